@@ -23,16 +23,20 @@ from kubectl_dra.migrate.ignored import MIGRATE
 from kubectl_dra.migrate.make_edits import code_of, settle
 from kubectl_dra.migrate.model import Migration, MigrationSettings, PlanSurroundings
 from kubectl_dra.migrate.new_objects import template_key
+from kubectl_dra.migrate.placeholders import fill_in
 from kubectl_dra.migrate.prefilter import evidence, pointed, relevant
 from kubectl_dra.migrate.read_texts import check_readable, source_of
 from kubectl_dra.migrate.registry import all_migrations
 from kubectl_dra.migrate.result import MigratedFile, MigrationReport, Remark
+from kubectl_dra.migrate.strangers import is_chart_test, not_mentioned
 from kubectl_dra.migrate.want import Want
 
 _MOST_LINES: Final = 20
 _WAY_OUT_YAML = (
     "make it valid YAML (kubectl dra lint says where it is not); no document of the file is changed before that"
 )
+_WAY_OUT_PART = "write what is missing; if the file is cut off, get the whole one"
+_NAMED: Final = "MIG126"
 _WAY_OUT_VALUES = (
     "change the tool's own input so that the object it makes asks for a claim, or migrate what it renders: "
     "helm template … | kubectl dra migrate -"
@@ -234,10 +238,15 @@ class _Run:
             start = document.position().offset
             following = [one.position().offset for one in documents if one.index > document.index]
             seen = evidence(source.text[start : min(following, default=None)], *self._for_evidence)
-            seen = _wanted(file, [(start + at, name) for at, name in seen], refusals.NOT_AN_OBJECT)
-            if seen:
-                message = f"not a Kubernetes object; {_names(source, seen)}"
-                file.items.append(_of_file(source, seen[0][0], refusals.NOT_AN_OBJECT, message, _WAY_OUT_VALUES))
+            seen = not_mentioned(document, [(start + at, name) for at, name in seen], self.job.settings.catalogue)
+            seen = _wanted(file, seen, refusals.NOT_AN_OBJECT)
+            if seen and is_chart_test(document.object):
+                message = f"a test of a chart: it changes with the chart; {_names(source, seen)}"
+                file.items.append(_of_file(source, seen[0][0], _NAMED, message)._replace(sort="note"))
+            elif seen:
+                message, way_out = _stranger(document.object)
+                message = f"{message}; {_names(source, seen)}"
+                file.items.append(_of_file(source, seen[0][0], refusals.NOT_AN_OBJECT, message, way_out))
         return file
 
     @property
@@ -251,9 +260,10 @@ class _Run:
                 self.notes.append(str(error))
             return None
         message, file = error.problem, File(source, ())
-        if isinstance(error, TemplateError):
-            code, message = refusals.TEMPLATE, "a template has no objects until it is rendered"
-            way_out = "render it and migrate what comes out: helm template CHART | kubectl dra migrate -"
+        line = _line(source, error.line)
+        if isinstance(error, TemplateError) or (not isinstance(error, NotAnObject) and fill_in(line)):
+            code, message = refusals.TEMPLATE, "a template has no objects until it is filled in"
+            way_out = fill_in(line)
         elif isinstance(error, NotAnObject) and pointed(source.text, self.job.settings.catalogue):
             code, message, way_out = refusals.PATCH, "a JSON patch", refusals.WAY_OUT_PATCH
         elif isinstance(error, NotAnObject):
@@ -334,6 +344,22 @@ class _Run:
         return None
 
 
+def _line(source: Source, number: int | None) -> str:
+    """A line of a text, and the one above it, where a mistake may have begun."""
+    return "\n".join(source.text.splitlines()[max(0, (number or 1) - 2) : number or 1])
+
+
+def _stranger(raw: Any) -> tuple[str, str]:
+    """What a document is that is not an object, and what to do."""
+    missing = [field for field in ("apiVersion", "kind") if not (isinstance(raw, Mapping) and raw.get(field))]
+    if not missing:
+        return "an item of the list has no apiVersion or kind, so that nobody knows what it is", _WAY_OUT_PART
+    # Values of charts can have a kind, too, and Chart.yaml has an apiVersion.
+    if len(missing) == 1 and ("metadata" in raw or "spec" in raw):
+        return f"it has no {missing[0]}, so that nobody knows what it is", _WAY_OUT_PART
+    return "not a Kubernetes object", _WAY_OUT_VALUES
+
+
 def _wanted(file: File, seen: Sequence[tuple[int, str]], code: str) -> list[tuple[int, str]]:
     """The places of a text that no comment on their lines, or above them, says to leave."""
     return [one for one in seen if not file.ignored.covers_lines(code, (file.original.place(one[0])[0],))]
@@ -356,6 +382,6 @@ def _lines(found: Iterable[int]) -> str:
     return f"lines {', '.join(numbers[:-1])} and {numbers[-1]}"
 
 
-def _of_file(source: Source, offset: int, code: str, message: str, way_out: str) -> Remark:
+def _of_file(source: Source, offset: int, code: str, message: str, way_out: str = "") -> Remark:
     line, column = source.place(offset)
     return Remark("refusal", code, source.name, line, column, "", "", message, way_out)

@@ -195,10 +195,14 @@ def _check_list(document: Document, want: Want) -> None:
 
 
 def _check_keys(document: Document, want: Want) -> None:
-    """Refuse to change an object with a duplicate key: its author may have meant the value that is ignored."""
+    """Refuse to change an object with a duplicate key: its author may have meant the value that is ignored.
+
+    Two that say the same are in the way only of a change of what they say.
+    """
     pair = document.nodes(want.found.path)
     if not document.repeated or pair is None:
         return
+    _check_ways(document, want)
     stack = [pair.value]
     while stack:
         node = stack.pop()
@@ -210,16 +214,33 @@ def _check_keys(document: Document, want: Want) -> None:
                 line = key.start_mark.line + 1
                 if key.value != "<<" and key.value in lines:
                     before = lines[key.value]
-                    if not _same_scalar(before[1], value):
+                    if not _same(before[1], value):
                         raise RepeatedKey(f'the key "{key.value}" is there twice, in line {before[0]} and {line}')
                 lines[key.value] = line, value
                 stack.append(value)
 
 
-def _same_scalar(one: Any, other: Any) -> bool:
-    """Whether two nodes are written as the same number or text."""
-    return bool(
-        one.id == other.id == "scalar"
-        and (one.tag, one.value) == (other.tag, other.value)
-        and bool(one.style) == bool(other.style)
-    )
+def _check_ways(document: Document, want: Want) -> None:
+    """Refuse to change what is there twice."""
+    for change in want.changes:
+        for length in range(len(change.path)):
+            around = document.nodes(change.path[:length])
+            if around is None or around.value.id != "mapping":
+                continue
+            lines = [key.start_mark.line + 1 for key, _ in around.value.value if key.value == change.path[length]]
+            if len(lines) > 1:
+                raise RepeatedKey(f'the key "{change.path[length]}" is there twice, in line {lines[0]} and {lines[1]}')
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two nodes are written as the same value."""
+    if one.id != other.id or one.tag != other.tag:
+        return False
+    if one.id == "scalar":
+        return bool(one.value == other.value and bool(one.style) == bool(other.style))
+    if len(one.value) != len(other.value):
+        return False
+    if one.id == "sequence":
+        return all(_same(left, right) for left, right in zip(one.value, other.value, strict=True))
+    pairs = zip(one.value, other.value, strict=True)
+    return all(_same(pair[0], twin[0]) and _same(pair[1], twin[1]) for pair, twin in pairs)

@@ -29,7 +29,9 @@ _AMOUNTS: Final = re.compile(
 _POINTED: Final = re.compile(r"(?<=/)((?:[-a-z0-9]+\.)+[-a-z0-9]+)~1([A-Za-z0-9][-\w.]*)")
 _VERSION: Final = re.compile(r"/v\d+((alpha|beta)\d+)?\Z")
 _COMMENT: Final = re.compile(r"(?:^|\s)#(?!\{)|\{\{-?\s*/\*")
-_KEY: Final = re.compile(r"\s*(?:-\s+|-?\s*\{\s*)?key:\s*[\"']?")
+_KEY: Final = re.compile(r"(?:.*[\s{,\[-])?[\"']?key[\"']?:\s*[\"']?")
+# A label of a query of metrics: {resource="nvidia.com/gpu"}.
+_MATCHED: Final = re.compile(r"[{,]\s*\w+\s*=~?\s*\\*[\"']\Z")
 # A value that is no amount and no placeholder of one: a label such as nvidia.com/gpu.present has it.
 _LABEL: Final = re.compile(r"[\"']?\s*:\s+[\"']?[A-Za-z]")
 # NVIDIA Dynamo counts devices by a key of its own (claimless_kinds.py).
@@ -74,9 +76,9 @@ def evidence(text: str, catalogue: VendorCatalogue, version: str) -> list[tuple[
 
 
 def _is_mention(text: str, at: int) -> bool:
-    """Whether the name is in a comment or is the key of a toleration or taint, which request nothing."""
+    """Whether the name is in a comment the key of a toleration or taint, or of a query: these request nothing."""
     lead = text[text.rfind("\n", 0, at) + 1 : at]
-    return _COMMENT.search(lead) is not None or _KEY.fullmatch(lead) is not None
+    return bool(_COMMENT.search(lead) or _KEY.fullmatch(lead) or _MATCHED.search(lead))
 
 
 def pointed(text: str, catalogue: VendorCatalogue) -> list[tuple[int, str]]:

@@ -32,8 +32,8 @@ ABOUT: Final = (
         "template",
         "refusal",
         "The file is a template",
-        "A template has no objects until it is rendered, and nobody knows before what a value will be. Change the "
-        "chart's values and templates by hand, or migrate what it renders to see what should come out.",
+        "A template has no objects until it is filled in, and nobody knows before what a value will be. Change the "
+        "templates by hand, or migrate what helm, envsubst or another tool makes of them to see what should come out.",
         "resources:\n  limits:\n    nvidia.com/gpu: {{ .Values.gpus }}\n",
         "helm template CHART | kubectl dra migrate - -o yaml\n",
     ),
@@ -94,8 +94,9 @@ ABOUT: Final = (
         "repeated-key",
         "refusal",
         "A duplicate key",
-        "YAML readers take the last of two equal keys, kubectl's strict validation refuses the file, and people "
-        "may have meant the first. Changing one of them would hide the other. Keep only one, then migrate.",
+        "kubectl silently takes the last of two equal keys, kustomize refuses the file, and people may have meant the "
+        "first. Changing one of them would hide the other. Keep only one, then migrate. Two that say the same "
+        "are not in the way (lint reports them as DRA902).",
         "resources:\n  requests: {cpu: 1}\nresources:\n  limits: {nvidia.com/gpu: 1}\n",
         "resources:\n  requests: {cpu: 1}\n  limits: {nvidia.com/gpu: 1}\n",
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from kubectl_dra.api.limits import MAX_RESULTS
 from kubectl_dra.api.pod_resources import pod_requests
@@ -13,8 +13,11 @@ from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.manifests.changes import Path
 from kubectl_dra.manifests.workloads import PodContainer, WorkloadPodSpec, containers
 from kubectl_dra.migrate.model import PlanRefusal
+from kubectl_dra.migrate.placeholders import fill_in
 from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue, is_extended
 from kubectl_dra.migrate.vendors.model import Resource
+
+_NO_NUMBER: Final = "Write how many; if the file is cut off there, get the whole one."
 
 
 class Ask(NamedTuple):
@@ -64,6 +67,7 @@ def read_asks(spec: WorkloadPodSpec, catalogue: VendorCatalogue) -> Asks:
     annotations = _mapping(spec.metadata, "annotations")
     scheduler = str(spec.content.get("schedulerName") or "")
     for container in containers(spec):
+        refusals += _no_amounts(container, catalogue)
         amounts = _amounts(container)
         values = {name: found[0][1] for name, found in amounts.items()}
         for name, found in amounts.items():
@@ -110,6 +114,17 @@ def read_asks(spec: WorkloadPodSpec, catalogue: VendorCatalogue) -> Asks:
     return Asks(tuple(asks), tuple(zeros), tuple(refusals), frozenset(held), tuple(dict.fromkeys((*beside, *kept))))
 
 
+def _no_amounts(container: PodContainer, catalogue: VendorCatalogue) -> Iterator[PlanRefusal]:
+    """Limits and requests that are a known name and no mapping, as where a file is cut off."""
+    resources = container.content.get("resources")
+    for field in ("limits", "requests"):
+        found = resources.get(field) if isinstance(resources, Mapping) else None
+        if isinstance(found, str) and catalogue.moves(found.strip()):
+            path = (*container.path, "resources", field)
+            message = f"{_who(container)}: {field} is {shown(found)}, a name without a number"
+            yield PlanRefusal("MIG114", path, message, _NO_NUMBER)
+
+
 def _of_the_pod(spec: WorkloadPodSpec, catalogue: VendorCatalogue) -> Iterator[PlanRefusal]:
     """Known resources in the pod's own ``resources``, where the API server accepts only cpu, memory and huge pages."""
     whole = PodContainer(spec.path, "", spec.content)
@@ -148,13 +163,26 @@ def _count(name: str, found: Iterable[tuple[Path, Any]]) -> int:
     """The number of devices. Raises _Problem if limit and request do not give one whole number."""
     values: dict[str, Quantity] = {}
     for path, value in found:
+        if value is None:
+            raise _Problem(
+                "MIG114",
+                f"{name} has no number",
+                _NO_NUMBER,
+            )
         try:
             quantity = Quantity.from_json(value)
         except QuantityError:
+            how = fill_in(str(value))
+            if how:
+                raise _Problem(
+                    "MIG114",
+                    f"{name} is {shown(value)}, a placeholder: how many devices that is, only its tool knows",
+                    f"{how[:1].upper()}{how[1:]}.",
+                ) from None
             raise _Problem(
                 "MIG114",
                 f"{name} is {shown(value)}, which is not a number of devices",
-                "Put the number in (fill the template in first), then migrate.",
+                "Put the number in, then migrate.",
             ) from None
         if quantity.nanos % 1_000_000_000 or quantity.sign() < 0:
             raise _Problem(

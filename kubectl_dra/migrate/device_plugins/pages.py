@@ -157,7 +157,8 @@ _REFUSALS: Final = (
         "refusal",
         "The quantity is not a number of devices",
         "A placeholder is not a quantity, devices come in whole numbers, and a claim can hold 32 of them. 1k is "
-        "1000: no node has that many devices, so it counts something else, such as shares of one.",
+        "1000: no node has that many devices, so it counts something else, such as shares of one. Where the number "
+        "is a placeholder, migrate what the templater makes of it, and put the placeholder into the claim's count.",
         _POD % "nvidia.com/gpu: $GPUS",
     ),
     ChangePage(

@@ -1,0 +1,113 @@
+"""Placeholders, files that are cut off, and texts that only mention a resource: what is said, and what is not."""
+
+from __future__ import annotations
+
+import pytest
+
+from kubectl_dra.migrate.device_plugins.plan import MIGRATION as DEVICE_PLUGINS
+from tests.migrate.runs import after, run
+
+POD = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: a}
+spec:
+  containers:
+  - name: a
+    image: registry.example.com/a:1
+    resources:
+      limits:
+        nvidia.com/gpu: 1
+"""
+
+
+def said(text: str) -> list[tuple[str, str, str]]:
+    return [(item.sort, item.code, item.message + " " + item.way_out) for item in run(text, migrations=()).items()]
+
+
+# (value, code, part of what to do)
+PLACEHOLDERS = [
+    ("${GPUS}", "MIG114", "envsubst < FILE"),
+    ('"${GPUS:-1}"', "MIG114", "envsubst < FILE"),
+    ("$GPUS", "MIG114", "envsubst < FILE"),
+    ("$(GPUS)", "MIG114", "kubectl kustomize DIR"),
+    ('"{{ gpus }}"', "MIG114", "what its tool makes of it"),
+    ("__GPUS__", "MIG114", "what its tool makes of it"),
+    ("{{ .Values.gpus }}", "MIG901", "helm template CHART"),
+    ("{{GPUS}}", "MIG901", "what its tool makes of it"),
+    ("@GPUS@", "MIG901", "what its tool makes of it"),
+    ("many", "MIG114", "Put the number in"),
+]
+
+
+@pytest.mark.parametrize(("value", "code", "how"), PLACEHOLDERS)
+def test_a_placeholder_is_refused_with_a_way_to_fill_it_in(value: str, code: str, how: str) -> None:
+    ((sort, found, message),) = said(POD.replace("gpu: 1", f"gpu: {value}"))
+    assert (sort, found) == ("refusal", code)
+    assert how in message
+
+
+def test_a_line_that_is_a_placeholder_makes_a_template() -> None:
+    ((_, code, message),) = said(POD.replace("    resources:", "    ${EXTRA}\n    resources:"))
+    assert code == "MIG901" and "envsubst" in message
+
+
+# (text, part of what is said)
+CUT = [
+    (POD.replace("gpu: 1\n", "gpu:"), "no number"),
+    (POD.replace(": 1\n", ""), "a name without a number"),
+    (POD.replace("kind: Pod\n", ""), "it has no kind"),
+    (POD.replace("apiVersion: v1\n", ""), "it has no apiVersion"),
+    (POD.replace("kind: Pod", "kind:"), "it has no kind"),
+    ("apiVersion: v1\nkind: List\nitems:\n- spec: {x: {limits: {nvidia.com/gpu: 1}}}\n", "an item of the list"),
+]
+
+
+@pytest.mark.parametrize(("text", "part"), CUT)
+def test_a_file_that_is_cut_off_is_not_nothing_to_migrate(text: str, part: str) -> None:
+    found = said(text)
+    assert [sort for sort, _, _ in found] == ["refusal"]
+    assert part in found[0][2]
+
+
+WORKFLOW = """\
+on: push
+jobs:
+  test:
+    steps:
+    - run: |
+        kubectl label node --all "nvidia.com/mig.config=all-1g.5gb"
+        EXPECTED="nvidia.com/gpu"
+"""
+MENTIONS = [
+    WORKFLOW,
+    'dashboard: {"expr": "sum(request{resource=\\"nvidia.com/gpu\\"})"}\n',
+    "# nvidia.com/gpu: 1\ntolerations: [{key: nvidia.com/gpu, operator: Exists}]\n",
+]
+
+
+@pytest.mark.parametrize("text", MENTIONS)
+def test_what_only_mentions_a_resource_is_not_refused(text: str) -> None:
+    assert said(text) == []
+
+
+def test_a_script_that_writes_a_request_is_refused() -> None:
+    text = f"{WORKFLOW}        kubectl apply -f - <<EOF\n        resources:\n          limits:\n"
+    ((sort, code, _),) = said(f"{text}            nvidia.com/gpu: 1\n        EOF\n")
+    assert (sort, code) == ("refusal", "MIG903")
+
+
+def test_a_test_of_a_chart_is_noted() -> None:
+    text = "suite: a\ntests:\n- set: {resources: {limits: {nvidia.com/gpu: 1}}}\n  asserts: [{isNull: {path: a}}]\n"
+    ((sort, code, _),) = said(text)
+    assert (sort, code) == ("note", "MIG126")
+
+
+def test_equal_values_of_a_duplicate_key_are_not_in_the_way() -> None:
+    volumes = "  volumes: [{name: x, emptyDir: {}}]\n"
+    text = POD.replace("  containers:", f"{volumes}{volumes}  containers:")
+    assert "claims:" in after(text, migrations=(DEVICE_PLUGINS,))
+    other = text.replace("name: x", "name: y", 1)
+    assert after(other, migrations=(DEVICE_PLUGINS,)) == other
+    limits = POD.replace("        nvidia.com/gpu: 1\n", "        nvidia.com/gpu: 1\n" * 2)
+    assert "nvidia.com/gpu: 1" not in after(limits, migrations=(DEVICE_PLUGINS,))
