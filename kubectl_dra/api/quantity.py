@@ -283,7 +283,7 @@ class Quantity:
         return decimal_text(mantissa) + _DECIMAL_SUFFIX_OF.get(exponent, "")
 
 
-_PLAIN: Final = re.compile(r"[0-9]{1,15}(?:[KMGTPE]i|[numkMGTPE])?")
+_PLAIN: Final = re.compile(r"(0|[1-9][0-9]{0,14})([KMGTPE]i|[numkMGTPE]?)")
 
 
 def is_plain(text: str) -> bool:
@@ -293,6 +293,16 @@ def is_plain(text: str) -> bool:
 
 @lru_cache(maxsize=16384)
 def _parse(text: str) -> Quantity:
+    if plain := _PLAIN.fullmatch(text):
+        digits, suffix = plain.groups()
+        if suffix not in _BINARY_SUFFIXES:
+            exponent = _DECIMAL_SUFFIXES[suffix]
+            kept = digits == "0" == text or _is_canonical(digits, exponent)
+            return Quantity(int(digits), exponent, "DecimalSI", text=text if kept else None)
+        power = _BINARY_SUFFIXES[suffix]
+        if len(digits) + power * 3 // 10 <= 14:
+            number = int(digits)
+            return Quantity(number << power, 0, _BINARY, text=text if number & 7 else None)
     sign = text[:1] if text[:1] in ("+", "-") else ""
     rest = text[len(sign) :]
     significant = rest.lstrip("0")

@@ -178,10 +178,14 @@ Answer = bool | EvaluationError
 
 
 class Part(NamedTuple):
-    """An expression or one of its terms: what it reads (None: everything) and how it is evaluated."""
+    """An expression or one of its terms: what it reads (None: everything) and how it is evaluated.
+
+    ``by_key`` answers keys of the only column that is read, where that can be told without evaluating; else None.
+    """
 
     columns: frozenset[Column] | None
     evaluate: Callable[[Value], Answer]
+    by_key: Callable[[Hashable], bool | None] | None
 
 
 class DeviceTable:
@@ -202,6 +206,8 @@ class DeviceTable:
         self._columns: dict[Column, list[Hashable]] = {}
         self._broken: dict[bool, dict[int, EvaluationError]] = {}
         self._values: dict[tuple[int, bool], Value] = {}
+        # By the part: what it answers for each distinct key of its columns.
+        self._answers: dict[tuple[Callable[[Value], Answer], bool], dict[Hashable, Answer]] = {}
 
     def broken(self, list_attributes: bool = False) -> Mapping[int, EvaluationError]:
         """Devices on which every expression fails because an attribute cannot be converted."""
@@ -312,9 +318,15 @@ class DeviceTable:
             keys = [keys[index] for index in indices]
         # Later pairs win, so each key ends up with the first device that has it.
         first = dict(zip(reversed(keys), reversed(indices), strict=True))
-        value = self._view(part.columns, list_attributes)
-        by_key = {key: part.evaluate(value(index)) for key, index in first.items()}
-        return [by_key[key] for key in keys]
+        known = self._answers.setdefault((part.evaluate, list_attributes), {})
+        value, evaluate = self._view(part.columns, list_attributes), part.evaluate
+        missing = {key: index for key, index in first.items() if key not in known} if known else first
+        if part.by_key is not None:
+            told = zip(missing, map(part.by_key, missing), strict=True)
+            known.update({key: answer for key, answer in told if answer is not None})
+            missing = {key: index for key, index in missing.items() if key not in known}
+        known.update({key: evaluate(value(index)) for key, index in missing.items()})
+        return [known[key] for key in keys]
 
 
 def _broken(devices: Sequence[DeviceInput], list_attributes: bool) -> dict[int, EvaluationError]:

@@ -188,7 +188,11 @@ class Program:
     def _part(self) -> Part:
         from kubectl_dra.cel.columns import Part
 
-        return Part(self.columns, self._outcome)
+        if self.max_cost > MAX_EXPRESSION_COST or self._shares_quantities:
+            return Part(self.columns, self._outcome, None)
+        from kubectl_dra.cel.column_comparisons import key_answer
+
+        return Part(self.columns, self._outcome, key_answer(self.ast.expression, self.columns))
 
     def _first_terms(self) -> tuple[Program, ...]:
         """The leading terms worth evaluating before the whole because they read less of a device.

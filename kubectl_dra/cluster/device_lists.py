@@ -19,6 +19,8 @@ from kubectl_dra.cluster.sharing import REMEMBERED, FirstOfEqual, Unusual
 
 SAMPLE: Final = 32
 """Slices of a driver from which we learn which attributes are individual to a device."""
+SEARCHED: Final = 5_000
+"""After so many devices, equal ones are looked for only if one in twenty was there before."""
 _LISTS: Final = 2_000
 """How many different lists of devices are remembered to find equal ones."""
 
@@ -55,6 +57,8 @@ class DeviceLists:
         # Each with whether all devices have the texts that stand in for their own.
         self._lists: dict[tuple[str, bytes], tuple[tuple[Device, ...], bool]] = {}
         self._known: dict[tuple[str, bytes], Device] = {}
+        # How many devices were looked for among the known ones, and how many of them were there.
+        self._looked = self._met = 0
         self._tables: dict[bytes, Mapping[str, Mapping[str, Any]]] = {}
         self._values = FirstOfEqual()
         self._texts: dict[tuple[str, str], dict[str, str]] = {}
@@ -92,9 +96,12 @@ class DeviceLists:
         return found
 
     def _one(self, driver: str, data: bytes) -> Device:
-        key = (driver, data)
-        device = self._known.get(key)
-        if device is None:
+        key, look = (driver, data), self._looked < SEARCHED or self._met * 20 > self._looked
+        device = self._known.get(key) if look else None
+        self._looked += 1
+        if device is not None:
+            self._met += 1
+        else:
             try:
                 raw = self._device.decode(data)
             except msgspec.ValidationError:
@@ -107,7 +114,7 @@ class DeviceLists:
                     self._table(bytes(memoryview(raw.capacity)), "capacity"),
                     taints=tuple([DeviceTaint(one.key, one.value, one.effect, one.time_added) for one in raw.taints]),
                 )
-            if len(self._known) < REMEMBERED:
+            if look and len(self._known) < REMEMBERED:
                 self._known[key] = device
         return device
 

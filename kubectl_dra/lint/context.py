@@ -161,6 +161,7 @@ class GivenObjects:
         self._by_kind: dict[str, list[Item]] = {}
         self._by_name: dict[tuple[str, str], list[Item]] = {}
         self._names: dict[str, tuple[str, ...]] = {}
+        self._found: dict[tuple[str, str, str], tuple[Item, ...]] = {}
         for item in self.items:
             self._by_kind.setdefault(item.kind, []).append(item)
             if item.owner is None:
@@ -180,8 +181,13 @@ class GivenObjects:
 
     def find(self, kind: str, name: str, namespace: str = "") -> tuple[Item, ...]:
         """The objects of a name. One without a namespace is found from every namespace, and vice versa."""
-        found = self._by_name.get((kind, name), ())
-        return tuple(item for item in found if not namespace or item.namespace in ("", namespace))
+        key = (kind, name, namespace)
+        found = self._found.get(key)
+        if found is None:
+            named = self._by_name.get((kind, name), ())
+            found = tuple([item for item in named if not namespace or item.namespace in ("", namespace)])
+            self._found[key] = found
+        return found
 
     def claims(self, name: str, namespace: str = "") -> tuple[Item, ...]:
         """ResourceClaims of a name."""

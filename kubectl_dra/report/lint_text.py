@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import unicodedata
 from collections.abc import Mapping
@@ -16,6 +17,7 @@ from kubectl_dra.wording import amount
 _STYLES: Final = {"error": "red", "warning": "yellow", "info": "cyan"}
 _BEFORE: Final = 60
 _CUT: Final = "…"
+_NO_TAB: Final = re.compile(r"[^\t]+", re.DOTALL)
 
 
 def write_text(report: Report, color: str = "auto", stream: TextIO | None = None) -> None:
@@ -61,13 +63,18 @@ def _source(out: Painter, finding: LocatedFinding) -> None:
         line = line[cut : cut + room]
         line = (_CUT if cut else line[:1]) + line[1:-1] + (_CUT if cut + room < len(finding.excerpt) else line[-1:])
     start, end = max(0, start - cut), max(0, min(end - cut, len(line)))
-    lead = "".join(character if character == "\t" else " " * _width(character) for character in line[:start])
-    caret = "^" * max(1, sum(_width(character) for character in line[start:end]))
+    lead = _NO_TAB.sub(lambda found: " " * _width(found[0]), line[:start])
+    caret = "^" * max(1, _width(line[start:end]))
     out.write("    ", (f"{number} | ", "dim"), _shown(line))
     out.write("    ", (f"{' ' * len(number)} | ", "dim"), lead, (caret, _STYLES[finding.severity]))
 
 
-def _width(character: str) -> int:
+def _width(text: str) -> int:
+    """How many columns a text takes."""
+    return len(text) if text.isascii() else sum(map(_columns, text))
+
+
+def _columns(character: str) -> int:
     if unicodedata.combining(character):
         return 0
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
@@ -75,6 +82,8 @@ def _width(character: str) -> int:
 
 def _shown(line: str) -> str:
     """The line without terminal control characters."""
+    if line.isprintable():
+        return line
     return "".join(character if character == "\t" or character.isprintable() else " " for character in line)
 
 

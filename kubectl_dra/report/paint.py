@@ -37,9 +37,12 @@ class Painter:
 
     def write(self, *parts: str | tuple[str, str]) -> None:
         """Write one line. A part may be (text, style) with a style such as ``bold red``, or of ``linked``."""
-        out = "".join(
-            one_line(part) if isinstance(part, str) else self._style(one_line(part[0]), part[1]) for part in parts
-        )
+        if self._styled:
+            out = "".join(
+                [one_line(part) if isinstance(part, str) else self._style(one_line(part[0]), part[1]) for part in parts]
+            )
+        else:
+            out = one_line("".join([part if isinstance(part, str) else part[0] for part in parts]))
         exact(out.rstrip() + "\n", self.stream)
 
     def paragraph(self, text: str, indent: str = "", first: str | None = None, style: str = "") -> None:

@@ -1,8 +1,10 @@
 """`kubectl dra explain` on a large cluster: `python -m tests.benchmarks.explain [--nodes 12500] [--profile NAME]`.
 
 Writes a synthetic snapshot (one ResourceSlice of 8 GPUs per node, 12,500 nodes, about 70 MB) to a temporary
-directory, runs the whole command on it for several questions, each in a fresh process, and prints wall time and
-the peak of memory. `--profile` prints where one question spends its time instead.
+directory, runs the whole command on it for several questions, each in a fresh process, and prints wall time, CPU
+time and the peak of memory, the least of several runs. `--beside-allocator` compares one question with Kubernetes'
+own allocator on the same file, `--growth` runs it on clusters of 1,000 to 100,000 nodes, and `--profile` prints where
+one question spends its time.
 """
 
 from __future__ import annotations
@@ -16,8 +18,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from functools import reduce
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 DRIVER = "gpu.example.com"
 GPUS = 8
@@ -40,6 +43,9 @@ QUESTIONS = {
 KINDS = ("", "partitioned", "rules", "various")
 
 HEAD = "| question | wall s | CPU s | peak MB | exit | answer |\n|---|---|---|---|---|---|"
+RELEASE = "1.36.4"
+SOURCE = Path(__file__).parent / "allocator" / "main.go"
+SIZES = (1_000, 3_000, 10_000, 30_000, 100_000)
 
 
 def model(node: int) -> tuple[str, str, str, str]:
@@ -268,19 +274,88 @@ def write(path: Path, nodes: int, *, busy: bool = False, kind: str = "") -> None
         stream.write('\n    ],\n    "kind": "List"\n}\n')
 
 
-def run(name: str, *flags: str) -> None:
-    """Prints wall time, CPU time and the largest size of one command in a process of its own, and its first line."""
-    command = [sys.executable, "-m", "kubectl_dra", "explain", f"pod/{name}", *flags]
+class Measured(NamedTuple):
+    """One run of a command, or the least of several."""
+
+    wall: float
+    cpu: float
+    megabytes: int
+    code: int
+    output: str
+
+    def least(self, other: Measured) -> Measured:
+        low = (min(self.wall, other.wall), min(self.cpu, other.cpu), min(self.megabytes, other.megabytes))
+        return Measured(*low, self.code, self.output)
+
+
+def measured(*command: str) -> Measured:
+    """A command in a process of its own, with compiled bytecode and buffered output, as users run it."""
+    unusual = ("PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED")
+    environment = {name: value for name, value in os.environ.items() if name not in unusual}
     start = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
     assert process.stdout is not None
-    first = process.stdout.readline().strip()
-    process.stdout.read()
+    output = process.stdout.read()
     _, status, usage = os.wait4(process.pid, 0)
-    seconds = time.perf_counter() - start
-    code = os.waitstatus_to_exitcode(status)
     cpu = usage.ru_utime + usage.ru_stime
-    print(f"| {name} | {seconds:.2f} | {cpu:.2f} | {usage.ru_maxrss // 1024} | {code} | {first} |", flush=True)
+    seconds = time.perf_counter() - start
+    return Measured(seconds, cpu, usage.ru_maxrss // 1024, os.waitstatus_to_exitcode(status), output)
+
+
+def explain(*arguments: str) -> tuple[str, ...]:
+    return (sys.executable, "-m", "kubectl_dra", "explain", *arguments)
+
+
+def run(name: str, *flags: str, times: int = 1) -> None:
+    """Prints the least wall time, CPU time and size of a question's command, and its first line."""
+    runs = [measured(*explain(f"pod/{name}", *flags)) for _ in range(times)]
+    best = reduce(Measured.least, runs)
+    first = best.output.partition("\n")[0].strip()
+    print(f"| {name} | {best.wall:.2f} | {best.cpu:.2f} | {best.megabytes} | {best.code} | {first} |", flush=True)
+
+
+def beside_allocator(snapshot: Path, name: str, times: int) -> None:
+    """Prints a claim's question beside the published allocator on all nodes of the same file, in turns."""
+    from kubectl_dra.api.versions import parse_release
+    from tests.recorder.allocator import built, features
+
+    release = parse_release(RELEASE)
+    program = built(RELEASE, SOURCE)
+    theirs = (str(program), str(snapshot), f"default/{name}-gpu", *features(release, []))
+    ours = explain(f"claim/{name}-gpu", "--snapshot", str(snapshot), "--kubernetes-version", RELEASE, "-o", "json")
+    text = ours[:-2]
+    best: dict[str, Measured] = {}
+    for _ in range(times):
+        for title, command in (("-o json", ours), ("text", text), ("the allocator", theirs)):
+            one = measured(*command)
+            best[title] = best[title].least(one) if title in best else one
+    answer = json.loads(best["the allocator"].output)
+    nodes = [group["nodes"] for group in json.loads(best["-o json"].output)["nodes"] if group["outcome"] == "allocated"]
+    print(f"the allocator of {RELEASE}: {best['the allocator'].output}")
+    if sum(map(len, nodes)) != answer["fits"]:
+        raise SystemExit(f"explain says that {sum(map(len, nodes)):,} nodes fit")
+    print("| | wall s | CPU s | peak MB | wall ratio | CPU ratio |\n|---|---|---|---|---|---|")
+    other = best["the allocator"]
+    for title, one in best.items():
+        ratios = f"{one.wall / other.wall:.2f} | {one.cpu / other.cpu:.2f}"
+        print(f"| {title} | {one.wall:.2f} | {one.cpu:.2f} | {one.megabytes} | {ratios} |")
+
+
+def growth(directory: Path, name: str, times: int, *, busy: bool, kind: str) -> None:
+    """Prints CPU time and memory per node for clusters of ``SIZES``, without what an empty cluster takes."""
+    start: Measured | None = None
+    print("| nodes | wall s | CPU s | peak MB | CPU µs per node | KB per node |\n|---|---|---|---|---|---|")
+    for nodes in (8, *SIZES):
+        snapshot = directory / f"{nodes}.json"
+        write(snapshot, nodes, busy=busy, kind=kind)
+        command = explain(f"claim/{name}-gpu", "--snapshot", str(snapshot), "-o", "json")
+        one = reduce(Measured.least, [measured(*command) for _ in range(times)])
+        snapshot.unlink()
+        if start is None:
+            start = one
+            continue
+        each = f"{(one.cpu - start.cpu) / nodes * 1e6:.0f} | {(one.megabytes - start.megabytes) / nodes * 1024:.1f}"
+        print(f"| {nodes:,} | {one.wall:.2f} | {one.cpu:.2f} | {one.megabytes} | {each} |", flush=True)
 
 
 def profile(snapshot: Path, name: str, lines: int) -> None:
@@ -308,18 +383,27 @@ def main() -> None:
         "--kind", default="", choices=KINDS, help="with shared counters, taint rules, or unlike devices"
     )
     parser.add_argument("--keep", default="", help="where to keep the snapshot")
+    parser.add_argument("--beside-allocator", action="store_true", help="ratios to Kubernetes' allocator; needs Go")
+    parser.add_argument("--growth", action="store_true", help="time and memory per node, 1,000 to 100,000 nodes")
+    parser.add_argument("--times", type=int, default=3, help="runs, of which the least counts")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="kubectl-dra-") as directory:
+        if options.growth:
+            growth(Path(directory), "fits", options.times, busy=options.busy, kind=options.kind)
+            return
         snapshot = Path(options.snapshot or options.keep or f"{directory}/cluster.json")
         if not options.snapshot:
             write(snapshot, options.nodes, busy=options.busy, kind=options.kind)
         if options.profile:
             profile(snapshot, options.profile, options.lines)
             return
+        if options.beside_allocator:
+            beside_allocator(snapshot, "fits", options.times)
+            return
         print(f"{options.nodes:,} nodes, {options.nodes * GPUS:,} devices, {snapshot.stat().st_size / 1e6:.0f} MB\n")
         print(HEAD)
         for name in QUESTIONS:
-            run(name, "--snapshot", str(snapshot))
+            run(name, "--snapshot", str(snapshot), times=options.times)
 
 
 if __name__ == "__main__":

@@ -181,10 +181,13 @@ def with_attributes(**attributes: Any) -> Any:
     ("text", "calls"),
     [
         # One for each value of "m"; "n", which differs everywhere, is not looked at where "m" decides.
-        (f'{A}.m == "x" && {A}.n > 50', 2),
-        (f'{A}.m == "b" && {A}.n > 50', 2 + 50),
+        (f'"x" == {A}.m && {A}.n > 50', 2),
+        (f'"b" == {A}.m && {A}.n > 50', 2 + 50),
+        # The column itself tells what is equal to a constant.
+        (f'{A}.m == "x" && {A}.n > 50', 0),
+        (f'{A}.m == "b" && {A}.n > 50', 50),
         # Which term fails first matters only where none is false.
-        (f'{A}.nosuch == "x" && {A}.m == "x"', 1 + 2),
+        (f'{A}.nosuch == "x" && "x" == {A}.m', 1 + 2),
         (f"{A}.m.startsWith({A}.m) && {A}.n >= 0", 2 + 100),
         # A disjunction has no terms.
         (f'{A}.m == "x" || {A}.n > 50', 100),
@@ -207,6 +210,22 @@ def test_a_false_term_decides_for_all_devices_that_are_alike_to_it(
     monkeypatch.setattr(Program, "evaluate_value", counted)
     assert together(program, devices) == expected
     assert count == calls
+
+
+@pytest.mark.parametrize("order", ["==", "!=", "<", "<=", ">", ">="])
+def test_comparisons_told_by_a_column_are_those_of_evaluation(order: str) -> None:
+    capacities = [{"value": text} for text in ("40Gi", "41943040Ki", "41Gi", "0", "-1", " 40Gi ", "1e3", "40")]
+    amounts = (*capacities, {"value": 5}, {})
+    devices = [device_of({"driver": "d", "capacity": {"memory": amount}}) for amount in amounts]
+    devices += [with_attributes(), with_attributes(m={"string": "40Gi"})]
+    devices += [
+        with_attributes(m=value) for value in ({"string": ""}, {"version": "1.0.0"}, {"int": 1}, {"bool": True})
+    ]
+    texts = [f'device.capacity["d"].memory.compareTo(quantity("40Gi")) {order} 0']
+    texts += [f'{A}.m {order} "40Gi"'] if order in ("==", "!=") else []
+    for text in texts:
+        program = compile_expression(ENVIRONMENT, text)
+        assert together(program, devices) == [alone(program, device) for device in devices], text
 
 
 def test_quantities_that_change_in_place_are_evaluated_whole() -> None:

@@ -41,15 +41,17 @@ def _label(column: Column, devices: Iterable[Device]) -> str:
 
 
 def values_of(devices: Sequence[Device], column: Column) -> list[str | None]:
-    """``value_of`` for each device; fast for a text attribute in the devices' own domain."""
-    if column.kind != "attribute" or not column.domain or not column.id:
+    """``value_of`` for each device; fast for a text attribute, or a capacity, in the devices' own domain."""
+    if column.kind not in ("attribute", "capacity") or not column.domain or not column.id:
         return [value_of(device, column) for device in devices]
+    attributes = column.kind == "attribute"
+    usual = "string" if attributes else "value"
     domain, name, qualified = column.domain, column.id, f"{column.domain}/{column.id}"
     out: list[str | None] = []
     for device in devices:
-        table = device.attributes
+        table = device.attributes if attributes else device.capacity
         raw = table.get(name) if device.driver == domain and qualified not in table else None
-        text = raw.get("string") if raw is not None and len(raw) == 1 else None
+        text = raw.get(usual) if raw is not None and len(raw) == 1 else None
         out.append(text if text.__class__ is str else value_of(device, column))
     return out
 

@@ -45,18 +45,26 @@ def judge(selectors: Selectors, expression: str, devices: Sequence[Device]) -> l
     terms = selectors.terms(expression)
     # Asked about all devices, the terms share what the whole expression has already read of them.
     table = selectors.table(devices)
-    by_term = [term.evaluate_devices(table) for term in terms] if len(terms) > 1 else []
     plain = [RefusingTerm(term, None) for term in range(max(1, len(terms)))]
+    for position, term in enumerate(terms if len(terms) > 1 else ()):
+        if not refused:
+            break
+        values = term.evaluate_devices(table)
+        undecided: list[int] = []
+        for index in refused:
+            verdict, answer = verdicts[index], values[index]
+            if verdict is False:
+                if answer is False:
+                    out[index] = plain[position]
+                    continue
+            elif isinstance(verdict, EvaluationError) and isinstance(answer, EvaluationError):
+                out[index] = RefusingTerm(position, verdict)
+                continue
+            undecided.append(index)
+        refused = undecided
     for index in refused:
         verdict = verdicts[index]
-        error = verdict if isinstance(verdict, EvaluationError) else None
-        term = 0
-        for position, answer in enumerate(by_term):
-            value = answer[index]
-            if (error is None and value is False) or (error is not None and isinstance(value, EvaluationError)):
-                term = position
-                break
-        out[index] = plain[term] if error is None else RefusingTerm(term, error)
+        out[index] = RefusingTerm(0, verdict) if isinstance(verdict, EvaluationError) else plain[0]
     return out
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
+from heapq import nsmallest
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
@@ -101,14 +102,13 @@ def loosened(selectors: Selectors, expression: str, term: int, devices: Sequence
         seen = _values(slot, program, different, times)
         for value, text in _texts(slot, program, seen):
             changed = expression[: slot.start] + text + expression[slot.end :]
-            if not _holds(selectors, changed, term, everything or seen[value].carriers):
+            if not _holds(selectors, changed, term, everything or seen.carriers(value)):
                 continue
             end = program.end + len(text) - (slot.end - slot.start)
             new_term = changed[program.start : end]
             amount = slot.kind in _ORDERED
-            yield Offer(
-                expression[slot.start : slot.end], text, program.expression, new_term, amount, seen[value].carriers
-            )
+            old = expression[slot.start : slot.end]
+            yield Offer(old, text, program.expression, new_term, amount, seen.carriers(value))
             found += 1
             if found == MAX_OFFERS:
                 return
@@ -177,41 +177,53 @@ def _made(node: ast.Expression | None, comparison: ast.Expression) -> Iterator[S
 
 
 class Seen:
-    """How many devices have a value, and the first few of them."""
-
-    __slots__ = ("carriers", "count")
+    """The values of some columns of devices: how many devices have each, in ``counts``, and which ones."""
 
     def __init__(self) -> None:
-        self.count = 0
-        self.carriers: list[Device] = []
+        self.counts: Counter[str] = Counter()
+        self._columns: list[tuple[Sequence[Device], Sequence[str | None]]] = []
+        self._carriers: dict[str, list[Device]] = {}
+
+    def add(self, devices: Sequence[Device], values: Sequence[str | None], times: Mapping[int, int]) -> None:
+        """The values of one more column; ``times`` is how often each device counts, by its identity."""
+        self._columns.append((devices, values))
+        counts = self.counts
+        for device, value in zip(devices, values, strict=True):
+            if value is not None:
+                counts[value] += times[id(device)]
+
+    def carriers(self, value: str) -> list[Device]:
+        """The first few devices that have a value."""
+        known = self._carriers.get(value)
+        if known is None:
+            having = (
+                device
+                for devices, values in self._columns
+                for device, own in zip(devices, values, strict=True)
+                if own == value
+            )
+            known = self._carriers[value] = list(islice(having, CARRIERS))
+        return known
 
 
-def _values(slot: Slot, program: Program, devices: Sequence[Device], times: Mapping[int, int]) -> dict[str, Seen]:
+def _values(slot: Slot, program: Program, devices: Sequence[Device], times: Mapping[int, int]) -> Seen:
     """The devices' values of what the constant is compared with."""
     columns = columns_of(slot.comparison) or program.columns or ()
-    seen: dict[str, Seen] = {}
+    seen = Seen()
     for column in columns:
         if not column.id and column.kind not in ("driver", "allowMultipleAllocations"):
             continue
-        for device, value in zip(devices, values_of(devices, column), strict=True):
-            if value is None:
-                continue
-            entry = seen.get(value)
-            if entry is None:
-                entry = seen[value] = Seen()
-            entry.count += times[id(device)]
-            if len(entry.carriers) < CARRIERS:
-                entry.carriers.append(device)
+        seen.add(devices, values_of(devices, column), times)
     return seen
 
 
-def _texts(slot: Slot, program: Program, seen: Mapping[str, Seen]) -> Iterator[tuple[str, str]]:
+def _texts(slot: Slot, program: Program, seen: Seen) -> Iterator[tuple[str, str]]:
     """A value, and the text to write in place of the constant; the nearest or most frequent first."""
     source = program.ast.source[slot.start : slot.end]
     quote = "'" if source.lstrip("[").startswith("'") else '"'
     order = _ORDERED.get(slot.kind)
     if order is not None:
-        yield from order(slot.value, list(seen), quote)
+        yield from order(slot.value, list(seen.counts), quote)
         return
     for value in _ranked(slot, seen):
         if slot.kind == "bool" and value in ("true", "false"):
@@ -225,21 +237,22 @@ def _texts(slot: Slot, program: Program, seen: Mapping[str, Seen]) -> Iterator[t
                 yield value, f"{source[:-1].rstrip()}, {value if number else _text(value, quote)}]"
 
 
-def _ranked(slot: Slot, seen: Mapping[str, Seen]) -> list[str]:
+def _ranked(slot: Slot, seen: Seen) -> list[str]:
     """The values most similar to the constant, then the most frequent; of very many texts only similar ones."""
-    if slot.kind == "string" and len(seen) > MAX_TEXTS:
+    counts = seen.counts
+    if slot.kind == "string" and len(counts) > MAX_TEXTS:
         asked = slot.value.lower()
         half = max(1, len(asked) // 2)
         start, end = asked[:half], asked[-half:]
-        alike = (value for value in seen if value.lower().startswith(start) or value.lower().endswith(end))
+        alike = (value for value in counts if value.lower().startswith(start) or value.lower().endswith(end))
         return list(nearest(slot.value, islice(alike, MAX_DEVICES), MAX_VALUES))
     asked = slot.value if slot.kind == "string" else ""
 
     def order(value: str) -> tuple[float, int, str]:
         likeness = SequenceMatcher(None, value.lower(), asked.lower()).ratio() if asked else 0.0
-        return -likeness, -seen[value].count, value
+        return -likeness, -counts[value], value
 
-    return sorted(seen, key=order)[:MAX_VALUES]
+    return sorted(counts, key=order)[:MAX_VALUES]
 
 
 def _quantities(asked: str, values: Sequence[str], quote: str) -> Iterator[tuple[str, str]]:
@@ -249,7 +262,7 @@ def _quantities(asked: str, values: Sequence[str], quote: str) -> Iterator[tuple
         known = {value: quantity for value in values if (quantity := Quantity.parse(value)).sign()}
     except QuantityError:
         return
-    for value in sorted(known, key=lambda text: abs(known[text].nanos - wanted.nanos))[:MAX_VALUES]:
+    for value in nsmallest(MAX_VALUES, known, lambda text: abs(known[text].nanos - wanted.nanos)):
         yield value, _text(value, quote)
         # For a strict comparison: one less, or one more, of the unit that the value is written in.
         digits = value.rstrip("EPTGMKkinmu")
