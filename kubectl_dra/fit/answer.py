@@ -30,7 +30,7 @@ from kubectl_dra.fit.place import Placement, Placer, Progress, Unplaced, in_turn
 from kubectl_dra.fit.result import FirstUnplaced, FitAnswer, FitVerdict, WorkloadFit
 from kubectl_dra.fit.workload import WorkloadPods
 from kubectl_dra.scheduling.framework import ClusterState
-from kubectl_dra.scheduling.gang_scheduling import Gang, gang_of
+from kubectl_dra.scheduling.gang_scheduling import Gang, gang_of, priority_differs
 
 MOST_PODS: Final = 5_000
 """With ``--max`` no more are placed."""
@@ -221,7 +221,11 @@ def _following(plan: FitPlan, snapshot: Snapshot) -> Iterator[NewPod]:
 def _unclear_before(plan: FitPlan, snapshot: Snapshot, settings: Settings) -> Iterator[Words]:
     """Why nobody can say whether the first pod of a role fits at all."""
     for annotation in _EXCLUSIVE & _annotations(plan.workload):
-        yield say("where the pods go that {annotation} keeps together is not modelled", annotation=annotation)
+        text = (
+            "{annotation} gives each group of pods nodes of its own: a controller adds the affinity for that after a "
+            "first pod has its node, which is not modelled"
+        )
+        yield say(text, annotation=annotation)
         return
     quick = structs.replace(settings, with_ways=False)
     for mold, role in zip(plan.molds, plan.workload.roles, strict=True):
@@ -247,8 +251,10 @@ def _stop(plan: FitPlan, refused: Sequence[Unplaced], settings: Settings) -> Fir
     mold = plan.molds[first.new.role]
     diagnosis = diagnose(mold.question_about(first.new, ground.snapshot, settings), ground.snapshot, settings)
     gang = gang_of(first.new.pod, ground.state) if first.new.group[2] else None
-    stop = FirstUnplaced(first.new.pod.key, diagnosis, first.denied, others=len(refused) - 1)
-    if not isinstance(gang, Gang):
+    own = (one for one in refused if one.new.group[2] and one.new.group == first.new.group)
+    differs = next((found for one in own if (found := priority_differs(one.new.pod, ground.state))), None)
+    stop = FirstUnplaced(first.new.pod.key, diagnosis, first.denied, differs=differs, others=len(refused) - 1)
+    if differs is not None or not isinstance(gang, Gang):
         return stop
     placed = sum(one.alone for one in refused)
     domain = gang.topology[0] if gang.topology and diagnosis.verdict is Verdict.ALLOCATABLE else ""

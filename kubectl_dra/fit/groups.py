@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
 
 from kubectl_dra.api.policy import PodGroup
 from kubectl_dra.explain.phrase import Words, say
 from kubectl_dra.fit.mold import NewPod
 from kubectl_dra.fit.place import Placement, Unplaced
-from kubectl_dra.scheduling.gang_scheduling import Gang, gang_of
-
-_OF_ONE_PRIORITY: Final = 37
+from kubectl_dra.scheduling.gang_scheduling import OF_ONE_PRIORITY, Gang, gang_of, group_priority
 
 
 def unclear_groups(pods: Sequence[NewPod], refused: Sequence[Unplaced], placement: Placement) -> Iterator[Words]:
@@ -30,18 +27,16 @@ def unclear_groups(pods: Sequence[NewPod], refused: Sequence[Unplaced], placemen
         if isinstance(gang, Gang) and gang.nested:
             yield say("the group {group} is part of a group of groups, which is not modelled", group=gang.name)
         group: PodGroup | None = state.others("PodGroup").get((new.pod.metadata.namespace, new.pod.pod_group))
-        if group is not None and state.release.at_least(_OF_ONE_PRIORITY) and not _of_its_priority(new, group):
-            text = "the priority of pod {pod} is not that of its group {group}, which the scheduler refuses"
-            yield say(text, pod=new.pod.key, group=new.pod.pod_group)
+        if group is not None and state.release.at_least(OF_ONE_PRIORITY) and group_priority(group, state) is None:
+            text = "the priority of group {group} is not known: class {name} was not seen"
+            yield say(text, group=new.pod.pod_group, name=group.spec.priority_class_name)
     for one in refused:
         preemption = one.outcome.preemption if one.outcome is not None and one.new.group[2] else None
         if preemption is not None and preemption.best:
-            yield "the scheduler may end pods of lower priority for the group, which is not tried"
+            best = preemption.best[0]
+            text = (
+                "the scheduler may end pods of lower priority for the group, such as {victims:some 2} on {node}: whom "
+                "it ends for several pods at a time is not modelled"
+            )
+            yield say(text, victims=[victim.key for victim in best.victims], node=best.node)
             return
-
-
-def _of_its_priority(new: NewPod, group: PodGroup) -> bool:
-    if group.spec.priority is not None:
-        return group.spec.priority == new.pod.priority
-    named = group.spec.priority_class_name
-    return named == new.pod.spec.priority_class_name if named else not new.pod.priority

@@ -19,7 +19,7 @@ from kubectl_dra.fit.mold import NewPod
 from kubectl_dra.scheduling.chain import Chain
 from kubectl_dra.scheduling.default_preemption import Candidate
 from kubectl_dra.scheduling.dynamic_resources import DynamicResources
-from kubectl_dra.scheduling.gang_scheduling import Gang, gang_of
+from kubectl_dra.scheduling.gang_scheduling import Gang, gang_of, priority_differs
 from kubectl_dra.scheduling.outcome import Outcome
 from kubectl_dra.scheduling.reasons import Reason
 from kubectl_dra.scheduling.volume_binding import VolumeBinding
@@ -288,7 +288,7 @@ class Placer:
         """Places the pods of a group: all that fit, or none where too few do."""
         first = unit[0]
         gang = gang_of(first.pod, self.ground.state)
-        if isinstance(gang, Reason):
+        if isinstance(gang, Reason) or any(priority_differs(new.pod, self.ground.state) for new in unit):
             self.refused.extend(Unplaced(new, self.ground) for new in unit)
             return
         if gang is None:

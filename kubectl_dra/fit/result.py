@@ -13,6 +13,7 @@ from kubectl_dra.explain.remedies.room import EndPods
 from kubectl_dra.fit.creation import Denied
 from kubectl_dra.fit.place import Seat
 from kubectl_dra.fit.workload import WorkloadPods
+from kubectl_dra.scheduling.gang_scheduling import PriorityDiffers
 
 SCHEMA_VERSION = "1"
 
@@ -36,7 +37,8 @@ class FirstUnplaced(Struct, frozen=True):
 
     ``denied``: the API server would not create it, or its claims. ``minimum``: its group needs so many pods with a
     node at once, and only ``placed`` have one; 0 where it is in none. ``domain``: the node label that the pods of its
-    group must have in common, where that alone keeps it from a node. ``others``: how many more do not fit.
+    group must have in common, where that alone keeps it from a node. ``differs``: a pod of the group has another
+    priority than the group, so that none of them is tried. ``others``: how many more do not fit.
     """
 
     pod: str
@@ -45,6 +47,7 @@ class FirstUnplaced(Struct, frozen=True):
     minimum: int = 0
     placed: int = 0
     domain: str = ""
+    differs: PriorityDiffers | None = None
     others: int = 0
 
 

@@ -46,7 +46,7 @@ def _workload(found: WorkloadFit) -> dict[str, Any]:
             "pod": found.stop.pod,
             "cause": code(found),
             "reason": stop(found),
-            "answer": explained(found.stop.diagnosis),
+            "answer": stop(found) if found.stop.differs is not None else explained(found.stop.diagnosis),
             "denied": found.stop.denied.name.lower() if found.stop.denied is not None else "",
             "groupMinimum": found.stop.minimum,
             "groupTopology": found.stop.domain,

@@ -92,6 +92,9 @@ def stop(found: WorkloadFit) -> str:
     """Why the first pod that does not fit has no node; empty where all have one."""
     if found.stop is None:
         return ""
+    if differs := found.stop.differs:
+        who = f"pod {differs.pod} has priority {differs.priority}, group {differs.group} {differs.wanted}"
+        return f"the scheduler tries no pod of a group of which one has another priority: {who}"
     if found.stop.domain:
         label = found.stop.domain
         return f"its group has to be within one {label}, and none has room for {found.stop.minimum:,} of its pods"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct, structs
 
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.api.policy import GroupPolicy, PodGroup, Workload
+from kubectl_dra.api.policy import GroupPolicy, PodGroup, PriorityClass, Workload
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.reasons import PluginName, Reason, Rejection
 
@@ -26,6 +26,8 @@ UNSCHEDULABLE_GROUP: Final = (
 )
 """The message of 1.36 for a pod that fits although its group does not."""
 _IN_ONE_CYCLE: Final = 36
+OF_ONE_PRIORITY: Final = 37
+"""Since this release the scheduler wants all pods of a PodGroup to have the group's priority."""
 
 
 class GroupMissing(Reason, frozen=True):
@@ -61,6 +63,22 @@ class TooFewPeers(Reason, frozen=True):
     @property
     def words(self) -> str:
         return "waiting for minCount pods from a gang to appear in scheduling queue"
+
+
+class PriorityDiffers(Reason, frozen=True):
+    """A pod has another priority than its group: since 1.37 the scheduler then tries none of the group's pods."""
+
+    group: str
+    pod: str
+    priority: int
+    wanted: int
+
+    @property
+    def words(self) -> str:
+        return (
+            "all pods in a single pod group should have the same priority as the pod group's priority, "
+            f"got {self.priority} and {self.wanted}"
+        )
 
 
 class Gang(Struct, frozen=True):
@@ -141,9 +159,39 @@ def in_queue(pod: Pod, state: ClusterState) -> Rejection | None:
     if isinstance(found, Reason):
         return Rejection(PluginName.GANG_SCHEDULING, (found,))
     if found is None or len(found.members) >= found.minimum:
-        return None
+        waiting = (member for member in _members(pod, state) if not member.node_name) if pod.pod_group else ()
+        differs = next((other for member in waiting if (other := priority_differs(member, state))), None)
+        return Rejection(PluginName.GANG_SCHEDULING, (differs,)) if differs is not None else None
     peers = tuple(sorted(member.key for member in found.members))
     return Rejection(PluginName.GANG_SCHEDULING, (TooFewPeers(found.name, found.minimum, peers),))
+
+
+def priority_differs(pod: Pod, state: ClusterState) -> PriorityDiffers | None:
+    """Whether the pod has another priority than its PodGroup, gang or not, in a release where that matters.
+
+    None also where the group's priority is not known: a class was not read.
+    """
+    group: PodGroup | None = state.others("PodGroup").get((pod.metadata.namespace, pod.pod_group))
+    if group is None or not state.release.at_least(OF_ONE_PRIORITY):
+        return None
+    wanted = group_priority(group, state)
+    if wanted is None or wanted == pod.priority:
+        return None
+    return PriorityDiffers(pod.pod_group, pod.key, pod.priority, wanted)
+
+
+def group_priority(group: PodGroup, state: ClusterState) -> int | None:
+    """The priority that the API server gives a group; None where its class is not known."""
+    if group.spec.priority is not None:
+        return group.spec.priority
+    classes: list[PriorityClass] = list(state.others("PriorityClass").values())
+    name = group.spec.priority_class_name
+    if name:
+        return next((each.value for each in classes if each.metadata.name == name), None)
+    if state.unknown("PriorityClass"):
+        return None
+    # Of several defaults the lowest counts.
+    return min((each.value for each in classes if each.global_default), default=0)
 
 
 def gang_of(pod: Pod, state: ClusterState) -> Gang | Reason | None:

@@ -195,14 +195,16 @@ def test_whom_the_scheduler_ends_for_a_gang_is_undetermined(tmp_path: Path) -> N
 
 
 def test_pods_of_another_priority_than_their_group(tmp_path: Path) -> None:
-    """1.37 refuses them."""
+    """The scheduler of 1.37 tries none of the group."""
     high = {"kind": "PriorityClass", "apiVersion": "scheduling.k8s.io/v1", "metadata": {"name": "high"}, "value": 1000}
     pods = gang(1, 1)
     pods[1]["spec"]["priorityClassName"] = "high"
     cluster = [high, *node("a", 2)]
     assert item(tmp_path, cluster, [template(), *pods])["verdict"] == "fits"
     found = item(tmp_path, cluster, [template(), *pods], "--kubernetes-version", "1.37")
-    assert found["verdict"] == "undetermined"
+    assert (found["verdict"], found["pods"]["fit"]) == ("does-not-fit", 0)
+    assert "another priority: pod default/p0 has priority 1000, group w 0" in found["stop"]["reason"]
+    assert found["changes"] == []
     pods[0]["spec"]["priorityClassName"] = "high"
     assert item(tmp_path, cluster, [template(), *pods], "--kubernetes-version", "1.37")["verdict"] == "fits"
 

@@ -13,7 +13,13 @@ from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.phrase import ObjectName, Subject, Words, by_key, named, pods_named, say
 from kubectl_dra.explain.trial import Trial
-from kubectl_dra.scheduling.gang_scheduling import GroupMissing, GroupNotInWorkload, Placed, TooFewPeers
+from kubectl_dra.scheduling.gang_scheduling import (
+    GroupMissing,
+    GroupNotInWorkload,
+    Placed,
+    PriorityDiffers,
+    TooFewPeers,
+)
 from kubectl_dra.scheduling.outcome import schedule
 from kubectl_dra.scheduling.queue import kept_out
 from kubectl_dra.scheduling.reasons import Reason
@@ -82,6 +88,9 @@ def _waiting(trial: Trial) -> Iterator[Finding]:
     for reason in rejection.reasons if rejection is not None else ():
         if isinstance(reason, TooFewPeers):
             yield _too_few(pod, reason, quoted)
+            return
+        if isinstance(reason, PriorityDiffers):
+            yield _other_priority(pod, reason, quoted)
             return
         if isinstance(reason, GroupMissing | GroupNotInWorkload) and not _was_tried(pod, reason):
             yield _no_group(pod, reason, quoted)
@@ -182,6 +191,25 @@ def _too_few(pod: Pod, reason: TooFewPeers, quoted: tuple[Evidence, ...]) -> Fin
     )
     missing = reason.minimum - count
     remedy = Remedy(say("Create {missing:more pod} of the group, or lower its minCount.", missing=missing))
+    return Finding(POD_GROUP, summary, (*facts, *quoted), remedy)
+
+
+def _other_priority(pod: Pod, reason: PriorityDiffers, quoted: tuple[Evidence, ...]) -> Finding:
+    summary = say(
+        "the scheduler tries no pod of its group {group}: {pod} has priority {priority}, the group {wanted}",
+        group=reason.group,
+        pod=Subject("pod", by_key("Pod", reason.pod)),
+        priority=reason.priority,
+        wanted=reason.wanted,
+    )
+    facts = (
+        _membership(pod),
+        Evidence(Subject("PodGroup", reason.group), "spec.priority", reason.wanted),
+        Evidence(Subject("Pod", by_key("Pod", reason.pod)), "spec.priority", reason.priority),
+    )
+    remedy = Remedy(
+        say("Create the group and its pods anew with one priorityClassName: since 1.37 all have the same priority.")
+    )
     return Finding(POD_GROUP, summary, (*facts, *quoted), remedy)
 
 

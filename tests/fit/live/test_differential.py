@@ -1,6 +1,6 @@
 """Workloads of all kinds, created for real: as many of their pods get a node as ``fit`` said before.
 
-``FIT_WORKLOADS`` sets how many; a few on every run, all classes and kinds with 100.
+``FIT_WORKLOADS`` sets how many for each release.
 """
 
 from __future__ import annotations
@@ -11,25 +11,27 @@ from typing import Any
 
 import pytest
 
-from tests.controlplane.program import Program
+from tests.controlplane.program import VERSION_VARIABLE, Program
 from tests.fit.differential import judged, recorded
 from tests.scheduling.clusters import CLASSES, MIXED
 
-WORKLOADS = int(os.environ.get("FIT_WORKLOADS", "10"))
+WORKLOADS = int(os.environ.get("FIT_WORKLOADS", "30"))
 SEED = 20_261_122
 
 
-def test_as_many_pods_run(control_plane_program: Program) -> None:
+@pytest.mark.parametrize("release", ["1.36", "1.37"])
+def test_as_many_pods_run(release: str, control_plane_program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     """What differs is tried once more: on a busy machine the scheduler may decide before it has seen all objects."""
     if not control_plane_program.built:
         pytest.skip("programs of KUBEBUILDER_ASSETS: their scheduler cannot be held still")
-    found = list(recorded("1.36", (*CLASSES, MIXED), SEED, WORKLOADS))
+    monkeypatch.setenv(VERSION_VARIABLE, release)
+    found = list(recorded(release, (*CLASSES, MIXED), SEED, WORKLOADS))
     results = Counter(judged(line)[0] for line in found)
-    again = [judged(line)[1] for case in found if judged(case)[1] for line in _again(case)]
+    again = [judged(line)[1] for case in found if judged(case)[1] for line in _again(release, case)]
     assert [problem for problem in again if problem] == []
     assert results["agrees"] + results["agrees, nodes too"] >= WORKLOADS * 3 // 4
     assert results["differs"] <= WORKLOADS // 10
 
 
-def _again(case: dict[str, Any]) -> list[dict[str, Any]]:
-    return list(recorded("1.36", (case["class"],), case["seed"], 1, case["kind"]))
+def _again(release: str, case: dict[str, Any]) -> list[dict[str, Any]]:
+    return list(recorded(release, (case["class"],), case["seed"], 1, case["kind"]))
