@@ -75,6 +75,10 @@ class Console:
         """Write what this program made itself, such as colours."""
         self._stream.write(text)
 
+    def painted(self, text: str) -> None:
+        """Write text that has passed ``visible`` before it was wrapped and coloured: a new line may begin anywhere."""
+        self._stream.write(_COMMAND.sub(_defused, text) if self._runner else text)
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
 
@@ -102,8 +106,13 @@ def lines(values: Iterable[str], stream: TextIO) -> None:
 
 
 def exact(text: str, stream: TextIO) -> None:
-    """Write what has passed ``visible``, with colours and the like that this program added."""
+    """Write what this program made itself, byte for byte."""
     (stream.exact if isinstance(stream, Console) else stream.write)(text)
+
+
+def painted(text: str, stream: TextIO) -> None:
+    """Write what has passed ``visible``, wrapped and coloured: no line of it is a command to a runner."""
+    (stream.painted if isinstance(stream, Console) else stream.write)(text)
 
 
 def clear_screen() -> None:

@@ -23,6 +23,9 @@ EXPIRED: Final = 410
 UNAUTHORIZED: Final = 401
 MOST_PAGES: Final = 20_000
 """Limit for one list: ten million objects."""
+_MANY_PAGES: Final = 1000
+_LEAST_ON_A_PAGE: Final = 10
+"""After many pages they must have had so many objects each: servers fill pages, as far as a selector lets them."""
 _BUSY: Final = frozenset((429, 502, 503, 504))
 _TRIES: Final = 10
 """Attempts if the answer says when to retry, as in client-go; the request's deadline may end them earlier."""
@@ -175,6 +178,8 @@ class Client:
                 return
             if token in tokens or len(tokens) >= MOST_PAGES:
                 raise ClusterError(f"{self.server}{path}: the list has no end: the server gives the same pages again")
+            if len(tokens) >= _MANY_PAGES and count < _LEAST_ON_A_PAGE * len(tokens):
+                raise ClusterError(f"{self.server}{path}: the list has no end: the server gives nearly empty pages")
             tokens.add(token)
             asked["continue"] = token
 

@@ -9,7 +9,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import TextIO
 
-from kubectl_dra.console import exact, one_line
+from kubectl_dra.console import one_line, painted
 from kubectl_dra.report.hyperlinks import shows_links
 
 PIPE_WIDTH = 110
@@ -43,7 +43,7 @@ class Painter:
             )
         else:
             out = one_line("".join([part if isinstance(part, str) else part[0] for part in parts]))
-        exact(out.rstrip() + "\n", self.stream)
+        painted(out.rstrip() + "\n", self.stream)
 
     def paragraph(self, text: str, indent: str = "", first: str | None = None, style: str = "") -> None:
         """Write wrapped text; ``first`` starts the first line instead of ``indent``."""
