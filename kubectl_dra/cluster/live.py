@@ -203,7 +203,8 @@ class Cluster:
         kinds = tuple(kinds)
         # Discovery is under way while core kinds are read.
         order = sorted(kinds, key=lambda kind: kind in DRA_KINDS)
-        jobs: list[Callable[[], Iterator[Part]]] = [self._release_part]
+        # What is read later, for one pod, comes to a snapshot that knows the release.
+        jobs: list[Callable[[], Iterator[Part]]] = [] if set(kinds) <= SCHEDULING_KINDS.keys() else [self._release_part]
         if len(order) > 1 and order[-1] in DRA_KINDS:
             jobs.append(self._discovery_part)
         first = len(jobs)
