@@ -60,7 +60,9 @@ def render(chart: str) -> bytes:
         raise FileError(f"helm cannot be run: {error.strerror or error}", chart) from None
     if done.returncode:
         lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        raise FileError(f"helm template failed: {lines[-1] if lines else 'no message'}", chart)
+        # Advice of helm's may come behind the error.
+        said = [line for line in lines if line.startswith("Error:")] or lines or ["no message"]
+        raise FileError(f"helm template failed: {said[-1]}", chart)
     return done.stdout
 
 

@@ -37,6 +37,7 @@ TEMPLATES: Final[Mapping[Key, tuple[Path, ...]]] = {
     ("kubeflow.org", "XGBoostJob"): (("spec", "xgbReplicaSpecs", "*", "template"),),
     ("kubeflow.org", "JAXJob"): (("spec", "jaxReplicaSpecs", "*", "template"),),
     ("kubeflow.org", "PaddleJob"): (("spec", "paddleReplicaSpecs", "*", "template"),),
+    ("sagemaker.amazonaws.com", "HyperPodPyTorchJob"): (("spec", "replicaSpecs", "*", "template"),),
     ("trainer.kubeflow.org", "TrainingRuntime"): (("spec", "template", "spec", *_JOBS),),
     ("trainer.kubeflow.org", "ClusterTrainingRuntime"): (("spec", "template", "spec", *_JOBS),),
     ("batch.volcano.sh", "Job"): (("spec", "tasks", "*", "template"),),

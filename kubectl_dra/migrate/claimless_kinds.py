@@ -30,6 +30,11 @@ _NIM: Final = Claimless(
     "deviceClassName, driverName), and without the resource.",
 )
 
+_HYPERPOD: Final = Claimless(
+    "HyperPod's inference operator makes the pods, and the kind has no field for claims",
+    "Leave it with the device plugin, or run the model server in a Deployment.",
+)
+
 CLAIMLESS: Final[Mapping[Key, Claimless]] = {
     **{
         ("argoproj.io", kind): _WORKFLOW
@@ -42,6 +47,13 @@ CLAIMLESS: Final[Mapping[Key, Claimless]] = {
     ("serving.kserve.io", "ClusterServingRuntime"): _RUNTIME,
     ("trainer.kubeflow.org", "TrainJob"): Claimless(
         "a TrainJob has no field for claims", "Put the claim into the TrainingRuntime that it uses."
+    ),
+    ("inference.sagemaker.aws.amazon.com", "InferenceEndpointConfig"): _HYPERPOD,
+    ("inference.sagemaker.aws.amazon.com", "JumpStartModel"): _HYPERPOD,
+    ("slinky.slurm.net", "NodeSet"): Claimless(
+        "the container with the request is spec.slurmd, and the pod's fields are in spec.template.spec",
+        "Write resourceClaims into spec.template.spec, resources.claims into spec.slurmd, and remove the resource "
+        "there; slurmd counts GPUs by gres.conf, which has to find the devices of the claim (AutoDetect).",
     ),
     ("apps.nvidia.com", "NIMService"): _NIM,
     ("apps.nvidia.com", "NIMPipeline"): _NIM,

@@ -89,7 +89,8 @@ class PluginAndClaim(Rule):
                 yield self.finding(
                     path,
                     f"{name} comes from the device plugin, and the pod has a claim for {driver} as well",
-                    fix=f"Remove the claim; or let {migrate(context.item)} turn {name} into a request of one.",
+                    fix=f"Remove the claim, or {name}: {migrate(context.item)} makes a request of it, or says "
+                    "what is in the way.",
                     on_key=True,
                 )
 
@@ -125,7 +126,9 @@ class PluginResource(Rule):
             yield self.finding(
                 path,
                 f"{name} is not a claim for {driver}: it needs the device plugin{_or_a_class(context, name)}",
-                fix=f"To ask the DRA driver: {command}" if whole else f"Put the number in; then {command}",
+                fix=f"{command} asks the DRA driver instead, or says what is in the way"
+                if whole
+                else f"Put the number in; then {command}",
                 on_key=True,
             )
 
