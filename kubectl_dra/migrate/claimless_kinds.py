@@ -25,9 +25,10 @@ _RUNTIME: Final = Claimless(
     "Put resourceClaims and resources.claims into the predictor of the InferenceService that uses it.",
 )
 _NIM: Final = Claimless(
-    "the NIM operator ignores claims under resources, and takes them from draResources when the service is created",
-    "Create it anew with NIM operator 3.0.0 or later: spec.draResources with claimCreationSpec.devices (name, count, "
-    "deviceClassName, driverName), and without the resource.",
+    "the NIM operator ignores claims under resources, and takes them from draResources, which cannot be added later",
+    "Delete it and create it anew with NIM operator 3.0.0 or later: without the resource, and with spec.draResources: "
+    "[{claimCreationSpec: {devices: [{name: gpu, count: NUMBER, deviceClassName: gpu.nvidia.com, driverName: "
+    "gpu.nvidia.com}]}}].",
 )
 
 _HYPERPOD: Final = Claimless(

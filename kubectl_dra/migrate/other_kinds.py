@@ -55,6 +55,13 @@ _UNCHANGED: Final = (
 )
 
 
+_NIM_SERVICE: Final = ("apps.nvidia.com", "NIMService")
+_IMPLIED: Final = (
+    "it names no GPU, and the NIM operator then asks for nvidia.com/gpu itself, as many as its model's profile says; "
+    "with spec.draResources, given when it is created, it does not"
+)
+
+
 class ResourceMention(NamedTuple):
     """A resource name and its place."""
 
@@ -68,6 +75,8 @@ def plan(raw: Mapping[str, Any], surroundings: PlanSurroundings, settings: Migra
     if settings.reverse or key in QUOTAS or key == TEMPLATE:
         return ObjectPlan()
     scaled = autoscaler(raw, surroundings.objects)
+    if key == _NIM_SERVICE and not value_at(raw, ("spec", "draResources")) and not _asks_itself(raw, settings):
+        return ObjectPlan(notes=(Note("MIG126", ("spec",), _IMPLIED),))
     hazards = (Note("MIG141", ("kind",), scaled),) if scaled and claims_devices(surroundings.objects) else ()
     if key[0] in _POLICIES:
         return ObjectPlan(notes=tuple(_left(raw, (), settings.catalogue)))
@@ -81,6 +90,11 @@ def plan(raw: Mapping[str, Any], surroundings: PlanSurroundings, settings: Migra
     ]
     seen += [mention.path for mention in _mentions_of(raw, key, settings.catalogue)]
     return replace(found, notes=(*found.notes, *_left(raw, seen, settings.catalogue), *hazards))
+
+
+def _asks_itself(raw: Mapping[str, Any], settings: MigrationSettings) -> bool:
+    """Whether the object names a resource in its own fields."""
+    return any(True for _ in _mentions_of(raw, key_of(raw), settings.catalogue))
 
 
 def _reported(
