@@ -106,6 +106,11 @@ def extended_requests(pod: Pod, classes: Mapping[str, DeviceClass]) -> ExtendedR
     return ExtendedRequests(pod, {resource: backed[resource] for resource in amounts}, amounts)
 
 
+def container_of(pod: Pod, request: str) -> str:
+    """The container for which the scheduler makes a request of its own claim."""
+    return pod.containers[int(request.split("-")[1])].name
+
+
 def amount_of(value: object) -> int:
     """A resource amount as a whole number; 0 if absent or unreadable."""
     if value is None:

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from kubectl_dra.allocation.extended_resources import amount_of
 from kubectl_dra.api.known_defects import SCORING_FAILS
-from kubectl_dra.explain.causes import claim_and_device_plugin, no_consumer, pool_name_shared
+from kubectl_dra.explain.causes import claim_and_device_plugin, devices_held, no_consumer, pool_name_shared
 from kubectl_dra.explain.diagnosis import Finding, Way
 from kubectl_dra.explain.phrase import Phrase, Statement, Words, say
 from kubectl_dra.explain.question.last_word import last_word
@@ -75,7 +75,7 @@ def answer_notes(
 
 def _about_causes(trial: Trial, findings: Sequence[Finding]) -> Iterator[Phrase]:
     pod, view = trial.question.pod, trial.view
-    if pod is not None and pod.priority > 0 and any(finding.kind.held for finding in findings):
+    if pod is not None and pod.priority > 0 and any(_held_otherwise(finding) for finding in findings):
         text = "the pod's priority ({priority}) does not help: no pod is evicted to free a device"
         yield say(text, priority=pod.priority)
     if view.cycle.quirks.counters_keyed_by_pool_name:
@@ -97,6 +97,11 @@ def _about_causes(trial: Trial, findings: Sequence[Finding]) -> Iterator[Phrase]
     if never and not any(finding.kind is claim_and_device_plugin.MIXED for finding in findings):
         text = "on {nodes:some} the pod would fit, but never bind: {why}"
         yield say(text, nodes=sorted(never), why=claim_and_device_plugin.MIXED.why)
+
+
+def _held_otherwise(finding: Finding) -> bool:
+    """Somebody else has what the pod needs, and the finding does not say that priority is of no use."""
+    return finding.kind.held and finding.kind not in devices_held.SAYING_PRIORITY
 
 
 def _handed_out_twice(trial: Trial) -> Iterator[Phrase]:

@@ -80,6 +80,7 @@ class Look(Enum):
     SELECTORS = auto()
     ONE_DEVICE = auto()
     DEVICES_OF_CLASS = auto()
+    WEBHOOKS = auto()
     PERMISSION = auto()
     SNAPSHOT = auto()
 
@@ -170,9 +171,10 @@ class Finding(Struct, frozen=True):
     """A cause that was found: its kind, one sentence, facts, and its remedy here (else the kind's general
     advice).
 
-    ``object`` is the name of a missing object, ``device`` one that shows the cause, ``device_class`` the
-    affected class. ``next`` is what to look at next, if that depends on more than the kind. ``contrary``: the
-    objects say that the pod fits, but the scheduler's message, still valid, says otherwise.
+    ``place`` describes the request where nobody wrote it under its name. ``object`` is the name of a missing
+    object, ``device`` one that shows the cause, ``device_class`` the affected class. ``next`` is what to look at
+    next, if that depends on more than the kind. ``contrary``: the objects say that the pod fits, but the
+    scheduler's message, still valid, says otherwise.
     """
 
     kind: CauseKind
@@ -186,6 +188,7 @@ class Finding(Struct, frozen=True):
     device_class: str = ""
     next: NextStep | None = None
     contrary: bool = False
+    place: Words = ""
 
     @property
     def proof(self) -> Proof | None:

@@ -8,9 +8,9 @@ from msgspec.structs import replace
 
 from kubectl_dra.explain.causes.registry import When, ask, of_stage
 from kubectl_dra.explain.diagnosis import Evidence, Finding
-from kubectl_dra.explain.funnel.blocked import Blocked, Located, by_request
+from kubectl_dra.explain.funnel.blocked import Blocked, Located, by_request, made_by_scheduler
 from kubectl_dra.explain.funnel.selector_terms import judge
-from kubectl_dra.explain.phrase import Subject, named, say
+from kubectl_dra.explain.phrase import Subject, Words, named, say
 from kubectl_dra.explain.remedies.prove import Price, World
 from kubectl_dra.explain.trial import Trial
 
@@ -101,7 +101,8 @@ def _of_alternative(trial: Trial, world: World, furthest: Located, group: Sequen
 
 def _finding(blocked: Blocked) -> Finding:
     found = of_stage(blocked, "too-few" if blocked.left and not blocked.lost else "")
-    return replace(found, claim=blocked.located.claim.key, request=blocked.funnel.name)
+    place: Words = blocked.where if made_by_scheduler(blocked.located.claim) else ""
+    return replace(found, claim=blocked.located.claim.key, request=blocked.funnel.name, place=place)
 
 
 def _blocked(trial: Trial, world: World, located: Located) -> list[Blocked]:

@@ -8,6 +8,7 @@ from functools import cached_property
 from heapq import nsmallest
 
 from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict
+from kubectl_dra.allocation.extended_resources import CLAIM_NAME, container_of
 from kubectl_dra.api.claims import MAX_RESULTS, ResourceClaim
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.explain.attempts import run_attempts, unavailable_nodes
@@ -78,8 +79,14 @@ class Trial:
                     if device_class is not None:
                         name = entry.result_name(spec)
                         funnel = RequestFunnel(self.view, name, spec, device_class, self.scene.holders)
-                        out.append(Located(claim_index, request_index, alternative, claim, funnel))
+                        container = self._container(claim, name)
+                        out.append(Located(claim_index, request_index, alternative, claim, funnel, container))
         return tuple(out)
+
+    def _container(self, claim: ResourceClaim, request: str) -> str:
+        pod = self.question.pod
+        made = pod is not None and claim.metadata.name == CLAIM_NAME
+        return container_of(pod, request) if made and pod is not None else ""
 
     @cached_property
     def attempts(self) -> Mapping[str, Attempt]:

@@ -113,28 +113,50 @@ def _causes(out: Painter, diagnosis: Diagnosis) -> tuple[list[Line], list[list[L
     first, *others = diagnosis.findings
     place = f" of claim {first.claim}" if first.claim else ""
     where = f'request "{first.request}"{place}' if first.request else place.removeprefix(" of ")
-    head = [_cause(out, first, where)]
-    facts = [[_fact(out, evidence)] for evidence in first.evidence[:MAX_FACTS]]
-    more = [[_cause(out, one, written(one.summary))] for one in others[: MAX_CAUSES - 1]]
+    where = written(first.place) or where
+    head = [_cause(out, first, where)[0]]
+    facts = [_fact(out, evidence) for evidence in _untold(diagnosis, first)[:MAX_FACTS]]
+    more = [_cause(out, one, written(one.summary)) for one in others[: MAX_CAUSES - 1]]
     if len(others) >= MAX_CAUSES:
         more.append([(f"  and {len(others) - MAX_CAUSES + 1} more",)])
     return head, facts, more
 
 
-def _cause(out: Painter, finding: Finding, text: str) -> Line:
+def _untold(diagnosis: Diagnosis, first: Finding) -> list[Evidence]:
+    """The facts of the first cause but the event that the answer quotes and that stands below once more."""
+    said = diagnosis.scheduler[0].message if diagnosis.scheduler else ""
+    return [fact for fact in first.evidence if not said or fact.value != said] or list(first.evidence)
+
+
+def _cause(out: Painter, finding: Finding, text: str) -> list[Line]:
+    """A cause by its code, on two lines at most."""
     code = finding.kind.code
-    return _labelled(out, code, text, "  ", linked("cyan", page_of_cause(code)))
+    first, *rest = _on_two(out, f"{code}: {text}" if text else code, "  ", "    ")
+    return [
+        ("  ", (code, linked("cyan", page_of_cause(code))), first.removeprefix(f"  {code}")),
+        *((row,) for row in rest),
+    ]
 
 
-def _fact(out: Painter, evidence: Evidence) -> Line:
+def _fact(out: Painter, evidence: Evidence) -> list[Line]:
+    """A fact, on two lines at most."""
     value = " ".join(written(evidence.value).split())
     if evidence.is_cel:
         first, *rest = folded(value, out.width - 6)
-        return "    ", first + (" ..." if rest else "")
+        return [("    ", first + (" ..." if rest else ""))]
     what = about(evidence)
     text = f"{what} {value}" if value else what.removesuffix(":")
-    room = min(out.width, 120) - 4
-    return "    ", text if len(text) <= room else textwrap.shorten(text, room, placeholder=" ...")
+    return [(row,) for row in _on_two(out, text, "    ", "      ")]
+
+
+def _on_two(out: Painter, text: str, indent: str, further: str) -> list[str]:
+    """A text on one line or two, cut between words where it is longer."""
+    width = min(out.width, 120)
+    first, *rest = wrap(text, width - len(further))
+    if not rest:
+        return [indent + first]
+    second = rest[0] if len(rest) == 1 else textwrap.shorten(" ".join(rest), width - len(further), placeholder=" ...")
+    return [indent + first, further + second]
 
 
 def _landing(out: Painter, diagnosis: Diagnosis) -> list[Line]:
@@ -183,7 +205,7 @@ def _all_offers(diagnosis: Diagnosis) -> Iterator[ShownFix]:
 def _offer(out: Painter, offer: ShownFix, asked: Invocation) -> Iterator[Line]:
     text = offer.text.removesuffix(".")
     if offer.proof is not None:
-        text += f": {fits_there(offer.proof)}"
+        text += f"; {fits_there(offer.proof)}"
     first, *rest = wrap(f"{text[:1].upper()}{text[1:]}.", min(out.width, 120) - 4)
     yield "  - ", first
     yield from ((f"    {line}",) for line in rest[:2])

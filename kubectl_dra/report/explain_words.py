@@ -19,7 +19,9 @@ from kubectl_dra.explain.diagnosis import (
     Way,
 )
 from kubectl_dra.explain.phrase import Phrase
+from kubectl_dra.explain.remedies.change import RequestChange
 from kubectl_dra.explain.remedies.proof import Proof, Tried
+from kubectl_dra.explain.remedies.prove import RequestPlace
 from kubectl_dra.report.phrases import written
 from kubectl_dra.wording import amount, some
 
@@ -170,8 +172,17 @@ def about(evidence: Evidence) -> str:
 
 
 def changes(way: Way) -> list[str]:
-    """The changes of a way out."""
-    return [written(change) for change in way.changes]
+    """The changes of a way out; those of one request after each other name it once."""
+    out: list[str] = []
+    place: RequestPlace | None = None
+    for change in way.changes:
+        if isinstance(change, RequestChange):
+            out.append(written(change.what if change.place == place else change))
+            place = change.place
+        else:
+            out.append(written(change))
+            place = None
+    return out
 
 
 def placed(placement: NodeDevices) -> str:
@@ -235,6 +246,7 @@ _COMMANDS: Final = {
     Look.VERSION: "kubectl dra version",
     Look.TAINTS: "kubectl dra taint --list",
     Look.TAINTED_DEVICES: "kubectl dra devices --tainted -o wide",
+    Look.WEBHOOKS: "kubectl get mutatingwebhookconfigurations",
     Look.PERMISSION: "kubectl auth can-i list {kind}.resource.k8s.io",
     Look.SNAPSHOT: "kubectl dra snapshot -o cluster.yaml",
 }

@@ -107,19 +107,26 @@ def _finding(trial: Trial, claim: ResourceClaim) -> Finding:
         entry for entry in claim.reserved_for if asking is None or not entry.uid or entry.uid != asking.metadata.uid
     ]
     selector = claim.allocation.node_selector if claim.allocation else None
-    barred = [
-        Evidence(Subject("node", ObjectName("Node", node.name)), "rejects the pod", trial.view.ineligible[node.name])
+    usable = [
+        node
         for node in trial.scene.barred_nodes
         if claim.allocation is not None and selector is not None and claim.allocation.usable_on(node)
     ]
+    barred = [
+        Evidence(Subject("node", ObjectName("Node", node.name)), "rejects the pod", trial.view.ineligible[node.name])
+        for node in usable
+    ]
     own = Subject("ResourceClaim", named("ResourceClaim", claim))
     consumers = consumers_named(claim)
+    reasons = {reason for node in usable if (reason := trial.view.ineligible.get(node.name)) is not None}
+    why = say(" ({reason})", reason=next(iter(reasons))) if len(reasons) == 1 else ""
     return Finding(
         ELSEWHERE if others else ELSEWHERE_UNUSED,
         say(
-            "claim {claim} is allocated for {selector}, where the pod cannot run",
+            "claim {claim} is allocated for {selector}, where the pod cannot run{why}",
             claim=claim.key,
             selector=str(selector),
+            why=why,
         ),
         (
             Evidence(own, "status.allocation.nodeSelector", str(selector)),

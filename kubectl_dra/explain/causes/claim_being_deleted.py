@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
-from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
-from kubectl_dra.explain.phrase import Subject, named, say
+from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, NextStep, Remedy
+from kubectl_dra.explain.phrase import Phrase, Subject, named, say
 from kubectl_dra.explain.question.consumers import consumers_named
 from kubectl_dra.explain.question.resolve import Question
 
@@ -16,7 +17,7 @@ CLAIM_DELETING = CauseKind(
     code="claim-being-deleted",
     title="The claim is being deleted",
     why="A claim with a deletion timestamp is never allocated. Its finalizers are removed when no pod uses it.",
-    fix="Wait for its consumers to end, or make a new claim and pod.",
+    fix="Get the pods that use it to end, then create it again; or make another claim, and a pod that names it.",
     seen_as='nothing; the scheduler\'s log says: resourceclaim "…" is being deleted',
     normal="For as long as a pod uses the claim: its finalizer waits for that.",
     confirm=(
@@ -30,28 +31,58 @@ CLAIM_DELETING = CauseKind(
 )
 
 
-def _deleting(question: Question, _: Snapshot, __: Sequence[Finding]) -> Iterator[Finding]:
+def _deleting(question: Question, snapshot: Snapshot, _: Sequence[Finding]) -> Iterator[Finding]:
     for claim in question.existing_claims:
         since = claim.metadata.deletion_timestamp
         if not since:
             continue
-        finalizers = say("{names: else none}", names=tuple(claim.metadata.finalizers))
-        remedy = None
-        if not claim.reserved_for and claim.metadata.finalizers:
-            text = "Nobody uses it: what keeps it is finalizer {finalizers}, which its controller has to remove."
-            remedy = Remedy(say(text, finalizers=finalizers))
         own = Subject("ResourceClaim", named("ResourceClaim", claim))
+        finalizers = say("{names: else none}", names=tuple(claim.metadata.finalizers))
         consumers = consumers_named(claim)
+        users = _users(claim, question, snapshot)
+        first = next(iter(claim.reserved_for), None)
+        text = "ResourceClaim {claim} is being deleted"
+        if users:
+            text += ", and {users:some} still {count:uses|use} it"
         yield Finding(
             CLAIM_DELETING,
-            say("ResourceClaim {claim} is being deleted since {since}", claim=claim.key, since=since),
+            say(text, claim=claim.key, users=users, count=len(users)),
             (
                 Evidence(own, "metadata.deletionTimestamp", since),
-                Evidence(own, "metadata.finalizers", finalizers),
                 Evidence(own, "status.reservedFor", say("{consumers: else nobody}", consumers=consumers)),
+                Evidence(own, "metadata.finalizers", finalizers),
             ),
-            remedy,
+            _remedy(claim, users, finalizers),
+            next=NextStep(Look.POD, first.name, claim.metadata.namespace) if users and first is not None else None,
         )
+
+
+def _users(claim: ResourceClaim, question: Question, snapshot: Snapshot) -> list[Phrase]:
+    """The pods that keep the claim, with what they do; none where something else than pods does, or this pod alone."""
+    out: list[Phrase] = []
+    for entry in claim.reserved_for:
+        pod = snapshot.pods.get((claim.metadata.namespace, entry.name))
+        if entry.resource != "pods" or (question.pod is not None and entry.uid == question.pod.metadata.uid):
+            return []
+        since = pod.metadata.deletion_timestamp if pod is not None else ""
+        text = "pod {name} (Terminating since {since})" if since else "pod {name}"
+        out.append(say(text, name=entry.name, since=since))
+    return out
+
+
+def _remedy(claim: ResourceClaim, users: Sequence[Phrase], finalizers: Phrase) -> Remedy | None:
+    if not claim.reserved_for and claim.metadata.finalizers:
+        text = "Nobody uses it: what keeps it is finalizer {finalizers}, which its controller has to remove."
+        return Remedy(say(text, finalizers=finalizers))
+    if not users:
+        return None
+    text = (
+        "Get {users:some} to end: then the claim goes, and one of its name can be created again. Or make another "
+        "claim, and a pod that names it."
+    )
+    if claim.metadata.controller() is not None:
+        text = "Get {users:some} to end: then the claim goes. Or delete this pod: the next one gets a claim of its own."
+    return Remedy(say(text, users=list(users)))
 
 
 FINDERS = (Finder(When.QUESTION, _deleting, 84),)

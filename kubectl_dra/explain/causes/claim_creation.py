@@ -194,11 +194,18 @@ def _said_by(event: Event) -> CauseKind:
 
 def _denied(pod: Pod, entry: str, event: Event) -> Finding:
     why = event.message.rpartition("is forbidden: ")[2]
+    kind = _said_by(event)
     return Finding(
-        _said_by(event),
+        kind,
         say('the claim for entry "{entry}" cannot be created: {why}', entry=entry, why=why),
         (Evidence(Subject("Event on Pod", named("Pod", pod)), event.reason, event.message),),
+        _labelling(pod.metadata.namespace) if kind is ADMIN_NAMESPACE else None,
     )
+
+
+def _labelling(namespace: str) -> Remedy:
+    text = "An administrator may allow it: kubectl label namespace {namespace} {label}=true. Or leave adminAccess out."
+    return Remedy(say(text, namespace=namespace, label=ADMIN_LABEL))
 
 
 def _admin(claim: ResourceClaim, snapshot: Snapshot) -> Iterator[Finding]:
@@ -213,7 +220,7 @@ def _admin(claim: ResourceClaim, snapshot: Snapshot) -> Iterator[Finding]:
         ADMIN_NAMESPACE,
         say("claim {claim} asks for admin access, which namespace {namespace} does not allow", **names),
         (Evidence(Subject("Namespace", ObjectName("Namespace", namespace.name)), say("label {label}", **names), has),),
-        Remedy(say("An administrator may allow it: kubectl label namespace {namespace} {label}=true", **names)),
+        _labelling(namespace.name),
         claim=claim.key,
     )
 

@@ -8,7 +8,7 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
-from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
+from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, NextStep, Remedy
 from kubectl_dra.explain.phrase import Joined, Phrase, Subject, Words, named, say
 from kubectl_dra.explain.question.resolve import ClaimEntry, Question, Unresolved
 from kubectl_dra.names import nearest
@@ -98,7 +98,19 @@ def _missing(question: Question, snapshot: Snapshot, _: Sequence[Finding]) -> It
                         "no resourceClaimName, no resourceClaimTemplateName",
                     ),
                 ),
+                _name_it(pod, snapshot, exists=question.exists),
+                next=NextStep(Look.WEBHOOKS) if question.exists else None,
             )
+
+
+def _name_it(pod: Pod, snapshot: Snapshot, *, exists: bool) -> Remedy:
+    """What the entry could name, and who may have dropped it."""
+    here = sorted(name for space, name in snapshot.templates if space == pod.metadata.namespace)
+    text = "Write resourceClaimName or resourceClaimTemplateName into {where}{hint}."
+    if exists:
+        text += " If the manifest has one, a mutating webhook that does not know the field has dropped it."
+    hint = say(" (templates here: {here:some})", here=here) if here else ""
+    return Remedy(say(text, where=_where(exists), hint=hint))
 
 
 def _claim(pod: Pod, entry: ClaimEntry, snapshot: Snapshot, *, exists: bool) -> Finding:

@@ -8,7 +8,7 @@ from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
-from kubectl_dra.explain.phrase import Subject, named, say
+from kubectl_dra.explain.phrase import Subject, named, nodes_named, say
 from kubectl_dra.explain.remedies.vendor_part_off import part_off
 from kubectl_dra.explain.trial import Trial
 from kubectl_dra.names import nearest
@@ -54,17 +54,26 @@ def _finding(trial: Trial, claim: ResourceClaim, name: str, wanted: str) -> Find
     )
     field = say('request "{name}" deviceClassName', name=name)
     evidence: tuple[Evidence, ...] = (Evidence(Subject("claim", named("ResourceClaim", claim)), field, wanted),)
+    off = part_off(wanted, trial.scene.snapshot.nodes.values(), trial.view.drivers())
     remedy = None
     if near:
-        text = "Name an existing class ({near}) in a new claim, or install the driver that brings {wanted}."
-        remedy = Remedy(say(text, near=near, wanted=wanted))
-    else:
-        off = part_off(wanted, trial.scene.snapshot.nodes.values(), trial.view.drivers())
-        if off is not None:
-            evidence = (*evidence, *off.evidence)
-            remedy = Remedy(say("{fix} The chart brings the class.", fix=off.fix))
+        remedy = Remedy(say(_correct(trial, claim), near=near, first=near[0], wanted=wanted))
+    elif off is not None:
+        evidence = (*off.evidence, *evidence)
+        remedy = Remedy(say("{fix} The chart brings the class.", fix=off.fix))
+        if off.nodes:
+            hint = say(", although nodes {nodes:some} have GPUs", nodes=nodes_named(off.nodes))
     summary = say("DeviceClass {wanted} does not exist{hint}", wanted=wanted, hint=hint)
     return Finding(CLASS_MISSING, summary, evidence, remedy, claim=claim.key, request=name)
+
+
+def _correct(trial: Trial, claim: ResourceClaim) -> str:
+    """Where to write another class: claims and templates cannot be changed."""
+    made = any(entry.template and entry.claim is claim for entry in trial.question.claims)
+    where = "a new template, and name that in the pod" if made else "a new claim"
+    if not trial.question.exists:
+        where = "the manifest"
+    return f"Write deviceClassName: {{first}} in {where}, or install the driver that brings {{wanted}}."
 
 
 FINDERS = (Finder(When.SCENE, _missing, 50),)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes import device_needs_feature, pool_name_shared
 from kubectl_dra.explain.causes.registry import Finder, When
+from kubectl_dra.explain.devices.model import product_of
 from kubectl_dra.explain.diagnosis import CauseKind, Family, Finding, Remedy
 from kubectl_dra.explain.funnel.blocked import Blocked
 from kubectl_dra.explain.funnel.request_funnel import PARTITIONS
@@ -66,8 +67,8 @@ def _counters(blocked: Blocked) -> Iterator[Finding]:
     short = all(isinstance(reason, CounterShort) and reason.holders for reason in blocked.reasons)
     if short:
         text = (
-            "{every} that {matches} {where}{nodes} {count:shares|share} counters with partitions in use"
-            ", {device:bare} with {holders:some 2}"
+            "{every} that {matches} {where}{nodes} {count:overlaps|overlap} with devices in use: {device:bare} with "
+            "{holders:some 2}"
         )
     yield Finding(
         OVERDRAWN if overdrawn else COUNTERS,
@@ -89,9 +90,14 @@ def _counters(blocked: Blocked) -> Iterator[Finding]:
 
 def _how_many(blocked: Blocked) -> Words:
     """The devices that are blocked, among those that match."""
+    products = {product_of(item.device.attributes) for item in blocked.lost}
+    # A plural of names does not sound right: the 8 AMD Instinct MI300X.
+    (product,) = products if len(products) == 1 else ("",)
     if blocked.left:
         return say("{lost:,} of the {tested:device}", lost=len(blocked.lost), tested=blocked.tested)
-    return "the only device" if blocked.tested == 1 else say("all {tested:device}", tested=blocked.tested)
+    if blocked.tested == 1:
+        return say("the only {product: else device}", product=product)
+    return say("all {tested:,} {product: else devices}", tested=blocked.tested, product=product)
 
 
 def _remedy(blocked: Blocked) -> Remedy | None:

@@ -11,9 +11,10 @@ from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.causes.too_few_on_one_node import TOO_FEW
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Relation, Remedy
 from kubectl_dra.explain.funnel.blocked import MAX_EVIDENCE, Blocked, in_all
-from kubectl_dra.explain.phrase import ObjectName, Phrase, Words, say
+from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, Words, say
 from kubectl_dra.explain.remedies.free import first_enough
 from kubectl_dra.explain.remedies.holders_in_the_way import InTheWay, in_the_way, sets_of_holders
+from kubectl_dra.explain.remedies.vendor_part_off import NVIDIA_DOMAINS
 from kubectl_dra.explain.scene.holders import ClaimHolder, HolderState
 from kubectl_dra.explain.scene.view import Published
 
@@ -142,8 +143,41 @@ def _held(blocked: Blocked) -> Iterator[Finding]:
         )
         for claim in ranked[:MAX_EVIDENCE]
     ]
-    summary = _held_by_stuck(blocked, stuck) if stuck is not None else _summary(blocked)
-    yield Finding(kind, summary, (*evidence, *in_all(len(held), "claims hold devices")), remedy)
+    among = [holders.holder(claim) for claim in claims.values()]
+    siblings = among[0] if stuck is None and all(holder.replica for holder in among) else None
+    if siblings is not None:
+        remedy = _for_replicas(blocked, siblings)
+    summary = _held_by_stuck(blocked, stuck) if stuck is not None else _summary(blocked, siblings)
+    if words := _priority(blocked, among):
+        summary = say("{summary}{words}", summary=summary, words=words)
+    facts = (*_one_channel(blocked), *evidence, *in_all(len(held), "claims hold devices"))
+    yield Finding(kind, summary, facts, remedy)
+
+
+def _priority(blocked: Blocked, holders: Sequence[ClaimHolder]) -> Words:
+    """What people expect of a pod's priority, where it is higher than that of a holder."""
+    pod = blocked.scene.question.pod
+    if pod is None or all(holder.priority >= pod.priority for holder in holders if holder.pods):
+        return ""
+    return say("; priority {priority} does not help, because no pod is evicted to free a device", priority=pod.priority)
+
+
+def _for_replicas(blocked: Blocked, sibling: ClaimHolder) -> Remedy:
+    """What helps a pod whose siblings hold everything: the end of one of them only makes another one wait."""
+    text = "Lower the replicas of {owner}, or add devices."
+    if any(entry.template and entry.claim is blocked.located.claim for entry in blocked.scene.question.claims):
+        text += (
+            " To share devices instead, let all replicas name one ResourceClaim (resourceClaimName): a template makes "
+            "a claim for each of them."
+        )
+    return Remedy(say(text, owner=str(sibling.owner)))
+
+
+def _one_channel(blocked: Blocked) -> Iterator[Evidence]:
+    """What NVIDIA's driver means by the channel of a ComputeDomain, of which every node has a single one."""
+    if all(item.id.driver == NVIDIA_DOMAINS for item in blocked.lost):
+        text = "one channel for each node: a node serves one ComputeDomain at a time, and GPUs of one node need none"
+        yield Evidence(Subject("driver", NVIDIA_DOMAINS), "publishes", text, relation=Relation.DOES)
 
 
 def _kind(blocked: Blocked) -> CauseKind:
@@ -154,7 +188,8 @@ def _kind(blocked: Blocked) -> CauseKind:
     return HELD_WHOLE if all(item.device.allow_multiple_allocations for item in blocked.lost) else ALL_HELD
 
 
-def _summary(blocked: Blocked) -> Phrase:
+def _summary(blocked: Blocked, siblings: ClaimHolder | None) -> Phrase:
+    by: Words = say("other pods of {owner}", owner=str(siblings.owner)) if siblings is not None else "other claims"
     if blocked.left:
         best, lost, left = _best_node(blocked)
         holders = {claim.key: claim for item in lost for claim in blocked.scene.holders.claims(item.id)}
@@ -174,9 +209,10 @@ def _summary(blocked: Blocked) -> Phrase:
             others=others if held else "",
         )
     if blocked.tested == 1:
-        return say("the only device that matches {where} is held by another claim", where=blocked.where)
+        by = say("another pod of {owner}", owner=str(siblings.owner)) if siblings is not None else "another claim"
+        return say("the only device that matches {where} is held by {by}", where=blocked.where, by=by)
     every = "both" if blocked.tested == 2 else say("all {count:,}", count=blocked.tested)
-    return say("{every} devices that match {where} are held by other claims", every=every, where=blocked.where)
+    return say("{every} devices that match {where} are held by {by}", every=every, where=blocked.where, by=by)
 
 
 def _held_by_stuck(blocked: Blocked, stuck: Stuck) -> Phrase:
@@ -249,4 +285,6 @@ _STUCK = {
 }
 
 
+SAYING_PRIORITY = frozenset((ALL_INCOMPLETE, ALL_HELD, ORPHANED, HOLDER_STUCK, NOT_RUNNING, HELD_WHOLE, TOO_FEW))
+"""Kinds whose findings say already that priority does not help, where somebody might expect it."""
 FINDERS = (Finder(When.STAGE, _held, of="held"),)

@@ -99,8 +99,8 @@ def _remedy(blocked: Blocked, kind: CauseKind, taints: tuple[DeviceTaint, ...], 
         return Remedy(say(text, rules=rules), blocked.world.proof_with(tolerate), offers=offers)
     # A taint that the driver set says that the device is unfit: tolerating it is no way out to offer.
     return Remedy(
-        "The driver set the taint: repair or reset the device, then the driver takes the taint away (some do so only "
-        "when they are restarted)."
+        "Repair or reset the device: its driver set the taint, and takes it away again (some drivers do so only when "
+        "they are restarted)."
     )
 
 

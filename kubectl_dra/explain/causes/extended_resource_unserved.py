@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from kubectl_dra.allocation.extended_resources import amount_of, class_by_resource, eligible_name, resources_of
 from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
-from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
+from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.phrase import ObjectName, Subject, say
 from kubectl_dra.explain.trial import Trial
 
@@ -98,15 +98,25 @@ def _unserved(trial: Trial) -> Iterator[Finding]:
             yield Finding(
                 GATE_OFF,
                 say(
-                    "DeviceClass {name} offers {resource}, but DRAExtendedResource is off",
+                    "DeviceClass {name} offers {resource}, but the feature gate DRAExtendedResource is off (Kubernetes "
+                    "{release})",
                     name=device_class.name,
                     resource=resource,
+                    release=str(scene.settings.release),
                 ),
                 (
                     nowhere,
                     Evidence(
                         Subject("Kubernetes", str(scene.settings.release)), "feature gate DRAExtendedResource", "off"
                     ),
+                ),
+                Remedy(
+                    say(
+                        "Ask with a claim of class {name} in place of {resource}; kubectl dra migrate rewrites "
+                        "manifests so. Or turn the gate on in every component: it is on by default from 1.36.",
+                        name=device_class.name,
+                        resource=resource,
+                    )
                 ),
             )
 

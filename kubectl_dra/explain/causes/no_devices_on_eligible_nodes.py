@@ -74,7 +74,7 @@ def _out_of_reach(blocked: Blocked) -> Finding:
     for reason, count in reasons[:MAX_REASONS]:
         text = "node {nodes}" if len(barred[reason]) == 1 else "nodes {nodes:some}"
         about = say(text, nodes=nodes_named(barred[reason])) if barred[reason] else "devices"
-        evidence.append(Evidence(about, reason, say("({count:device})", count=count)))
+        evidence.append(Evidence(about, reason, say("{count:device}", count=count)))
     remedy = way_in.best(((reason, barred[reason]) for reason, _ in reasons[:MAX_REASONS]), blocked.world)
     first = reasons[0][0] if reasons else say("no node sees them")
     nodes = barred.get(first, ())

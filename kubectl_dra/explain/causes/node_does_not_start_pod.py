@@ -68,7 +68,8 @@ PREPARE_FAILED = CauseKind(
         "The claim is allocated, so scheduling is done. The driver's plugin on the node returned an error, and the "
         "kubelet keeps trying."
     ),
-    fix="Read the driver's error in the event and its log on that node.",
+    fix="Do what the driver's error says: it is about the claim's configuration, or about the device. More is in the "
+    "log of the driver's pod on that node.",
     seen_as="FailedPrepareDynamicResources: NodePrepareResources failed for ResourceClaim …",
     normal="A single failure is normal, because the kubelet tries again. Repeated failures are not.",
     confirm=(

@@ -13,7 +13,7 @@ from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.funnel.stages import with_rule
-from kubectl_dra.explain.phrase import Phrase, Subject, Words, named, say
+from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, Words, named, say
 from kubectl_dra.explain.question.resolve import Question
 
 EVICTED = CauseKind(
@@ -111,15 +111,45 @@ def _evicted(pod: Pod, said: str, claims: Sequence[ResourceClaim], snapshot: Sna
                 fact, better = _tolerations(claim, result, taint)
                 evidence.append(fact)
                 if taint.rule and change is EVICTED.fix and better is None:
-                    better = say(
-                        "End the maintenance (kubectl delete devicetaintrule {rule}). Until then a new pod gets other "
-                        "devices; one that may stay has to tolerate the taint with effect: NoExecute.",
-                        rule=taint.rule,
-                    )
+                    better = _end_of_rule(taint.rule, snapshot)
+                if taint.rule and (spread := _spread(taint.rule, snapshot)) is not None and spread not in evidence:
+                    evidence.insert(1, spread)
                 change = better or change
-    verb = "was" if pod.finished else "is"
+    verb = "was" if pod.finished else "is being"
     summary = say("{pod} {verb} evicted because of a device taint{first}", pod="the pod", verb=verb, first=first)
     return Finding(EVICTED, summary, tuple(evidence), Remedy(change))
+
+
+def _selected(rule: str, snapshot: Snapshot) -> tuple[int, int]:
+    """How many devices the rule selects, and how many there are."""
+    devices = {(*entry.pool, device.name) for entry in snapshot.slices for device in entry.devices}
+    rules = [entry for entry in snapshot.taint_rules if entry.metadata.name == rule]
+    return sum(any(entry.selects(*device) for entry in rules) for device in devices), len(devices)
+
+
+def _spread(rule: str, snapshot: Snapshot) -> Evidence | None:
+    """A rule that selects more than people mean."""
+    selected, total = _selected(rule, snapshot)
+    if selected < total:
+        return None
+    own = Subject("DeviceTaintRule", ObjectName("DeviceTaintRule", rule))
+    return Evidence(own, "spec.deviceSelector", say("selects every device of the cluster ({total:,})", total=total))
+
+
+def _end_of_rule(rule: str, snapshot: Snapshot) -> Phrase:
+    """What to do about a rule: how far it goes decides what becomes of the next pod."""
+    selected, total = _selected(rule, snapshot)
+    text = (
+        "End the maintenance (kubectl delete devicetaintrule {rule}). Until then a new pod gets other devices; one "
+        "that may stay has to tolerate the taint with effect: NoExecute."
+    )
+    if selected == total:
+        text = (
+            "DeviceTaintRule {rule} selects every device of the cluster ({total:,}), so no other devices are left for "
+            "a new pod. Delete it (kubectl delete devicetaintrule {rule}), or name driver, pool and device in its "
+            "deviceSelector."
+        )
+    return say(text, rule=rule, total=total)
 
 
 def _tolerations(claim: ResourceClaim, result: DeviceResult, taint: DeviceTaint) -> tuple[Evidence, Phrase | None]:

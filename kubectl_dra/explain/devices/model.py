@@ -16,15 +16,27 @@ _PRODUCT: Final = (
     "type",
 )
 """Attributes that name a product, best first; drivers differ in what they publish."""
+_NAMED: Final = ("productName", "model")
 _PART: Final = ("profile", "computePartition", "memoryPartition")
 """Attributes that tell parts of one product apart: a MIG profile, the partition modes of an AMD GPU."""
 
 
 def model_of(attributes: Mapping[str, Mapping[str, Any]]) -> str:
     """The product and its part, as in ``NVIDIA A30 1g.6gb``; empty where no attribute says it."""
-    short = {name.rpartition("/")[2]: value for name, value in attributes.items()}
+    short = _short(attributes)
     product = next((text for name in _PRODUCT if (text := _text(short.get(name)))), "")
     return " ".join(filter(None, (product, *(_text(short.get(name)) for name in _PART))))
+
+
+def product_of(attributes: Mapping[str, Mapping[str, Any]]) -> str:
+    """The product alone, as its vendor writes it for people; empty where only an id or a family is published."""
+    short = _short(attributes)
+    name = next((text for name in _NAMED if (text := _text(short.get(name)))), "")
+    return name.replace("_", " ")
+
+
+def _short(attributes: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    return {name.rpartition("/")[2]: value for name, value in attributes.items()}
 
 
 def _text(attribute: Mapping[str, Any] | None) -> str:

@@ -23,26 +23,41 @@ MAX_EVIDENCE = 6
 
 
 class Located(Struct, frozen=True):
-    """A funnel with its place: indices of claim, request and alternative."""
+    """A funnel with its place: indices of claim, request and alternative.
+
+    ``container`` is the one that asks for an extended resource; empty for a request that somebody wrote.
+    """
 
     claim_index: int
     request_index: int
     alternative: int
     claim: ResourceClaim
     funnel: RequestFunnel
+    container: str = ""
 
     @property
     def where(self) -> Phrase:
         """The request in words: nobody wrote that of an extended resource under its name."""
-        if made_by_scheduler(self.claim) and self.funnel.device_class.extended_resource_name:
-            return say("the request for {resource}", resource=self.funnel.device_class.extended_resource_name)
+        if made_by_scheduler(self.claim) and self.resource:
+            text = (
+                "the request of container {container} for {resource}"
+                if self.container
+                else "the request for {resource}"
+            )
+            return say(text, container=self.container, resource=self.resource)
         return say('request "{name}"', name=self.funnel.name)
+
+    @property
+    def resource(self) -> str:
+        """The extended resource that the class of the request serves; empty if there is none."""
+        return self.funnel.device_class.extended_resource_name
 
     @property
     def place(self) -> RequestPlace:
         """The place in the form that changes use."""
         extended = made_by_scheduler(self.claim)
-        return RequestPlace(self.claim_index, self.request_index, self.alternative, self.funnel.name, extended)
+        limit = (self.resource, self.container) if extended else ("", "")
+        return RequestPlace(self.claim_index, self.request_index, self.alternative, self.funnel.name, extended, *limit)
 
     @property
     def names(self) -> tuple[str, str]:

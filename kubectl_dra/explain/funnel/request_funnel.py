@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from kubectl_dra.allocation.capacity import NOTHING, shortage
 from kubectl_dra.allocation.counters import CounterLedger
-from kubectl_dra.api.claims import ALL, DeviceRequest
+from kubectl_dra.api.claims import ALL, DeviceRequest, ResourceClaim
 from kubectl_dra.api.classes import DeviceClass
 from kubectl_dra.api.taints import blocking_taint
 from kubectl_dra.explain.funnel.selector_terms import judge, term_texts
@@ -64,6 +64,10 @@ class RequestFunnel:
         self._run()
         self._selected = max(position for position, stage in enumerate(self.stages) if stage.name in _SELECTING)
         self.usable = list(self._left)
+
+    def holders_of(self, item: Published) -> Sequence[ResourceClaim]:
+        """The claims that hold a device."""
+        return self._holders.claims(item.id)
 
     def _run(self) -> None:
         self._close(StageResult("published", "published by drivers"))

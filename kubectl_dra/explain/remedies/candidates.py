@@ -159,10 +159,19 @@ def _counts(view: View, located: Located) -> Iterator[Change]:
     spec = located.funnel.spec
     best = max((len(located.funnel.usable_on(node.name)) for node in view.nodes), default=0)
     every = spec.allocation_mode == ALL
-    counts = {best, 1, _alike(view, located)} if every else {best, spec.count - 1, 1, _alike(view, located)}
+    counts = {best, 1, _alike(view, located), _others_free(located)} | (set() if every else {spec.count - 1})
     for count in sorted(counts, reverse=True):
         if count > 0 and (every or count < spec.count):
             yield LowerCount(located.place, count, every)
+
+
+def _others_free(located: Located) -> int:
+    """The most devices of one node that only a selector of the request refuses, and that nobody holds: enough of
+    another kind, for a count that is lowered together with that selector.
+    """
+    refused = [item for stage in located.funnel.stages if stage.name == "request-selector" for item in stage.failed]
+    free = (item.slice.scope.node_name for item in refused if not located.funnel.holders_of(item))
+    return max(Counter(node for node in free if node).values(), default=0)
 
 
 def _alike(view: View, located: Located) -> int:
@@ -195,9 +204,9 @@ def _holders(view: View, funnels: Sequence[Located], holders: HolderIndex) -> It
             for item in stage.failed if stage.name in ("held", "capacity", "counters") else ():
                 for claim in _in_the_way(stage.name, item, view, holders):
                     found[id(claim)] = claim
-    ranked = nsmallest(
-        MAX_HOLDERS, found.values(), lambda claim: (holders.holder(claim).order, holders.size(claim), claim.key)
-    )
+    # Who ends a replica of the pod's own owner makes another one wait.
+    others = [claim for claim in found.values() if not holders.holder(claim).replica]
+    ranked = nsmallest(MAX_HOLDERS, others, lambda claim: (holders.holder(claim).order, holders.size(claim), claim.key))
     for claim in ranked:
         yield freeing(claim, view, holders)
 

@@ -74,8 +74,12 @@ class LowerCount(RequestChange, frozen=True):
     def what(self) -> Phrase:
         if self.every:
             return say("ask for {count:device} instead of all", count=self.count)
-        what = "the pod's limit of the extended resource" if self.place.extended else "count"
-        return say("lower {what} to {count}", what=what, count=self.count)
+        text = "lower count to {count}"
+        if self.place.extended:
+            text = "lower the pod's limit of the extended resource to {count}"
+        if self.place.container:
+            text = "lower the limit of {resource} in container {container} to {count}"
+        return say(text, count=self.count, resource=self.place.resource, container=self.place.container)
 
     @property
     def what_if(self) -> Supposition | None:
@@ -237,7 +241,7 @@ class ReplaceTerm(RequestChange, frozen=True):
         found = next((term for term in self.selectors.terms(expression) if term.expression == self.old_term), None)
         if found is None:
             return spec
-        changed = expression[: found.start] + self.new_term + expression[found.end :]
+        changed = _with_term(expression, found.start, found.end, self.new_term)
         return replace(spec, selectors=(*spec.selectors[: self.index], changed, *spec.selectors[self.index + 1 :]))
 
     def step(self, world: World) -> ChangeStep:
@@ -245,6 +249,16 @@ class ReplaceTerm(RequestChange, frozen=True):
         if self.old:
             return self.step_in(world, StepKind.REPLACE_VALUE, field, self.old, self.new, self.old_term)
         return self.step_in(world, StepKind.DROP_TERM, field, self.old_term, None, self.old_term)
+
+
+def _with_term(expression: str, start: int, end: int, term: str) -> str:
+    """The expression with another term at this place; of a dropped one nothing stays where it stands by itself."""
+    before, after = expression[:start].rstrip(), expression[end:].lstrip()
+    if term == "true" and before.endswith("&&") and (not after or after.startswith("&&")):
+        return f"{before.removesuffix('&&').rstrip()} {after}".rstrip()
+    if term == "true" and not before and after.startswith("&&"):
+        return after.removeprefix("&&").lstrip()
+    return expression[:start] + term + expression[end:]
 
 
 class DropConstraint(Change, frozen=True):

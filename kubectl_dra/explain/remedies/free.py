@@ -115,7 +115,7 @@ def _ending(holder: ClaimHolder) -> Phrase:
         key=claim.key,
         pods=holder.users,
         users=len(claim.reserved_for),
-        held=_size(claim),
+        held=holder.holding or _size(claim),
         holding=say("{users:has|have} held" if holder.lasting else "{users:holds|hold}", users=len(claim.reserved_for)),
         lasting=holder.lasting,
         since=next((pod.metadata.deletion_timestamp for pod in holder.pods if pod.metadata.deletion_timestamp), ""),

@@ -37,7 +37,7 @@ class RequestPlace(NamedTuple):
     """One request or subrequest: indices of claim, request and alternative, and its name.
 
     ``extended``: it belongs to the claim that the scheduler makes for extended resources, which nobody
-    writes.
+    writes; ``container`` asks for ``resource`` then, as far as they are known.
     """
 
     claim: int
@@ -45,6 +45,8 @@ class RequestPlace(NamedTuple):
     alternative: int
     name: str
     extended: bool
+    resource: str = ""
+    container: str = ""
 
 
 class Price(IntEnum):

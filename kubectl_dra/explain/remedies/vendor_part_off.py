@@ -12,12 +12,17 @@ from kubectl_dra.explain.phrase import Subject, nodes_named, say
 
 NVIDIA = "gpu.nvidia.com"
 _NVIDIA_DOMAIN = ".nvidia.com"
-_NVIDIA_DOMAINS = "compute-domain.nvidia.com"
+NVIDIA_DOMAINS = "compute-domain.nvidia.com"
 """The other half of the same driver, which publishes channels but no GPUs."""
 _NVIDIA_FIX = (
     "The GPU part of NVIDIA's driver is off, or the driver is not installed. Helm values: resources.gpus.enabled=true, "
     "and gpuResourcesEnabledOverride=true where the chart asks for it. The device plugin must not run on those nodes."
 )
+_NVIDIA_PART = (
+    "The GPU part of NVIDIA's driver is off. Turn it on with the Helm value resources.gpus.enabled=true, and with "
+    "gpuResourcesEnabledOverride=true where the chart asks for it. The device plugin must not run on those nodes."
+)
+"""The same where the driver certainly is installed."""
 
 
 DRIVER_TERM = re.compile(r"""device\.driver\s*==\s*(["'])(?P<driver>[^"']+)\1""")
@@ -25,10 +30,11 @@ DRIVER_TERM = re.compile(r"""device\.driver\s*==\s*(["'])(?P<driver>[^"']+)\1"""
 
 
 class PartOff(NamedTuple):
-    """What shows that a part is off, and how to turn it on."""
+    """What shows that a part is off, how to turn it on, and the nodes that have its devices."""
 
     evidence: tuple[Evidence, ...]
     fix: str
+    nodes: tuple[str, ...] = ()
 
 
 def part_off(wanted: str, nodes: Iterable[Node], drivers: Collection[str]) -> PartOff | None:
@@ -57,7 +63,8 @@ def part_off(wanted: str, nodes: Iterable[Node], drivers: Collection[str]) -> Pa
                 f"they have GPUs, and no ResourceSlice of {NVIDIA}",
             )
         )
-    if _NVIDIA_DOMAINS in drivers:
+    if NVIDIA_DOMAINS in drivers:
         text = "its other part runs, so the driver is installed"
-        evidence.append(Evidence(Subject("driver", _NVIDIA_DOMAINS), "publishes ResourceSlices", text))
-    return PartOff(tuple(evidence), _NVIDIA_FIX) if evidence else None
+        evidence.append(Evidence(Subject("driver", NVIDIA_DOMAINS), "publishes ResourceSlices", text))
+    fix = _NVIDIA_PART if NVIDIA_DOMAINS in drivers else _NVIDIA_FIX
+    return PartOff(tuple(evidence), fix, tuple(have)) if evidence else None

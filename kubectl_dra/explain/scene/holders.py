@@ -45,7 +45,8 @@ class ClaimHolder(Struct, frozen=True):
     """Who holds a claim, as far as it matters for whom to ask for its devices.
 
     ``pods`` are the consumers that are known, ``owner`` what makes the first again, and ``alike`` how many pods of this
-    owner there are. ``related``: the pod that waits has the same owner. ``age`` is how long the devices are held at
+    owner there are. ``related``: the pod that waits has the same owner. ``holding`` is how many devices the pods give
+    back when they end, those of other claims among them. ``age`` is how long the devices are held at
     least, ``lasting`` the same in words with a blank before, empty where it is not known.
     """
 
@@ -55,6 +56,7 @@ class ClaimHolder(Struct, frozen=True):
     owner: Owner | None = None
     alike: tuple[Pod, ...] = ()
     related: bool = False
+    holding: int = 0
     age: timedelta = timedelta()
     lasting: Words = ""
 
@@ -89,6 +91,11 @@ class ClaimHolder(Struct, frozen=True):
         )
 
     @property
+    def replica(self) -> bool:
+        """Whether it is a sibling of the pod that waits, and their owner makes another one if it ends."""
+        return self.related and self.owner is not None and self.owner.kind in _REPLICATED
+
+    @property
     def slow(self) -> bool:
         """Whether the pods do not run, and have had the time to start."""
         return self.standing is HolderState.PENDING and self.age >= STARTING
@@ -100,6 +107,7 @@ class ClaimHolder(Struct, frozen=True):
         return self.standing, self.related or returning, self.priority, self.age
 
 
+_REPLICATED: Final = frozenset(("Deployment", "ReplicaSet", "StatefulSet", "ReplicationController", "Rollout"))
 _WHO: Final = {
     HolderState.UNUSED: "claim {claim}, which nobody uses,",
     HolderState.ENDED: "{users}, which {count:has|have} ended,",
@@ -132,6 +140,7 @@ class HolderIndex:
         self._asking = asking
         self._known: dict[int, ClaimHolder] = {}
         self._by_owner: dict[OwnerReference, list[Pod]] | None = None
+        self._by_user: dict[str, dict[int, ResourceClaim]] | None = None
         self._described: dict[int, Phrase] = {}
 
     def claims(self, device: DeviceID) -> tuple[ResourceClaim, ...]:
@@ -158,6 +167,7 @@ class HolderIndex:
             owner,
             self._alike(pods[0]) if owner is not None else (),
             related=self._related(pods),
+            holding=self._holding(claim, pods),
             age=self._clock.age(since),
             lasting=self._clock.lasting(since),
         )
@@ -185,6 +195,24 @@ class HolderIndex:
                     self._by_owner.setdefault(owner, []).append(other)
         own = pod.metadata.controller()
         return tuple(self._by_owner.get(own, ())) if own is not None else ()
+
+    def _holding(self, claim: ResourceClaim, pods: tuple[Pod, ...]) -> int:
+        """The devices of the claim, and of others that only its pods use."""
+        if all(len(pod.claims) < 2 for pod in pods):
+            return self.size(claim)
+        if self._by_user is None:
+            self._by_user = {}
+            for claims in self._state.holders.values():
+                for other in claims:
+                    for entry in other.reserved_for:
+                        self._by_user.setdefault(entry.uid, {})[id(other)] = other
+        gone = {pod.metadata.uid for pod in pods}
+        found = {id(claim): claim}
+        for uid in gone:
+            for key, other in self._by_user.get(uid, {}).items():
+                if all(entry.uid in gone for entry in other.reserved_for):
+                    found[key] = other
+        return sum(map(self.size, found.values()))
 
     def _related(self, pods: tuple[Pod, ...]) -> bool:
         asking = self._asking.metadata.controller() if self._asking is not None else None
