@@ -22,7 +22,7 @@ from kubectl_dra.report.explain_making import making, shell, supposing
 from kubectl_dra.report.explain_words import (
     Invocation,
     about,
-    changes,
+    changes_told,
     choice,
     command,
     fits_there,
@@ -199,7 +199,7 @@ def _all_offers(diagnosis: Diagnosis) -> Iterator[ShownFix]:
         elif not remedy.not_alone:
             yield ShownFix(fix(finding), remedy.proof, remedy.price, remedy.offers[:1], remedy.what_if)
     for way in diagnosis.ways:
-        yield ShownFix(", and ".join(changes(way)), way.proof, way.price, way.changes, way.what_if)
+        yield ShownFix(", and ".join(changes_told(way)), way.proof, way.price, way.changes, way.what_if)
 
 
 def _offer(out: Painter, offer: ShownFix, asked: Invocation) -> Iterator[Line]:

@@ -172,7 +172,12 @@ def about(evidence: Evidence) -> str:
 
 
 def changes(way: Way) -> list[str]:
-    """The changes of a way out; those of one request after each other name it once."""
+    """The changes of a way out."""
+    return [written(change) for change in way.changes]
+
+
+def changes_told(way: Way) -> list[str]:
+    """The changes of a way out as parts of one sentence: those of one request after each other name it once."""
     out: list[str] = []
     place: RequestPlace | None = None
     for change in way.changes:

@@ -112,7 +112,7 @@ def _unserved(trial: Trial) -> Iterator[Finding]:
                 ),
                 Remedy(
                     say(
-                        "Ask with a claim of class {name} in place of {resource}; kubectl dra migrate rewrites "
+                        "Ask with a claim of class {name} instead of {resource}; kubectl dra migrate rewrites "
                         "manifests so. Or turn the gate on in every component: it is on by default from 1.36.",
                         name=device_class.name,
                         resource=resource,
