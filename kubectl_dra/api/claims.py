@@ -20,7 +20,7 @@ EXACT_COUNT = "ExactCount"
 ALL = "All"
 
 
-class DeviceRequest(Struct, frozen=True):
+class DeviceRequest(Struct, frozen=True, gc=False):
     """What is requested: the content of ``exactly``, or one subrequest of ``firstAvailable``.
 
     ``admin_access`` is None if the field is absent. ``raw_tolerations`` is what the result copies.
@@ -74,7 +74,7 @@ _REQUEST_KEYS = frozenset(
 )
 
 
-class Request(Struct, frozen=True):
+class Request(Struct, frozen=True, gc=False):
     """One entry of ``spec.devices.requests``: ``exactly``, or a list of subrequests, or neither."""
 
     name: str
@@ -102,7 +102,7 @@ class Request(Struct, frozen=True):
         return f"{self.name}/{alternative.name}" if self.first_available else self.name
 
 
-class DeviceConstraint(Struct, frozen=True):
+class DeviceConstraint(Struct, frozen=True, gc=False):
     """A constraint of a claim. Without ``requests`` it covers all of them."""
 
     requests: tuple[str, ...]
@@ -132,7 +132,7 @@ class DeviceConstraint(Struct, frozen=True):
         return f"{kind} {attribute}"
 
 
-class DeviceResult(Struct, frozen=True):
+class DeviceResult(Struct, frozen=True, gc=False):
     """One device of an allocation (``status.allocation.devices.results[]``)."""
 
     request: str
@@ -160,7 +160,7 @@ class DeviceResult(Struct, frozen=True):
         )
 
 
-class Allocation(Struct, frozen=True):
+class Allocation(Struct, frozen=True, gc=False):
     """``status.allocation`` of a claim. Without ``node_selector`` it is usable on every node."""
 
     results: tuple[DeviceResult, ...]
@@ -185,7 +185,7 @@ class Allocation(Struct, frozen=True):
         )
 
 
-class Consumer(Struct, frozen=True):
+class Consumer(Struct, frozen=True, gc=False):
     """One entry of ``status.reservedFor``."""
 
     resource: str
@@ -207,7 +207,7 @@ class Consumer(Struct, frozen=True):
         )
 
 
-class DeviceStatus(Struct, frozen=True):
+class DeviceStatus(Struct, frozen=True, gc=False):
     """One entry of ``status.devices``: what a driver reports about an allocated device."""
 
     device: DeviceID
@@ -223,7 +223,7 @@ class DeviceStatus(Struct, frozen=True):
         )
 
 
-class ResourceClaim(Struct, frozen=True):
+class ResourceClaim(Struct, frozen=True, gc=False):
     """A v1 ResourceClaim: its requests, constraints and config, and the content of its status."""
 
     metadata: ObjectMeta
@@ -254,7 +254,7 @@ class ResourceClaim(Struct, frozen=True):
         return self.metadata.key
 
 
-class ResourceClaimTemplate(Struct, frozen=True):
+class ResourceClaimTemplate(Struct, frozen=True, gc=False):
     """A v1 ResourceClaimTemplate."""
 
     metadata: ObjectMeta

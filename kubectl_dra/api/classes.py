@@ -9,7 +9,7 @@ from msgspec import Struct
 from kubectl_dra.api.meta import EMPTY, JSONObject, ObjectMeta
 
 
-class DeviceClass(Struct, frozen=True):
+class DeviceClass(Struct, frozen=True, gc=False):
     """A v1 DeviceClass. A selector is its CEL text, or None for an entry without ``cel``."""
 
     metadata: ObjectMeta

@@ -38,21 +38,21 @@ class PoolID(NamedTuple):
 Counters = Mapping[str, Quantity]
 
 
-class CounterConsumption(Struct, frozen=True):
+class CounterConsumption(Struct, frozen=True, gc=False):
     """What a device takes from one counter set (``consumesCounters[]``)."""
 
     counter_set: str
     counters: Counters
 
 
-class CounterSet(Struct, frozen=True):
+class CounterSet(Struct, frozen=True, gc=False):
     """Counters that several devices of a pool share (``sharedCounters[]``)."""
 
     name: str
     counters: Counters
 
 
-class NodeScope(Struct, frozen=True):
+class NodeScope(Struct, frozen=True, gc=False):
     """Where a slice or a device is usable. The first field that is set decides; see allocation.pools."""
 
     node_name: str = ""
@@ -86,7 +86,7 @@ class NodeScope(Struct, frozen=True):
 NOWHERE = NodeScope()
 
 
-class Device(Struct, frozen=True):
+class Device(Struct, frozen=True, gc=False):
     """One device as published.
 
     ``attributes`` maps a qualified name to the API's one-of (``{"string": "A100"}``); ``capacity`` maps a
@@ -205,7 +205,7 @@ class Individual(NamedTuple):
     values: tuple[tuple[str, ...], ...]
 
 
-class ResourceSlice(Struct, frozen=True):
+class ResourceSlice(Struct, frozen=True, gc=False):
     """One v1 ResourceSlice. ``per_device_node_selection`` is None if the field is absent.
 
     Large snapshots share one tuple of devices among slices that differ only in ``individual``. The shared

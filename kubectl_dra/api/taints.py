@@ -11,7 +11,7 @@ from kubectl_dra.api.meta import EMPTY, JSONObject, ObjectMeta
 BLOCKING_EFFECTS = frozenset(("NoSchedule", "NoExecute"))
 
 
-class DeviceTaint(Struct, frozen=True):
+class DeviceTaint(Struct, frozen=True, gc=False):
     """A taint on one device. ``rule`` names the DeviceTaintRule that adds it; it is empty for the driver's
     own taints.
     """
@@ -37,7 +37,7 @@ class DeviceTaint(Struct, frozen=True):
         return f"{self.key}{value}:{self.effect}"
 
 
-class DeviceToleration(Struct, frozen=True):
+class DeviceToleration(Struct, frozen=True, gc=False):
     """A toleration of a request or subrequest; an empty key or effect matches all."""
 
     key: str = ""
@@ -74,7 +74,7 @@ class DeviceToleration(Struct, frozen=True):
         return "operator"
 
 
-class DeviceTaintRule(Struct, frozen=True):
+class DeviceTaintRule(Struct, frozen=True, gc=False):
     """A cluster-wide rule that taints devices.
 
     ``selector`` is (driver, pool, device), each None if not named; None if the rule has no selector.

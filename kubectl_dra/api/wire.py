@@ -13,8 +13,11 @@ Amount = str | int | float
 """A quantity as written: text, or a bare number."""
 
 
-class Wire(msgspec.Struct, frozen=True, kw_only=False, rename="camel", omit_defaults=True):
-    """Base of all structs decoded from API objects. Fields not named in a subclass are skipped."""
+class Wire(msgspec.Struct, frozen=True, kw_only=False, rename="camel", omit_defaults=True, gc=False):
+    """Base of all structs decoded from API objects. Fields not named in a subclass are skipped.
+
+    Trees of data have no cycles, so the garbage collector need not know them.
+    """
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:

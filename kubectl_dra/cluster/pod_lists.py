@@ -122,6 +122,7 @@ class PodLists:
         self._specs = FirstOfEqual()
         self._last: dict[bytes, tuple[_Around, _Spec]] = {}
         self._nodes = FirstOfEqual()
+        self._times = FirstOfEqual()
         self._labels = FirstOfEqual()
         self._annotations = FirstOfEqual()
         self._owners = FirstOfEqual()
@@ -137,7 +138,7 @@ class PodLists:
             meta.resource_version,
             meta.generation,
             intern(meta.generate_name),
-            meta.creation_timestamp,
+            self._times.first(meta.creation_timestamp, meta.creation_timestamp),
             meta.deletion_timestamp,
             self._labels.made(bytes(memoryview(meta.labels)), _labels.decode),
             self._annotations.made(bytes(memoryview(meta.annotations)), _kept_annotations),
