@@ -1,4 +1,4 @@
-"""Changes of the cluster with which more pods fit, each proved by placing the pods that are left with it."""
+"""Changes of the cluster that let more pods fit, each proved by placing the remaining pods with it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kubectl_dra.fit.result import ClusterChange, More
 MAX_SHOWN: Final = 3
 """Of either sort: holders and nodes."""
 SECONDS: Final = 8.0
-"""How long is looked for holders. Groups are placed as a whole each time."""
+"""How long the search for holders may take. Each try places groups as a whole."""
 
 
 class Changes:
@@ -63,14 +63,14 @@ class Changes:
         return self._takes(room.ground, room.nodes)
 
     def _takes(self, ground: Ground, nodes: Collection[str] | None) -> bool:
-        """Whether a node that is changed takes a pod of any sort that is left; groups are tried as a whole."""
+        """Whether a changed node takes any remaining sort of pod; groups are tried as a whole later."""
         if any(new.group[2] for new in self._left):
             return True
         kinds = {new.likeness: new for new in self._left}
         return any(Lane(new, ground, nodes).feasible for new in kinds.values())
 
     def _with(self, change: ClusterChange, ground: Ground) -> More | None:
-        """How many of the pods that are left fit with a change; None where none does."""
+        """How many of the remaining pods fit with a change; None if none does."""
         after = Placer(ground).place_all(self._left)
         if not after.seats:
             return None

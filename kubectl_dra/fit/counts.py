@@ -14,7 +14,7 @@ Path = tuple[str | int, ...]
 
 
 class Counts(NamedTuple):
-    """How many replicas, and how many pods of each template, in the order of ``pod_templates``, are in one.
+    """How many replicas there are, and how many pods of each template (in the order of ``pod_templates``) one has.
 
     ``unit`` is what a replica is called. ``known``: the numbers are written, or what the kind takes by default.
     """

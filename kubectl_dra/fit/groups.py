@@ -1,4 +1,4 @@
-"""What of groups of pods is not modelled, so that nobody can say whether they fit."""
+"""What is not modelled about groups of pods, so that it is undetermined whether they fit."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ class Lane:
         return self._attempts
 
     def outcome(self) -> Outcome:
-        """The whole attempt with a pod, that no node takes."""
+        """The whole attempt with a pod that no node takes."""
         return attempt(self.chain, self._rejected)
 
     def update(self, ground: Ground, nodes: frozenset[str] | None, *, counted: bool = False) -> None:

@@ -82,7 +82,7 @@ class Placement(Struct, frozen=True):
     """What came of some pods: ``ground`` is the cluster after.
 
     ``settled``: other choices among nodes, and another order of pods, could not lead to another number of them.
-    ``volumes_open``: pods were placed after others had taken volumes that are bound with them, which is not followed.
+    ``volumes_open``: pods were placed after others had taken volumes that are bound with them, which is not tracked.
     """
 
     ground: Ground

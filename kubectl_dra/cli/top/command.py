@@ -18,8 +18,8 @@ Examples:
   kubectl dra top -o metrics > dra.prom
 
 Reads the live cluster, or a snapshot with --snapshot. Never writes. A device counts as unused if it is held by a claim
-that is reserved for nobody, or for pods that have ended. By class, the largest request is said that one node can
-still serve: free devices on many nodes are no use to a pod that needs several.
+that is reserved for nobody, or for pods that have ended. By class, it also shows the largest request that one node
+can still serve: free devices spread over many nodes are no use to a pod that needs several.
 
 \b
 Exit codes:
