@@ -14,6 +14,7 @@ import os
 import re
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, TextIO, cast
 
@@ -56,15 +57,17 @@ def conceal(secret: str) -> None:
 class Console:
     """A text stream that shows what is hidden; for everything else it is the stream that it was made of."""
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: TextIO, *, may_fail: bool = False) -> None:
+        """With ``may_fail``, what cannot be written is lost: a full disk behind 2> is no reason to end otherwise."""
         self._stream = stream
+        self._failures: tuple[type[Exception], ...] = (OSError,) if may_fail else ()
         self._runner = os.environ.get("GITHUB_ACTIONS") == "true"
 
     def write(self, text: str) -> int:
         clean = visible(text)
         if self._runner:
             clean = _COMMAND.sub(_defused, clean)
-        self._stream.write(clean)
+        self.exact(clean)
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:
@@ -73,11 +76,16 @@ class Console:
 
     def exact(self, text: str) -> None:
         """Write what this program made itself, such as colours."""
-        self._stream.write(text)
+        with suppress(*self._failures):
+            self._stream.write(text)
+
+    def flush(self) -> None:
+        with suppress(*self._failures):
+            self._stream.flush()
 
     def painted(self, text: str) -> None:
         """Write text that has passed ``visible`` before it was wrapped and coloured: a new line may begin anywhere."""
-        self._stream.write(_COMMAND.sub(_defused, text) if self._runner else text)
+        self.exact(_COMMAND.sub(_defused, text) if self._runner else text)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
@@ -92,7 +100,7 @@ def install() -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
         if not isinstance(stream, Console):
-            setattr(sys, name, cast(TextIO, Console(stream)))
+            setattr(sys, name, cast(TextIO, Console(stream, may_fail=name == "stderr")))
 
 
 def put(text: str, stream: TextIO | None = None) -> None:

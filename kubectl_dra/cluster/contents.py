@@ -15,6 +15,7 @@ from select import select
 from typing import Any, Final
 
 from kubectl_dra.errors import InputError
+from kubectl_dra.special_files import special
 
 STDIN: Final = "-"
 LARGEST_UNPACKED: Final = 2 * 10**9
@@ -74,13 +75,13 @@ def contents(path: str) -> bytes:
     if path == STDIN:
         return unpacked(sys.stdin.buffer.read, "standard input")
     try:
-        mode = Path(path).stat().st_mode
-        if stat.S_ISDIR(mode):
+        kind = special(path)
+        if kind == "a directory":
             raise InputError(f"{path}: is a directory")
-        if stat.S_ISFIFO(mode):
+        if kind:
+            raise InputError(f"{path}: is {kind}, not a file; for standard input write {STDIN}")
+        if stat.S_ISFIFO(Path(path).stat().st_mode):
             return _of_pipe(path)
-        if not stat.S_ISREG(mode):
-            raise InputError(f"{path}: is a device, not a file; for standard input write {STDIN}")
         with Path(path).open("rb") as stream:
             if stream.peek(2).startswith(_GZIP):
                 return unpacked(stream.read, path)

@@ -18,8 +18,10 @@ from kubectl_dra.cluster.credentials import Authorization, prepared
 from kubectl_dra.cluster.http_connection import Endpoint
 from kubectl_dra.errors import ClusterError
 from kubectl_dra.names import nearest
+from kubectl_dra.special_files import special
 
 _SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+_LARGEST: Final = 16 << 20
 _DEFAULT_SECONDS: Final = 60.0
 _SECTIONS: Final = (("clusters", "cluster"), ("contexts", "context"), ("users", "user"))
 
@@ -145,8 +147,13 @@ def _read(path: str) -> dict[str, Any]:
     import yaml
 
     try:
-        text = Path(path).read_text(encoding="utf-8-sig")
-        config = yaml.safe_load(text)
+        if special(path) == "a socket":
+            raise ClusterError(f"{path}: is a socket, not a kubeconfig")
+        with Path(path).open("rb") as stream:
+            data = stream.read(_LARGEST + 1)
+        if len(data) > _LARGEST:
+            raise ClusterError(f"{path}: has more than {_LARGEST >> 20} MB, which no kubeconfig has")
+        config = yaml.safe_load(data.decode("utf-8-sig"))
     except OSError as error:
         raise ClusterError(f"{path}: the kubeconfig cannot be read: {error.strerror or error}") from None
     except UnicodeDecodeError:

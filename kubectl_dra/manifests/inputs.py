@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from kubectl_dra.errors import FileError
+from kubectl_dra.special_files import special
 
 SUFFIXES: Final = (".yaml", ".yml", ".json")
 STDIN: Final = "-"
@@ -77,6 +78,8 @@ def read(found: Input) -> bytes:
     if found.data is not None:
         return found.data
     try:
+        if special(found.name) == "a socket":
+            raise FileError("is a socket, not a file", found.name)
         with Path(found.name).open("rb") as file:
             return file.read(LARGEST + 1)
     except OSError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -40,6 +41,28 @@ def test_output_is_utf8_in_any_locale(form: str) -> None:
 def test_no_room_for_the_output(form: str) -> None:
     ran = program(*EXPLAIN, "-o", form, shell=">/dev/full")
     assert (ran.returncode, ran.stderr) == (2, b"error: cannot write: No space left on device\n")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("words", [EXPLAIN, ("devices", *EXPLAIN[4:]), ("lint", "missing.yaml"), ("foo",)])
+def test_no_room_for_messages_changes_no_exit_code(words: tuple[str, ...]) -> None:
+    plain = program(*words, "-v", "6")
+    for shell in ("2>/dev/full", "2>&-"):
+        ran = program(*words, "-v", "6", shell=shell)
+        assert (ran.returncode, ran.stdout) == (plain.returncode, plain.stdout)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="special files")
+def test_what_is_no_file_is_named(dra: Callable[..., Ran], tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as made:
+        made.bind("sock.yaml")
+        for words in (["devices", "--snapshot"], ["migrate"], ["devices", "--kubeconfig"], ["lint"]):
+            ran = dra(*words, "sock.yaml")
+            assert ran.code in (1, 2) and "is a socket, not a" in ran.out + ran.err, ran
+        for path, said in (("/dev/zero", "more than 16 MB"), (".", "Is a directory")):
+            ran = dra("devices", "--kubeconfig", path)
+            assert ran.code == 2 and said in ran.err, ran
+        assert "is a device" in dra("devices", "--snapshot", "/dev/zero").err
 
 
 @pytest.mark.parametrize("words", [("version", "--client", "-o", "yaml"), ("lint", "--rules"), EXPLAIN, ("help",)])
