@@ -44,14 +44,14 @@ def to_v1(raw: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def from_v1(raw: Mapping[str, Any], version: str) -> dict[str, Any]:
-    """A v1 object in ``v1beta2`` or ``v1beta1``, printed as the API server prints it.
+    """A v1 object in ``v1beta2`` or ``v1beta1``, or a DeviceTaintRule in ``v1alpha3``, as the API server prints it.
 
     Raises:
         ConversionError: not a v1 object of a known kind, or an unknown target version.
     """
     if _version(raw) != "v1":
         raise ConversionError(f"{raw.get('apiVersion')} is not {GROUP}/v1")
-    if version not in ("v1", "v1beta2", "v1beta1"):
+    if version not in ("v1", "v1beta2", "v1beta1") and (version, raw["kind"]) != ("v1alpha3", "DeviceTaintRule"):
         raise ConversionError(f"no conversion to {version}")
     wrong = mismatch(raw, raw["kind"])
     if wrong is not None:

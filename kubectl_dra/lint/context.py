@@ -222,12 +222,25 @@ class GivenObjects:
         return {item.name: item for item in self.of_kind("Namespace")}
 
 
+Stored = Mapping[tuple[str, str, str, str], Mapping[str, Any]]
+"""Stored objects by ``stored_key``."""
+
+
+def stored_key(raw: Mapping[str, Any]) -> tuple[str, str, str, str]:
+    """What names an object in a cluster, whatever its version: group, kind, namespace, name."""
+    metadata = raw.get("metadata")
+    metadata = metadata if isinstance(metadata, Mapping) else {}
+    group = str(raw.get("apiVersion")).rpartition("/")[0]
+    return group, str(raw.get("kind")), str(metadata.get("namespace") or "default"), str(metadata.get("name"))
+
+
 class AssumedCluster(NamedTuple):
-    """The assumed cluster. ``snapshot`` is set with ``--snapshot`` or ``--live``."""
+    """The assumed cluster. ``snapshot`` is set with ``--snapshot`` or ``--live``, ``stored`` with ``--old``."""
 
     release: Release
     features: frozenset[str]
     snapshot: Snapshot | None = None
+    stored: Stored | None = None
 
     def has(self, gate: str) -> bool:
         """Whether a feature gate is on."""

@@ -40,6 +40,11 @@ def test_conversions(capsys: pytest.CaptureFixture[str]) -> None:
     assert conversions.run([DATA / "conversions.jsonl.gz"], None) == 0, capsys.readouterr().out[-4000:]
 
 
+@pytest.mark.parametrize("release", ["1.34", "1.35", "1.36", "1.37"])
+def test_conversions_of_each_release(release: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert conversions.run([DATA / f"conversions-{release}.jsonl.gz"], None) == 0, capsys.readouterr().out[-4000:]
+
+
 def test_whole_pods_as_the_scheduler_sees_them(capsys: pytest.CaptureFixture[str]) -> None:
     assert pods.run([DATA / "pods.jsonl.gz"], Namespace(library=True)) == 0, capsys.readouterr().out[-4000:]
     assert capsys.readouterr().out.endswith("agree 268 of 268\n")

@@ -251,9 +251,33 @@ def _add(rng: random.Random, out: Any, place: Place, schemas: Schemas) -> None:
     _set(out, (*place.path, key), value)
 
 
-UNTOUCHED = frozenset(("managedFields", "selfLink", "creationTimestamp", "deletionTimestamp", "privileged"))
-"""Metadata that the server sets anyway; and what its flag --allow-privileged decides, which clusters have on and the
-control plane of tests has not."""
+OF_PODS = frozenset(
+    (
+        *("awsElasticBlockStore", "azureDisk", "azureFile", "cephfs", "cinder", "fc", "flexVolume", "flocker"),
+        *("gcePersistentDisk", "gitRepo", "glusterfs", "iscsi", "photonPersistentDisk", "portworxVolume", "projected"),
+        *("quobyte", "rbd", "scaleIO", "storageos", "vsphereVolume", "volumeClaimTemplates", "volumeDevices"),
+        *("envFrom", "fieldRef", "fileKeyRef", "resourceFieldRef", "lifecycle", "livenessProbe", "readinessProbe"),
+        *("resizePolicy", "restartPolicyRules", "startupProbe", "ephemeralContainers", "appArmorProfile"),
+        *("dnsConfig", "hostAliases", "hostname", "hostnameOverride", "os", "readinessGates", "subdomain"),
+        *("seLinuxChangePolicy", "supplementalGroups", "supplementalGroupsPolicy", "sysctls", "windowsOptions"),
+        *("completionMode", "maxFailedIndexes", "podFailurePolicy", "podReplacementPolicy", "successPolicy"),
+        *("ordinals", "persistentVolumeClaimRetentionPolicy", "strategy", "updateStrategy", "scheduling"),
+        *("evictionResponders", "schedulingGroup", "workloadRef", "timeZone", "bindMountOptions", "managedBy"),
+        *("procMount", "localhostProfile", "csi", "image", "ephemeral", "backoffLimitPerIndex"),
+        *("podManagementPolicy", "overhead"),
+    )
+)
+"""Parts of pods and workloads that lint does not judge: their rules have nothing to do with devices."""
+UNTOUCHED = OF_PODS | {
+    "managedFields",
+    "resourceVersion",
+    "selfLink",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "privileged",
+}
+"""Besides, metadata that the server sets anyway; and what its flag --allow-privileged decides, which clusters have on
+and the control plane of tests has not."""
 
 _CHANGES = {
     "add": _add,

@@ -110,6 +110,7 @@ FLAGS: Final[dict[str, _Flags]] = {
         "--snapshot": ("file", True, "", "Read the cluster from a file or directory (kubectl get -o json or yaml, also gzipped),…"),
         "--live": ("", False, "", "Check against the classes and devices of the cluster"),
         "--namespace": ("namespace", False, "-n", "With --live: read this namespace of the cluster"),
+        "--old": ("file", True, "", "Objects as they are stored now: judge the same ones in PATH as changes of these"),
         "--verify": ("", False, "", "Evaluate selectors with cel-python as well and report differences"),
         "--config": ("file", False, "", "Configuration instead of the nearest .kubectl-dra.yaml"),
         "--no-config": ("", False, "", "Read no configuration"),

@@ -70,6 +70,15 @@ class LintFlags(opt.CommandFlags, frozen=True):
     namespace: Annotated[
         str, typer.Option("--namespace", "-n", metavar="NS", help="With --live: read this namespace of the cluster.")
     ] = ""
+    old: Annotated[
+        tuple[str, ...],
+        typer.Option(
+            "--old",
+            metavar="FILE",
+            callback=opt.no_empty_path,
+            help="Objects as they are stored now: judge the same ones in PATH as changes of these.",
+        ),
+    ] = ()
     verify: Annotated[
         bool,
         typer.Option("--verify", help="Evaluate selectors with cel-python as well and report differences."),

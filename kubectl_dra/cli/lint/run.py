@@ -18,7 +18,7 @@ from kubectl_dra.console import document
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.lint.check_file import Job
 from kubectl_dra.lint.config import Config, find, load
-from kubectl_dra.lint.context import AssumedCluster
+from kubectl_dra.lint.context import AssumedCluster, Stored, stored_key
 from kubectl_dra.lint.engine import lint
 from kubectl_dra.lint.finding import SEVERITIES, Safety
 from kubectl_dra.lint.registry import BY_CODE, RULES
@@ -103,6 +103,8 @@ def _check_usage(asked: LintFlags) -> None:
     check_baseline(asked.baseline, asked.write_baseline)
     if asked.namespace and not (asked.live or asked.snapshots):
         raise UsageError("--namespace goes with --live or --snapshot: a manifest says its own namespace")
+    if STDIN in asked.old:
+        raise UsageError("--old reads files; standard input is for the manifests")
     if STDIN in asked.paths and STDIN in asked.snapshots:
         raise UsageError("standard input can be read once: give the manifests or the snapshot as a file")
 
@@ -129,7 +131,20 @@ def _target(asked: LintFlags, config: Config, connection: ConnectionFlags) -> As
     snapshot = _snapshot(asked, connection)
     release = _release(asked, config, snapshot)
     configured = with_gates(default_features(release), config.gates, f"{config.source}: featureGates")
-    return AssumedCluster(release, with_gates(configured, asked.gates), snapshot)
+    return AssumedCluster(release, with_gates(configured, asked.gates), snapshot, _stored(asked))
+
+
+def _stored(asked: LintFlags) -> Stored:
+    """The objects of ``--old``."""
+    if not asked.old:
+        return {}
+    from kubectl_dra.manifests.documents import parse
+    from kubectl_dra.manifests.inputs import read
+    from kubectl_dra.manifests.objects import objects
+    from kubectl_dra.manifests.source import decode
+
+    found = (each.object for file in find_inputs(asked.old) for each in objects(parse(decode(read(file), file.name))))
+    return {stored_key(raw): raw for raw in found}
 
 
 def _release(asked: LintFlags, config: Config, snapshot: Snapshot | None) -> Release:

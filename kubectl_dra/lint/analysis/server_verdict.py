@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from kubectl_dra.lint.context import Context, Item, once
+from kubectl_dra.lint.context import Context, Item, once, stored_key
 from kubectl_dra.manifests.workloads import pod_templates
 
 if TYPE_CHECKING:
@@ -18,14 +18,20 @@ def verdict_of(context: Context) -> ServerVerdict | None:
 
     It is computed for everything of resource.k8s.io, for pods and workloads with claims, and for quotas that
     count them. A pod template is judged with its workload, or as a pod if the workload is of a custom kind.
+    An object that is stored already is judged as a change of it.
     """
-    from kubectl_dra.lint.server import check, is_known
+    from kubectl_dra.lint.server import check, check_update, is_known
 
     item = context.item
     if item.owner is not None and is_known(item.owner.raw):
         return None
     if not item.is_dra and not is_about_claims(item.raw):
         return None
+    old = (context.target.stored or {}).get(stored_key(item.raw)) if item.is_dra else None
+    if old is not None and item.complete:
+        changed = check_update(item.raw, old, release=context.release, features=context.features, namespaces={})
+        if changed is not None:
+            return changed
     return check(_named(item), release=context.release, features=context.features, namespaces={})
 
 

@@ -18,7 +18,11 @@ from kubectl_dra.lint.server.selectors import check_selectors
 def check_class(device_class: Mapping[str, Any], context: ServerContext) -> Violations:
     """A DeviceClass to be created."""
     yield from check_metadata(
-        device_class.get("metadata"), subdomain_problems, namespaced=False, context=context, check_prefix=False
+        device_class.get("metadata"),
+        subdomain_problems,
+        namespaced=False,
+        context=context,
+        check_prefix=not context.release.at_least(35),
     )
     spec = struct(device_class, "spec")
     stored = context.old is not None and same_field(spec, struct(context.old, "spec"), "DeviceClassSpec", "selectors")

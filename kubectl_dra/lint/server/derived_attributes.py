@@ -38,7 +38,7 @@ def check_derived_attributes(attributes: Any, at: Path, request: str, used: Used
 
     def check(attribute: Mapping[str, Any] | None, at: Path) -> Violations:
         if name := text(attribute, "name"):
-            yield from check_fully_qualified(name, (*at, "name"), (_RULE, _RULE))
+            yield from check_fully_qualified(name, (*at, "name"), (_RULE, _RULE), release=context.release)
         else:
             yield missing((*at, "name"), _RULE)
         if not text(attribute, "expression"):

@@ -53,7 +53,8 @@ def check_metadata(
     """
     meta = meta or {}
     if context.old is not None:
-        yield from _check_change(meta, context.old.get("metadata") or {}, context)
+        yield from _check_change(meta, context.old.get("metadata") or {})
+        yield from _check_prefix(meta, name_format, context)
         yield from _check_contents(meta, context)
         return
     yield from _check_name(meta, name_format, check_prefix)
@@ -63,7 +64,7 @@ def check_metadata(
     yield from _check_contents(meta, context)
 
 
-def _check_change(meta: Mapping[str, Any], old: Mapping[str, Any], context: ServerContext) -> Violations:
+def _check_change(meta: Mapping[str, Any], old: Mapping[str, Any]) -> Violations:
     """What cannot change in the metadata of a stored object of the same name."""
     grace = meta.get("deletionGracePeriodSeconds")
     if grace is not None and grace != old.get("deletionGracePeriodSeconds"):
@@ -75,6 +76,16 @@ def _check_change(meta: Mapping[str, Any], old: Mapping[str, Any], context: Serv
         if added:
             message = f"{', '.join(map(str, added))} cannot be added while the object is being deleted"
             yield violation((*_META, "finalizers"), FORBIDDEN, "finalizer-invalid", message)
+
+
+def _check_prefix(meta: Mapping[str, Any], name_format: Format, context: ServerContext) -> Violations:
+    """A generateName that a stored object gets: of most kinds, only what cannot be in a URL is refused."""
+    prefix, at, kind = text(meta, "generateName"), (*_META, "generateName"), (context.old or {}).get("kind")
+    if kind == "ResourceClaimTemplate" or (kind == "ResourceClaim" and context.release.at_least(35)):
+        if prefix:
+            yield from check_format(prefix, at, "name-invalid", generated(name_format))
+    elif prefix in (".", "..") or "/" in prefix or "%" in prefix:
+        yield violation(at, INVALID, "name-invalid", f"{prefix!r} cannot be part of a URL")
 
 
 def _check_contents(meta: Mapping[str, Any], context: ServerContext) -> Violations:

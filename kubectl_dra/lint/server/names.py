@@ -189,5 +189,8 @@ def check_qualified(
 def check_fully_qualified(value: str, at: Path, rules: tuple[str, str], *, release: Release = UNTOLD) -> Violations:
     """Like ``check_qualified``, but a domain is required."""
     yield from check_qualified(value, at, rules, release=release)
+    domain = value.partition("/")[0] if value.count("/") == 1 else ""
+    if release.at_least(37) and domain != lower(domain):
+        yield violation(at, INVALID, rules[0], f"the domain in {value!r} must be lower case")
     if "/" not in value and (value or release.at_least(35)):
         yield violation(at, INVALID, rules[0], f"{value!r} must have a domain, as in 'example.com/name'")

@@ -52,6 +52,9 @@ def check_placement(spec: Mapping[str, Any], at: Path, context: ServerContext, l
     yield from _check_spread(constraints, (*at, "topologySpreadConstraints"), labels)
     yield from _check_gates(spec.get("schedulingGates") or (), (*at, "schedulingGates"))
     yield from _check_choice(spec, at, "dnsPolicy", _DNS, "pod-dns-policy")
+    if spec.get("dnsPolicy") == "None" and not (spec.get("dnsConfig") or {}).get("nameservers"):
+        where = (*at, "dnsConfig") if spec.get("dnsConfig") is None else (*at, "dnsConfig", "nameservers")
+        yield missing(where, "pod-dns-policy", "must name servers with the dnsPolicy None")
     yield from _check_choice(spec, at, "preemptionPolicy", _PREEMPTION, "pod-preemption-policy")
     deadline = spec.get("activeDeadlineSeconds")
     if deadline is not None and not 1 <= deadline <= _INT32:

@@ -14,6 +14,7 @@ from kubectl_dra.lint.server.model import (
     FORBIDDEN,
     INVALID,
     NOT_FOUND,
+    NOT_SUPPORTED,
     Path,
     Violation,
     Violations,
@@ -23,6 +24,7 @@ from kubectl_dra.lint.server.model import (
     violation,
 )
 from kubectl_dra.lint.server.names import check_required, label_problems
+from kubectl_dra.lint.server.taints import unsupported
 
 _RULE: Final = "pod-volume"
 _MOUNT: Final = "pod-volume-mount"
@@ -33,6 +35,13 @@ _KINDS: Final = (
     *("portworxVolume", "scaleIO", "csi", "ephemeral", "image"),
 )
 """The volume types in the order in which the server checks them; the first one set is the volume's."""
+_REPORTED: Final = {"cephfs": "cephFS", "downwardAPI": "downwarAPI"}
+"""The volume types that the server spells otherwise when a volume has another type, too."""
+_PATHS: Final = ("", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket")
+_MODES: Final = {
+    "mountPropagation": ("Bidirectional", "HostToContainer", "None"),
+    "recursiveReadOnly": ("Disabled", "Enabled", "IfPossible"),
+}
 _REQUIRED: Final = {
     "configMap": ("name",),
     "csi": ("driver",),
@@ -67,7 +76,11 @@ def check_volumes(spec: Mapping[str, Any], at: Path) -> tuple[list[Violation], f
 def _check_source(volume: Mapping[str, Any], at: Path) -> Violations:
     kinds = [kind for kind in _KINDS if volume.get(kind) is not None]
     for kind in kinds[1:]:
-        yield violation((*at, kind), FORBIDDEN, _RULE, "a volume must be of one kind only")
+        field = field_text((*at, _REPORTED.get(kind, kind)))
+        yield violation((*at, kind), FORBIDDEN, _RULE, "a volume must be of one kind only", field=field)
+    path = volume.get("hostPath") or {}
+    if path.get("type") is not None and path["type"] not in _PATHS and kinds[0] == "hostPath":
+        yield unsupported(path["type"], (*at, "hostPath", "type"), _RULE, _PATHS)
     for kind in kinds[:1]:
         for name in _REQUIRED.get(kind, ()):
             if not text(volume[kind], name):
@@ -92,6 +105,12 @@ def check_mounts(container: Mapping[str, Any], at: Path, volumes: frozenset[str]
         seen.add(path)
         if text(mount, "subPath") and text(mount, "subPathExpr"):
             yield violation((*here, "subPathExpr"), INVALID, _MOUNT, "cannot be set together with subPath")
+        for field, known in _MODES.items():
+            value = text(mount, field)
+            if value and value not in known:
+                # As below, the server leaves out which of the mounts it is.
+                where, message = field_text((*at, "volumeMounts", field)), f"{value!r} is none of {', '.join(known)}"
+                yield violation((*here, field), NOT_SUPPORTED, _MOUNT, message, field=where)
         for field in ("subPath", "subPathExpr"):
             for problem in _path_problems(text(mount, field)):
                 # The server leaves out which of the mounts it is.

@@ -24,6 +24,7 @@ from kubectl_dra.lint.server.model import (
     violation,
 )
 from kubectl_dra.lint.server.names import check_format, check_required, label_problems, subdomain_problems
+from kubectl_dra.lint.server.pod_containers import check_env, check_ids, check_restart
 from kubectl_dra.lint.server.pod_placement import check_placement
 from kubectl_dra.lint.server.pod_resources import check_pod_resources
 from kubectl_dra.lint.server.pod_volumes import check_mounts, check_volumes
@@ -90,7 +91,7 @@ def check_pod_spec(
     claims = spec.get("resourceClaims") or ()
     yield from _check_claims(claims, (*at, "resourceClaims"), mirror)
     names = frozenset(text(claim, "name") for claim in claims) - {""}
-    yield from _check_containers(spec, at, names, volumes, is_pod)
+    yield from _check_containers(spec, at, names, volumes, is_pod, context)
     resources = spec.get("resources")
     if resources is not None:
         yield from check_pod_resources(spec, at, is_pod)
@@ -100,10 +101,14 @@ def check_pod_spec(
         yield unsupported(policy, (*at, "restartPolicy"), "restart-policy", RESTART_POLICIES)
     yield from check_labels(spec.get("nodeSelector"), (*at, "nodeSelector"), rule="pod-node-selector")
     yield from check_host_ports(spec, at, is_pod=is_pod)
+    yield from check_ids(spec.get("securityContext") or {}, (*at, "securityContext"))
     yield from check_placement(spec, at, context, labels or {})
-    for name in ("nodeName", "serviceAccountName", "priorityClassName", "runtimeClassName"):
-        if text(spec, name):
-            yield from check_format(text(spec, name), (*at, name), "pod-reference-name", subdomain_problems)
+    # The old name of serviceAccountName counts where the new one is empty.
+    named = {"serviceAccountName": text(spec, "serviceAccountName") or text(spec, "serviceAccount")}
+    named |= {name: text(spec, name) for name in ("nodeName", "priorityClassName", "runtimeClassName")}
+    for name, value in named.items():
+        if value:
+            yield from check_format(value, (*at, name), "pod-reference-name", subdomain_problems)
 
 
 def _check_claims(claims: Any, at: Path, mirror: bool) -> Violations:
@@ -136,7 +141,12 @@ def _check_source(claim: Mapping[str, Any], at: Path) -> Violations:
 
 
 def _check_containers(
-    spec: Mapping[str, Any], at: Path, claims: frozenset[str], volumes: frozenset[str], is_pod: bool
+    spec: Mapping[str, Any],
+    at: Path,
+    claims: frozenset[str],
+    volumes: frozenset[str],
+    is_pod: bool,
+    context: ServerContext,
 ) -> Violations:
     """All containers. A name must be unique among the preceding containers of any kind."""
     containers = spec.get("containers") or ()
@@ -150,6 +160,9 @@ def _check_containers(
             yield from _check_container(container, where, claims, is_pod)
             yield from check_mounts(container, where, volumes)
             yield from check_ports(container, where, on_host=bool(is_pod and spec.get("hostNetwork")))
+            yield from check_env(container, where)
+            if kind != "ephemeralContainers":
+                yield from check_restart(container, where, context)
             yield from _check_security(container.get("securityContext") or {}, (*where, "securityContext"))
             if kind == "ephemeralContainers" and container.get("resources"):
                 message = "cannot be set for an ephemeral container"
@@ -178,7 +191,8 @@ def _check_container(container: Mapping[str, Any], at: Path, claims: frozenset[s
 
 
 def _check_security(security: Mapping[str, Any], at: Path) -> Violations:
-    """Settings that conflict with ``allowPrivilegeEscalation: false``."""
+    """Security settings of a container, and those that conflict with ``allowPrivilegeEscalation: false``."""
+    yield from check_ids(security, at)
     if security.get("allowPrivilegeEscalation") is not False:
         return
     if security.get("privileged"):

@@ -36,6 +36,5 @@ def check_pool_request(request: Mapping[str, Any], context: ServerContext) -> Vi
         yield violation(("spec", "limit"), INVALID, "pool-request-limit", message)
     attribute = spec.get("defaultPartitionTypeAttribute")
     if attribute is not None and context.on("DRAPartitionableDevicesType"):
-        yield from check_fully_qualified(
-            attribute, ("spec", "defaultPartitionTypeAttribute"), ("pool-request-attribute",) * 2
-        )
+        at, rules = ("spec", "defaultPartitionTypeAttribute"), ("pool-request-attribute",) * 2
+        yield from check_fully_qualified(attribute, at, rules, release=context.release)

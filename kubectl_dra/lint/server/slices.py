@@ -129,17 +129,17 @@ def _check_contents(spec: Mapping[str, Any], context: ServerContext) -> Violatio
     yield from beyond_limit(devices, (*_SPEC, "devices"), most, check, context.release)
     yield from check_consumed_together(devices, (*_SPEC, "devices"), context)
     yield from check_counter_sets(sets, (*_SPEC, "sharedCounters"), context)
-    yield from _check_partition_type(spec)
+    yield from _check_partition_type(spec, context)
     yield from check_skipped(spec.get("skipNodeOperations"), (*_SPEC, "skipNodeOperations"), context)
 
 
-def _check_partition_type(spec: Mapping[str, Any]) -> Violations:
+def _check_partition_type(spec: Mapping[str, Any], context: ServerContext) -> Violations:
     """``partitionTypeAttribute``: an attribute that every device with counters has, as a string."""
     name = spec.get("partitionTypeAttribute")
     if name is None:
         return
     at, rule = (*_SPEC, "partitionTypeAttribute"), "partition-type"
-    malformed = tuple(check_fully_qualified(name, at, (rule, rule)))
+    malformed = tuple(check_fully_qualified(name, at, (rule, rule), release=context.release))
     yield from malformed
     consumers = [
         (index, device)

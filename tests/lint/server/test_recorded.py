@@ -1,4 +1,4 @@
-"""What a real API server answered to 3,300 manifests, all of them, on every run."""
+"""What a real API server answered to 12,500 manifests, all of them, on every run."""
 
 from __future__ import annotations
 
@@ -21,6 +21,12 @@ def test_recorded_answers(capsys: pytest.CaptureFixture[str]) -> None:
 def test_recorded_answers_about_pods(capsys: pytest.CaptureFixture[str]) -> None:
     assert manifests.run([RECORDED.with_name("pod-manifests.jsonl.gz")]) == 0, capsys.readouterr().out[-4000:]
     assert capsys.readouterr().out == "pairs 507 of 507\nagree 700 of 700\n"
+
+
+@pytest.mark.parametrize("release", ["1.34", "1.35", "1.36", "1.37"])
+def test_recorded_answers_of_each_release(release: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """New objects of every served version, changes of stored ones, statuses, pods; default gates and all gates."""
+    assert manifests.run([RECORDED.with_name(f"manifests-{release}.jsonl.gz")]) == 0, capsys.readouterr().out[-4000:]
 
 
 def test_a_disagreement_is_seen(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
