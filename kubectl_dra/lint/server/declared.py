@@ -32,7 +32,7 @@ _DECLARED: Final[Mapping[str, frozenset[str]]] = {
     "consumes-duplicate": frozenset((DUPLICATE,)),
     "consumes-set": frozenset((INVALID, REQUIRED)),
     "consumes-too-many": frozenset((TOO_MANY,)),
-    "derived-attribute": frozenset((DUPLICATE, INVALID, REQUIRED, TOO_LONG, TOO_MANY)),
+    "derived-attribute": frozenset((INVALID, REQUIRED, TOO_LONG, TOO_MANY)),
     "node-allocatable-capacity-key": frozenset((REQUIRED,)),
     "node-allocatable-empty": frozenset((INVALID,)),
     "node-allocatable-multiplier": frozenset((REQUIRED,)),
