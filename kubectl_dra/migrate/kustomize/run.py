@@ -283,7 +283,10 @@ def _said(difference: BuildDifference) -> str:
     if difference.found is None and difference.claim is not None:
         return f"{who} would refer to {difference.claim[0]} {difference.claim[2]}, which it does not build"
     if is_brought(difference):
-        return f"{who} gets its devices from a patch, and the patched object has no claim: put them into the base"
+        return (
+            f"{who} asks for devices in a file that is not in this run (give migrate all, or -k DIR), or in a patch of "
+            "an object that has no claim (put them into the base)"
+        )
     where = f": {path_text(difference.path)}" if difference.path else ""
     return f"{who}{where} would be {_value(difference.found)} and not {_value(difference.wanted)}"
 
