@@ -81,7 +81,8 @@ def _check_change(meta: Mapping[str, Any], old: Mapping[str, Any]) -> Violations
 def _check_prefix(meta: Mapping[str, Any], name_format: Format, context: ServerContext) -> Violations:
     """A generateName that a stored object gets: of most kinds, only what cannot be in a URL is refused."""
     prefix, at, kind = text(meta, "generateName"), (*_META, "generateName"), (context.old or {}).get("kind")
-    if kind == "ResourceClaimTemplate" or (kind == "ResourceClaim" and context.release.at_least(35)):
+    other = "ResourceClaim" if context.release.at_least(35) else "DeviceClass"
+    if kind in ("ResourceClaimTemplate", other):
         if prefix:
             yield from check_format(prefix, at, "name-invalid", generated(name_format))
     elif prefix in (".", "..") or "/" in prefix or "%" in prefix:
