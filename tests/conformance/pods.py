@@ -142,7 +142,7 @@ def of_command(case: Case) -> str:
     if expect["node"] not in found.get("winners", [expect["node"]]):
         return f"scheduled on {expect['node']}, said to win: {found['winners']}"
     theirs = sorted(device for devices in expect["allocations"].values() for device in devices)
-    ours = sorted(entry["device"] for entry in offered[expect["node"]])
+    ours = sorted(f"{entry['driver']}/{entry['pool']}/{entry['device']}" for entry in offered[expect["node"]])
     return "" if not ours or ours == theirs else f"on {expect['node']}: scheduler {theirs}, ours {ours}"
 
 

@@ -48,7 +48,8 @@ def disagreement(case: dict[str, Any], code: int, found: dict[str, Any]) -> str:
         if offered is None:
             return f"scheduled on {node}, which is not offered: {[entry['node'] for entry in found['placements']]}"
         ours = [
-            (entry["claim"].split("/")[-1], entry["request"], entry["device"]) for entry in offered.get("devices", ())
+            (entry["claim"]["name"], entry["request"], f"{entry['driver']}/{entry['pool']}/{entry['device']}")
+            for entry in offered.get("devices", ())
         ]
         allocations = expect["allocations"]
         allocated = {
