@@ -48,3 +48,12 @@ class ObjectMeta(Wire, frozen=True):
     def controller(self) -> OwnerReference | None:
         """The owner reference that is the controller, if any."""
         return next((owner for owner in self.owners if owner.controller), None)
+
+
+def title(raw: Mapping[str, Any]) -> str:
+    """An object's kind and name, for people."""
+    meta = raw.get("metadata")
+    meta = meta if isinstance(meta, dict) else {}
+    name = meta.get("name") or meta.get("generateName") or "without a name"
+    namespace = meta.get("namespace")
+    return f"{raw['kind']} {namespace}/{name}" if namespace else f"{raw['kind']} {name}"

@@ -12,7 +12,7 @@ from msgspec import Struct, ValidationError, json
 
 from kubectl_dra.api.conversion import VERSIONS, reshaped
 from kubectl_dra.api.decoding import Mismatch, decoded, mismatch, struct_mismatch
-from kubectl_dra.api.meta import EMPTY, ObjectMeta
+from kubectl_dra.api.meta import EMPTY, ObjectMeta, title
 from kubectl_dra.api.versions import GROUP, PLURALS, Release, parse_release
 from kubectl_dra.cluster.copies import Kept, Place, essence, newer
 from kubectl_dra.cluster.field_by_field import READ
@@ -30,7 +30,6 @@ from kubectl_dra.cluster.snapshot import (
     Key,
     Snapshot,
 )
-from kubectl_dra.cluster.workload_pods import pods_of, title
 from kubectl_dra.errors import InputError
 
 _NAMESPACED: Final = frozenset(
@@ -109,6 +108,8 @@ class SnapshotBuilder:
         elif (known := SCHEDULING_KINDS.get(kind)) and group == known.group and version in known.versions:
             self._keep(kind, raw, version, place)
         if self._workloads and kind != "Pod":
+            from kubectl_dra.cluster.workload_pods import pods_of
+
             made = list(pods_of(raw))
             for pod in made:
                 self._keep("Pod", pod, "v1", place)

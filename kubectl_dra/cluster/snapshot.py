@@ -34,6 +34,9 @@ CORE_KINDS: Final = ("Pod", "Node", "Namespace", "ResourceQuota", "Event")
 KINDS: Final = (*DRA_KINDS, *CORE_KINDS)
 """The kinds that a snapshot holds."""
 
+MADE_BY: Final = "kubectl-dra/made-by"
+"""Annotation of a pod that represents those of a workload: the workload's kind and name."""
+
 FORBIDDEN: Final = "forbidden"
 NOT_SERVED: Final = "not served"
 NOT_FOUND: Final = "not found"

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any
 
-from kubectl_dra.api.meta import EMPTY
+from kubectl_dra.api.meta import EMPTY, title
+from kubectl_dra.cluster.snapshot import MADE_BY
 from kubectl_dra.manifests.workloads import pod_templates
-
-MADE_BY: Final = "kubectl-dra/made-by"
-"""Annotation of a pod that represents those of a workload: the workload's kind and name."""
 
 
 def pods_of(workload: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -30,12 +28,3 @@ def pods_of(workload: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         if meta.get("namespace"):
             metadata["namespace"] = meta["namespace"]
         yield {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template.content["spec"]}
-
-
-def title(raw: Mapping[str, Any]) -> str:
-    """An object's kind and name, for people."""
-    meta = raw.get("metadata")
-    meta = meta if isinstance(meta, dict) else {}
-    name = meta.get("name") or meta.get("generateName") or "without a name"
-    namespace = meta.get("namespace")
-    return f"{raw['kind']} {namespace}/{name}" if namespace else f"{raw['kind']} {name}"

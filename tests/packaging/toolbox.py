@@ -110,7 +110,7 @@ def checkout(folder: Path) -> Path:
     )
     for name in filter(None, listed.stdout.decode().split("\0")):
         source, target = ROOT / name, folder / name
-        if source.is_file() and not name.startswith(("tests/", "docs/", "examples/explain/")):
+        if source.is_file() and not name.startswith(("tests/", "docs/")):
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source, target)
     return folder

@@ -18,6 +18,7 @@ COMMANDS: Final[dict[str, str]] = {
     "taint": "Keep new pods off devices, or end the pods that use them",
     "untaint": "Remove the rules that taint made",
     "snapshot": "Save what is read from a cluster in one file",
+    "demo": "Play an example: a pod that hangs, and the answer",
     "lsp": "Serve an editor: findings, meanings, proposals, fixes",
     "version": "Print the versions, and what is modelled of each release",
     "completion": "Print the script that completes commands in a shell",
@@ -36,6 +37,7 @@ ARGUMENTS: Final[dict[str, tuple[tuple[str | tuple[str, ...], bool], ...]]] = {
     "taint": (("device+taint", True),),
     "untaint": (("device+untaint", True),),
     "snapshot": (),
+    "demo": (("text", False),),
     "lsp": (),
     "version": (),
     "completion": ((("bash", "zsh", "fish", "powershell", "kubectl"), False),),
@@ -249,6 +251,11 @@ FLAGS: Final[dict[str, _Flags]] = {
         "--force": ("", False, "", "Replace existing files"),
         "--snapshot": ("file", True, "", "Read the cluster from a file or directory (kubectl get -o json or yaml, also gzipped),…"),
         "--namespace": ("namespace", False, "-n", "Namespace to read if reading all namespaces is forbidden"),
+        **_CONNECTION,
+    },
+    "demo": {
+        "--path": ("", False, "", "Print where the example's files are, and play nothing"),
+        "--color": (("auto", "always", "never"), False, "", "When to colour text output (NO_COLOR is honoured)"),
         **_CONNECTION,
     },
     "lsp": {

@@ -16,7 +16,6 @@ from kubectl_dra.cli.explain.flags import ExplainFlags
 from kubectl_dra.cli.explain.target import TypedTarget, find, target_of
 from kubectl_dra.cli.live import Progress
 from kubectl_dra.cli.options import ConnectionFlags
-from kubectl_dra.cluster.overlay import overlay, with_kinds
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import InputError
 from kubectl_dra.explain.question.pod_selectors import check_selectors
@@ -62,6 +61,8 @@ def read(
     snapshot, namespace = read_cluster(asked, connection, target)
     if not asked.manifests:
         return snapshot, namespace, None
+    from kubectl_dra.cluster.overlay import overlay
+
     manifest = read_manifest(asked, namespace)
     return overlay(snapshot, manifest), namespace, manifest
 
@@ -105,6 +106,7 @@ def completed(snapshot: Snapshot, pods: Iterable[Pod], asked: ExplainFlags, conn
     if not kinds:
         return snapshot
     from kubectl_dra.cli.live import read_kinds
+    from kubectl_dra.cluster.overlay import with_kinds
 
     for space, entries in groupby(sorted(kinds), key=itemgetter(0)):
         names = tuple(kind for _, kind in entries)
@@ -120,6 +122,7 @@ def with_admission(
         return snapshot
     from kubectl_dra.admission.kinds_to_read import kinds_needed as kinds_to_admit
     from kubectl_dra.cli.live import read_kinds
+    from kubectl_dra.cluster.overlay import with_kinds
 
     needed: dict[str, dict[str, None]] = {}
     for (space, _), pod in manifest.pods.items():

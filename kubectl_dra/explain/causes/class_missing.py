@@ -9,7 +9,6 @@ from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.phrase import Subject, named, nodes_named, say
-from kubectl_dra.explain.remedies.vendor_part_off import part_off
 from kubectl_dra.explain.trial import Trial
 from kubectl_dra.names import nearest
 
@@ -54,6 +53,8 @@ def _finding(trial: Trial, claim: ResourceClaim, name: str, wanted: str) -> Find
     )
     field = say('request "{name}" deviceClassName', name=name)
     evidence: tuple[Evidence, ...] = (Evidence(Subject("claim", named("ResourceClaim", claim)), field, wanted),)
+    from kubectl_dra.explain.remedies.vendor_part_off import part_off
+
     off = part_off(wanted, trial.scene.snapshot.nodes.values(), trial.view.drivers())
     remedy = None
     if near:

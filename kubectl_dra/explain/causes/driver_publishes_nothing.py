@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from typing import Final
 
 from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.funnel.blocked import Blocked
 from kubectl_dra.explain.phrase import ObjectName, Subject, nodes_named, say
-from kubectl_dra.explain.remedies.vendor_part_off import DRIVER_TERM, part_off
 from kubectl_dra.explain.scene.view import View
 
 NO_SLICES = CauseKind(
@@ -31,6 +32,9 @@ NO_SLICES = CauseKind(
     look=Look.SLICES,
 )
 
+_DRIVER_TERM: Final = re.compile(r"""device\.driver\s*==\s*(["'])(?P<driver>[^"']+)\1""")
+"""The term of a class's selector that names the driver."""
+
 
 def _published(blocked: Blocked) -> Iterator[Finding]:
     drivers = blocked.view.drivers()
@@ -39,7 +43,9 @@ def _published(blocked: Blocked) -> Iterator[Finding]:
         summary = say("no eligible node sees any device for {where}", where=blocked.where)
         yield Finding(NO_SLICES, summary, (Evidence("ResourceSlices", "drivers", say("{listed}", listed=listed)),))
         return
-    named = DRIVER_TERM.search(" ".join(text or "" for text in blocked.funnel.device_class.selectors))
+    from kubectl_dra.explain.remedies.vendor_part_off import part_off
+
+    named = _DRIVER_TERM.search(" ".join(text or "" for text in blocked.funnel.device_class.selectors))
     off = part_off(named["driver"] if named else blocked.spec.device_class, blocked.view.nodes, drivers)
     evidence = (Evidence("ResourceSlices", "number of devices", 0), *empty_slices(blocked.view))
     yield Finding(
@@ -55,10 +61,12 @@ def of_class(blocked: Blocked) -> Finding | None:
     device_class = blocked.funnel.device_class
     drivers = blocked.view.drivers()
     for expression in device_class.selectors:
-        wanted = DRIVER_TERM.search(expression or "")
+        wanted = _DRIVER_TERM.search(expression or "")
         if wanted is None or wanted["driver"] in drivers:
             continue
         driver = wanted["driver"]
+        from kubectl_dra.explain.remedies.vendor_part_off import part_off
+
         off = part_off(driver, blocked.view.nodes, drivers)
         text = "driver {driver} publishes no devices (class {name} wants it; drivers here: {drivers: else none})"
         selector = say("{text:flat}", text=expression or "")

@@ -10,7 +10,6 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.causes.search_too_slow import SLOW
-from kubectl_dra.explain.changed_since import changes
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
 from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, named, say
 from kubectl_dra.explain.question.consumers import consumers
@@ -140,6 +139,8 @@ def _waiting(trial: Trial) -> Iterator[Finding]:
         return
     about = Subject("Event on Pod" if word.event else "Pod", named("Pod", pod))
     said = Evidence(about, say("said at {time}", time=word.time) if word.time else "said", word.message)
+    from kubectl_dra.explain.changed_since import changes
+
     since = changes(trial, pod, word)
     supposed = bool(scene.settings.supposed)
     for pattern, kind in _SAID:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
@@ -23,10 +22,6 @@ _NVIDIA_PART = (
     "gpuResourcesEnabledOverride=true where the chart asks for it. The device plugin must not run on those nodes."
 )
 """The same where the driver certainly is installed."""
-
-
-DRIVER_TERM = re.compile(r"""device\.driver\s*==\s*(["'])(?P<driver>[^"']+)\1""")
-"""The term of a class's selector that names the driver."""
 
 
 class PartOff(NamedTuple):

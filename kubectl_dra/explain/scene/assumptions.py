@@ -9,8 +9,7 @@ from kubectl_dra.allocation.features import FIRST_SORTED
 from kubectl_dra.api.known_defects import RULES_UNSEEN
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import PoolID
-from kubectl_dra.cluster.snapshot import ABSENT, NOT_SERVED, Gap, Snapshot
-from kubectl_dra.cluster.workload_pods import MADE_BY
+from kubectl_dra.cluster.snapshot import ABSENT, MADE_BY, NOT_SERVED, Gap, Snapshot
 from kubectl_dra.explain.phrase import Phrase, Words, say
 from kubectl_dra.explain.question.consumers import consumers
 from kubectl_dra.explain.scene.prepare import Scene, Settings

@@ -1,0 +1,68 @@
+"""What ``demo`` does: list the examples, or play one."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from kubectl_dra.cli.demo.flags import DemoFlags
+from kubectl_dra.cli.demo.played import PlayedExample, played_examples
+from kubectl_dra.console import put
+from kubectl_dra.errors import InputError
+from kubectl_dra.names import nearest
+from kubectl_dra.report.paint import Painter
+
+if TYPE_CHECKING:
+    from kubectl_dra.cli.options import ConnectionFlags
+
+
+def run(asked: DemoFlags, connection: ConnectionFlags) -> int:
+    """Lists or plays; returns the exit code.
+
+    Raises:
+        InputError: there is no such example.
+    """
+    known = played_examples()
+    if not known:
+        raise InputError("the examples were not installed with this program; they are in the repository")
+    if not asked.name:
+        _list(known, asked)
+        return 0
+    example = known.get(asked.name)
+    if example is None:
+        near = nearest(asked.name, known)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        raise InputError(f'there is no example "{asked.name}"{hint} (kubectl dra demo lists them)')
+    if asked.path:
+        put(f"{example.folder}\n")
+        return 0
+    _play(example, asked)
+    return 0
+
+
+def _list(known: Mapping[str, PlayedExample], asked: DemoFlags) -> None:
+    out = Painter(color=asked.color.value)
+    width = max(map(len, known))
+    for name, example in known.items():
+        out.sentence(example.title, indent=" " * (width + 2), first=f"{name.ljust(width)}  ")
+    out.write("")
+    out.write("Play one: kubectl dra demo no-device-matches")
+
+
+def _play(example: PlayedExample, asked: DemoFlags) -> None:
+    from kubectl_dra.cli import main
+
+    out = Painter(color=asked.color.value)
+    out.write((example.title, "bold"))
+    out.paragraph(example.situation)
+    out.write("")
+    out.write(f"$ cd {shlex.quote(str(example.folder))}")
+    out.write((f"$ kubectl dra {shlex.join(example.command)}", "bold"))
+    sys.stdout.flush()
+    os.chdir(example.folder)
+    code = main.run([*example.command, "--color", asked.color.value])
+    out.write("")
+    out.write(f"Exit code {code}. Other examples: kubectl dra demo")
