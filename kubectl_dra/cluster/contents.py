@@ -15,7 +15,6 @@ from select import select
 from typing import Any, Final
 
 from kubectl_dra.errors import InputError
-from kubectl_dra.special_files import special
 
 STDIN: Final = "-"
 LARGEST_UNPACKED: Final = 2 * 10**9
@@ -75,7 +74,7 @@ def contents(path: str) -> bytes:
     if path == STDIN:
         return unpacked(sys.stdin.buffer.read, "standard input")
     try:
-        kind = special(path)
+        kind = "" if Path(path).is_file() else _special(path)
         if kind == "a directory":
             raise InputError(f"{path}: is a directory")
         if kind:
@@ -151,6 +150,12 @@ class _Counted:
         found, self._first = (self._first[:size], self._first[size:]) if self._first else (self._read(size), b"")
         self.size += len(found)
         return found
+
+
+def _special(path: str) -> str:
+    from kubectl_dra.special_files import special
+
+    return special(path)
 
 
 def _of_pipe(path: str) -> bytes:

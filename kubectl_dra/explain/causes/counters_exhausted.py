@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes import device_needs_feature, pool_name_shared
 from kubectl_dra.explain.causes.registry import Finder, When
-from kubectl_dra.explain.devices.model import product_of
 from kubectl_dra.explain.diagnosis import CauseKind, Family, Finding, Remedy
 from kubectl_dra.explain.funnel.blocked import Blocked
 from kubectl_dra.explain.funnel.request_funnel import PARTITIONS
@@ -90,6 +89,8 @@ def _counters(blocked: Blocked) -> Iterator[Finding]:
 
 def _how_many(blocked: Blocked) -> Words:
     """The devices that are blocked, among those that match."""
+    from kubectl_dra.explain.devices.model import product_of
+
     products = {product_of(item.device.attributes) for item in blocked.lost}
     # A plural of names does not sound right: the 8 AMD Instinct MI300X.
     (product,) = products if len(products) == 1 else ("",)

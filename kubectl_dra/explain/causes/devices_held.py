@@ -14,7 +14,6 @@ from kubectl_dra.explain.funnel.blocked import MAX_EVIDENCE, Blocked, in_all
 from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, Words, say
 from kubectl_dra.explain.remedies.free import first_enough
 from kubectl_dra.explain.remedies.holders_in_the_way import InTheWay, in_the_way, sets_of_holders
-from kubectl_dra.explain.remedies.vendor_part_off import NVIDIA_DOMAINS
 from kubectl_dra.explain.scene.holders import ClaimHolder, HolderState
 from kubectl_dra.explain.scene.view import Published
 
@@ -175,6 +174,8 @@ def _for_replicas(blocked: Blocked, sibling: ClaimHolder) -> Remedy:
 
 def _one_channel(blocked: Blocked) -> Iterator[Evidence]:
     """What NVIDIA's driver means by the channel of a ComputeDomain, of which every node has a single one."""
+    from kubectl_dra.explain.remedies.vendor_part_off import NVIDIA_DOMAINS
+
     if all(item.id.driver == NVIDIA_DOMAINS for item in blocked.lost):
         text = "one channel for each node: a node serves one ComputeDomain at a time, and GPUs of one node need none"
         yield Evidence(Subject("driver", NVIDIA_DOMAINS), "publishes", text, relation=Relation.DOES)
