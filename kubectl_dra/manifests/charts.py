@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from kubectl_dra.api.versions import Release
 from kubectl_dra.errors import FileError
 from kubectl_dra.manifests.inputs import HELMED, Input
 
@@ -33,8 +34,8 @@ def is_chart(path: str) -> bool:
     return (Path(path) / "Chart.yaml").is_file()
 
 
-def rendered_charts(paths: Sequence[str]) -> ChartInputs:
-    """What helm renders of those of the paths that are charts, and the other paths.
+def rendered_charts(paths: Sequence[str], release: Release) -> ChartInputs:
+    """What helm renders for a release of those of the paths that are charts, and the other paths.
 
     Raises:
         FileError: helm failed.
@@ -42,18 +43,22 @@ def rendered_charts(paths: Sequence[str]) -> ChartInputs:
     charts = [path for path in paths if is_chart(path)]
     if charts and shutil.which("helm") is None:
         return ChartInputs((), tuple(paths), tuple(charts))
-    inputs = tuple(Input(f"{path.rstrip('/')}/{HELMED}", True, render(path)) for path in charts)
+    inputs = tuple(Input(f"{path.rstrip('/')}/{HELMED}", True, render(path, release)) for path in charts)
     return ChartInputs(inputs, tuple(path for path in paths if path not in charts), ())
 
 
-def render(chart: str) -> bytes:
+def render(chart: str, release: Release) -> bytes:
     """What ``helm template`` prints for a chart with its own values.
+
+    Helm is told the release: its own default is that of the year it was built in, which charts may be too new for.
 
     Raises:
         FileError: it failed.
     """
+    version = f"{release.major}.{release.minor}.{release.patch}"
+    command = ["helm", "template", "release", chart, "--kube-version", version]
     try:
-        done = subprocess.run(["helm", "template", "release", chart], capture_output=True, timeout=HELM_SECONDS)
+        done = subprocess.run(command, capture_output=True, timeout=HELM_SECONDS)
     except subprocess.TimeoutExpired:
         raise FileError(f"helm template took more than {HELM_SECONDS:.0f} s", chart) from None
     except OSError as error:

@@ -469,3 +469,14 @@ def test_a_chart_that_helm_does_not_render(dra: Dra, chart: Path) -> None:
     Path("bin/helm").write_text("#!/bin/sh\necho 'Error: nil pointer' >&2\nexit 1\n")
     ran = dra("migrate", "llm")
     assert (ran.code, "helm template failed: Error: nil pointer" in ran.err) == (2, True)
+
+
+def test_a_chart_is_rendered_for_the_release_that_is_asked_for(dra: Dra, chart: Path) -> None:
+    # Like a chart whose Chart.yaml has kubeVersion: what helm is told decides whether it renders at all.
+    told = 'case "$*" in *"--kube-version 1.36.0"*) ;; *) echo "Error: incompatible: $*" >&2; exit 1;; esac'
+    Path("bin/helm").write_text(HELM.replace("echo '---'", told))
+    for command in ("lint", "migrate"):
+        ran = dra(command, "--kubernetes-version", "1.36", "llm")
+        assert ran.code != 2 and ran.out
+        ran = dra(command, "llm")
+        assert (ran.code, "--kube-version 1.37.0" in ran.err) == (2, True)

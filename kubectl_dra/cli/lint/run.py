@@ -54,7 +54,7 @@ def run(asked: LintFlags, connection: ConnectionFlags) -> int:
     if not asked.paths and not asked.kustomize:
         raise UsageError("say what to check: files, directories, - or -k DIR (see kubectl dra lint --help)")
     job, config = job_for(asked, connection)
-    charts = rendered_charts(asked.paths)
+    charts = rendered_charts(asked.paths, job.target.release)
     inputs = [*charts.inputs, *find_inputs(charts.paths, asked.kustomize, config.exclude)]
     fixing = asked.fix or asked.unsafe_fixes or asked.diff
     if fixing and not asked.diff and any(found.data is not None for found in inputs):

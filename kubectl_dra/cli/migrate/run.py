@@ -279,7 +279,7 @@ def _check_usage(asked: MigrateFlags) -> None:
 
 def _inputs(asked: MigrateFlags) -> list[Input]:
     """Every input; of a kustomization its own files, where they are to be edited and all of them are here."""
-    charts = rendered_charts(asked.paths)
+    charts = rendered_charts(asked.paths, _release(asked.release))
     return [*charts.inputs, *_files_and_kustomizations(replace(asked, paths=charts.paths))]
 
 
