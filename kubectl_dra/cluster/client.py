@@ -213,7 +213,7 @@ class Client:
             except TransportError as error:
                 raise self._failed(error, path, seconds) from None
             if 200 <= reply.status < 300:
-                return reply.data
+                return _unicode(reply.data)
             wait = wait_before(reply, attempt)
             in_time = self.has(wait) and (end is None or time.monotonic() + wait < end)
             last = attempt >= (_TRIES if "Retry-After" in reply.headers else _TRIES_UNASKED)
@@ -301,6 +301,16 @@ def wait_before(reply: Reply, attempt: int) -> float:
     if math.isnan(seconds):
         seconds = 0.5 * 2 ** (attempt - 1)
     return min(max(seconds, 0.0), _LONGEST_WAIT)
+
+
+def _unicode(data: bytes) -> bytes:
+    """The text with U+FFFD for bytes that are no UTF-8, as Go's decoder reads it."""
+    if not data.isascii():
+        try:
+            data.decode()
+        except UnicodeDecodeError:
+            return data.decode(errors="replace").encode()
+    return data
 
 
 def _loaded(data: bytes) -> Any:

@@ -117,6 +117,8 @@ class _Filed:
                 raise ClusterError(f"{self._path}: the token cannot be read: {error.strerror or error}") from None
             except UnicodeDecodeError:
                 raise ClusterError(f"{self._path}: the token file is not a text file") from None
+            except ValueError:
+                raise ClusterError(f"{self._path}: the token cannot be read: not a file name") from None
             self._read = time.monotonic()
         return self._header
 

@@ -176,7 +176,7 @@ def _add_json(
     """Read a List in JSON. ``pages`` are the memory of the data, which is given back as it is read."""
     try:
         found = _list.decode(data)
-    except DecodeError:
+    except (DecodeError, UnicodeDecodeError):
         return False
     if not found.kind.endswith("List") or found.entries is None:
         return False
@@ -190,6 +190,8 @@ def _add_json(
             builder.add_item(item, Place(name, 1, index), found.item_kind, version)
         except NestedList:
             return False
+        except UnicodeDecodeError:
+            raise InputError(f"{name}: not a text file: item {index} of the List is not UTF-8") from None
         if pages is not None:
             # Without the blanks between items this is less than has been read.
             done += len(memoryview(item))

@@ -167,7 +167,19 @@ def _read(path: str) -> dict[str, Any]:
         return {}
     if not isinstance(config, dict):
         raise ClusterError(f"{path}: not a kubeconfig")
+    if _has_surrogate(config):
+        # No header, file name or address can hold one; kubectl refuses the file as well.
+        raise ClusterError(f"{path}: the kubeconfig is not valid YAML: an escape of half a character")
     return config
+
+
+def _has_surrogate(value: object) -> bool:
+    """Whether a text of the value has a character that UTF-8 has not."""
+    if isinstance(value, str):
+        return not value.isascii() and any("\ud800" <= mark <= "\udfff" for mark in value)
+    if isinstance(value, dict):
+        return any(_has_surrogate(key) or _has_surrogate(inner) for key, inner in value.items())
+    return isinstance(value, list) and any(map(_has_surrogate, value))
 
 
 def _absolute(content: Mapping[str, Any], base: Path) -> dict[str, Any]:
@@ -264,7 +276,10 @@ def _impersonation(user: Mapping[str, Any], options: ConnectionOptions) -> tuple
         if options.as_groups or options.as_uid:
             raise ClusterError("--as-group and --as-uid need --as")
         return ()
-    groups = options.as_groups or tuple(user.get("as-groups") or ())
+    listed = user.get("as-groups") or []
+    if not isinstance(listed, list):
+        raise ClusterError("the kubeconfig's user has as-groups that are not a list")
+    groups = options.as_groups or tuple(listed)
     uid = options.as_uid or str(user.get("as-uid") or "")
     headers = [("Impersonate-User", name), *(("Impersonate-Group", str(group)) for group in groups)]
     if uid:

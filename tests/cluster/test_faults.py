@@ -425,3 +425,10 @@ def test_requests_in_a_row(server: APIServer, tmp_path: Path) -> None:
     began = time.monotonic()
     assert cluster.read_snapshot().gaps == ()
     assert time.monotonic() - began < 4.9 * moment
+
+
+def test_bytes_that_are_no_text_are_replaced(tmp_path: Path, server: APIServer) -> None:
+    item = b'{"metadata": {"name": "n", "annotations": {"a": "\xff\xc3"}}}'
+    server.routes["/api/v1/nodes"] = Answer(200, b'{"kind": "NodeList", "apiVersion": "v1", "items": [%s]}' % item)
+    found = client_of(tmp_path, server.url).list_items("/api/v1/nodes")
+    assert found[0]["metadata"]["annotations"] == {"a": "\ufffd\ufffd"}

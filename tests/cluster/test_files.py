@@ -11,7 +11,7 @@ import pytest
 
 from kubectl_dra.api.slices import PoolID
 from kubectl_dra.api.versions import Release
-from kubectl_dra.cluster import contents
+from kubectl_dra.cluster import contents, files
 from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.cluster.snapshot import ABSENT, KINDS, UNSUPPORTED, Gap
 from kubectl_dra.errors import InputError
@@ -379,3 +379,12 @@ def test_what_was_probably_meant_or_happened_is_said(tmp_path: Path) -> None:
     (tmp_path / "cut.yaml").write_text("apiVersion: v1\nitems:\n- apiVersion: v1\n  kind: Node\n")
     with pytest.raises(InputError, match="it has no kind; it may be truncated: its items come last"):
         read_snapshot([str(tmp_path / "cut.yaml")])
+
+
+def test_bytes_in_a_large_list_that_are_no_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "LARGE", 10)
+    node = b'{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n", "annotations": {"a": "%s"}}}'
+    path = tmp_path / "list.json"
+    path.write_bytes(b'{"apiVersion": "v1", "kind": "List", "items": [%s]}' % b", ".join((node % b"x", node % b"\xff")))
+    with pytest.raises(InputError, match=r"list.json: not a text file: item 1 of the List is not UTF-8"):
+        read_snapshot([str(path)])

@@ -23,7 +23,8 @@ def _nobody(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 def _write(path: Path, content: Any) -> str:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(content if isinstance(content, str) else json.dumps(content))
+    text = content if isinstance(content, str | bytes) else json.dumps(content)
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
     return str(path)
 
 
@@ -120,6 +121,11 @@ def test_exec_plugin_that_fails(
         ("a: [", {}, "config:1: the kubeconfig is not valid YAML"),
         ("- a", {}, "config: not a kubeconfig"),
         ("contexts: x", {}, "the kubeconfig's contexts must be a list"),
+        (b"a: \xff", {}, "the kubeconfig is not a text file"),
+        (r'a: ["\ud800"]', {}, "config: the kubeconfig is not valid YAML: an escape of half a character"),
+        (r'{"b\udfff": 1}', {}, "an escape of half a character"),
+        (kubeconfig("https://one", {"tokenFile": "a\0b"}), {}, "the token cannot be read: not a file name"),
+        (kubeconfig("https://one", {"as": "jane", "as-groups": 5}), {}, "as-groups that are not a list"),
         ("contexts: [1]", {}, "an entry of the kubeconfig's contexts has no name"),
         ("contexts: [{name: a, context: 1}]", {}, "contexts entry a of the kubeconfig is broken"),
         (kubeconfig("https://one", {}, name="prod"), {"context": "prdo"}, 'has no context "prdo"; there is prod'),
