@@ -10,7 +10,7 @@ from typing import Any
 VALUES: tuple[Any, ...] = (
     None, True, False, 0, -1, 1, 2**31, 2**63, -(2**63), 10**30, 1.5, 1e308, "", " ", "0", "-1", "x", "a/b/c", "null",
     "100 ", "1e9999", "999999999999Ei", "0.000000001", "-5Gi", "9" * 400, "2026-13-45T99:99:99Z",
-    "\x1b[2J\x07\x9b31m", "\u202eevil\u2069", "a\nb\r\n::error::x", "\ud800", "\x7f", "\U000e0041", "é" * 300,
+    "\x1b[2J\x07\x9b31m", "\u202eevil\u2069", "a\nb\r\n::error::x", "\ud800", "\x7f", "\x00", "\U000e0041", "é" * 300,
     [], {}, [None], [[]], {"": ""}, {"a": None}, [{}], "{{ .Values.x }}", "$(touch PWNED)", "../../etc/passwd",
 )  # fmt: skip
 CEL = (

@@ -9,11 +9,17 @@ from pathlib import Path
 import pytest
 
 from tests.fuzz.runs import fuzz, once
+from tests.fuzz.served import served_once
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_some_runs(tmp_path: Path, seed: int) -> None:
     assert once(seed, tmp_path) == ""
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_some_live_runs(tmp_path: Path, seed: int) -> None:
+    assert served_once(seed, tmp_path) == ""
 
 
 @pytest.mark.slow
