@@ -481,6 +481,7 @@ VALUES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
         ("DRA409", "A claim or template in another namespace than the pod"),
         ("DRA410", "A quota key that counts nothing"),
         ("DRA411", "A quota that its own workloads exceed"),
+        ("DRA412", "A name from before kustomize added a prefix or suffix"),
         ("DRA421", "A class that the cluster does not have"),
         ("DRA422", "A claim or template that the cluster does not have"),
         ("DRA501", "A kind or version that has never existed"),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kubectl_dra.cel.columns import Column
 from kubectl_dra.cel.errors import EvaluationError
 from kubectl_dra.lint.analysis.claim_requests import CLAIM_KINDS, alternatives
+from kubectl_dra.lint.analysis.kustomize_names import has_old_name
 from kubectl_dra.lint.analysis.pod_claims import references
 from kubectl_dra.lint.analysis.selector_targets import AskedSelector, asked, class_programs, columns, read_text
 from kubectl_dra.lint.context import Context
@@ -45,6 +46,8 @@ class MissingClass(Rule):
         for one in alternatives(context):
             name = one.content.get("deviceClassName")
             if not isinstance(name, str) or not name or name in snapshot.classes or context.world.classes(name):
+                continue
+            if has_old_name(context, "DeviceClass", name):
                 continue
             near = nearest(name, snapshot.classes, 1)
             path = (*one.path, "deviceClassName")
@@ -87,7 +90,7 @@ spec:
             ):
                 continue
             known = snapshot.claims if reference.kind == "ResourceClaim" else snapshot.templates
-            if (namespace, reference.target) in known:
+            if (namespace, reference.target) in known or has_old_name(context, reference.kind, reference.target):
                 continue
             near = nearest(reference.target, [name for place, name in known if place == namespace], 1)
             yield self.finding(

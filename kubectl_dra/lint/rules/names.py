@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from kubectl_dra.data.drivers import catalogue
 from kubectl_dra.lint.analysis.claim_requests import CLAIM_KINDS, alternatives
+from kubectl_dra.lint.analysis.kustomize_names import has_old_name
 from kubectl_dra.lint.analysis.pod_claims import is_given, references
 from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.finding import Fix, LintFinding, Severity
@@ -37,6 +38,8 @@ class MissingName(Rule):
             for reference in references(context.raw):
                 if is_given(context, reference.kind, reference.target, context.item.namespace):
                     continue
+                if has_old_name(context, reference.kind, reference.target):
+                    continue
                 names = context.world.names(reference.kind)
                 yield from self._near((*reference.path, reference.field), reference.kind, reference.target, names)
             return
@@ -47,6 +50,7 @@ class MissingName(Rule):
                 or not name
                 or catalogue().of_class(name) is not None
                 or context.world.classes(name)
+                or has_old_name(context, "DeviceClass", name)
             ):
                 continue
             if context.snapshot is not None and not context.snapshot.is_gap("DeviceClass"):

@@ -1,0 +1,60 @@
+"""What kustomize does to references between DRA objects, whose fields it does not know."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kubectl_dra.api.versions import GROUP
+from kubectl_dra.lint.analysis.claim_requests import CLAIM_KINDS
+from kubectl_dra.lint.analysis.kustomize_names import CLASS, OldName, field_spec, old_names
+from kubectl_dra.lint.context import Context
+from kubectl_dra.lint.finding import LintFinding
+from kubectl_dra.lint.rule import Rule
+from kubectl_dra.lint.rules.pod_references import BY_TEMPLATE, POD, TEMPLATE
+from kubectl_dra.manifests.inputs import KUSTOMIZED
+
+
+class RenamedByBuild(Rule):
+    """A name from before kustomize added a prefix or suffix."""
+
+    code = "DRA412"
+    name = "renamed-by-kustomize"
+    severity = "error"
+    kinds = ("Pod", *CLAIM_KINDS)
+    scope = "set"
+    why = (
+        "namePrefix and nameSuffix of kustomize rename claims, claim templates and classes, but kustomize does not "
+        "know the fields that refer to them, and leaves the old names there. The pod waits for an object that nobody "
+        "creates. nameReference in a file of configurations tells kustomize the fields."
+    )
+    bad = POD.replace("{name: trainer}", "{name: prod-trainer}") % ("", "{name: gpu}", BY_TEMPLATE) + (
+        TEMPLATE.replace("{name: one-gpu}", "{name: prod-one-gpu}")
+    )
+    good = bad.replace(BY_TEMPLATE, "resourceClaimTemplateName: prod-one-gpu")
+
+    def check(self, context: Context) -> Iterator[LintFinding]:
+        for found in old_names(context):
+            yield self.finding(
+                found.path,
+                f"{found.kind} {found.name} is called {found.renamed.name} after the build, and this still says "
+                f"{found.name}",
+                fix=_advice(context, found),
+                # Only of a build it is certain that kustomize gave the names.
+                severity=None if context.item.place.file.endswith(KUSTOMIZED) else "warning",
+            )
+
+
+def _advice(context: Context, found: OldName) -> str:
+    if found.kind == CLASS and found.renamed.namespace != context.item.namespace:
+        # Kustomize takes unknown kinds for namespaced ones, and follows names inside one namespace.
+        return (
+            f"Build {CLASS} {found.name} by a kustomization without namePrefix and nameSuffix: kustomize takes a class "
+            "for an object of a namespace, and follows no reference from one namespace to another."
+        )
+    return (
+        "Write in kustomization.yaml: configurations: [dra-names.yaml], and in dra-names.yaml: nameReference: "
+        f"[{{group: {GROUP}, kind: {found.kind}, fieldSpecs: [{field_spec(context.item, found.path)}]}}]"
+    )
+
+
+RULES = (RenamedByBuild,)

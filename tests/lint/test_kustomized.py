@@ -1,0 +1,107 @@
+"""What lint says of a build in which kustomize broke references between DRA objects."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.cli.conftest import Ran
+from tests.cli.conftest import dra as dra
+
+Dra = Callable[..., Ran]
+pytestmark = pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl builds the kustomizations")
+
+TEMPLATE = """\
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaimTemplate
+metadata: {name: pair}
+spec:
+  spec:
+    devices:
+      requests:
+      - {name: gpu, exactly: {deviceClassName: cards}}
+      - {name: nic, exactly: {deviceClassName: cards}}
+"""
+CLASS = """\
+apiVersion: resource.k8s.io/v1
+kind: DeviceClass
+metadata: {name: cards}
+spec:
+  selectors:
+  - cel: {expression: device.driver == "gpu.example.com"}
+"""
+WORKLOAD = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: train}
+spec:
+  selector: {matchLabels: {app: train}}
+  template:
+    metadata: {labels: {app: train}}
+    spec:
+      containers:
+      - name: main
+        image: registry.example.com/train:1
+        resources: {claims: [{name: gpu, request: nic}]}
+      resourceClaims:
+      - {name: gpu, resourceClaimTemplateName: pair}
+"""
+NAMED = "namePrefix: prod-\nnameSuffix: -v2\n"
+
+
+def build(overlay: str, *more: str) -> None:
+    """A base of a template, a workload and ``more``, and an overlay of it."""
+    Path("base").mkdir()
+    Path("overlay").mkdir()
+    Path("base/kustomization.yaml").write_text("resources: [all.yaml]\n")
+    Path("base/all.yaml").write_text("---\n".join((TEMPLATE, WORKLOAD, *more)))
+    Path("overlay/kustomization.yaml").write_text(f"resources: [../base]\n{overlay}")
+
+
+def test_a_name_that_the_build_changed(dra: Dra) -> None:
+    build(NAMED)
+    ran = dra("lint", "-k", "overlay", "-o", "github")
+    assert ran.code == 1 and ran.out.count("DRA") == 1, ran.out
+    assert "ResourceClaimTemplate pair is called prod-pair-v2 after the build" in ran.out
+
+
+@pytest.mark.parametrize("namespace", ["", "namespace: ml\n"])
+def test_the_advice_mends_the_build(dra: Dra, namespace: str) -> None:
+    build(NAMED + namespace, CLASS)
+    ran = dra("lint", "-k", "overlay", "-o", "json")
+    found = yaml.safe_load(ran.out)["findings"]
+    assert {one["code"] for one in found} == {"DRA412"} and len(found) == 3
+    written = [one["fix"]["title"].partition("nameReference: ")[2] for one in found]
+    names = [entry for text in dict.fromkeys(written) for entry in yaml.safe_load(text)]
+    Path("overlay/dra-names.yaml").write_text(yaml.safe_dump({"nameReference": names}))
+    with Path("overlay/kustomization.yaml").open("a") as file:
+        file.write("configurations: [dra-names.yaml]\n")
+    ran = dra("lint", "-k", "overlay")
+    assert ran.code == 0, ran.out
+
+
+def test_a_class_is_followed_within_one_namespace_only(dra: Dra) -> None:
+    build(NAMED, CLASS)
+    text = Path("base/all.yaml").read_text()
+    for name in ("pair", "train"):
+        text = text.replace(f"{{name: {name}}}", f"{{name: {name}, namespace: ml}}", 1)
+    Path("base/all.yaml").write_text(text)
+    ran = dra("lint", "-k", "overlay")
+    assert "Build DeviceClass cards by a kustomization without namePrefix" in ran.out
+
+
+def test_what_was_built_before_says_it_too(dra: Dra) -> None:
+    renamed = [
+        text.replace("{name: pair}", "{name: p-pair}").replace("{name: train}", "{name: p-train}")
+        for text in (TEMPLATE, WORKLOAD)
+    ]
+    Path("a.yaml").write_text("---\n".join(renamed))
+    ran = dra("lint", "a.yaml", "-o", "github")
+    assert "DRA412" in ran.out and "::warning" in ran.out and "DRA406" not in ran.out
+    # Another object without the prefix: these are just names.
+    Path("a.yaml").write_text("---\n".join((*renamed, WORKLOAD.replace("name: train}", "name: other}"))))
+    assert "DRA412" not in dra("lint", "a.yaml").out
