@@ -86,6 +86,7 @@ completions: $(VENV)/.installed-dev ## Write completions/ and the table of flags
 
 record: $(VENV)/.installed-dev ## Record what a release answers: make record KUBERNETES=1.37.3
 	$(BIN)/python -m tests.recorder.allocator --kubernetes $(KUBERNETES)
+	$(BIN)/python -m tests.recorder.selectors --kubernetes $(KUBERNETES)
 	$(BIN)/python -m tests.recorder.manifests --kubernetes $(KUBERNETES)
 
 benchmark: $(VENV)/.installed-dev ## Run the benchmark programs

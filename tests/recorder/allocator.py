@@ -13,10 +13,7 @@ from __future__ import annotations
 
 import argparse
 import gzip
-import hashlib
 import json
-import os
-import shutil
 import subprocess
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -26,8 +23,8 @@ from typing import Any
 from kubectl_dra.allocation.attempt import INVALID_POOLS
 from kubectl_dra.api.versions import Release, parse_release
 from tests.conformance.alloc import gates, lines
-from tests.controlplane.program import cache_directory
 from tests.recorder.clusters import clusters
+from tests.recorder.modules import built
 
 Json = dict[str, Any]
 DATA = Path(__file__).parents[1] / "conformance" / "data"
@@ -70,7 +67,7 @@ def main() -> None:
     parser.add_argument("--cases", type=Path, help="a corpus to ask again")
     parser.add_argument("file", type=Path, nargs="?", help="where to write; the release's corpus where not given")
     options = parser.parse_args()
-    program = built(options.kubernetes)
+    program = built(options.kubernetes, SOURCE, MODULES)
     release = parse_release(options.kubernetes)
     if options.file is None:
         renew(program, options.kubernetes)
@@ -114,22 +111,6 @@ def plan(release: Release) -> list[tuple[int, int, list[str]]]:
     stable = ["-DeviceBindingConditions", "-ConsumableCapacity"]
     parts += [(103, 60, ["+ListTypeAttributes"]), (104, 60, stable)]
     return [*parts, (105, 30, ["-PartitionableDevices"]), (106, 30, ["-DeviceTaints"])]
-
-
-def built(version: str, source: Path = SOURCE) -> Path:
-    """A program on the allocator of a Kubernetes version, from the cache or built now. Raises CalledProcessError."""
-    module = f"v0.{version.partition('.')[2]}"
-    key = hashlib.sha256(source.read_bytes()).hexdigest()[:12]
-    directory = cache_directory() / "allocator" / f"{version}-{key}"
-    program = directory / "allocator"
-    if not program.exists():
-        directory.mkdir(parents=True, exist_ok=True)
-        shutil.copy(source, directory)
-        needed = "\n".join(f"\tk8s.io/{name} {module}" for name in MODULES)
-        (directory / "go.mod").write_text(f"module kubectl-dra.test/allocator\n\ngo 1.26.0\n\nrequire (\n{needed}\n)\n")
-        for command in (("go", "mod", "tidy"), ("go", "build", "-trimpath", "-o", "allocator", ".")):
-            subprocess.run(command, cwd=directory, check=True, env={**os.environ, "GOFLAGS": "-mod=mod"})
-    return program
 
 
 def recorded(program: Path, version: str, cases: Iterable[Json]) -> Iterator[Json]:
