@@ -27,7 +27,8 @@ class Overload(Struct, eq=False):
     ``implementation`` is None then, too.
 
     New expressions may use the overload from release ``since`` on, stored expressions from ``stored_since``
-    on. With ``feature``, new expressions need that feature gate instead.
+    on, and neither from release ``until`` on. With ``feature``, new expressions need that feature gate instead.
+    An overload that a release changed is declared twice, with one id.
 
     ``estimate`` and ``actual`` replace the generic cost rules for this overload.
     """
@@ -39,6 +40,7 @@ class Overload(Struct, eq=False):
     implementation: Callable[..., Any] | None = None
     since: str = ALWAYS
     stored_since: str = ALWAYS
+    until: str | None = None
     feature: str | None = None
     estimate: Estimate | None = None
     actual: Actual | None = None

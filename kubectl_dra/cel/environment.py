@@ -50,8 +50,10 @@ class Environment:
         self.release = release
         self.features = features
         self.stored = stored
-        # The gate came with 1.36.
-        self.list_attributes = LIST_ATTRIBUTES in features and release.at_least(36)
+        # The gate came with 1.36; since 1.37 stored expressions may always use lists.
+        self.list_attributes = (LIST_ATTRIBUTES in features and release.at_least(36)) or (
+            stored and release.at_least(37)
+        )
         self._functions: dict[str, Function | None] = {}
         self._macros: dict[MacroKey, Expander] | None = None
         value_type = types.DYN if self.list_attributes else types.ANY
@@ -115,6 +117,8 @@ class Environment:
         return usable
 
     def _is_usable(self, overload: Overload) -> bool:
+        if overload.until is not None and parse_release(overload.until) <= self.release:
+            return False
         if self.stored or overload.feature is not None:
             known = parse_release(overload.stored_since) <= self.release
             return known and (self.stored or overload.feature in self.features)

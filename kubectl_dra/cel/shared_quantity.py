@@ -1,8 +1,8 @@
 """A device's quantity that changes during an evaluation as it does in Kubernetes.
 
 Kubernetes holds a quantity such as 1.5Ti as a pointer to a big decimal, and ``add`` and ``sub`` write into
-the decimal of their receiver. So ``m.isGreaterThan(m.sub(5))`` compares ``m`` with itself. Comparing a plain
-quantity with such a decimal also turns the plain one into a decimal, after which ``asInteger`` fails.
+the decimal of their receiver, until 1.37. So ``m.isGreaterThan(m.sub(5))`` compares ``m`` with itself. Comparing a
+plain quantity with such a decimal also turns the plain one into a decimal, after which ``asInteger`` fails.
 """
 
 from __future__ import annotations
@@ -61,6 +61,17 @@ class SharedQuantity(Quantity):
             result = SharedQuantity(outcome)
         Quantity.__init__(result, outcome.unscaled, outcome.exponent, outcome.format, wide=outcome.wide, computed=True)
         return result
+
+
+def detached(quantity: Quantity) -> Quantity:
+    """A copy that changes alone: since 1.37, ``add`` and ``sub`` leave their receiver as it is."""
+    if not isinstance(quantity, SharedQuantity):
+        return quantity
+    copied = SharedQuantity(quantity)
+    Quantity.__init__(
+        copied, quantity.unscaled, quantity.exponent, quantity.format, wide=quantity.wide, computed=quantity.computed
+    )
+    return copied
 
 
 def with_shared_quantities(device: Mapping[str, Any]) -> dict[str, Any]:

@@ -216,7 +216,7 @@ def unequal(left: Value, right: Value) -> bool:
 def is_list(value: Value) -> bool:
     """Whether a value is a CEL list; the named tuples of this module are not."""
     kind = value.__class__
-    return kind is list or kind is tuple or kind is MutableList
+    return kind is list or kind is tuple or kind is MutableList or kind is ListKey
 
 
 def equals_inside_optional(left: Value, right: Value) -> bool:
@@ -286,6 +286,28 @@ class MutableMap(ValueMap):
     __slots__ = ()
 
 
+class ListKey(list[Any]):
+    """A list as a key of a map. Go compares where it is, not what is in it: it is found under no other key."""
+
+    __slots__ = ()
+    __hash__ = object.__hash__  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+
+class MapKey(ValueMap):
+    """A map as a key of a map; see ListKey."""
+
+    __slots__ = ()
+    __hash__ = object.__hash__  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+
+_TYPES[MapKey] = types.MAP
+_TYPES[ListKey] = types.LIST
 _TYPES[DefaultMap] = _TYPES[ValueMap] = _TYPES[MutableMap] = types.MAP
 _TYPES[MutableList] = types.LIST
 

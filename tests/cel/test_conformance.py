@@ -21,6 +21,16 @@ def test_corpus_of_kubernetes_1_36() -> None:
     assert not disagreements, "\n".join(map(str, disagreements[:20]))
 
 
+@pytest.mark.parametrize(("release", "count"), [("1.34", 1289), ("1.35", 1291), ("1.36", 1441), ("1.37", 1441)])
+def test_corpus_of_each_release(release: str, count: int) -> None:
+    devices = read_devices(DATA / "selector-devices.json")
+    cases = list(read_cases(DATA / f"cel-{release}.jsonl.gz"))
+    assert len(cases) == count
+    assert {case["devices"] for case in cases} == {"selector-devices.json"}
+    disagreements = [found for case in cases if (found := compare(case, devices)) is not None]
+    assert not disagreements, "\n".join(map(str, disagreements[:20]))
+
+
 def test_a_wrong_expectation_is_noticed() -> None:
     devices = read_devices(DATA / "cel-devices.json")
     case = next(read_cases(DATA / "cel.jsonl.gz"))

@@ -254,7 +254,9 @@ def render() -> str:
 
 def _function_text(function: Function, environment: Environment) -> str:
     lines = [f"### `{_title(function)}`\n", function.documentation + "\n", "```"]
-    lines += [_signature(function.name, overload) for overload in function.overloads]
+    # What a release changed is declared twice.
+    once = {(overload.member, overload.parameters): overload for overload in reversed(function.overloads)}
+    lines += [_signature(function.name, overload) for overload in reversed(once.values())]
     lines.append("```\n")
     lines += [_example_text(example, environment) for example in function.examples]
     return "\n".join(lines) + "\n"

@@ -10,7 +10,17 @@ from kubectl_dra.cel.closures.optionals import content
 from kubectl_dra.cel.closures.qualifiers import KEY_CLASSES, key_text
 from kubectl_dra.cel.dispatch import no_overload
 from kubectl_dra.cel.errors import EvaluationError, located
-from kubectl_dra.cel.values import MutableMap, OptionalValue, Value, ValueMap, contains, type_name, unhashable
+from kubectl_dra.cel.values import (
+    ListKey,
+    MapKey,
+    MutableMap,
+    OptionalValue,
+    Value,
+    ValueMap,
+    contains,
+    is_list,
+    unhashable,
+)
 
 if TYPE_CHECKING:
     from kubectl_dra.cel.closures.closure import Closure, Frame
@@ -69,11 +79,9 @@ def map_key(key: Value) -> Value:
     panic = unhashable(key)
     if panic is not None:
         raise panic
-    try:
-        hash(key)
-    except TypeError:
-        raise EvaluationError(f"unsupported key type: {type_name(key)}") from None
-    return key
+    if is_list(key):
+        return ListKey(key)
+    return MapKey(key) if isinstance(key, dict) else key
 
 
 def map_insert(mapping: Value, *more: Value) -> Value:

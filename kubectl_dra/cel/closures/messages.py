@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from kubectl_dra.cel import ast, protobuf
 from kubectl_dra.cel.closures.optionals import content
+from kubectl_dra.cel.closures.packed import unpacked
 from kubectl_dra.cel.errors import EvaluationError, located
 from kubectl_dra.cel.library.numbers import duration_text, timestamp_text
 from kubectl_dra.cel.native_types import converts, refusal
@@ -99,7 +100,10 @@ def _message(name: str, given: Mapping[str, Value]) -> Value:
     if name not in protobuf.MESSAGES:
         raise EvaluationError(f"unknown type '{name}'")
     short = name.removeprefix("google.protobuf.")
-    fields = {field: _field(short, field, value) for field, value in given.items()}
+    return _built(name, short, {field: _field(short, field, value) for field, value in given.items()})
+
+
+def _built(name: str, short: str, fields: Mapping[str, Value]) -> Value:
     if short in _WELL_KNOWN:
         return _WELL_KNOWN[short](fields)
     if short.endswith("Value"):
@@ -231,12 +235,11 @@ def _value(fields: Mapping[str, Value]) -> Value:
 
 
 def _any(fields: Mapping[str, Value]) -> Value:
-    """The message packed into an Any. Only messages that an expression can name, and only empty ones."""
+    """The message packed into an Any. Only messages that an expression can name."""
     packed = fields.get("type_url", "").rpartition("/")[2]
     if packed in protobuf.MESSAGES and packed != "google.protobuf.Any":
-        if not fields.get("value"):
-            return _message(packed, {})
-        raise EvaluationError("the bytes of a packed message cannot be read here")
+        short = packed.removeprefix("google.protobuf.")
+        return _built(packed, short, unpacked(short, fields.get("value", b"")))
     raise EvaluationError("unsupported conversion to ref.Val: (*dynamicpb.Message)")
 
 

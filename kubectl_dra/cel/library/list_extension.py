@@ -24,7 +24,9 @@ from kubectl_dra.cel.cost_model import (
 from kubectl_dra.cel.declarations import Function
 from kubectl_dra.cel.errors import CostLimitExceeded, ErrorKind, EvaluationError, no_such_overload
 from kubectl_dra.cel.library.support import (
+    BEFORE_1_37,
     COMPARABLE,
+    SINCE_1_37,
     actual_size,
     function,
     has_order,
@@ -41,6 +43,8 @@ _LIBRARY = "lists"
 # It came with 1.34; new expressions may use it one release later.
 _SINCE = "1.35"
 _STORED_SINCE = "1.34"
+_LONGEST_RANGE = 1_000_000
+"""The elements of ``lists.range`` at most, since 1.37."""
 _T = type_param("T")
 _LIST_T = list_of(_T)
 _LIST_DYN = list_of(DYN)
@@ -127,6 +131,14 @@ def _range(count: int) -> list[Value]:
     # More elements than a cost limit lets anybody count are not worth the memory.
     if count > 10_000_000:
         raise CostLimitExceeded
+    return list(range(count))
+
+
+def _checked_range(count: int) -> list[Value]:
+    if count < 0:
+        raise EvaluationError(f"lists.range: size must be non-negative, got {count}")
+    if count > _LONGEST_RANGE:
+        raise EvaluationError(f"lists.range: size {count} exceeds maximum allowed ({_LONGEST_RANGE})")
     return list(range(count))
 
 
@@ -302,7 +314,17 @@ def functions() -> list[Function]:
                     estimate=_range_estimate,
                     actual=_output_actual,
                     **since,
-                )
+                    **BEFORE_1_37,
+                ),
+                overload(
+                    "lists_range",
+                    (INT,),
+                    list_of(INT),
+                    _checked_range,
+                    estimate=_range_estimate,
+                    actual=_output_actual,
+                    **SINCE_1_37,
+                ),
             ],
         ),
         function(

@@ -98,6 +98,18 @@ def _includes_estimate(estimator: Estimator, target: CostNode | None, arguments:
     return CallEstimate(CostRange(0, _INCLUDES_LIMIT))
 
 
+def _includes_any(target: Value, wanted: Value) -> bool:
+    return any(same(value, wanted) for value in target) if is_list(target) else same(target, wanted)
+
+
+def _includes_any_estimate(
+    estimator: Estimator, target: CostNode | None, arguments: Sequence[CostNode]
+) -> CallEstimate | None:
+    if target is None or estimator.element(target) is not None:
+        return element_scan_estimate(estimator, target, arguments)
+    return CallEstimate(estimator.size(target))
+
+
 def functions() -> list[Function]:
     searching: dict[str, Any] = {"estimate": element_scan_estimate, "actual": element_scan_actual}
     largest = _extreme("max", -1)
@@ -166,7 +178,18 @@ def functions() -> list[Function]:
                     stored_since="1.36",
                     feature="DRAListTypeAttributes",
                     estimate=_includes_estimate,
-                )
+                    until="1.37",
+                ),
+                member(
+                    "list_includes_dyn_dyn",
+                    (DYN, DYN),
+                    BOOL,
+                    _includes_any,
+                    stored_since="1.37",
+                    feature="DRAListTypeAttributes",
+                    estimate=_includes_any_estimate,
+                    actual=element_scan_actual,
+                ),
             ],
         ),
     ]

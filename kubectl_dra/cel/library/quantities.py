@@ -9,6 +9,8 @@ from kubectl_dra.cel.cost_model import STRING_TRAVERSAL_FACTOR
 from kubectl_dra.cel.declarations import Function, Overload
 from kubectl_dra.cel.errors import EvaluationError
 from kubectl_dra.cel.library.support import (
+    BEFORE_1_37,
+    SINCE_1_37,
     function,
     member,
     nominal_actual,
@@ -17,6 +19,7 @@ from kubectl_dra.cel.library.support import (
     scan_first_argument,
     scan_first_value,
 )
+from kubectl_dra.cel.shared_quantity import detached
 from kubectl_dra.cel.types import BOOL, DOUBLE, INT, QUANTITY, STRING
 
 _LIBRARY = "quantities"
@@ -82,6 +85,22 @@ def _subtract(left: Quantity, right: Quantity) -> Quantity:
         return left.sub(right)
     except QuantityError as error:
         raise EvaluationError(str(error)) from None
+
+
+def _add_to_copy(left: Quantity, right: Quantity) -> Quantity:
+    return _add(detached(left), right)
+
+
+def _subtract_from_copy(left: Quantity, right: Quantity) -> Quantity:
+    return _subtract(detached(left), right)
+
+
+def _add_int_to_copy(left: Quantity, right: int) -> Quantity:
+    return _add_int(detached(left), right)
+
+
+def _subtract_int_from_copy(left: Quantity, right: int) -> Quantity:
+    return _subtract_int(detached(left), right)
 
 
 def _add_int(left: Quantity, right: int) -> Quantity:
@@ -162,14 +181,18 @@ def functions() -> list[Function]:
             "add",
             "The sum with a quantity or integer; compare it on the left of ==, on the right it is an error.",
             'quantity("1Gi").add(quantity("1Gi")) == quantity("2Gi")',
-            member("quantity_add", (QUANTITY, QUANTITY), QUANTITY, _add, **nominal),
-            member("quantity_add_int", (QUANTITY, INT), QUANTITY, _add_int, **nominal),
+            member("quantity_add", (QUANTITY, QUANTITY), QUANTITY, _add, **nominal, **BEFORE_1_37),
+            member("quantity_add", (QUANTITY, QUANTITY), QUANTITY, _add_to_copy, **(nominal | SINCE_1_37)),
+            member("quantity_add_int", (QUANTITY, INT), QUANTITY, _add_int, **nominal, **BEFORE_1_37),
+            member("quantity_add_int", (QUANTITY, INT), QUANTITY, _add_int_to_copy, **(nominal | SINCE_1_37)),
         ),
         of_quantity(
             "sub",
             "The difference with a quantity or integer; like a sum only good on the left of ==.",
             'quantity("1k").sub(1) == quantity("999")',
-            member("quantity_sub", (QUANTITY, QUANTITY), QUANTITY, _subtract, **nominal),
-            member("quantity_sub_int", (QUANTITY, INT), QUANTITY, _subtract_int, **nominal),
+            member("quantity_sub", (QUANTITY, QUANTITY), QUANTITY, _subtract, **nominal, **BEFORE_1_37),
+            member("quantity_sub", (QUANTITY, QUANTITY), QUANTITY, _subtract_from_copy, **(nominal | SINCE_1_37)),
+            member("quantity_sub_int", (QUANTITY, INT), QUANTITY, _subtract_int, **nominal, **BEFORE_1_37),
+            member("quantity_sub_int", (QUANTITY, INT), QUANTITY, _subtract_int_from_copy, **(nominal | SINCE_1_37)),
         ),
     ]

@@ -19,6 +19,7 @@ from kubectl_dra.cel.cost_model import (
 )
 from kubectl_dra.cel.declarations import Function
 from kubectl_dra.cel.errors import EvaluationError
+from kubectl_dra.cel.library.character_classes import as_re2_names_them
 from kubectl_dra.cel.library.support import actual_size, function, member, text_of
 from kubectl_dra.cel.types import INT, STRING, list_of
 from kubectl_dra.cel.values import Value
@@ -47,6 +48,9 @@ _GO_MESSAGES = {
 _ESCAPED = re.compile(r"\\Q.*?(?:\\E|\Z)|\\(.)", re.DOTALL)
 
 
+_NAMES_CLASSES = re.compile(r"\\[pP]\{").search
+
+
 class PatternError(EvaluationError):
     """The text is not an RE2 pattern."""
 
@@ -59,7 +63,7 @@ def compile_pattern(pattern: str) -> Any:
     options = re2.Options()
     options.log_errors = False
     try:
-        compiled = re2.compile(pattern, options)
+        compiled = re2.compile(as_re2_names_them(pattern) if _NAMES_CLASSES(pattern) else pattern, options)
     except re2.error as error:
         reason = error.args[0] if error.args else b""
         text = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
@@ -141,12 +145,18 @@ def pattern_cost(text_size: int, pattern_size: int) -> int:
     return text * math.ceil(pattern_size * REGEX_LENGTH_FACTOR)
 
 
-def _search_actual(values: Sequence[Value], result: Value) -> int:
+def match_estimate(estimator: Estimator, target: CostNode | None, arguments: Sequence[CostNode]) -> CallEstimate | None:
+    """Worst case of ``matches(text, pattern)``."""
+    searched = _search_estimate(estimator, arguments[0], arguments[1:])
+    return None if searched is None else CallEstimate(searched.cost)
+
+
+def search_actual(values: Sequence[Value], result: Value) -> int:
     return pattern_cost(actual_size(values[0]), actual_size(values[1]))
 
 
 def functions() -> list[Function]:
-    costs = {"estimate": _search_estimate, "actual": _search_actual}
+    costs = {"estimate": _search_estimate, "actual": search_actual}
     return [
         function(
             "find",

@@ -17,8 +17,10 @@ from kubectl_dra.cel.cost_model import (
 from kubectl_dra.cel.declarations import ALWAYS, Function, Overload
 from kubectl_dra.cel.errors import EvaluationError
 from kubectl_dra.cel.library.conversions import text_of_value
-from kubectl_dra.cel.library.regex import matches
+from kubectl_dra.cel.library.regex import match_estimate, matches, search_actual
 from kubectl_dra.cel.library.support import (
+    BEFORE_1_37,
+    SINCE_1_37,
     actual_size,
     element_scan_actual,
     element_scan_estimate,
@@ -26,6 +28,7 @@ from kubectl_dra.cel.library.support import (
     member,
     overload,
     scan_first_value,
+    scan_second_value,
     scan_target,
     scanned,
     text_of,
@@ -105,6 +108,21 @@ def _last_index_of_from(text: str, part: str, offset: int) -> int:
     if offset >= len(text):
         return -1
     return text.rfind(part, 0, offset + len(part))
+
+
+def _first_from(text: str, part: str, offset: int) -> int:
+    return _index_of_from(text, part, _within(text, part, offset))
+
+
+def _last_from(text: str, part: str, offset: int) -> int:
+    return _last_index_of_from(text, part, _within(text, part, offset))
+
+
+def _within(text: str, part: str, offset: int) -> int:
+    """Where a search starts since 1.37: the empty part is found within the text only."""
+    if offset < 0:
+        raise _out_of_range(offset)
+    return offset if part else min(offset, len(text))
 
 
 def _lower_ascii(text: str) -> str:
@@ -284,7 +302,10 @@ def functions() -> list[Function]:
             _LIBRARY,
             "Whether a string ends with another one.",
             ('"a100-80gb".endsWith("80gb")',),
-            [member("ends_with_string", (STRING, STRING), BOOL)],
+            [
+                member("ends_with_string", (STRING, STRING), BOOL, **BEFORE_1_37),
+                member("ends_with_string", (STRING, STRING), BOOL, actual=scan_second_value, **SINCE_1_37),
+            ],
             _ends_with,
         ),
         function(
@@ -292,7 +313,10 @@ def functions() -> list[Function]:
             _LIBRARY,
             "Whether a string starts with another one.",
             ('"a100-80gb".startsWith("a100")',),
-            [member("starts_with_string", (STRING, STRING), BOOL)],
+            [
+                member("starts_with_string", (STRING, STRING), BOOL, **BEFORE_1_37),
+                member("starts_with_string", (STRING, STRING), BOOL, actual=scan_second_value, **SINCE_1_37),
+            ],
             _starts_with,
         ),
         function(
@@ -301,7 +325,15 @@ def functions() -> list[Function]:
             "Whether an RE2 pattern is found anywhere in a string; a constant one is checked at compile time.",
             ('"a100".matches("^a[0-9]+$")', '!matches("h200", "^a")'),
             [
-                overload("matches", (STRING, STRING), BOOL),
+                overload("matches", (STRING, STRING), BOOL, **BEFORE_1_37),
+                overload(
+                    "matches",
+                    (STRING, STRING),
+                    BOOL,
+                    estimate=match_estimate,
+                    actual=search_actual,
+                    **SINCE_1_37,
+                ),
                 member("matches_string", (STRING, STRING), BOOL),
             ],
             matches,
@@ -317,14 +349,23 @@ def functions() -> list[Function]:
             "Where a string first occurs in another one, -1 if nowhere; optionally from an offset on.",
             ('"hello".indexOf("l") == 2', '"hello".indexOf("l", 3) == 3'),
             member("string_index_of_string", (STRING, STRING), INT, _index_of, **_SEARCH),
-            member("string_index_of_string_int", (STRING, STRING, INT), INT, _index_of_from, **_SEARCH),
+            member("string_index_of_string_int", (STRING, STRING, INT), INT, _index_of_from, **_SEARCH, **BEFORE_1_37),
+            member("string_index_of_string_int", (STRING, STRING, INT), INT, _first_from, **_SEARCH, **SINCE_1_37),
         ),
         of_string(
             "lastIndexOf",
             "Where a string last occurs in another one, -1 if nowhere; optionally at an offset at most.",
             ('"hello".lastIndexOf("l") == 3', '"hello".lastIndexOf("l", 2) == 2'),
             member("string_last_index_of_string", (STRING, STRING), INT, _last_index_of, **_SEARCH),
-            member("string_last_index_of_string_int", (STRING, STRING, INT), INT, _last_index_of_from, **_SEARCH),
+            member(
+                "string_last_index_of_string_int",
+                (STRING, STRING, INT),
+                INT,
+                _last_index_of_from,
+                **_SEARCH,
+                **BEFORE_1_37,
+            ),
+            member("string_last_index_of_string_int", (STRING, STRING, INT), INT, _last_from, **_SEARCH, **SINCE_1_37),
         ),
         of_string(
             "lowerAscii",

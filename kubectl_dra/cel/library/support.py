@@ -15,6 +15,10 @@ from kubectl_dra.cel.values import Duration, Timestamp, Uint, Value, equals, is_
 
 Call = Callable[..., Any]
 
+BEFORE_1_37: dict[str, Any] = {"until": "1.37"}
+SINCE_1_37: dict[str, Any] = {"since": "1.37", "stored_since": "1.37"}
+"""For overloads that Kubernetes 1.37 changed, with version 0.29 of cel-go."""
+
 COMPARABLE: tuple[tuple[str, CelType], ...] = (
     ("int", types.INT),
     ("uint", types.UINT),
@@ -178,6 +182,11 @@ def scan_target(factor: float) -> Estimate:
         return CallEstimate(size.scaled(factor), size)
 
     return estimate
+
+
+def scan_second_value(values: Sequence[Value], result: Value) -> int:
+    """Actual cost of reading the second value."""
+    return scanned(actual_size(values[1]))
 
 
 def scan_first_value(factor: float = STRING_TRAVERSAL_FACTOR) -> Callable[[Sequence[Value], Value], int]:
