@@ -317,10 +317,11 @@ def run(name: str, *flags: str, times: int = 1) -> None:
 def beside_allocator(snapshot: Path, name: str, times: int) -> None:
     """Prints a claim's question beside the published allocator on all nodes of the same file, in turns."""
     from kubectl_dra.api.versions import parse_release
-    from tests.recorder.allocator import built, features
+    from tests.recorder.allocator import MODULES, features
+    from tests.recorder.modules import built
 
     release = parse_release(RELEASE)
-    program = built(RELEASE, SOURCE)
+    program = built(RELEASE, SOURCE, MODULES)
     theirs = (str(program), str(snapshot), f"default/{name}-gpu", *features(release, []))
     ours = explain(f"claim/{name}-gpu", "--snapshot", str(snapshot), "--kubernetes-version", RELEASE, "-o", "json")
     text = ours[:-2]

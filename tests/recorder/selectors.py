@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
+import resource
 import subprocess
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -33,6 +34,8 @@ DATA = Path(__file__).parents[1] / "conformance" / "data"
 DEVICES = "selector-devices.json"
 SOURCE = Path(__file__).parent / "selectors" / "main.go"
 MODULES = ("api", "apimachinery", "apiserver", "dynamic-resource-allocation")
+MEMORY = 4_000_000_000
+"""Bytes that the compiler may take."""
 REPEATS = 8
 """How often each device is asked."""
 FIELDS = {
@@ -68,6 +71,11 @@ def main() -> None:
     print(*(f"{kind} {count:,}" for kind, count in sorted(families.items())), sep="\n")
 
 
+def _bounded() -> None:
+    """Some expressions double a list until nothing is left for others; the process ends at this bound instead."""
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+
+
 class Compiler:
     """The compiler of one Kubernetes version, running; a context manager."""
 
@@ -78,7 +86,9 @@ class Compiler:
         self._start()
 
     def _start(self) -> None:
-        self._process = subprocess.Popen([self._program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self._process = subprocess.Popen(
+            [self._program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, preexec_fn=_bounded
+        )
         self.functions: list[Json] = json.loads(self._output.readline())
         """The functions that expressions of this release may call, with their types."""
 

@@ -21,9 +21,9 @@ def compiled(expression: str, release: str = "1.37", stored: bool = True) -> Pro
     return compile_expression(Environment.for_release(release, stored=stored), expression)
 
 
-def holds(expression: str) -> bool:
-    """The value of a bool expression."""
-    return compiled(expression).evaluate(Device())
+def holds(expression: str, release: str = "1.37") -> bool:
+    """The value of a bool expression in a release."""
+    return compiled(expression, release).evaluate(Device())
 
 
 def failure(expression: str) -> str:
