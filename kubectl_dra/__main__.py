@@ -5,6 +5,9 @@ from __future__ import annotations
 import gc
 import signal
 import sys
+from typing import Any
+
+_AGAIN_SECONDS = 0.001
 
 
 def main() -> None:
@@ -12,10 +15,30 @@ def main() -> None:
     try:
         # What is being written is then tidied up as after Ctrl-C.
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+        sys.unraisablehook = _unraisable
         _main()
     except KeyboardInterrupt:
         # While modules are imported; later the command line itself takes care of it.
         sys.exit(130)
+
+
+def _unraisable(lost: Any) -> None:
+    """Ends the program a moment later where the end came in a callback, such as a weak reference's of importlib.
+
+    Python can raise nothing there: it would print the exception and go on.
+    """
+    end = lost.exc_value
+    if not isinstance(end, SystemExit | KeyboardInterrupt) or not hasattr(signal, "setitimer"):
+        sys.__unraisablehook__(lost)
+        return
+    if sys.is_finalizing():
+        return
+
+    def again(*_: object) -> None:
+        raise end
+
+    signal.signal(signal.SIGALRM, again)
+    signal.setitimer(signal.ITIMER_REAL, _AGAIN_SECONDS)
 
 
 def _main() -> None:

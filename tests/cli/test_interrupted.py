@@ -46,3 +46,34 @@ def test_an_end_at_any_moment(tmp_path: Path, sent: signal.Signals) -> None:
         found = {path.name: path.read_text() for path in folder.iterdir()}
         assert found.keys() == before.keys()
         assert all(text == before[name] or "resourceClaims" in text for name, text in found.items())
+
+
+IN_A_CALLBACK = """
+import os, sys, time, weakref
+from kubectl_dra import __main__ as entry
+
+class Thing:
+    pass
+
+def callback(_):
+    os.kill(os.getpid(), {0})
+    # Here the signal's handler raises, at the latest.
+    for _ in range(1000):
+        pass
+
+def main():
+    thing = Thing()
+    kept = weakref.ref(thing, callback)
+    del thing
+    time.sleep(30)
+
+entry._main = main
+entry.main()
+"""
+
+
+@pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_end_in_a_callback(sent: signal.Signals, code: int) -> None:
+    words = [sys.executable, "-c", IN_A_CALLBACK.format(int(sent))]
+    ended = subprocess.run(words, capture_output=True, text=True, timeout=20)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (code, "", "")
