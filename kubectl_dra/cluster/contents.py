@@ -158,6 +158,26 @@ def _special(path: str) -> str:
     return special(path)
 
 
+def beginning(path: str, size: int) -> bytes:
+    """The first bytes of a small file or named pipe, at most ``size``.
+
+    Raises:
+        OSError, ValueError: it cannot be read.
+        InputError: nobody writes into the pipe.
+    """
+    if not Path(path).is_fifo():
+        with Path(path).open("rb") as stream:
+            return stream.read(size)
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        out = b""
+        while len(out) < size and (part := _waited(handle, size - len(out), path)):
+            out += part
+        return out
+    finally:
+        os.close(handle)
+
+
 def _of_pipe(path: str) -> bytes:
     """The content of a named pipe, such as a shell makes for ``<(command)``. Raises OSError, InputError."""
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)

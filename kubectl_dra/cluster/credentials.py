@@ -15,13 +15,14 @@ from urllib.parse import unquote, urlsplit
 from kubectl_dra.cluster.exec_plugin import ExecCredential, run_plugin
 from kubectl_dra.cluster.http_connection import SOCKS, Endpoint
 from kubectl_dra.console import conceal
-from kubectl_dra.errors import ClusterError
+from kubectl_dra.errors import ClusterError, InputError
 
 Authorization = Callable[[], str]
 """The header's value for the next request; empty for none. Raises ClusterError."""
 
 _TOKEN_SECONDS: Final = 60.0
 """A token file is reread after this time: tokens of pods are replaced while they run."""
+_LARGEST_TOKEN: Final = 1 << 20
 _EARLY_SECONDS: Final = 30.0
 
 
@@ -110,9 +111,13 @@ class _Filed:
         self()
 
     def __call__(self) -> str:
+        from kubectl_dra.cluster.contents import beginning
+
         if not self._header or time.monotonic() - self._read > _TOKEN_SECONDS:
             try:
-                self._header = _bearer(self._path.read_text(encoding="utf-8"))
+                self._header = _bearer(beginning(str(self._path), _LARGEST_TOKEN).decode())
+            except InputError as error:
+                raise ClusterError(str(error)) from None
             except OSError as error:
                 raise ClusterError(f"{self._path}: the token cannot be read: {error.strerror or error}") from None
             except UnicodeDecodeError:
@@ -172,6 +177,10 @@ def _of_provider(cluster: Mapping[str, Any], user: Mapping[str, Any]) -> Authori
 
 def _context(cluster: Mapping[str, Any], user: Mapping[str, Any], made: ExecCredential | None) -> ssl.SSLContext:
     """The TLS settings. Raises ClusterError."""
+    for holder, name in ((cluster, "certificate-authority"), (user, "client-certificate"), (user, "client-key")):
+        # OpenSSL would wait for a writer without end.
+        if isinstance(path := holder.get(name), str) and Path(path).is_fifo():
+            raise ClusterError(f"{name} {path}: is a pipe, not a file")
     try:
         context = ssl.create_default_context(
             cafile=None if cluster.get("certificate-authority-data") else cluster.get("certificate-authority") or None,

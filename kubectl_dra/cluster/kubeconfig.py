@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from kubectl_dra.cluster.credentials import Authorization, prepared
 from kubectl_dra.cluster.http_connection import Endpoint
-from kubectl_dra.errors import ClusterError
+from kubectl_dra.errors import ClusterError, InputError
 from kubectl_dra.names import nearest
 from kubectl_dra.special_files import special
 
@@ -146,14 +146,17 @@ def _merged(paths: list[str]) -> dict[str, Any]:
 def _read(path: str) -> dict[str, Any]:
     import yaml
 
+    from kubectl_dra.cluster.contents import beginning
+
     try:
         if special(path) == "a socket":
             raise ClusterError(f"{path}: is a socket, not a kubeconfig")
-        with Path(path).open("rb") as stream:
-            data = stream.read(_LARGEST + 1)
+        data = beginning(path, _LARGEST + 1)
         if len(data) > _LARGEST:
             raise ClusterError(f"{path}: has more than {_LARGEST >> 20} MB, which no kubeconfig has")
         config = yaml.safe_load(data.decode("utf-8-sig"))
+    except InputError as error:
+        raise ClusterError(str(error)) from None
     except OSError as error:
         raise ClusterError(f"{path}: the kubeconfig cannot be read: {error.strerror or error}") from None
     except UnicodeDecodeError:

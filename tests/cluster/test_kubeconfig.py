@@ -4,11 +4,13 @@ import json
 import os
 import ssl
 import stat
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kubectl_dra.cluster import contents
 from kubectl_dra.cluster.kubeconfig import Connection, ConnectionOptions, connect
 from kubectl_dra.errors import ClusterError
 from tests.cluster.server import kubeconfig
@@ -164,3 +166,26 @@ def test_a_user_without_a_home(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "getuid", lambda: 2**31 - 5)
     with pytest.raises(ClusterError, match=r"there is no kubeconfig at ~/.kube/config: name one with --kubeconfig"):
         connect(ConnectionOptions())
+
+
+def test_pipes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=lambda: pipe.write_text(json.dumps(kubeconfig("https://one", {}))))
+    writer.start()
+    assert _host(connect(ConnectionOptions(kubeconfig=str(pipe)))) == "https://one"
+    writer.join()
+    monkeypatch.setattr(contents, "PIPE_SECONDS", 0.2)
+    with pytest.raises(ClusterError, match=r"pipe: nothing was written into this pipe for 0.2 s"):
+        connect(ConnectionOptions(kubeconfig=str(pipe)))
+    config = _write(tmp_path / "config", kubeconfig("https://one", {"tokenFile": str(pipe)}))
+    with pytest.raises(ClusterError, match=r"pipe: nothing was written into this pipe for 0.2 s"):
+        connect(ConnectionOptions(kubeconfig=config))
+    ends: list[tuple[dict[str, str], dict[str, str]]] = [
+        ({"certificate-authority": str(pipe)}, {}),
+        ({}, {"client-certificate": str(pipe), "client-key": str(pipe)}),
+    ]
+    for cluster, user in ends:
+        config = _write(tmp_path / "config", kubeconfig("https://one", user, **cluster))
+        with pytest.raises(ClusterError, match="pipe: is a pipe, not a file"):
+            connect(ConnectionOptions(kubeconfig=config))
