@@ -132,3 +132,15 @@ def kustomizations_above(path: str) -> Iterator[Kustomization]:
         if above == directory or os.path.exists(f"{directory}/.git"):  # noqa: PTH110
             return
         directory = above
+
+
+def closure(one: Kustomization) -> list[Kustomization]:
+    """The kustomization and all its dependencies, each once."""
+    out: list[Kustomization] = []
+    waiting = [one]
+    while waiting:
+        found = waiting.pop()
+        if all(found.directory != other.directory for other in out):
+            out.append(found)
+            waiting += [below for root in found.roots if (below := kustomization_in(root)) is not None]
+    return out

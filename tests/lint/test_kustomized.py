@@ -105,3 +105,75 @@ def test_what_was_built_before_says_it_too(dra: Dra) -> None:
     # Another object without the prefix: these are just names.
     Path("a.yaml").write_text("---\n".join((*renamed, WORKLOAD.replace("name: train}", "name: other}"))))
     assert "DRA412" not in dra("lint", "a.yaml").out
+
+
+REQUESTS = TEMPLATE.replace("      - {name: nic, exactly: {deviceClassName: cards}}\n", "")
+CONSTRAINED = TEMPLATE + "      constraints:\n      - {requests: [gpu, nic], matchAttribute: gpu.example.com/root}\n"
+CLAIMS = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: train}
+spec: {template: {spec: {resourceClaims: [{name: more, resourceClaimTemplateName: pair}]}}}
+"""
+REPLACED = "replaces the whole list %s of base/all.yaml, which has %s:"
+
+
+@pytest.mark.parametrize(
+    ("patch", "code", "words"),
+    [(REQUESTS, "DRA402", ("requests", "nic")), (CLAIMS, "DRA110", ("resourceClaims", "gpu"))],
+    ids=["requests", "claims"],
+)
+@pytest.mark.parametrize("entry", ["patches: [{path: p.yaml}]", "patchesStrategicMerge: [p.yaml]", "inline"])
+def test_a_list_that_a_patch_replaces(dra: Dra, patch: str, code: str, words: tuple[str, str], entry: str) -> None:
+    inline = yaml.safe_dump({"patches": [{"patch": patch}]})
+    build(inline if entry == "inline" else entry + "\n")
+    Path("overlay/p.yaml").write_text(patch)
+    ran = dra("lint", "-k", "overlay", "-o", "json")
+    (found,) = (one for one in yaml.safe_load(ran.out)["findings"] if one["code"] == code)
+    file = "overlay/kustomization.yaml" if entry == "inline" else "overlay/p.yaml"
+    assert found["fix"]["title"].startswith(f"{file} {REPLACED % words}")
+
+
+def test_a_constraint_on_a_request_that_a_patch_removed(dra: Dra) -> None:
+    build("namePrefix: a-\npatches: [{path: p.yaml}]\n")
+    Path("base/all.yaml").write_text(CONSTRAINED)
+    Path("overlay/p.yaml").write_text(REQUESTS)
+    ran = dra("lint", "-k", "overlay", "-o", "json")
+    assert f"overlay/p.yaml {REPLACED % ('requests', 'nic')}" in ran.out
+
+
+def test_a_patch_that_repeats_the_list_took_nothing(dra: Dra) -> None:
+    build("patches: [{path: p.yaml}]\n")
+    Path("overlay/p.yaml").write_text(TEMPLATE.replace("gpu, exactly: {", "gpu, exactly: {count: 2, "))
+    assert dra("lint", "-k", "overlay").code == 0
+    Path("base/all.yaml").write_text(Path("base/all.yaml").read_text().replace("request: nic", "request: mic"))
+    ran = dra("lint", "-k", "overlay")
+    assert "Write request: nic" in ran.out and "replaces the whole list" not in ran.out
+
+
+def test_a_json_patch_beside_it_is_no_defect(dra: Dra) -> None:
+    build("patches: [{path: p.yaml}, {path: ops.yaml, target: {kind: Deployment}}]\n")
+    Path("overlay/p.yaml").write_text(REQUESTS)
+    Path("overlay/ops.yaml").write_text('- {op: add, path: /metadata/labels, value: {a: "b"}}\n')
+    assert "overlay/p.yaml replaces" in dra("lint", "-k", "overlay").out
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        ("{kind: ResourceClaimTemplate}", True),
+        ("{kind: ResourceClaimTemplate, name: pai.*}", True),
+        ("{kind: ResourceClaimTemplate, name: other}", False),
+        ("{kind: ResourceClaim}", False),
+    ],
+)
+def test_a_patch_for_a_target(dra: Dra, target: str, said: bool) -> None:
+    build("patches:\n- path: p.yaml\n")
+    Path("overlay/p.yaml").write_text(REQUESTS)
+    Path("again").mkdir()
+    # The patch that took the request away is one of a file; what is tested is whom the target lets through.
+    Path("again/kustomization.yaml").write_text(
+        f"resources: [../overlay]\npatches: [{{path: q.yaml, target: {target}}}]\n"
+    )
+    Path("again/q.yaml").write_text(REQUESTS.replace("name: pair", "name: any"))
+    assert ("again/q.yaml replaces" in dra("lint", "-k", "again").out) is said

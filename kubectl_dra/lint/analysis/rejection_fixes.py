@@ -102,11 +102,23 @@ def remedy(context: Context, found: Violation) -> Fix | None:
     if found.rule in ("constraint-request-unknown", "config-request-unknown", "container-claim-unknown"):
         from kubectl_dra.lint.analysis.intended_names import meant_name
 
-        return meant_name(context.raw, found)
+        return _lost_in_build(context, found.rule, path) or meant_name(context.raw, found)
     if found.rule == "constraint-attribute-format":
         name = _at(context.raw, path)
         return Fix(f"Put the driver's name before it, as in gpu.nvidia.com/{name}.") if is_identifier(name) else None
     return Fix(_BY_RULE[found.rule]) if found.rule in _BY_RULE else None
+
+
+def _lost_in_build(context: Context, rule: str, path: Path) -> Fix | None:
+    """What to do where a patch of kustomize took away the claim or request that is named."""
+    from kubectl_dra.lint.analysis.kustomize_lists import replaced_list
+
+    of_pod = rule == "container-claim-unknown"
+    name = _at(context.raw, (*path, "name") if of_pod else path)
+    if not isinstance(name, str):
+        return None
+    lost = replaced_list(context.item, "resourceClaims" if of_pod else "requests", name.partition("/")[0])
+    return None if lost is None else Fix(lost.advice)
 
 
 def _unknown_field(context: Context, path: Path) -> Fix | None:

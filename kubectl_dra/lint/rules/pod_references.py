@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from kubectl_dra.lint.analysis.claim_requests import items
+from kubectl_dra.lint.analysis.kustomize_lists import replaced_list
 from kubectl_dra.lint.analysis.pod_claims import (
     REFERENCES,
     drivers_of_claim,
@@ -132,10 +133,12 @@ class UnknownRequest(Rule):
                 continue
             near = nearest(request, known[0], 1)
             at = (*path, "request")
+            lost = replaced_list(given[0], "requests", request)
+            spelling = Fix(f"Write request: {near[0]}", (Set(at, near[0]),), "unsafe") if near else None
             yield self.finding(
                 at,
                 f"{reference.kind} {reference.target} has no request {request}; it has {', '.join(known[0]) or 'none'}",
-                fix=Fix(f"Write request: {near[0]}", (Set(at, near[0]),), "unsafe") if near else None,
+                fix=spelling if lost is None else Fix(lost.advice),
             )
 
 

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from kubectl_dra.errors import FileError
 from kubectl_dra.manifests.inputs import build
-from kubectl_dra.manifests.kustomization import Kustomization
-from kubectl_dra.migrate.kustomize.layout import closure
+from kubectl_dra.manifests.kustomization import Kustomization, closure
 
 
 def can_build() -> bool:

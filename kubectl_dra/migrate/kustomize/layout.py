@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from kubectl_dra.manifests.inputs import SUFFIXES
-from kubectl_dra.manifests.kustomization import NAMES, Kustomization, kustomization_in, kustomizations_above
+from kubectl_dra.manifests.kustomization import NAMES, Kustomization, closure, kustomization_in, kustomizations_above
 
 _LEFT_OUT: Final = frozenset(("node_modules", "vendor", "__pycache__"))
 
@@ -82,15 +82,3 @@ def sources(directory: str) -> list[str] | None:
         return None
     every = {path for part in parts for path in part.files if path.lower().endswith(SUFFIXES) or path == part.path}
     return [os.path.relpath(path) for path in sorted(every)]
-
-
-def closure(one: Kustomization) -> list[Kustomization]:
-    """The kustomization and all its dependencies, each once."""
-    out: list[Kustomization] = []
-    waiting = [one]
-    while waiting:
-        found = waiting.pop()
-        if all(found.directory != other.directory for other in out):
-            out.append(found)
-            waiting += [below for root in found.roots if (below := kustomization_in(root)) is not None]
-    return out

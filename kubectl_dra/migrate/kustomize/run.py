@@ -15,7 +15,7 @@ from kubectl_dra.errors import InputError
 from kubectl_dra.manifests.changes import EditRefused
 from kubectl_dra.manifests.files import Rewritten
 from kubectl_dra.manifests.inputs import Input
-from kubectl_dra.manifests.kustomization import Kustomization
+from kubectl_dra.manifests.kustomization import Kustomization, closure
 from kubectl_dra.manifests.objects import ObjectKey, object_key, title
 from kubectl_dra.manifests.source import Source, decode
 from kubectl_dra.migrate import refusals
@@ -23,7 +23,7 @@ from kubectl_dra.migrate.engine import MigrationJob, migrate, misread
 from kubectl_dra.migrate.kustomize.brought import brought_claims, is_brought
 from kubectl_dra.migrate.kustomize.builds import Workshop, can_build
 from kubectl_dra.migrate.kustomize.difference import BuildDifference, differences, objects_of
-from kubectl_dra.migrate.kustomize.layout import built_from, closure
+from kubectl_dra.migrate.kustomize.layout import built_from
 from kubectl_dra.migrate.kustomize.repair import Repaired, claim_patches, followed_names
 from kubectl_dra.migrate.result import MigratedFile, MigrationReport, Remark
 
