@@ -171,7 +171,7 @@ def test_a_patch_for_a_target(dra: Dra, target: str, said: bool) -> None:
     build("patches:\n- path: p.yaml\n")
     Path("overlay/p.yaml").write_text(REQUESTS)
     Path("again").mkdir()
-    # The patch that took the request away is one of a file; what is tested is whom the target lets through.
+    # The request is gone already; the second patch is named only if its target lets it through.
     Path("again/kustomization.yaml").write_text(
         f"resources: [../overlay]\npatches: [{{path: q.yaml, target: {target}}}]\n"
     )
