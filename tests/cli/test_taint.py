@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from tests.cli.conftest import Ran
-from tests.cluster.server import APIServer, forbidden
+from tests.cluster.server import Answer, APIServer, Asked, forbidden, status
 from tests.taint.world import claim, device_class, gpu, node, pod, result, rule, slice_of
 
 ROOT = Path(__file__).parent.parent.parent
@@ -312,3 +312,39 @@ def test_taints_that_could_not_be_read_are_not_absent(dra: Dra, tmp_path: Path, 
     path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "kubectl-dra": said, "items": left}))
     ran = dra(*words, "--snapshot", str(path))
     assert ran.code == 3 and "No device is tainted." not in ran.out
+
+
+@pytest.mark.parametrize("kind", ["resourceslices", "devicetaintrules"])
+@pytest.mark.parametrize("words", [["taint", "--list"], ["taint", "--list", "-o", "json"], ["devices", "--tainted"]])
+def test_taints_that_a_server_does_not_show_are_not_absent(
+    dra: Dra, server: APIServer, tmp_path: Path, words: list[str], kind: str
+) -> None:
+    server.serve_group(v1=("deviceclasses", "resourceclaims", "resourceslices", "devicetaintrules"))
+    server.routes["/version"] = {"gitVersion": "v1.37.1"}
+    for plural in ("deviceclasses", "resourceclaims", "resourceslices", "devicetaintrules"):
+        server.routes[f"/apis/resource.k8s.io/v1/{plural}"] = []
+    for plural in ("pods", "nodes", "namespaces"):
+        server.routes[f"/api/v1/{plural}"] = []
+    server.routes[f"/apis/resource.k8s.io/v1/{kind}"] = forbidden(f"{kind}.resource.k8s.io")
+    ran = dra(*words, "--kubeconfig", server.kubeconfig(tmp_path))
+    assert ran.code == 3 and "No device is tainted." not in ran.out
+
+
+def test_another_object_is_no_rule(dra: Dra, server: APIServer, tmp_path: Path) -> None:
+    server.serve_group(v1=("resourceclaims", "resourceslices", "devicetaintrules"))
+    server.routes["/version"] = {"gitVersion": "v1.37.1"}
+    root = "/apis/resource.k8s.io/v1"
+    server.routes[f"{root}/resourceslices"] = [raw for raw in OBJECTS if raw["kind"] == "ResourceSlice"]
+    server.routes[f"{root}/resourceclaims"] = server.routes[f"{root}/devicetaintrules"] = []
+
+    def answer(asked: Asked) -> Answer:
+        if asked.method != "PATCH":
+            return status(404, "NotFound", "not found")
+        return Answer(200, {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": asked.path.split("/")[-1]}})
+
+    words = ["taint", "gpu-0", "k:NoSchedule", "--dry-run=client", "-o", "json"]
+    config = server.kubeconfig(tmp_path)
+    for planned in checked(dra(*words, "--kubeconfig", config))["rules"]:
+        server.routes[f"{root}/devicetaintrules/{planned['object']['metadata']['name']}"] = answer
+    ran = dra("taint", "gpu-0", "k:NoSchedule", "--yes", "--kubeconfig", config)
+    assert ran.code == 2 and "the answer is another object" in ran.err + ran.out and "created" not in ran.out

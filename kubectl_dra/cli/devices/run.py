@@ -14,10 +14,10 @@ from kubectl_dra.cli.live import Progress, connection_options
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.console import put
-from kubectl_dra.errors import UsageError
+from kubectl_dra.errors import UndeterminedError, UsageError
 from kubectl_dra.explain.devices.alike_devices import alike_devices, ordered, singly
 from kubectl_dra.explain.devices.arrangement import SortKey
-from kubectl_dra.explain.devices.inventory import Inventory, take_inventory
+from kubectl_dra.explain.devices.inventory import Inventory, SlicesNotRead, take_inventory
 from kubectl_dra.explain.devices.selection import Wanted
 from kubectl_dra.explain.devices.tally import tallies
 from kubectl_dra.explain.scene.assumptions import rules_notes
@@ -51,7 +51,12 @@ def run(asked: DevicesFlags, connection: ConnectionFlags) -> int:
         free=asked.free,
         tainted=asked.tainted,
     )
-    inventory = take_inventory(snapshot, cycle, wanted, rules_notes(snapshot, settings))
+    try:
+        inventory = take_inventory(snapshot, cycle, wanted, rules_notes(snapshot, settings))
+    except SlicesNotRead as error:
+        if asked.tainted:
+            raise UndeterminedError(str(error)) from None
+        raise
     code = 0 if inventory.rows else EXIT_NONE
     if asked.tainted and snapshot.hides(("ResourceSlice", "DeviceTaintRule")):
         code = EXIT_UNDETERMINED

@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cli.taint import session
 from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
+from kubectl_dra.errors import UndeterminedError
+from kubectl_dra.explain.devices.inventory import SlicesNotRead
 from kubectl_dra.report import taint_text as text
 from kubectl_dra.taint import times
 from kubectl_dra.taint.listing import list_taints
@@ -21,9 +23,13 @@ def run(connection: ConnectionFlags, namespace: str, snapshots: Sequence[str], o
     """List and print; returns the exit code, which is 3 where taints may be there that could not be read.
 
     Raises:
+        UndeterminedError: the ResourceSlices, which have taints, could not be read.
         DraError: a cluster that does not answer, or unreadable input.
     """
-    world = session.read_world(connection, namespace, snapshots, kinds=KINDS, rules=False)
+    try:
+        world = session.read_world(connection, namespace, snapshots, kinds=KINDS, rules=False)
+    except SlicesNotRead as error:
+        raise UndeterminedError(str(error)) from None
     lines = list_taints(world.inventory.rows, world.snapshot, times.now())
     notes = [*_not_seen(world.snapshot)]
     code = EXIT_UNDETERMINED if world.snapshot.hides(TAINTED_BY) else 0

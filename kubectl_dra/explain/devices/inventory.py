@@ -78,16 +78,20 @@ def node_count_of(rows: Iterable[DeviceRow]) -> int:
     return len({name for names in lists.values() for name in names} - {ANY_NODE})
 
 
+class SlicesNotRead(InputError):
+    """The ResourceSlices of the cluster could not be read, such as for want of permission."""
+
+
 def take_inventory(snapshot: Snapshot, cycle: Cycle, wanted: Wanted, notes: Iterable[Words] = ()) -> Inventory:
     """Lists the devices of a snapshot; ``cycle`` is its scheduling cycle, ``notes`` what making it noted.
 
     Raises:
-        InputError: a driver, node, pool or class is asked for that does not exist; or the ResourceSlices could
-            not be read.
+        InputError: a driver, node, pool or class is asked for that does not exist.
+        SlicesNotRead: without them there are no devices to list.
     """
     gap = snapshot.missing("ResourceSlice")
     if gap is not None and gap.reason != ABSENT:
-        raise InputError(f"the ResourceSlices could not be read: {gap.detail or gap.reason}")
+        raise SlicesNotRead(f"the ResourceSlices could not be read: {gap.detail or gap.reason}")
     return _Listing(snapshot, cycle, wanted, notes).inventory()
 
 

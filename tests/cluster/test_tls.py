@@ -1,0 +1,61 @@
+"""TLS without a check of the certificate, as a program of its own: nothing warns besides us."""
+
+from __future__ import annotations
+
+import json
+import ssl
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cluster.server import kubeconfig
+from tests.hostile.server import DISCOVERY
+
+
+class Empty(BaseHTTPRequestHandler):
+    """A cluster without objects."""
+
+    def do_GET(self) -> None:
+        path = self.path.partition("?")[0]
+        body = json.dumps(DISCOVERY.get(path, {"kind": "List", "metadata": {}, "items": []})).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> Iterator[str]:
+    pair = [str(tmp_path / name) for name in ("key.pem", "certificate.pem")]
+    made = ["-nodes", "-subj", "/CN=somebody else", "-days", "1", "-keyout", pair[0], "-out", pair[1]]
+    curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"]
+    subprocess.run(["openssl", "req", "-x509", *curve, *made], check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pair[1], pair[0])
+    server = HTTPServer(("127.0.0.1", 0), Empty)
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+    yield f"https://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.mark.parametrize("how", ["flag", "kubeconfig"])
+def test_an_unchecked_certificate(url: str, how: str, tmp_path: Path) -> None:
+    more: dict[str, Any] = {"insecure-skip-tls-verify": True} if how == "kubeconfig" else {}
+    config = tmp_path / "config"
+    config.write_text(json.dumps(kubeconfig(url, {"token": "secret"}, **more)))
+    words = ["devices", "--kubeconfig", str(config), *(["--insecure-skip-tls-verify"] if how == "flag" else [])]
+    command = [sys.executable, "-W", "always", "-m", "kubectl_dra", *words]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert (ran.returncode, ran.stdout) == (1, "No device is published.\n")
+    assert ran.stderr == ""
