@@ -7,6 +7,7 @@ import sys
 DIGEST = "@DIGEST@"
 PYTHONS = "@PYTHONS@".split()
 MACHINE = "@MACHINE@"
+COUNT = "count"
 
 
 def main():
@@ -39,6 +40,8 @@ def _cached(archive, name, here):
     parent = os.path.join(home, "kubectl-dra", "pyz")
     root = os.path.join(parent, name)
     try:
+        if os.path.isdir(root) and not _is_whole(root):
+            _move_away(parent, root)
         if not os.path.isdir(root):
             os.makedirs(parent, 0o700, exist_ok=True)
             _unpack_beside(archive, parent, root, here)
@@ -49,6 +52,44 @@ def _cached(archive, name, here):
         return root
     except OSError:
         return None
+
+
+def _is_whole(root):
+    """Whether there are as many files as were unpacked: programs that tidy up delete some of them."""
+    try:
+        with open(os.path.join(root, COUNT)) as stream:
+            return stream.read() == str(_entries(root))
+    except OSError:
+        return False
+
+
+def _entries(root):
+    """The number of files and folders, without what Python compiles. A few milliseconds."""
+    count, left = 0, [os.path.join(root, name) for name in os.listdir(root) if name.startswith("lib")]
+    while left:
+        with os.scandir(left.pop()) as entries:
+            for entry in entries:
+                if entry.name != "__pycache__":
+                    count += 1
+                    if entry.is_dir(follow_symlinks=False):
+                        left.append(entry.path)
+    return count
+
+
+def _move_away(parent, root):
+    """Removes what is broken, at once for everybody else."""
+    import shutil
+    import tempfile
+
+    scratch = tempfile.mkdtemp(prefix=".old-", dir=parent)
+    try:
+        os.rename(root, os.path.join(scratch, "root"))
+    except OSError:
+        # Another run was first.
+        if os.path.isdir(root) and not _is_whole(root):
+            raise
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
 
 
 def _cache_home():
@@ -69,6 +110,8 @@ def _unpack_beside(archive, parent, root, here):
     scratch = tempfile.mkdtemp(prefix=".new-", dir=parent)
     try:
         _unpack(archive, scratch, here)
+        with open(os.path.join(scratch, COUNT), "w") as stream:
+            stream.write(str(_entries(scratch)))
         try:
             os.rename(scratch, root)
         except OSError:

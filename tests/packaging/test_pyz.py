@@ -69,6 +69,20 @@ def test_it_unpacks_once_and_atomically(small: Path, tmp_path: Path) -> None:
     assert run(small, cache=tmp_path / "cache").stdout == "from the cache\n"
 
 
+def test_what_was_deleted_is_unpacked_again(small: Path, tmp_path: Path) -> None:
+    run(small, cache=tmp_path / "cache")
+    (folder,) = unpacked(tmp_path / "cache")
+    top = tmp_path / "cache" / "kubectl-dra" / "pyz" / folder
+    for lost in (top / "lib" / "kubectl_dra" / "__init__.py", top / "count", top / "lib"):
+        if lost.is_dir():
+            shutil.rmtree(lost)
+        else:
+            lost.unlink()
+        ran = run(small, cache=tmp_path / "cache")
+        assert (ran.returncode, ran.stderr) == (0, "")
+        assert lost.exists() and unpacked(tmp_path / "cache") == [folder]
+
+
 def test_another_content_has_another_place_and_old_ones_are_removed(small: Path, tmp_path: Path) -> None:
     run(small, cache=tmp_path / "cache")
     (first,) = unpacked(tmp_path / "cache")
