@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache, partial
+from functools import cached_property, partial
 from typing import Final
 
 from lsprotocol import types as lsp
@@ -123,16 +123,12 @@ class _Answers:
         touched = at(checks, start, end)
         fixes = [_fix(document, checks, index) for index in touched if index in checks.fixes]
         silenced = [_silenced(document, checks.findings[index]) for index in touched]
-        rewritten = _rewritten(document, self._settings())
+        rewritten = _rewritten(document, self._settings)
         return [*fixes, *(action for action in (*silenced, rewritten) if action is not None)]
 
+    @cached_property
     def _settings(self) -> MigrationSettings:
-        return _settings(self._job)
-
-
-@cache
-def _settings(job: Job) -> MigrationSettings:
-    return MigrationSettings(load(), job.target.release)
+        return MigrationSettings(load(), self._job.target.release)
 
 
 def _name(document: TextDocument) -> str:

@@ -246,7 +246,8 @@ def test_untaint_spares_a_device_of_a_rule_for_its_pool(dra: Dra, tmp_path: Path
     assert tainted["verdict"] == "not-allocatable"
     free = validated(dra(*words, "--what-if", "untaint=h100-1/gpu-2").out)
     assert free["verdict"] == "allocatable"
-    assert [each["device"] for each in free["placements"][0]["devices"]] == ["gpu.nvidia.com/h100-1/gpu-2"]
+    (placed,) = free["placements"][0]["devices"]
+    assert (placed["driver"], placed["pool"], placed["device"]) == ("gpu.nvidia.com", "h100-1", "gpu-2")
 
 
 @pytest.mark.parametrize(
@@ -280,7 +281,7 @@ def test_fewer_of_an_extended_resource_is_said_of_its_limit(dra: Dra, monkeypatc
     monkeypatch.chdir(EXAMPLES / "extended-resource")
     ran = dra("explain", "pod/render-2", "-n", "media", "--snapshot", "cluster.yaml")
     flat = " ".join(ran.out.split())
-    assert "Lower the pod's limit of the extended resource to 1" in flat and "count" not in flat
+    assert "Lower the limit of nvidia.com/gpu in container main to 1" in flat and "count" not in flat
 
 
 def test_the_next_command_of_all_keeps_its_flags(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:

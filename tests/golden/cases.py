@@ -62,6 +62,8 @@ CASES: Final = (
     Case("explain-pending", "explain --snapshot cluster.yaml", "examples/explain/mixed-fleet", 1),
     Case("explain-no-such-pod", "explain pod/trian-0 -n ml --snapshot cluster.yaml", code=2),
     Case("fit", f"fit -f fit/deployment-in-part/manifest.yaml --snapshot {FLEET}", "examples", 1),
+    Case("demo", "demo"),
+    Case("lsp-no-such-file", "lsp --snapshot no-such-file.yaml", code=2),
     Case("devices", "devices --snapshot cluster.yaml"),
     Case("devices-full", "devices --snapshot cluster.yaml --full --pool gpu-1"),
     Case("devices-by", "devices --snapshot cluster.yaml --by class", "examples/explain/mixed-fleet"),

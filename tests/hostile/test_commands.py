@@ -24,7 +24,7 @@ from kubectl_dra.cluster import client, transport
 from tests.cluster.server import kubeconfig
 from tests.hostile.server import HostileServer, Misbehave, answer
 
-WITHOUT_CLUSTER: Final = ("completion", "lsp")
+WITHOUT_CLUSTER: Final = ("completion", "demo", "lsp")
 """An editor talks to lsp on standard input; of a cluster it reads what ``lint --live`` reads."""
 WORDS: Final = {
     "explain": [["explain", "pod/a"], ["explain", "-A"]],

@@ -6,6 +6,7 @@ import asyncio
 import os
 import sys
 from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -120,4 +121,6 @@ def edit(folder: Path, act: Callable[[Editor], Awaitable[T]], *words: str) -> T:
             client.exit(None)
             await client.stop()  # type: ignore[no-untyped-call]
 
-    return asyncio.run(whole())
+    # Another test of this process may have left a loop running, so this one gets a thread of its own.
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, whole()).result()

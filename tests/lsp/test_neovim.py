@@ -21,6 +21,7 @@ def test_a_wrong_attribute_is_underlined_explained_and_fixed(tmp_path: Path) -> 
     ran = subprocess.run(
         [NVIM, "--headless", "--clean", "-c", f"luafile {SCRIPT}"],
         cwd=tmp_path,
+        stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         timeout=180,

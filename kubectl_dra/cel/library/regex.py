@@ -19,7 +19,6 @@ from kubectl_dra.cel.cost_model import (
 )
 from kubectl_dra.cel.declarations import Function
 from kubectl_dra.cel.errors import EvaluationError
-from kubectl_dra.cel.library.character_classes import as_re2_names_them
 from kubectl_dra.cel.library.support import actual_size, function, member, text_of
 from kubectl_dra.cel.types import INT, STRING, list_of
 from kubectl_dra.cel.values import Value
@@ -62,8 +61,12 @@ def compile_pattern(pattern: str) -> Any:
 
     options = re2.Options()
     options.log_errors = False
+    if _NAMES_CLASSES(pattern):
+        from kubectl_dra.cel.library.character_classes import as_re2_names_them
+
+        pattern = as_re2_names_them(pattern)
     try:
-        compiled = re2.compile(as_re2_names_them(pattern) if _NAMES_CLASSES(pattern) else pattern, options)
+        compiled = re2.compile(pattern, options)
     except re2.error as error:
         reason = error.args[0] if error.args else b""
         text = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)

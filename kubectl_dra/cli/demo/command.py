@@ -4,8 +4,6 @@ from __future__ import annotations
 
 HELP = """Play an example: a saved cluster with a pod that hangs, the command, and its answer. It needs no cluster.
 
-Without a name it lists the examples.
-
 \b
 Examples:
   # what there is
@@ -14,6 +12,8 @@ Examples:
   kubectl dra demo no-device-matches
   # where its files are, to change them and ask again
   kubectl dra demo no-device-matches --path
+
+Without a name it lists the examples.
 
 \b
 Exit codes:

@@ -11,6 +11,7 @@ import pytest
 
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.objects import device, request
+from tests.explain.commands import without_commands
 from tests.explain.live.command import ROOT, Answer, Command
 from tests.explain.live.tables import memory, shared
 from tests.explain.live.test_access import CLUSTER_WIDE, NAMESPACED, grant
@@ -61,7 +62,7 @@ class Cli:
         report = answer.report
         kept = ("verdict", "exitCode", "answer", "assumed", "causes", "claims", "scheduler")
         hidden = [note for note in report["notes"] if note.startswith("not seen") or "could be read" in note]
-        return {**{key: report[key] for key in kept}, "hidden": hidden}
+        return {**{key: without_commands(report[key]) for key in kept}, "hidden": hidden}
 
 
 @pytest.fixture
