@@ -85,8 +85,8 @@ class Api:
             answer = self._connection.getresponse()
         except (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError):
             self._connection.close()
-            if method != "GET":
-                # It may have been carried out: twice is another thing than once.
+            if method == "POST":
+                # It may have been carried out, and would be twice. What else there is has the same effect twice.
                 raise
             self._connection.request(method, path, payload, headers)
             answer = self._connection.getresponse()
