@@ -37,9 +37,10 @@ demo: $(VENV)/.installed ## Explain a pending pod of examples/explain
 check: lint typecheck ## Under a minute: ruff, mypy, and the tests that need nothing but Python
 	$(BIN)/python -m pytest -n auto -m "$(QUICK)" $(PYTEST_ARGS)
 
+# A control plane that breaks down fails all tests after it, each by its own time limit: the run ends, and says which.
 test: $(VENV)/.installed-dev ## Run all tests; builds the control plane for them first, once, where Go is there
 	@$(BIN)/python -m tests.controlplane.program >/dev/null || true
-	$(BIN)/python -m pytest -n auto --dist loadgroup $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n auto --dist loadgroup --maxfail=30 --session-timeout=3300 $(PYTEST_ARGS)
 
 lint: $(VENV)/.installed-dev ## ruff: lint and format
 	$(BIN)/ruff check .

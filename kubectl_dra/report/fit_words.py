@@ -29,6 +29,8 @@ def headline(found: WorkloadFit) -> str:
 def _count(found: WorkloadFit) -> str:
     workload, title = found.workload, found.workload.title
     unit, size = workload.unit, workload.size
+    # Bare pods have no name in common: "Pods of team" instead of "Deployment team/web".
+    fits, does = ("fits", "does") if workload.name else ("fit", "do")
     inner = f" ({found.placed:,} of {amount(found.pods, 'pod')})" if size > 1 else ""
     if found.as_many:
         if not found.fitting:
@@ -40,11 +42,11 @@ def _count(found: WorkloadFit) -> str:
         at_once = f"it needs {found.stop.minimum:,} at once"
         if found.placed:
             return f"{found.placed:,} of the {amount(found.pods, 'pod')} of {title} fit, and {at_once}"
-        return f"{title} does not fit: {found.stop.placed:,} of its {amount(found.pods, 'pod')} would, and {at_once}"
+        return f"{title} {does} not fit: {found.stop.placed:,} of its {amount(found.pods, 'pod')} would, and {at_once}"
     if found.replicas == 1:
         if found.verdict is FitVerdict.FITS:
-            return f"{title} fits" + (f": all {amount(found.pods, 'pod')}" if size > 1 else _on(found.seats))
-        return f"{title} does not fit" + (
+            return f"{title} {fits}" + (f": all {amount(found.pods, 'pod')}" if size > 1 else _on(found.seats))
+        return f"{title} {does} not fit" + (
             f": {found.placed:,} of its {amount(found.pods, 'pod')} do" if size > 1 else ""
         )
     if found.verdict is FitVerdict.FITS:

@@ -62,7 +62,7 @@ def find_program(announce: Callable[[str], None] = lambda text: None) -> Program
     """
     if assets := os.environ.get("KUBEBUILDER_ASSETS"):
         return _ready_made(Path(assets))
-    binary = cache_directory() / source_key() / "controlplane"
+    binary = _binary()
     if not binary.exists():
         go = _find_go()
         with _locked(cache_directory() / "build.lock"):
@@ -70,6 +70,15 @@ def find_program(announce: Callable[[str], None] = lambda text: None) -> Program
                 announce(f"building a Kubernetes {kubernetes_version()} control plane for tests (takes minutes, once)")
                 _build(go, binary)
     return Program((str(binary),), schedules=True, built=True)
+
+
+def is_built() -> bool:
+    """Whether the cache holds the program that `find_program` would build, which takes minutes."""
+    return _binary().exists()
+
+
+def _binary() -> Path:
+    return cache_directory() / source_key() / "controlplane"
 
 
 def module_file() -> Path:

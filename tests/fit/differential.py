@@ -25,6 +25,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, nullcontext, redirect_stderr, redirect_stdout
 from copy import deepcopy
+from itertools import islice, permutations
 from pathlib import Path
 from typing import Any, Final
 
@@ -46,6 +47,8 @@ SETTLED: Final = 0.4
 STEADY: Final = 2.5
 LONGEST: Final = 40.0
 """Seconds."""
+MOST_ORDERS: Final = 70
+"""All orders of eight pods of two sorts."""
 _GROUPS: Final = {"Deployment": "apps/v1", "StatefulSet": "apps/v1", "Job": "batch/v1"}
 
 
@@ -206,12 +209,32 @@ def judged(line: Json) -> tuple[str, str]:
         if line["kind"] == "PodGroup" or any(one["choice"] not in ("only", "best") for one in placed):
             return "agrees", ""
         ours_on = Counter(one["node"] for one in placed)
-        return (
-            ("agrees, nodes too", "") if ours_on == nodes else ("differs", f"{dict(ours_on)}, scheduler {dict(nodes)}")
-        )
+        if ours_on == nodes:
+            return "agrees, nodes too", ""
+        if any(nodes == _nodes(order) for order in _other_orders(line)):
+            return "agrees, in another order", ""
+        return "differs", f"{dict(ours_on)}, scheduler {dict(nodes)}"
     said = [f"{found['answer']} {found.get('stop', {}).get('answer', '')}" for found in report["items"]]
     messages = sorted({each["message"] for each in pods.values() if each["message"]})
     return "differs", f"{said}; scheduler: {theirs} of {len(pods)} pods, {dict(nodes)} {messages}"
+
+
+def _other_orders(line: Json) -> Iterator[Json]:
+    """The same pods in another order: the controller makes the claims they wait for, by template, in any order."""
+    pods = [each for each in line["manifest"] if each["kind"] == "Pod"]
+    others = [each for each in line["manifest"] if each["kind"] != "Pod"]
+    if not any("resourceClaimTemplateName" in claim for pod in pods for claim in pod["spec"].get("resourceClaims", ())):
+        return
+    orders = {"".join(map(str, order)): order for order in permutations([number % 2 for number in range(len(pods))])}
+    for order in islice(orders.values(), 1, MOST_ORDERS):
+        sorts = iter(pods[::2]), iter(pods[1::2])
+        yield {**line, "manifest": [*others, *(next(sorts[sort]) for sort in order)]}
+
+
+def _nodes(line: Json) -> Counter[str]:
+    """How many pods ``fit`` places on each node."""
+    report, _ = _of_snapshot(line)
+    return Counter(one["node"] for found in report.get("items", ()) for one in found["placements"])
 
 
 def _numbers(report: Json) -> list[Json]:

@@ -1,5 +1,6 @@
 """Workloads of all kinds, created for real: as many of their pods get a node as ``fit`` said before.
 
+Only on releases that are built already: to build one takes minutes, in which the tests beside it run out of time.
 ``FIT_WORKLOADS`` sets how many for each release: ten on every run, thirty or more before a release of ours.
 """
 
@@ -11,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.controlplane.program import VERSION_VARIABLE, Program
+from tests.controlplane.program import VERSION_VARIABLE, Program, is_built
 from tests.fit.differential import judged, recorded
 from tests.scheduling.clusters import CLASSES, MIXED
 
@@ -25,11 +26,14 @@ def test_as_many_pods_run(release: str, control_plane_program: Program, monkeypa
     if not control_plane_program.built:
         pytest.skip("programs of KUBEBUILDER_ASSETS: their scheduler cannot be held still")
     monkeypatch.setenv(VERSION_VARIABLE, release)
+    if not is_built():
+        pytest.skip(f"Kubernetes {release} is not built: python -m tests.controlplane.program --kubernetes {release}")
     found = list(recorded(release, (*CLASSES, MIXED), SEED, WORKLOADS))
     results = Counter(judged(line)[0] for line in found)
     again = [judged(line)[1] for case in found if judged(case)[1] for line in _again(release, case)]
     assert [problem for problem in again if problem] == []
-    assert results["agrees"] + results["agrees, nodes too"] >= WORKLOADS * 3 // 4
+    agree = sum(number for result, number in results.items() if result.startswith("agrees"))
+    assert agree - results["agrees by chance"] >= WORKLOADS * 3 // 4
     assert results["differs"] <= WORKLOADS // 10
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.plane import ControlPlane, own_plane
-from tests.controlplane.program import VERSION_VARIABLE, Program, cache_directory, find_program, source_key
+from tests.controlplane.program import VERSION_VARIABLE, Program, find_program, is_built
 from tests.explain.live.command import Command
 from tests.taint.live.team import KEY, Kubelet, Team
 
@@ -28,7 +28,7 @@ def planes(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequ
         environment.delenv("KUBEBUILDER_ASSETS", raising=False)
         for minor in asked:
             environment.setenv(VERSION_VARIABLE, minor)
-            if (cache_directory() / source_key() / "controlplane").exists():
+            if is_built():
                 programs[minor] = find_program()
     with ExitStack() as running, ThreadPoolExecutor() as pool:
         yield {minor: pool.submit(_start, running, programs[minor], tmp_path_factory) for minor in programs}
