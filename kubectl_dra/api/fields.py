@@ -37,6 +37,13 @@ FieldPath = tuple[str | int, ...]
 CREATION: Final = "creation"
 """The default that represents the time at which the object is created."""
 
+VALUES: Final[Mapping[str, tuple[str, ...]]] = {
+    "allocationMode": ("All", "ExactCount"),
+    "effect": ("NoExecute", "NoSchedule", "None"),
+    "operator": ("Equal", "Exists"),
+}
+"""What fields of DRA kinds that take one of a few texts take, as the API server lists it."""
+
 _SCALARS: Final = frozenset(("string", "int", "bool", "quantity", "time", "any", "object"))
 
 

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
+from kubectl_dra.api.fields import VALUES
 from kubectl_dra.lsp.cursor import Cursor, Span, cursor_at
-from kubectl_dra.lsp.fields_shown import TEXTS, field_at, page, struct_at, type_of
+from kubectl_dra.lsp.fields_shown import field_at, page, struct_at, type_of
 from kubectl_dra.lsp.knowledge import Knowledge
 from kubectl_dra.lsp.selector_words import Typed, typed
 
@@ -68,7 +69,7 @@ def _values(cursor: Cursor, known: Knowledge) -> Iterator[Proposal]:
     elif name == "driver":
         yield from _each(known.drivers(), Sort.name, cursor.word)
     elif field_at(cursor.kind, cursor.version, cursor.path) is not None:
-        yield from _each(TEXTS.get(name, ()), Sort.value, cursor.word)
+        yield from _each(VALUES.get(name, ()), Sort.value, cursor.word)
 
 
 def _each(words: Iterable[str], sort: Sort, span: Span) -> Iterator[Proposal]:

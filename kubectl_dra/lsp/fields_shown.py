@@ -3,17 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
 
 from kubectl_dra.api.fields import KINDS, Field, fields
 from kubectl_dra.api.versions import OLDEST_MODELLED, Release
-
-TEXTS: Final = {
-    "allocationMode": ("ExactCount", "All"),
-    "effect": ("None", "NoSchedule", "NoExecute"),
-    "operator": ("Exists", "Equal"),
-}
-"""The values of fields that have few."""
 
 
 def struct_at(kind: str, version: str, path: Sequence[str]) -> Mapping[str, Field]:

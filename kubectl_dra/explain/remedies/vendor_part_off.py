@@ -13,15 +13,11 @@ NVIDIA = "gpu.nvidia.com"
 _NVIDIA_DOMAIN = ".nvidia.com"
 NVIDIA_DOMAINS = "compute-domain.nvidia.com"
 """The other half of the same driver, which publishes channels but no GPUs."""
-_NVIDIA_FIX = (
-    "The GPU part of NVIDIA's driver is off, or the driver is not installed. Helm values: resources.gpus.enabled=true, "
-    "and gpuResourcesEnabledOverride=true where the chart asks for it. The device plugin must not run on those nodes."
+_OFF = "The GPU part of NVIDIA's driver is off"
+_TURN_ON = (
+    "Turn it on with the Helm value resources.gpus.enabled=true, and with gpuResourcesEnabledOverride=true where the "
+    "chart asks for it. The device plugin must not run on those nodes."
 )
-_NVIDIA_PART = (
-    "The GPU part of NVIDIA's driver is off. Turn it on with the Helm value resources.gpus.enabled=true, and with "
-    "gpuResourcesEnabledOverride=true where the chart asks for it. The device plugin must not run on those nodes."
-)
-"""The same where the driver certainly is installed."""
 
 
 class PartOff(NamedTuple):
@@ -61,5 +57,5 @@ def part_off(wanted: str, nodes: Iterable[Node], drivers: Collection[str]) -> Pa
     if NVIDIA_DOMAINS in drivers:
         text = "its other part runs, so the driver is installed"
         evidence.append(Evidence(Subject("driver", NVIDIA_DOMAINS), "publishes ResourceSlices", text))
-    fix = _NVIDIA_PART if NVIDIA_DOMAINS in drivers else _NVIDIA_FIX
-    return PartOff(tuple(evidence), fix, tuple(have)) if evidence else None
+    missing = "" if NVIDIA_DOMAINS in drivers else ", or the driver is not installed"
+    return PartOff(tuple(evidence), f"{_OFF}{missing}. {_TURN_ON}", tuple(have)) if evidence else None

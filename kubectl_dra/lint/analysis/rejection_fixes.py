@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from kubectl_dra.api.fields import fields
+from kubectl_dra.api.fields import VALUES, fields
 from kubectl_dra.lint.analysis.invented_fields import device_requests
 from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.finding import Fix
@@ -29,11 +29,6 @@ _VALUE_NAMES: Final = {
     "boolean": "bool",
     "str": "string",
     "semver": "version",
-}
-_MEMBERS: Final[Mapping[str, tuple[str, ...]]] = {
-    "allocationMode": ("ExactCount", "All"),
-    "effect": ("NoSchedule", "NoExecute", "None"),
-    "operator": ("Exists", "Equal"),
 }
 _ADVICE: Final[Mapping[str, str]] = {
     "partitionRequest": (
@@ -283,7 +278,7 @@ def _struct_at(kind: str, version: str, path: Path) -> str | None:
 def _member(raw: Any, path: Path) -> Fix | None:
     """The value in Kubernetes' spelling."""
     value = _at(raw, path)
-    members = _MEMBERS.get(str(path[-1]), ())
+    members = VALUES.get(str(path[-1]), ())
     if not isinstance(value, str) or not members:
         return None
     same = next(

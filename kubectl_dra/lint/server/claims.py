@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from itertools import chain
 from typing import Any, Final
 
-from kubectl_dra.api.fields import limit
+from kubectl_dra.api.fields import VALUES, limit
 from kubectl_dra.api.limits import MAX_REQUESTS
 from kubectl_dra.lint.server.admin import check_admin_access
 from kubectl_dra.lint.server.configs import check_config
@@ -42,7 +42,6 @@ from kubectl_dra.lint.server.names import (
 from kubectl_dra.lint.server.selectors import check_selectors
 from kubectl_dra.lint.server.taints import check_toleration, unsupported
 
-_MODES: Final = ("All", "ExactCount")
 _ATTRIBUTE: Final = ("constraint-attribute-format", "constraint-attribute-long")
 
 IMMUTABLE: Final = "cannot be changed; delete the object and create it again"
@@ -186,7 +185,7 @@ def _check_count(mode: str, count: int, at: Path) -> Violations:
             yield violation((*at, "count"), INVALID, "count-not-positive", f"must be at least 1, not {count}")
     else:
         rule = "allocation-mode-unknown" if mode else "allocation-mode-missing"
-        yield unsupported(mode, (*at, "allocationMode"), rule, _MODES)
+        yield unsupported(mode, (*at, "allocationMode"), rule, VALUES["allocationMode"])
 
 
 def _check_constraint(

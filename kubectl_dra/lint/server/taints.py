@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from kubectl_dra.api.fields import VALUES
 from kubectl_dra.api.versions import Release
 from kubectl_dra.lint.server.context import ServerContext
 from kubectl_dra.lint.server.model import INVALID, NOT_SUPPORTED, Path, Violations, missing, text, violation
 from kubectl_dra.lint.server.names import check_format, label_key_problems, label_value_problems
 
-_EFFECTS: Final = ("NoExecute", "NoSchedule", "None")
-_OPERATORS: Final = ("Equal", "Exists")
+_EFFECTS: Final = VALUES["effect"]
+_OPERATORS: Final = VALUES["operator"]
 
 
 def check_taint(taint: Mapping[str, Any] | None, at: Path, context: ServerContext, rule: str = "taint") -> Violations:
