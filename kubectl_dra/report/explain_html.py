@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from kubectl_dra.addresses import page_of_cause
 from kubectl_dra.explain.devices.inventory import Inventory
 from kubectl_dra.explain.diagnosis import (
-    CauseKind,
     ClaimReport,
     Diagnosis,
     Finding,
@@ -36,12 +34,13 @@ from kubectl_dra.report.explain_words import (
     proof,
 )
 from kubectl_dra.report.html.fleet import fleet_html
-from kubectl_dra.report.html.funnel import funnel_html
+from kubectl_dra.report.html.funnel import funnels_html
 from kubectl_dra.report.html.lines import fleet_of
 from kubectl_dra.report.html.marks import funnels_of, marks_of
 from kubectl_dra.report.html.markup import Markup, code, join, tag
 from kubectl_dra.report.html.origin import PageOrigin
-from kubectl_dra.report.html.page import notes_html, page
+from kubectl_dra.report.html.page import cause_link, notes_html, page, scrolled
+from kubectl_dra.report.html.shares import bars_html, spaces_html
 from kubectl_dra.report.phrases import written
 from kubectl_dra.wording import amount, some
 
@@ -55,6 +54,9 @@ _UNKNOWN = Invocation()
 MAX_FLEETS = 8
 MAX_NAMES = 200
 MAX_PLACEMENTS = 20
+MAX_NODE_ROWS = 12
+MAX_ROWS = 12
+"""Rows of the picture shown at once."""
 
 
 def to_html(
@@ -68,6 +70,9 @@ def to_html(
         diagnosis, inventory = answers[0]
         return page(_title(diagnosis), [join(_sections(diagnosis, inventory, "d0", 1, invocation), "\n")], origin)
     parts = [tag("header", tag("h1", f"{amount(len(answers), 'question')} explained"))]
+    if inventory := next((inventory for diagnosis, inventory in answers if inventory and diagnosis.claims), None):
+        bars = join([tag("p", summary(inventory)), bars_html(inventory.rows)])
+        parts.append(tag("section", tag("h2", "Devices"), bars))
     parts.append(_contents([(diagnosis, _name(diagnosis)) for diagnosis, _ in answers]))
     for number, (diagnosis, inventory) in enumerate(answers):
         if number == MAX_FLEETS:
@@ -77,14 +82,25 @@ def to_html(
     return page(f"{amount(len(answers), 'question')} explained", parts, origin)
 
 
-def overview_html(overview: Overview, origin: PageOrigin, invocation: Invocation = _UNKNOWN) -> str:
-    """The page of every pending claim, stuck ones first: a table, and each answer below it."""
+def overview_html(
+    overview: Overview, inventory: Inventory | None, origin: PageOrigin, invocation: Invocation = _UNKNOWN
+) -> str:
+    """The page of every pending claim, stuck ones first: the devices, a table, and each answer below it.
+
+    ``inventory`` is None where the devices could not be read.
+    """
     ranked = sorted(overview.found, key=lambda alike: (-alike.diagnosis.exit_code, -len(alike.names)))
     unseen = [tag("p", written(note), class_="quiet") for note in overview.unseen]
     parts = [tag("header", tag("h1", "Pending claims"), tag("p", overview_answer(overview), class_="answer"), *unseen)]
+    if inventory is not None and inventory.rows:
+        top = join([tag("p", summary(inventory)), bars_html(inventory.rows)])
+        picture = fleet_html(fleet_of(inventory.rows), "fleet", top, first=MAX_ROWS)
+        parts.append(tag("section", tag("h2", "Fleet"), picture))
     if ranked:
         parts.append(_contents([(alike.diagnosis, _waiting(alike)) for alike in ranked]))
     parts += [_article(alike.diagnosis, None, f"d{number}", invocation) for number, alike in enumerate(ranked)]
+    if inventory is not None:
+        parts.append(spaces_html(inventory.rows))
     return page("Pending claims", parts, origin)
 
 
@@ -99,13 +115,13 @@ def _contents(listed: Sequence[tuple[Diagnosis, str]]) -> Markup:
             "tr",
             tag("th", tag("a", name, href=f"#d{number}"), scope="row"),
             tag("td", _badge(diagnosis)),
-            tag("td", _code_of(diagnosis.findings[0].kind) if diagnosis.findings else ""),
+            tag("td", cause_link(diagnosis.findings[0].kind.code) if diagnosis.findings else ""),
             tag("td", written(diagnosis.findings[0].summary) if diagnosis.findings else answer(diagnosis)),
         )
         for number, (diagnosis, name) in enumerate(listed)
     ]
     table = tag("table", tag("caption", "Overview"), tag("thead", head), tag("tbody", *rows))
-    return tag("section", _scrolled(table, "Overview"))
+    return tag("section", scrolled(table, "Overview"))
 
 
 def _article(diagnosis: Diagnosis, inventory: Inventory | None, key: str, invocation: Invocation) -> Markup:
@@ -133,19 +149,14 @@ def _sections(
         tag(heading, _name(diagnosis), " ", _badge(diagnosis)),
         tag("p", answer(diagnosis), class_="answer"),
     )
-    if diagnosis.findings:
-        causes = tag("ol", *(tag("li", _finding(found, number)) for number, found in enumerate(diagnosis.findings)))
-        yield tag("section", tag(below, "Why"), causes, class_="causes")
-    if diagnosis.ways:
-        proof = tag("p", "Each one is proved by running the allocation with it.")
-        ways = tag("ul", *(tag("li", _way(way)) for way in diagnosis.ways))
-        yield tag("section", tag(below, "What would help"), proof, ways)
-    claims = tag("section", tag(below, "Claims"), *(_claim(claim) for claim in diagnosis.claims), class_="claims")
+    text = list(_explained(diagnosis, below))
     picture = _picture(diagnosis, inventory, key, below)
-    if diagnosis.claims and picture:
-        yield tag("div", claims, picture, class_="beside")
-    elif diagnosis.claims:
-        yield claims
+    if picture:
+        # On a phone the picture comes first, and what follows is some way down.
+        yield tag("p", tag("a", "Why, and what would help", href=f"#why-{key}"), class_="jump")
+        yield tag("div", picture, tag("div", *text, id=f"why-{key}"), class_="beside")
+    else:
+        yield from text
     if diagnosis.nodes:
         yield _nodes(node_groups(diagnosis), below)
     if diagnosis.placements and any(placement.devices for placement in diagnosis.placements):
@@ -154,19 +165,12 @@ def _sections(
         yield tag("p", chosen[0].upper() + chosen[1:] + ".")
     for trace in diagnosis.traces:
         yield _trace(trace, below)
+    if inventory is not None and picture:
+        yield spaces_html(inventory.rows, below)
     if diagnosis.second_opinion is not None:
         yield _second_opinion(diagnosis.second_opinion, below)
     if diagnosis.scheduler:
-        said = [
-            tag(
-                "li",
-                tag("b", f"{word.source} {word.reason}"),
-                f" {word.time}" if word.time else "",
-                f": {word.message}",
-            )
-            for word in diagnosis.scheduler
-        ]
-        yield tag("section", tag(below, "Kubernetes says"), tag("ul", *said))
+        yield _scheduler(diagnosis, below)
     noted = [assumed(diagnosis), *notes(diagnosis)]
     if inventory is not None and picture:
         noted += [written(note) for note in inventory.notes if note not in diagnosis.notes]
@@ -175,18 +179,40 @@ def _sections(
         yield tag("section", tag(below, "Next"), tag("pre", code(following), tabindex="0"))
 
 
+def _explained(diagnosis: Diagnosis, below: str) -> Iterator[Markup]:
+    """Why, what would help, and the claims with their funnels."""
+    if diagnosis.findings:
+        causes = tag("ol", *(tag("li", _finding(found, number)) for number, found in enumerate(diagnosis.findings)))
+        yield tag("section", tag(below, "Why"), causes, class_="causes")
+    if diagnosis.ways:
+        proof = tag("p", "Each one is proved by running the allocation with it.")
+        ways = tag("ul", *(tag("li", _way(way)) for way in diagnosis.ways))
+        yield tag("section", tag(below, "What would help"), proof, ways)
+    if diagnosis.claims:
+        yield tag("section", tag(below, "Claims"), *(_claim(claim) for claim in diagnosis.claims), class_="claims")
+
+
+def _scheduler(diagnosis: Diagnosis, below: str) -> Markup:
+    said = [
+        tag("li", tag("b", f"{word.source} {word.reason}"), f" {word.time}" if word.time else "", f": {word.message}")
+        for word in diagnosis.scheduler
+    ]
+    return tag("section", tag(below, "Kubernetes says"), tag("ul", *said))
+
+
 def _picture(diagnosis: Diagnosis, inventory: Inventory | None, key: str, heading: str) -> Markup | None:
-    if inventory is None or not inventory.rows:
+    if inventory is None or not inventory.rows or not diagnosis.claims:
         return None
     fleet = fleet_of(inventory.rows, marks_of(diagnosis))
     requests = [funnel.request for funnel in funnels_of(diagnosis)]
-    return tag("section", tag(heading, "Fleet"), fleet_html(fleet, key, summary(inventory), requests))
+    top = join([tag("p", summary(inventory)), bars_html(inventory.rows)])
+    return tag("section", tag(heading, "Fleet"), fleet_html(fleet, key, top, requests, MAX_ROWS))
 
 
 def _finding(cause: Finding, number: int) -> Markup:
     where = [f"claim {cause.claim}"] if cause.claim else []
     where += [f'request "{cause.request}"'] if cause.request else []
-    parts: list[Markup] = [tag("p", _code_of(cause.kind), " ", tag("b", cause.kind.title))]
+    parts: list[Markup] = [tag("p", cause_link(cause.kind.code), " ", tag("b", cause.kind.title))]
     if where:
         parts.append(tag("p", ", ".join(where), class_="quiet"))
     if number:
@@ -209,11 +235,6 @@ def _finding(cause: Finding, number: int) -> Markup:
     return join(parts)
 
 
-def _code_of(kind: CauseKind) -> Markup:
-    """A cause by its code, which leads to its page."""
-    return tag("a", code(kind.code), href=page_of_cause(kind.code), rel="noreferrer")
-
-
 def _evidence(about: str, field: str, value: str) -> Markup:
     return tag("li", about, " · ", code(field), ": ", tag("span", value, class_="value"))
 
@@ -233,11 +254,20 @@ def _claim(claim: ClaimReport) -> Markup:
         parts.append(tag("ul", *(tag("li", f"{request}: {device}") for request, device in claim.devices)))
     if claim.nodes:
         parts.append(tag("p", f"usable on: {claim.nodes}"))
-    parts += [funnel_html(funnel) for funnel in claim.funnels]
+    parts += funnels_html(claim.funnels)
     return tag("div", *parts, class_="claim")
 
 
 def _nodes(groups: Sequence[NodeGroup], heading: str) -> Markup:
+    parts = [_node_table(groups[:MAX_NODE_ROWS], "Nodes by outcome")]
+    if len(groups) > MAX_NODE_ROWS:
+        rest = _node_table(groups[MAX_NODE_ROWS:], "Nodes by outcome, continued")
+        count = sum(len(group.nodes) for group in groups[MAX_NODE_ROWS:])
+        parts.append(tag("details", tag("summary", amount(count, "more node")), rest))
+    return tag("section", tag(heading, "Nodes"), *parts)
+
+
+def _node_table(groups: Sequence[NodeGroup], title: str) -> Markup:
     head = tag("tr", *(tag("th", word, scope="col") for word in ("Nodes", "Outcome", "Reason")))
     words = {"allocated": "fit", "not-eligible": "not eligible", "error": "error"}
     rows = [
@@ -249,8 +279,7 @@ def _nodes(groups: Sequence[NodeGroup], heading: str) -> Markup:
         )
         for group in groups
     ]
-    table = tag("table", tag("caption", "Nodes by outcome"), tag("thead", head), tag("tbody", *rows))
-    return tag("section", tag(heading, "Nodes"), _scrolled(table, "Nodes by outcome"))
+    return scrolled(tag("table", tag("caption", title), tag("thead", head), tag("tbody", *rows)), title)
 
 
 def _names(names: Sequence[str]) -> Markup:
@@ -281,7 +310,7 @@ def _trace(trace: Trace, heading: str) -> Markup:
     head = tag("tr", tag("th", "Expression", scope="col"), tag("th", "Value", scope="col"))
     table = tag("table", tag("caption", title), tag("thead", head), tag("tbody", *rows), class_="trace")
     result = tag("p", code(trace.expression), f" is {trace.result}")
-    return tag("section", tag(heading, "Trace"), result, _scrolled(table, title))
+    return tag("section", tag(heading, "Trace"), result, scrolled(table, title))
 
 
 def _second_opinion(opinion: SecondOpinion, heading: str) -> Markup:
@@ -292,8 +321,3 @@ def _second_opinion(opinion: SecondOpinion, heading: str) -> Markup:
     lines = [tag("li", f"differs: {line}") for line in opinion.differ[:10]]
     lines += [tag("li", f"{count:,} not compared: {reason}") for reason, count in opinion.reasons]
     return tag("section", tag(heading, "Second opinion"), tag("p", numbers), tag("ul", *lines) if lines else "")
-
-
-def _scrolled(table: Markup, label: str) -> Markup:
-    """A table that may be wider than a phone: it scrolls, also by keyboard."""
-    return tag("div", table, class_="scroll", role="region", aria_label=label, tabindex="0")

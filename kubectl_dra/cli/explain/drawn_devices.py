@@ -14,10 +14,13 @@ from kubectl_dra.explain.scene.prepare import Settings, cycle_of
 
 def fleet(question: Question, snapshot: Snapshot, settings: Settings) -> Inventory | None:
     """The devices of the question's cluster, of one node with ``--node``; None if they were not read."""
-    seen = complete(question, snapshot, settings)
-    cycle = cycle_of(seen, settings)
+    return every_device(complete(question, snapshot, settings), settings)
+
+
+def every_device(snapshot: Snapshot, settings: Settings) -> Inventory | None:
+    """All devices of a cluster, of one node with ``--node``; None if they were not read."""
     wanted = Wanted(nodes=(settings.node,) if settings.node else ())
     try:
-        return take_inventory(seen, cycle, wanted, rules_notes(seen, settings))
+        return take_inventory(snapshot, cycle_of(snapshot, settings), wanted, rules_notes(snapshot, settings))
     except InputError:
         return None

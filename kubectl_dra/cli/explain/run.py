@@ -177,10 +177,12 @@ def _run_all(asked: ExplainFlags, connection: ConnectionFlags, output: str, colo
         short = asked.summary and not asked.full
         write_overview(found, color, flags=_of_everything(asked) + invocation.where, short=short)
     elif output == "html":
+        from kubectl_dra.cli.explain.drawn_devices import every_device
         from kubectl_dra.cli.origin import page_origin
         from kubectl_dra.report.explain_html import overview_html
 
-        put(overview_html(found, page_origin(snapshot, settings), invocation))
+        devices = every_device(snapshot, settings)
+        put(overview_html(found, devices, page_origin(snapshot, settings), invocation))
     else:
         from kubectl_dra.report.explain_json import overview_json
         from kubectl_dra.report.structured import write

@@ -112,7 +112,7 @@ def cell_of_alike(look: CellLook, rows: Sequence[DeviceRow], marks: Sequence[Mar
     facts.append(("State", f"{look.state}{': ' if look.reason else ''}{look.reason}"))
     claims = {claim.key: claim for row in rows for claim in row.holders}
     if claims:
-        shown = [_claim(claim) for claim in list(claims.values())[:MAX_CLAIMS]]
+        shown = [claim_words(claim) for claim in list(claims.values())[:MAX_CLAIMS]]
         facts.append(("Held by", f"{amount(len(claims), 'claim')}: {listed(shown, len(claims))}"))
     if look.twentieths >= 0:
         facts.append(("Used", f"about {look.twentieths * 5} % of the capacity that is used most"))
@@ -168,6 +168,11 @@ def _kind(row: DeviceRow) -> str:
     return ", ".join(plain(row.device.attributes[name]) for name in names)
 
 
+def product_of(row: DeviceRow) -> str:
+    """The first of the attributes that identify the kind of device; empty where it has none of them."""
+    return _kind(row).partition(",")[0]
+
+
 def _used(row: DeviceRow) -> float | None:
     """The largest used fraction of a capacity."""
     if not row.device.allow_multiple_allocations:
@@ -198,10 +203,11 @@ def _holder(row: DeviceRow, claim: ResourceClaim) -> str:
     for result in claim.allocation.results if claim.allocation else ():
         if result.device == row.id and row.device.allow_multiple_allocations:
             taken += [f"{amount} of {name}" for name, amount in result.consumed_capacity.items()]
-    return _claim(claim) + (f" takes {', '.join(taken)}" if taken else "")
+    return claim_words(claim) + (f" takes {', '.join(taken)}" if taken else "")
 
 
-def _claim(claim: ResourceClaim) -> str:
+def claim_words(claim: ResourceClaim) -> str:
+    """A claim with those that it is reserved for."""
     names = [str(entry) for entry in claim.reserved_for]
     return f"{claim.key} ({some(names, MAX_PODS) or 'no pod uses it'})"
 

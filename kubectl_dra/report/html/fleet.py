@@ -8,7 +8,8 @@ from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.report.html.cells import FITS, GOT, KEPT, Cell, counted
 from kubectl_dra.report.html.lines import Box, Fleet, Line
 from kubectl_dra.report.html.markup import Markup, join, tag
-from kubectl_dra.wording import amount
+from kubectl_dra.report.html.shares import divided
+from kubectl_dra.wording import amount, listed
 
 STATE_WORDS = {
     "free": "nobody holds it, nothing keeps it back",
@@ -25,26 +26,32 @@ MARK_WORDS = {
     KEPT: "asked for by class and selectors, but cannot be had now",
 }
 MAX_LISTED = 8
+MAX_KINDS = 2
+MAX_FIRST = 60
+"""Rows shown at once; the script folds the rest."""
 
 
-def fleet_html(fleet: Fleet, key: str, summary: str, requests: Sequence[str] = ()) -> Markup:
-    """The picture with its filters, below a summary.
+def fleet_html(fleet: Fleet, key: str, top: str, requests: Sequence[str] = (), first: int = MAX_FIRST) -> Markup:
+    """The picture with its filters, below ``top``.
 
-    ``key`` makes ids unique on the page; marks are numbered by ``requests``.
+    ``key`` makes ids unique on the page; marks are numbered by ``requests``. The script folds what follows the
+    ``first`` rows.
     """
     drivers = {name: str(position) for position, name in enumerate(fleet.drivers)}
     classes = {name: str(position) for position, name in enumerate(fleet.classes)}
     after = f"after-{key}"
+    # Where rows stand for different numbers of nodes, bars compare them.
+    most = max((line.devices for line in fleet.lines), default=0) if fleet.grouped else 0
     return tag(
         "div",
-        tag("p", summary),
+        top,
         _legend(fleet),
         _filters(fleet, key, requests),
         tag("a", "Skip the devices", href=f"#{after}", class_="skip"),
         tag(
             "div",
             "\n",
-            join((_row(line, drivers, classes) for line in fleet.lines), "\n"),
+            join((_row(line, drivers, classes, most) for line in fleet.lines), "\n"),
             "\n",
             role="grid",
             aria_label="Devices by node",
@@ -55,6 +62,7 @@ def fleet_html(fleet: Fleet, key: str, summary: str, requests: Sequence[str] = (
         _remark(fleet),
         tag("div", id=after, tabindex="-1"),
         class_="fleet",
+        data_first=first,
     )
 
 
@@ -115,10 +123,10 @@ def _field(key: str, name: str, label: str, control: Markup) -> Markup:
     return tag("div", tag("label", label, for_=f"{key}-{name}"), control, class_="field", data_by=name)
 
 
-def _row(line: Line, drivers: Mapping[str, str], classes: Mapping[str, str]) -> Markup:
+def _row(line: Line, drivers: Mapping[str, str], classes: Mapping[str, str], most: int) -> Markup:
     return tag(
         "div",
-        _header(line),
+        _header(line, most),
         tag(
             "div",
             join(_box(box, drivers, classes, max(1, line.alike)) for box in line.boxes),
@@ -134,9 +142,13 @@ def _row(line: Line, drivers: Mapping[str, str], classes: Mapping[str, str]) -> 
     )
 
 
-def _header(line: Line) -> Markup:
+def _header(line: Line, most: int) -> Markup:
     states = f"{amount(line.devices)}: {counted(line.states)}"
     parts = [tag("b", line.title), " ", tag("small", states)]
+    if most:
+        parts.append(divided([*line.states.items(), ("", most - line.devices)]))
+    if line.kinds:
+        parts.append(tag("span", listed(line.kinds[:MAX_KINDS], len(line.kinds)), class_="kinds"))
     if list(line.nodes) != [line.title] and (line.nodes or line.unlisted):
         total = len(line.nodes) + line.unlisted
         more = tag("span", f" and {line.unlisted:,} more") if line.unlisted else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from kubectl_dra.explain.diagnosis import Funnel, Stage, StageError
 from kubectl_dra.report.html.markup import Markup, code, join, tag
@@ -12,19 +12,57 @@ from kubectl_dra.report.phrases import written
 MAX_REASONS = 8
 
 
+def funnels_html(funnels: Sequence[Funnel]) -> list[Markup]:
+    """The funnels of a claim. Of several, each is folded to one line."""
+    if len(funnels) < 2:
+        return [funnel_html(funnel) for funnel in funnels]
+    return [
+        tag("details", tag("summary", _title(funnel), " ", tag("small", _brief(funnel))), funnel_html(funnel))
+        for funnel in funnels
+    ]
+
+
 def funnel_html(funnel: Funnel) -> Markup:
     """The table of one request."""
-    wanted = "all devices" if funnel.mode == "All" else f"{funnel.needed:,}"
-    caption = tag("caption", tag("b", f"Request {funnel.request}"), f": {wanted} of class {funnel.device_class}")
     most = max((stage.passed + stage.failed for stage in funnel.stages), default=1)
-    rows: list[Markup] = []
-    for stage in funnel.stages:
-        rows.append(_row(stage, most))
+    rows = [_row(stages, most) for stages in _steps(funnel.stages)]
+    best = f"Most on one node: {funnel.best_count:,} on {funnel.best_node}." if funnel.best_node else ""
+    head = _head("Left", "Lost", "After")
+    table = tag("table", tag("caption", _title(funnel)), head, tag("tbody", *rows), class_="funnel")
+    return Markup(table + (tag("p", best) if best else ""))
+
+
+def _title(funnel: Funnel) -> Markup:
+    wanted = "all devices" if funnel.mode == "All" else f"{funnel.needed:,}"
+    return join([tag("b", f"Request {funnel.request}"), f": {wanted} of class {funnel.device_class}"])
+
+
+def _brief(funnel: Funnel) -> str:
+    """How many devices are left after each stage that takes some: ``46 → 4 → 1 left``."""
+    left: list[str] = []
+    for stages in _steps(funnel.stages):
+        text = f"{stages[0].passed:,}"
+        if not left or left[-1] != text:
+            left.append(text)
+    return f"{' → '.join(left)} left" if left else ""
+
+
+def _steps(stages: Sequence[Stage]) -> Iterator[list[Stage]]:
+    """The stages up to the one that leaves nothing; those in a row of which there is nothing to say are one step."""
+    step: list[Stage] = []
+    for stage in stages:
+        plain = not (stage.failed or stage.expression or stage.details or stage.observations or stage.error)
+        if step and not plain:
+            yield step
+            step = []
+        if plain:
+            step.append(stage)
+        else:
+            yield [stage]
         if not stage.passed:
             break
-    best = f"Most on one node: {funnel.best_count:,} on {funnel.best_node}." if funnel.best_node else ""
-    table = tag("table", caption, _head("Left", "Lost", "After"), tag("tbody", *rows), class_="funnel")
-    return Markup(table + (tag("p", best) if best else ""))
+    if step:
+        yield step
 
 
 def narrowed_html(steps: tuple[tuple[str, int], ...]) -> Markup:
@@ -48,14 +86,15 @@ def _head(*words: str) -> Markup:
     return tag("thead", tag("tr", *(tag("th", word, scope="col") for word in words)))
 
 
-def _row(stage: Stage, most: int) -> Markup:
-    parts: list[str] = [written(stage.label)]
-    if stage.expression:
-        parts += [Markup("<br>"), code(stage.expression)]
-    remarks = list(_remarks(stage))
+def _row(stages: Sequence[Stage], most: int) -> Markup:
+    last = stages[-1]
+    parts: list[str] = [", ".join(written(stage.label) for stage in stages)]
+    if last.expression:
+        parts += [Markup("<br>"), code(last.expression)]
+    remarks = list(_remarks(last))
     if remarks:
         parts.append(tag("ul", *(tag("li", remark) for remark in remarks)))
-    return _numbers(stage.passed, stage.failed, most, tag("td", *parts))
+    return _numbers(last.passed, last.failed, most, tag("td", *parts))
 
 
 def _numbers(left: int, lost: int, most: int, words: Markup) -> Markup:

@@ -9,7 +9,17 @@ from typing import Final, NamedTuple
 
 from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.explain.devices.inventory import DeviceRow
-from kubectl_dra.report.html.cells import MARKS, PASSED_OVER, Cell, CellLook, Mark, cell_of, cell_of_alike, look_of
+from kubectl_dra.report.html.cells import (
+    MARKS,
+    PASSED_OVER,
+    Cell,
+    CellLook,
+    Mark,
+    cell_of,
+    cell_of_alike,
+    look_of,
+    product_of,
+)
 
 MAX_SINGLE: Final = 2_000
 """With up to this many devices, each has its own cell."""
@@ -19,6 +29,8 @@ MAX_CELLS: Final = 2_000
 """Limit for cells in lines of nodes that look alike; the rest becomes one line."""
 MAX_DRAWN: Final = 64
 """With up to this many devices, a node unlike all others has a cell for each of them."""
+MAX_BY_NAME: Final = 12
+"""With up to this many lines, nodes are in the order of their names."""
 MAX_NAMES: Final = 20_000
 """Limit for all node names listed."""
 
@@ -36,7 +48,8 @@ class Line(NamedTuple):
     """One line: a node, nodes that look alike, or a place that spans several nodes.
 
     ``nodes`` are the names to search and list, ``unlisted`` how many more there are. ``alike`` is the number
-    of nodes that each have the cells of the line; 0 for cells that belong to several nodes together.
+    of nodes that each have the cells of the line; 0 for cells that belong to several nodes together. ``kinds`` are
+    those of devices that are drawn one by one.
     """
 
     title: str
@@ -46,6 +59,7 @@ class Line(NamedTuple):
     boxes: tuple[Box, ...]
     devices: int
     states: Mapping[str, int]
+    kinds: tuple[str, ...] = ()
 
 
 class Fleet(NamedTuple):
@@ -70,7 +84,7 @@ def fleet_of(rows: Sequence[DeviceRow], marks: Mapping[str, Mark] | None = None)
     known = marks or {}
     places = _places(rows)
     grouped = len(rows) > MAX_SINGLE
-    lines = _grouped(places, known) if grouped else [_single(place, known) for place in places]
+    lines = _grouped(places, known) if grouped else _each(places, known)
     return Fleet(
         lines=tuple(_with_names(lines)),
         grouped=grouped,
@@ -110,6 +124,18 @@ def _by_name(row: DeviceRow) -> tuple[str, str, tuple[tuple[int, str], ...]]:
     return row.id.driver, row.id.pool, natural(row.id.device)
 
 
+def _each(places: Sequence[_Place], marks: Mapping[str, Mark]) -> list[Line]:
+    """A line for each place; where they are many, the best for the claims first."""
+    lines = [_single(place, marks) for place in places]
+    if len(lines) <= MAX_BY_NAME:
+        return lines
+    return sorted(lines, key=lambda line: min(_rank_of(cell) for box in line.boxes for cell in box.cells))
+
+
+def _rank_of(cell: Cell) -> int:
+    return MARKS.index(cell.mark.kind if cell.mark else PASSED_OVER)
+
+
 def _single(place: _Place, marks: Mapping[str, Mark]) -> Line:
     """A line with a cell for each device."""
     first = place.rows[0]
@@ -127,6 +153,7 @@ def _single(place: _Place, marks: Mapping[str, Mark]) -> Line:
         boxes=tuple(_box(title.rpartition("/")[2], cells) for title, cells in boxes.items()),
         devices=len(place.rows),
         states=_states(place.rows),
+        kinds=tuple(dict.fromkeys(product for row in place.rows if (product := product_of(row)))),
     )
 
 

@@ -7,7 +7,8 @@ import hashlib
 import pkgutil
 from collections.abc import Sequence
 
-from kubectl_dra.report.html.markup import Markup, join, tag
+from kubectl_dra.addresses import page_of_cause
+from kubectl_dra.report.html.markup import Markup, code, join, tag
 from kubectl_dra.report.html.origin import PageOrigin, origin_html
 
 
@@ -62,3 +63,13 @@ def _digest(content: str) -> str:
 def notes_html(notes: Sequence[str], heading: str = "h2") -> Markup:
     """What was assumed or not seen."""
     return tag("section", tag(heading, "Notes"), tag("ul", *(tag("li", note) for note in notes)))
+
+
+def scrolled(table: Markup, label: str) -> Markup:
+    """A table that may be wider than a phone: it scrolls, also by keyboard."""
+    return tag("div", table, class_="scroll", role="region", aria_label=label, tabindex="0")
+
+
+def cause_link(cause: str) -> Markup:
+    """The code of a cause, which leads to its page."""
+    return tag("a", code(cause), href=page_of_cause(cause), rel="noreferrer")
