@@ -120,7 +120,8 @@ _REFUSALS: Final = (
         "safe",
         "kustomize follows the names of claims",
         "namePrefix and nameSuffix rename claim templates, but kustomize does not know where pods refer to them: "
-        "the pods would wait for a template that does not exist. A configuration tells it.",
+        "the pods would wait for a template that does not exist. A configuration tells it. A replacement that "
+        "writes the namespace of a kind of workload is for the claims of these workloads as well.",
         "namePrefix: prod-\n",
         "namePrefix: prod-\nconfigurations:\n- kubectl-dra-names.yaml\n",
     ),

@@ -23,6 +23,7 @@ from kubectl_dra.migrate.device_plugins.conflicts import (
     only_one,
     without_lone_parts,
 )
+from kubectl_dra.migrate.device_plugins.doubts import of_driver
 from kubectl_dra.migrate.device_plugins.emptied import tidied
 from kubectl_dra.migrate.device_plugins.environment import environment
 from kubectl_dra.migrate.device_plugins.extended_resource import by_name, extended, why_claims
@@ -97,7 +98,7 @@ def plan(raw: Mapping[str, Any], surroundings: PlanSurroundings, settings: Migra
     if settings.reverse or (key_of(raw) in CLAIMLESS and key_of(raw)[0] not in _IN_PART):
         return ObjectPlan()
     if surroundings.patch:
-        return plan_patch(raw, settings)
+        return plan_patch(raw, surroundings.objects, settings)
     said = _Said([], [], [])
     steps: list[Step] = []
     pods: list[_Pod] = []
@@ -221,16 +222,7 @@ def _placed(
 ) -> tuple[list[Change], list[str], list[str]]:
     """The changes of labels and affinity, the reasons, and why any of it is unsafe."""
     resources = {ask.resource.name: ask.resource for ask in asks}
-    doubts = [
-        f"the driver of {name} differs from its device plugin (MIG130)"
-        for name, resource in resources.items()
-        if resource.outcome == "note"
-    ]
-    doubts += [
-        f"the class may have other devices than the device plugin gave for {name}"
-        for name, resource in resources.items()
-        if resource.unsafe and resource.outcome != "note"
-    ]
+    doubts = of_driver(resources)
     used = [placements[name] for name in resources if name in placements]
     if any(found.safety == "unsafe" for found in used):
         doubts.append("the claim does not say all that the labels said")

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path as File
 from typing import Any, Final
 
-from kubectl_dra.api.versions import GROUP
 from kubectl_dra.manifests.changes import Change, EditRefused, Path, Set, changed, value_at
 from kubectl_dra.manifests.documents import parse
 from kubectl_dra.manifests.edits import edited, edits_of, reread
@@ -57,7 +56,7 @@ def brought_claims(
             for patch in objects((document,)):
                 for each in missing:
                     if is_of(patch.object, each.object) and each.object in old and each.object in new:
-                        names = _named(patch, each, old, new, templates)
+                        names = _named(patch, each, _added(each, old, new), new, templates)
                         changes += _referring(patch, each, old, new, names)
             if changes:
                 edits += edits_of(document, changes)
@@ -65,34 +64,46 @@ def brought_claims(
         if edits:
             text = edited(source.text, edits)
             reread(source, text, expected)
-            yield Repaired(path, text, claims_of_overlay=True)
+            yield Repaired(path, text, "claims")
     if templates:
-        yield Repaired(claims, documents_of(list(templates.values()), Style()), claims_of_overlay=True)
-        yield Repaired(one.path, listed_in(one, "resources", CLAIMS, texts), claims_of_overlay=True)
+        yield Repaired(claims, documents_of(list(templates.values()), Style()), "claims")
+        yield Repaired(one.path, listed_in(one, "resources", CLAIMS, texts), "claims")
+
+
+def _added(
+    difference: BuildDifference,
+    old: Mapping[ObjectKey, Mapping[str, Any]],
+    new: Mapping[ObjectKey, Mapping[str, Any]],
+) -> list[Mapping[str, Any]]:
+    """The claims that the pods have after the migration and not before."""
+    was, will = (value_at(raws[difference.object], difference.path) or () for raws in (old, new))
+    return [entry for entry in will if entry not in was]
 
 
 def _named(
     patch: ManifestObject,
     difference: BuildDifference,
-    old: Mapping[ObjectKey, Mapping[str, Any]],
+    added: Sequence[Mapping[str, Any]],
     new: Mapping[ObjectKey, Mapping[str, Any]],
     templates: dict[str, Mapping[str, Any]],
 ) -> dict[str, str]:
-    """What the new claims of a build are called in the overlay; the templates are added to ``templates``."""
+    """What the new claims of a build are called in the overlay; the objects are added to ``templates``."""
     _, space, built = difference.object
     metadata = patch.object["metadata"]
     own = str(metadata["name"])
     names: dict[str, str] = {}
-    for key, raw in new.items():
-        if key in old or key[0] not in FIELDS.values() or key[1] != space or built not in key[2]:
-            continue
-        if not str(raw.get("apiVersion")).startswith(GROUP):
-            continue
-        name = key[2].replace(built, own)
-        names[key[2]] = name
-        # The namespace of the kustomization is given to all that it builds.
-        inner = {"name": name, **({"namespace": metadata["namespace"]} if metadata.get("namespace") else {})}
-        templates[name] = {**raw, "metadata": inner}
+    for entry in added:
+        for field, kind in FIELDS.items():
+            name = str(entry.get(field, ""))
+            raw = new.get((kind, space, name))
+            if raw is None:
+                continue
+            # A long name of the build was cut, so that the workload's is not in it.
+            mine = name.replace(built, own) if built in name else f"{own}-{entry.get('name')}"
+            names[name] = mine
+            # The namespace of the kustomization is given to all that it builds.
+            inner = {"name": mine, **({"namespace": metadata["namespace"]} if metadata.get("namespace") else {})}
+            templates[mine] = {**raw, "metadata": inner}
     return names
 
 
@@ -111,11 +122,9 @@ def _referring(
     if mine is None:
         raise EditRefused("the patch has no pod there")
     root = patch.path
-    there = was.get("resourceClaims") or ()
-    entries = [_renamed(entry, names) for entry in will.get("resourceClaims", ()) if entry not in there]
-    yield Set((*root, *at, "resourceClaims"), entries)
+    # A list of a patch takes the place of the base's.
+    yield Set((*root, *at, "resourceClaims"), [_renamed(entry, names) for entry in will.get("resourceClaims", ())])
     if will.get("tolerations") != was.get("tolerations"):
-        # A list of a patch takes the place of the base's.
         yield Set((*root, *at, "tolerations"), will["tolerations"])
     before = {each.name: each.content for each in containers(first)}
     patched = {each.name: each.path for each in containers(mine)}

@@ -86,7 +86,7 @@ def _of_claims(
                 if field in entry and field in mine:
                     wanted, meant = (kind, key[1], str(entry[field])), (kind, key[1], str(mine[field]))
                     should, does = one.get(wanted, {}).get("spec"), other.get(meant, {}).get("spec")
-                    if should != does:
+                    if should != does or (does is None and wanted != meant):
                         yield BuildDifference(key, (*spec.path, "resourceClaims", index), should, does, meant)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from kubectl_dra.api.versions import GROUP
 from kubectl_dra.errors import InputError
@@ -24,13 +24,14 @@ CONFIGURATION: Final = "kubectl-dra-names.yaml"
 class Repaired(NamedTuple):
     """A file (absolute path) with its new text. ``objects`` are those added, by the place of their patch.
 
-    With ``claims_of_overlay`` it is one of those that give an overlay claims of its own.
+    ``does`` says what it is for: counts in patches of claims, claims of the overlay's own, names or namespaces of
+    claims that kustomize changes.
     """
 
     path: str
     text: str
+    does: Literal["counts", "claims", "names", "namespaces"]
     objects: tuple[tuple[Path, int, Mapping[str, Any]], ...] = ()
-    claims_of_overlay: bool = False
 
 
 def claim_patches(
@@ -40,7 +41,7 @@ def claim_patches(
 
     ``texts`` are the current texts of changed files, by absolute path.
     """
-    bases = [raw for source in texts.values() for raw in _claims(source)]
+    bases = [raw for source in texts.values() for raw in claims_in(source)]
     for path in sorted(one.patches & set(texts)):
         source = texts[path]
         mine = list(_objects(source))
@@ -61,10 +62,10 @@ def claim_patches(
             continue
         text = edited(source.text, [edit])
         places = tuple((mine[at].path, mine[at].document.index, raw) for at, raw in new.values())
-        yield Repaired(path, text, places)
+        yield Repaired(path, text, "counts", places)
 
 
-def _claims(source: Source) -> Iterator[Mapping[str, Any]]:
+def claims_in(source: Source) -> Iterator[Mapping[str, Any]]:
     """The identities of claims and templates in a file."""
     for found in _objects(source):
         metadata = found.object.get("metadata")
@@ -139,8 +140,8 @@ def followed_names(
         "# Where workloads refer to claims, so that kustomize writes the names there that it gives the claims.\n"
         + documents_of([{"nameReference": entries}], Style())
     )
-    yield Repaired(f"{one.directory}/{CONFIGURATION}", text)
-    yield Repaired(one.path, listed_in(one, "configurations", CONFIGURATION, texts))
+    yield Repaired(f"{one.directory}/{CONFIGURATION}", text, "names")
+    yield Repaired(one.path, listed_in(one, "configurations", CONFIGURATION, texts), "names")
 
 
 def listed_in(one: Kustomization, field: str, name: str, texts: Mapping[str, Source]) -> str:

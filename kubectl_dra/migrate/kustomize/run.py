@@ -10,7 +10,6 @@ from typing import Any, Final
 
 from msgspec import Struct, field
 
-from kubectl_dra.api.fields import path_text
 from kubectl_dra.errors import InputError
 from kubectl_dra.manifests.changes import EditRefused
 from kubectl_dra.manifests.files import Rewritten
@@ -20,10 +19,13 @@ from kubectl_dra.manifests.objects import ObjectKey, object_key, title
 from kubectl_dra.manifests.source import Source, decode
 from kubectl_dra.migrate import refusals
 from kubectl_dra.migrate.engine import MigrationJob, migrate, misread
+from kubectl_dra.migrate.kustomize import obstacles
 from kubectl_dra.migrate.kustomize.brought import brought_claims, is_brought
 from kubectl_dra.migrate.kustomize.builds import Workshop, can_build
 from kubectl_dra.migrate.kustomize.difference import BuildDifference, differences, objects_of
 from kubectl_dra.migrate.kustomize.layout import built_from
+from kubectl_dra.migrate.kustomize.namespaces import followed_namespaces
+from kubectl_dra.migrate.kustomize.obstacles import BuildObstacle
 from kubectl_dra.migrate.kustomize.repair import Repaired, claim_patches, followed_names
 from kubectl_dra.migrate.result import MigratedFile, MigrationReport, Remark
 
@@ -31,8 +33,7 @@ PATCHED: Final = "MIG110"
 NAMES: Final = "MIG139"
 BROUGHT: Final = "MIG127"
 _TAKEN_OUT: Final = "MIG109"
-_ROUNDS: Final = 4
-_SHOWN: Final = 120
+_ROUNDS: Final = 6
 
 Run = Callable[[Sequence[Input], MigrationJob], MigrationReport]
 
@@ -46,7 +47,7 @@ class _Group(Struct):
     kustomizations: list[Kustomization]
     texts: dict[str, Source]
     said: dict[str, list[Remark]] = field(default_factory=dict)
-    problem: str = ""
+    problem: BuildObstacle | None = None
     at: Kustomization | None = None
 
 
@@ -116,10 +117,7 @@ def _groups(found: Sequence[Kustomization], texts: Mapping[str, Source]) -> list
 def _unverified(group: _Group, notes: list[str]) -> None:
     for one in group.kustomizations:
         if one.patches & group.texts.keys():
-            group.at, group.problem = (
-                one,
-                "kubectl is not available to build it, so what its patches do is unknown",
-            )
+            group.at, group.problem = one, obstacles.UNKNOWN
             return
     names = ", ".join(_shown(one.path) for one in group.kustomizations)
     notes.append(f"{names}: not built before and after, because neither kubectl nor kustomize is available")
@@ -131,14 +129,14 @@ def _verify(group: _Group, names: Mapping[str, str], job: MigrationJob, left: Co
     for one in buildable:
         remote = [word for part in closure(one) for word in part.remote]
         if remote:
-            group.at, group.problem = one, f"it takes {remote[0]} from elsewhere, which is not fetched"
+            group.at, group.problem = one, obstacles.remote(remote[0])
             return
     with TemporaryDirectory(prefix="kubectl-dra-") as folder:
         shop = Workshop(os.path.realpath(folder), group.kustomizations)
         before: dict[str, str] = {}
         for one, built in shop.all_built(buildable):
             if isinstance(built, str):
-                group.at, group.problem = one, f"it cannot be built as it is: {built}"
+                group.at, group.problem = one, obstacles.unbuilt(built)
                 return
             before[one.directory] = built.decode("utf-8", "replace")
         shop.put({path: text.encode(text.text) for path, text in group.texts.items()})
@@ -157,37 +155,48 @@ def _settled(
     names: Mapping[str, str],
     job: MigrationJob,
     left: Collection[ObjectKey],
-) -> str:
+) -> BuildObstacle | None:
     """Make what an overlay needs until its build is as wanted; returns the obstacle if that fails."""
-    wanted = _migrated(before, job, left)
+    wanted, offers = _migrated(before, job, left)
+    titles = {object_key(raw): title(raw) for raw in objects_of(before)}
     for number in range(_ROUNDS):
         built = shop.built(one)
         if isinstance(built, str):
-            return f"it could no longer be built: {built}"
+            return obstacles.broken(built)
         after = objects_of(built.decode("utf-8", "replace"))
         found = list(differences(objects_of(before), wanted, after))
         if not found:
-            return ""
+            return None
+        offered = next((offers[name] for each in found if (name := titles.get(each.object, "")) in offers), None)
+        if offered is not None:
+            return obstacles.unsafe(offered)
         builds = (objects_of(before), wanted, after)
         repaired = _repaired(group, one, found, builds, names) if number + 1 < _ROUNDS else []
         if not repaired:
-            return _said(next((each for each in found if is_brought(each)), found[0]))
+            brought = next((each for each in found if is_brought(each)), None)
+            if brought is not None:
+                return obstacles.lacking(brought, one.path in names)
+            return obstacles.of_difference(found[0], after)
         shop.put({each.path: group.texts[each.path].encode(each.text) for each in repaired})
-    return ""
+    return None
 
 
-def _migrated(before: str, job: MigrationJob, left: Collection[ObjectKey]) -> list[Mapping[str, Any]]:
-    """What migrate makes of a build, which the build of the migrated files has to be.
+def _migrated(
+    before: str, job: MigrationJob, left: Collection[ObjectKey]
+) -> tuple[list[Mapping[str, Any]], dict[str, Remark]]:
+    """What migrate makes of a build, which the build of the migrated files has to be, and the unsafe changes that
+    it does not make, by the titles of the objects.
 
     Objects that comments of their files say to leave (``left``) stay; in the build they may have longer names.
     """
     report = migrate([Input("<build>", True, before.encode())], job._replace(claims_file=""))
     made = objects_of(next((file.text.after for file in report.files if file.text is not None), before))
+    offers = {item.object: item for item in report.items() if item.sort == "offer" and not item.new}
     if not left:
-        return made
+        return made, offers
     old = {object_key(raw): raw for raw in objects_of(before)}
     stay = {key for key in old if any(key[0] == kind and name in key[2] for kind, _, name in left)}
-    return [old[key] if (key := object_key(raw)) in stay else raw for raw in made]
+    return [old[key] if (key := object_key(raw)) in stay else raw for raw in made], offers
 
 
 def _repaired(
@@ -201,6 +210,7 @@ def _repaired(
     before, wanted, after = builds
     try:
         made = list(followed_names(one, found, after, group.texts))
+        made = made or list(followed_namespaces(one, found, after, group.texts))
         made = made or list(brought_claims(one, found, before, wanted, group.texts))
     except EditRefused:
         return []
@@ -229,9 +239,12 @@ def _remarks(made: Repaired, name: str) -> list[Remark]:
             Remark("object", PATCHED, name, 1, 1, title(raw), "", message, new=title(raw), document=document, root=root)
             for root, document, raw in made.objects
         ]
-    if made.claims_of_overlay:
+    if made.does == "claims":
         message = "the overlay asks for devices that its base does not ask for: it has claims of its own"
         return [Remark("change", BROUGHT, name, 1, 1, "", "", message)]
+    if made.does == "namespaces":
+        message = "replacements that give the workload its namespace give it to its claims, too"
+        return [Remark("change", NAMES, name, 1, 1, "Kustomization", "replacements", message)]
     message = "kustomize gives claims other names here; this says where workloads refer to them"
     return [Remark("change", NAMES, name, 1, 1, "Kustomization", "configurations", message)]
 
@@ -258,44 +271,26 @@ def _original(path: str, name: str) -> Source:
 
 def _put_back(group: _Group, files: dict[str, MigratedFile], names: Mapping[str, str]) -> None:
     """Leave all files of a group unchanged."""
-    assert group.at is not None
+    assert group.at is not None and group.problem is not None
     place = names.get(group.at.path, _shown(group.at.path))
     for path in group.texts:
         old = files.get(path)
         if old is None or old.text is None:
             continue
-        kept = [item for item in old.items if item.sort == "refusal"]
+        kept = [item for item in old.items if item.sort in ("refusal", "offer")]
         first = next((item for item in old.items if item.sort == "change"), None)
         if first is not None:
-            message = f"left as it is: {place} is built from it, and {group.problem}"
-            kept.append(
-                first._replace(
-                    sort="refusal", code=refusals.BUILD, message=message, way_out=refusals.WAY_OUT_BUILD, safety="safe"
-                )
-            )
+            kept.append(_left(first, place, group.problem))
         source = old.text.source
         files[path] = MigratedFile(old.name, Rewritten(old.name, source.text, source.text, source), tuple(kept))
 
 
-def _said(difference: BuildDifference) -> str:
-    kind, namespace, name = difference.object
-    who = f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}"
-    if difference.found is None and difference.claim is not None:
-        return f"{who} would refer to {difference.claim[0]} {difference.claim[2]}, which it does not build"
-    if is_brought(difference):
-        return (
-            f"{who} asks for devices in a file that is not in this run (give migrate all, or -k DIR), or in a patch of "
-            "an object that has no claim (put them into the base)"
-        )
-    where = f": {path_text(difference.path)}" if difference.path else ""
-    return f"{who}{where} would be {_value(difference.found)} and not {_value(difference.wanted)}"
-
-
-def _value(value: Any) -> str:
-    if value is None:
-        return "missing"
-    text = str(value)
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+def _left(item: Remark, place: str, obstacle: BuildObstacle) -> Remark:
+    """The change that is not made, with the reason."""
+    message = f"left as it is: {place} is built from it, and {obstacle.problem}"
+    if obstacle.offered:
+        return item._replace(sort="offer", message=message, safety="unsafe")
+    return item._replace(sort="refusal", code=refusals.BUILD, message=message, way_out=obstacle.way_out, safety="safe")
 
 
 def _shown(path: str) -> str:
