@@ -27,12 +27,30 @@ def verdict_of(context: Context) -> ServerVerdict | None:
         return None
     if not item.is_dra and not is_about_claims(item.raw):
         return None
-    old = (context.target.stored or {}).get(stored_key(item.raw)) if item.is_dra else None
+    old = _stored(context)
     if old is not None and item.complete:
         changed = check_update(item.raw, old, release=context.release, features=context.features, namespaces={})
         if changed is not None:
             return changed
     return check(_named(item), release=context.release, features=context.features, namespaces={})
+
+
+def _stored(context: Context) -> Mapping[str, Any] | None:
+    """The stored object that the item changes, where one is given."""
+    item = context.item
+    return (context.target.stored or {}).get(stored_key(item.raw)) if item.is_dra else None
+
+
+def _in_status(context: Context) -> tuple[Violation, ...]:
+    """The server's violations in the status that is written here, as a driver or scheduler writes it."""
+    from kubectl_dra.lint.server import check_written_status
+
+    item = context.item
+    if not item.is_dra or not item.raw.get("status"):
+        return ()
+    return check_written_status(
+        item.raw, _stored(context), release=context.release, features=context.features, namespaces={}
+    )
 
 
 _OF_THE_WHOLE: Final = frozenset(
@@ -49,6 +67,9 @@ _OF_THE_WHOLE: Final = frozenset(
 """The server's violations that arise because a part of the object is missing."""
 
 
+BAD_REQUEST: Final = 400
+
+
 def _is_elsewhere(item: Item, found: Violation) -> bool:
     """Whether a violation concerns something not written here: by a controller, or in the object under a patch."""
     if found.rule == "unknown-field":
@@ -60,7 +81,11 @@ def _is_elsewhere(item: Item, found: Violation) -> bool:
 def violations_of(context: Context) -> Iterator[Violation]:
     """The server's violations in what is written here."""
     verdict = verdict_of(context)
-    for found in () if verdict is None else verdict.violations:
+    if verdict is None:
+        return
+    # What cannot be decoded hides the rest.
+    status = () if verdict.code == BAD_REQUEST else _in_status(context)
+    for found in (*verdict.violations, *status):
         if context.item.complete or not _is_elsewhere(context.item, found):
             yield found
 

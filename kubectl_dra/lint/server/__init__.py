@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kubectl_dra.lint.server.model import ServerVerdict, Violation, nearest
-    from kubectl_dra.lint.server.updates import check_update
+    from kubectl_dra.lint.server.updates import check_update, check_written_status
     from kubectl_dra.lint.server.verdict import check, is_known
 
-__all__ = ["ServerVerdict", "Violation", "check", "check_update", "is_known", "nearest"]
+__all__ = ["ServerVerdict", "Violation", "check", "check_update", "check_written_status", "is_known", "nearest"]
 
 _HOMES = {
     "ServerVerdict": "model",
     "Violation": "model",
     "check": "verdict",
     "check_update": "updates",
+    "check_written_status": "updates",
     "is_known": "verdict",
     "nearest": "model",
 }

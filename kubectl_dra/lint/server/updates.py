@@ -11,7 +11,7 @@ from kubectl_dra.api.fields import KINDS
 from kubectl_dra.api.versions import GROUP, UNTOLD, Release, default_features
 from kubectl_dra.lint.server.claim_status import check_claim_status, without_deallocated
 from kubectl_dra.lint.server.context import ServerContext
-from kubectl_dra.lint.server.model import INVALID, Path, ServerVerdict, violation
+from kubectl_dra.lint.server.model import INVALID, Path, ServerVerdict, Violation, violation
 from kubectl_dra.lint.server.rule_status import check_rule_status
 from kubectl_dra.lint.server.verdict import CHECKS, as_written, broken_parts, deprecation, is_known
 
@@ -61,6 +61,32 @@ def check_update(
     check = _STATUS[kind] if status else CHECKS[kind]
     found = tuple(as_written(one, kind, version, context) for one in check(new, context))
     return ServerVerdict(not found, 422 if found else 200, found, deprecation(raw))
+
+
+def check_written_status(
+    raw: Mapping[str, Any],
+    old: Mapping[str, Any] | None = None,
+    *,
+    release: Release = UNTOLD,
+    features: Iterable[str] | None = None,
+    namespaces: Mapping[str, Mapping[str, str]] | None = None,
+) -> tuple[Violation, ...]:
+    """What the server would refuse in an object's status, if it were written to the stored object's status.
+
+    Without a stored object ``old`` that is the same object without a status, not being deleted. Creating an object
+    ignores its status. ``raw`` must be one that the server decodes; for kinds without a judged status it is empty.
+    """
+    if raw.get("kind") not in _STATUS or not raw.get("status"):
+        return ()
+    metadata = raw.get("metadata") or {}
+    stored = old
+    if stored is None:
+        lasting = {name: value for name, value in metadata.items() if name != "deletionTimestamp"}
+        stored = {**{name: value for name, value in raw.items() if name != "status"}, "metadata": lasting}
+    written = {**raw, "metadata": {**metadata, "resourceVersion": metadata.get("resourceVersion") or "1"}}
+    verdict = check_update(written, stored, status=True, release=release, features=features, namespaces=namespaces)
+    # What is wrong with the rest is no matter of the status.
+    return () if verdict is None else tuple(found for found in verdict.violations if found.path[:1] == ("status",))
 
 
 def _context(

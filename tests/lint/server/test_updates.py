@@ -9,7 +9,7 @@ import pytest
 
 from kubectl_dra.api.versions import parse_release
 from kubectl_dra.cli.main import run
-from kubectl_dra.lint.server import check_update
+from kubectl_dra.lint.server import check_update, check_written_status
 
 NEWEST = parse_release("1.37")
 
@@ -52,3 +52,35 @@ spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: NAME}}]}}
     assert run(["lint", "--no-config", "--old", str(old), str(old)]) == 0
     assert run(["lint", "--no-config", "--old", str(old), str(new)]) == 1
     assert "cannot be changed" in capsys.readouterr().out
+
+
+def allocated(device: str) -> dict[str, Any]:
+    result = {"request": "gpu", "driver": "gpu.example.com", "pool": "node-1", "device": device}
+    return {**claim("gpu", uid="1"), "status": {"allocation": {"devices": {"results": [result]}}}}
+
+
+def test_a_status_is_judged_as_it_is_written() -> None:
+    assert check_written_status(allocated("gpu-0"), release=NEWEST) == ()
+    wrong = check_written_status(allocated("GPU 0"), release=NEWEST)
+    assert [found.field for found in wrong] == ["status.allocation.devices.results[0].device"]
+
+
+def test_a_written_status_changes_the_stored_one() -> None:
+    same = check_written_status(allocated("gpu-0"), allocated("gpu-0"), release=NEWEST)
+    other = check_written_status(allocated("gpu-1"), allocated("gpu-0"), release=NEWEST)
+    assert [found.rule for found in (*same, *other)] == ["allocation-immutable"]
+
+
+def test_the_status_of_a_taint_rule_needs_no_version_of_the_object() -> None:
+    rule = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "DeviceTaintRule",
+        "metadata": {"name": "a"},
+        "spec": {"taint": {"key": "a", "effect": "NoSchedule"}},
+        "status": {"conditions": [{"type": "EvictionInProgress", "status": "Maybe", "reason": "r", "message": ""}]},
+    }
+    found = check_written_status(rule, release=NEWEST)
+    assert {one.field for one in found} == {
+        "status.conditions[0].status",
+        "status.conditions[0].lastTransitionTime",
+    }
