@@ -5,7 +5,7 @@ PYTHON ?= $(or $(shell for each in python3 python3.14 python3.13 python3.12 pyth
 VENV   := .venv
 BIN    := $(VENV)/bin
 RELEASE_VENV := build/release-venv
-DOCS_VENV := build/docs-venv
+DEMO_VENV := build/demo-venv
 QUICK  := not live and not browser and not packaging and not slow
 DEMO   := examples/explain/no-device-matches
 
@@ -17,22 +17,41 @@ check test: export PYTHONDONTWRITEBYTECODE :=
 help: ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-PIP    := python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+# uv is several times as fast, where it is there. --seed: `make dist` calls pip.
+ifneq ($(shell command -v uv 2>/dev/null),)
+venv    = uv venv --quiet --seed --clear --python "$$(command -v $(PYTHON))" $(1)
+install = uv pip install --quiet --python $(1) --constraint constraints.txt
+else
+venv    = $(PYTHON) -m venv $(1)
+install = $(1)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+endif
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	@$(PYTHON) -c '$(RECENT)'
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/$(PIP) -e .
+	$(call venv,$(VENV))
+	$(call install,$(VENV)) -e .
 	@touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed
-	$(BIN)/$(PIP) -e '.[dev]'
+	$(call install,$(VENV)) -e '.[dev]'
 	@touch $@
 
-demo: $(VENV)/.installed ## Explain a pending pod of examples/explain
+# What answers from files need: a third of all packages, and nothing is built. The others are for live clusters and
+# for a second opinion on CEL.
+FOR_FILES := import tomllib; project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
+	print(*(name for name in project["dependencies"] if not name.startswith(("kubernetes", "cel-python"))), sep="\n")
+
+$(DEMO_VENV)/.installed: pyproject.toml constraints.txt
+	@$(PYTHON) -c '$(RECENT)'
+	@$(call venv,$(DEMO_VENV))
+	@$(PYTHON) -c '$(FOR_FILES)' >$(DEMO_VENV)/for-files.txt
+	@$(call install,$(DEMO_VENV)) --requirement $(DEMO_VENV)/for-files.txt
+	@touch $@
+
+demo: $(DEMO_VENV)/.installed ## Explain a pending pod of examples/explain, seconds after a clone
 	@cd $(DEMO) && echo "$$ cd $(DEMO)" && echo "$$ $$(cat command)" && echo && \
-		{ $(CURDIR)/$(BIN)/python -m kubectl_dra $$(sed -e 's/^kubectl dra //' command); code=$$?; \
-		  echo; test $$code -eq 1 && echo "(exit code 1: the pod cannot be scheduled)"; }
+		{ PYTHONPATH=$(CURDIR) $(CURDIR)/$(DEMO_VENV)/bin/python -m kubectl_dra $$(sed -e 's/^kubectl dra //' command); \
+		  code=$$?; echo; test $$code -eq 1 && echo "(exit code 1: the pod cannot be scheduled)"; }
 
 check: lint typecheck ## Under a minute: ruff, mypy, and the tests that need nothing but Python
 	$(BIN)/python -m pytest -n auto -m "$(QUICK)" $(PYTEST_ARGS)
@@ -56,12 +75,7 @@ typecheck: $(VENV)/.installed-dev ## mypy --strict
 schemas: $(VENV)/.installed-dev ## Write the JSON Schemas of Kubernetes kinds from a real server
 	$(BIN)/python -m tests.controlplane.schemas
 
-$(DOCS_VENV)/.installed: pyproject.toml constraints.txt
-	$(PYTHON) -m venv $(DOCS_VENV)
-	$(DOCS_VENV)/bin/$(PIP) '.[docs]'
-	@touch $@
-
-docs: $(VENV)/.installed-dev $(DOCS_VENV)/.installed ## Write the generated pages under docs/, and the site into site/
+docs: $(VENV)/.installed-dev ## Write the generated pages under docs/, and the site into site/
 	$(BIN)/python -m tests.docs.cel_reference docs/cel.md
 	$(BIN)/python -m tests.docs.commands docs/commands
 	$(BIN)/python -m tests.docs.causes docs/causes
@@ -74,7 +88,8 @@ docs: $(VENV)/.installed-dev $(DOCS_VENV)/.installed ## Write the generated page
 	$(BIN)/python -m tests.monitoring.dashboard examples/monitoring/grafana-dashboard.json
 	$(BIN)/python -m tests.docs.console docs/start.md docs/dra.md docs/migration.md
 	$(BIN)/python -m tests.test_readme
-	$(DOCS_VENV)/bin/mkdocs build
+	$(BIN)/python -m tests.docs.messages docs/messages.md
+	$(BIN)/python -m tests.docs.site
 
 lock: ## Write constraints.txt: the newest versions of all that is installed here that go together
 	$(PYTHON) -m venv build/lock-venv
@@ -97,8 +112,8 @@ benchmark: $(VENV)/.installed-dev ## Run the benchmark programs
 	$(BIN)/python -m tests.benchmarks.paged
 
 $(RELEASE_VENV)/.installed: pyproject.toml constraints.txt
-	$(PYTHON) -m venv $(RELEASE_VENV)
-	$(RELEASE_VENV)/bin/$(PIP) '.[release]'
+	$(call venv,$(RELEASE_VENV))
+	$(call install,$(RELEASE_VENV)) '.[release]'
 	@touch $@
 
 dist: $(VENV)/.installed ## Build the wheel and the one-file program for this machine into dist/

@@ -26,7 +26,7 @@ def page(kind: CauseKind) -> str:
 
 
 def _lines(kind: CauseKind) -> Iterator[str]:
-    yield from (f"# {kind.title}", "", f"`{kind.code}` · {kind.family.value}", "")
+    yield from (f"# {kind.code}: {kind.title}", "", f"Stage: {kind.family.value}", "")
     yield from ("## What it looks like", "", "```text", sample(kind).rstrip("\n"), "```", "")
     yield from (f"Kubernetes shows: {kind.seen_as}", "")
     yield from ("## Why", "", kind.why, "")

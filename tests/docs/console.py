@@ -8,9 +8,9 @@ A block is marked with where its commands are run, and with the exit code of the
     ...
     ```
 
-They run in a copy of the directory, with no cluster and no kubeconfig. What is printed is standard output and then
-standard error. ``…`` in a page stands for anything, within a line or over several. Blocks marked ``run in a cluster``
-are run by tests that have a control plane, and show standard output.
+They run in a copy of the directory, 80 columns wide, with no cluster and no kubeconfig. What is printed is standard
+output and then standard error. ``…`` in a page stands for anything, within a line or over several. Blocks marked ``run
+in a cluster`` are run by tests that have a control plane, and show standard output.
 
 ``python -m tests.docs.console PAGE...`` writes what is printed now into the blocks that have no ``…``.
 """
@@ -37,7 +37,9 @@ ANY_BLOCK = re.compile(r"^```console$", re.MULTILINE)
 SCRIPT = re.compile(r"^```sh\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 GAP = "…"
 CLUSTER = "a cluster"
-_LEFT_OUT = ("FORCE_COLOR", "NO_COLOR", "KUBECONFIG", "COLUMNS")
+COLUMNS = 80
+"""What fits a block of the site."""
+_LEFT_OUT = ("FORCE_COLOR", "NO_COLOR")
 _TIMEOUT_SECONDS = 60
 
 
@@ -71,7 +73,7 @@ def _steps(text: str) -> Iterator[Step]:
 def answers(block: Block) -> Iterator[tuple[Step, str, int]]:
     """Runs the commands of a block one after the other: each with what it printed and its exit code."""
     environment = {key: value for key, value in os.environ.items() if key not in _LEFT_OUT}
-    environment |= {"PYTHONPATH": str(ROOT), "PYTHONUTF8": "1", "KUBECONFIG": os.devnull}
+    environment |= {"PYTHONPATH": str(ROOT), "PYTHONUTF8": "1", "KUBECONFIG": os.devnull, "COLUMNS": str(COLUMNS)}
     kubectl = f'kubectl() {{ shift; {shlex.quote(sys.executable)} -m kubectl_dra "$@"; }}\n'
     with tempfile.TemporaryDirectory() as scratch:
         folder = shutil.copytree(ROOT / block.where, Path(scratch) / Path(block.where).name)

@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
-from typing import Any
+import re
 
 import pytest
+import yaml
 
 from kubectl_dra.explain.causes.registry import families
-from tests.docs.links import DOCS
+from tests.docs.links import DOCS, ROOT
+from tests.docs.site import expanded, places, relinked
 
 
-@pytest.fixture(scope="module")
-def hooks() -> Any:
-    """``docs/theme/hooks.py``, which is no module of a package."""
-    spec = importlib.util.spec_from_file_location("hooks", DOCS / "theme" / "hooks.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_causes_are_grouped_by_stage(hooks: Any) -> None:
-    (entry,) = hooks.expanded([{"Causes": "causes/"}], DOCS)
+def test_causes_are_grouped_by_stage() -> None:
+    (entry,) = expanded([{"Causes": "causes/"}], DOCS)
     first, *groups = entry["Causes"]
     assert first == "causes/README.md"
     assert groups == [
@@ -31,7 +22,43 @@ def test_causes_are_grouped_by_stage(hooks: Any) -> None:
 
 
 @pytest.mark.parametrize("folder", ["causes", "changes", "commands", "rules"])
-def test_every_page_is_there_once(hooks: Any, folder: str) -> None:
-    (entry,) = hooks.expanded([f"{folder}/"], DOCS)
+def test_every_page_is_there_once(folder: str) -> None:
+    (entry,) = expanded([f"{folder}/"], DOCS)
     pages = [page for each in entry for page in (next(iter(each.values())) if isinstance(each, dict) else [each])]
     assert sorted(pages) == sorted(f"{folder}/{path.name}" for path in (DOCS / folder).glob("*.md"))
+
+
+def test_every_written_page_is_in_the_navigation() -> None:
+    named = set(re.findall(r": (\S+\.md|\S+/)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE))
+    pages = {place for place in places().values() if place.endswith(".md")}
+    assert {name for name in named if name.endswith(".md")} <= pages
+    folders = tuple(name for name in named if name.endswith("/"))
+    assert {page for page in pages if not page.startswith(folders)} <= named
+
+
+def test_the_configuration_is_plain() -> None:
+    settings = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
+    assert settings["plugins"] == ["search"]
+    assert "hooks" not in settings
+
+
+def test_links_lead_to_the_site_where_it_has_the_file() -> None:
+    site = places()
+    text = (
+        "[a](../README.md) [b](../examples/explain/fits/README.md) [c](start.md#install) [d](#here) "
+        "[e](https://example.com/x.md)\n```sh\n[f](../README.md)\n```\n[g](../schemas/cause.json) [h](../tests)"
+    )
+    found = relinked(text, "docs/faq.md", site)
+    web = "https://github.com/kubectl-dra/kubectl-dra"
+    assert re.findall(r"\]\(([^)]*)\)", found) == [
+        f"{web}/blob/main/README.md",
+        "gallery/fits.md",
+        "start.md#install",
+        "#here",
+        "https://example.com/x.md",
+        "../README.md",
+        "schemas/cause.json",
+        f"{web}/tree/main/tests",
+    ]
+    below = relinked("[a](../../../docs/faq.md) [b](../fits/README.md)", "examples/explain/all-held/README.md", site)
+    assert below == "[a](../faq.md) [b](fits.md)"

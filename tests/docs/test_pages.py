@@ -11,7 +11,7 @@ import pytest
 import typer.main
 
 from kubectl_dra.cli.main import everything
-from tests.docs import anonymized, commands, console, features, schemas
+from tests.docs import anonymized, commands, console, features, messages, schemas
 from tests.docs.links import DOCS, ROOT, broken
 
 PAGES = sorted(DOCS.rglob("*.md"))
@@ -120,3 +120,12 @@ def test_what_stays_is_what_the_allow_list_says() -> None:
 def test_features_are_those_of_the_tables() -> None:
     text = (DOCS / "features.md").read_text(encoding="utf-8")
     assert text == features.render(), "run: python -m tests.docs.features docs/features.md"
+
+
+def test_messages_are_those_of_the_causes() -> None:
+    text = (DOCS / "messages.md").read_text(encoding="utf-8")
+    assert text == messages.render(), "run: python -m tests.docs.messages docs/messages.md"
+
+
+def test_every_cause_has_its_message() -> None:
+    assert not messages.missing()
