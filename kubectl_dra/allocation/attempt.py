@@ -12,6 +12,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from kubectl_dra.allocation.capacity import NOTHING, shortage
+from kubectl_dra.allocation.compatibility_groups import GroupLedger, InUse
 from kubectl_dra.allocation.counters import CounterLedger, Key, Table
 from kubectl_dra.allocation.errors import AllocationError, NodeRejected, SearchBudgetExceeded
 from kubectl_dra.allocation.features import Features, Quirks
@@ -78,7 +79,8 @@ class Attempt(Struct, frozen=True):
 class Cycle(Struct):
     """What all attempts of one scheduling cycle share: slices, classes, allocated state, settings.
 
-    ``available`` is the counter table that the scheduler computes once per cycle. Do not reuse a cycle for
+    ``available`` is the counter table that the scheduler computes once per cycle, ``groups`` what devices in use have
+    in common. Do not reuse a cycle for
     another pod or state; ``changed`` makes a new one. No attempt goes on after ``deadline``, in seconds of
     the process's own time as in ``Budget``.
     """
@@ -90,12 +92,13 @@ class Cycle(Struct):
     features: Features = field(default_factory=Features)
     quirks: Quirks = field(default_factory=Quirks)
     available: dict[Key, Table] = field(default_factory=dict)
+    groups: InUse = field(default_factory=dict)
     deadline: float = float("inf")
     _prepared: tuple[tuple[ResourceClaim, ...], list[PreparedClaim]] | None = None
 
     def changed(self, **changes: Any) -> Cycle:
         """A fresh cycle with other slices, classes, state or settings."""
-        return replace(self, available={}, _prepared=None, **changes)
+        return replace(self, available={}, groups={}, _prepared=None, **changes)
 
     @property
     def late(self) -> bool:
@@ -148,7 +151,7 @@ class Cycle(Struct):
             pools = pools or gather(self.index, node, self.features, self.quirks)
             context = self._context(node, pools, budget, observer)
             prepared = self._prepare(claims, context, pools)
-            solution = solve(context, claims, prepared, lambda: CounterLedger(self.available, self.state, self.quirks))
+            solution = solve(context, claims, prepared, self.ledger)
         except AllocationError as error:
             return Attempt(node.name, AttemptVerdict.ERROR, error.message, error=error, pools=pools, steps=budget.steps)
         except NodeRejected as error:
@@ -183,6 +186,11 @@ class Cycle(Struct):
             for placed in known.placements
         )
         return self._allocated(node, claims, placements, pools, known.steps, late=known.would_time_out)
+
+    def ledger(self) -> CounterLedger:
+        """The counters of one attempt, nothing charged yet."""
+        groups = GroupLedger(self.groups, self.state) if self.features.compatibility_groups else None
+        return CounterLedger(self.available, self.state, self.quirks, groups)
 
     def _allocated(
         self,
@@ -303,7 +311,16 @@ class Cycle(Struct):
         consumed = NOTHING
         if self.quirks.all_drops_exhausted:
             consumed = self.state.consumed.get(candidate.id, NOTHING)
-        return shortage(candidate.device, alternative.spec.capacity, consumed, NOTHING) is not None
+        return (
+            shortage(
+                candidate.device,
+                alternative.spec.capacity,
+                consumed,
+                NOTHING,
+                fractional=self.features.fractional_capacity,
+            )
+            is not None
+        )
 
 
 def _backwards(pools: NodePools) -> NodePools:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 
@@ -15,6 +15,7 @@ Amounts = Mapping[str, Quantity]
 NOTHING: Amounts = {}
 ZERO = Quantity.parse("0")
 INT64_MAX = 2**63 - 1
+_MILLI = 1_000_000
 _OUT_OF_RANGE = "capacity request cannot be represented in the device's range arithmetic"
 
 
@@ -34,12 +35,14 @@ class CapacityShortage(Struct, frozen=True):
     value: Quantity | None = None
 
 
-def amount_taken(requested: Quantity | None, capacity: Mapping[str, Any], format: Format = "BinarySI") -> Quantity:
+def amount_taken(
+    requested: Quantity | None, capacity: Mapping[str, Any], format: Format = "BinarySI", *, fractional: bool = False
+) -> Quantity:
     """The amount that a request takes from one capacity, after defaults and rounding up.
 
     If not requested: the policy's default, else all of it. If requested: rounded up to the policy's range,
     step or next valid value. A rounded step wraps around beyond the largest 64-bit integer, and has the given
-    format.
+    format. ``fractional``: steps are counted in thousandths wherever the range can be written in them (1.37).
     """
     policy = capacity.get("requestPolicy") or {}
     if requested is None:
@@ -52,6 +55,8 @@ def amount_taken(requested: Quantity | None, capacity: Mapping[str, Any], format
             return minimum
         if valid_range.get("step") is None:
             return requested
+        if fractional and (counted := _in_thousandths(valid_range)):
+            return _rounded(requested, counted, _format_of_step(capacity))
         step = Quantity.parse(valid_range["step"]).value()
         if step == 0:
             return requested
@@ -69,7 +74,38 @@ def _steps(added: int, step: int) -> int:
     return steps + (rest > 0) if added >= 0 else -steps + (rest > 0)
 
 
-def fault(device: Device, requested: Amounts | None) -> str:
+class _Thousandths(NamedTuple):
+    """The smallest amount and the step of a range, in thousandths."""
+
+    minimum: int
+    step: int
+
+
+def _in_thousandths(valid_range: Mapping[str, Any]) -> _Thousandths | None:
+    """The range in thousandths, or None if the allocator counts in whole units instead.
+
+    It does so if a bound needs smaller parts or passes 64 bits. Ranges of whole numbers are counted in thousandths too.
+    """
+    bounds = {name: _thousandths(Quantity.parse(value)) for name, value in valid_range.items() if value is not None}
+    minimum, step = bounds.get("min"), bounds.get("step")
+    if None in bounds.values() or minimum is None or step is None or step < 1:
+        return None
+    return _Thousandths(minimum, step)
+
+
+def _thousandths(amount: Quantity) -> int | None:
+    whole, rest = divmod(amount.nanos, _MILLI)
+    return None if rest or abs(whole) > INT64_MAX else whole
+
+
+def _rounded(requested: Quantity, counted: _Thousandths, format: Format) -> Quantity:
+    """The first step of a range at or above an amount that is not below its minimum."""
+    steps = -(-(requested.nanos - counted.minimum * _MILLI) // (counted.step * _MILLI))
+    whole, rest = divmod(counted.minimum + counted.step * steps, 1000)
+    return Quantity(whole * 1000 + rest, -3, format) if rest else Quantity.of(whole, format)
+
+
+def fault(device: Device, requested: Amounts | None, *, fractional: bool = False) -> str:
     """Why a scheduler gives up at a capacity of the device, from 1.37 on; empty if it continues.
 
     The amount is negative, or cannot be rounded to a step of the policy's range within 64 bits. A device that
@@ -80,20 +116,28 @@ def fault(device: Device, requested: Amounts | None) -> str:
         return ""
     for name, capacity in device.capacity.items():
         asked = wanted.get(name)
-        why = "" if asked is None else _out_of_range(asked, capacity)
-        if not why and amount_taken(asked, capacity).sign() < 0:
+        why = "" if asked is None else _out_of_range(asked, capacity, fractional)
+        if not why and amount_taken(asked, capacity, fractional=fractional).sign() < 0:
             why = "capacity value is negative"
         if why:
             return f'capacity "{name}": {why}'
     return ""
 
 
-def _out_of_range(requested: Quantity, capacity: Mapping[str, Any]) -> str:
+def _out_of_range(requested: Quantity, capacity: Mapping[str, Any], fractional: bool) -> str:
     valid_range = (capacity.get("requestPolicy") or {}).get("validRange") or {}
     if valid_range.get("min") is None or valid_range.get("step") is None:
         return ""
     minimum, step = Quantity.parse(valid_range["min"]), Quantity.parse(valid_range["step"]).value()
-    if requested < minimum or step == 0:
+    if requested < minimum:
+        return ""
+    if fractional and (counted := _in_thousandths(valid_range)):
+        if _thousandths(requested) is None:
+            return f"{_OUT_OF_RANGE}: request {requested} is not a representable milli value"
+        if _thousandths(_rounded(requested, counted, "DecimalSI")) is None:
+            return f"{_OUT_OF_RANGE}: rounding request {requested} up to the next step passes the milli-value range"
+        return ""
+    if step == 0:
         return ""
     if requested > Quantity.of(INT64_MAX):
         return f"{_OUT_OF_RANGE}: request {requested} exceeds MaxInt64"
@@ -103,7 +147,7 @@ def _out_of_range(requested: Quantity, capacity: Mapping[str, Any]) -> str:
     return ""
 
 
-def violates_policy(amount: Quantity, capacity: Mapping[str, Any]) -> bool:
+def violates_policy(amount: Quantity, capacity: Mapping[str, Any], *, fractional: bool = False) -> bool:
     """Whether a rounded amount is outside the capacity's request policy."""
     policy = capacity.get("requestPolicy") or {}
     default = policy.get("default")
@@ -116,6 +160,9 @@ def violates_policy(amount: Quantity, capacity: Mapping[str, Any]) -> bool:
             return True
         if valid_range.get("step") is None:
             return False
+        if fractional and (counted := _in_thousandths(valid_range)):
+            exact = _thousandths(amount)
+            return exact is None or (exact - counted.minimum) % counted.step != 0
         step = Quantity.parse(valid_range["step"]).value()
         minimum = Quantity.parse(valid_range.get("min") or "0").value()
         return step == 0 or (amount.value() - minimum) % step != 0
@@ -123,7 +170,9 @@ def violates_policy(amount: Quantity, capacity: Mapping[str, Any]) -> bool:
     return bool(values) and all(amount != Quantity.parse(value) for value in values)
 
 
-def shortage(device: Device, requested: Amounts | None, consumed: Amounts, held: Amounts) -> CapacityShortage | None:
+def shortage(
+    device: Device, requested: Amounts | None, consumed: Amounts, held: Amounts, *, fractional: bool = False
+) -> CapacityShortage | None:
     """The first capacity that does not serve the request, or None if all do.
 
     ``consumed`` is taken in the cluster, ``held`` by earlier requests of the same attempt. Every capacity of
@@ -135,9 +184,9 @@ def shortage(device: Device, requested: Amounts | None, consumed: Amounts, held:
             return CapacityShortage("unknown", name, requested=wanted[name])
     for name, capacity in device.capacity.items():
         asked = wanted.get(name)
-        amount = amount_taken(asked, capacity)
+        amount = amount_taken(asked, capacity, fractional=fractional)
         value = Quantity.parse(capacity.get("value", "0"))
-        if violates_policy(amount, capacity):
+        if violates_policy(amount, capacity, fractional=fractional):
             return CapacityShortage("policy", name, asked, amount, None, value)
         used = consumed.get(name, ZERO) + held.get(name, ZERO)
         if used + amount > value:
@@ -145,7 +194,9 @@ def shortage(device: Device, requested: Amounts | None, consumed: Amounts, held:
     return None
 
 
-def consumption(device: Device, requested: Amounts | None, *, binary: bool = True) -> dict[str, Quantity]:
+def consumption(
+    device: Device, requested: Amounts | None, *, binary: bool = True, fractional: bool = False
+) -> dict[str, Quantity]:
     """The consumed capacity that a share of the device records, for each of the device's capacities.
 
     ``binary``: amounts rounded to a step become binary quantities, as up to 1.36, instead of keeping the
@@ -153,7 +204,9 @@ def consumption(device: Device, requested: Amounts | None, *, binary: bool = Tru
     """
     wanted = requested or NOTHING
     return {
-        name: amount_taken(wanted.get(name), capacity, "BinarySI" if binary else _format_of_step(capacity))
+        name: amount_taken(
+            wanted.get(name), capacity, "BinarySI" if binary else _format_of_step(capacity), fractional=fractional
+        )
         for name, capacity in device.capacity.items()
     }
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from kubectl_dra.allocation.capacity import ZERO
+from kubectl_dra.allocation.compatibility_groups import GroupClash, GroupLedger
 from kubectl_dra.allocation.features import Quirks
 from kubectl_dra.allocation.pools import Pool
 from kubectl_dra.allocation.state import AllocatedState
@@ -51,17 +52,38 @@ def available_counters(pool: Pool, state: AllocatedState, quirks: Quirks) -> Tab
 
 
 class CounterLedger:
-    """Counters of one attempt on one node; ``available`` is shared by all nodes of a cycle."""
+    """Counters of one attempt on one node; ``available`` is shared by all nodes of a cycle.
 
-    def __init__(self, available: dict[Key, Table], state: AllocatedState, quirks: Quirks) -> None:
+    ``groups`` are those of the same attempt where compatibility groups count.
+    """
+
+    def __init__(
+        self,
+        available: dict[Key, Table],
+        state: AllocatedState,
+        quirks: Quirks,
+        groups: GroupLedger | None = None,
+    ) -> None:
         self._available = available
         self._charged: dict[Key, Table] = {}
         self._overdrawn: dict[Key, bool] = {}
         self._state = state
         self._quirks = quirks
+        self._groups = groups
 
-    def charge(self, pool: Pool, device: Device) -> CounterShortage | None:
-        """Charge a device, or return the counter that is short and charge nothing."""
+    def charge(self, pool: Pool, device: Device) -> CounterShortage | GroupClash | None:
+        """Charge a device, or return the counter that is short, or why groups forbid it, and charge nothing."""
+        if self._groups is None:
+            return self._charge(pool, device)
+        clash = self._groups.join(pool, device)
+        if clash is not None:
+            return clash
+        short = self._charge(pool, device)
+        if short is not None:
+            self._groups.leave(pool)
+        return short
+
+    def _charge(self, pool: Pool, device: Device) -> CounterShortage | None:
         key = self.key(pool)
         available = self.available(pool)
         charged = self._charged.setdefault(key, {})
@@ -81,7 +103,9 @@ class CounterLedger:
         return None
 
     def release(self, pool: Pool, device: Device) -> None:
-        """Undo a charge."""
+        """Undo a charge; with groups, the last one."""
+        if self._groups is not None:
+            self._groups.leave(pool)
         _apply(self._charged.setdefault(self.key(pool), {}), device, -1)
 
     def key(self, pool: Pool) -> Key:

@@ -16,14 +16,27 @@ FIRST_SORTED: Final = 36
 """The first minor release that tries pools by driver and name."""
 
 
+_ALPHA: Final = frozenset(
+    (
+        "DRADerivedAttributes",
+        "DRADeviceCompatibilityGroups",
+        "DRAFractionalCapacityRange",
+        "DRAListTypeAttributes",
+        "DRAOptionalNodeOperations",
+    )
+)
+"""Gates of 1.37 for which its scheduler does not choose the stable allocator."""
+
+
 class Features(Struct, frozen=True):
     """What an allocator can do and how it goes about it; by default as in 1.36 with its gates.
 
     Up to ``taint_rules`` the fields follow from feature gates, the others from the release:
-    ``stable`` is the variant that knows neither shares nor binding conditions; ``any_pool_order``: pools and slices
-    are tried in random order; ``loose_pools``: as up to 1.34, slices may have devices and their counters, a pool is
-    complete if all of its slices are on the node, incomplete pools serve requests for a count, and an invalid pool
-    that is reached ends the search; ``errors_name_device``: those of selectors do.
+    ``stable`` is the variant that knows neither shares nor binding conditions, ``experimental`` the one with what is
+    alpha; ``ignores_groups``: slices with compatibility groups are left out of their pools; ``any_pool_order``: pools
+    and slices are tried in random order; ``loose_pools``: as up to 1.34, slices may have devices and their counters, a
+    pool is complete if all of its slices are on the node, incomplete pools serve requests for a count, and an invalid
+    pool that is reached ends the search; ``errors_name_device``: those of selectors do.
     """
 
     admin_access: bool = True
@@ -33,6 +46,12 @@ class Features(Struct, frozen=True):
     binding_conditions: bool = True
     consumable_capacity: bool = True
     list_attributes: bool = False
+    fractional_capacity: bool = False
+    compatibility_groups: bool = False
+    derived_attributes: bool = False
+    node_operations: bool = False
+    experimental: bool = False
+    ignores_groups: bool = False
     extended_resources: bool = True
     taint_rules: bool = False
     stable: bool = False
@@ -46,8 +65,9 @@ class Features(Struct, frozen=True):
         """The features of a release's scheduler that runs with these feature gates on."""
         binding, status = "DRADeviceBindingConditions" in gates, "DRAResourceClaimDeviceStatus" in gates
         sharing, minor = "DRAConsumableCapacity" in gates, release.minor
+        new = frozenset(_ALPHA & gates if minor >= 37 else ())
         # Up to 1.34 either gate chooses the variant that knows more.
-        stable = not sharing and not (binding or status if minor <= 34 else binding and status)
+        stable = not (sharing or new or (binding or status if minor <= 34 else binding and status))
         return cls(
             admin_access="DRAAdminAccess" in gates,
             prioritized_list="DRAPrioritizedList" in gates,
@@ -55,7 +75,13 @@ class Features(Struct, frozen=True):
             device_taints="DRADeviceTaints" in gates,
             binding_conditions=binding and status,
             consumable_capacity=sharing,
-            list_attributes="DRAListTypeAttributes" in gates and minor >= 37,
+            list_attributes="DRAListTypeAttributes" in new,
+            fractional_capacity="DRAFractionalCapacityRange" in new,
+            compatibility_groups="DRADeviceCompatibilityGroups" in new,
+            derived_attributes="DRADerivedAttributes" in new,
+            node_operations="DRAOptionalNodeOperations" in new,
+            experimental=bool(new - {"DRAFractionalCapacityRange"}),
+            ignores_groups=minor >= 37 and "DRADeviceCompatibilityGroups" not in new,
             extended_resources="DRAExtendedResource" in gates,
             taint_rules={"DRADeviceTaints", "DRADeviceTaintRules"} <= gates,
             stable=stable,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Final
 
 from msgspec import Struct
@@ -21,7 +22,8 @@ class Pool(Struct, frozen=True):
     ``slices`` are the device slices of the kept generation that are relevant for the node, by name;
     ``other_slices`` are those of the same generation for other nodes, as far as the scheduler looked at them.
     An incomplete pool has ``found`` != ``expected``, and offers devices only if it ``serves_incomplete``. ``invalid``
-    says why a pool is invalid.
+    says why a pool is invalid. ``ignored`` slices of the generation do not count: they have compatibility groups, which
+    the scheduler does not know.
     """
 
     id: PoolID
@@ -32,6 +34,7 @@ class Pool(Struct, frozen=True):
     expected: int
     found: int
     invalid: str = ""
+    ignored: int = 0
     serves_incomplete: bool = False
 
     @property
@@ -72,6 +75,7 @@ class SliceIndex:
         self._shared: list[ResourceSlice] = []
         # By the identity of devices and the features: why a pool of one slice with them is invalid.
         self.problems: dict[tuple[int, Features], str] = {}
+        self._grouped: dict[int, bool] = {}
         self._foreign: dict[Features, list[tuple[PoolID, Pool | None]]] = {}
         for entry in self.slices:
             self.by_pool.setdefault(entry.pool, []).append(entry)
@@ -93,6 +97,20 @@ class SliceIndex:
             for pool in pools
             if all(entry.scope.node_name for entry in self.by_pool[pool])
         }
+
+    def uses_groups(self, entry: ResourceSlice) -> bool:
+        """Whether a device of the slice has compatibility groups."""
+        known = self._grouped.get(id(entry.devices))
+        if known is None:
+            known = self._grouped[id(entry.devices)] = any(
+                consumption.groups for device in entry.devices for consumption in device.consumes_counters
+            )
+        return known
+
+    @cached_property
+    def has_groups(self) -> bool:
+        """Whether any slice has devices with compatibility groups."""
+        return any(map(self.uses_groups, self.slices))
 
     def alone(self, node: str) -> ResourceSlice | None:
         """The only slice that can concern a node, if it is a whole pool; None where it takes a closer look."""
@@ -147,13 +165,18 @@ def relevant(entry: ResourceSlice, node: Node, features: Features, quirks: Quirk
         entry.per_device_node_selection is not None or (entry.shared_counters and not features.loose_pools)
     ):
         return False
-    if entry.shared_counters and quirks.counter_slices_everywhere:
+    if entry.shared_counters and _counters_everywhere(features, quirks):
         return True
     if not entry.scope.empty:
         return scope_matches(entry.scope, node)
     if entry.per_device_node_selection:
         return any(scope_matches(device.scope, node) for device in entry.devices)
     return False
+
+
+def _counters_everywhere(features: Features, quirks: Quirks) -> bool:
+    """Whether every node sees the slices with shared counters; the stable variant has kept that."""
+    return quirks.counter_slices_everywhere or (features.stable and not features.loose_pools)
 
 
 def gather(index: SliceIndex, node: Node, features: Features, quirks: Quirks) -> NodePools:
@@ -163,13 +186,14 @@ def gather(index: SliceIndex, node: Node, features: Features, quirks: Quirks) ->
         AllocationError: a slice's node selector cannot be parsed; this fails every node.
     """
     alone = index.alone(node.name)
-    if alone is not None and alone.per_device_node_selection is None:
+    without_groups = features.ignores_groups and index.has_groups
+    if alone is not None and alone.per_device_node_selection is None and not without_groups:
         return NodePools((_of_one(alone, index, features),), (), ())
     kept: dict[PoolID, list[ResourceSlice]] = {}
     superseded: list[ResourceSlice] = []
     for entry in index.candidates(node.name):
         try:
-            if not relevant(entry, node, features, quirks):
+            if (without_groups and index.uses_groups(entry)) or not relevant(entry, node, features, quirks):
                 continue
         except InvalidNodeSelector as error:
             raise AllocationError(
@@ -195,7 +219,7 @@ def gather(index: SliceIndex, node: Node, features: Features, quirks: Quirks) ->
             obsolete.append(pool_id)
         else:
             pools.append(pool)
-    if features.partitionable_devices and quirks.counter_slices_everywhere:
+    if features.partitionable_devices and _counters_everywhere(features, quirks):
         for pool_id, pool in index.foreign(features):
             if pool_id in kept:
                 continue
@@ -213,11 +237,14 @@ def _build(pool_id: PoolID, slices: Sequence[ResourceSlice], index: SliceIndex, 
     if len(slices) == 1 and expected == 1 and not slices[0].shared_counters:
         return _of_one(slices[0], index, features)
     everywhere = index.by_pool[pool_id]
-    found, others = len(slices), []
+    found, others, ignored = len(slices), [], 0
     if found != expected and not features.loose_pools:
         if any(entry.generation > generation for entry in everywhere):
             return None
         same_generation = [entry for entry in everywhere if entry.generation == generation]
+        if features.ignores_groups and index.has_groups:
+            ignored = sum(map(index.uses_groups, same_generation))
+            same_generation = [entry for entry in same_generation if not index.uses_groups(entry)]
         found = len(same_generation)
         seen = {id(entry) for entry in slices}
         others = [entry for entry in same_generation if id(entry) not in seen]
@@ -232,6 +259,7 @@ def _build(pool_id: PoolID, slices: Sequence[ResourceSlice], index: SliceIndex, 
         },
         expected=expected,
         found=found,
+        ignored=ignored,
         serves_incomplete=features.loose_pools,
     )
     if pool.incomplete and not features.loose_pools:

@@ -60,10 +60,13 @@ def prepare_alternative(
         AllocationError: fatal for the pod, with the scheduler's text.
     """
     subject = f"claim {claim.key}, request {spec.name}"
-    # The stable variant knows nothing of capacity requests and ignores them.
-    if spec.capacity and not features.consumable_capacity and not features.stable:
-        kind = "subrequest" if request.first_available else "request"
-        raise _no_capacity(claim, f"{kind} {spec.name}", subject)
+    if spec.derived_attributes and not features.derived_attributes:
+        raise AllocationError(
+            f"{subject}: cannot handle request with derived attributes, the feature is disabled",
+            check="feature-disabled",
+            subject=subject,
+            detail={"gate": "DRADerivedAttributes"},
+        )
     for index, expression in enumerate(spec.selectors):
         if expression is None:
             raise AllocationError(
@@ -128,12 +131,12 @@ def check_request(claim: ResourceClaim, request: Request, features: Features) ->
             subject=subject,
             detail={"gate": "DRAPrioritizedList"},
         )
-    if (
-        features.loose_pools
-        and not features.consumable_capacity
-        and any(spec.capacity for spec in request.alternatives())
-    ):
-        raise _no_capacity(claim, f"request {request.name}", subject)
+    if not features.consumable_capacity and (features.loose_pools or not features.stable):
+        for spec in request.alternatives():
+            if spec.capacity is not None:
+                sub = request.first_available and not features.loose_pools
+                part = f"subrequest {spec.name}" if sub else f"request {request.name}"
+                raise _no_capacity(claim, part, subject)
     if not request.alternatives():
         raise AllocationError(f"{subject}: unknown request type", check="request-kind", subject=subject)
 

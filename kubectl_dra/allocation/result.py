@@ -70,6 +70,8 @@ def _device(placement: PickedDevice, features: Features) -> dict[str, Any]:
             out["bindingConditions"] = list(candidate.device.binding_conditions)
         if candidate.device.binding_failure_conditions:
             out["bindingFailureConditions"] = list(candidate.device.binding_failure_conditions)
+    if candidate.slice.skip_node_operations and features.experimental:
+        out["skipNodeOperations"] = list(candidate.slice.skip_node_operations)
     if placement.consumed is not None:
         out["shareID"] = "*"
         if placement.consumed:

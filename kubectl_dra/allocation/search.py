@@ -15,6 +15,7 @@ from kubectl_dra.allocation.constraints import (
     TrulyDistinctAttribute,
 )
 from kubectl_dra.allocation.counters import CounterLedger
+from kubectl_dra.allocation.derived_attributes import as_compared
 from kubectl_dra.allocation.errors import AllocationError
 from kubectl_dra.allocation.features import Features, Quirks
 from kubectl_dra.allocation.pools import Pool
@@ -189,6 +190,7 @@ class Search:
             chosen.spec.capacity,
             self.context.state.consumed.get(candidate.id, NOTHING),
             self._held_capacity.get(candidate.id, NOTHING),
+            fractional=self.context.features.fractional_capacity,
         )
         if short is None:
             return True
@@ -200,6 +202,9 @@ class Search:
         device = candidate.device
         admin = bool(chosen.spec.admin_access)
         if not (candidate.shareable and admin) and not self._free(chosen, candidate):
+            return False
+        if candidate.slice.skip_node_operations and context.lacks_node_operations:
+            self._reject(chosen, candidate, "node-operations", None)
             return False
         charged = False
         if self._counts(candidate):
@@ -228,7 +233,12 @@ class Search:
                 self._refund(candidate, charged)
                 return False
             if candidate.shareable:
-                consumed = consumption(device, chosen.spec.capacity, binary=context.quirks.capacity_wraps)
+                consumed = consumption(
+                    device,
+                    chosen.spec.capacity,
+                    binary=context.quirks.capacity_wraps,
+                    fractional=context.features.fractional_capacity,
+                )
                 held = self._held_capacity.setdefault(candidate.id, {})
                 for name, amount in consumed.items():
                     held[name] = held[name] + amount if name in held else amount
@@ -265,8 +275,12 @@ class Search:
     def _constrain(self, chosen: Alternative, candidate: CandidateDevice, *, must: bool) -> bool:
         constraints = self._constraints[chosen.claim]
         request, subrequest = chosen.parent.name, chosen.subrequest
+        derived = chosen.spec.derived_attributes
         for index, constraint in enumerate(constraints):
-            if constraint.add(request, subrequest, candidate.device):
+            device = candidate.device
+            if derived and constraint.constraint.covers(request, subrequest):
+                device = as_compared(chosen.spec, constraint.constraint, device, candidate.id, self.context.selectors)
+            if constraint.add(request, subrequest, device):
                 continue
             if must:
                 subject = f"claim {self._claim_key(chosen)}, request {chosen.spec.name}"

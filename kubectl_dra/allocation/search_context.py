@@ -90,6 +90,12 @@ class SearchContext(Struct):
     barrier: tuple[int, Pool] | None = None
     _selectable: dict[tuple[int, int, int], list[bool | None]] = field(default_factory=dict)
 
+    @property
+    def lacks_node_operations(self) -> bool:
+        """Whether devices that skip operations on their node are refused here."""
+        features = self.features
+        return features.experimental and not (features.node_operations and self.node.skips_operations)
+
     def selectable(self, alternative: Alternative, candidate: CandidateDevice, *, listing: bool = False) -> bool:
         """Whether class, request and node scope admit the device; computed once per attempt.
 
@@ -109,7 +115,7 @@ class SearchContext(Struct):
             return False
         # The scheduler looks at the capacity next. What cannot be computed is fatal whatever else is taken.
         if self.features.consumable_capacity and not self.quirks.capacity_wraps:
-            why = fault(candidate.device, alternative.spec.capacity)
+            why = fault(candidate.device, alternative.spec.capacity, fractional=self.features.fractional_capacity)
             if why:
                 owner = f"{alternative.selectors[1].owner}, request {alternative.spec.name}"
                 name = candidate.device.name if listing else candidate.id

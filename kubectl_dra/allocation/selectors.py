@@ -14,6 +14,7 @@ from kubectl_dra.cel import CompileError, Environment, EvaluationError, Program,
 
 if TYPE_CHECKING:
     from kubectl_dra.cel.columns import DeviceTable
+    from kubectl_dra.cel.derived import Attribute
 
 _OPTIONAL = (
     ". consider using CEL optional chaining (.? followed by orValue()) or guarding the check with has() for optional "
@@ -33,6 +34,8 @@ class Selectors:
         self._programs: dict[str, Program | CompileError] = {}
         self._terms: dict[str, tuple[Program, ...]] = {}
         self._verdicts: dict[str, dict[int, bool | EvaluationError]] = {}
+        self._derived: dict[str, Program | CompileError] = {}
+        self._attributes: dict[str, dict[int, Attribute | EvaluationError]] = {}
         self._table: DeviceTable | None = None
 
     def program(self, expression: str) -> Program | CompileError:
@@ -79,6 +82,29 @@ class Selectors:
         if known is None:
             return [self.verdict(expression, device) for device in devices]
         return [known[key] for key in map(id, devices)]
+
+    def derived(self, expression: str, device: Device) -> Attribute | EvaluationError | CompileError:
+        """The attribute that an expression derives from the device's own, or the error that prevents it."""
+        program = self._derived.get(expression)
+        if program is None:
+            try:
+                program = compile_expression(self.environment, expression, derived=True)
+            except CompileError as error:
+                program = error
+            self._derived[expression] = program
+        if isinstance(program, CompileError):
+            return program
+        known = self._attributes.setdefault(expression, {})
+        value = known.get(id(device))
+        if value is None:
+            from kubectl_dra.cel.derived import derived_attribute
+
+            try:
+                value = derived_attribute(program, device)
+            except EvaluationError as error:
+                value = error
+            known[id(device)] = value
+        return value
 
     def prefetch(self, expression: str, devices: Iterable[Device]) -> None:
         """Judge many devices at once, which is faster than one by one."""

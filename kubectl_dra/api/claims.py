@@ -24,6 +24,7 @@ class DeviceRequest(Struct, frozen=True, gc=False):
     """What is requested: the content of ``exactly``, or one subrequest of ``firstAvailable``.
 
     ``admin_access`` is None if the field is absent. ``raw_tolerations`` is what the result copies.
+    ``derived_attributes`` maps the names of attributes that constraints compare to expressions on a device (1.37).
     """
 
     name: str
@@ -35,6 +36,7 @@ class DeviceRequest(Struct, frozen=True, gc=False):
     tolerations: tuple[DeviceToleration, ...] = ()
     raw_tolerations: tuple[JSONObject, ...] = ()
     capacity: Mapping[str, Quantity] | None = None
+    derived_attributes: Mapping[str, str] = EMPTY
     unmodelled: tuple[str, ...] = ()
 
     @classmethod
@@ -56,6 +58,10 @@ class DeviceRequest(Struct, frozen=True, gc=False):
             capacity=None
             if capacity is None
             else {key: Quantity.parse(value) for key, value in (capacity.get("requests") or EMPTY).items()},
+            derived_attributes={
+                entry.get("name") or "": entry.get("expression") or "" for entry in raw.get("derivedAttributes") or ()
+            }
+            or EMPTY,
             unmodelled=tuple(sorted(raw.keys() - _REQUEST_KEYS)),
         )
 
@@ -70,6 +76,7 @@ _REQUEST_KEYS = frozenset(
         "adminAccess",
         "tolerations",
         "capacity",
+        "derivedAttributes",
     )
 )
 
@@ -143,6 +150,7 @@ class DeviceResult(Struct, frozen=True, gc=False):
     tolerations: tuple[DeviceToleration, ...] = ()
     binding_conditions: tuple[str, ...] = ()
     binding_failure_conditions: tuple[str, ...] = ()
+    skip_node_operations: tuple[str, ...] = ()
 
     @classmethod
     def from_json(cls, raw: JSONObject) -> DeviceResult:
@@ -157,6 +165,7 @@ class DeviceResult(Struct, frozen=True, gc=False):
             tolerations=tuple(DeviceToleration.from_json(entry) for entry in raw.get("tolerations") or ()),
             binding_conditions=tuple(raw.get("bindingConditions") or ()),
             binding_failure_conditions=tuple(raw.get("bindingFailureConditions") or ()),
+            skip_node_operations=tuple(raw.get("skipNodeOperations") or ()),
         )
 
 
@@ -169,6 +178,8 @@ class Allocation(Struct, frozen=True, gc=False):
 
     def usable_on(self, node: Node) -> bool:
         """Whether the devices can be used on the node. A selector that cannot be parsed matches no node."""
+        if any(result.skip_node_operations for result in self.results) and not node.skips_operations:
+            return False
         try:
             return self.node_selector is None or self.node_selector.matches(node)
         except InvalidNodeSelector:

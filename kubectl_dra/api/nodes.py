@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from msgspec import field
 
@@ -86,6 +87,10 @@ class NodeSpec(Wire, frozen=True):
     taints: tuple[NodeTaint, ...] = ()
 
 
+OPTIONAL_OPERATIONS: Final = "DRAOptionalNodeOperations"
+"""The gate, and the feature that a node declares whose kubelet has it on."""
+
+
 class NodeStatus(Wire, frozen=True):
     """``status`` of a node. ``declared_features`` are those of node-declared features (KEP-5328)."""
 
@@ -103,6 +108,11 @@ class Node(Wire, frozen=True):
     metadata: ObjectMeta = ObjectMeta()
     spec: NodeSpec = NodeSpec()
     status: NodeStatus = NodeStatus()
+
+    @property
+    def skips_operations(self) -> bool:
+        """Whether its kubelet can omit what devices do not need (``skipNodeOperations``, 1.37)."""
+        return OPTIONAL_OPERATIONS in self.status.declared_features
 
     @classmethod
     def named(cls, name: str, labels: Mapping[str, str] | None = None) -> Node:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -38,11 +38,18 @@ class PoolID(NamedTuple):
 Counters = Mapping[str, Quantity]
 
 
+NO_GROUPS: Final[frozenset[str]] = frozenset()
+
+
 class CounterConsumption(Struct, frozen=True, gc=False):
-    """What a device takes from one counter set (``consumesCounters[]``)."""
+    """What a device takes from one counter set (``consumesCounters[]``).
+
+    Devices can be in use together only if a ``group`` is common to all that take from the set, or none has one (1.37).
+    """
 
     counter_set: str
     counters: Counters
+    groups: frozenset[str] = NO_GROUPS
 
 
 class CounterSet(Struct, frozen=True, gc=False):
@@ -143,6 +150,7 @@ class Device(Struct, frozen=True, gc=False):
                 CounterConsumption(
                     entry.get("counterSet") or "",
                     _counters(entry.get("counters")),
+                    frozenset(entry.get("compatibilityGroups") or NO_GROUPS),
                 )
                 for entry in raw.get("consumesCounters") or ()
             ),
@@ -177,15 +185,18 @@ _SLICE_KEYS = frozenset(
         "perDeviceNodeSelection",
         "sharedCounters",
         "devices",
+        "skipNodeOperations",
+        # Only says how the pool's state is reported; no scheduler reads it.
+        "partitionTypeAttribute",
     )
 )
 
 
-_CONSUMPTION_KEYS = frozenset(("counterSet", "counters"))
+_CONSUMPTION_KEYS = frozenset(("counterSet", "counters", "compatibilityGroups"))
 
 
 def _unknown_in_consumption(device: JSONObject) -> set[str]:
-    """Restrictions on the use of counters that are not modelled, such as compatibility groups."""
+    """Restrictions on the use of counters that are not modelled."""
     return {
         f"consumesCounters[].{name}"
         for entry in device.get("consumesCounters") or ()
@@ -208,6 +219,8 @@ class Individual(NamedTuple):
 class ResourceSlice(Struct, frozen=True, gc=False):
     """One v1 ResourceSlice. ``per_device_node_selection`` is None if the field is absent.
 
+    ``skip_node_operations``: what the kubelet need not do for its devices, if it knows how to omit that (1.37).
+
     Large snapshots share one tuple of devices among slices that differ only in ``individual``. The shared
     devices carry another slice's values of these attributes; ``exact`` gives the slice's own.
     """
@@ -224,6 +237,7 @@ class ResourceSlice(Struct, frozen=True, gc=False):
     creation_timestamp: str = ""
     unmodelled: tuple[str, ...] = ()
     individual: Individual | None = None
+    skip_node_operations: tuple[str, ...] = ()
 
     def exact(self, only: Container[str] | None = None) -> ResourceSlice:
         """The slice whose devices have their own values of all attributes, or of individual ones ``only`` these."""
@@ -272,6 +286,7 @@ class ResourceSlice(Struct, frozen=True, gc=False):
             creation_timestamp=meta.get("creationTimestamp") or "",
             unmodelled=() if spec.keys() <= _SLICE_KEYS else tuple(sorted(spec.keys() - _SLICE_KEYS)),
             individual=individual,
+            skip_node_operations=tuple(spec.get("skipNodeOperations") or ()),
         )
 
 

@@ -63,7 +63,9 @@ def _compiled(environment: Environment, source: str, derived: bool) -> Program:
     wanted = ("bool", "any", "dyn") if environment.list_attributes else ("bool", "any")
     if derived:
         if not _is_attribute(output, lists=environment.list_attributes):
-            message = f"must evaluate to a string, integer, boolean or semver, not {output.declared_name()}"
+            lists = " or a list of these scalars" if environment.list_attributes else ""
+            scalars = "a primitive scalar (string, integer, boolean, semver)"
+            message = f"must evaluate to {scalars}{lists}, not {output.declared_name()}"
             raise refused(message, source)
     elif output.nullable or output.kind not in wanted:
         message = f"must evaluate to bool or the unknown type, not {output.declared_name()}"

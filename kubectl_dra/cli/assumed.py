@@ -21,7 +21,7 @@ def assumed(snapshot: Snapshot, release: str = "", gates: Sequence[str] = ()) ->
     """
     found, source, patch = _release(snapshot, release)
     defaults = default_features(found)
-    shown = proved(snapshot.slices, defaults)
+    shown = proved(snapshot.slices, defaults, found, snapshot.claims.values())
     return Settings(
         release=found,
         gates=with_gates(defaults | shown, gates),

@@ -15,7 +15,7 @@ from kubectl_dra.explain.remedies.prove import Price, World
 from kubectl_dra.explain.trial import Trial
 
 # Stages at which a node loses devices that are what was asked for; before them it has none of that kind.
-_CLOSE = ("binding", "capacity", "taint", "held", "counters")
+_CLOSE = ("binding", "capacity", "taint", "held", "groups", "counters")
 
 
 def causes(trial: Trial) -> list[Finding]:

@@ -205,3 +205,23 @@ def _unmodelled(trial: Trial) -> Iterator[Phrase]:
             fields.setdefault(f"spec.{name}", f"DeviceTaintRule {rule.metadata.name}")
     for field, where in sorted(fields.items()):
         yield say("{where} uses {field}, which is not modelled", where=where, field=field)
+    release = trial.scene.settings.release
+    for field, where in () if release.at_least(37) else sorted(_of_137(trial)):
+        text = "{where} uses {field}, which came with Kubernetes 1.37, and {release} is assumed"
+        yield say(text, where=where, field=field, release=release)
+
+
+def _of_137(trial: Trial) -> Iterator[tuple[str, str]]:
+    """Fields that change an allocation and that releases before 1.37 do not have, and the first object with each."""
+    for claim in trial.claims:
+        if any(spec.derived_attributes for request in claim.requests for spec in request.alternatives()):
+            yield "requests[].derivedAttributes", f"claim {claim.key}"
+            break
+    index = trial.view.cycle.index
+    if index.has_groups:
+        first = next(filter(index.uses_groups, index.slices))
+        yield "spec.devices[].consumesCounters[].compatibilityGroups", f"ResourceSlice {first.name}"
+    for entry in index.slices:
+        if entry.skip_node_operations:
+            yield "spec.skipNodeOperations", f"ResourceSlice {entry.name}"
+            break

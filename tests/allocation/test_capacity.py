@@ -141,3 +141,35 @@ def test_a_device_that_is_not_selected_does_no_harm() -> None:
     slices = [slice_of(device("bad", a="x", m="-1"), device("good", a="y", m="4"))]
     wanted = claim(request(selector='device.attributes["d"].a == "y"'))
     assert picked(allocate(slices, wanted, quirks=NEWEST)) == ["good"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "valid", "taken"),
+    [
+        ("700m", {"min": "500m", "step": "500m"}, "1"),
+        ("1001m", {"min": "500m", "step": "250m"}, "1250m"),
+        ("400m", {"min": "500m", "step": "250m"}, "500m"),
+        ("3", {"min": "1", "step": "2"}, "3"),
+        # A bound that thousandths cannot express: whole units are counted, and 500u is 1 of them.
+        ("1200m", {"min": "0", "step": "500u"}, "2"),
+    ],
+)
+def test_steps_of_less_than_one(asked: str, valid: dict[str, str], taken: str) -> None:
+    one = capacity_of("16Gi", {"default": valid["min"], "validRange": valid})
+    amount = amount_taken(quantity(asked), one, fractional=True)
+    assert str(amount) == taken
+    assert not violates_policy(amount, one, fractional=True)
+
+
+@pytest.mark.parametrize(
+    ("asked", "why"),
+    [
+        ("100u", "capacity request cannot be represented in the device's range arithmetic: request 100u is not"),
+        ("9223372036854775807", "range arithmetic: request 9223372036854775807 is not a representable milli value"),
+        ("9223372036854775", ""),
+    ],
+)
+def test_what_thousandths_cannot_express(asked: str, why: str) -> None:
+    device = device_with("1", {"validRange": {"min": "0", "step": "1"}})
+    found = fault(device, {"m": quantity(asked)}, fractional=True)
+    assert why in found and bool(found) is bool(why)

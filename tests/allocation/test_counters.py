@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kubectl_dra.allocation.compatibility_groups import GroupClash
 from kubectl_dra.allocation.counters import CounterLedger, CounterShortage, available_counters
 from kubectl_dra.allocation.features import Features, Quirks
 from kubectl_dra.allocation.pools import Pool, SliceIndex, gather
@@ -32,9 +33,10 @@ def devices_of(pool: Pool) -> Sequence[Device]:
     return pool.slices[0].devices
 
 
-def amounts(short: CounterShortage | None) -> tuple[str, ...] | None:
+def amounts(short: CounterShortage | GroupClash | None) -> tuple[str, ...] | None:
     if short is None:
         return None
+    assert isinstance(short, CounterShortage)
     return short.counter_set, short.counter, str(short.available), str(short.charged), str(short.needed)
 
 

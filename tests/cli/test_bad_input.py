@@ -189,9 +189,9 @@ def test_an_unknown_api_version_is_undetermined(dra: Dra, tmp_path: Path) -> Non
 
 
 def test_a_field_that_is_not_modelled_is_undetermined(dra: Dra, tmp_path: Path) -> None:
-    asked = claim(derivedAttributes=[{"name": "a/b", "expression": "1"}])
+    asked = claim(fromTheFuture=[{"name": "a/b", "expression": "1"}])
     ran = dra("explain", "claim/gpus", "--snapshot", snapshot(tmp_path, NODE, SLICE, CLASS, asked))
-    assert ran.code == 3 and "derivedAttributes" in ran.out
+    assert ran.code == 3 and "fromTheFuture" in ran.out
 
 
 HOSTILE = {

@@ -67,14 +67,8 @@ def test_what_is_said_of_explain_is_so() -> None:
 @pytest.mark.parametrize(
     ("gate", "field"),
     [
-        ("DRADerivedAttributes", {"derivedAttributes": [{}]}),
         ("DRANodeAllocatableResources", {"nodeAllocatableResourceMappings": {}}),
         ("DRANodeAllocatableResources", {"nodeAllocatableResources": {}}),
-        ("DRAOptionalNodeOperations", {"skipNodeOperations": []}),
-        (
-            "DRADeviceCompatibilityGroups",
-            {"consumesCounters": [{"counterSet": "s", "counters": {}, "compatibilityGroups": ["g"]}]},
-        ),
     ],
 )
 def test_a_gate_that_is_called_unmodelled_has_fields_that_are(gate: str, field: dict[str, object]) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from kubectl_dra.api.versions import UNTOLD
 from kubectl_dra.explain.scene.proved_gates import BINDING, CAPACITY, PARTITIONS, TAINTS, proved
 from tests.allocation.builders import device, slice_of
 
@@ -27,12 +28,12 @@ ROOT = Path(__file__).parent.parent.parent
     ],
 )
 def test_a_field_proves_its_gate(entry: object, gate: str) -> None:
-    assert proved([entry], frozenset()) == {gate}  # type: ignore[list-item]
-    assert proved([entry], {TAINTS, PARTITIONS, CAPACITY, BINDING}) == frozenset()  # type: ignore[list-item]
+    assert proved([entry], frozenset(), UNTOLD) == {gate}  # type: ignore[list-item]
+    assert proved([entry], {TAINTS, PARTITIONS, CAPACITY, BINDING}, UNTOLD) == frozenset()  # type: ignore[list-item]
 
 
 def test_a_plain_slice_proves_nothing() -> None:
-    assert proved([slice_of(device("d", a="A", m=1))], frozenset()) == frozenset()
+    assert proved([slice_of(device("d", a="A", m=1))], frozenset(), UNTOLD) == frozenset()
 
 
 def explained(*flags: str) -> subprocess.CompletedProcess[str]:

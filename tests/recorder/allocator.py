@@ -21,10 +21,11 @@ from pathlib import Path
 from typing import Any
 
 from kubectl_dra.allocation.attempt import INVALID_POOLS
+from kubectl_dra.allocation.features import Features
 from kubectl_dra.api.versions import Release, parse_release
 from tests.conformance.alloc import gates, lines
-from tests.recorder.clusters import clusters
-from tests.recorder.modules import built
+from tests.recorder.clusters import ALPHA, clusters
+from tests.recorder.modules import bounded, built
 
 Json = dict[str, Any]
 DATA = Path(__file__).parents[1] / "conformance" / "data"
@@ -110,13 +111,26 @@ def plan(release: Release) -> list[tuple[int, int, list[str]]]:
         return [*parts, (103, 60, partitions), (104, 60, shares)]
     stable = ["-DeviceBindingConditions", "-ConsumableCapacity"]
     parts += [(103, 60, ["+ListTypeAttributes"]), (104, 60, stable)]
-    return [*parts, (105, 30, ["-PartitionableDevices"]), (106, 30, ["-DeviceTaints"])]
+    parts += [(105, 30, ["-PartitionableDevices"]), (106, 30, ["-DeviceTaints"])]
+    if release.minor == 36:
+        return parts
+    parts += [(107 + number, 40, [f"+{gate}"]) for number, gate in enumerate(ALPHA)]
+    together, unknown = ["+ListTypeAttributes"], [f"-{gate}" for gate in ALPHA if gate != "DerivedAttributes"]
+    together += [f"+{gate}" for gate in ALPHA]
+    # Objects that were stored before the gates were switched off.
+    return [
+        *parts,
+        (121, 30, together),
+        (122, 15, unknown),
+        (123, 15, unknown + stable),
+        (124, 10, ["-DerivedAttributes"]),
+    ]
 
 
 def recorded(program: Path, version: str, cases: Iterable[Json]) -> Iterator[Json]:
     """The cases with what the allocator answers; those that crash it, or that take it too long, are left out."""
     release = parse_release(version)
-    process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, preexec_fn=bounded)
     assert process.stdin is not None and process.stdout is not None
     try:
         for case in cases:
@@ -152,7 +166,7 @@ def random_order(release: Release, changes: list[str]) -> bool:
     """Whether the allocator walks through pools in random order."""
     if release.minor <= 35:
         return True
-    return not {"DRADeviceBindingConditions", "DRAConsumableCapacity"} & gates(release, changes)
+    return Features.from_gates(gates(release, changes), release).any_pool_order
 
 
 def _readable(node: Json) -> Json:

@@ -13,6 +13,32 @@ DRIVERS = ("gpu.example.com", "nic.example.com")
 MODELS = ("A100", "H100", "T4")
 AMOUNTS = ("16Gi", "40Gi", "80Gi", "10", "2500m")
 ASKED = ("1", "50", "3500m", "1Gi", "9Gi", "16Gi", "41Gi", "9223372036854775807", "1e19")
+FRACTIONS = ("0.3", "700m", "1250m", "2", "2.5", "100u", "9223372036854775", "9223372036854775807", "1e19")
+OPERATIONS = (["NodePrepareResources", "NodeUnprepareResources"], ["NodeUnprepareResources"], ["*"])
+GROUPS = ("mig", "vfio", "whole")
+DERIVED = (
+    "device.driver",
+    'device.attributes["gpu.example.com"].model',
+    'device.attributes["gpu.example.com"].?model.orValue("none")',
+    'device.attributes["gpu.example.com"].?numa.orValue(7) % 2',
+    'device.attributes["shared.example.com"].?root.orValue("r1") == "r1"',
+    'device.attributes["gpu.example.com"].?version.orValue(semver("0.1.0"))',
+    '["a", "b", "c"].filter(x, x != device.attributes["gpu.example.com"].?numa.orValue(0).string())',
+    '"model" in device.attributes["gpu.example.com"] ? [1, 2] : [2, 3]',
+    'device.capacity["gpu.example.com"].?memory.orValue(quantity("1")).compareTo(quantity("20Gi"))',
+    "[].map(x, string(x))",
+    'dyn(device.attributes["gpu.example.com"].?numa.orValue(0)) == 0 ? dyn(1.5) : dyn("x")',
+    '[dyn(1), dyn("x")]',
+    'device.attributes["gpu.example.com"].model + 1',
+    "1.5",
+    "device.capacity",
+    "nosuch.field",
+)
+CLAIMS = ((1, 1, 1, 2, 3), (1, 1, 1, 2))
+"""How many claims a pod has; where only some gates matter, fewer."""
+ALPHA = ("DerivedAttributes", "DeviceCompatibilityGroups", "FractionalCapacityRange", "OptionalNodeOperations")
+"""Gates of which cases show little else: other features rarely make a claim fail before these can."""
+NAMES = ("derived/key", "gpu.example.com/model", "gpu.example.com/numa", "shared.example.com/root")
 ATTRIBUTES = ("gpu.example.com/model", "gpu.example.com/numa", "gpu.example.com/version", "shared.example.com/root")
 SELECTORS = (
     'device.driver == "gpu.example.com"',
@@ -37,10 +63,11 @@ class _Case:
         self.dice = dice
         self.release = release
         self.features = features
+        self.calm = any(map(self.uses, ALPHA))
 
     def made(self, name: str) -> Json:
         nodes: list[Json] = [
-            {"metadata": {"name": f"n{index}", "labels": {"zone": self.dice.choice("ab")}}}
+            self.node() | {"metadata": {"name": f"n{index}", "labels": {"zone": self.dice.choice("ab")}}}
             for index in range(self.dice.choice((1, 1, 2, 3)))
         ]
         slices = [entry for node in nodes for entry in self.of_node(node["metadata"]["name"])]
@@ -53,17 +80,26 @@ class _Case:
             "nodes": nodes,
             "slices": slices,
             "classes": self.classes(),
-            "claims": [self.claim(f"c{index}") for index in range(self.dice.choice((1, 1, 1, 2, 3)))],
+            "claims": [self.claim(f"c{index}") for index in range(self.dice.choice(CLAIMS[self.calm]))],
             "allocatedClaims": self.holders(slices),
         }
+
+    def uses(self, gate: str) -> bool:
+        """Whether the gate was changed in either direction: then its fields appear."""
+        return any(change[1:].removeprefix("DRA") == gate for change in self.features)
 
     def chance(self, share: float) -> bool:
         return self.dice.random() < share
 
+    def node(self) -> Json:
+        if self.uses("OptionalNodeOperations") and self.chance(0.5):
+            return {"status": {"declaredFeatures": ["DRAOptionalNodeOperations", "Other"][: self.dice.choice((1, 2))]}}
+        return {}
+
     def of_node(self, node: str) -> Iterator[Json]:
         for driver in DRIVERS[: 1 if self.chance(0.5) else 2]:
             pool = node if self.chance(0.5) else f"{node}-{driver[:3]}"
-            if driver == DRIVERS[0] and self.chance(0.3):
+            if driver == DRIVERS[0] and self.chance(0.8 if self.uses("DeviceCompatibilityGroups") else 0.3):
                 yield from self.partitioned(node, pool)
                 continue
             parts = 2 if self.chance(0.2) else 1
@@ -97,7 +133,13 @@ class _Case:
             devices.append({**devices[0]})
         generation = 2 if self.chance(0.05) else 1
         identity = {"name": pool, "generation": generation, "resourceSliceCount": parts}
-        return {"metadata": {"name": name}, "spec": {"driver": driver, "pool": identity, "devices": devices, **scope}}
+        spec: Json = {"driver": driver, "pool": identity, "devices": devices, **scope, **self.operations()}
+        return {"metadata": {"name": name}, "spec": spec}
+
+    def operations(self) -> Json:
+        if self.uses("OptionalNodeOperations") and self.chance(0.5):
+            return {"skipNodeOperations": self.dice.choice(OPERATIONS)}
+        return {}
 
     def device(self, name: str) -> Json:
         attributes: Json = {}
@@ -114,7 +156,7 @@ class _Case:
             out["capacity"] = {"memory": {"value": self.dice.choice(AMOUNTS)}}
             if self.chance(0.3):
                 out["capacity"]["lanes"] = {"value": "16"}
-        if self.chance(0.3):
+        if self.chance(0.8 if self.uses("FractionalCapacityRange") else 0.3):
             out["allowMultipleAllocations"] = True
             for capacity in out.get("capacity", {}).values():
                 if self.chance(0.6):
@@ -138,6 +180,8 @@ class _Case:
         return {"key": key, "effect": effect} | ({"value": value} if value else {})
 
     def policy(self) -> Json:
+        if self.uses("FractionalCapacityRange") and self.chance(0.7):
+            return self.fractions()
         kind = self.dice.randrange(4)
         if kind == 0:
             return {"default": "1Gi"}
@@ -150,6 +194,14 @@ class _Case:
             valid["max"] = self.dice.choice(("8Gi", "64Gi"))
         return {"default": valid["min"], "validRange": valid}
 
+    def fractions(self) -> Json:
+        valid: Json = {"min": self.dice.choice(("500m", "250m", "1", "0", "100u"))}
+        if self.chance(0.9):
+            valid["step"] = self.dice.choice(("250m", "100m", "1", "0.5", "1500u", "9000000000000000"))
+        if self.chance(0.4):
+            valid["max"] = self.dice.choice(("2", "2500m", "8"))
+        return {"default": valid["min"] if self.chance(0.7) else "750m", "validRange": valid}
+
     def partitioned(self, node: str, pool: str) -> Iterator[Json]:
         identity: Json = {"name": pool, "generation": 1, "resourceSliceCount": 2}
         counters = {"memory": {"value": "40Gi"}, "slices": {"value": "7"}}
@@ -161,6 +213,8 @@ class _Case:
             if self.chance(0.6):
                 used["slices"] = {"value": self.dice.choice(("1", "3", "7"))}
             device["consumesCounters"] = [{"counterSet": self.dice.choice(sets)["name"], "counters": used}]
+            if self.uses("DeviceCompatibilityGroups"):
+                self.group(device["consumesCounters"], sets, used)
             devices.append(device)
         base: Json = {"driver": DRIVERS[0], "pool": identity, "nodeName": node}
         if self.release.minor >= 35:
@@ -174,6 +228,17 @@ class _Case:
                 "devices": devices,
             }
             yield {"metadata": {"name": f"{pool}-parts"}, "spec": whole}
+
+    def group(self, consumed: list[Json], sets: list[Json], used: Json) -> None:
+        """Adds groups to what a device consumes, and sometimes a second set."""
+        if len(sets) > 1 and self.chance(0.3):
+            other = next(entry for entry in sets if entry["name"] != consumed[0]["counterSet"])
+            consumed.append({"counterSet": other["name"], "counters": used})
+        for entry in consumed:
+            used = dict(used)
+            entry["counters"] = {name: {"value": "1"} for name in used} if self.chance(0.7) else used
+            if self.chance(0.7):
+                entry["compatibilityGroups"] = self.dice.sample(GROUPS, self.dice.choice((1, 1, 2)))
 
     def classes(self) -> list[Json]:
         config = [{"opaque": {"driver": DRIVERS[0], "parameters": {"kind": "Default"}}}]
@@ -190,7 +255,7 @@ class _Case:
         names = [request["name"] for request in requests]
         names += [f"{one['name']}/{sub['name']}" for one in requests for sub in one.get("firstAvailable", ())]
         devices: Json = {"requests": requests}
-        if self.chance(0.35):
+        if self.chance(0.8 if self.uses("DerivedAttributes") else 0.1 if self.calm else 0.35):
             devices["constraints"] = [self.constraint(names) for _ in range(self.dice.choice((1, 1, 2)))]
         if self.chance(0.2):
             some = self.dice.sample(names, self.dice.randrange(len(names) + 1))
@@ -209,6 +274,8 @@ class _Case:
         return {"name": name, "exactly": exactly}
 
     def asked(self) -> Json:
+        if self.calm and self.chance(0.8):
+            return self.one_thing()
         out: Json = {"deviceClassName": self.dice.choice(("any", "gpu", "gpu", "nic"))}
         if self.chance(0.2):
             out["allocationMode"] = "All"
@@ -217,10 +284,31 @@ class _Case:
         if self.chance(0.5):
             out["selectors"] = [{"cel": {"expression": self.dice.choice(SELECTORS)}}]
         if self.chance(0.25):
-            out["capacity"] = {"requests": {self.dice.choice(("memory", "memory", "lanes")): self.dice.choice(ASKED)}}
+            amounts = FRACTIONS if self.uses("FractionalCapacityRange") else ASKED
+            out["capacity"] = {"requests": {self.dice.choice(("memory", "memory", "lanes")): self.dice.choice(amounts)}}
         if self.chance(0.3):
             out["tolerations"] = [self.toleration()]
-        return out
+        return out | self.derived()
+
+    def one_thing(self) -> Json:
+        """A request that asks for little but what the gates are about."""
+        out: Json = {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": self.dice.choice((1, 1, 2, 3))}
+        if self.chance(0.1):
+            out = {"deviceClassName": "gpu", "allocationMode": "All"}
+        if self.uses("FractionalCapacityRange") and self.chance(0.8):
+            out["capacity"] = {"requests": {"memory": self.dice.choice(FRACTIONS[:5])}}
+        if self.chance(0.7):
+            out["tolerations"] = [{"operator": "Exists"}]
+        return out | self.derived()
+
+    def derived(self) -> Json:
+        if self.uses("DerivedAttributes") and self.chance(0.6):
+            names = self.dice.sample(NAMES, self.dice.choice((1, 1, 2)))
+            # The last ones end every attempt, so they are rare.
+            most = len(DERIVED) if self.chance(0.15) else len(DERIVED) - 6
+            some = [{"name": name, "expression": self.dice.choice(DERIVED[:most])} for name in names]
+            return {"derivedAttributes": some}
+        return {}
 
     def toleration(self) -> Json:
         key, value, effect = self.dice.choice(TAINTS)
@@ -234,7 +322,8 @@ class _Case:
 
     def constraint(self, names: list[str]) -> Json:
         kind = "matchAttribute" if self.chance(0.65) else "distinctAttribute"
-        out: Json = {kind: self.dice.choice(ATTRIBUTES)}
+        derived = self.uses("DerivedAttributes") and self.chance(0.8)
+        out: Json = {kind: self.dice.choice(NAMES if derived else ATTRIBUTES)}
         if self.chance(0.5):
             out["requests"] = self.dice.sample(names, self.dice.randrange(1, len(names) + 1))
         return out

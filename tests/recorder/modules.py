@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import os
+import resource
 import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
 from tests.controlplane.program import cache_directory
+
+MEMORY = 4_000_000_000
+"""Bytes that such a program may take."""
+
+
+def bounded() -> None:
+    """Limits the memory of a program about to start: one that takes more ends, and nothing else suffers."""
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
 
 
 def built(version: str, source: Path, modules: Sequence[str]) -> Path:

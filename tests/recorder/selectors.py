@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
-import resource
 import subprocess
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -27,15 +26,13 @@ from kubectl_dra.api.versions import Release, parse_release
 from tests.conformance.alloc import gates, lines
 from tests.conformance.cel import FIRST_DEVICES
 from tests.recorder.expressions import expressions, fixed
-from tests.recorder.modules import built
+from tests.recorder.modules import bounded, built
 
 Json = dict[str, Any]
 DATA = Path(__file__).parents[1] / "conformance" / "data"
 DEVICES = "selector-devices.json"
 SOURCE = Path(__file__).parent / "selectors" / "main.go"
 MODULES = ("api", "apimachinery", "apiserver", "dynamic-resource-allocation")
-MEMORY = 4_000_000_000
-"""Bytes that the compiler may take."""
 REPEATS = 8
 """How often each device is asked."""
 FIELDS = {
@@ -71,11 +68,6 @@ def main() -> None:
     print(*(f"{kind} {count:,}" for kind, count in sorted(families.items())), sep="\n")
 
 
-def _bounded() -> None:
-    """Some expressions double a list until nothing is left for others; the process ends at this bound instead."""
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-
-
 class Compiler:
     """The compiler of one Kubernetes version, running; a context manager."""
 
@@ -87,7 +79,7 @@ class Compiler:
 
     def _start(self) -> None:
         self._process = subprocess.Popen(
-            [self._program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, preexec_fn=_bounded
+            [self._program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, preexec_fn=bounded
         )
         self.functions: list[Json] = json.loads(self._output.readline())
         """The functions that expressions of this release may call, with their types."""

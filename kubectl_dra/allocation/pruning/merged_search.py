@@ -294,7 +294,9 @@ class MergedSearch(Search):
         if known is None:
             used = self.context.state.consumed.get(candidate.id, NOTHING)
             known = self._amounts[key] = {}
-            for name, amount in consumption(candidate.device, chosen.spec.capacity).items():
+            for name, amount in consumption(
+                candidate.device, chosen.spec.capacity, fractional=self.context.features.fractional_capacity
+            ).items():
                 value = Quantity.parse(candidate.device.capacity[name].get("value", "0")).nanos
                 taken = used[name].nanos if name in used else 0
                 known[name] = (amount.nanos, value - taken)

@@ -137,9 +137,14 @@ class Problem:
                 return NEVER
         except AllocationError:
             return FAILS
+        if candidate.slice.skip_node_operations and context.lacks_node_operations:
+            return NEVER
         if context.features.consumable_capacity:
             consumed = context.state.consumed.get(candidate.id, NOTHING)
-            if shortage(device, spec.capacity, consumed, NOTHING) is not None:
+            if (
+                shortage(device, spec.capacity, consumed, NOTHING, fractional=context.features.fractional_capacity)
+                is not None
+            ):
                 return NEVER
         if device.consumes_counters and not context.features.partitionable_devices:
             return NEVER
@@ -233,6 +238,7 @@ class Problem:
                 alternative.spec.capacity,
                 context.state.consumed.get(candidate.id, NOTHING),
                 NOTHING,
+                fractional=context.features.fractional_capacity,
             )
             is not None
         }

@@ -22,16 +22,7 @@ from kubectl_dra.cli.version.flags import VersionFlags
 from kubectl_dra.errors import ClusterError
 
 SCHEMA_VERSION: Final = "1"
-UNMODELLED: Final = frozenset(
-    (
-        "DRADerivedAttributes",
-        "DRADeviceCompatibilityGroups",
-        "DRAFractionalCapacityRange",
-        "DRANodeAllocatableResources",
-        "DRAOptionalNodeOperations",
-        "DRAPartitionableDevicesType",
-    )
-)
+UNMODELLED: Final = frozenset(("DRANodeAllocatableResources",))
 """Gates whose features ``explain`` does not model: their use in a claim or device makes the answer undetermined."""
 _STATES: Final = {"on": "on", "off": "off", "locked": "on*", "unknown": "-"}
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from kubectl_dra.allocation.constraints import attribute_of
+from kubectl_dra.allocation.constraints import attribute_of, values_of
+from kubectl_dra.allocation.derived_attributes import as_compared
 from kubectl_dra.allocation.errors import AllocationError
 from kubectl_dra.api.claims import DeviceConstraint, ResourceClaim
 from kubectl_dra.explain import confirm
@@ -18,6 +19,7 @@ from kubectl_dra.explain.funnel.blocked import Located
 from kubectl_dra.explain.phrase import Joined, ObjectName, Words, say
 from kubectl_dra.explain.remedies.change import DropConstraint
 from kubectl_dra.explain.remedies.proof import Proof
+from kubectl_dra.explain.scene.view import Published
 from kubectl_dra.explain.trial import Trial
 from kubectl_dra.names import nearest
 
@@ -78,7 +80,7 @@ def _finding(trial: Trial, index: int, claim: ResourceClaim, constraint: DeviceC
     group = [entry for entry in trial.funnels if entry.claim is claim and constraint.covers(*entry.names)]
     evidence: list[Evidence] = []
     for located in group:
-        for node, values in _values(trial, located, name):
+        for node, values in _values(trial, located, constraint):
             about = say("{where} on {node}", where=located.where, node=ObjectName("Node", node))
             evidence.append(Evidence(about, name, values))
     covered = say("{requests: else all requests}", requests=tuple(constraint.requests))
@@ -92,7 +94,7 @@ def _finding(trial: Trial, index: int, claim: ResourceClaim, constraint: DeviceC
     same = "the same" if constraint.match_attribute else "different values of"
     requests = tuple(constraint.requests) or tuple(dict.fromkeys(entry.funnel.name for entry in group))
     summary = say(text, **words, same=same, together=Joined(requests, " and "))
-    if _lacking(trial, group, name):
+    if _lacking(trial, group, constraint):
         kind = ATTRIBUTE_MISSING
         summary = say("too few devices have {name}, which the constraint {constraint} over {covered} reads", **words)
         remedy = _other_attribute(trial, group, constraint) or remedy
@@ -100,11 +102,26 @@ def _finding(trial: Trial, index: int, claim: ResourceClaim, constraint: DeviceC
     return Finding(kind, summary, tuple(evidence[:MAX_EVIDENCE]), remedy, claim=claim.key)
 
 
-def _lacking(trial: Trial, group: Sequence[Located], name: str) -> bool:
+def _value(trial: Trial, located: Located, item: Published, constraint: DeviceConstraint) -> str:
+    """The value that the constraint compares, which the request may derive; empty if there is none."""
+    name = constraint.match_attribute or constraint.distinct_attribute
+    device = item.device
+    if located.funnel.spec.derived_attributes:
+        try:
+            device = as_compared(located.funnel.spec, constraint, device, item.id, trial.view.cycle.selectors)
+        except AllocationError:
+            return ""
+    value = attribute_of(device, name)
+    if value is None:
+        return ""
+    return str(value[1]) if value[0] else ", ".join(sorted(str(each) for _, each in values_of(device, name)))
+
+
+def _lacking(trial: Trial, group: Sequence[Located], constraint: DeviceConstraint) -> bool:
     """Whether on every node some request has too few usable devices with the attribute."""
     return all(
         any(
-            sum(1 for item in entry.funnel.usable_on(node.name) if attribute_of(item.device, name))
+            sum(1 for item in entry.funnel.usable_on(node.name) if _value(trial, entry, item, constraint))
             < entry.funnel.needed_on(node.name)
             for entry in group
         )
@@ -134,13 +151,13 @@ def _other_attribute(trial: Trial, group: Sequence[Located], constraint: DeviceC
     return None
 
 
-def _values(trial: Trial, located: Located, name: str) -> Iterator[tuple[str, Words]]:
+def _values(trial: Trial, located: Located, constraint: DeviceConstraint) -> Iterator[tuple[str, Words]]:
     """For each node with usable devices: their values of the constraint's attribute."""
     for node in trial.view.nodes:
         usable = located.funnel.usable_on(node.name)
         if not usable:
             continue
-        values = Counter(str(value[1]) if (value := attribute_of(item.device, name)) else "absent" for item in usable)
+        values = Counter(_value(trial, located, item, constraint) or "absent" for item in usable)
         shown = [say("{value} on {count}", value=value, count=count) for value, count in values.most_common(MAX_VALUES)]
         more = len(values) - MAX_VALUES
         text = "{shown} and {more:,} more values" if more > 0 else "{shown}"

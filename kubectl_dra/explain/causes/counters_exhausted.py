@@ -51,6 +51,34 @@ OVERDRAWN = CauseKind(
 )
 
 
+GROUPS = CauseKind(
+    code="partitions-incompatible",
+    title="The partitions in use are of another kind, and both cannot exist at once",
+    why="Devices that draw on one counter set can name compatibility groups: only devices with a group in common, or "
+    "all without one, are given out at the same time. The first that is allocated decides for the others.",
+    fix="Free the partitions in use, or ask for a device of one of their groups.",
+    seen_as="cannot allocate all claims",
+    normal="On devices that work in one of several modes while any part of them is in use.",
+    confirm=(
+        confirm.Check("The groups of each device, in `consumesCounters`.", confirm.SLICES_OF_NODE),
+        confirm.HELD,
+    ),
+    family=Family.DEVICES,
+    held=True,
+)
+
+
+def _groups(blocked: Blocked) -> Iterator[Finding]:
+    text = "{count:device} for {where} cannot be used beside those in use: {device:bare} {first}"
+    words = {"count": len(blocked.lost), "where": blocked.where, "first": blocked.reasons[0]}
+    yield Finding(
+        GROUPS,
+        say(text, **words, device=blocked.lost[0].id),
+        blocked.by_device("compatibilityGroups"),
+        _remedy(blocked),
+    )
+
+
 def _counters(blocked: Blocked) -> Iterator[Finding]:
     if not blocked.view.cycle.features.partitionable_devices:
         yield device_needs_feature.finding(blocked, PARTITIONS, partitionable_devices=True)
@@ -119,4 +147,4 @@ def _remedy(blocked: Blocked) -> Remedy | None:
     return Remedy(say("{what:capital}.", what=free.what), proof, free.devices, (free,))
 
 
-FINDERS = (Finder(When.STAGE, _counters, of="counters"),)
+FINDERS = (Finder(When.STAGE, _counters, of="counters"), Finder(When.STAGE, _groups, of="groups"))

@@ -6,25 +6,29 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
+from kubectl_dra.api.nodes import OPTIONAL_OPERATIONS
 from kubectl_dra.explain import confirm
+from kubectl_dra.explain.causes.filters_refuse import FEATURES
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Family, Finding, Look, Remedy
 from kubectl_dra.explain.funnel.blocked import Blocked
-from kubectl_dra.explain.funnel.request_funnel import BINDING
+from kubectl_dra.explain.funnel.request_funnel import BINDING, PARTITIONS
+from kubectl_dra.explain.funnel.stages import GROUPS_GATE, FeatureOff
 from kubectl_dra.explain.phrase import say
 
 NEEDS_FEATURE = CauseKind(
     code="device-needs-feature",
     title="The devices use a feature that is off",
     why="The scheduler passes over devices that need a feature gate which is off: binding conditions, shared "
-    "counters, or node selection per device.",
+    "counters, compatibility groups, operations to skip, or node selection per device.",
     fix="Turn the feature gate on in kube-apiserver and kube-scheduler, or let the driver publish without it.",
     seen_as="cannot allocate all claims",
     normal="On clusters that turn features off, or are too old for the driver.",
     confirm=(
         confirm.GATE,
         confirm.Check(
-            "Devices with `bindingConditions`, `consumesCounters`, or a node of their own (`perDeviceNodeSelection`).",
+            "Devices with `bindingConditions`, `consumesCounters`, or a node of their own (`perDeviceNodeSelection`); "
+            "slices with `skipNodeOperations`.",
             confirm.SLICES_OF_DRIVER,
         ),
     ),
@@ -45,8 +49,35 @@ def finding(blocked: Blocked, gate: str, **features: bool) -> Finding:
     )
 
 
+def of_reason(blocked: Blocked, off: FeatureOff) -> Finding:
+    """Devices are skipped because of the gate that a reason names."""
+    return finding(blocked, off.gate, **_FEATURES[off.gate])
+
+
+def _operations(blocked: Blocked) -> Iterator[Finding]:
+    off = blocked.reason
+    if isinstance(off, FeatureOff):
+        yield of_reason(blocked, off)
+        return
+    text = "{lost:device} for {where} {lost:is|are} refused: {reason}"
+    fix = "Run a kubelet of 1.37 or later with the feature gate {gate} on there, or publish without skipNodeOperations."
+    yield Finding(
+        FEATURES,
+        say(text, lost=len(blocked.lost), where=blocked.where, reason=off),
+        blocked.by_device("skipNodeOperations"),
+        Remedy(say(fix, gate=OPTIONAL_OPERATIONS)),
+    )
+
+
 def _binding(blocked: Blocked) -> Iterator[Finding]:
     yield finding(blocked, BINDING, binding_conditions=True)
 
 
-FINDERS = (Finder(When.STAGE, _binding, of="binding"),)
+_ALPHA = {"experimental": True, "stable": False, "any_pool_order": False}
+_FEATURES = {
+    PARTITIONS: {"partitionable_devices": True},
+    GROUPS_GATE: {"compatibility_groups": True, "ignores_groups": False, **_ALPHA},
+    OPTIONAL_OPERATIONS: {"node_operations": True, **_ALPHA},
+}
+
+FINDERS = (Finder(When.STAGE, _binding, of="binding"), Finder(When.STAGE, _operations, of="operations"))

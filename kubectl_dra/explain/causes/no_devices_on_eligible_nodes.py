@@ -10,7 +10,6 @@ from kubectl_dra.explain.causes.filters_refuse import kind_on
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, NextStep, Remedy
 from kubectl_dra.explain.funnel.blocked import MAX_EVIDENCE, Blocked
-from kubectl_dra.explain.funnel.request_funnel import PARTITIONS
 from kubectl_dra.explain.funnel.stages import FeatureOff, counted
 from kubectl_dra.explain.phrase import ObjectName, Subject, Words, nodes_named, say
 from kubectl_dra.explain.remedies import way_in
@@ -56,8 +55,8 @@ OLD_SLICES = CauseKind(
 
 def _node(blocked: Blocked) -> Iterator[Finding]:
     reasons = counted(blocked.reasons)[:MAX_REASONS]
-    if reasons and isinstance(reasons[0][0], FeatureOff):
-        yield device_needs_feature.finding(blocked, PARTITIONS, partitionable_devices=True)
+    if reasons and isinstance(off := reasons[0][0], FeatureOff):
+        yield device_needs_feature.of_reason(blocked, off)
     elif all(item.slice.shared_counters for item in blocked.lost):
         yield _old_form(blocked)
     else:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from msgspec.structs import replace
 
 from kubectl_dra.api.claims import ALL, MAX_RESULTS, Request
 from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.capacity_insufficient import CAPACITY
-from kubectl_dra.explain.causes.counters_exhausted import COUNTERS
+from kubectl_dra.explain.causes.counters_exhausted import COUNTERS, GROUPS
 from kubectl_dra.explain.causes.devices_held import ALL_INCOMPLETE
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Remedy
@@ -80,13 +81,18 @@ def _competition(trial: Trial) -> Iterator[Finding]:
         return
 
 
+_KINDS: Final = {"counters": COUNTERS, "capacity": CAPACITY, "groups": GROUPS}
+
+
 def _used_up(trial: Trial) -> Iterator[Finding]:
     """The devices picked first leave too little counter or capacity for the rest."""
     refusal = trial.world.refusals().most_frequent()
     if refusal is None:
         return
-    kind = COUNTERS if refusal.check == "counters" else CAPACITY
+    kind = _KINDS[refusal.check]
     text = 'the devices for request "{request}" cannot be had together: they share {check}, and {lack}'
+    if refusal.check == "groups":
+        text = 'the devices for request "{request}" cannot be had together: {lack}'
     summary = say(text, request=refusal.request, check=refusal.check, lack=refusal.lack)
     facts = (Evidence(Subject("device", refusal.device), refusal.check, refusal.lack), *_usable(trial))
     for claim_index, claim in enumerate(trial.claims):

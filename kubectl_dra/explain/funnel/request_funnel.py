@@ -5,13 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from kubectl_dra.allocation.capacity import NOTHING, shortage
-from kubectl_dra.allocation.counters import CounterLedger
+from kubectl_dra.allocation.compatibility_groups import GroupClash
+from kubectl_dra.allocation.counters import CounterShortage
+from kubectl_dra.allocation.pools import Pool
 from kubectl_dra.api.claims import ALL, DeviceRequest, ResourceClaim
 from kubectl_dra.api.classes import DeviceClass
+from kubectl_dra.api.nodes import OPTIONAL_OPERATIONS
 from kubectl_dra.api.taints import blocking_taint
+from kubectl_dra.explain.funnel.incompatible import GroupsDiffer
 from kubectl_dra.explain.funnel.selector_terms import judge, term_texts
 from kubectl_dra.explain.funnel.stages import (
+    GROUPS_GATE,
     FeatureOff,
+    OperationsNotSkipped,
     PoolObsolete,
     SelectorFalse,
     Shortfall,
@@ -24,12 +30,12 @@ from kubectl_dra.explain.funnel.stages import (
     story,
     told_by_numbers,
 )
-from kubectl_dra.explain.phrase import Words, say
+from kubectl_dra.explain.phrase import ObjectName, Words, say
 from kubectl_dra.explain.scene.holders import HolderIndex
 from kubectl_dra.explain.scene.view import Published, View
 
 # The stages that say what a device is; the later ones say whether it can be had.
-_SELECTING = ("published", "node", "pool", "class-selector", "request-selector")
+_SELECTING = ("published", "node", "pool", "operations", "class-selector", "request-selector")
 _Shape = tuple[int | None, ...]
 BINDING = "DRADeviceBindingConditions"
 PARTITIONS = "DRAPartitionableDevices"
@@ -73,6 +79,9 @@ class RequestFunnel:
         self._close(StageResult("published", "published by drivers"))
         self._filter("node", "on nodes where the pod may run", self._node_problem, self._place)
         self._filter("pool", "in usable pools", self._pool_problem, self._pool)
+        if self.view.cycle.features.experimental:
+            label = "on nodes that skip operations"
+            self._filter("operations", label, self._operations_problem, self._place, quiet=True)
         for index, expression in enumerate(self.device_class.selectors):
             self._select(
                 "class-selector",
@@ -91,6 +100,9 @@ class RequestFunnel:
             self._filter("taint", "not tainted, or tolerated", self._taint_problem, self._device, quiet=True)
         if not self.spec.admin_access:
             self._filter("held", "not held by other claims", self._held_problem, self._itself)
+        if self.view.cycle.features.compatibility_groups:
+            label = "compatible with what is in use"
+            self._filter("groups", label, self._group_problem, self._counting, quiet=True)
         if self.view.cycle.features.partitionable_devices:
             self._filter("counters", "with counters left", self._counter_problem, self._counting, quiet=True)
         else:
@@ -206,6 +218,8 @@ class RequestFunnel:
             return ""
         if not view.cycle.features.partitionable_devices and slice_.per_device_node_selection is not None:
             return FeatureOff("its slice has perDeviceNodeSelection", PARTITIONS)
+        if view.cycle.features.ignores_groups and view.cycle.index.uses_groups(slice_):
+            return FeatureOff("its slice has compatibility groups", GROUPS_GATE)
         if slice_.shared_counters:
             return say("its slice has both devices and sharedCounters, as only 1.34 reads them")
         if slice_.scope.node_name and slice_.scope.node_name in view.ineligible:
@@ -228,7 +242,9 @@ class RequestFunnel:
 
     def _capacity_problem(self, item: Published) -> Words:
         used = self.view.cycle.state.consumed.get(item.id, NOTHING)
-        short = shortage(item.device, self.spec.capacity, used, NOTHING)
+        short = shortage(
+            item.device, self.spec.capacity, used, NOTHING, fractional=self.view.cycle.features.fractional_capacity
+        )
         return describe_shortage(short) if short else ""
 
     def _taint_problem(self, item: Published) -> Words:
@@ -241,16 +257,36 @@ class RequestFunnel:
     def _consumes_counters(self, item: Published) -> Words:
         return FeatureOff("uses shared counters", PARTITIONS) if item.device.consumes_counters else ""
 
+    def _operations_problem(self, item: Published) -> Words:
+        if not item.slice.skip_node_operations:
+            return ""
+        if not self.view.cycle.features.node_operations:
+            return FeatureOff("its slice skips operations on the node", OPTIONAL_OPERATIONS)
+        nodes = [self.view.node_by_name[name] for name in self.view.nodes_of(item) if name in self.view.node_by_name]
+        if not nodes or any(node.skips_operations for node in nodes):
+            return ""
+        return OperationsNotSkipped(ObjectName("Node", nodes[0].name))
+
+    def _group_problem(self, item: Published) -> Words:
+        refused, pool = self._charged(item)
+        if pool is None or not isinstance(refused, GroupClash):
+            return ""
+        return GroupsDiffer(refused, self._holders.of_counter_set(pool, refused.counter_set))
+
     def _counter_problem(self, item: Published) -> Words:
-        if not item.device.consumes_counters:
+        refused, pool = self._charged(item)
+        if pool is None or not isinstance(refused, CounterShortage):
             return ""
-        state = self.view.cycle.state
+        return describe_counters(refused, self._holders.of_counter_set(pool, refused.counter_set))
+
+    def _charged(self, item: Published) -> tuple[CounterShortage | GroupClash | None, Pool | None]:
+        """What forbids a device beside those in use, and its pool; a device that others share is charged already."""
         pool = self.view.pool_seen.get(item.slice.pool)
-        if pool is None or (item.device.allow_multiple_allocations and item.id in state.consumed):
-            return ""
-        ledger = CounterLedger(self.view.cycle.available, state, self.view.cycle.quirks)
-        short = ledger.charge(pool, item.device)
-        return describe_counters(short, self._holders.of_counter_set(pool, short.counter_set)) if short else ""
+        if not item.device.consumes_counters or pool is None:
+            return None, None
+        if item.device.allow_multiple_allocations and item.id in self.view.cycle.state.consumed:
+            return None, None
+        return self.view.cycle.ledger().charge(pool, item.device), pool
 
     def needed_on(self, node: str) -> int:
         """How many devices the request needs on a node; in mode All every device that it selects there."""
@@ -258,7 +294,7 @@ class RequestFunnel:
             return self.spec.count
         selected = 0
         for position in self._shape(node):
-            if position is None or self.stages[position].name in ("taint", "held", "counters"):
+            if position is None or self.stages[position].name in ("taint", "held", "groups", "counters"):
                 selected += 1
         return max(1, selected)
 

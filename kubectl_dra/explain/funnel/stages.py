@@ -54,6 +54,9 @@ class Shortfall(NamedTuple):
     request: str
 
 
+GROUPS_GATE = "DRADeviceCompatibilityGroups"
+
+
 class SelectorFalse(Statement, frozen=True):
     """A selector does not hold on the device."""
 
@@ -66,6 +69,13 @@ class FeatureOff(Statement, frozen=True):
     TEXT = "{what}, and the feature {gate} is off"
     what: str
     gate: str
+
+
+class OperationsNotSkipped(Statement, frozen=True):
+    """The kubelet of the device's node cannot omit operations that the slice says are not needed."""
+
+    TEXT = "node {node} does not declare DRAOptionalNodeOperations, which the slice needs for skipNodeOperations"
+    node: ObjectName
 
 
 class PoolObsolete(Statement, frozen=True):
@@ -131,7 +141,7 @@ def story(stage: StageResult, remaining: int, lost: int, needed: int, first: Wor
     if stage.name == "taint":
         text = "{left} of {remaining} matching devices untainted, {needed} needed ({first})"
         return say(text, **numbers, first=first)
-    if stage.name in ("capacity", "counters"):
+    if stage.name in ("capacity", "groups", "counters"):
         return say("{left} of {remaining} matching devices {label}, {needed} needed ({first})", **numbers, **words)
     return say("{left} of {remaining} devices {label}, {needed} needed", **numbers, label=stage.label)
 
@@ -188,6 +198,9 @@ def describe_counters(short: CounterShortage, holders: tuple[Phrase, ...]) -> Wo
 
 def describe_pool(pool: Pool) -> Words:
     """What makes a pool unusable; empty if it is usable."""
+    if pool.incomplete and pool.ignored:
+        text = "{slices:slice} of pool {pool} {slices:has|have} compatibility groups, and the feature {gate} is off"
+        return say(text, slices=pool.ignored, pool=pool.id, gate=GROUPS_GATE)
     if pool.incomplete:
         text = "pool {pool.id} is incomplete: generation {pool.generation} has {pool.found} of {pool.expected} slices"
         return say(text, pool=PoolCounts(pool.id, pool.generation, pool.found, pool.expected))

@@ -133,7 +133,13 @@ def _may_be_tolerated(taint: DeviceTaint) -> bool:
 
 def capacity_shortage(view: View, item: Published, spec: DeviceRequest) -> CapacityShortage | None:
     """Why a device does not give the requested capacity; None if it does."""
-    return shortage(item.device, spec.capacity, view.cycle.state.consumed.get(item.id, NOTHING), NOTHING)
+    return shortage(
+        item.device,
+        spec.capacity,
+        view.cycle.state.consumed.get(item.id, NOTHING),
+        NOTHING,
+        fractional=view.cycle.features.fractional_capacity,
+    )
 
 
 def capacities_left(item: Published, short: CapacityShortage) -> Iterator[tuple[str, Quantity]]:
@@ -201,7 +207,7 @@ def _holders(view: View, funnels: Sequence[Located], holders: HolderIndex) -> It
     found: dict[int, ResourceClaim] = {}
     for located in funnels:
         for stage in located.funnel.stages:
-            for item in stage.failed if stage.name in ("held", "capacity", "counters") else ():
+            for item in stage.failed if stage.name in ("held", "capacity", "groups", "counters") else ():
                 for claim in _in_the_way(stage.name, item, view, holders):
                     found[id(claim)] = claim
     # Who ends a replica of the pod's own owner makes another one wait.
@@ -212,7 +218,7 @@ def _holders(view: View, funnels: Sequence[Located], holders: HolderIndex) -> It
 
 
 def _in_the_way(stage: str, item: Published, view: View, holders: HolderIndex) -> Sequence[ResourceClaim]:
-    if stage != "counters":
+    if stage not in ("groups", "counters"):
         return holders.claims(item.id)
     sets = {consumption.counter_set for consumption in item.device.consumes_counters}
     pool = view.pool_seen.get(item.slice.pool)

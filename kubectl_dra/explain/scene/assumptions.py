@@ -28,7 +28,7 @@ def notes_of(scene: Scene) -> Iterator[Words]:
     if not snapshot.nodes:
         yield say("no Nodes were read: their names are taken from ResourceSlices, labels and taints are unknown")
     if settings.proved_gates:
-        text = "{gates}: off by default in {release}, but stored ResourceSlices show that it is on"
+        text = "{gates}: off by default in {release}, but stored objects show that it is on"
         yield say(text, gates=sorted(settings.proved_gates), release=settings.release)
     if settings.release.minor < FIRST_SORTED:
         yield say(

@@ -30,6 +30,7 @@ def complete(question: Question, snapshot: Snapshot, settings: Settings) -> Snap
 def _read(question: Question, snapshot: Snapshot, settings: Settings) -> Iterator[str | None]:
     """Identifiers of attributes that are read, without their domain; None if it could be any of them."""
     expressions = {text for entry in snapshot.classes.values() for text in entry.selectors}
+    derived: set[str] = set()
     for state in question.claims:
         claim = state.claim
         if claim is None:
@@ -39,10 +40,12 @@ def _read(question: Question, snapshot: Snapshot, settings: Settings) -> Iterato
         for request in claim.requests:
             for spec in request.alternatives():
                 expressions.update(spec.selectors)
+                derived.update(spec.derived_attributes.values())
     environment = Environment.for_release(settings.release, features=settings.gates, stored=True)
-    for expression in sorted(text for text in expressions if text):
+    asked = [(text, False) for text in expressions if text] + [(text, True) for text in derived]
+    for expression, derives in sorted(asked):
         try:
-            columns = compile_expression(environment, expression).columns
+            columns = compile_expression(environment, expression, derived=derives).columns
         except CompileError:
             yield None
             return

@@ -36,6 +36,7 @@ class Likeness:
         self._compared = [
             entry.match_attribute or entry.distinct_attribute for claim in claims for entry in claim.constraints
         ]
+        self._derives = any(spec.derived_attributes for spec in self._specs)
         self._expressions = [_expressions(cycle, spec) for spec in self._specs]
         self._all = any(spec.allocation_mode == ALL for spec in self._specs)
         # Mode All lists devices that are held as well, and admin access takes them.
@@ -50,7 +51,7 @@ class Likeness:
 
     def of(self, node: Node, pools: NodePools) -> Hashable:
         """What an attempt reads from the node; None if that is too much."""
-        if any(expressions is None for expressions in self._expressions):
+        if self._derives or any(expressions is None for expressions in self._expressions):
             return None
         seen: list[Hashable] = []
         for pool in pools.pools:
@@ -67,7 +68,7 @@ class Likeness:
                 kinds = self._of_slice(entry, pool, node)
                 if kinds is None:
                     return None
-                seen.append(kinds)
+                seen.append((kinds, node.skips_operations) if entry.skip_node_operations else kinds)
         return tuple(seen)
 
     def _counts_alone(self, pool: Pool, node: Node) -> bool:
@@ -120,7 +121,9 @@ class Likeness:
         """What an attempt reads from a device itself; nothing if no request can take it."""
         features = self._cycle.features
         # Where others hold a device, what it takes of the counters is read in any case.
-        counters = tuple((entry.counter_set, _amounts(entry.counters)) for entry in device.consumes_counters)
+        counters = tuple(
+            (entry.counter_set, _amounts(entry.counters), entry.groups) for entry in device.consumes_counters
+        )
         verdicts = tuple([self._verdict(expressions or (), device) for expressions in self._expressions])
         if not any(verdicts) and not counters:
             return ()

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Set
 
+from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.fields import fields
 from kubectl_dra.api.slices import ResourceSlice
+from kubectl_dra.api.versions import Release, gate_default
 
 
 def _gate(field: str) -> str:
@@ -21,16 +23,23 @@ TAINTS = _gate("taints")
 PARTITIONS = _gate("consumesCounters")
 CAPACITY = _gate("allowMultipleAllocations")
 BINDING = _gate("bindingConditions")
-_KNOWN = (TAINTS, PARTITIONS, CAPACITY, BINDING)
+GROUPS = fields("DeviceCounterConsumption")["compatibilityGroups"].gates[0]
+OPERATIONS = fields("ResourceSliceSpec")["skipNodeOperations"].gates[0]
+DERIVED = fields("ExactDeviceRequest")["derivedAttributes"].gates[0]
+_KNOWN = (TAINTS, PARTITIONS, CAPACITY, BINDING, GROUPS, OPERATIONS, DERIVED)
 
 
-def proved(slices: Iterable[ResourceSlice], assumed: Set[str]) -> frozenset[str]:
-    """The gates proved by fields of these slices, beyond those assumed to be on."""
-    missing = {gate for gate in _KNOWN if gate not in assumed}
+def proved(
+    slices: Iterable[ResourceSlice], assumed: Set[str], release: Release, claims: Iterable[ResourceClaim] = ()
+) -> frozenset[str]:
+    """The gates of the release proved by fields of these slices and stored claims, beyond those assumed to be on."""
+    missing = {gate for gate in _KNOWN if gate not in assumed and gate_default(gate, release) is not None}
     found: set[str] = set()
     if not missing:
         return frozenset()
     for entry in slices:
+        if entry.skip_node_operations:
+            found.add(OPERATIONS)
         if entry.shared_counters or entry.per_device_node_selection:
             found.add(PARTITIONS)
         for device in entry.devices:
@@ -38,8 +47,16 @@ def proved(slices: Iterable[ResourceSlice], assumed: Set[str]) -> frozenset[str]
                 found.add(TAINTS)
             if device.consumes_counters:
                 found.add(PARTITIONS)
+                if any(consumption.groups for consumption in device.consumes_counters):
+                    found.add(GROUPS)
             if device.allow_multiple_allocations:
                 found.add(CAPACITY)
             if device.binding_conditions:
                 found.add(BINDING)
+    if DERIVED in missing and any(_derives(claim) for claim in claims):
+        found.add(DERIVED)
     return frozenset(found & missing)
+
+
+def _derives(claim: ResourceClaim) -> bool:
+    return any(spec.derived_attributes for request in claim.requests for spec in request.alternatives())

@@ -258,7 +258,7 @@ class PublishedDevices:
         self._settings = settings
         self._snapshot = snapshot
         gates = frozenset(default_features(settings.release))
-        gates |= proved(snapshot.slices, gates)
+        gates |= proved(snapshot.slices, gates, settings.release)
         # Without slices there is nothing to be judged, and nothing to be made for it.
         self._cycle = make_cycle(snapshot.exact(), settings.release, gates, None) if snapshot.slices else None
         self._view = View(self._cycle, list(snapshot.nodes.values()), {}) if self._cycle else None

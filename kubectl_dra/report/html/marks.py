@@ -17,6 +17,7 @@ _SELECTING = {
     "node": "not where the pod may run",
     "pool": "its pool cannot be used",
     "class-selector": "not of the class",
+    "operations": "its node does not skip operations",
     "request-selector": "refused by a selector",
 }
 
