@@ -35,14 +35,12 @@ def check_readable(inputs: Sequence[Input], notes: list[str]) -> None:
             list(objects(document for document in documents if is_object(document.object)))
             return
         except TemplateError as error:
-            if found.named:
-                notes.append(str(error))
+            _note(found, error, notes)
             return
         except NotAnObject as error:
             # A list is YAML that others want; an empty text is what a failed command leaves.
             if _text_of(found).strip():
-                if found.named:
-                    notes.append(str(error))
+                _note(found, error, notes)
                 return
             problems.append(error)
         except InputError as error:
@@ -50,6 +48,11 @@ def check_readable(inputs: Sequence[Input], notes: list[str]) -> None:
     if problems:
         others = f" (and {len(problems) - 1} more that cannot be read)" if len(problems) > 1 else ""
         raise InputError(f"{problems[0]}{others}")
+
+
+def _note(found: Input, error: InputError, notes: list[str]) -> None:
+    if found.named and str(error) not in notes:
+        notes.append(str(error))
 
 
 def _text_of(found: Input) -> str:

@@ -256,9 +256,9 @@ _NOTES: Final = (
         "autoscaler",
         "note",
         "An autoscaler has to know claims",
-        "An object of the run says who makes nodes, and pods of the run have claims. A pod with a claim stays "
-        "pending if "
-        "the autoscaler does not count devices of nodes that do not exist yet.",
+        "An object of the run, or a node label that a pod asks for, says who makes nodes, and pods of the run have "
+        "claims. A pod with a claim stays pending if the autoscaler does not count devices of nodes that do not exist "
+        "yet.",
     ),
     ChangePage(
         "MIG142",

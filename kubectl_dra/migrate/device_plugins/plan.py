@@ -32,6 +32,7 @@ from kubectl_dra.migrate.device_plugins.patches import base_claims, is_patch, pl
 from kubectl_dra.migrate.device_plugins.placement import PlacementPlan, placement
 from kubectl_dra.migrate.device_plugins.pods import pods_of
 from kubectl_dra.migrate.device_plugins.tolerations import missing
+from kubectl_dra.migrate.hazards import by_labels
 from kubectl_dra.migrate.model import (
     Migration,
     MigrationSettings,
@@ -190,6 +191,9 @@ def _pod(
     if spec.content.get("priorityClassName"):
         message = "its priority moves it ahead in the queue, but no pod is evicted to free a device for a claim"
         said.notes.append(Note("MIG142", (*spec.path, "priorityClassName"), message))
+    told = {note.message for note in said.notes}
+    made = [(path, message) for path, message in by_labels(spec.content) if message not in told]
+    said.notes.extend(Note("MIG141", (*spec.path, *path), message) for path, message in made)
     for ask in moving:
         if ask.resource.name in surroundings.shared:
             doubts.append(f"{surroundings.shared[ask.resource.name]} lets several pods share one {ask.resource.name}")

@@ -18,13 +18,16 @@ RECIPES: Final = (
     "- GPU Operator: its ClusterPolicy and the DRA driver must not both own a node. "
     "`nvidia.com/gpu.deploy.device-plugin: "
     '"false"` as a node label takes the plugin off one node, `devicePlugin.enabled: false` off all of them.',
-    '- GKE: create node pools with the label `gke-no-default-nvidia-gpu-device-plugin: "true"`; the managed '
-    "plugin cannot "
-    "be taken off a node later. Autopilot and node auto-provisioning make no nodes for claims.",
-    "- EKS: managed node groups and self-managed nodes. Nodes of Auto Mode bring their own device plugin. With "
-    "Karpenter, "
-    "`settings.enableDRA` (alpha).",
-    "- AKS: node pools without the managed GPU plugin, and the taint of the pool as a toleration of the pods.",
+    # https://docs.cloud.google.com/kubernetes-engine/docs/how-to/set-up-dra, as of November 2026
+    '- GKE: create node pools with the label `gke-no-default-nvidia-gpu-device-plugin: "true"` and '
+    "`gpu-driver-version=disabled`, and install the GPU driver yourself; the managed plugin cannot be taken off a node "
+    "later. Autopilot and node auto-provisioning make no nodes for claims.",
+    # https://docs.aws.amazon.com/eks/latest/userguide/device-management.html and
+    # https://karpenter.sh/docs/tasks/dra/, as of November 2026
+    "- EKS: managed node groups, self-managed nodes, or Karpenter 1.15 or later with `settings.enableDRA` (alpha). "
+    "Auto Mode does not support claims.",
+    "- AKS: node pools without the managed GPU plugin, and the taint of the pool as a toleration of the pods. Whether "
+    "node auto-provisioning reads claims is not documented.",
 )
 """How the device plugin leaves a node, by platform."""
 
