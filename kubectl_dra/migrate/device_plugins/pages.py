@@ -76,7 +76,8 @@ _REFUSALS: Final = (
         "The patch no longer asks device plugins for anything",
         "A strategic merge patch of a kustomization says only what differs. The claim is in what it patches; lists "
         "that a patch would add, such as tolerations and resourceClaims of custom resources, would take the place of "
-        "the base's. Another number of devices becomes a patch of the claim template (MIG110).",
+        "the base's. Another number of devices, or labels that choose other ones, become a patch of the claim template "
+        "(MIG110).",
         "containers:\n- name: main\n  resources:\n    limits:\n      nvidia.com/gpu: 4\n",
         "containers:\n- name: main\n",
     ),

@@ -25,12 +25,12 @@ class Repaired(NamedTuple):
     """A file (absolute path) with its new text. ``objects`` are those added, by the place of their patch.
 
     ``does`` says what it is for: counts in patches of claims, claims of the overlay's own, names or namespaces of
-    claims that kustomize changes.
+    claims that kustomize changes, labels that patches no longer say.
     """
 
     path: str
     text: str
-    does: Literal["counts", "claims", "names", "namespaces"]
+    does: Literal["counts", "claims", "names", "namespaces", "labels"]
     objects: tuple[tuple[Path, int, Mapping[str, Any]], ...] = ()
 
 

@@ -23,6 +23,7 @@ from kubectl_dra.migrate.kustomize import obstacles
 from kubectl_dra.migrate.kustomize.brought import brought_claims, is_brought
 from kubectl_dra.migrate.kustomize.builds import Workshop, can_build
 from kubectl_dra.migrate.kustomize.difference import BuildDifference, differences, objects_of
+from kubectl_dra.migrate.kustomize.labels import labels_taken_out
 from kubectl_dra.migrate.kustomize.layout import built_from
 from kubectl_dra.migrate.kustomize.namespaces import followed_namespaces
 from kubectl_dra.migrate.kustomize.obstacles import BuildObstacle
@@ -32,7 +33,7 @@ from kubectl_dra.migrate.result import MigratedFile, MigrationReport, Remark
 PATCHED: Final = "MIG110"
 NAMES: Final = "MIG139"
 BROUGHT: Final = "MIG127"
-_TAKEN_OUT: Final = "MIG109"
+TAKEN_OUT: Final = "MIG109"
 _ROUNDS: Final = 6
 
 Run = Callable[[Sequence[Input], MigrationJob], MigrationReport]
@@ -209,6 +210,9 @@ def _repaired(
     """Put a repair for an overlay into the texts of the group, and report it."""
     before, wanted, after = builds
     try:
+        made = [each for each in labels_taken_out(one, found, group.texts) if each.path in names]
+        if made:
+            return _recorded(group, one, made, names)
         made = list(followed_names(one, found, after, group.texts))
         made = made or list(followed_namespaces(one, found, after, group.texts))
         made = made or list(brought_claims(one, found, before, wanted, group.texts))
@@ -217,10 +221,15 @@ def _repaired(
     if made and (one.path not in names or any(_is_there(each.path, names) for each in made)):
         return []
     made = made or [each for each in claim_patches(one, found, group.texts) if each.text != group.texts[each.path].text]
+    return _recorded(group, one, made, names)
+
+
+def _recorded(group: _Group, one: Kustomization, made: list[Repaired], names: Mapping[str, str]) -> list[Repaired]:
+    """The repairs, put into the texts of the group and reported."""
     for each in made:
         source = group.texts.get(each.path)
         if source is None:
-            source = one.document.source if each.path == one.path else Source(_shown(each.path), "")
+            source = one.document.source if each.path == one.path else _original(each.path, _shown(each.path))
         name = names.get(each.path, source.name)
         group.texts[each.path] = Source(name, each.text, source.encoding, source.bom)
         group.said.setdefault(each.path, []).extend(_remarks(each, name))
@@ -242,6 +251,9 @@ def _remarks(made: Repaired, name: str) -> list[Remark]:
     if made.does == "claims":
         message = "the overlay asks for devices that its base does not ask for: it has claims of its own"
         return [Remark("change", BROUGHT, name, 1, 1, "", "", message)]
+    if made.does == "labels":
+        message = "labels of the patch choose devices; the claim says that now"
+        return [Remark("change", TAKEN_OUT, name, 1, 1, "", "", message)]
     if made.does == "namespaces":
         message = "replacements that give the workload its namespace give it to its claims, too"
         return [Remark("change", NAMES, name, 1, 1, "Kustomization", "replacements", message)]
@@ -257,7 +269,7 @@ def _put(group: _Group, files: dict[str, MigratedFile], names: Mapping[str, str]
         more = group.said.get(path, ())
         kept = old.items if old is not None else ()
         if any(item.code == BROUGHT for item in more):
-            kept = tuple(item for item in kept if item.code != _TAKEN_OUT)
+            kept = tuple(item for item in kept if item.code != TAKEN_OUT)
         items = (*kept, *more)
         files[path] = MigratedFile(name, Rewritten(name, source.text, text.text, source), items)
 
