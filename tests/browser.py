@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
@@ -19,6 +19,7 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"
 WIDTHS = (1280, 390)
 SCHEMES = ("light", "dark")
 SEVERE = ("serious", "critical")
+EVERY = ("minor", "moderate", *SEVERE)
 
 
 def missing() -> str:
@@ -89,15 +90,15 @@ def opened(browser: Browser, url: str, width: int = 1280, scheme: str = "light",
     return Watched(page, complaints)
 
 
-def accessibility(page: Page) -> list[str]:
-    """The serious violations that axe-core finds, each with the first element; skips where axe-core is missing."""
+def accessibility(page: Page, impacts: Collection[str] = SEVERE) -> list[str]:
+    """The violations of these impacts that axe-core finds, each with the first element; skips where it is missing."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
     found = axe.Axe().run(page).response["violations"]
     return [
         f"{entry['id']} ({entry['impact']}): {entry['help']}; {len(entry['nodes'])} times, as in "
         f"{entry['nodes'][0]['html'][:200]}"
         for entry in found
-        if entry["impact"] in SEVERE
+        if entry["impact"] in impacts
     ]
 
 

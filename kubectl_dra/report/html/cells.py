@@ -19,6 +19,11 @@ MARKS = (GOT, FITS, KEPT, PASSED_OVER)
 """What a device means to the claims of a report, best first: they get it; it satisfies a request by itself;
 it matches, but is not available; they do not ask for it.
 """
+MARK_WORDS = {
+    GOT: "what a claim gets or has",
+    FITS: "a candidate: by itself it would do for a request",
+    KEPT: "asked for by class and selectors, but cannot be had now",
+}
 
 # Attributes that say what a device is, without those that differ from device to device.
 KIND_ATTRIBUTES = ("productName", "model", "deviceType", "type", "profile", "architecture", "family")
@@ -39,8 +44,8 @@ class Mark(NamedTuple):
 class Cell(NamedTuple):
     """One device of a line, or ``each`` devices that look alike on each of its nodes.
 
-    ``facts`` are pairs of label and text, in order. ``used`` is the largest used fraction of a capacity, from
-    0 to 1, or None if the device is not shared.
+    ``facts`` are pairs of label and text, in order; ``common`` are those that hold for each of several devices.
+    ``used`` is the largest used fraction of a capacity, from 0 to 1, or None if the device is not shared.
     """
 
     label: str
@@ -51,6 +56,7 @@ class Cell(NamedTuple):
     facts: tuple[tuple[str, str], ...]
     used: float | None
     mark: Mark | None
+    common: tuple[tuple[str, str], ...] = ()
 
 
 class CellLook(NamedTuple):
@@ -132,7 +138,20 @@ def cell_of_alike(look: CellLook, rows: Sequence[DeviceRow], marks: Sequence[Mar
         facts=tuple(facts),
         used=None if look.twentieths < 0 else look.twentieths / 20,
         mark=first,
+        common=tuple(_common(look)),
     )
+
+
+def _common(look: CellLook) -> Iterator[tuple[str, str]]:
+    """What the looks say of each device that has them; a less detailed look says less."""
+    if look.kind:
+        yield "Kind", look.kind
+    yield "State", f"{look.state}{': ' if look.reason else ''}{look.reason}"
+    if look.twentieths >= 0:
+        yield "Used", f"about {look.twentieths * 5} % of the capacity that is used most"
+    if look.taints:
+        yield "Taints", ", ".join(look.taints)
+    yield "Classes", ", ".join(look.classes) or "none"
 
 
 def _facts(row: DeviceRow, mark: Mark | None) -> Iterator[tuple[str, str]]:
@@ -142,7 +161,7 @@ def _facts(row: DeviceRow, mark: Mark | None) -> Iterator[tuple[str, str]]:
         yield "Kind", kind
     yield "State", f"{row.state}{': ' if row.reason else ''}{written(row.reason)}"
     if row.holders:
-        shown = [_holder(row, claim) for claim in row.holders[:MAX_CLAIMS]]
+        shown = [holder_words(row, claim) for claim in row.holders[:MAX_CLAIMS]]
         yield ("Shares" if row.state is DeviceState.SHARED else "Held by"), listed(shown, len(row.holders))
     elif row.state is DeviceState.HELD:
         yield "Held by", "a claim that was not read"
@@ -197,7 +216,7 @@ def _capacity(row: DeviceRow) -> Iterator[str]:
             yield f"{name} {value}"
 
 
-def _holder(row: DeviceRow, claim: ResourceClaim) -> str:
+def holder_words(row: DeviceRow, claim: ResourceClaim) -> str:
     """A claim with its consumers and, for a shared device, the capacity of its shares."""
     taken: list[str] = []
     for result in claim.allocation.results if claim.allocation else ():

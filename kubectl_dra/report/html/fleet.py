@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from kubectl_dra.explain.devices.device_state import DeviceState
-from kubectl_dra.report.html.cells import FITS, GOT, KEPT, Cell, counted
+from kubectl_dra.report.html.cells import FITS, GOT, KEPT, MARK_WORDS, Cell, counted
 from kubectl_dra.report.html.lines import Box, Fleet, Line
 from kubectl_dra.report.html.markup import Markup, join, tag
+from kubectl_dra.report.html.members import members
 from kubectl_dra.report.html.shares import divided
 from kubectl_dra.wording import amount, listed
 
@@ -19,11 +20,6 @@ STATE_WORDS = {
     "blocked": "other devices take the counters that it needs",
     "unusable": "its pool is incomplete, invalid or obsolete, or no node sees it",
     "unknown": "no holder is known, but not all claims could be read",
-}
-MARK_WORDS = {
-    GOT: "what a claim gets or has",
-    FITS: "a candidate: by itself it would do for a request",
-    KEPT: "asked for by class and selectors, but cannot be had now",
 }
 MAX_LISTED = 8
 MAX_KINDS = 2
@@ -63,6 +59,7 @@ def fleet_html(fleet: Fleet, key: str, top: str, requests: Sequence[str] = (), f
         tag("div", id=after, tabindex="-1"),
         class_="fleet",
         data_first=first,
+        data_members=members(fleet, requests),
     )
 
 
@@ -71,7 +68,7 @@ def _remark(fleet: Fleet) -> Markup:
     script = "Filters and arrow keys need JavaScript; without it, Tab moves from device to device."
     alike = (
         "Nodes whose devices look alike are one row, whoever holds them; so are devices that look alike on one node. "
-        "kubectl dra devices NODE -o html draws each device of one node, with its holder. "
+        "Find shows those that match one by one, with their holders; Enter unfolds the row of a device. "
         if fleet.grouped
         else ""
     )
@@ -95,10 +92,16 @@ def _legend(fleet: Fleet) -> Markup:
 def _filters(fleet: Fleet, key: str, requests: Sequence[str]) -> Markup:
     """The filters, hidden until the script shows them, because they need it."""
     states = [state for state in DeviceState if state in fleet.states]
+    what = tag(
+        "input",
+        type="search",
+        id=f"{key}-find",
+        placeholder="node, device, claim, pod",
+        autocomplete="off",
+        spellcheck="false",
+    )
     parts = [
-        _field(
-            key, "node", "Node", tag("input", type="search", id=f"{key}-node", autocomplete="off", spellcheck="false")
-        ),
+        _field(key, "find", "Find", what),
         _choice(key, "driver", "Driver", list(enumerate(fleet.drivers))),
         _choice(key, "class", "Class", list(enumerate(fleet.classes))),
         _choice(key, "state", "State", [(state, state) for state in states]),
@@ -137,8 +140,6 @@ def _row(line: Line, drivers: Mapping[str, str], classes: Mapping[str, str], mos
         class_="row",
         # Names that are not listed cannot be searched: no name rules the row out.
         data_any=line.unlisted > 0,
-        # The script can say of some of them what holds for all, where it knows their names.
-        data_n=line.alike if line.alike > 1 and not line.unlisted else None,
     )
 
 

@@ -44,12 +44,19 @@ class Box(NamedTuple):
     cells: tuple[Cell, ...]
 
 
+class FoldedNode(NamedTuple):
+    """A node or place of a folded line: its devices, each with the number of its cell."""
+
+    title: str
+    devices: tuple[tuple[int, DeviceRow], ...]
+
+
 class Line(NamedTuple):
     """One line: a node, nodes that look alike, or a place that spans several nodes.
 
     ``nodes`` are the names to search and list, ``unlisted`` how many more there are. ``alike`` is the number
     of nodes that each have the cells of the line; 0 for cells that belong to several nodes together. ``kinds`` are
-    those of devices that are drawn one by one.
+    those of devices that are drawn one by one; ``parts`` have the devices that are not.
     """
 
     title: str
@@ -60,6 +67,7 @@ class Line(NamedTuple):
     devices: int
     states: Mapping[str, int]
     kinds: tuple[str, ...] = ()
+    parts: tuple[FoldedNode, ...] = ()
 
 
 class Fleet(NamedTuple):
@@ -231,14 +239,16 @@ def _alike(alike: Sequence[_Place], looks: Mapping[int, CellLook], marks: Mappin
     rows = [row for place in alike for row in place.rows]
     node = _is_node(alike[0].title, alike[0].rows[0])
     names = [place.title for place in alike] if node else list(dict.fromkeys(n for row in rows for n in row.nodes))
+    cells, parts = _cells_alike(alike, looks, marks, len(alike))
     return Line(
         title=alike[0].title if len(alike) == 1 else f"{len(alike):,} nodes alike",
         nodes=tuple(names),
         unlisted=0,
         alike=len(alike) if node else 0,
-        boxes=(Box("", tuple(_cells_alike(rows, looks, marks, len(alike)))),),
+        boxes=(Box("", cells),),
         devices=len(rows),
         states=_states(rows),
+        parts=parts,
     )
 
 
@@ -246,28 +256,32 @@ def _rest(places: Sequence[_Place], looks: Mapping[int, CellLook], marks: Mappin
     """All places that did not fit, as one line."""
     rows = [row for place in places for row in place.rows]
     titles = [place.title for place in places if _is_node(place.title, place.rows[0])]
+    cells, parts = _cells_alike(places, looks, marks, 1)
     return Line(
         title=f"{len(places):,} other nodes and places",
         nodes=tuple(titles),
         unlisted=len(places) - len(titles),
         alike=0,
-        boxes=(Box("", tuple(_cells_alike(rows, looks, marks, 1))),),
+        boxes=(Box("", cells),),
         devices=len(rows),
         states=_states(rows),
+        parts=parts,
     )
 
 
 def _cells_alike(
-    rows: Sequence[DeviceRow], looks: Mapping[int, CellLook], marks: Mapping[str, Mark], nodes: int
-) -> Iterator[Cell]:
+    places: Sequence[_Place], looks: Mapping[int, CellLook], marks: Mapping[str, Mark], nodes: int
+) -> tuple[tuple[Cell, ...], tuple[FoldedNode, ...]]:
+    """A cell for each look of the devices, and for each place which device is in which."""
     by_look: dict[CellLook, list[DeviceRow]] = {}
-    for row in rows:
-        by_look.setdefault(looks[id(row)], []).append(row)
+    for place in places:
+        for row in place.rows:
+            by_look.setdefault(looks[id(row)], []).append(row)
     order = sorted(by_look, key=lambda look: (look.driver, look.kind, MARKS.index(look.mark or PASSED_OVER), look))
-    for look in order:
-        found = by_look[look]
-        first = found[0]
-        yield cell_of_alike(look, found, [marks.get(str(first.id))], nodes)
+    cells = [cell_of_alike(look, by_look[look], [marks.get(str(by_look[look][0].id))], nodes) for look in order]
+    numbers = {look: number for number, look in enumerate(order)}
+    parts = (FoldedNode(place.title, tuple((numbers[looks[id(row)]], row) for row in place.rows)) for place in places)
+    return tuple(cells), tuple(parts)
 
 
 def _with_names(lines: Iterable[Line]) -> Iterator[Line]:

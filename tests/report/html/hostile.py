@@ -105,13 +105,16 @@ def slice_of(driver: str, node: str, devices: list[Json]) -> Json:
 
 def claim(number: int, driver: str) -> Json:
     result = {"request": name(1), "driver": driver, "pool": name(number), "device": name(number * 9 + 1)}
+    users = [{"resource": "pods", "name": name(4), "uid": "1"}, {"resource": name(5), "name": name(6)}]
+    return claim_of(name(number), name(2), [result], users)
+
+
+def claim_of(called: str, namespace: str, results: list[Json], users: list[Json]) -> Json:
+    """A claim that holds devices for its users."""
     return {
         "apiVersion": "resource.k8s.io/v1",
         "kind": "ResourceClaim",
-        "metadata": {"name": name(number), "namespace": name(2)},
+        "metadata": {"name": called, "namespace": namespace},
         "spec": {"devices": {"requests": []}},
-        "status": {
-            "allocation": {"devices": {"results": [result]}},
-            "reservedFor": [{"resource": "pods", "name": name(4), "uid": "1"}, {"resource": name(5), "name": name(6)}],
-        },
+        "status": {"allocation": {"devices": {"results": results}}, "reservedFor": users},
     }

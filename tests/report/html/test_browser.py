@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from tests.browser import SCHEMES, WIDTHS, Watched, accessibility, opened, overflow
+from tests.browser import EVERY, SCHEMES, WIDTHS, Watched, accessibility, opened, overflow
 from tests.report.html import hostile
 from tests.report.html.support import ROOT, Dra, words_of
 
@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.xdist_group("browser")
 MIXED = ROOT / "examples" / "explain" / "mixed-fleet"
+# Phone, tablet, desk: axe looks at each width once, and at each of dark and light.
+LOOKS = ((390, "light"), (800, "dark"), (1400, "light"), (1400, "dark"))
 PARTITIONS = ROOT / "examples" / "explain" / "amd-partitions-in-use"
+FITTING = ROOT / "examples" / "fit" / "deployment-in-part"
 Open = Callable[..., Watched]
 
 
@@ -41,21 +44,23 @@ def devices(page: Page) -> list[str]:
     return list(page.locator(".grid .c:visible .name").all_inner_texts())
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
-@pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("command", ["explain", "devices", "overview"])
-def test_pages_are_accessible_and_fit(show: Open, command: str, width: int, scheme: str) -> None:
+@pytest.mark.parametrize("command", ["explain", "devices", "overview", "fit"])
+def test_pages_are_accessible_and_fit(show: Open, browser: Browser, command: str) -> None:
+    folder = FITTING if command == "fit" else MIXED
     words = {
         "explain": [*words_of(MIXED), "--trace", "h100-1/gpu-0", "--verify"],
         "devices": ["devices", "--snapshot", "cluster.yaml", "--driver", "gpu.amd.com"],
         "overview": ["explain", "-A", "--snapshot", "cluster.yaml"],
+        "fit": words_of(FITTING),
     }[command]
-    page, complaints = show(MIXED, *words, width=width, scheme=scheme)
-    assert accessibility(page) == []
-    assert overflow(page) <= 0
-    dark = page.evaluate("getComputedStyle(document.body).backgroundColor") != "rgb(255, 255, 255)"
-    assert dark is (scheme == "dark")
-    assert complaints == []
+    url = show(folder, *words).page.url
+    for width, scheme in LOOKS:
+        page, complaints = opened(browser, url, width, scheme)
+        assert accessibility(page, EVERY) == [], (width, scheme)
+        assert overflow(page) <= 0, (width, scheme)
+        dark = page.evaluate("getComputedStyle(document.body).backgroundColor") != "rgb(255, 255, 255)"
+        assert dark is (scheme == "dark")
+        assert complaints == []
 
 
 def test_the_checks_see_what_is_wrong(browser: Browser, tmp_path: Path) -> None:
@@ -148,7 +153,7 @@ def test_filters_work_by_keyboard(show: Open) -> None:
     page, complaints = show(MIXED, *words_of(MIXED))
     said = page.get_by_role("status")
     assert said.inner_text() == "46 devices shown, in 4 rows"
-    page.get_by_label("Node", exact=True).focus()
+    page.get_by_label("Find").focus()
     page.keyboard.type("H100")
     assert devices(page) == ["gpu-0", "gpu-1", "gpu-2", "gpu-3"]
     assert said.inner_text() == "4 of 46 devices shown, in 1 row"
@@ -175,7 +180,9 @@ def test_filters_work_by_keyboard(show: Open) -> None:
     assert complaints == []
 
 
-def test_a_filter_takes_nodes_out_of_a_row_of_nodes_that_are_alike(show: Open, tmp_path: Path) -> None:
+@pytest.fixture
+def wide(show: Open, tmp_path: Path) -> Watched:
+    """The devices of 300 nodes that are alike, of each of which a claim holds two."""
     slices = [
         {
             "apiVersion": "resource.k8s.io/v1",
@@ -191,20 +198,69 @@ def test_a_filter_takes_nodes_out_of_a_row_of_nodes_that_are_alike(show: Open, t
         for at in range(300)
     ]
     nodes = [{"apiVersion": "v1", "kind": "Node", "metadata": {"name": f"node-{at:03}"}} for at in range(300)]
-    (tmp_path / "cluster.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [*slices, *nodes]}))
-    page, complaints = show(tmp_path, "devices", "--snapshot", "cluster.json")
-    said, title, states = page.get_by_role("status"), page.locator(".node b"), page.locator(".node small")
-    assert (title.inner_text(), said.inner_text()) == ("300 nodes alike", "2,400 devices shown, in 1 row")
-    everything = states.inner_text()
-    assert everything.startswith("2,400 devices: 2,400 ")
-    filter_ = page.get_by_label("Node", exact=True)
-    filter_.fill("node-008")
-    assert (title.inner_text(), said.inner_text()) == ("node-008", "8 of 2,400 devices shown, in 1 row")
-    assert states.inner_text().startswith("8 devices: 8 ")
-    filter_.fill("NODE-01")
-    assert (title.inner_text(), said.inner_text()) == ("10 of 300 nodes alike", "80 of 2,400 devices shown, in 1 row")
-    filter_.fill("")
-    assert (title.inner_text(), states.inner_text()) == ("300 nodes alike", everything)
+    claims = [
+        hostile.claim_of(
+            f"c-{at}",
+            "ml",
+            [
+                {"request": "r", "driver": "gpu.example.com", "pool": f"node-{at:03}", "device": device}
+                for device in ("gpu-0", "gpu-5")
+            ],
+            [{"resource": "pods", "name": f"c-{at}", "uid": str(at)}],
+        )
+        for at in range(300)
+    ]
+    items = [*slices, *nodes, *claims]
+    (tmp_path / "cluster.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    watched = show(tmp_path, "devices", "--snapshot", "cluster.json")
+    watched.page.wait_for_selector(".fleet[data-ready]", state="attached")
+    return watched
+
+
+def test_a_filter_takes_what_matches_out_of_a_row_of_nodes_that_are_alike(wide: Watched) -> None:
+    page, complaints = wide
+    said, find = page.get_by_role("status"), page.get_by_label("Find")
+    heads, states = page.locator(".row:visible .node b"), page.locator(".row:visible .node small")
+    assert heads.all_inner_texts() == ["300 nodes alike"]
+    assert said.inner_text() == "2,400 devices shown, in 1 row"
+    assert devices(page) == ["6 × gpu.example.com", "2 × gpu.example.com"]
+    find.fill("node-008")
+    assert (heads.all_inner_texts(), said.inner_text()) == (["node-008"], "8 of 2,400 devices shown, in 1 row")
+    assert devices(page) == [f"gpu-{at}" for at in range(8)]
+    assert states.all_inner_texts() == ["8 devices: 2 held, 6 free"]
+    cell = page.locator(".c:visible", has_text="gpu-5")
+    assert "Held by ml/c-8 (pod c-8)" in cell.locator(".facts").inner_text()
+    assert "gpu.example.com/node-008/gpu-5" in cell.locator(".facts").inner_text()
+    # The holder is found as well as the device.
+    find.fill("C-17 gpu-0")
+    assert heads.all_inner_texts() == ["node-017", *(f"node-17{at}" for at in range(10))]
+    assert devices(page) == ["gpu-0"] * 11
+    page.get_by_label("State").select_option("free")
+    assert devices(page) == [] and page.get_by_text("No device passes the filters.").is_visible()
+    page.get_by_label("State").select_option("")
+    # Of more nodes than can be drawn one by one, the row says how many they are.
+    find.fill("gpu-3")
+    assert (heads.all_inner_texts(), states.all_inner_texts()) == (["300 nodes alike"], ["300 devices: 300 free"])
+    assert devices(page) == ["300 of 1,800 × gpu.example.com"]
+    page.get_by_role("button", name="Show all").click()
+    assert (heads.all_inner_texts(), len(devices(page))) == (["300 nodes alike"], 2)
+    assert accessibility(page, EVERY) == [] and overflow(page) <= 0
+    assert complaints == []
+
+
+def test_a_row_of_nodes_that_are_alike_unfolds(wide: Watched) -> None:
+    page, complaints = wide
+    page.locator(".grid .c").first.focus()
+    page.keyboard.press("Enter")
+    rows = page.locator(".row.member")
+    assert rows.count() == 60 and "and 240 more" in page.locator(".grid").inner_text()
+    page.keyboard.press("ArrowDown")
+    assert page.evaluate("document.activeElement.querySelector('.name').textContent") == "gpu-0"
+    page.get_by_label("Find").fill("node-29")
+    assert rows.count() == 10
+    page.get_by_role("button", name="Fold").click()
+    page.get_by_label("Find").fill("")
+    assert rows.count() == 0 and devices(page) == ["6 × gpu.example.com", "2 × gpu.example.com"]
     assert complaints == []
 
 
