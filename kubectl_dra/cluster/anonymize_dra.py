@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from kubectl_dra.cluster.anonymize_parts import LEFT_OUT, Changes, Json, Parts
+
+_OPERATIONS: Final = frozenset(("NodePrepareResources", "NodeUnprepareResources", "*"))
 
 
 class DraParts(Parts):
@@ -22,8 +24,13 @@ class DraParts(Parts):
             "nodeSelector": self._node_selector,
             "sharedCounters": self._each(self._counters),
             "devices": self._each(self._device),
+            "skipNodeOperations": self._each(self._operation),
+            "partitionTypeAttribute": self._new.qualified,
         }
         return self._fields(spec, changes, kept)
+
+    def _operation(self, name: str) -> str:
+        return name if name in _OPERATIONS else self._new.plain("operation", name)
 
     def _device(self, raw: Mapping[str, Any]) -> Json:
         if "basic" in raw:
@@ -50,6 +57,7 @@ class DraParts(Parts):
             "name": self._new.names.embedded,
             "counterSet": self._new.names.embedded,
             "counters": self._named(self._kept),
+            "compatibilityGroups": self._each(lambda name: self._new.plain("group", name)),
         }
         return self._fields(raw, changes, ())
 
@@ -112,6 +120,7 @@ class DraParts(Parts):
         return self._fields(raw, changes, ())
 
     def _request(self, raw: Mapping[str, Any]) -> Json:
+        derived: Changes = {"name": self._new.qualified, "expression": self._new.expression}
         changes: Changes = {
             "deviceClassName": self._new.device_class,
             "selectors": self._each(self._selector),
@@ -120,6 +129,7 @@ class DraParts(Parts):
             "firstAvailable": self._each(self._request),
             "name": self._new.request,
             "capacity": lambda raw: self._fields(raw, {"requests": self._named(self._kept)}, ()),
+            "derivedAttributes": self._each(lambda raw: self._fields(raw, derived, ())),
         }
         return self._fields(raw, changes, ("allocationMode", "count", "adminAccess"))
 
@@ -155,6 +165,7 @@ class DraParts(Parts):
             "pool": lambda name: self._new.names.of("pool", name),
             "device": self._new.names.embedded,
             "shareID": self._new.names.scrambled,
+            "skipNodeOperations": self._each(self._operation),
             "tolerations": self._each(self._taint),
             "conditions": self._each(self._condition),
         }

@@ -2,11 +2,12 @@
 
     make record KUBERNETES=1.37.3       # the corpus of that release, and what differs from the one before
     python -m tests.recorder.allocator --kubernetes 1.37.1 --seed 1 --count 500 alloc-1.37.jsonl.gz
-    python -m tests.recorder.allocator --kubernetes 1.35.8 --cases tests/conformance/data/alloc.jsonl.gz again.jsonl.gz
+    python -m tests.recorder.allocator --kubernetes 1.38.0-alpha.0 --cases alloc-1.37.jsonl.gz alloc-1.38.jsonl.gz
 
-Cases are made up from the seed (`tests.recorder.clusters`), or taken from a corpus and asked again. Each line has the
-form of ``alloc.jsonl.gz`` with ``release`` and ``recorded`` (seed, generator); `python -m tests.conformance alloc FILE`
-judges it. The program in ``allocator/`` is built with the published Go module of the release, which must be reachable.
+Cases are made up from the seed (`tests.recorder.clusters`), or taken from a corpus and asked again, which also shows
+what another release answers otherwise. Each line has the form of ``alloc.jsonl.gz`` with ``release``;
+`python -m tests.conformance alloc FILE` judges it. The program in ``allocator/`` is built with the published Go module
+of the release, which must be reachable.
 """
 
 from __future__ import annotations
@@ -68,22 +69,29 @@ def main() -> None:
     parser.add_argument("--cases", type=Path, help="a corpus to ask again")
     parser.add_argument("file", type=Path, nargs="?", help="where to write; the release's corpus where not given")
     options = parser.parse_args()
+    before: dict[str, Json] = {}
     program = built(options.kubernetes, SOURCE, MODULES)
     release = parse_release(options.kubernetes)
     if options.file is None:
         renew(program, options.kubernetes)
         return
     if options.cases:
-        cases: Iterable[Json] = lines(options.cases)
+        cases: Iterable[Json] = list(lines(options.cases))
+        before = {case["id"]: case["expect"] for case in cases}
     else:
         changes = [change for change in options.features.split(",") if change]
         cases = clusters(options.seed, options.count, release, changes)
     answers: Counter[str] = Counter()
+    otherwise: list[str] = []
     with gzip.open(options.file, "wt") as out:
         for case in recorded(program, options.kubernetes, cases):
+            if before.get(case["id"], case["expect"]) != case["expect"]:
+                otherwise.append(case["id"])
             answers.update(_kind(answer) for answer in case["expect"]["nodes"])
             out.write(json.dumps(case, separators=(",", ":")) + "\n")
     print(*(f"{kind}: {count:,}" for kind, count in answers.most_common()), sep="\n")
+    if options.cases:
+        print(f"{len(otherwise)} answered otherwise than in {options.cases}:", *otherwise)
 
 
 def renew(program: Path, version: str) -> None:
