@@ -45,7 +45,7 @@ $(DEMO_VENV)/.installed: pyproject.toml constraints.txt
 	@$(PYTHON) -c '$(RECENT)'
 	@$(call venv,$(DEMO_VENV))
 	@$(PYTHON) -c '$(FOR_FILES)' >$(DEMO_VENV)/for-files.txt
-	@$(call install,$(DEMO_VENV)) --requirement $(DEMO_VENV)/for-files.txt
+	@$(call install,$(DEMO_VENV)) --no-compile --requirement $(DEMO_VENV)/for-files.txt
 	@touch $@
 
 demo: $(DEMO_VENV)/.installed ## Explain a pending pod of examples/explain, seconds after a clone

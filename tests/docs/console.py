@@ -72,24 +72,35 @@ def _steps(text: str) -> Iterator[Step]:
 
 def answers(block: Block) -> Iterator[tuple[Step, str, int]]:
     """Runs the commands of a block one after the other: each with what it printed and its exit code."""
-    environment = {key: value for key, value in os.environ.items() if key not in _LEFT_OUT}
-    environment |= {"PYTHONPATH": str(ROOT), "PYTHONUTF8": "1", "KUBECONFIG": os.devnull, "COLUMNS": str(COLUMNS)}
-    kubectl = f'kubectl() {{ shift; {shlex.quote(sys.executable)} -m kubectl_dra "$@"; }}\n'
     with tempfile.TemporaryDirectory() as scratch:
         folder = shutil.copytree(ROOT / block.where, Path(scratch) / Path(block.where).name)
         for step in block.steps:
-            done = subprocess.run(
-                ["bash", "-c", kubectl + step.line],
-                cwd=folder,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                encoding="utf-8",
-                timeout=_TIMEOUT_SECONDS,
-                check=False,
-            )
+            done = _run(step.line, folder)
             yield step, done.stdout + done.stderr, done.returncode
+
+
+def shell(script: str, folder: Path) -> str:
+    """What lines of shell print that call ``kubectl dra``, in a folder. Raises CalledProcessError where they fail."""
+    done = _run(script, folder)
+    done.check_returncode()
+    return done.stdout
+
+
+def _run(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    environment = {key: value for key, value in os.environ.items() if key not in _LEFT_OUT}
+    environment |= {"PYTHONPATH": str(ROOT), "PYTHONUTF8": "1", "KUBECONFIG": os.devnull, "COLUMNS": str(COLUMNS)}
+    kubectl = f'kubectl() {{ shift; {shlex.quote(sys.executable)} -m kubectl_dra "$@"; }}\n'
+    return subprocess.run(
+        ["bash", "-c", kubectl + script],
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=_TIMEOUT_SECONDS,
+        check=False,
+    )
 
 
 def matches(expected: str, printed: str) -> bool:

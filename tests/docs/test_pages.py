@@ -129,3 +129,27 @@ def test_messages_are_those_of_the_causes() -> None:
 
 def test_every_cause_has_its_message() -> None:
     assert not messages.missing()
+
+
+PASTED = [ROOT / "README.md", DOCS / "start.md"]
+"""Pages whose blocks can be pasted one after the other, wherever their reader is."""
+
+
+@pytest.mark.parametrize("path", named(PASTED))
+def test_the_blocks_of_a_page_lead_from_one_to_the_next(path: Path, tmp_path: Path) -> None:
+    """Where a command is run, the reader has been led, or has written the same files."""
+    text = path.read_text(encoding="utf-8")
+    here = tmp_path
+    arrived = 0
+    for match in re.finditer(f"{console.SCRIPT.pattern}|{console.BLOCK.pattern}", text, re.DOTALL | re.MULTILINE):
+        script = match[1]
+        if script is None:
+            folder = ROOT / match["where"]
+            same = [name for name in folder.iterdir() if name.is_file() and name.name in match["text"]]
+            assert same
+            for file in same:
+                assert (here / file.name).read_text() == file.read_text(), match["text"].partition("\n")[0]
+            arrived += 1
+        elif script.startswith(("cd ", "cat ")):
+            here = Path(console.shell(f"{script}pwd", here).splitlines()[-1])
+    assert arrived >= 4
