@@ -279,6 +279,32 @@ def test_it_reads_without_javascript(show: Open, width: int) -> None:
     assert complaints == []
 
 
+def test_paper_unfolds_what_is_folded(show: Open) -> None:
+    page, _ = show(MIXED, *words_of(MIXED))
+    funnel = page.get_by_role("table").filter(has_text="Request accelerator/h100")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert funnel.is_visible() and page.get_by_text("ml/pretrain-0-gpu-w2d5c (pod pretrain-0): gpu-0").is_visible()
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.locator("details[open]").count() == 0
+
+
+def test_long_pictures_show_their_first_rows(show: Open, tmp_path: Path) -> None:
+    slices = [hostile.slice_of("d", f"n{at}", [{"name": "gpu-0"}]) for at in range(100)]
+    (tmp_path / "many.yaml").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": slices}))
+    page, complaints = show(tmp_path, "devices", "--snapshot", "many.yaml")
+    said = page.get_by_role("status")
+    assert said.inner_text() == "100 devices in 100 rows, of which the first 60 are shown"
+    page.locator(".grid .c").first.focus()
+    page.keyboard.press("Control+End")
+    assert page.evaluate("document.activeElement.closest('.row').querySelector('b').textContent") == "n59"
+    page.get_by_label("Find").fill("n7")
+    assert said.inner_text() == "11 of 100 devices shown, in 11 rows" and len(devices(page)) == 11
+    page.get_by_label("Find").fill("")
+    page.get_by_role("button", name="Show 40 more rows").click()
+    assert page.evaluate("document.activeElement.closest('.row').querySelector('b').textContent") == "n60"
+    assert len(devices(page)) == 100 and complaints == []
+
+
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_paper_is_white_and_has_every_device(show: Open, scheme: str) -> None:
     page, complaints = show(PARTITIONS, *words_of(PARTITIONS), scheme=scheme)
@@ -317,6 +343,26 @@ def test_hostile_names_stay_text(show: Open, tmp_path: Path, command: str, scrip
     assert "\u202e" not in page.content() and "\\u202e" in page.content()
     for cell in page.locator(".grid .c").all()[:12]:
         cell.hover()
+    assert page.evaluate("window.hurt") is None and complaints == []
+
+
+def test_hostile_names_stay_text_in_rows_that_are_unfolded(show: Open, tmp_path: Path) -> None:
+    driver = hostile.name(0)
+    model = {"attributes": {"model": {"string": hostile.SCRIPT}}}
+    alike = [[{"name": hostile.name(at * 9 + index), **model} for index in range(9)] for at in range(240)]
+    slices = [hostile.slice_of(driver, hostile.name(at), alike[at]) for at in range(240)]
+    items = [*slices, *(hostile.claim(at, driver) for at in range(240))]
+    (tmp_path / "hostile.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    page, complaints = show(tmp_path, "devices", "--snapshot", "hostile.json")
+    page.wait_for_selector(".fleet[data-ready]", state="attached")
+    page.get_by_label("Find").fill(f"{hostile.name(2151)} {hostile.SCRIPT}")
+    facts = page.locator(".row.member .facts").all_text_contents()
+    assert len(facts) == 1 and f"{hostile.name(239)}/{hostile.name(2151)}" in facts[0]
+    page.get_by_label("Find").fill("")
+    page.get_by_role("button", name="Show each node").first.click()
+    assert page.locator(".row.member").count() == 60
+    assert "Held by" in "".join(page.locator(".row.member .facts").all_text_contents())
+    assert page.evaluate("document.querySelectorAll('img, iframe').length") == 0
     assert page.evaluate("window.hurt") is None and complaints == []
 
 

@@ -127,6 +127,25 @@ def test_all_pending_claims(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
     assert ran.code == 1 and "1 waiting, 1 of them stuck." in shown and "ml: pod/serve-0" in shown
 
 
+def test_the_picture_comes_before_any_table(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(MIXED)
+    narrowed = ["devices", "--snapshot", "cluster.yaml", "--driver", "gpu.amd.com"]
+    for words in (words_of(MIXED), narrowed, ["explain", "-A", "--snapshot", "cluster.yaml"]):
+        elements = promises(dra(*words, "-o", "html").out).elements
+        picture = next(at for at, each in enumerate(elements) if each.attributes.get("role") == "grid")
+        bars = next(at for at, each in enumerate(elements) if each.attributes.get("class") == "bars")
+        table = next(at for at, each in enumerate(elements) if each.name == "table")
+        assert bars < picture < table
+
+
+def test_what_fits_is_a_bar_and_the_cause_leads_to_its_page(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = ROOT / "examples" / "fit" / "deployment-in-part"
+    monkeypatch.chdir(folder)
+    document = promises(dra(*words_of(folder), "-o", "html").out)
+    assert "2 pods placed, 2 pods without a node" in document.text()
+    assert f"{DOCS}/causes/allocation-orphaned.md" in [each.attributes.get("href") for each in document.named("a")]
+
+
 def test_a_node_narrows_the_picture(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(MIXED)
     ran = dra(*words_of(MIXED), "--node", "h100-1", "-o", "html")
