@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from msgspec import field
+from msgspec.structs import replace
 
 from kubectl_dra.api.affinity import Affinity, Toleration, TopologySpreadConstraint
 from kubectl_dra.api.meta import ObjectMeta
 from kubectl_dra.api.volumes import PodVolume
-from kubectl_dra.api.wire import Amount, Wire, builtins
+from kubectl_dra.api.wire import Amount, Wire, builtins, convert
 
 
 class ClaimSource(Wire, frozen=True):
@@ -124,11 +125,10 @@ class WorkloadReference(Wire, frozen=True):
 
 
 class PodSpec(Wire, frozen=True):
-    """``spec`` of a pod, as far as the scheduler reads it."""
+    """``spec`` of a pod, as far as the scheduler reads it. ``Pod.node_name`` is apart, so that pods can share it."""
 
     containers: tuple[Container, ...] = ()
     init_containers: tuple[InitContainer, ...] = ()
-    node_name: str = ""
     scheduler_name: str = "default-scheduler"
     scheduling_gates: tuple[SchedulingGate, ...] = ()
     scheduling_group: SchedulingGroup | None = None
@@ -228,12 +228,28 @@ class PodStatus(Wire, frozen=True):
     allocated_resources: dict[str, Amount] = {}
 
 
+class BoundSpec(Wire, frozen=True):
+    """The part of a pod's ``spec`` that differs from node to node: the node to which the pod is bound."""
+
+    node_name: str = ""
+
+
+class _BoundPod(Wire, frozen=True):
+    spec: BoundSpec = BoundSpec()
+
+
 class Pod(Wire, frozen=True):
-    """A v1 Pod."""
+    """A v1 Pod. ``node_name`` is ``spec.nodeName``, the node to which it is bound; empty if it is not bound."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: PodSpec = PodSpec()
     status: PodStatus = PodStatus()
+    node_name: str = ""
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Pod:
+        """A pod as the API has it. Raises msgspec.ValidationError."""
+        return replace(convert(raw, cls), node_name=convert(raw, _BoundPod).spec.node_name)
 
     @property
     def key(self) -> str:
@@ -258,11 +274,6 @@ class Pod(Wire, frozen=True):
     def containers(self) -> tuple[Container, ...]:
         """Init containers, then containers."""
         return (*self.spec.init_containers, *self.spec.containers)
-
-    @property
-    def node_name(self) -> str:
-        """The node that the pod is bound to; empty if it is not bound."""
-        return self.spec.node_name
 
     @property
     def scheduler_name(self) -> str:
@@ -323,4 +334,5 @@ class Pod(Wire, frozen=True):
 
     def spec_json(self) -> dict[str, Any]:
         """``spec`` in the shape of the API, limited to the fields that were read."""
-        return builtins(self.spec)
+        node = {"nodeName": self.node_name} if self.node_name else {}
+        return {**builtins(self.spec), **node}

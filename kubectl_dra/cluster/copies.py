@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from msgspec import structs
+from msgspec import Struct, structs
 from msgspec.structs import replace
 
 from kubectl_dra.api.meta import ObjectMeta
@@ -27,7 +27,7 @@ class Place(NamedTuple):
         return f"{self.source}{line}{item}"
 
 
-class Kept(NamedTuple):
+class Kept(Struct, frozen=True, gc=False):
     """An object that was read, with the metadata that identifies its state."""
 
     object: Any

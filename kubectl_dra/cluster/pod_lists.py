@@ -12,10 +12,10 @@ from typing import Final, Literal, NamedTuple, get_args
 
 from msgspec import Raw, ValidationError, field, json, msgpack
 from msgspec.structs import force_setattr as put
-from msgspec.structs import replace
 
 from kubectl_dra.api.meta import ObjectMeta, OwnerReference
 from kubectl_dra.api.pods import (
+    BoundSpec,
     ClaimStatus,
     Container,
     ContainerStatus,
@@ -123,6 +123,7 @@ class PodLists:
         self._last: dict[bytes, tuple[_Around, _Spec]] = {}
         self._nodes = FirstOfEqual()
         self._times = FirstOfEqual()
+        self._statuses = FirstOfEqual()
         self._labels = FirstOfEqual()
         self._annotations = FirstOfEqual()
         self._owners = FirstOfEqual()
@@ -148,20 +149,29 @@ class PodLists:
         node, (spec, (requests, first_requests)) = self._spec(bytes(memoryview(raw.spec)), owners)
         return Pod(
             metadata,
-            replace(spec, node_name=node) if node else spec,
-            PodStatus(
-                intern(status.phase),
-                _conditions(status.conditions, runs=bool(node) and not spec.resource_claims),
-                status.nominated_node_name,
-                status.start_time,
-                status.resource_claim_statuses,
-                status.extended_resource_claim_status,
-                _telling(status.container_statuses, requests),
-                _telling(status.init_container_statuses, first_requests),
-                status.resources,
-                status.allocated_resources,
+            spec,
+            self._shared_status(
+                PodStatus(
+                    intern(status.phase),
+                    _conditions(status.conditions, runs=bool(node) and not spec.resource_claims),
+                    status.nominated_node_name,
+                    status.start_time,
+                    status.resource_claim_statuses,
+                    status.extended_resource_claim_status,
+                    _telling(status.container_statuses, requests),
+                    _telling(status.init_container_statuses, first_requests),
+                    status.resources,
+                    status.allocated_resources,
+                )
             ),
+            node,
         )
+
+    def _shared_status(self, status: PodStatus) -> PodStatus:
+        """One object for all pods of a phase that started in one second, if there is no more to tell."""
+        key = (status.phase, status.start_time)
+        plain = self._statuses.get(key) or self._statuses.first(key, PodStatus(key[0], start_time=key[1]))
+        return plain if plain == status else status
 
     def _spec(self, text: bytes, owners: bytes) -> tuple[str, _Spec]:
         """The node, and the rest of the spec. Raises ValueError."""
@@ -169,7 +179,7 @@ class PodLists:
         if last is not None and (name := last[0].node_in(text)) is not None:
             return self._nodes.made(name, _text.decode), last[1]
         spec = _spec.decode(text)
-        node = intern(spec.node_name)
+        node = intern(_placed.decode(text).node_name)
         shared, key = self._shared(spec)
         found = _Spec(shared, (_requests(shared.containers), _requests(shared.init_containers)))
         if (around := _around(text, node.encode(), key)) is not None:
@@ -179,11 +189,10 @@ class PodLists:
         return node, found
 
     def _shared(self, spec: PodSpec) -> tuple[PodSpec, bytes]:
-        """The spec without its node and the volumes that every node has, and its bytes. Raises Unusual.
+        """The spec without the volumes that every node has, and its bytes. Raises Unusual.
 
         It has just been decoded and has no other owner, so it is changed in place.
         """
-        put(spec, "node_name", "")
         put(spec, "volumes", tuple([volume for volume in spec.volumes if volume != PodVolume(volume.name)]))
         key = msgpack.encode(spec)
         shared: PodSpec | None = self._specs.get(key)
@@ -197,6 +206,7 @@ _labels: Final = json.Decoder(dict[str, str])
 _owners: Final = json.Decoder(tuple[OwnerReference, ...])
 _text: Final = json.Decoder(str)
 _spec: Final = json.Decoder(PodSpec)
+_placed: Final = json.Decoder(BoundSpec)
 _usual_conditions: Final = json.Decoder(tuple[_UsualCondition, ...])
 _all_conditions: Final = json.Decoder(tuple[PodCondition, ...])
 _statuses: Final = json.Decoder(tuple[ContainerStatus, ...])

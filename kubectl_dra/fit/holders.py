@@ -53,8 +53,8 @@ def with_room(placement: Placement, first: Unplaced, helps: Helps) -> Iterator[W
             found = True
             yield change
     for pod in _without_claims(ground, own, full)[:MAX_HOLDERS]:
-        ended = EndPods(pod.spec.node_name, (pod.key,), (pod,), (pod.spec.node_name,))
-        room = WithRoom(ended, ground.ending([pod], ()), frozenset((pod.spec.node_name,)))
+        ended = EndPods(pod.node_name, (pod.key,), (pod,), (pod.node_name,))
+        room = WithRoom(ended, ground.ending([pod], ()), frozenset((pod.node_name,)))
         if helps(room):
             found = True
             yield room

@@ -20,7 +20,7 @@ def bound(pod: Pod, node: str, chain: Chain, state: ClusterState) -> ClusterStat
     status = (
         structs.replace(pod.status, extended_resource_claim_status=ExtendedClaimStatus(made)) if made else pod.status
     )
-    there = structs.replace(pod, spec=structs.replace(pod.spec, node_name=node), status=status)
+    there = structs.replace(pod, node_name=node, status=status)
     return state.with_pod(there, claims)
 
 

@@ -127,8 +127,8 @@ class ClusterState:
         for pod in snapshot.pods.values():
             if pod.status.phase in ("Succeeded", "Failed"):
                 continue
-            if pod.spec.node_name:
-                by_node[pod.spec.node_name].append(pod)
+            if pod.node_name:
+                by_node[pod.node_name].append(pod)
             else:
                 self._waiting.append(pod)
         self.nodes: Mapping[str, NodeState] = {
@@ -171,7 +171,7 @@ class ClusterState:
         """The same cluster after some pods (namespace, name) have ended, with some of its nodes replaced."""
         others = {node.name: node for node in nodes if node.name in self.nodes}
         left = {key: pod for key, pod in self.snapshot.pods.items() if key not in ended}
-        touched = {self.snapshot.pods[key].spec.node_name for key in ended if key in self.snapshot.pods}
+        touched = {self.snapshot.pods[key].node_name for key in ended if key in self.snapshot.pods}
         out = self.with_snapshot(replace(self.snapshot, pods={}, nodes={}))
         out.snapshot = replace(self.snapshot, pods=left, nodes={**self.snapshot.nodes, **others})
         out._waiting = [pod for pod in self._waiting if (pod.metadata.namespace, pod.metadata.name) not in ended]
@@ -190,7 +190,7 @@ class ClusterState:
         out = self.with_snapshot(replace(snapshot, pods={}, nodes={}))
         out.snapshot = replace(snapshot, pods={**snapshot.pods, key: pod}, claims={**snapshot.claims, **claims})
         out._waiting = [other for other in self._waiting if (other.metadata.namespace, other.metadata.name) != key]
-        node = self.nodes[pod.spec.node_name]
+        node = self.nodes[pod.node_name]
         out.nodes = {**self.nodes, node.name: NodeState(node.node, (*node.pods, pod), self.rules)}
         return out
 

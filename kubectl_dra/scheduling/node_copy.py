@@ -64,7 +64,7 @@ def _of_every_node(pod: Pod) -> bool:
 
 def _moved(pod: Pod, node: str) -> Pod:
     meta = structs.replace(pod.metadata, name=f"{pod.metadata.name}{_MORE}", uid="")
-    return structs.replace(pod, metadata=meta, spec=structs.replace(pod.spec, node_name=node))
+    return structs.replace(pod, metadata=meta, node_name=node)
 
 
 def _for_node(entry: ResourceSlice, node: str) -> ResourceSlice:

@@ -22,7 +22,7 @@ class NodeName(Plugin):
     name = PluginName.NODE_NAME
 
     def filter(self, node: NodeState) -> Rejection | None:
-        wanted = self.pod.spec.node_name
+        wanted = self.pod.node_name
         if wanted and wanted != node.name:
             return Rejection(self.name, (OtherNodeNamed(wanted),))
         return None

@@ -62,7 +62,7 @@ def expected(raw: Json) -> Pod:
     spec, status = pod.spec, pod.status
     kept = {name: text for name, text in pod.metadata.annotations.items() if name.startswith(KEPT_ANNOTATIONS)}
     conditions = status.conditions
-    if spec.node_name and not spec.resource_claims:
+    if pod.node_name and not spec.resource_claims:
         conditions = tuple(one for one in conditions if one.type not in USUAL)
     own: Any = structs.replace
     return Pod(
@@ -74,6 +74,7 @@ def expected(raw: Json) -> Pod:
             container_statuses=_telling(status.container_statuses, spec.containers),
             init_container_statuses=_telling(status.init_container_statuses, spec.init_containers),
         ),
+        pod.node_name,
     )
 
 

@@ -96,7 +96,7 @@ def ending_pods(around: Surroundings, nodes: Sequence[str]) -> list[EndPods]:
             keys = tuple(pod.key for pod in pods)
             known = found.get(keys)
             onto = (*known.onto, name) if known is not None else (name,)
-            found[keys] = EndPods(pods[0].spec.node_name, keys, tuple(pods), onto)
+            found[keys] = EndPods(pods[0].node_name, keys, tuple(pods), onto)
     return list(found.values())
 
 
@@ -120,7 +120,7 @@ def _elsewhere(around: Surroundings, chain: Chain, node: NodeState) -> Iterator[
     rejection = chain.filter(node)
     suspects = [pod for reason in (rejection.reasons if rejection else ()) for pod in _suspects(around, reason)]
     for pod in suspects[:MAX_ELSEWHERE]:
-        if pod.spec.node_name == node.name or not can_end(pod):
+        if pod.node_name == node.name or not can_end(pod):
             continue
         after = around.without_pods([(pod.metadata.namespace, pod.metadata.name)])
         if after.refusal(node.node) is None and after.chain is not None:
