@@ -98,9 +98,9 @@ def overview_html(
         parts.append(tag("section", tag("h2", "Fleet"), picture))
     if ranked:
         parts.append(_contents([(alike.diagnosis, _waiting(alike)) for alike in ranked]))
-    parts += [_article(alike.diagnosis, None, f"d{number}", invocation) for number, alike in enumerate(ranked)]
     if inventory is not None:
         parts.append(spaces_html(inventory.rows))
+    parts += [_article(alike.diagnosis, None, f"d{number}", invocation) for number, alike in enumerate(ranked)]
     return page("Pending claims", parts, origin)
 
 

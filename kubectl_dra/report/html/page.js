@@ -22,12 +22,13 @@
     return JSON.parse(await new Response(stream).text());
   };
 
-  // One device of a folded row, with what is said of it.
-  const facts = (line, title, [at, name, held, pool], data) => {
-    const { driver, said } = line.cells[at];
-    const out = [["Device", `${driver}/${pool === undefined ? title : pool}/${name}`], ...said];
-    const holders = held === undefined || held === -1 ? [] : [].concat(held).map((each) => data.claims[each]);
-    if (holders.length) out.splice(out.findIndex(([word]) => word === "State") + 1, 0, ["Held by", holders.join(", ")]);
+  // One device of a folded row: its name, its holders, and all that is said of it.
+  const named = (line, title, [at, name, , pool]) => `${line.cells[at].driver}/${pool === undefined ? title : pool}/${name}`;
+  const holders = ([, , held], data) =>
+    held === undefined || held === -1 ? "" : [].concat(held).map((each) => data.claims[each]).join(", ");
+  const facts = (line, title, device, data) => {
+    const out = [["Device", named(line, title, device)], ...line.cells[device[0]].said], by = holders(device, data);
+    if (by) out.splice(out.findIndex(([word]) => word === "State") + 1, 0, ["Held by", by]);
     return out;
   };
   // What is searched of it: not what it means to requests, which have a filter of their own.
@@ -90,22 +91,23 @@
       };
     });
     // The nodes of a folded row, each with the devices that are asked for.
-    const asked = ({ line, text, cells }, words, passes, data) => {
+    const asked = ({ line, text }, words, passes, data) => {
       const one = line.parts.length === 1 ? text : "", found = [];
+      const common = line.cells.map(({ said }) => lower(told(said)));
       for (const part of line.parts) {
         if (!part.texts) {
-          part.texts = part.devices.map((device) => {
-            return lower(part.title + " " + told(facts(line, part.title, device, data)));
-          });
+          part.texts = part.devices.map((device) =>
+            lower(`${part.title} ${named(line, part.title, device)} ${holders(device, data)}`));
         }
         const kept = part.devices.filter((device, at) =>
-          passes[device[0]] && words.every((word) => part.texts[at].includes(word) || one.includes(word)));
+          passes[device[0]] && words.every((word) =>
+            part.texts[at].includes(word) || common[device[0]].includes(word) || one.includes(word)));
         if (kept.length) found.push([part, kept]);
       }
       return found;
     };
     // Says of a folded row what holds for the devices that are asked for.
-    const narrow = ({ row, title, states, whole, all, cells, line }, found) => {
+    const narrow = ({ title, states, whole, all, cells, line }, found) => {
       const parts = found.length, kept = found.flatMap(([, each]) => each);
       const complete = found.every(([part, each]) => each.length === part.devices.length);
       title.textContent = !line || parts === line.parts.length ? whole : parts === 1 ? found[0][0].title : `${number(parts)} of ${whole}`;
