@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import shutil
 import stat
@@ -24,8 +23,6 @@ KUSTOMIZED: Final = "(kustomize)"
 HELMED: Final = "(helm)"
 LARGEST: Final = 64_000_000
 KUSTOMIZE_SECONDS: Final = 120.0
-# kubectl logs what a plugin of it failed with.
-_LOGGED: Final = re.compile(r'"command failed" err="(.*)"\Z')
 
 
 class Input(NamedTuple):
@@ -178,9 +175,9 @@ def build(directory: str) -> bytes:
         except OSError as error:
             raise FileError(f"{program} cannot be run: {error.strerror or error}", directory) from None
         if done.returncode:
-            lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
-            message = lines[-1] if lines else "no message"
-            logged = _LOGGED.search(message)
-            raise FileError(f"{program} {command} failed: {message if logged is None else logged[1]}", directory)
+            from kubectl_dra.manifests.kustomize_errors import cause_of
+
+            cause = cause_of(done.stderr.decode("utf-8", "replace"))
+            raise FileError(f"{program} {command} failed: {cause}", directory)
         return done.stdout
     raise FileError("-k needs kubectl or kustomize, and neither is on the PATH", directory)

@@ -134,6 +134,19 @@ def kustomizations_above(path: str) -> Iterator[Kustomization]:
         directory = above
 
 
+def with_components(one: Kustomization) -> list[Kustomization]:
+    """The kustomization and the components that it includes, whose patches are laid over its objects as its own are."""
+    out: list[Kustomization] = []
+    waiting = [one]
+    while waiting:
+        found = waiting.pop(0)
+        if all(found.directory != other.directory for other in out):
+            out.append(found)
+            below = [kustomization_in(root) for root in found.roots]
+            waiting += [each for each in below if each is not None and each.is_component]
+    return out
+
+
 def closure(one: Kustomization) -> list[Kustomization]:
     """The kustomization and all its dependencies, each once."""
     out: list[Kustomization] = []

@@ -9,7 +9,7 @@ from typing import Any, Final
 from kubectl_dra.manifests.changes import Change, EditRefused, Path, Set, changed, value_at
 from kubectl_dra.manifests.documents import parse
 from kubectl_dra.manifests.edits import edited, edits_of, reread
-from kubectl_dra.manifests.kustomization import Kustomization
+from kubectl_dra.manifests.kustomization import Kustomization, with_components
 from kubectl_dra.manifests.objects import ManifestObject, ObjectKey, object_key, objects
 from kubectl_dra.manifests.source import Source
 from kubectl_dra.manifests.style import Style
@@ -32,19 +32,32 @@ def is_brought(difference: BuildDifference) -> bool:
 def brought_claims(
     one: Kustomization, found: Sequence[BuildDifference], before: Objects, wanted: Objects, texts: Mapping[str, Source]
 ) -> Iterator[Repaired]:
-    """The patches with references to claims, and the claim templates as a file of the overlay's own.
+    """The patches with references to claims, and the claim templates as a file beside the patches: of the overlay, or
+    of its component.
 
     ``texts`` are the changed files as they are now, by absolute path.
 
     Raises:
         EditRefused: a file cannot be changed for certain.
     """
-    claims = f"{one.directory}/{CLAIMS}"
     missing = [each for each in found if is_brought(each)]
-    if not missing or File(claims).exists() or claims in texts:
-        return
     old = {object_key(raw): raw for raw in before}
     new = {object_key(raw): raw for raw in wanted}
+    for part in with_components(one) if missing else ():
+        yield from _brought_by(part, missing, old, new, texts)
+
+
+def _brought_by(
+    one: Kustomization,
+    missing: Sequence[BuildDifference],
+    old: Mapping[ObjectKey, Mapping[str, Any]],
+    new: Mapping[ObjectKey, Mapping[str, Any]],
+    texts: Mapping[str, Source],
+) -> Iterator[Repaired]:
+    """The claims of one kustomization's own patches."""
+    claims = f"{one.directory}/{CLAIMS}"
+    if File(claims).exists() or claims in texts:
+        return
     templates: dict[str, Mapping[str, Any]] = {}
     for path in sorted(one.patches & set(texts)):
         source = texts[path]

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from kubectl_dra.errors import FileError
+from kubectl_dra.manifests.documents import parse
 from kubectl_dra.manifests.inputs import build
 from kubectl_dra.manifests.kustomization import Kustomization, closure
+from kubectl_dra.manifests.source import decode
 
 
 def can_build() -> bool:
@@ -18,17 +21,23 @@ def can_build() -> bool:
 
 
 class Workshop:
-    """A copy of the files of kustomizations below ``folder``; the caller removes it."""
+    """A copy of the files of kustomizations below ``folder``; the caller removes it.
+
+    What the kustomizations take from elsewhere is left out of the copy: a build fetches nothing.
+    """
 
     def __init__(self, folder: str, kustomizations: Iterable[Kustomization]) -> None:
         self._folder = folder
+        self._remote: dict[str, tuple[str, ...]] = {}
         for one in kustomizations:
             for part in closure(one):
+                if part.remote:
+                    self._remote[part.path] = part.remote
                 for path in part.files:
                     copy = self._copy(path)
                     if not copy.exists():
                         copy.parent.mkdir(parents=True, exist_ok=True)
-                        copy.write_bytes(Path(path).read_bytes())
+                        copy.write_bytes(self._local(path, Path(path).read_bytes()))
 
     def _copy(self, path: str) -> Path:
         return Path(self._folder + path)
@@ -38,7 +47,18 @@ class Workshop:
         for path, data in files.items():
             copy = self._copy(path)
             if copy.parent.is_dir():
-                copy.write_bytes(data)
+                copy.write_bytes(self._local(path, data))
+
+    def _local(self, path: str, data: bytes) -> bytes:
+        """The text of a file without what it takes from elsewhere."""
+        remote = self._remote.get(path, ())
+        if not remote:
+            return data
+        raw = dict(parse(decode(data, path))[0].object)
+        for field in ("resources", "bases"):
+            if isinstance(raw.get(field), list):
+                raw[field] = [entry for entry in raw[field] if entry not in remote]
+        return json.dumps(raw).encode()
 
     def all_built(self, kustomizations: Sequence[Kustomization]) -> Iterator[tuple[Kustomization, bytes | str]]:
         """Like ``built``, for several in parallel: most of the time is spent waiting for the program."""

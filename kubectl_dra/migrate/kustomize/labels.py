@@ -10,7 +10,7 @@ from kubectl_dra.errors import InputError
 from kubectl_dra.manifests.changes import Change, Delete, changed, value_at
 from kubectl_dra.manifests.documents import parse
 from kubectl_dra.manifests.edits import edited, edits_of, reread
-from kubectl_dra.manifests.kustomization import Kustomization
+from kubectl_dra.manifests.kustomization import Kustomization, with_components
 from kubectl_dra.manifests.objects import ManifestObject, objects
 from kubectl_dra.manifests.source import Source, decode
 from kubectl_dra.migrate.device_plugins.emptied import tidied
@@ -31,7 +31,8 @@ def labels_taken_out(
         EditRefused: a patch cannot be changed for certain.
     """
     surplus = [each for each in found if each.wanted is None and any(field in each.path for field in _FIELDS)]
-    for path in sorted(one.patches) if surplus else ():
+    patches = {path for part in with_components(one) for path in part.patches} if surplus else set()
+    for path in sorted(patches):
         source = texts.get(path) or _read(path)
         documents = parse(source) if source is not None else ()
         expected = [document.object for document in documents]

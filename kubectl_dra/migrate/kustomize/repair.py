@@ -10,7 +10,7 @@ from kubectl_dra.errors import InputError
 from kubectl_dra.manifests.changes import Append, EditRefused, Path, Set, changed
 from kubectl_dra.manifests.documents import parse
 from kubectl_dra.manifests.edits import edited, edits_of, reread
-from kubectl_dra.manifests.kustomization import Kustomization
+from kubectl_dra.manifests.kustomization import Kustomization, with_components
 from kubectl_dra.manifests.objects import ManifestObject, ObjectKey, objects
 from kubectl_dra.manifests.source import Source
 from kubectl_dra.manifests.style import Style
@@ -42,7 +42,8 @@ def claim_patches(
     ``texts`` are the current texts of changed files, by absolute path.
     """
     bases = [raw for source in texts.values() for raw in claims_in(source)]
-    for path in sorted(one.patches & set(texts)):
+    patches = {path for part in with_components(one) for path in part.patches}
+    for path in sorted(patches & set(texts)):
         source = texts[path]
         mine = list(_objects(source))
         new: dict[str, tuple[int, Mapping[str, Any]]] = {}

@@ -13,7 +13,7 @@ from msgspec import Struct, field
 from kubectl_dra.errors import InputError
 from kubectl_dra.manifests.changes import EditRefused
 from kubectl_dra.manifests.files import Rewritten
-from kubectl_dra.manifests.inputs import Input
+from kubectl_dra.manifests.inputs import SUFFIXES, Input
 from kubectl_dra.manifests.kustomization import Kustomization, closure
 from kubectl_dra.manifests.objects import ObjectKey, object_key, title
 from kubectl_dra.manifests.source import Source, decode
@@ -80,13 +80,15 @@ def migrate_built(inputs: Sequence[Input], job: MigrationJob) -> MigrationReport
         if not can_build():
             _unverified(group, notes)
         else:
-            _verify(group, names, job, report.left)
+            _verify(group, names, job, report.left, notes)
         if group.problem:
             _put_back(group, files, names)
         else:
             _put(group, files, names)
     results = tuple(sorted(files.values(), key=lambda file: _order(file.name, names)))
-    return report._replace(files=results, notes=tuple(notes), defects=(*report.defects, *_new_defects(results, report)))
+    return report._replace(
+        files=results, notes=tuple(dict.fromkeys(notes)), defects=(*report.defects, *_new_defects(results, report))
+    )
 
 
 def _new_defects(results: Sequence[MigratedFile], report: MigrationReport) -> list[str]:
@@ -124,14 +126,21 @@ def _unverified(group: _Group, notes: list[str]) -> None:
     notes.append(f"{names}: not built before and after, because neither kubectl nor kustomize is available")
 
 
-def _verify(group: _Group, names: Mapping[str, str], job: MigrationJob, left: Collection[ObjectKey]) -> None:
+def _verify(
+    group: _Group, names: Mapping[str, str], job: MigrationJob, left: Collection[ObjectKey], notes: list[str]
+) -> None:
     """Build all of a group before and after. Make what overlays need, or report the obstacle."""
     buildable = [one for one in group.kustomizations if not one.is_component]
     for one in buildable:
-        remote = [word for part in closure(one) for word in part.remote]
+        remote = _in_the_way(one, group.texts)
         if remote:
-            group.at, group.problem = one, obstacles.remote(remote[0])
+            group.at, group.problem = one, obstacles.remote(remote)
             return
+        notes += [
+            f"{_shown(part.path)}: {word} is not fetched; it was left out of the builds, and nothing of it is migrated"
+            for part in closure(one)
+            for word in part.remote
+        ]
     with TemporaryDirectory(prefix="kubectl-dra-") as folder:
         shop = Workshop(os.path.realpath(folder), group.kustomizations)
         before: dict[str, str] = {}
@@ -146,6 +155,17 @@ def _verify(group: _Group, names: Mapping[str, str], job: MigrationJob, left: Co
             if group.problem:
                 group.at = one
                 return
+
+
+def _in_the_way(one: Kustomization, texts: Mapping[str, Source]) -> str:
+    """What a kustomization takes from elsewhere that the change may have to do with; empty if nothing is.
+
+    Single files of objects from elsewhere stay as they were, so that a build without them shows all that the change
+    does, unless a changed file may be a patch of them.
+    """
+    parts = closure(one)
+    patched = any(part.patches & texts.keys() for part in parts)
+    return next((word for part in parts for word in part.remote if patched or not word.endswith(SUFFIXES)), "")
 
 
 def _settled(
@@ -218,7 +238,7 @@ def _repaired(
         made = made or list(brought_claims(one, found, before, wanted, group.texts))
     except EditRefused:
         return []
-    if made and (one.path not in names or any(_is_there(each.path, names) for each in made)):
+    if any(_is_there(each.path, names) for each in made):
         return []
     made = made or [each for each in claim_patches(one, found, group.texts) if each.text != group.texts[each.path].text]
     return _recorded(group, one, made, names)
