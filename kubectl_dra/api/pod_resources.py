@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from kubectl_dra.api.pods import Container, Pod
+from kubectl_dra.api.pods import Container, NodeResourcesOfClaim, Pod
 from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.api.wire import Amount
 
@@ -93,6 +93,18 @@ def pod_level(pod: Pod, side: str) -> Amounts:
         if name in _POD_LEVEL:
             found.setdefault(name, amount)
     return {**limits, **found}
+
+
+def of_devices(claim: NodeResourcesOfClaim) -> Amounts:
+    """What the devices of a pod's claim take of the node's own resources (1.36 and 1.37, alpha)."""
+    total = amounts(claim.resources)
+    for mapped in claim.mapping:
+        add(total, amounts({mapped.name: mapped.quantity or 0}))
+    for entry in claim.overhead:
+        add(total, amounts({entry.name: entry.per_pod or 0}))
+        for _ in claim.containers:
+            add(total, amounts({entry.name: entry.per_container or 0}))
+    return total
 
 
 def is_pod_level(name: str) -> bool:

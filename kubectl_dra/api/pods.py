@@ -176,6 +176,30 @@ class ExtendedClaimStatus(Wire, frozen=True):
     resource_claim_name: str = ""
 
 
+class MappedResource(Wire, frozen=True):
+    """What the devices of a claim stand for of one of the node's resources."""
+
+    name: str = ""
+    quantity: Amount | None = None
+
+
+class OverheadResource(Wire, frozen=True):
+    """What the devices of a claim take besides, once for the pod and for each container that uses the claim."""
+
+    name: str = ""
+    per_pod: Amount | None = None
+    per_container: Amount | None = None
+
+
+class NodeResourcesOfClaim(Wire, frozen=True):
+    """One entry of ``status.nodeAllocatableResourceClaimStatuses``; in 1.36 ``resources`` are all there is."""
+
+    containers: tuple[str, ...] = ()
+    resources: dict[str, Amount] = {}
+    mapping: tuple[MappedResource, ...] = ()
+    overhead: tuple[OverheadResource, ...] = ()
+
+
 class ContainerWaiting(Wire, frozen=True):
     """``state.waiting`` of a container."""
 
@@ -226,6 +250,7 @@ class PodStatus(Wire, frozen=True):
     init_container_statuses: tuple[ContainerStatus, ...] = ()
     resources: ResourceRequirements | None = None
     allocated_resources: dict[str, Amount] = {}
+    node_allocatable_resource_claim_statuses: tuple[NodeResourcesOfClaim, ...] = ()
 
 
 class BoundSpec(Wire, frozen=True):

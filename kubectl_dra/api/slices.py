@@ -175,6 +175,8 @@ _DEVICE_KEYS = _PLAIN_KEYS | {
     "bindingConditions",
     "bindingFailureConditions",
 }
+OF_NODES: Final = frozenset(("nodeAllocatableResourceMappings", "nodeAllocatableResources"))
+"""Fields of devices that take resources of the node, in 1.36 and in 1.37: only for who gets such a device."""
 _SLICE_KEYS = frozenset(
     (
         "driver",

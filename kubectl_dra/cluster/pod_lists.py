@@ -20,6 +20,7 @@ from kubectl_dra.api.pods import (
     Container,
     ContainerStatus,
     ExtendedClaimStatus,
+    NodeResourcesOfClaim,
     Pod,
     PodCondition,
     PodSpec,
@@ -68,6 +69,7 @@ class _Status(Wire, frozen=True):
     init_container_statuses: Raw = _NO_LIST
     resources: ResourceRequirements | None = None
     allocated_resources: dict[str, Amount] = field(default_factory=dict)
+    node_allocatable_resource_claim_statuses: tuple[NodeResourcesOfClaim, ...] = ()
 
 
 class PodText(Wire, frozen=True):
@@ -162,6 +164,7 @@ class PodLists:
                     _telling(status.init_container_statuses, first_requests),
                     status.resources,
                     status.allocated_resources,
+                    status.node_allocatable_resource_claim_statuses,
                 )
             ),
             node,

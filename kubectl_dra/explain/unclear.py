@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from kubectl_dra.allocation.attempt import AttemptVerdict
+from kubectl_dra.api.slices import OF_NODES, DeviceID
 from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
 from kubectl_dra.explain.causes.claim_creation import CREATION_FAILED
 from kubectl_dra.explain.diagnosis import Finding, Verdict
@@ -13,6 +14,7 @@ from kubectl_dra.explain.phrase import Phrase, say
 from kubectl_dra.explain.question.last_word import last_word
 from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.explain.scene.assumptions import gap
+from kubectl_dra.explain.scene.proved_gates import NODE_RESOURCES
 from kubectl_dra.explain.scheduler_profile import not_configured
 from kubectl_dra.explain.trial import Trial
 from kubectl_dra.scheduling.gang_scheduling import Obstacle
@@ -187,6 +189,7 @@ def _by_order(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
 
 def _unmodelled(trial: Trial) -> Iterator[Phrase]:
     fields: dict[str, str] = {}
+    of_nodes: list[tuple[DeviceID, str, str]] = []
     for claim in trial.claims:
         for name in claim.unmodelled:
             fields.setdefault(f"spec.devices.{name}", f"claim {claim.key}")
@@ -199,7 +202,14 @@ def _unmodelled(trial: Trial) -> Iterator[Phrase]:
             fields.setdefault(f"spec.{name}", f"ResourceSlice {entry.name}")
         for device in entry.devices:
             for name in device.unmodelled:
-                fields.setdefault(f"spec.devices[].{name}", f"ResourceSlice {entry.name}")
+                if name in OF_NODES:
+                    of_nodes.append((DeviceID(*entry.pool, device.name), name, entry.name))
+                else:
+                    fields.setdefault(f"spec.devices[].{name}", f"ResourceSlice {entry.name}")
+    within = _within_reach(trial) if of_nodes and NODE_RESOURCES in trial.scene.settings.gates else frozenset()
+    for device_id, name, slice_name in of_nodes:
+        if device_id in within:
+            fields.setdefault(f"spec.devices[].{name}", f"ResourceSlice {slice_name}")
     for rule in trial.scene.snapshot.taint_rules:
         for name in rule.unmodelled:
             fields.setdefault(f"spec.{name}", f"DeviceTaintRule {rule.metadata.name}")
@@ -209,6 +219,13 @@ def _unmodelled(trial: Trial) -> Iterator[Phrase]:
     for field, where in () if release.at_least(37) else sorted(_of_137(trial)):
         text = "{where} uses {field}, which came with Kubernetes 1.37, and {release} is assumed"
         yield say(text, where=where, field=field, release=release)
+
+
+def _within_reach(trial: Trial) -> frozenset[DeviceID]:
+    """The devices that the question has, or that a request of it asks for: no other can take anything for the pod."""
+    selected = [item.id for located in trial.funnels for item in located.funnel.selected()]
+    held = [result.device for claim in trial.scene.allocated if claim.allocation for result in claim.allocation.results]
+    return frozenset((*selected, *held))
 
 
 def _of_137(trial: Trial) -> Iterator[tuple[str, str]]:

@@ -26,6 +26,7 @@ class Rules(NamedTuple):
     pod_level: bool = True
     resize: bool = True
     pod_level_resize: bool = True
+    of_devices: bool = True
 
     @classmethod
     def of(cls, gates: Set[str]) -> Rules:
@@ -35,6 +36,7 @@ class Rules(NamedTuple):
             pod_level="PodLevelResources" in gates,
             resize=resize,
             pod_level_resize=resize and "InPlacePodLevelResourcesVerticalScaling" in gates,
+            of_devices="DRANodeAllocatableResources" in gates,
         )
 
 
@@ -48,10 +50,13 @@ def pod_amounts(pod: Pod, rules: Rules = ALL_RULES) -> Amounts:
     """
     spec = pod.spec
     resized = rules.resize and _resized(pod)
-    if not (resized or spec.init_containers or spec.overhead or spec.resources):
+    of_devices = pod.status.node_allocatable_resource_claim_statuses if rules.of_devices else ()
+    if not (resized or of_devices or spec.init_containers or spec.overhead or spec.resources):
         return _sum(spec.containers)
     asking = _Resized(pod) if resized else pod_resources.requested
     total = pod_resources.container_total(pod, asking)
+    for claim in of_devices:
+        pod_resources.add(total, pod_resources.of_devices(claim))
     if rules.pod_level:
         total.update(_of_the_pod(pod, rules.pod_level_resize))
     pod_resources.add(total, pod_resources.amounts(spec.overhead))

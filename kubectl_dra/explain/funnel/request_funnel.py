@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from kubectl_dra.allocation.capacity import NOTHING, shortage
 from kubectl_dra.allocation.compatibility_groups import GroupClash
@@ -302,6 +302,13 @@ class RequestFunnel:
         """The devices of a node that are left for the request by itself."""
         failed = self._failed_at
         return [item for item in self.view.on_node(node) if id(item) not in failed]
+
+    def selected(self) -> Iterator[Published]:
+        """The devices that are what the request asks for, whether they can be had or not."""
+        for item in self.view.published:
+            position = self._failed_at.get(id(item))
+            if position is None or position > self._selected:
+                yield item
 
     def stage_of(self, item: Published) -> int | None:
         """The position of the stage at which a device fails, or None if it is usable."""

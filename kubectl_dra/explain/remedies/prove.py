@@ -179,7 +179,7 @@ class World(Struct, frozen=True):
         refused = False
         for node in self._tried(nodes, tries):
             attempt = cycle.attempt(node, self.claims, budget=Budget(max_steps=steps))
-            if attempt.verdict is not AttemptVerdict.ALLOCATED:
+            if attempt.verdict is not AttemptVerdict.ALLOCATED or _beyond_the_model(attempt):
                 continue
             if self.surroundings is None or self.surroundings.takes(attempt, cycle, self.claims):
                 yield attempt
@@ -191,7 +191,9 @@ class World(Struct, frozen=True):
         others = (node for node in self.alike if node.name not in done and self.surroundings.refusal(node) is None)
         for node in self._tried(islice(others, MAX_NODES), tries):
             attempt = cycle.attempt(node, self.claims, budget=Budget(max_steps=steps))
-            if attempt.verdict is AttemptVerdict.ALLOCATED and self.surroundings.takes(attempt, cycle, self.claims):
+            if attempt.verdict is not AttemptVerdict.ALLOCATED or _beyond_the_model(attempt):
+                continue
+            if self.surroundings.takes(attempt, cycle, self.claims):
                 yield attempt
 
     def _tried(self, nodes: Iterable[Node], tries: Tries) -> Iterator[Node]:
@@ -377,6 +379,11 @@ def _edited(
     elif old.exactly is not None:
         requests[request] = replace(old, exactly=edit(old.exactly))
     return replace(claim, requests=tuple(requests))
+
+
+def _beyond_the_model(attempt: Attempt) -> bool:
+    """Whether a device has something that may keep the scheduler from giving it out, such as resources of the node."""
+    return any(picked.candidate.device.unmodelled for placed in attempt.placements for picked in placed)
 
 
 def _needless(entry: Request) -> Request:

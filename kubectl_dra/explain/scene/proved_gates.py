@@ -10,7 +10,7 @@ from collections.abc import Iterable, Set
 
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.fields import fields
-from kubectl_dra.api.slices import ResourceSlice
+from kubectl_dra.api.slices import OF_NODES, ResourceSlice
 from kubectl_dra.api.versions import Release, gate_default
 
 
@@ -26,7 +26,8 @@ BINDING = _gate("bindingConditions")
 GROUPS = fields("DeviceCounterConsumption")["compatibilityGroups"].gates[0]
 OPERATIONS = fields("ResourceSliceSpec")["skipNodeOperations"].gates[0]
 DERIVED = fields("ExactDeviceRequest")["derivedAttributes"].gates[0]
-_KNOWN = (TAINTS, PARTITIONS, CAPACITY, BINDING, GROUPS, OPERATIONS, DERIVED)
+NODE_RESOURCES = _gate("nodeAllocatableResources")
+_KNOWN = (TAINTS, PARTITIONS, CAPACITY, BINDING, GROUPS, OPERATIONS, DERIVED, NODE_RESOURCES)
 
 
 def proved(
@@ -49,6 +50,8 @@ def proved(
                 found.add(PARTITIONS)
                 if any(consumption.groups for consumption in device.consumes_counters):
                     found.add(GROUPS)
+            if OF_NODES.intersection(device.unmodelled):
+                found.add(NODE_RESOURCES)
             if device.allow_multiple_allocations:
                 found.add(CAPACITY)
             if device.binding_conditions:
