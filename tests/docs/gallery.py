@@ -26,8 +26,8 @@ _EMPTY = Inventory(rows=(), narrowed=(), notes=())
 _INTRODUCTION = """\
 # Gallery
 
-Clusters that somebody could have, each with a pod that hangs (or a workload that shall fit) and the answer. All of
-them come with the program: `kubectl dra demo` lists them, `kubectl dra demo NAME` plays one, without a cluster.
+Clusters that somebody could have, each with a pod that hangs, and the answer. They come with the program:
+`kubectl dra demo` lists them, `kubectl dra demo NAME` plays one, without a cluster.
 """
 
 
