@@ -78,12 +78,14 @@ class DeviceLists:
             return devices, None
         rest, values = data, []
         for cut in cuts:
-            rest, texts = cut.taken(rest)
-            values.append(texts)
+            rest, own = cut.taken(rest)
+            values.append(own)
         devices, alike = self._read(driver, rest, cuts)
-        if not alike or any(len(texts) != len(devices) for texts in values):
+        if not alike or any(len(own) != len(devices) for own in values):
             return self._read(driver, data, cuts)[0], None
-        return devices, Individual(tuple(cut.name for cut in cuts), tuple(values))
+        return devices, Individual(
+            tuple(cut.name for cut in cuts), tuple([b"\0".join([*own, b""]).decode() for own in values])
+        )
 
     def _read(self, driver: str, data: bytes, cuts: Sequence[_Cut]) -> tuple[tuple[Device, ...], bool]:
         key = (driver, data)
@@ -192,10 +194,10 @@ class _Cut:
         )
         self._same = written + b":" + json.encode(self._value)
 
-    def taken(self, data: bytes) -> tuple[bytes, tuple[str, ...]]:
-        """The bytes with the same text everywhere, and the original texts. Raises UnicodeDecodeError."""
+    def taken(self, data: bytes) -> tuple[bytes, list[bytes]]:
+        """The bytes with the same text everywhere, and the original texts, which have no control characters."""
         parts = self._pattern.split(data)
-        return self._same.join(parts[::2]), tuple([text.decode() for text in parts[1::2]])
+        return self._same.join(parts[::2]), parts[1::2]
 
     def stands_in(self, device: Device) -> bool:
         """Whether the device has the placeholder in place of its own text."""

@@ -182,7 +182,7 @@ class PodLists:
         if last is not None and (name := last[0].node_in(text)) is not None:
             return self._nodes.made(name, _text.decode), last[1]
         spec = _spec.decode(text)
-        node = intern(_placed.decode(text).node_name)
+        node = intern(_bound.decode(text).node_name)
         shared, key = self._shared(spec)
         found = _Spec(shared, (_requests(shared.containers), _requests(shared.init_containers)))
         if (around := _around(text, node.encode(), key)) is not None:
@@ -209,7 +209,7 @@ _labels: Final = json.Decoder(dict[str, str])
 _owners: Final = json.Decoder(tuple[OwnerReference, ...])
 _text: Final = json.Decoder(str)
 _spec: Final = json.Decoder(PodSpec)
-_placed: Final = json.Decoder(BoundSpec)
+_bound: Final = json.Decoder(BoundSpec)
 _usual_conditions: Final = json.Decoder(tuple[_UsualCondition, ...])
 _all_conditions: Final = json.Decoder(tuple[PodCondition, ...])
 _statuses: Final = json.Decoder(tuple[ContainerStatus, ...])

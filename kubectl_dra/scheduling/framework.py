@@ -47,25 +47,32 @@ class NodeState:
         self.removed = removed
         self.added = added
         self._rules = rules
+        # Plain fields: a ``cached_property`` gives each of 100,000 nodes a dictionary of 400 bytes.
+        self._requested: Amounts | None = None
+        self._allocatable: Amounts | None = None
 
     @property
     def name(self) -> str:
         """The node's name."""
         return self.node.name
 
-    @cached_property
+    @property
     def requested(self) -> Amounts:
         """The total requests of its pods, by resource name."""
-        out: Amounts = {}
-        for pod in self.pods:
-            for name, amount in pod_amounts(pod, self._rules).items():
-                out[name] = out.get(name, 0) + amount
-        return out
+        if self._requested is None:
+            out: Amounts = {}
+            for pod in self.pods:
+                for name, amount in pod_amounts(pod, self._rules).items():
+                    out[name] = out.get(name, 0) + amount
+            self._requested = out
+        return self._requested
 
-    @cached_property
+    @property
     def allocatable(self) -> Amounts:
         """What its pods can have, by resource name."""
-        return amounts_of(self.node.allocatable)
+        if self._allocatable is None:
+            self._allocatable = amounts_of(self.node.allocatable)
+        return self._allocatable
 
     @cached_property
     def pods_with_affinity(self) -> Sequence[Pod]:

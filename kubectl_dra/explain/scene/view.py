@@ -35,7 +35,7 @@ def nodes_of(snapshot: Snapshot, cycle: Cycle) -> list[Node]:
     return [Node.named(name) for name in sorted(names - {""})] or [Node.named(ANY_NODE)]
 
 
-class Published(Struct, frozen=True):
+class Published(Struct, frozen=True, gc=False):
     """A device of the newest generation of its pool, with the slice that publishes it."""
 
     device: Device
