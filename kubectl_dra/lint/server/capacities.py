@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -21,6 +21,10 @@ from kubectl_dra.lint.server.model import (
     Violations,
     violation,
 )
+
+FRACTIONS: Final = "DRAFractionalCapacityRange"
+_UNIT: Final = 1_000_000_000
+_MILLI: Final = 1_000_000
 
 
 def check_capacity(
@@ -45,7 +49,8 @@ def check_capacity(
             yield where.child("default").violation("Required", "policy-default-missing", message)
         elif values:
             amounts = [Quantity.from_json(entry) for entry in values]
-            yield from _check_values(amounts, Quantity.from_json(default), value, where.child("validValues"))
+            exact = context.on(FRACTIONS)
+            yield from _check_values(amounts, Quantity.from_json(default), value, where.child("validValues"), exact)
         else:
             yield from _check_range(limits, Quantity.from_json(default), value, where.child("validRange"), context)
 
@@ -66,7 +71,9 @@ class _Where(Struct, eq=False):
         return violation(self.path, reason, rule, message, field=self.field)
 
 
-def _check_values(values: list[Quantity], default: Quantity, capacity: Quantity, where: _Where) -> Violations:
+def _check_values(
+    values: list[Quantity], default: Quantity, capacity: Quantity, where: _Where, exact: bool
+) -> Violations:
     for index in range(1, len(values)):
         if values[index - 1] > values[index]:
             message = f"{values[index]} is less than the value before it; values must ascend"
@@ -77,23 +84,23 @@ def _check_values(values: list[Quantity], default: Quantity, capacity: Quantity,
         message = f"has {len(values)} values, at most {most} are allowed"
         yield where.violation(TOO_MANY, "policy-values-too-many", message)
     else:
-        yield from _check_each(values, capacity, where)
+        yield from _check_each(values, capacity, where, exact)
     # The server looks for the default only in a list that is not too long.
     if too_many or default not in values:
         yield where.violation(INVALID, "policy-values-default", f"the default {default} is not among the values")
 
 
-def _check_each(values: list[Quantity], capacity: Quantity, where: _Where) -> Violations:
+def _check_each(values: list[Quantity], capacity: Quantity, where: _Where, exact: bool) -> Violations:
     for index, value in enumerate(values):
         if value > capacity:
             message = f"{value} is more than the capacity's value {capacity}"
             yield where.child(index).violation(INVALID, "policy-values-large", message)
-    seen: set[int] = set()
+    seen: set[object] = set()
     for index, value in enumerate(values):
-        # Compared as whole numbers, rounded up: 1200m and 1500m are equal here.
-        whole = value.value()
+        # Without the feature compared as whole numbers, rounded up: 1200m and 1500m are equal then.
+        whole = _digits(value) if exact else value.value()
         if whole in seen:
-            message = f"{value} is already in the list, fractions rounded up"
+            message = f"{value} is already in the list" + ("" if exact else ", fractions rounded up")
             yield where.child(index).violation(DUPLICATE, "policy-values-duplicate", message)
         seen.add(whole)
 
@@ -120,8 +127,22 @@ def _check_range(
     for name, field, broken, message in comparisons:
         if broken:
             yield where.child(field).violation(INVALID, f"policy-range-{name}", message)
-    if step is not None:
-        yield from _check_step(step, least, most, default, capacity, where.child("step"), context)
+    named = (("default", default), ("min", least), ("max", most), ("step", step))
+    amounts = {name: amount for name, amount in named if amount is not None}
+    fractional = context.on(FRACTIONS) and any(amount.nanos % _UNIT for amount in amounts.values())
+    uncountable: dict[str, str] = {}
+    if fractional:
+        text = "is not a number of thousandths below 2^63"
+        uncountable = {name: text for name, amount in amounts.items() if not _in_thousandths(amount)}
+    elif own and step is not None and step.nanos > 0:
+        text = f"is not between 0 and {2**63 - 1}"
+        uncountable = {name: text for name, amount in amounts.items() if not 0 <= amount.nanos <= (2**63 - 1) * _UNIT}
+    for name, text in uncountable.items():
+        yield where.child(name).violation(INVALID, "policy-range-step", f"{amounts[name]} {text}")
+    if step is None or (fractional and uncountable):
+        return
+    where = where.child("step")
+    yield from _check_step(step, least, most, default, capacity, where, context, fractional, not uncountable)
 
 
 def _check_step(
@@ -132,22 +153,41 @@ def _check_step(
     capacity: Quantity,
     where: _Where,
     context: ServerContext,
+    fractional: bool,
+    countable: bool,
 ) -> Violations:
-    rule = "policy-range-step"
+    rule, declared = "policy-range-step", context.release.at_least(37)
+    if declared and step.nanos <= 0:
+        yield where.violation(INVALID, "policy-range-step-zero", "must be more than 0")
+        return
     if least.nanos + step.nanos > capacity.nanos:
         message = f"min {least} and one step {step} are more than the capacity's value {capacity}"
         yield where.violation(INVALID, rule, message)
-    if not step.value():
-        if context.release.at_least(37):
-            yield where.violation(INVALID, "policy-range-step-zero", "must be more than 0")
-        else:
-            message = "is 0, which crashes the API server's handler of this request"
-            yield where.violation(INTERNAL_ERROR, "policy-range-step-zero", message)
+    if not countable:
+        return
+    if not declared and not step.value():
+        message = "is 0, which crashes the API server's handler of this request"
+        yield where.violation(INTERNAL_ERROR, "policy-range-step-zero", message)
         return
     for name, amount in (("the default", default), ("max", most)):
-        if amount is not None and _int64(amount.value() - least.value()) % step.value():
+        if amount is None:
+            continue
+        if fractional:
+            rest = (amount.nanos - least.nanos) % step.nanos
+        else:
+            rest = _int64(amount.value() - least.value()) % step.value()
+        if rest:
             message = f"{name} {amount} is not min {least} plus a multiple of the step {step}"
             yield where.violation(INVALID, rule, message)
+
+
+def _digits(value: Quantity) -> tuple[int, int]:
+    """The number as it is written, with its fraction digits: 1 and 1000m differ."""
+    return value.unscaled * 10 ** max(value.exponent, 0), max(-value.exponent, 0)
+
+
+def _in_thousandths(amount: Quantity) -> bool:
+    return amount.nanos % _MILLI == 0 and -(2**63) <= amount.nanos // _MILLI < 2**63
 
 
 def _int64(value: int) -> int:
