@@ -64,7 +64,7 @@ def pending(
     """
     groups: dict[str, list[Question]] = {}
     elsewhere = 0
-    for entry in _waiting(snapshot, settings):
+    for entry in waiting(snapshot, settings):
         if namespace not in ("", entry.metadata.namespace):
             elsewhere += 1
             continue
@@ -108,7 +108,7 @@ def _blind(snapshot: Snapshot, namespace: str) -> bool:
     return len(missing) == 2 or any(entry.reason not in (ABSENT, NOT_FOUND) for entry in missing)
 
 
-def _waiting(snapshot: Snapshot, settings: Settings) -> Iterator[Pod | ResourceClaim]:
+def waiting(snapshot: Snapshot, settings: Settings) -> Iterator[Pod | ResourceClaim]:
     """Pods that wait for devices, then pending claims that no pod uses, in all namespaces."""
     backed = _backed(snapshot, settings)
     used: set[tuple[str, str]] = set()

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from kubectl_dra.cel.errors import CompileError
     from kubectl_dra.cel.program import Program
     from kubectl_dra.cluster.snapshot import Snapshot
+    from kubectl_dra.lint.upgrade import Upgrade
 
 _UNSET: Any = object()
 
@@ -235,12 +236,15 @@ def stored_key(raw: Mapping[str, Any]) -> tuple[str, str, str, str]:
 
 
 class AssumedCluster(NamedTuple):
-    """The assumed cluster. ``snapshot`` is set with ``--snapshot`` or ``--live``, ``stored`` with ``--old``."""
+    """The assumed cluster. ``snapshot`` is set with ``--snapshot`` or ``--live``, ``stored`` with ``--old``,
+    ``upgrade`` with ``--from``: the cluster is then the one after it.
+    """
 
     release: Release
     features: frozenset[str]
     snapshot: Snapshot | None = None
     stored: Stored | None = None
+    upgrade: Upgrade | None = None
 
     def has(self, gate: str) -> bool:
         """Whether a feature gate is on."""

@@ -49,6 +49,7 @@ def lint(inputs: Sequence[Input], job: Job, processes: int | None = None, second
         job.target.features,
         _second_opinion(results, job) if second else None,
         sum(result.left_out for result in results),
+        job.target.upgrade,
     )
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kubectl_dra.api.versions import Release
 from kubectl_dra.lint.finding import Safety, Severity
+from kubectl_dra.lint.upgrade import Upgrade
 from kubectl_dra.manifests.changes import Change, Path
 
 if TYPE_CHECKING:
@@ -56,7 +57,8 @@ class Report(NamedTuple):
     ``files`` are the names of the files that were read, ``objects`` the (file, title) of objects that rules
     examine, ``manifests`` counts all Kubernetes objects. ``notes`` are sentences about what was left out,
     ``left_out`` counts the files left out as a whole. ``defects`` are failures of lint itself. ``suppressed``
-    counts findings silenced by comments in the files. ``second_opinion`` is set if requested.
+    counts findings silenced by comments in the files. ``second_opinion`` is set if requested, ``upgrade`` if one
+    was judged.
     """
 
     findings: tuple[LocatedFinding, ...]
@@ -70,6 +72,7 @@ class Report(NamedTuple):
     features: frozenset[str]
     second_opinion: SelectorOpinion | None = None
     left_out: int = 0
+    upgrade: Upgrade | None = None
 
     def counts(self) -> dict[str, int]:
         """Findings by severity, worst first."""

@@ -19,6 +19,7 @@ from kubectl_dra.special_files import special
 SUFFIXES: Final = (".yaml", ".yml", ".json")
 STDIN: Final = "-"
 STDIN_NAME: Final = "<stdin>"
+CLUSTER_NAME: Final = "<cluster>"
 KUSTOMIZED: Final = "(kustomize)"
 HELMED: Final = "(helm)"
 LARGEST: Final = 64_000_000
@@ -84,8 +85,8 @@ def read(found: Input) -> bytes:
 
 
 def is_file(name: str) -> bool:
-    """Whether the named input is a file. Standard input and kustomize output cannot be written."""
-    return name != STDIN_NAME and not name.endswith((KUSTOMIZED, HELMED))
+    """Whether the named input is a file. Standard input, a cluster and kustomize output cannot be written."""
+    return name not in (STDIN_NAME, CLUSTER_NAME) and not name.endswith((KUSTOMIZED, HELMED))
 
 
 def argument(name: str) -> str:

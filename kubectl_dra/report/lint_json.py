@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from kubectl_dra.api.versions import Release
 from kubectl_dra.lint.reference import page_of
 from kubectl_dra.lint.registry import BY_CODE
 from kubectl_dra.lint.result import LocatedFinding, Report
+from kubectl_dra.lint.upgrade import Upgrade, gate_changes
 
 SCHEMA_VERSION: Final = "1"
 
@@ -18,6 +20,7 @@ def to_json(report: Report) -> dict[str, Any]:
         "schemaVersion": SCHEMA_VERSION,
         "kind": "LintReport",
         "assumed": {"kubernetesVersion": str(report.release), "featureGates": sorted(report.features)},
+        **({} if report.upgrade is None else {"upgrade": _upgrade(report.upgrade, report.release)}),
         "summary": {
             "files": len(report.files),
             "leftOut": report.left_out,
@@ -30,6 +33,15 @@ def to_json(report: Report) -> dict[str, Any]:
         "findings": [_finding(finding) for finding in report.findings],
         "notes": list(report.notes),
         "defects": list(report.defects),
+    }
+
+
+def _upgrade(upgrade: Upgrade, release: Release) -> dict[str, Any]:
+    changes = gate_changes(upgrade.release, release)
+    return {
+        "from": {"kubernetesVersion": str(upgrade.release), "featureGates": sorted(upgrade.features)},
+        "gatesTurnOn": list(changes.on),
+        "gatesTurnOff": list(changes.off),
     }
 
 

@@ -11,6 +11,7 @@ from typing import Final, TextIO
 
 from kubectl_dra.lint.registry import BY_CODE
 from kubectl_dra.lint.result import LocatedFinding, Report
+from kubectl_dra.lint.upgrade import gate_changes
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.wording import amount
 
@@ -31,6 +32,11 @@ def write_text(report: Report, color: str = "auto", stream: TextIO | None = None
             explained.add(finding.code)
         out.write("")
     out.paragraph(summary(report))
+    if report.upgrade is not None:
+        changes = gate_changes(report.upgrade.release, report.release)
+        for state, gates in (("on", changes.on), ("off", changes.off)):
+            if gates:
+                out.paragraph(f"Gates that turn {state} unless somebody sets them: {', '.join(gates)}.", style="dim")
 
 
 def _finding(out: Painter, finding: LocatedFinding, explain: bool) -> None:
@@ -100,7 +106,10 @@ def summary(report: Report) -> str:
         if number
     ]
     text = f"{', '.join(found)} in {files} of {read}" if found else f"no findings in {objects} of {read}"
-    text += f", for Kubernetes {report.release}."
+    if report.upgrade is not None:
+        text += f", for an upgrade from Kubernetes {report.upgrade.release} to {report.release}."
+    else:
+        text += f", for Kubernetes {report.release}."
     if report.left_out:
         text += f" {amount(report.left_out, 'file')} left out."
     fixes = [

@@ -76,6 +76,12 @@ CASES: Final = (
     Case("lint-clean", "lint manifests/good.yaml", SAMPLE),
     Case("lint-diff", "lint --diff .", SAMPLE, 1),
     Case("lint-rule", "lint --rule DRA101", SAMPLE),
+    Case(
+        "lint-upgrade",
+        "lint --from 1.35.8 --kubernetes-version 1.37.1 --snapshot cluster.yaml",
+        "examples/explain/amd-partitions-in-use",
+        1,
+    ),
     Case("migrate", "migrate pod.yaml", "tests/golden/before", 1),
     Case("migrate-check", "migrate --check pod.yaml", "tests/golden/before", 1),
     Case("migrate-diff", "migrate --diff pod.yaml", "tests/golden/before", 1),

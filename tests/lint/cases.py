@@ -9,7 +9,10 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from kubectl_dra.api.versions import NEWEST_MODELLED, default_features, parse_release
+from kubectl_dra.api.versions import NEWEST_MODELLED, Release, default_features, parse_release
+from kubectl_dra.cli.lint.upgrade import rescheduled
+from kubectl_dra.cluster.files import read_snapshot
+from kubectl_dra.explain.scene.prepare import Settings
 from kubectl_dra.lint.check_file import Job
 from kubectl_dra.lint.context import AssumedCluster
 from kubectl_dra.lint.engine import lint
@@ -18,11 +21,12 @@ from kubectl_dra.lint.fixes import fix_text
 from kubectl_dra.lint.registry import BY_CODE
 from kubectl_dra.lint.result import LocatedFinding
 from kubectl_dra.lint.rule_selection import Selection
+from kubectl_dra.lint.upgrade import Upgrade
 from kubectl_dra.manifests.inputs import Input
 from kubectl_dra.manifests.source import decode
 
 FOLDER = Path(__file__).parent / "cases"
-KEYS = {"fail", "pass", "fix", "findings", "release", "gates", "files", "snapshot"}
+KEYS = {"fail", "pass", "fix", "findings", "release", "gates", "files", "snapshot", "from", "stored"}
 FILE = "case.yaml"
 EXAMPLES = ("bad", "good")
 """Stand, as the text of a case, for the example of that name in the rule itself."""
@@ -69,10 +73,20 @@ def job(case: Case) -> Job:
         gates.add(gate) if value == "true" else gates.discard(gate)
     snapshot = None
     if "snapshot" in case.content:
-        from kubectl_dra.cluster.files import read_snapshot
-
         snapshot = read_snapshot(["-"], stdin=case.content["snapshot"].encode())
-    return Job(AssumedCluster(release, frozenset(gates), snapshot), Selection())
+    return Job(AssumedCluster(release, frozenset(gates), snapshot, upgrade=_upgrade(case, release)), Selection())
+
+
+def _upgrade(case: Case, to: Release) -> Upgrade | None:
+    if "from" not in case.content:
+        return None
+    before = parse_release(str(case.content["from"]))
+    features = default_features(before)
+    if not case.content.get("stored"):
+        return Upgrade(before, features)
+    cluster = read_snapshot(["-"], stdin=case.text.encode())
+    was, will = Settings(before, features), Settings(to, default_features(to))
+    return Upgrade(before, features, is_stored=True, rescheduled=rescheduled(cluster, was, will).found)
 
 
 def inputs(case: Case, text: str) -> list[Input]:

@@ -28,6 +28,7 @@ _BY_FLAG: Final = {
     "--context": "context",
     "--cluster": "cluster",
     "--user": "user",
+    "--from": "release",
     "--kubernetes-version": "release",
     "--to": "release",
     "--feature-gates": "gate",

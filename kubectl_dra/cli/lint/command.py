@@ -19,11 +19,14 @@ Examples:
   kubectl dra lint -o sarif manifests/ > lint.sarif
   # against the devices that exist
   kubectl dra lint --live manifests/
+  # before an upgrade: what changes for manifests, or for all that a cluster has
+  kubectl dra lint --from 1.35 --kubernetes-version 1.37 manifests/
+  kubectl dra lint --from 1.35 --kubernetes-version 1.37 --live
   # what is rule DRA112?
   kubectl dra lint --rule DRA112
 
 Reads files, directories, standard input (-) and kustomizations (-k). Needs no cluster, and reads one
-only with --live.
+only with --live. A status is judged as the driver that writes it would be.
 
 \b
 Exit codes:

@@ -104,4 +104,12 @@ class LintFlags(opt.CommandFlags, frozen=True):
             help="Release to check for, 1.31 to 1.37. Default: the cluster's with --live or --snapshot, else 1.37.",
         ),
     ] = ""
+    upgraded_from: Annotated[
+        str,
+        typer.Option(
+            "--from",
+            metavar="VERSION",
+            help="Release before an upgrade: what it changes for PATH, or else in the cluster (--live, --snapshot).",
+        ),
+    ] = ""
     gates: opt.GatesOption = ()

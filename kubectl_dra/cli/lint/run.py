@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from kubectl_dra.lint.fixes import Fixed
 
 EXIT_FINDINGS: Final = 1
+UPGRADE_RULES: Final = ("DRA51", "DRA901", "DRA905", "DRA906")
+"""What runs for an upgrade if no rules are selected: those about it, and about what cannot be read."""
 EXIT_ERROR: Final = 2
 FAMILY: Final = "DRA"
 """How the codes of rules begin."""
@@ -51,11 +53,14 @@ def run(asked: LintFlags, connection: ConnectionFlags) -> int:
             raise UsageError(f"--rules and --rule print text, not {output}")
         return _about_rules(asked)
     _check_usage(asked)
-    if not asked.paths and not asked.kustomize:
+    of_cluster = is_of_cluster(asked)
+    if not asked.paths and not asked.kustomize and not of_cluster:
         raise UsageError("say what to check: files, directories, - or -k DIR (see kubectl dra lint --help)")
     job, config = job_for(asked, connection)
     charts = rendered_charts(asked.paths, job.target.release)
     inputs = [*charts.inputs, *find_inputs(charts.paths, asked.kustomize, config.exclude)]
+    if of_cluster:
+        job, inputs = _cluster_upgraded(job, asked, config, connection)
     fixing = asked.fix or asked.unsafe_fixes or asked.diff
     if fixing and not asked.diff and any(found.data is not None for found in inputs):
         raise UsageError("--fix writes files; for standard input and -k use --diff")
@@ -99,8 +104,33 @@ def job_for(asked: LintFlags, connection: ConnectionFlags) -> tuple[Job, Config]
     return Job(_target(asked, config, connection), _selection(asked, config)), config
 
 
+def _cluster_upgraded(
+    job: Job, asked: LintFlags, config: Config, connection: ConnectionFlags
+) -> tuple[Job, list[Input]]:
+    """The job for the objects of a cluster that is upgraded, and these objects."""
+    from kubectl_dra.cli.lint import upgrade
+
+    target = job.target
+    assert target.upgrade is not None
+    cluster = upgrade.read_cluster(asked, connection)
+    to = upgrade.release_named(*_wanted_release(asked, config))
+    compared = upgrade.schedulers(cluster.snapshot, target.upgrade, target.features, asked, to)
+    tell_notes((*compared.notes, *upgrade.notes_about_cluster(cluster.snapshot, target)))
+    judged = target.upgrade._replace(is_stored=True, rescheduled=compared.found)
+    return job._replace(target=target._replace(upgrade=judged)), cluster.inputs
+
+
+def is_of_cluster(asked: LintFlags) -> bool:
+    """Whether the objects of the cluster are judged, because it is upgraded and no manifest is named."""
+    return bool(asked.upgraded_from and (asked.live or asked.snapshots)) and not (asked.paths or asked.kustomize)
+
+
 def _check_usage(asked: LintFlags) -> None:
     check_baseline(asked.baseline, asked.write_baseline)
+    if asked.upgraded_from:
+        from kubectl_dra.cli.lint.upgrade import check_usage
+
+        check_usage(asked)
     if asked.namespace and not (asked.live or asked.snapshots):
         raise UsageError("--namespace goes with --live or --snapshot: a manifest says its own namespace")
     if STDIN in asked.old:
@@ -119,7 +149,8 @@ def _config(asked: LintFlags) -> Config:
 
 
 def _selection(asked: LintFlags, config: Config) -> Selection:
-    select = codes(asked.select, "--select") or codes(config.select, f"{config.source}: lint.select")
+    configured = UPGRADE_RULES if asked.upgraded_from else config.select
+    select = codes(asked.select, "--select") or codes(configured, f"{config.source}: lint.select")
     ignore = (*codes(asked.ignore, "--ignore"), *codes(config.ignore, f"{config.source}: lint.ignore"))
     per_file = tuple(
         (pattern, codes(words, f"{config.source}: lint.perFileIgnores")) for pattern, words in config.per_file
@@ -130,8 +161,15 @@ def _selection(asked: LintFlags, config: Config) -> Selection:
 def _target(asked: LintFlags, config: Config, connection: ConnectionFlags) -> AssumedCluster:
     snapshot = _snapshot(asked, connection)
     release = _release(asked, config, snapshot)
-    configured = with_gates(default_features(release), config.gates, f"{config.source}: featureGates")
-    return AssumedCluster(release, with_gates(configured, asked.gates), snapshot, _stored(asked))
+    source = f"{config.source}: featureGates"
+    features = with_gates(with_gates(default_features(release), config.gates, source), asked.gates)
+    target = AssumedCluster(release, features, snapshot, _stored(asked))
+    if not asked.upgraded_from:
+        return target
+    from kubectl_dra.cli.lint.upgrade import notes_about_gates, upgrade_of
+
+    tell_notes(tuple(notes_about_gates(asked, release)))
+    return target._replace(upgrade=upgrade_of(asked, config.gates, source, release))
 
 
 def _stored(asked: LintFlags) -> Stored:
@@ -147,10 +185,15 @@ def _stored(asked: LintFlags) -> Stored:
     return {stored_key(raw): raw for raw in found}
 
 
+def _wanted_release(asked: LintFlags, config: Config) -> tuple[str, str]:
+    """The release that is asked for, empty if none is, and where. After an upgrade it is not that of the cluster."""
+    if asked.release or not config.release:
+        return asked.release or (str(TARGET) if asked.upgraded_from else ""), "--kubernetes-version"
+    return config.release, f"{config.source}: kubernetesVersion"
+
+
 def _release(asked: LintFlags, config: Config, snapshot: Snapshot | None) -> Release:
-    text, source = asked.release, "--kubernetes-version"
-    if not text and config.release:
-        text, source = config.release, f"{config.source}: kubernetesVersion"
+    text, source = _wanted_release(asked, config)
     if text:
         release = named_release(text, OLDEST_MODELLED, NEWEST_MODELLED, "lint knows", source)
         return Release(release.major, release.minor)
@@ -163,6 +206,8 @@ def _release(asked: LintFlags, config: Config, snapshot: Snapshot | None) -> Rel
 def _snapshot(asked: LintFlags, connection: ConnectionFlags) -> Snapshot | None:
     if asked.live and asked.snapshots:
         raise UsageError("--live and --snapshot exclude one another")
+    if is_of_cluster(asked):
+        return None
     if asked.live:
         from kubectl_dra.cli.live import read_live
 

@@ -1,0 +1,248 @@
+"""``--from``: what is judged for an upgrade, with what the schedulers of both releases say about a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from kubectl_dra.api import known_defects
+from kubectl_dra.api.versions import (
+    GROUP,
+    LIFECYCLES,
+    NEWEST_MODELLED,
+    OLDEST_MODELLED,
+    Release,
+    default_features,
+    gate_default,
+    gate_locked,
+)
+from kubectl_dra.cli.lint.flags import LintFlags
+from kubectl_dra.cli.options import ConnectionFlags
+from kubectl_dra.cli.release import OLDEST_EXPLAINED, named_gates, named_release, with_gates
+from kubectl_dra.errors import UsageError
+from kubectl_dra.lint.upgrade import DevicesGiven, DifferentAnswers, ObjectKey, SchedulerAnswer, Upgrade
+from kubectl_dra.manifests.inputs import CLUSTER_NAME, LARGEST, STDIN, STDIN_NAME, Input, find_inputs
+from kubectl_dra.wording import amount
+
+if TYPE_CHECKING:
+    from kubectl_dra.cluster.snapshot import Snapshot
+    from kubectl_dra.explain.diagnosis import Diagnosis
+    from kubectl_dra.explain.scene.prepare import Settings
+    from kubectl_dra.lint.context import AssumedCluster
+
+
+_OF_TAINT_RULES: Final = frozenset(("DRADeviceTaints", "DRADeviceTaintRules"))
+
+
+class ReleaseNamed(NamedTuple):
+    """A release as somebody wrote it, and its patch release if that is part of it."""
+
+    release: Release
+    patch: int | None
+
+
+def release_named(text: str, source: str) -> ReleaseNamed:
+    """A release that lint knows, as ``source`` names it. Raises UsageError."""
+    found = named_release(text, OLDEST_MODELLED, NEWEST_MODELLED, "lint knows", source)
+    return ReleaseNamed(Release(found.major, found.minor), found.patch if text.count(".") > 1 else None)
+
+
+def check_usage(asked: LintFlags) -> None:
+    """Raises UsageError for flags that make no sense with ``--from``."""
+    if asked.old:
+        raise UsageError("--from and --old exclude one another: one judges an upgrade, the other a change of objects")
+    if asked.verify:
+        raise UsageError("--verify is about selectors on one release; leave --from out")
+    if asked.fix or asked.unsafe_fixes or asked.diff:
+        raise UsageError("what an upgrade changes has no fixes: leave --fix and --diff out, or --from")
+    if asked.namespace and not (asked.paths or asked.kustomize):
+        raise UsageError("--from judges the whole cluster; leave --namespace out, or name manifests")
+
+
+def upgrade_of(asked: LintFlags, configured: Iterable[str], source: str, to: Release) -> Upgrade:
+    """The release before the upgrade with its gates: its defaults, changed by what is configured and asked for.
+
+    Raises:
+        UsageError: it is no release before ``to``.
+    """
+    before = release_named(asked.upgraded_from, "--from").release
+    if before >= to:
+        raise UsageError(
+            f"--from {before} is not older than {to}: lint judges upgrades; to check for one release leave --from out"
+        )
+    on = with_gates(with_gates(default_features(before), configured, source), asked.gates)
+    return Upgrade(before, frozenset(gate for gate in on if gate_default(gate, before) is not None))
+
+
+class ClusterObjects(NamedTuple):
+    """A cluster, and the objects in it that lint judges, as texts."""
+
+    snapshot: Snapshot
+    inputs: list[Input]
+
+
+def read_cluster(asked: LintFlags, connection: ConnectionFlags) -> ClusterObjects:
+    """The live cluster, or the saved one.
+
+    Raises:
+        DraError: it cannot be read.
+    """
+    from kubectl_dra.cli.live import Progress
+
+    if asked.live:
+        from kubectl_dra.cli.live import connection_options
+        from kubectl_dra.cluster.live import Cluster
+        from kubectl_dra.cluster.save import Recorder
+
+        cluster = Cluster(connection_options(connection, asked.namespace))
+        recorder = Recorder(cluster.namespace)
+        with Progress() as progress:
+            cluster.read_into(recorder, progress=progress)
+        inputs = [Input(CLUSTER_NAME, True, _text(recorder.items()))]
+        return ClusterObjects(recorder.build(), inputs)
+    from kubectl_dra.cluster.contents import contents
+    from kubectl_dra.cluster.files import read_snapshot
+
+    if any(path != STDIN and _is_large(path) for path in asked.snapshots):
+        from kubectl_dra.cluster.save import record_files
+
+        recorder = record_files(list(asked.snapshots))
+        inputs = [Input(CLUSTER_NAME, True, _text(recorder.items()))]
+        return ClusterObjects(recorder.build(), inputs)
+    standard = contents(STDIN) if STDIN in asked.snapshots else None
+    with Progress() as progress:
+        snapshot = read_snapshot(list(asked.snapshots), stdin=standard, progress=progress)
+    inputs = []
+    for path in asked.snapshots:
+        if path == STDIN:
+            inputs.append(Input(STDIN_NAME, True, standard))
+        elif Path(path).is_dir():
+            inputs += find_inputs([path])
+        else:
+            inputs.append(Input(path, True, contents(path)))
+    return ClusterObjects(snapshot, inputs)
+
+
+def _is_large(path: str) -> bool:
+    """Whether lint does not read a file as it is."""
+    try:
+        return not Path(path).is_dir() and Path(path).stat().st_size > LARGEST
+    except OSError:
+        return False
+
+
+def _text(items: Iterable[Mapping[str, Any]]) -> bytes:
+    """The objects that rules are about, as one List."""
+    from kubectl_dra.report.structured import json_text
+
+    kept = [
+        item for item in items if item["apiVersion"].startswith(GROUP) or (item["spec"] or {}).get("resourceClaims")
+    ]
+    return json_text({"apiVersion": "v1", "kind": "List", "items": kept}).encode()
+
+
+class Compared(NamedTuple):
+    """The objects about which both schedulers differ, and sentences about what was not compared."""
+
+    found: Mapping[ObjectKey, DifferentAnswers]
+    notes: tuple[str, ...] = ()
+
+
+def schedulers(
+    snapshot: Snapshot, upgrade: Upgrade, features: frozenset[str], asked: LintFlags, target: ReleaseNamed
+) -> Compared:
+    """What the schedulers of both releases say about what waits or runs in a cluster."""
+    before = release_named(asked.upgraded_from, "--from")
+    if before.release < OLDEST_EXPLAINED:
+        return Compared({}, (f"the scheduler's answers are compared from {OLDEST_EXPLAINED} on",))
+    from kubectl_dra.cli.live import Progress
+    from kubectl_dra.explain.scene.prepare import Settings
+    from kubectl_dra.explain.scene.proved_gates import proved
+
+    claims = snapshot.claims.values()
+    # What the later release knows alone is shown by nothing that the earlier one stored.
+    shown = proved(snapshot.slices, upgrade.features, before.release, claims)
+    if snapshot.taint_rules:
+        # Nobody writes one where they do not count.
+        shown |= _OF_TAINT_RULES
+    shown -= dict(named_gates(asked.gates)).keys()
+    was = Settings(before.release, upgrade.features | shown, patch=before.patch, proved_gates=shown)
+    will = Settings(target.release, features | shown, patch=target.patch, proved_gates=shown)
+    with Progress() as progress:
+        compared = rescheduled(snapshot, was, will, progress)
+    return compared._replace(notes=(*compared.notes, *_notes_about_patches(before, target)))
+
+
+def _notes_about_patches(*releases: ReleaseNamed) -> Iterator[str]:
+    """Releases of which nobody says the patch although that changes what the scheduler does."""
+    for release, patch in releases:
+        mended = [each.fixed[release.minor] for each in vars(known_defects).values() if _is_mended(each, release.minor)]
+        if patch is None and mended:
+            yield (
+                f"the scheduler of {release} is taken for that of its first patches; later ones differ: "
+                f"name yours, such as {release}.{max(mended)}"
+            )
+
+
+def _is_mended(defect: object, minor: int) -> bool:
+    return isinstance(defect, known_defects.Defect) and minor in defect.fixed
+
+
+def rescheduled(
+    snapshot: Snapshot, before: Settings, after: Settings, progress: Callable[[str], None] | None = None
+) -> Compared:
+    """The pods and claims about which the schedulers with these settings differ."""
+    from kubectl_dra.explain.two_releases import compare
+
+    compared = compare(snapshot, before, after, progress)
+    found: dict[ObjectKey, DifferentAnswers] = {}
+    for one in compared.differing:
+        answers = DifferentAnswers(_answer(one.before), _answer(one.after), one.runs, len(one.names) - 1)
+        kind = "Pod" if one.before.kind == "pod" else "ResourceClaim"
+        found[kind, one.before.namespace, one.names[0]] = answers
+    notes = []
+    if compared.left_out:
+        notes.append(f"not compared, because it took too long: {amount(compared.left_out, 'pod or claim')}")
+    if compared.open:
+        notes.append(f"undetermined on both releases, and so not compared: {compared.open:,} of {compared.judged:,}")
+    return Compared(found, tuple(notes))
+
+
+def _answer(diagnosis: Diagnosis) -> SchedulerAnswer:
+    from kubectl_dra.explain.diagnosis import Verdict
+    from kubectl_dra.report.explain_words import reason
+
+    if diagnosis.verdict in (Verdict.ALLOCATED, Verdict.ALLOCATABLE):
+        return SchedulerAnswer(DevicesGiven.FITS, diagnosis.fitting)
+    outcome = DevicesGiven.UNKNOWN if diagnosis.verdict is Verdict.UNDETERMINED else DevicesGiven.FAILS
+    return SchedulerAnswer(outcome, (), reason(diagnosis))
+
+
+def notes_about_gates(asked: LintFlags, after: Release) -> Iterator[str]:
+    """Gates that somebody sets and the release after the upgrade does not let them set."""
+    for gate, wanted in named_gates(asked.gates):
+        default = gate_default(gate, after)
+        if default is None:
+            yield f"{after} has no gate {gate}: its components do not start while it is set"
+        elif gate_locked(gate, after) and wanted != default:
+            yield f"{after} locks the gate {gate}: its components do not start with {gate}={str(wanted).lower()}"
+
+
+def notes_about_cluster(snapshot: Snapshot, target: AssumedCluster) -> Iterator[str]:
+    """What else the upgrade of a cluster needs, and what of it was not seen."""
+    from kubectl_dra.cluster.snapshot import ABSENT
+
+    assert target.upgrade is not None
+    before, after = target.upgrade.release, target.release
+    ended = {
+        entry.version: entry.removed
+        for entry in LIFECYCLES
+        if entry.exists(before) and entry.removed is not None and after.at_least(entry.removed)
+    }
+    for version, removed in ended.items():
+        again = "write what may still be stored in it once more before, as it is"
+        yield f"1.{removed} no longer reads {GROUP}/{version}: {again}"
+    for gap in snapshot.gaps:
+        if gap.reason != ABSENT:
+            yield f"not seen: {gap}"

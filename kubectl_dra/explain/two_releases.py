@@ -1,0 +1,138 @@
+"""Where the schedulers of two releases give different answers about what waits or runs in a cluster."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.pods import Pod
+from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.explain.alike import shape
+from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
+from kubectl_dra.explain.overview import SECONDS_PER_SHAPE, waiting
+from kubectl_dra.explain.pipeline import diagnose
+from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod
+from kubectl_dra.explain.scene.prepare import SECONDS, SECONDS_PER_NODE, Settings
+
+
+class AskedSubject(NamedTuple):
+    """A pod or claim as the scheduler meets it: the question, the cluster in which it is asked, and whether it runs.
+
+    What runs is asked about as if it were made again, after it gave back the devices that only it holds.
+    """
+
+    question: Question
+    snapshot: Snapshot
+    runs: bool
+
+
+class Differing(Struct, frozen=True):
+    """Diagnoses of one question for both releases, and the names of those that are alike, it included."""
+
+    before: Diagnosis
+    after: Diagnosis
+    names: tuple[str, ...]
+    runs: bool
+
+
+class SchedulersCompared(Struct, frozen=True):
+    """What differs. ``judged`` counts pods and claims, ``open`` those that both leave undetermined, ``left_out`` those
+    for which the time was too short.
+    """
+
+    differing: tuple[Differing, ...]
+    judged: int = 0
+    open: int = 0
+    left_out: int = 0
+
+
+def compare(
+    snapshot: Snapshot, before: Settings, after: Settings, progress: Callable[[str], None] | None = None
+) -> SchedulersCompared:
+    """Ask both schedulers about each pod that has or needs devices, and each pending claim that no pod uses.
+
+    They differ where one gives devices and the other does not, or on other nodes. Which of several suitable devices a
+    pod gets is not compared. Pods that differ only in their names are asked about once.
+    """
+    # What the present scheduler last said is about the present release.
+    snapshot = replace(snapshot, events=())
+    groups: dict[tuple[bool, str], list[AskedSubject]] = {}
+    for subject in (*_waiting(snapshot, after), *_running(snapshot)):
+        groups.setdefault((subject.runs, shape(subject.question, subject.snapshot)), []).append(subject)
+    each = SECONDS_PER_SHAPE + SECONDS_PER_NODE * len(snapshot.nodes)
+    end = time.process_time() + 2 * (SECONDS + each * len(groups))
+    found: list[Differing] = []
+    judged = undetermined = left_out = 0
+    for number, subjects in enumerate(groups.values(), 1):
+        if time.process_time() > end:
+            left_out += len(subjects)
+            continue
+        first = subjects[0]
+        if progress is not None:
+            progress(f"comparing {number} of {len(groups)}: {first.question.kind} {first.question.name}")
+        was, will = (
+            diagnose(first.question, first.snapshot, replace(settings, with_ways=False)) for settings in (before, after)
+        )
+        judged += len(subjects)
+        if _outcome(was) != _outcome(will):
+            names = tuple(subject.question.name for subject in subjects)
+            found.append(Differing(was, will, names, first.runs))
+        elif was.verdict is Verdict.UNDETERMINED:
+            undetermined += len(subjects)
+    return SchedulersCompared(tuple(found), judged, undetermined, left_out)
+
+
+def _outcome(diagnosis: Diagnosis) -> tuple[Verdict, frozenset[str]]:
+    return diagnosis.verdict, frozenset(diagnosis.fitting)
+
+
+def _waiting(snapshot: Snapshot, settings: Settings) -> Iterator[AskedSubject]:
+    for entry in waiting(snapshot, settings):
+        if isinstance(entry, ResourceClaim):
+            yield AskedSubject(about_claim(entry), snapshot, runs=False)
+        else:
+            yield AskedSubject(about_pod(_unscheduled(entry), snapshot, exists=True), snapshot, runs=False)
+
+
+def _running(snapshot: Snapshot) -> Iterator[AskedSubject]:
+    """The pods that hold devices, each in the cluster in which it was made again and waits."""
+    for key, pod in snapshot.pods.items():
+        if not pod.node_name or pod.finished or pod.metadata.deletion_timestamp or not pod.claims:
+            continue
+        own = {name: claim for name, claim in _claims(pod, snapshot) if _is_alone(pod, claim)}
+        if not own:
+            continue
+        again = _unscheduled(pod)
+        freed = {
+            name: replace(claim, allocation=None, reserved_for=(), device_statuses=()) for name, claim in own.items()
+        }
+        around = replace(snapshot, claims={**snapshot.claims, **freed}, pods={**snapshot.pods, key: again})
+        yield AskedSubject(about_pod(again, around, exists=True), around, runs=True)
+
+
+def _claims(pod: Pod, snapshot: Snapshot) -> Iterator[tuple[tuple[str, str], ResourceClaim]]:
+    for name in pod.claim_names:
+        key = (pod.metadata.namespace, name)
+        claim = snapshot.claims.get(key)
+        if claim is not None and claim.allocation is not None:
+            yield key, claim
+
+
+def _freed(claim: ResourceClaim) -> ResourceClaim:
+    return replace(claim, allocation=None, reserved_for=(), device_statuses=())
+
+
+def _is_alone(pod: Pod, claim: ResourceClaim) -> bool:
+    """Whether nobody else uses the claim, so that its devices come back with the pod's end."""
+    return all(consumer.name == pod.metadata.name for consumer in claim.reserved_for)
+
+
+def _unscheduled(pod: Pod) -> Pod:
+    """The pod before a scheduler has looked at it."""
+    status = replace(pod.status, phase="Pending", conditions=(), nominated_node_name="", container_statuses=())
+    return replace(pod, node_name="", status=status)

@@ -1,0 +1,305 @@
+"""What an upgrade of the cluster changes for an object (``--from``): verdicts, fields, and the scheduler's answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from kubectl_dra.api.versions import lifecycle, versions_of
+from kubectl_dra.lint.analysis.both_releases import FieldKept, both_releases, fields_switched, refusals
+from kubectl_dra.lint.context import Context
+from kubectl_dra.lint.example_claims import claim, selecting
+from kubectl_dra.lint.finding import LintFinding, Severity
+from kubectl_dra.lint.rule import ANY_KIND, Rule
+from kubectl_dra.lint.upgrade import DevicesGiven, DifferentAnswers, SchedulerAnswer
+from kubectl_dra.wording import amount, some
+
+_RULES_GATE: Final = "DRADeviceTaintRules"
+_BINDING: Final = "pods then wait until the driver has prepared the device"
+_COUNTERS: Final = "devices with common counters then exclude one another"
+_PLACE: Final = "devices of one slice can then be on different nodes"
+_SHARED: Final = "the device can then be shared"
+_EFFECTS: Final[Mapping[str, str]] = {
+    "adminAccess": "the request then takes no device away from others",
+    "allowMultipleAllocations": _SHARED,
+    "bindingConditions": _BINDING,
+    "bindingFailureConditions": _BINDING,
+    "bindsToNode": "the claim then stays on the node that it was allocated for",
+    "capacity": "the request then takes a part of a shared device, or only devices that have so much",
+    "consumesCounters": _COUNTERS,
+    "distinctAttribute": "devices with equal values then do not go together",
+    "extendedResourceName": "the scheduler then makes claims for pods that request the resource",
+    "firstAvailable": "the alternatives then count",
+    "perDeviceNodeSelection": _PLACE,
+    "requestPolicy": _SHARED,
+    "sharedCounters": _COUNTERS,
+    "taints": "claims that do not tolerate them then get other devices, and NoExecute evicts pods",
+    "tolerations": "the request then takes devices with these taints as well",
+}
+"""What begins with a field, by its name."""
+
+
+class VersionEnds(Rule):
+    """A version that ends with the upgrade (--from)."""
+
+    code = "DRA511"
+    name = "version-ends-with-upgrade"
+    severity = "error"
+    kinds = ANY_KIND
+    why = (
+        "The release before the upgrade serves this version, the one after it does not, or goes on serving it only on "
+        "request for some releases more. Whatever applies the manifest fails once the version is gone."
+    )
+    bad = """\
+apiVersion: resource.k8s.io/v1alpha3
+kind: DeviceClass
+metadata: {name: gpu.example.com}
+"""
+    good = bad.replace("v1alpha3", "v1beta1")
+
+    def check(self, context: Context) -> Iterator[LintFinding]:
+        both, item = both_releases(context), context.item
+        entry = lifecycle(item.version, item.kind) if item.is_dra else None
+        # A cluster converts what it has stored.
+        if both is None or entry is None or both.is_stored or not entry.exists(both.before.release):
+            return
+        before, after = both.before.release, both.after.release
+        versions = versions_of(item.kind, after)
+        advice = f"Write {item.group}/{versions[0]}." if versions and versions[0] != item.version else None
+        what = f"{item.api_version} {item.kind}"
+        if not entry.exists(after):
+            gone = f"it was removed in 1.{entry.removed}" if after > before else f"it came in 1.{entry.introduced}"
+            yield self.finding(("apiVersion",), f"{before} has {what}, {after} does not: {gone}", fix=advice)
+        elif entry.is_deprecated(after) and not entry.is_deprecated(before):
+            until = f" and gone in 1.{entry.removed}" if entry.removed else ""
+            message = f"{what} is deprecated from 1.{entry.deprecated} on{until}"
+            yield self.finding(("apiVersion",), message, fix=advice, severity="info")
+
+
+class RejectedAfter(Rule):
+    """An object that only the release before the upgrade accepts (--from)."""
+
+    code = "DRA512"
+    name = "rejected-after-upgrade"
+    severity = "error"
+    kinds = ANY_KIND
+    why = (
+        "The API server of the release before the upgrade accepts the object, that of the release after it rejects it: "
+        "its validation became stricter, or a field is gone. What is stored already stays, but cannot be made again."
+    )
+    bad = claim("tolerations:", "- {key: example.com/ecc, operator: Exists, value: degraded}")
+    good = bad.replace("Exists", "Equal")
+
+    def check(self, context: Context) -> Iterator[LintFinding]:
+        both, found = both_releases(context), refusals(context)
+        if both is None or found is None or found.before:
+            return
+        before, after = both.before.release, both.after.release
+        what = f"{before} accepts it, {after} rejects it"
+        if both.is_stored:
+            what = f"{after} rejects it when it is made again"
+            if found.is_frozen:
+                what = f"{after} rejects every change of it"
+        for one in found.after:
+            yield self.finding(
+                one.path,
+                f"{what}: {one.message}",
+                field=one.field,
+                detail=one.rule,
+                on_key=one.rule == "unknown-field",
+                severity="warning" if both.is_stored and not found.is_frozen else None,
+            )
+
+
+class CountsAfter(Rule):
+    """A field that counts only after the upgrade (--from)."""
+
+    code = "DRA513"
+    name = "field-counts-after-upgrade"
+    severity = "warning"
+    kinds = ("DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice", "DeviceTaintRule")
+    why = (
+        "A feature gate turns on with the upgrade. Until then the API server drops the field; afterwards it keeps it "
+        "in everything that is made or applied again, and the scheduler goes by it."
+    )
+    bad = """\
+apiVersion: resource.k8s.io/v1
+kind: ResourceSlice
+metadata: {name: node-1}
+spec:
+  driver: gpu.example.com
+  pool: {name: node-1, generation: 1, resourceSliceCount: 1}
+  nodeName: node-1
+  devices:
+  - name: gpu-0
+    taints:
+    - {key: gpu.example.com/ecc, effect: NoExecute}
+"""
+    good = bad.partition("    taints")[0]
+
+    def check(self, context: Context) -> Iterator[LintFinding]:
+        both, found = both_releases(context), refusals(context)
+        if both is None or found is None or found.before or found.after:
+            return
+        for one in fields_switched(context):
+            if one.after:
+                effect = _EFFECTS.get(str(one.path[-1]), "it then counts")
+                message = f"{both.before.release} drops it, {both.after.release} keeps it ({one.gate}): {effect}"
+                yield self.finding(one.path, message + _elsewhere(one), on_key=True)
+        begins = both.after.has(_RULES_GATE) and not both.before.has(_RULES_GATE)
+        # Up to 1.34 it was part of another gate.
+        if context.item.kind == "DeviceTaintRule" and begins and both.before.release.at_least(35):
+            message = (
+                f"where the gate {_RULES_GATE} is off, as by default, {both.before.release} stores the rule and "
+                f"ignores it; {both.after.release} goes by it: it taints what it selects, and NoExecute evicts pods"
+            )
+            yield self.finding(("spec",), message, on_key=True)
+
+
+class LostAfter(Rule):
+    """A field that is lost with the upgrade (--from)."""
+
+    code = "DRA514"
+    name = "field-lost-after-upgrade"
+    severity = "warning"
+    kinds = ("DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice")
+    why = (
+        "The release after the upgrade drops a field that the one before it keeps, because it does not have the field "
+        "any more or because a gate is off. The object is accepted and means something else."
+    )
+    bad = """\
+apiVersion: resource.k8s.io/v1
+kind: ResourceSlice
+metadata: {name: node-1}
+spec:
+  driver: cpu.example.com
+  pool: {name: node-1, generation: 1, resourceSliceCount: 1}
+  nodeName: node-1
+  devices:
+  - name: cpu-0
+    nodeAllocatableResourceMappings:
+      cpu: {allocationMultiplier: "1"}
+"""
+    good = bad.partition("    nodeAllocatable")[0]
+
+    def check(self, context: Context) -> Iterator[LintFinding]:
+        both = both_releases(context)
+        for one in () if both is None else fields_switched(context):
+            if both is not None and one.before:
+                after = both.after.release
+                why = f"drops it: the gate {one.gate} is off" if one.gate else "does not have it"
+                message = f"{both.before.release} keeps it, {after} {why}"
+                yield self.finding(one.path, message + _elsewhere(one), on_key=True)
+
+
+class AcceptedAfter(Rule):
+    """An object that only the release after the upgrade accepts (--from)."""
+
+    code = "DRA515"
+    name = "accepted-after-upgrade"
+    severity = "info"
+    kinds = ANY_KIND
+    why = (
+        "The API server of the release before the upgrade rejects the object, that of the release after it accepts it. "
+        "It can be applied only after the upgrade, and not if the upgrade is taken back."
+    )
+    bad = selecting('["a", "b"].sort()[0] == "a"')
+    good = selecting('["a", "b"][0] == "a"')
+
+    def check(self, context: Context) -> Iterator[LintFinding]:
+        both, found, item = both_releases(context), refusals(context), context.item
+        if both is None or both.is_stored:
+            return
+        before, after = both.before.release, both.after.release
+        entry = lifecycle(item.version, item.kind) if item.is_dra else None
+        if entry is not None and entry.exists(after) and not before.at_least(entry.introduced):
+            message = f"{before} does not have {item.api_version} {item.kind}, which came in 1.{entry.introduced}"
+            yield self.finding(("apiVersion",), message)
+        if found is None or found.after or not found.before:
+            return
+        first, more = found.before[0], len(found.before) - 1
+        message = f"{after} accepts it, {before} rejects it: {first.message}"
+        if more:
+            message += f" (and {amount(more, 'reason')} more)"
+        yield self.finding(first.path, message, field=first.field, detail=first.rule)
+
+
+class Rescheduled(Rule):
+    """A pod or claim that the schedulers of both releases judge differently (--from)."""
+
+    code = "DRA516"
+    name = "scheduled-otherwise-after-upgrade"
+    severity = "warning"
+    kinds = ("Pod", "ResourceClaim")
+    why = (
+        "The scheduler of the release after the upgrade gives the pod devices where the one before it gives none, or "
+        "the other way round, or on other nodes: defects were mended, pools are read otherwise, or gates turned on. A "
+        "pod that runs keeps its devices; the answer is about the next time that it is made."
+    )
+    bad = """\
+apiVersion: v1
+kind: List
+items:
+- apiVersion: v1
+  kind: Node
+  metadata: {name: node-1}
+  status: {allocatable: {cpu: "8", memory: 8Gi, pods: "10"}, nodeInfo: {kubeletVersion: v1.34.2}}
+- apiVersion: resource.k8s.io/v1
+  kind: DeviceClass
+  metadata: {name: gpu.example.com}
+  spec: {}
+- apiVersion: resource.k8s.io/v1
+  kind: ResourceSlice
+  metadata: {name: node-1-a}
+  spec:
+    driver: gpu.example.com
+    pool: {name: node-1, generation: 1, resourceSliceCount: 2}
+    nodeName: node-1
+    devices:
+    - {name: gpu-0}
+- apiVersion: resource.k8s.io/v1
+  kind: ResourceClaim
+  metadata: {name: gpu, namespace: default, uid: 2d8f0d5c-2f5e-4c1b-a7f2-7b1f5b6f2f4e}
+  spec:
+    devices:
+      requests:
+      - name: gpu
+        exactly: {deviceClassName: gpu.example.com, allocationMode: ExactCount, count: 1}
+"""
+    good = bad.replace("resourceSliceCount: 2", "resourceSliceCount: 1")
+
+    def check(self, context: Context) -> Iterator[LintFinding]:
+        upgrade, item = context.target.upgrade, context.item
+        if upgrade is None or item.owner is not None:
+            return
+        found = upgrade.rescheduled.get((item.kind, item.namespace or "default", item.name))
+        if found is None:
+            return
+        again = "made again: " if found.runs else ""
+        message = f"{again}on {upgrade.release} {_said(found.before)}; on {context.release} {_said(found.after)}"
+        if found.alike:
+            message += f" (the same holds for {found.alike:,} more like it)"
+        severity: Severity | None = "error" if _is_loss(found) else "info" if _is_gain(found) else None
+        yield self.finding(("metadata", "name"), message, severity=severity)
+
+
+def _said(answer: SchedulerAnswer) -> str:
+    if answer.outcome is DevicesGiven.FITS:
+        return f"it gets its devices on {some(answer.nodes)}" if answer.nodes else "it gets its devices"
+    verb = "it gets none" if answer.outcome is DevicesGiven.FAILS else "it may or may not get them"
+    return f"{verb} ({answer.reason})" if answer.reason else verb
+
+
+def _is_loss(found: DifferentAnswers) -> bool:
+    return found.before.outcome is DevicesGiven.FITS and found.after.outcome is DevicesGiven.FAILS
+
+
+def _is_gain(found: DifferentAnswers) -> bool:
+    return found.after.outcome is DevicesGiven.FITS and found.before.outcome is not DevicesGiven.FITS
+
+
+def _elsewhere(found: FieldKept) -> str:
+    return f" (here and in {amount(found.places - 1, 'place')} more)" if found.places > 1 else ""
+
+
+RULES = (VersionEnds, RejectedAfter, CountsAfter, LostAfter, AcceptedAfter, Rescheduled)

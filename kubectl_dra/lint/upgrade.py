@@ -1,0 +1,70 @@
+"""The upgrade of a cluster for which objects are judged: what it leaves, and where its schedulers differ."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import NamedTuple
+
+from kubectl_dra.api.versions import Release, gate_default, known_gates
+
+
+class DevicesGiven(Enum):
+    """Whether a pod or claim gets its devices."""
+
+    FITS = "fits"
+    FAILS = "fails"
+    UNKNOWN = "unknown"
+
+
+class SchedulerAnswer(NamedTuple):
+    """What the scheduler of one release says: the nodes that suit, and why none does or nobody knows."""
+
+    outcome: DevicesGiven
+    nodes: tuple[str, ...] = ()
+    reason: str = ""
+
+
+class DifferentAnswers(NamedTuple):
+    """A pod or claim for which the schedulers of both releases differ.
+
+    ``runs``: it has its devices, and was judged as if it were made again. ``alike`` counts the others of its shape.
+    """
+
+    before: SchedulerAnswer
+    after: SchedulerAnswer
+    runs: bool = False
+    alike: int = 0
+
+
+ObjectKey = tuple[str, str, str]
+"""Kind, namespace and name."""
+
+
+class Upgrade(NamedTuple):
+    """The release that a cluster leaves, with the gates that are on there.
+
+    ``is_stored``: the objects are those of the cluster, not manifests. ``rescheduled`` are those of them for which
+    the schedulers of both releases differ.
+    """
+
+    release: Release
+    features: frozenset[str]
+    is_stored: bool = False
+    rescheduled: Mapping[ObjectKey, DifferentAnswers] = {}
+
+
+class GateChanges(NamedTuple):
+    """Gates whose default differs between two releases, in the order of the table of gates."""
+
+    on: tuple[str, ...]
+    off: tuple[str, ...]
+
+
+def gate_changes(before: Release, after: Release) -> GateChanges:
+    """The gates that an upgrade switches, where nobody sets them. A gate that is gone is not switched off."""
+    defaults = [(gate, gate_default(gate, before), gate_default(gate, after)) for gate in known_gates()]
+    return GateChanges(
+        tuple(gate for gate, was, now in defaults if now and not was),
+        tuple(gate for gate, was, now in defaults if was and now is False),
+    )

@@ -1,0 +1,101 @@
+"""``lint --from``: what is judged, what is said beside the findings, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+import yaml
+
+from kubectl_dra.cli.main import run
+from kubectl_dra.lint.rules.upgrades import CountsAfter, RejectedAfter, Rescheduled
+from tests.golden.cases import serving
+from tests.lint.support import CLAIM
+
+CLUSTER = Path(__file__).parents[2] / "examples/explain/pool-incomplete/cluster.yaml"
+
+
+def lint(*words: str) -> int:
+    return run(["lint", "--no-config", *words])
+
+
+@pytest.fixture
+def manifest(tmp_path: Path) -> str:
+    path = tmp_path / "m.yaml"
+    path.write_text(f"{RejectedAfter.bad}---\n{CountsAfter.bad}---\n{CLAIM.replace('gpu.example.com', 'GPU')}")
+    return str(path)
+
+
+def test_only_what_the_upgrade_changes_is_found(manifest: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert lint("--from", "1.35", "--kubernetes-version", "1.37", "-o", "json", manifest) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert [one["code"] for one in found["findings"]] == ["DRA512", "DRA513"]
+    assert found["assumed"]["kubernetesVersion"] == "1.37"
+    assert found["upgrade"]["from"]["kubernetesVersion"] == "1.35"
+    assert "DRADeviceTaints" in found["upgrade"]["gatesTurnOn"]
+    assert "DRADeviceTaints" not in found["upgrade"]["from"]["featureGates"]
+
+
+def test_a_gate_that_is_set_is_on_before_and_after(manifest: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert lint("--from", "1.35", "--feature-gates", "DRADeviceTaints=true", manifest) == 0
+    assert "no findings" in capsys.readouterr().out
+
+
+def test_pods_that_run_are_judged_as_if_made_again(capsys: pytest.CaptureFixture[str]) -> None:
+    assert lint("--from", "1.34", "--snapshot", str(CLUSTER), "-o", "json") == 1
+    (found,) = json.loads(capsys.readouterr().out)["findings"]
+    assert (found["code"], found["severity"], found["object"]) == ("DRA516", "error", "Pod serving/ner-0")
+    assert found["message"].startswith("made again: on 1.34 it gets its devices on a30-1; on 1.37 it gets none (")
+    assert found["file"] == str(CLUSTER)
+    assert lint("--from", "1.35", "--snapshot", str(CLUSTER)) == 0
+
+
+def test_a_manifest_is_not_what_a_cluster_has(tmp_path: Path) -> None:
+    path = tmp_path / "m.yaml"
+    path.write_text(Rescheduled.bad)
+    assert lint("--from", "1.34", "--snapshot", str(path)) == 1
+    assert lint("--from", "1.34", str(path)) == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--from", "1.37"), "--from 1.37 is not older than 1.37"),
+        (("--from", "1.36", "--kubernetes-version", "1.34"), "--from 1.36 is not older than 1.34"),
+        (("--from", "1.30"), "--from 1.30: lint knows 1.31 to 1.37"),
+        (("--from", "1.35", "--fix"), "leave --fix and --diff out"),
+        (("--from", "1.35", "--old", "x.yaml"), "exclude one another"),
+    ],
+)
+def test_usage(words: tuple[str, ...], says: str, manifest: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert lint(*words, manifest) == 2
+    assert says in capsys.readouterr().err
+
+
+def test_what_somebody_has_to_do_beside_is_noted(manifest: str, capsys: pytest.CaptureFixture[str]) -> None:
+    lint("--from", "1.35", "--feature-gates", "DRAExtendedResource=false", manifest)
+    assert "1.37 locks the gate DRAExtendedResource" in capsys.readouterr().err
+    lint("--from", "1.33", "--snapshot", str(CLUSTER))
+    told = capsys.readouterr().err
+    assert "the scheduler's answers are compared from 1.34 on" in told
+    assert "1.34 no longer reads resource.k8s.io/v1alpha3" in told
+
+
+def test_a_patch_that_nobody_names_is_noted(capsys: pytest.CaptureFixture[str]) -> None:
+    lint("--from", "1.36", "--snapshot", str(CLUSTER))
+    assert "--from" not in (told := capsys.readouterr().err)
+    assert "the scheduler of 1.36 is taken for that of its first patches" in told
+    lint("--from", "1.36.6", "--snapshot", str(CLUSTER))
+    assert capsys.readouterr().err == ""
+
+
+def test_the_live_cluster(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    objects = yaml.safe_load(Rescheduled.bad)["items"]
+    with ExitStack() as running:
+        kubeconfig = serving(objects, running).kubeconfig(tmp_path)
+        assert lint("--from", "1.34", "--live", "--kubeconfig", str(kubeconfig)) == 1
+    told = capsys.readouterr()
+    assert "<cluster>" in told.out
+    assert "ResourceClaim default/gpu" in told.out
