@@ -12,7 +12,7 @@ DEMO   := examples/explain/no-device-matches
 # Without bytecode each of a thousand processes would compile the package, and each worker the tests.
 check test: export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo check test lint format typecheck schemas docs lock completions record benchmark dist release clean
+.PHONY: help demo check test lint format typecheck schemas docs lock locks completions record benchmark dist release clean
 
 help: ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -91,11 +91,20 @@ docs: $(VENV)/.installed-dev ## Write the generated pages under docs/, and the s
 	$(BIN)/python -m tests.docs.messages docs/messages.md
 	$(BIN)/python -m tests.docs.site
 
-lock: ## Write constraints.txt: the newest versions of all that is installed here that go together
+LOCK := build/lock-venv/bin/uv pip compile --quiet --universal --python-version 3.11 --no-annotate \
+	--custom-compile-command "make lock"
+
+lock: ## Write constraints.txt and packaging/locks: the newest versions that go together, with hashes of what is shipped
 	$(PYTHON) -m venv build/lock-venv
 	build/lock-venv/bin/python -m pip install --quiet --disable-pip-version-check uv
-	build/lock-venv/bin/uv pip compile --quiet --upgrade --universal --all-extras --python-version 3.11 --no-annotate \
-		--custom-compile-command "make lock" pyproject.toml --output-file constraints.txt
+	$(LOCK) --upgrade --all-extras pyproject.toml --output-file constraints.txt
+	$(MAKE) --no-print-directory locks
+
+locks: # The same versions again, with hashes.
+	$(LOCK) --generate-hashes --constraint constraints.txt pyproject.toml --output-file packaging/locks/run.txt
+	$(LOCK) --generate-hashes --constraint constraints.txt --extra program pyproject.toml --output-file packaging/locks/program.txt
+	$(LOCK) --generate-hashes --constraint constraints.txt --extra release pyproject.toml --output-file packaging/locks/release.txt
+	echo hatchling | $(LOCK) --generate-hashes --constraint constraints.txt - --output-file packaging/locks/build.txt
 
 completions: $(VENV)/.installed-dev ## Write completions/ and the table of flags from the commands
 	$(BIN)/python -m tests.completion.generate
@@ -111,15 +120,16 @@ benchmark: $(VENV)/.installed-dev ## Run the benchmark programs
 	$(BIN)/python -m tests.benchmarks.explain
 	$(BIN)/python -m tests.benchmarks.paged
 
-$(RELEASE_VENV)/.installed: pyproject.toml constraints.txt
+$(RELEASE_VENV)/.installed: packaging/locks/release.txt
 	$(call venv,$(RELEASE_VENV))
-	$(call install,$(RELEASE_VENV)) '.[release]'
+	$(call install,$(RELEASE_VENV)) --require-hashes --requirement $<
 	@touch $@
 
-dist: $(VENV)/.installed ## Build the wheel and the one-file program for this machine into dist/
+dist: $(RELEASE_VENV)/.installed ## Build what runs here into dist/: wheel, one-file program, program without Python
 	rm -rf dist/*.whl dist/kubectl-dra.pyz
-	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps -w dist .
-	$(BIN)/python packaging/pyz.py --wheel dist/kubectl_dra-*.whl --output dist/kubectl-dra.pyz
+	$(RELEASE_VENV)/bin/python -m build --wheel --no-isolation --outdir dist . >/dev/null
+	$(RELEASE_VENV)/bin/python packaging/pyz.py --wheel dist/kubectl_dra-*.whl --output dist/kubectl-dra.pyz
+	$(RELEASE_VENV)/bin/python packaging/standalone.py --wheel dist/kubectl_dra-*.whl --output dist
 
 release: $(RELEASE_VENV)/.installed ## Build and check everything that a release publishes into dist/
 	$(RELEASE_VENV)/bin/python packaging/release.py $(RELEASE_ARGS)

@@ -25,44 +25,22 @@ _ARCHITECTURES: Final = {
     "darwin": {"386", "amd64", "arm64"},
     "windows": {"386", "amd64", "arm64"},
 }
+_PROGRAMS: Final = {"kubectl-dra", "kubectl_complete-dra"}
 _LICENCES: Final = {"license", "license.txt", "license.md", "licenses", "copying", "copying.txt"}
 
 
-def archive(program: Path, target: str, folder: Path) -> Path:
+def archive(folder: Path, target: str, output: Path) -> Path:
     """Packs the program of a target with what belongs to it: a .tar.gz, for Windows a .zip. Same input, same bytes."""
     windows = target.startswith("windows")
-    files = {
-        "kubectl-dra.exe" if windows else "kubectl-dra": (_with_launcher(program) if windows else program.read_bytes()),
-        "kubectl_complete-dra": (ROOT / "completions" / "kubectl_complete-dra").read_bytes(),
-        "LICENSE": (ROOT / "LICENSE").read_bytes(),
-    }
-    if windows:
-        del files["kubectl_complete-dra"]
-    out = folder / f"kubectl-dra-{target}{'.zip' if windows else '.tar.gz'}"
-    folder.mkdir(parents=True, exist_ok=True)
-    out.write_bytes(_zipped(files) if windows else _tarred(files))
+    files = {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    files["LICENSE"] = (ROOT / "LICENSE").read_bytes()
+    if not windows:
+        files["kubectl_complete-dra"] = (ROOT / "completions" / "kubectl_complete-dra").read_bytes()
+    out = output / f"kubectl-dra-{target}{'.zip' if windows else '.tar.gz'}"
+    output.mkdir(parents=True, exist_ok=True)
+    ordered = dict(sorted(files.items()))
+    out.write_bytes(_zipped(ordered) if windows else _tarred(ordered))
     return out
-
-
-def launcher() -> bytes:
-    """The program that pip puts before scripts on Windows; it runs the Python that the shebang line names.
-
-    Raises:
-        FileNotFoundError: neither distlib nor pip's copy of it is installed.
-    """
-    for module in ("distlib", "pip._vendor.distlib"):
-        try:
-            found = Path(str(__import__(module, fromlist=["__file__"]).__file__)).parent / "t64.exe"
-        except ImportError:
-            continue
-        if found.exists():
-            return found.read_bytes()
-    raise FileNotFoundError("the launcher t64.exe: pip install distlib")
-
-
-def _with_launcher(program: Path) -> bytes:
-    data = program.read_bytes()
-    return launcher() + b"#!/usr/bin/env python\r\n" + data[data.index(b"\n") + 1 :]
 
 
 def _tarred(files: Mapping[str, bytes]) -> bytes:
@@ -70,7 +48,7 @@ def _tarred(files: Mapping[str, bytes]) -> bytes:
     with gzip.GzipFile(fileobj=out, mode="wb", mtime=0) as packed, tarfile.open(fileobj=packed, mode="w") as tar:
         for name, data in files.items():
             entry = tarfile.TarInfo(name)
-            entry.size, entry.mode = len(data), 0o644 if name == "LICENSE" else 0o755
+            entry.size, entry.mode = len(data), 0o755 if name in _PROGRAMS else 0o644
             tar.addfile(entry, io.BytesIO(data))
     return out.getvalue()
 

@@ -28,16 +28,16 @@ EPOCH: Final = (1980, 1, 1, 0, 0, 0)
 SHEBANG: Final = b"#!/usr/bin/env python3\n"
 PYTHONS: Final = ("3.11", "3.12", "3.13", "3.14")
 TARGETS: Final = {
-    "linux-amd64": ("manylinux_2_28_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64"),
-    "linux-arm64": ("manylinux_2_28_aarch64", "manylinux_2_17_aarch64", "manylinux2014_aarch64"),
-    "darwin-amd64": ("macosx_14_0_x86_64",),
-    "darwin-arm64": ("macosx_14_0_arm64",),
-    "windows-amd64": ("win_amd64",),
+    "linux-amd64": "x86_64-manylinux_2_28",
+    "linux-arm64": "aarch64-manylinux_2_28",
+    "darwin-amd64": "x86_64-apple-darwin",
+    "darwin-arm64": "aarch64-apple-darwin",
+    "windows-amd64": "x86_64-pc-windows-msvc",
 }
-"""Target to the platform tags of wheels that run there."""
-_UNUSED: Final = ("kubernetes/aio",)
-"""Never imported: the asynchronous client, which is half of what would be unpacked."""
-_LEFT_OUT: Final = ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json", "WHEEL")
+"""Target to uv's name of the platform."""
+LOCK: Final = HERE / "locks" / "run.txt"
+"""What goes in, with hashes."""
+_LEFT_OUT: Final = ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json", "uv_cache.json", "WHEEL")
 
 
 def host() -> str:
@@ -49,12 +49,12 @@ def host() -> str:
     return name
 
 
-def build(wheel: Path, output: Path, target: str, pythons: Sequence[str], pip: Sequence[str] = ()) -> Path:
-    """Writes the program; ``pip`` are further flags such as --no-index. The same inputs give the same bytes."""
+def build(wheel: Path, output: Path, target: str, pythons: Sequence[str], uv: Sequence[str] = ()) -> Path:
+    """Writes the program; ``uv`` are further flags such as --no-index. The same inputs give the same bytes."""
     with tempfile.TemporaryDirectory() as scratch:
         roots = {version: Path(scratch) / version for version in pythons}
         for version, root in roots.items():
-            _install(wheel, root, target, version, pip)
+            _install(wheel, root, target, version, uv)
         return assemble(roots, output, target)
 
 
@@ -75,13 +75,12 @@ def assemble(roots: Mapping[str, Path], output: Path, target: str) -> Path:
     return output
 
 
-def _install(wheel: Path, root: Path, target: str, version: str, pip: Sequence[str]) -> None:
-    tags = [word for tag in TARGETS[target] for word in ("--platform", tag)]
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]
-    chosen = ["--only-binary=:all:", "--implementation", "cp", "--python-version", version, *tags]
-    subprocess.run([*command, *chosen, *pip, "--target", str(root), str(wheel)], check=True)
-    for unused in ("bin", *_UNUSED):
-        shutil.rmtree(root / unused, ignore_errors=True)
+def _install(wheel: Path, root: Path, target: str, version: str, uv: Sequence[str]) -> None:
+    chosen = ["--python-version", version, "--python-platform", TARGETS[target], "--target", str(root), *uv]
+    install = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--only-binary=:all:", *chosen]
+    subprocess.run([*install, "--require-hashes", "--requirement", str(LOCK)], check=True)
+    subprocess.run([*install, "--no-deps", str(wheel)], check=True)
+    shutil.rmtree(root / "bin", ignore_errors=True)
 
 
 def _payload(roots: Mapping[str, Path]) -> Iterator[tuple[str, Path]]:
@@ -129,8 +128,8 @@ def main() -> None:
     parser.add_argument("--python", action="append", help="a Python version; may be repeated; default: this one")
     parser.add_argument("--find-links", metavar="DIR", help="take wheels from here only")
     given = parser.parse_args()
-    pip = ["--no-index", "--find-links", given.find_links] if given.find_links else []
-    out = build(given.wheel, given.output, given.target or host(), given.python or [here], pip)
+    uv = ["--no-index", "--find-links", given.find_links] if given.find_links else []
+    out = build(given.wheel, given.output, given.target or host(), given.python or [here], uv)
     sys.stdout.write(f"{out}: {out.stat().st_size / 1e6:.1f} MB\n")
 
 

@@ -1,10 +1,11 @@
 """Builds everything that a release publishes into one folder, and checks it.
 
-    python packaging/release.py [--output dist] [--target linux-amd64 ...] [--python 3.12 ...]
+    python packaging/release.py [--output dist] [--programs DIR] [--target linux-amd64 ...] [--python 3.12 ...]
 
-Makes: sdist and wheel (checked by twine), a one-file program and a krew archive per target, the krew manifest, the
-software bill of materials (CycloneDX) of what the wheel installs, the notes of this version from CHANGELOG.md, and
-SHA256SUMS. It needs what the extra ``release`` of pyproject.toml installs. Nothing is uploaded.
+Makes: sdist and wheel (checked by twine), a one-file program per target, the krew manifest for the programs that
+``standalone.py`` has built on each platform, the software bill of materials (CycloneDX) of what the wheel installs, the
+notes of this version from CHANGELOG.md, and SHA256SUMS. It needs what the extra ``release`` of pyproject.toml installs.
+Nothing is uploaded.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ import subprocess
 import sys
 import tempfile
 import tomllib
-import venv
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -57,9 +57,12 @@ def notes(changelog: str, wanted: str) -> str:
 
 
 def release(
-    output: Path, targets: Sequence[str], pythons: Sequence[str], *, unreleased: bool, links: str
+    output: Path, programs: Path | None, targets: Sequence[str], pythons: Sequence[str], *, unreleased: bool, links: str
 ) -> list[Path]:
-    """Builds and checks; returns the files. Raises SystemExit with a sentence, or CalledProcessError."""
+    """Builds and checks; returns the files. ``programs`` has archives and bills of ``standalone.py``.
+
+    Raises SystemExit with a sentence, or CalledProcessError.
+    """
     section = UNRELEASED if unreleased else version()
     try:
         text = notes((ROOT / "CHANGELOG.md").read_text(), section)
@@ -67,18 +70,20 @@ def release(
         raise SystemExit(f"CHANGELOG.md says nothing about [{section}]: write it, or give --unreleased") from None
     shutil.rmtree(output, ignore_errors=True)
     output.mkdir(parents=True)
-    pip = ["--no-index", "--find-links", links] if links else []
+    source = ["--no-index", "--find-links", links] if links else []
     _run("-m", "build", "--no-isolation", "--outdir", str(output), str(ROOT))
     wheel, sdist = next(output.glob("*.whl")), next(output.glob("*.tar.gz"))
     _run("-m", "twine", "--no-color", "check", "--strict", str(wheel), str(sdist))
     (output / "RELEASE_NOTES.md").write_text(f"# kubectl-dra {version()}\n\n{text}")
-    archives = {}
     for target in targets:
-        program = pyz.build(wheel, output / f"kubectl-dra-{target}.pyz", target, pythons, pip)
-        packed = krew.archive(program, target, output)
-        archives[packed.name] = packed
-    _write_manifest(output, archives)
-    _write_bill(wheel, output / f"kubectl-dra-{version()}.cdx.json", pip)
+        pyz.build(wheel, output / f"kubectl-dra-{target}.pyz", target, pythons, source)
+    if programs:
+        for path in programs.iterdir():
+            shutil.copy2(path, output)
+    _write_manifest(
+        output, {path.name: path for path in output.glob("kubectl-dra-*") if path.suffix in (".gz", ".zip")}
+    )
+    _write_bill(wheel, output / f"kubectl-dra-{version()}.cdx.json", source)
     files = sorted(path for path in output.iterdir() if path.is_file())
     sums = output / "SHA256SUMS"
     sums.write_text("".join(f"{krew.sha256(path)}  {path.name}\n" for path in files))
@@ -97,13 +102,14 @@ def _write_manifest(output: Path, archives: dict[str, Path]) -> None:
     (output / "dra.yaml").write_text(text)
 
 
-def _write_bill(wheel: Path, path: Path, pip: Sequence[str]) -> None:
+def _write_bill(wheel: Path, path: Path, source: Sequence[str]) -> None:
     """Installs the wheel alone and lists what came with it."""
     with tempfile.TemporaryDirectory() as folder:
-        venv.create(folder, with_pip=False)
+        _run("-m", "uv", "venv", "--quiet", "--python", sys.executable, folder)
         python = next(Path(folder).glob("[bS]*/python*"))
-        command = ["-m", "pip", "--python", str(python), "install", "--quiet", "--disable-pip-version-check"]
-        _run(*command, "--no-compile", *pip, str(wheel))
+        install = ["-m", "uv", "pip", "install", "--quiet", "--python", str(python), *source]
+        _run(*install, "--require-hashes", "--requirement", str(pyz.LOCK))
+        _run(*install, "--no-deps", str(wheel))
         chosen = ["--output-reproducible", "--output-format", "JSON", "--output-file", str(path)]
         _run("-m", "cyclonedx_py", "environment", "--pyproject", str(ROOT / "pyproject.toml"), *chosen, str(python))
 
@@ -116,6 +122,7 @@ def main() -> None:
     """Builds from the command line."""
     parser = argparse.ArgumentParser(prog="packaging/release.py", description="Build and check a release.")
     parser.add_argument("--output", type=Path, default=ROOT / "dist")
+    parser.add_argument("--programs", type=Path, help="the folder with what standalone.py has built")
     parser.add_argument("--target", action="append", choices=pyz.TARGETS, help="may be repeated; default: all")
     parser.add_argument("--python", action="append", help=f"may be repeated; default: {', '.join(pyz.PYTHONS)}")
     parser.add_argument("--unreleased", action="store_true", help="take the notes from [Unreleased], for a trial")
@@ -123,6 +130,7 @@ def main() -> None:
     given = parser.parse_args()
     files = release(
         given.output.resolve(),
+        given.programs,
         given.target or list(pyz.TARGETS),
         given.python or pyz.PYTHONS,
         unreleased=given.unreleased,

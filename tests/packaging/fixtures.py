@@ -57,10 +57,31 @@ def wheel(tmp_path_factory: pytest.TempPathFactory, offline: dict[str, str]) -> 
 
 
 @pytest.fixture(scope="session")
-def program(wheel: Path, wheelhouse: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def program(wheel: Path, wheelhouse: Path, tools: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The one-file program for this machine and this Python."""
-    import pyz
+    out = tmp_path_factory.mktemp("pyz") / "kubectl-dra"
+    _make(tools, "pyz.py", wheel, wheelhouse, out)
+    return out
 
-    here = f"{sys.version_info.major}.{sys.version_info.minor}"
-    pip = ["--no-index", "--find-links", str(wheelhouse)]
-    return pyz.build(wheel, tmp_path_factory.mktemp("pyz") / "kubectl-dra", pyz.host(), [here], pip)
+
+@pytest.fixture(scope="session")
+def standalone(wheel: Path, wheelhouse: Path, tools: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder with the archive of the program that needs no Python, for this machine, and its bill of materials."""
+    out = tmp_path_factory.mktemp("standalone")
+    _make(tools, "standalone.py", wheel, wheelhouse, out)
+    return out
+
+
+def _make(tools: Path, script: str, wheel: Path, wheelhouse: Path, output: Path) -> None:
+    command: list[str | Path] = [
+        tools / "python",
+        toolbox.ROOT / "packaging" / script,
+        "--wheel",
+        wheel,
+        "--output",
+        output,
+    ]
+    done = subprocess.run(
+        [*command, "--find-links", wheelhouse], capture_output=True, text=True, check=False, cwd=output.parent
+    )
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -19,12 +19,13 @@ HERE = f"{sys.version_info.major}.{sys.version_info.minor}"
 
 
 @pytest.fixture(scope="module")
-def released(tools: Path, wheelhouse: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def released(tools: Path, wheelhouse: Path, standalone: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     import pyz
 
     folder = tmp_path_factory.mktemp("release")
     source = checkout(tmp_path_factory.mktemp("source"))
     flags = ["--unreleased", "--target", pyz.host(), "--python", HERE, "--find-links", str(wheelhouse)]
+    flags += ["--programs", str(standalone)]
     command = [str(tools / "python"), "packaging/release.py", "--output", str(folder / "dist"), *flags]
     done = subprocess.run(command, cwd=source, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -43,6 +44,7 @@ def test_everything_is_there_with_its_checksum(released: Path) -> None:
         f"kubectl_dra-{__version__}.tar.gz",
         f"kubectl-dra-{target}.pyz",
         f"kubectl-dra-{target}.tar.gz",
+        f"kubectl-dra-{target}.cdx.json",
         f"kubectl-dra-{__version__}.cdx.json",
         "RELEASE_NOTES.md",
     }
@@ -87,7 +89,7 @@ def test_a_version_without_notes_is_not_released(tmp_path: Path, monkeypatch: py
     (tmp_path / "kubectl_dra" / "__init__.py").write_text('__version__ = "9.9.9"\n')
     (tmp_path / "CHANGELOG.md").write_text("## [Unreleased]\n- x\n")
     with pytest.raises(SystemExit, match=r"nothing about \[9.9.9\]"):
-        release.release(tmp_path / "dist", [], [], unreleased=False, links="")
+        release.release(tmp_path / "dist", None, [], [], unreleased=False, links="")
     assert not (tmp_path / "dist").exists()
 
 

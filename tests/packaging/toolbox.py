@@ -17,10 +17,11 @@ import tomllib
 import venv
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 ROOT: Final = Path(__file__).parents[2]
-TOOLS: Final = ("build", "cyclonedx-bom", "distlib", "hatchling", "pipx", "pre-commit", "twine", "uv")
+LOCKS: Final = ROOT / "packaging" / "locks"
+TOOLS: Final = ("build", "cyclonedx-bom", "hatchling", "pipx", "pre-commit", "twine", "uv")
 KREW: Final = "v0.4.4"
 _PIP: Final = ("-m", "pip", "--disable-pip-version-check", "--quiet", "--retries", "1", "--timeout", "20")
 _PATIENCE: Final = 300
@@ -33,12 +34,15 @@ class Unavailable(Exception):
 
 def wheelhouse() -> Path:
     """A folder with the wheels of everything that kubectl-dra needs to be built and installed."""
-    needed = [*project()["dependencies"], "hatchling>=1.25", "editables", "setuptools", "pip"]
+    locks = [LOCKS / "program.txt", LOCKS / "build.txt"]
+    others = ["editables", "pip"]
 
     def fill(folder: Path) -> None:
-        _run([sys.executable, *_PIP, "download", "--only-binary=:all:", "--dest", str(folder), *needed], _NO_PYPI)
+        download = [sys.executable, *_PIP, "download", "--only-binary=:all:", "--dest", str(folder)]
+        _run([*download, "--require-hashes", *(f"--requirement={path}" for path in locks)], _NO_PYPI)
+        _run([*download, *others], _NO_PYPI)
 
-    return _kept("wheels", needed, fill)
+    return _kept("wheels", [*others, *(path.read_text() for path in locks)], fill)
 
 
 def tools() -> Path:
@@ -94,9 +98,9 @@ def promtool() -> Path:
     return _kept("promtool", ["prometheus"], fill) / "promtool"
 
 
-def project() -> dict[str, list[str]]:
+def project() -> dict[str, Any]:
     """The project table of pyproject.toml."""
-    found: dict[str, list[str]] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    found: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     return found
 
 

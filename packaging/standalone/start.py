@@ -1,0 +1,3 @@
+from kubectl_dra.__main__ import main
+
+main()
