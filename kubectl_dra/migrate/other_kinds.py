@@ -62,6 +62,13 @@ _IMPLIED: Final = (
 )
 
 
+_ARGO_CD: Final = frozenset((("argoproj.io", "Application"), ("argoproj.io", "ApplicationSet")))
+_OF_VALUES: Final = "Change the values of the chart or the patch, so that its pods claim devices."
+_OF_ARGO_CD: Final = (
+    " Or let a config management plugin of Argo CD give what it renders to kubectl dra migrate - -o yaml."
+)
+
+
 class ResourceMention(NamedTuple):
     """A resource name and its place."""
 
@@ -126,6 +133,9 @@ def _reported(
             out.append(
                 PlanRefusal("MIG120", path, f"{name} of {with_article(key[1])}: {claimless.why}", claimless.way_out)
             )
+        elif key in _ARGO_CD:
+            message = f"{name} in the values of a chart: only the chart knows what they mean"
+            out.append(PlanRefusal("MIG121", path, message, _OF_VALUES + _OF_ARGO_CD))
         else:
             message = f"{name}: where {with_article(key[1])} of {key[0] or 'v1'} keeps its pods is not known"
             way_out = "Migrate the pods that it makes, or write its claims by hand if its fields keep them."
@@ -178,8 +188,7 @@ def _of_texts(raw: Mapping[str, Any], key: tuple[str, str], catalogue: VendorCat
     """Texts of an unknown kind that request devices: values of a chart, patches."""
     for found in _embedded(raw, catalogue):
         message = f"a text in {with_article(key[1])} asks for {', '.join(found.names)}: texts are not changed"
-        way_out = "Change the values of the chart or the patch, so that its pods claim devices."
-        yield PlanRefusal("MIG121", found.path, message, way_out)
+        yield PlanRefusal("MIG121", found.path, message, _OF_VALUES + (_OF_ARGO_CD if key in _ARGO_CD else ""))
 
 
 def _beside(raw: Mapping[str, Any], catalogue: VendorCatalogue) -> Iterator[Note]:
