@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -11,7 +12,7 @@ from msgspec.structs import replace
 
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.cluster.snapshot import Key, Snapshot
 from kubectl_dra.explain.alike import shape
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.overview import SECONDS_PER_SHAPE, waiting
@@ -21,14 +22,36 @@ from kubectl_dra.explain.scene.prepare import SECONDS, SECONDS_PER_NODE, Setting
 
 
 class AskedSubject(NamedTuple):
-    """A pod or claim as the scheduler meets it: the question, the cluster in which it is asked, and whether it runs.
+    """A pod or claim as the scheduler meets it: the question, and the snapshot in which it was resolved.
 
-    What runs is asked about as if it were made again, after it gave back the devices that only it holds.
+    What runs is asked about as if it were made again, as the pod ``again``, after the claims that only it uses gave
+    their devices back: ``freed``, by namespace and name.
     """
 
     question: Question
     snapshot: Snapshot
-    runs: bool
+    again: Pod | None = None
+    freed: Mapping[Key, ResourceClaim] = {}
+
+    @property
+    def runs(self) -> bool:
+        """Whether it runs now."""
+        return self.again is not None
+
+    def surroundings(self, snapshot: Snapshot) -> Snapshot:
+        """The whole cluster in which it is asked about."""
+        if self.again is None:
+            return snapshot
+        key = (self.again.metadata.namespace, self.again.metadata.name)
+        pods, claims = {**snapshot.pods, key: self.again}, {**snapshot.claims, **self.freed}
+        return replace(snapshot, pods=pods, claims=claims)
+
+
+class AlikeSubjects(NamedTuple):
+    """Subjects with one answer: the first, and the names of all. Of the others nothing else is kept."""
+
+    first: AskedSubject
+    names: list[str]
 
 
 class Differing(Struct, frozen=True):
@@ -61,29 +84,29 @@ def compare(
     """
     # What the present scheduler last said is about the present release.
     snapshot = replace(snapshot, events=())
-    groups: dict[tuple[bool, str], list[AskedSubject]] = {}
-    for subject in (*_waiting(snapshot, after), *_running(snapshot)):
-        groups.setdefault((subject.runs, shape(subject.question, subject.snapshot)), []).append(subject)
+    groups: dict[tuple[bool, str], AlikeSubjects] = {}
+    for subject in chain(_waiting(snapshot, after), _running(snapshot)):
+        alike = (subject.runs, shape(subject.question, subject.snapshot))
+        groups.setdefault(alike, AlikeSubjects(subject, [])).names.append(subject.question.name)
     each = SECONDS_PER_SHAPE + SECONDS_PER_NODE * len(snapshot.nodes)
     end = time.process_time() + 2 * (SECONDS + each * len(groups))
     found: list[Differing] = []
     judged = undetermined = left_out = 0
-    for number, subjects in enumerate(groups.values(), 1):
+    for number, (first, names) in enumerate(groups.values(), 1):
         if time.process_time() > end:
-            left_out += len(subjects)
+            left_out += len(names)
             continue
-        first = subjects[0]
         if progress is not None:
             progress(f"comparing {number} of {len(groups)}: {first.question.kind} {first.question.name}")
+        around = first.surroundings(snapshot)
         was, will = (
-            diagnose(first.question, first.snapshot, replace(settings, with_ways=False)) for settings in (before, after)
+            diagnose(first.question, around, replace(settings, with_ways=False)) for settings in (before, after)
         )
-        judged += len(subjects)
+        judged += len(names)
         if _outcome(was) != _outcome(will):
-            names = tuple(subject.question.name for subject in subjects)
-            found.append(Differing(was, will, names, first.runs))
+            found.append(Differing(was, will, tuple(names), first.runs))
         elif was.verdict is Verdict.UNDETERMINED:
-            undetermined += len(subjects)
+            undetermined += len(names)
     return SchedulersCompared(tuple(found), judged, undetermined, left_out)
 
 
@@ -94,28 +117,27 @@ def _outcome(diagnosis: Diagnosis) -> tuple[Verdict, frozenset[str]]:
 def _waiting(snapshot: Snapshot, settings: Settings) -> Iterator[AskedSubject]:
     for entry in waiting(snapshot, settings):
         if isinstance(entry, ResourceClaim):
-            yield AskedSubject(about_claim(entry), snapshot, runs=False)
+            yield AskedSubject(about_claim(entry), snapshot)
         else:
-            yield AskedSubject(about_pod(_unscheduled(entry), snapshot, exists=True), snapshot, runs=False)
+            yield AskedSubject(about_pod(_unscheduled(entry), snapshot, exists=True), snapshot)
 
 
 def _running(snapshot: Snapshot) -> Iterator[AskedSubject]:
     """The pods that hold devices, each in the cluster in which it was made again and waits."""
-    for key, pod in snapshot.pods.items():
+    for pod in snapshot.pods.values():
         if not pod.node_name or pod.finished or pod.metadata.deletion_timestamp or not pod.claims:
             continue
-        own = {name: claim for name, claim in _claims(pod, snapshot) if _is_alone(pod, claim)}
-        if not own:
+        used = dict(_claims(pod, snapshot))
+        freed = {each: _freed(claim) for each, claim in used.items() if _is_alone(pod, claim)}
+        if not freed:
             continue
         again = _unscheduled(pod)
-        freed = {
-            name: replace(claim, allocation=None, reserved_for=(), device_statuses=()) for name, claim in own.items()
-        }
-        around = replace(snapshot, claims={**snapshot.claims, **freed}, pods={**snapshot.pods, key: again})
-        yield AskedSubject(about_pod(again, around, exists=True), around, runs=True)
+        # To tell pods that are alike, its own claims are enough.
+        own = replace(snapshot, claims={**used, **freed})
+        yield AskedSubject(about_pod(again, own, exists=True), own, again, freed)
 
 
-def _claims(pod: Pod, snapshot: Snapshot) -> Iterator[tuple[tuple[str, str], ResourceClaim]]:
+def _claims(pod: Pod, snapshot: Snapshot) -> Iterator[tuple[Key, ResourceClaim]]:
     for name in pod.claim_names:
         key = (pod.metadata.namespace, name)
         claim = snapshot.claims.get(key)
