@@ -17,6 +17,7 @@ from unittest import mock
 
 from kubectl_dra.explain.causes.registry import all_kinds, families
 from kubectl_dra.report.cause_page import SAMPLES, page
+from tests.docs import messages
 from tests.docs.folder import write
 from tests.explain.test_cases import CASES, Case, run_case
 
@@ -73,9 +74,10 @@ def _index() -> str:
 
 
 def write_all(folder: Path) -> None:
-    """Writes the samples, and with them the pages."""
+    """Writes the samples, with them the pages, and beside the folder the page of messages."""
     write(SAMPLES, samples())
     write(folder, pages())
+    (folder.parent / "messages.md").write_text(messages.render(), encoding="utf-8")
 
 
 if __name__ == "__main__":
