@@ -17,7 +17,7 @@ check test: export PYTHONDONTWRITEBYTECODE :=
 help: ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-# uv is several times as fast, where it is there. --seed: `make dist` calls pip.
+# uv is several times as fast, where it is there. --seed: tests call pip.
 ifneq ($(shell command -v uv 2>/dev/null),)
 venv    = uv venv --quiet --seed --clear --python "$$(command -v $(PYTHON))" $(1)
 install = uv pip install --quiet --python $(1) --constraint constraints.txt
