@@ -85,6 +85,7 @@ docs: $(VENV)/.installed-dev ## Write the generated pages under docs/, and the s
 	$(BIN)/python -m tests.docs.features docs/features.md
 	$(BIN)/python -m tests.docs.anonymized docs/anonymized.md
 	$(BIN)/python -m tests.docs.schemas docs/schemas.md
+	$(BIN)/python -m tests.docs.screens docs/images
 	$(BIN)/python -m tests.monitoring.dashboard examples/monitoring/grafana-dashboard.json
 	$(BIN)/python -m tests.docs.console docs/start.md docs/dra.md docs/migration.md
 	$(BIN)/python -m tests.test_readme

@@ -23,8 +23,8 @@ def imported(path: Path) -> set[str]:
     return {name.partition(".")[0] for name in names}
 
 
-EDITORS = "lsp"
-"""The extra of the command of that name, and the folder that alone needs it."""
+EXTRAS = ("lsp", "ui")
+"""The extras of the commands of that name, and the folders that alone need them."""
 
 
 def named(entries: Sequence[str]) -> set[str]:
@@ -40,7 +40,8 @@ def of_others(files: Iterable[Path]) -> set[str]:
 
 def test_dependencies_are_those_imported() -> None:
     project = tomllib.loads((PACKAGE.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    optional = {path for path in FILES if EDITORS in path.relative_to(PACKAGE).parts}
-    always, extra = named(project["dependencies"]), named(project["optional-dependencies"][EDITORS])
-    assert of_others({*FILES} - optional) == always
-    assert of_others(optional) - always == extra
+    always = named(project["dependencies"])
+    optional = {name: {path for path in FILES if name in path.relative_to(PACKAGE).parts} for name in EXTRAS}
+    assert of_others({*FILES}.difference(*optional.values())) == always
+    for name, files in optional.items():
+        assert of_others(files) - always == named(project["optional-dependencies"][name])

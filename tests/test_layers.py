@@ -13,7 +13,8 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parent.parent / "kubectl_dra"
 LEVELS = {
-    "cli": 10,
+    "cli": 11,
+    "ui": 10,
     "lsp": 9,
     "report": 9,
     "fit": 8,
@@ -32,7 +33,7 @@ LEVELS = {
     "api": 1,
 }
 BASE = {"addresses": 0, "apart": 0, "console": 0, "errors": 0, "names": 0, "special_files": 0, "wording": 0}
-ENTRY = 11
+ENTRY = 12
 PAGE = PACKAGE.parent / "docs" / "architecture.md"
 DRAWN = re.compile(r"(<!-- layers -->\n)(?P<text>.*?)(<!-- /layers -->)", re.DOTALL)
 

@@ -19,7 +19,7 @@ from kubectl_dra.wording import amount, some
 HEADER: Final = ("NAMESPACE", "CLAIM", "STATE", "DEVICES", "NODE", "POD", "OWNER", "AGE")
 BELOW: Final = ("WAITS-FOR", "CLASSES", "OWNER", "POD", "NODE", "DEVICES")
 """What goes below a row that is too long, first to go first."""
-_STYLES: Final = {
+STATE_STYLES: Final = {
     ClaimState.PENDING: "red",
     ClaimState.UNUSED: "yellow",
     ClaimState.ENDED: "yellow",
@@ -50,14 +50,14 @@ def write_claims(
     now = at or times.now()
     header = (*HEADER, "CLASSES", "WAITS-FOR") if wide else (*HEADER, "WAITS-FOR")
     items = found.items[:limit]
-    rows = [header, *(tuple(_cells(item, wide, now)) for item in items)]
+    rows = [header, *(tuple(cells(item, wide, now)) for item in items)]
     below = [name for name in BELOW if name in header]
     first, *blocks = fitted(rows, out.limit, below, prose=True)
     out.write((first[0], "bold"))
     column = first[0].index("STATE")
     for (line, *rest), item in zip(blocks, items, strict=True):
         end = column + len(item.state)
-        out.write(line[:column], (line[column:end], _STYLES.get(item.state, "")), line[end:])
+        out.write(line[:column], (line[column:end], STATE_STYLES.get(item.state, "")), line[end:])
         for under in rest:
             out.write(under)
     if len(items) < len(found.items):
@@ -74,7 +74,8 @@ def summary(found: ClaimUses) -> str:
     return f"{amount(len(found.items), 'claim')} with {amount(devices)}: {states}"
 
 
-def _cells(item: ClaimUse, wide: bool, at: datetime) -> Iterator[str]:
+def cells(item: ClaimUse, wide: bool, at: datetime) -> Iterator[str]:
+    """The cells of a claim: those of ``HEADER``, with ``wide`` its classes, and what it waits for."""
     meta = item.claim.metadata
     yield from (meta.namespace, meta.name, item.state)
     yield ",".join(str(result.device) for result in item.results) if wide and item.results else _devices(item)

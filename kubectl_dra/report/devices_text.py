@@ -26,7 +26,7 @@ MAX_HOLDERS = 2
 # Colours cost a tenth of a millisecond a line.
 MAX_COLOURED = 2_000
 EMPTY = "-"
-_STYLES = {
+STATE_STYLES = {
     DeviceState.FREE: "green",
     DeviceState.HELD: "",
     DeviceState.SHARED: "cyan",
@@ -63,9 +63,9 @@ def write_table(
     out.write("")
     whole, groups = len(groups), groups[:limit]
     several = any(len(group.rows) > 1 for group in groups)
-    columns = list(_columns(groups, several, wide))
-    rows = [tuple(column.heading for column in columns)]
-    rows += [tuple(column.cell(group) for column in columns) for group in groups]
+    shown = list(columns(groups, several, wide))
+    rows = [tuple(column.heading for column in shown)]
+    rows += [tuple(column.cell(group) for column in shown) for group in groups]
     if several:
         rows = narrowed(rows, out.limit, ("NAMES", "CLASS", "CLASS (DRIVER)"), ("WHY",))
     first, *blocks = fitted(rows, out.limit, [name for name in _BELOW if name in rows[0]], prose=not wide)
@@ -126,7 +126,7 @@ def _write(out: Painter, header: str, blocks: Sequence[Sequence[str]], states: S
     for (line, *rest), state in zip(blocks, states, strict=True):
         start = line.index(state, column)
         end = start + len(state)
-        out.write(line[:start], (line[start:end], _STYLES.get(state, "red")), line[end:])
+        out.write(line[:start], (line[start:end], STATE_STYLES.get(state, "red")), line[end:])
         for under in rest:
             out.write(under)
 
@@ -157,7 +157,7 @@ def _nothing(inventory: Inventory) -> str:
     return f"No device matches: {', '.join(steps)}."
 
 
-def _columns(groups: Sequence[AlikeDevices], several: bool, wide: bool) -> Iterator[DeviceColumn]:
+def columns(groups: Sequence[AlikeDevices], several: bool, wide: bool) -> Iterator[DeviceColumn]:
     """The columns; those of several devices a row count them by state."""
     yield DeviceColumn(_with("NODE", "POOL", any(_pool(group) for group in groups)), _place)
     yield DeviceColumn(_with("CLASS", "DRIVER", any(_driver(group) for group in groups)), _class)

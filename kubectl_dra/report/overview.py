@@ -46,7 +46,7 @@ def write_overview(
             out.write(("Next: ", "bold"), f"kubectl dra explain -A{flags}")
         return
     ranked = sorted(overview.found, key=lambda alike: (-alike.diagnosis.exit_code, -len(alike.names)))
-    header, *blocks = fitted([HEADER, *(_row(alike) for alike in ranked)], out.limit, BELOW, prose=True)
+    header, *blocks = fitted([HEADER, *(cells(alike) for alike in ranked)], out.limit, BELOW, prose=True)
     room = LINES - 4 - (len(overview.unseen) + 3 if overview.unseen else 0)
     if short and sum(map(len, blocks)) > room:
         header, *blocks = _shortened(ranked, out.width, room)
@@ -69,7 +69,7 @@ def write_overview(
 
 def _shortened(ranked: Sequence[Alike], width: int, room: int) -> list[list[str]]:
     """The header, and as many rows as fit: one line each, or two on a narrow screen."""
-    rows = [SHORT, *((namespace, waiting, verdict, why) for namespace, waiting, verdict, _, why in map(_row, ranked))]
+    rows = [SHORT, *((namespace, waiting, verdict, why) for namespace, waiting, verdict, _, why in map(cells, ranked))]
     starts = aligned([[*row[:-1], ""] for row in rows])
     start = max(map(len, starts)) + len(GAP)
     beside = width - start >= MIN_REASON
@@ -99,7 +99,8 @@ def _notes(out: Painter, overview: Overview) -> None:
         out.paragraph(written(note), indent="    ", first="  - ")
 
 
-def _row(alike: Alike) -> tuple[str, ...]:
+def cells(alike: Alike) -> tuple[str, ...]:
+    """The cells of ``HEADER``."""
     diagnosis = alike.diagnosis
     first = diagnosis.findings[0] if diagnosis.findings else None
     cause = first.kind.code if first else "-"

@@ -7,6 +7,7 @@ import re
 import sys
 import textwrap
 from collections.abc import Sequence
+from io import StringIO
 from typing import TextIO
 
 from kubectl_dra.console import one_line, painted
@@ -20,6 +21,14 @@ MIN_WIDTH = 40
 _GLUE = "\x1f"
 _QUOTED = re.compile(r'"[^"\n]{1,40}"')
 _COUNTED = re.compile(r"(?<![\w.:/-])(\d+(?:,\d{3})*) (?=[A-Za-z])")
+
+
+class Sheet(StringIO):
+    """Text that is kept to be shown elsewhere, wrapped at a number of columns."""
+
+    def __init__(self, columns: int) -> None:
+        super().__init__()
+        self.columns = columns
 
 
 class Painter:
@@ -111,7 +120,9 @@ def wrap(text: str, width: int, first: int | None = None) -> list[str]:
 
 
 def limit_of(stream: TextIO) -> int | None:
-    """The number of columns: COLUMNS, else the terminal's; None in a pipe."""
+    """The number of columns: a sheet's own, else COLUMNS, else the terminal's; None in a pipe."""
+    if isinstance(stream, Sheet):
+        return max(MIN_WIDTH, stream.columns)
     asked = os.environ.get("COLUMNS", "")
     if asked.isdecimal() and int(asked):
         return max(MIN_WIDTH, int(asked))

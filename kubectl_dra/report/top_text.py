@@ -42,7 +42,7 @@ def write_top(
         return
     out.write("")
     shown = report.rows if limit is None else min(report.rows, limit)
-    rows = list(_rows(report, shown, at or times.now()))
+    rows = list(table_rows(report, shown, at or times.now()))
     header, *lines = aligned(narrowed(rows, out.limit, _OMITTED, ()))
     out.write((header, "bold"))
     for line in lines:
@@ -80,7 +80,8 @@ def fragmentation(row: DeviceSupply) -> str:
     return f"{row.name}: {row.free:,} free, and no request for more than {largest.count:,} fits on one node."
 
 
-def _rows(report: UseReport, shown: int, at: datetime) -> Iterator[tuple[str, ...]]:
+def table_rows(report: UseReport, shown: int, at: datetime) -> Iterator[tuple[str, ...]]:
+    """The header and the first rows, as cells."""
     if report.supply:
         by_class = report.by is UseBy.classes
         heading = (_TITLES[report.by], "DEVICES", "FREE", "HELD", "TAINTED", "OTHER", "UNUSED", "USE")

@@ -10,7 +10,7 @@ from msgspec import Struct
 from kubectl_dra.allocation.attempt import Cycle
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.devices.device_state import DeviceState
-from kubectl_dra.explain.devices.inventory import take_inventory
+from kubectl_dra.explain.devices.inventory import Inventory, take_inventory
 from kubectl_dra.explain.devices.selection import Wanted
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.scene.view import nodes_of
@@ -43,14 +43,20 @@ class UseReport(Struct, frozen=True):
 
 
 def use_reports(
-    snapshot: Snapshot, cycle: Cycle, subjects: Sequence[UseBy], sort: UseSort | None = None
+    snapshot: Snapshot,
+    cycle: Cycle,
+    subjects: Sequence[UseBy],
+    sort: UseSort | None = None,
+    inventory: Inventory | None = None,
 ) -> list[UseReport]:
     """The use by each of the subjects; without ``sort``, what holds most devices comes first.
+
+    ``inventory`` has all devices, where somebody has taken it already.
 
     Raises:
         InputError: ResourceSlices or ResourceClaims could not be read.
     """
-    inventory = take_inventory(snapshot, cycle, Wanted())
+    inventory = inventory or take_inventory(snapshot, cycle, Wanted())
     claims = claim_uses(snapshot)
     notes = tuple(dict.fromkeys((*inventory.notes, *claims.notes)))
     unused = len(unused_devices(inventory.rows, claims))

@@ -63,6 +63,7 @@ CASES: Final = (
     Case("explain-no-such-pod", "explain pod/trian-0 -n ml --snapshot cluster.yaml", code=2),
     Case("fit", f"fit -f fit/deployment-in-part/manifest.yaml --snapshot {FLEET}", "examples", 1),
     Case("demo", "demo"),
+    Case("ui-old-release", "ui --snapshot cluster.yaml --kubernetes-version 1.20", code=2),
     Case("lsp-no-such-file", "lsp --snapshot no-such-file.yaml", code=2),
     Case("devices", "devices --snapshot cluster.yaml"),
     Case("devices-full", "devices --snapshot cluster.yaml --full --pool gpu-1"),

@@ -24,8 +24,8 @@ from kubectl_dra.cluster import client, transport
 from tests.cluster.server import kubeconfig
 from tests.hostile.server import HostileServer, Misbehave, answer
 
-WITHOUT_CLUSTER: Final = ("completion", "demo", "lsp")
-"""An editor talks to lsp on standard input; of a cluster it reads what ``lint --live`` reads."""
+WITHOUT_CLUSTER: Final = ("completion", "demo", "lsp", "ui")
+"""An editor talks to lsp on standard input; of a cluster it reads what ``lint --live`` reads. ui needs a terminal."""
 WORDS: Final = {
     "explain": [["explain", "pod/a"], ["explain", "-A"]],
     "fit": [["fit", "-f", "pod.yaml"]],

@@ -19,6 +19,7 @@ COMMANDS: Final[dict[str, str]] = {
     "untaint": "Remove the rules that taint made",
     "snapshot": "Save what is read from a cluster in one file",
     "demo": "Play an example: a pod that hangs, and the answer",
+    "ui": "Look around on one screen: fleet, pending, claims, devices",
     "lsp": "Serve an editor: findings, meanings, proposals, fixes",
     "version": "Print the versions, and what is modelled of each release",
     "completion": "Print the script that completes commands in a shell",
@@ -38,6 +39,7 @@ ARGUMENTS: Final[dict[str, tuple[tuple[str | tuple[str, ...], bool], ...]]] = {
     "untaint": (("device+untaint", True),),
     "snapshot": (),
     "demo": (("text", False),),
+    "ui": (),
     "lsp": (),
     "version": (),
     "completion": ((("bash", "zsh", "fish", "powershell", "kubectl"), False),),
@@ -257,6 +259,15 @@ FLAGS: Final[dict[str, _Flags]] = {
     "demo": {
         "--path": ("", False, "", "Print where the example's files are, and play nothing"),
         "--color": (("auto", "always", "never"), False, "", "When to colour text output (NO_COLOR is honoured)"),
+        **_CONNECTION,
+    },
+    "ui": {
+        "--namespace": ("namespace", False, "-n", "Only claims and pods of this namespace"),
+        "--snapshot": ("file", True, "", "Read the cluster from a file or directory (kubectl get -o json or yaml, also gzipped),…"),
+        "--scheduler-config": ("file", False, "", "The KubeSchedulerConfiguration that the scheduler runs with: its profiles, plugins and…"),
+        "--color": (("auto", "always", "never"), False, "", "When to colour text output (NO_COLOR is honoured)"),
+        "--kubernetes-version": ("release", False, "", "Release whose behaviour is assumed, 1.34 to 1.37"),
+        "--feature-gates": ("gate", True, "", "Feature gates that differ from the release's defaults, comma-separated"),
         **_CONNECTION,
     },
     "lsp": {

@@ -12,7 +12,7 @@ from kubectl_dra.api.versions import Release
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags
 from kubectl_dra.cli.taint.flags import TaintFlags
 from kubectl_dra.cli.taint.plan import DEFAULT_GRACE, Live, Plan, make_plan
-from kubectl_dra.cli.taint.session import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_LEFT, confirmed, say
+from kubectl_dra.cli.taint.session import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_LEFT, Confirm, confirmed, say
 from kubectl_dra.cli.taint.wait import let_end, wait
 from kubectl_dra.errors import ClusterError, UsageError
 from kubectl_dra.report import taint_text as text
@@ -31,8 +31,8 @@ OFFLINE_VERSION = "v1"
 MANY_WARNINGS = 20
 
 
-def run(asked: TaintFlags, connection: ConnectionFlags) -> int:
-    """Taints and reports; returns the exit code.
+def run(asked: TaintFlags, connection: ConnectionFlags, ask: Confirm = confirmed) -> int:
+    """Taints and reports; returns the exit code. ``ask`` asks a person.
 
     Raises:
         DraError: wrong usage, devices that do not exist, a cluster that does not take rules or does not answer.
@@ -57,7 +57,7 @@ def run(asked: TaintFlags, connection: ConnectionFlags) -> int:
         raise UsageError(f"say which taint: KEY[=VALUE]:EFFECT such as maintenance:NoSchedule, or KEY- to remove{hint}")
     _check(asked, words.taints)
     where = cluster_flags(asked.snapshots, connection)
-    return _Tainting(make_plan(asked, words, connection), output, color, started, where).run()
+    return _Tainting(make_plan(asked, words, connection), output, color, started, where, ask).run()
 
 
 def _check(asked: TaintFlags, taints: Sequence[TaintSpec]) -> None:
@@ -82,16 +82,18 @@ def _check(asked: TaintFlags, taints: Sequence[TaintSpec]) -> None:
 class _Tainting:
     """One run of the command.
 
-    ``started`` is when it began, of ``time.monotonic``; ``where`` are the flags that say which cluster.
+    ``started`` is when it began, of ``time.monotonic``; ``where`` are the flags that say which cluster; ``ask`` asks a
+    person.
     """
 
-    def __init__(self, plan: Plan, output: str, color: str, started: float, where: str) -> None:
+    def __init__(self, plan: Plan, output: str, color: str, started: float, where: str, ask: Confirm) -> None:
         self._plan = plan
         self._asked = plan.asked
         self._output = output
         self._color = color
         self._started = started
         self._where = where
+        self._ask = ask
         self._answers: dict[str, ServerAnswer] = {}
         self._new: Set[str] = frozenset()
 
@@ -133,10 +135,10 @@ class _Tainting:
         if self._asked.select and len(plan.targets) > 1:
             if self._output != "text":
                 text.write_targets(plan.targets, plan.taints, sys.stderr)
-            return confirmed(f"Taint these {len(plan.targets):,} devices?", yes=self._asked.yes)
+            return self._ask(f"Taint these {len(plan.targets):,} devices?", yes=self._asked.yes)
         blindly = plan.radius.unread and any(taint.effect == "NoExecute" for taint in plan.taints)
         if blindly or plan.scheduler_is_blind:
-            return confirmed("Taint all the same?", yes=self._asked.yes)
+            return self._ask("Taint all the same?", yes=self._asked.yes)
         return True
 
     def _planned(self) -> Iterator[RuleDone]:
@@ -259,7 +261,7 @@ class _Tainting:
 
     def _goes_on(self) -> bool:
         try:
-            return confirmed("The server would delete more pods than shown. Go on?", yes=self._asked.yes)
+            return self._ask("The server would delete more pods than shown. Go on?", yes=self._asked.yes)
         except UsageError as error:
             say(f"error: {error}")
             return False

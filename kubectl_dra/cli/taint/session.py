@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -145,6 +145,13 @@ def say_gaps(world: TaintWorld) -> None:
 def say(sentence: str) -> None:
     """One line on stderr: progress, notes, warnings."""
     tell(sentence)
+
+
+class Confirm(Protocol):
+    """Asks a person whether to go on; with ``yes`` the answer is known."""
+
+    def __call__(self, question: str, *, yes: bool) -> bool:
+        """Raises UsageError where nobody can be asked."""
 
 
 def confirmed(question: str, *, yes: bool) -> bool:

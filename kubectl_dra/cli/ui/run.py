@@ -1,0 +1,53 @@
+"""What ``ui`` does: find out whether there is a terminal, then show the screen until somebody ends it."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from kubectl_dra.api.versions import UNTOLD
+from kubectl_dra.cli.options import Color
+from kubectl_dra.cli.ui.flags import UiFlags
+from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.errors import UsageError
+
+if TYPE_CHECKING:
+    from kubectl_dra.cli.options import ConnectionFlags
+
+
+def run(asked: UiFlags, connection: ConnectionFlags) -> int:
+    """Shows the screen; returns the exit code.
+
+    Raises:
+        DraError: wrong usage, no terminal, a missing package, input that cannot be read, a cluster that does not
+            answer.
+    """
+    try:
+        import textual  # noqa: F401
+    except ImportError:
+        raise UsageError("ui needs textual, which is not installed: pip install 'kubectl-dra[ui]'") from None
+    if not all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):
+        raise UsageError("ui needs a terminal; kubectl dra top, explain, claims and devices print the same")
+    if os.environ.get("TERM") == "dumb":
+        raise UsageError("ui needs a terminal that can move its cursor, and TERM is dumb")
+    from kubectl_dra.cli.assumed import assumed
+    from kubectl_dra.cli.explain.questions import scheduler_config
+    from kubectl_dra.cli.ui.source import source_of
+    from kubectl_dra.ui.app import Screens
+
+    # What is wrong with it is said before anything is read.
+    assumed(Snapshot(), asked.release, asked.gates)
+    scheduler_config(asked.as_explain(everything=True), UNTOLD)
+    if asked.color is Color.never:
+        os.environ["NO_COLOR"] = "1"
+    # This may take hours, and each picture leaves garbage.
+    gc.enable()
+    screens = Screens(source_of(asked, connection))
+    screens.run(mouse=False)
+    if screens.failure is not None:
+        raise screens.failure
+    if screens.interrupted:
+        raise KeyboardInterrupt
+    return screens.return_code or 0

@@ -1,0 +1,135 @@
+"""The live or saved cluster behind the screen: read, watched and tainted by what the other commands do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import PurePath
+from typing import TextIO
+
+from kubectl_dra.api.pods import Pod
+from kubectl_dra.cli.explain.questions import completed, settings_of
+from kubectl_dra.cli.live import connection_options, passes
+from kubectl_dra.cli.options import Color, ConnectionFlags, cluster_flags
+from kubectl_dra.cli.taint.flags import DryRun, TaintFlags
+from kubectl_dra.cli.ui.flags import UiFlags
+from kubectl_dra.cli.untaint.flags import UntaintFlags
+from kubectl_dra.cluster.live import Cluster
+from kubectl_dra.cluster.snapshot import Progress, Snapshot
+from kubectl_dra.cluster.watch import Watch
+from kubectl_dra.errors import ClusterError, DraError, UsageError
+from kubectl_dra.explain.scene.prepare import Settings
+from kubectl_dra.ui.source import Ask, ScreenSource, Tainting
+
+WATCHED = ("ResourceSlice", "DeviceClass", "ResourceClaim", "DeviceTaintRule", "Pod")
+"""Nodes tell that they are alive all the time: they are only read again with the rest."""
+
+
+def source_of(asked: UiFlags, connection: ConnectionFlags) -> ScreenSource:
+    """The cluster that the flags mean. Raises DraError for a kubeconfig that names none."""
+    return SavedCluster(asked) if asked.snapshots else LiveCluster(asked, connection)
+
+
+class SavedCluster:
+    """Saved objects."""
+
+    live = False
+
+    def __init__(self, asked: UiFlags) -> None:
+        self._asked = asked
+        self.place = ", ".join(PurePath(path).name for path in asked.snapshots)
+        self.where = cluster_flags(asked.snapshots, ConnectionFlags())
+
+    def read(self, progress: Progress) -> tuple[Snapshot, Settings, str]:
+        """Read the files, which may be others than before."""
+        from kubectl_dra.cluster.files import read_snapshot
+
+        paths = list(self._asked.snapshots)
+        snapshot = read_snapshot(paths, namespace=self._asked.namespace or "default", compact=True, progress=progress)
+        return snapshot, self.settings(snapshot), self._asked.namespace
+
+    def settings(self, snapshot: Snapshot) -> Settings:
+        """What is assumed of a snapshot."""
+        return settings_of(self._asked.as_explain(everything=True), snapshot)
+
+    def completed(self, snapshot: Snapshot, pods: Iterable[Pod], *, everything: bool) -> Snapshot:
+        """The files have what they have."""
+        return snapshot
+
+    def passes(self, error: DraError) -> bool:
+        """A file may be written again."""
+        return True
+
+    def follow(self, changed: Callable[[], None]) -> None:
+        """Files are read again when somebody asks for it."""
+
+    def followed(self) -> bool:
+        """Nothing is to be asked now and then."""
+        return True
+
+    def close(self) -> None:
+        """There is nothing to stop."""
+
+    def taint(self, wanted: Tainting, out: TextIO, ask: Ask, *, only_say: bool) -> int:
+        """Raises UsageError."""
+        raise UsageError("saved objects cannot be tainted")
+
+
+class LiveCluster:
+    """A live cluster."""
+
+    live = True
+
+    def __init__(self, asked: UiFlags, connection: ConnectionFlags) -> None:
+        self._asked = asked
+        self._connection = connection
+        self._cluster = Cluster(connection_options(connection, asked.namespace))
+        self._watches: list[Watch] = []
+        self.place = self._cluster.context or self._cluster.server
+        self.where = cluster_flags((), connection)
+
+    def read(self, progress: Progress) -> tuple[Snapshot, Settings, str]:
+        """Read what ``explain -A`` reads."""
+        snapshot = self._cluster.read_snapshot(progress=progress, compact=True)
+        return snapshot, settings_of(self._asked.as_explain(everything=True), snapshot), self._asked.namespace
+
+    def completed(self, snapshot: Snapshot, pods: Iterable[Pod], *, everything: bool) -> Snapshot:
+        """Read the further kinds that affect these pods."""
+        return completed(snapshot, pods, self._asked.as_explain(everything=everything), self._connection)
+
+    def passes(self, error: DraError) -> bool:
+        """Whether the server may answer again."""
+        return not isinstance(error, ClusterError) or passes(error)
+
+    def follow(self, changed: Callable[[], None]) -> None:
+        """Watch all that the tables are made from."""
+        for kind in WATCHED:
+            path = self._cluster.path(kind, self._asked.namespace)
+            if path is not None:
+                watch = Watch(self._cluster.client, path, lambda _: changed())
+                self._watches.append(watch)
+                watch.start()
+
+    def followed(self) -> bool:
+        """Whether all watches are connected."""
+        return all(watch.live for watch in self._watches)
+
+    def close(self) -> None:
+        """Stop the watches."""
+        for watch in self._watches:
+            watch.stop()
+
+    def taint(self, wanted: Tainting, out: TextIO, ask: Ask, *, only_say: bool) -> int:
+        """Run ``taint`` or ``untaint``."""
+        from kubectl_dra.cli.taint.run import run as taint
+        from kubectl_dra.cli.untaint.run import run as untaint
+
+        dry_run = DryRun.client if only_say else DryRun.none
+        device = str(wanted.device)
+        with redirect_stdout(out), redirect_stderr(out):
+            if not wanted.taint:
+                removing = UntaintFlags(words=(device,), dry_run=dry_run, color=Color.always)
+                return untaint(removing, self._connection)
+            words = (device, wanted.taint)
+            adding = TaintFlags(words=words, reason=wanted.reason, dry_run=dry_run, color=Color.always)
+            return taint(adding, self._connection, lambda question, yes: ask(question))

@@ -1,0 +1,343 @@
+"""The application: four tables over one picture of the cluster, and pages over them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import ClassVar, Final
+
+from rich.text import Text
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.message import Message
+from textual.widgets import Static
+
+from kubectl_dra.api.slices import DeviceID
+from kubectl_dra.console import one_line
+from kubectl_dra.explain.overview import Overview
+from kubectl_dra.report.phrases import written
+from kubectl_dra.ui import keys
+from kubectl_dra.ui.answers import known
+from kubectl_dra.ui.desk import Desk
+from kubectl_dra.ui.pages import DevicePage, ScreenPage, TextPage, page_of
+from kubectl_dra.ui.prompt import Prompt
+from kubectl_dra.ui.row_list import RowList
+from kubectl_dra.ui.source import ScreenSource
+from kubectl_dra.ui.tables import BY, Picture, ScreenTable, Table, Within, matching, waiting
+from kubectl_dra.ui.taint_page import TaintPage
+from kubectl_dra.usage.subject import UseBy
+
+THEME: Final = "ansi-dark"
+"""The terminal's own colours: they are right for whoever chose them, and over ssh."""
+
+
+class Told(Message):
+    """Something that the desk's thread wants to have done here."""
+
+    def __init__(self, do: Callable[[], None]) -> None:
+        super().__init__()
+        self.do = do
+
+
+class Screens(App[None]):
+    """The screen. After its end ``failure`` is the error that ended it, if one did."""
+
+    TITLE = "kubectl dra ui"
+    AUTO_FOCUS = ""
+    ENABLE_COMMAND_PALETTE = False
+    CSS = """
+    Screen { layout: vertical; background: ansi_default; color: ansi_default; }
+    #title { height: 1; text-style: bold; }
+    #summary { height: auto; max-height: 4; margin-bottom: 1; }
+    #peek { height: auto; max-height: 4; }
+    #remark { height: auto; max-height: 3; }
+    #keys { height: 1; }
+    RowList { height: 1fr; }
+    Scroll { height: 1fr; scrollbar-size: 0 0; margin: 1 0 0 0; background: ansi_default; }
+    #text { height: auto; padding: 0 1; }
+    Prompt { height: 1; display: none; }
+    Prompt .label { width: auto; text-style: bold; }
+    Prompt Input { width: 1fr; background: ansi_default; color: ansi_default; }
+    Prompt Input > .input--cursor { text-style: reverse; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *(Binding(str(number), f"view('{view.name}')", show=False) for number, view in enumerate(ScreenTable, 1)),
+        Binding("tab", "turn(1)", show=False, priority=True),
+        Binding("shift+tab", "turn(-1)", show=False, priority=True),
+        Binding("slash", "filter", show=False),
+        Binding("b", "by", show=False),
+        Binding("t", "taint", show=False),
+        Binding("u", "untaint", show=False),
+        Binding("r", "again", show=False),
+        Binding("n", "notes", show=False),
+        Binding("question_mark", "keys", show=False),
+        Binding("escape", "clear", show=False),
+        Binding("q", "leave(False)", show=False),
+        Binding("ctrl+c,ctrl+q", "leave(True)", show=False, priority=True),
+    ]
+
+    def __init__(self, source: ScreenSource) -> None:
+        super().__init__(ansi_color=True)
+        self.theme = THEME
+        self.source = source
+        self.picture: Picture | None = None
+        self.failure: Exception | None = None
+        self.interrupted = False
+        self.desk = Desk(
+            source,
+            lambda seen: self.tell(lambda: self._show_seen(seen)),
+            lambda found: self.tell(lambda: self._show_waiting(found)),
+            lambda sentence: self.tell(lambda: self._show_progress(sentence)),
+            lambda error, fatal: self.tell(lambda: self._failed(error, fatal)),
+        )
+        self._view = ScreenTable.FLEET
+        self._by: UseBy = BY[0]
+        self._overview: Overview | None = None
+        self._waiting: Table | None = None
+        self._words: dict[ScreenTable, str] = dict.fromkeys(ScreenTable, "")
+        self._progress = "reading ..."
+        self._error = ""
+
+    def compose(self) -> ComposeResult:
+        """The parts of the main screen from the top to the bottom."""
+        yield Static(id="title")
+        yield Static(id="summary")
+        yield RowList()
+        yield Static(id="peek")
+        yield Static(id="remark")
+        yield Prompt()
+        yield Static(id="keys")
+
+    def on_mount(self) -> None:
+        """Begin to read."""
+        self.screen.set_focus(self.query_one(RowList))
+        self._draw()
+        self.desk.start()
+
+    def on_unmount(self) -> None:
+        """Stop reading."""
+        self.desk.end()
+
+    # What the desk tells, in its thread
+
+    def tell(self, do: Callable[[], None]) -> None:
+        """Have something done in the screen's own thread; nothing happens after its end."""
+        with suppress(RuntimeError):
+            self.post_message(Told(do))
+
+    def on_told(self, message: Told) -> None:
+        """Do it, unless the screens are gone."""
+        if self.screen_stack:
+            message.do()
+
+    def _show_seen(self, seen: Picture) -> None:
+        self.picture, self._error = seen, ""
+        self._draw()
+        for screen in self.screen_stack:
+            if isinstance(screen, ScreenPage):
+                screen.seen(seen)
+
+    def _show_waiting(self, found: Overview) -> None:
+        self._overview, self._waiting = found, waiting(found)
+        self._draw()
+
+    def _show_progress(self, sentence: str) -> None:
+        self._progress = one_line(sentence)
+        self._write_title()
+
+    def _failed(self, error: Exception, fatal: bool) -> None:
+        if fatal:
+            self.failure = error
+            self.exit()
+            return
+        self._error = one_line(f"{error}; asking again" if self.source.live else str(error))
+        self._draw()
+
+    # What is seen
+
+    @property
+    def table(self) -> Table | None:
+        """The table of the view; None until it is known."""
+        if self.picture is None:
+            return None
+        if self._view is ScreenTable.FLEET:
+            return self.picture.fleet[self._by]
+        return self._waiting if self._view is ScreenTable.PENDING else self.picture.listed[self._view]
+
+    def _main(self) -> RowList:
+        return self.screen_stack[0].query_one(RowList)
+
+    def _draw(self, *, anew: bool = False) -> None:
+        """Draw the main screen, below whatever lies over it."""
+        self._write_title()
+        main, table, words = self.screen_stack[0], self.table, self._words[self._view]
+        if table is None:
+            empty = "Nothing is explained yet." if self.picture is not None else ""
+            table = Table("", empty=empty)
+            rows = table.rows
+        else:
+            rows = matching(table, words)
+        main.query_one("#summary", Static).update(Text(table.summary))
+        empty = one_line(f"No row has {words}") if words and table.rows else table.empty
+        name = f"{self._view} {self._by if self._view is ScreenTable.FLEET else ''}"
+        self._main().display_rows(name, table, rows, empty, anew=anew)
+        by = (keys.TABLES, keys.DEVICE if self._view is ScreenTable.DEVICES else ())
+        shown = [key for group in by for key in group if key.name != "b" or self._view is ScreenTable.FLEET]
+        main.query_one("#keys", Static).update(keys.line(shown, keys.EVERYWHERE[:2], source=self.source))
+        self._write_remark()
+
+    def _write_title(self) -> None:
+        width = self.size.width
+        counts = {ScreenTable.PENDING: self._waiting}
+        if self.picture is not None:
+            counts |= {view: self.picture.listed[view] for view in (ScreenTable.CLAIMS, ScreenTable.DEVICES)}
+        title = Text(no_wrap=True, overflow="ellipsis")
+        for number, view in enumerate(ScreenTable, 1):
+            table = counts.get(view)
+            label = f"{number} {view}" + (f" {len(table.rows):,}" if table is not None else "")
+            here = view is self._view
+            title.append(f"[{label}]" if here else f" {label} ", "bold reverse" if here else "not bold")
+        # The server's and the kubeconfig's words are cut before the program's own.
+        state = self._progress or self._at()
+        room = width - title.cell_len - len(state) - 3
+        place = one_line(self.source.place)
+        place = place if len(place) <= room else f"{place[: room - 3]}..." if room > 8 else ""
+        right = "  ".join(filter(None, (place, state)))
+        title.append(right[: max(0, width - title.cell_len - 1)].rjust(width - title.cell_len), "not bold")
+        self.screen_stack[0].query_one("#title", Static).update(title)
+
+    def _at(self) -> str:
+        if self.picture is None:
+            return ""
+        return f"live {self.picture.at.astimezone():%H:%M:%S}" if self.source.live else "saved"
+
+    def _write_remark(self) -> None:
+        rows, words = self._main(), self._words[self._view]
+        notes = len(self.picture.notes) if self.picture is not None else 0
+        parts = [f"{rows.at + 1:,} of {rows.count:,}" if rows.count else ""]
+        parts.append(f"filter: {words} (Esc clears it)" if words else "")
+        parts.append(f"{notes} {'note' if notes == 1 else 'notes'} (n)" if notes else "")
+        remark = Text(one_line("   ".join(filter(None, parts))))
+        if self._error:
+            remark = Text(self._error, "yellow")
+        self.screen_stack[0].query_one("#remark", Static).update(remark)
+        peek = Text()
+        for heading, text in rows.left_out():
+            peek.append(f"{'  ' if peek else ''}{heading} ", "bold").append(text)
+        self.screen_stack[0].query_one("#peek", Static).update(peek)
+
+    # What is done with keys
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """On a page only its own keys and those of everywhere work; while something is typed, hardly any."""
+        if action in ("view", "turn", "filter", "by", "clear") and len(self.screen_stack) > 1:
+            return False
+        typing = any(prompt.shown for prompt in self.screen.query(Prompt))
+        return not (typing and action in ("turn", "view", "filter"))
+
+    def action_view(self, name: str) -> None:
+        """Show a table."""
+        self._view = ScreenTable[name]
+        self._draw()
+
+    def action_turn(self, by: int) -> None:
+        """Show the table after this one, or the one before."""
+        views = [*ScreenTable]
+        self.action_view(views[(views.index(self._view) + by) % len(views)].name)
+
+    def action_by(self) -> None:
+        """Count the fleet by something else."""
+        if self._view is ScreenTable.FLEET:
+            self._by = BY[(BY.index(self._by) + 1) % len(BY)]
+            self._draw()
+
+    def action_filter(self) -> None:
+        """Ask for the words that rows shall have; they count while they are typed."""
+        before = self._words[self._view]
+        self.query_one(Prompt).ask(
+            "/", self._filtered, value=before, changed=self._narrow, left=lambda: self._filtered("")
+        )
+
+    def _narrow(self, words: str) -> None:
+        self._words[self._view] = words
+        self._draw(anew=True)
+
+    def _filtered(self, words: str) -> None:
+        self._narrow(words)
+        self.screen.set_focus(self.query_one(RowList))
+
+    def action_clear(self) -> None:
+        """Show all rows again."""
+        if self._words[self._view]:
+            self._narrow("")
+
+    def action_again(self) -> None:
+        """Read the cluster or the files again."""
+        self._show_progress("reading ...")
+        self.desk.read_again()
+
+    def action_notes(self) -> None:
+        """Show what was not seen."""
+        if self.picture is None:
+            return
+        unseen = self._overview.unseen if self._overview is not None else ()
+        notes = dict.fromkeys(written(note) for note in (*self.picture.notes, *unseen))
+        release = f"Kubernetes {self.picture.settings.release} ({self.picture.settings.release_source})"
+        self.push_screen(TextPage("notes", [release, *notes]))
+
+    def action_keys(self) -> None:
+        """Show all keys."""
+        if not any(isinstance(screen, TextPage) for screen in self.screen_stack):
+            self.push_screen(TextPage("keys", keys.page()))
+
+    def on_row_list_moved(self) -> None:
+        """Say where the cursor is."""
+        if self.screen_stack:
+            self._write_remark()
+
+    def on_row_list_opened(self, message: RowList.Opened) -> None:
+        """Open what the row is about."""
+        subject = message.subject
+        if not isinstance(subject, Within):
+            self.push_screen(page_of(subject, lambda asked: known(self._overview, asked)))
+            return
+        self._view = ScreenTable.DEVICES if subject.by in (UseBy.nodes, UseBy.classes) else ScreenTable.CLAIMS
+        self._narrow(subject.words)
+
+    def action_taint(self) -> None:
+        """Taint the device under the cursor, or that of the page."""
+        self._taint(remove=False)
+
+    def action_untaint(self) -> None:
+        """Take back our taints of the device under the cursor, or that of the page."""
+        self._taint(remove=True)
+
+    def _taint(self, *, remove: bool) -> None:
+        device = self._device()
+        if device is None:
+            return
+        if not self.source.live:
+            self._say("saved objects cannot be tainted")
+            return
+        self.push_screen(TaintPage(device, remove=remove))
+
+    def _device(self) -> DeviceID | None:
+        if isinstance(self.screen, DevicePage):
+            return self.screen.device
+        subject = self._main().subject if len(self.screen_stack) == 1 else None
+        return subject if isinstance(subject, DeviceID) else None
+
+    def _say(self, sentence: str) -> None:
+        if isinstance(self.screen, ScreenPage):
+            self.screen.remark(sentence)
+        else:
+            self.query_one("#remark", Static).update(Text(one_line(sentence)))
+
+    def action_leave(self, interrupted: bool) -> None:
+        """End, unless something is being written: that is waited for."""
+        if isinstance(self.screen, TaintPage) and self.screen.writing and not self.interrupted:
+            self.interrupted = interrupted
+            self._say("writing ...")
+            return
+        self.interrupted = interrupted
+        self.exit()

@@ -1,0 +1,255 @@
+"""Pages of text over the tables: an explanation, a device, the notes, the keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import ClassVar, cast
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
+from textual.message import Message
+from textual.screen import Screen
+from textual.widgets import Static
+
+from kubectl_dra.api.slices import DeviceID
+from kubectl_dra.console import one_line
+from kubectl_dra.errors import DraError
+from kubectl_dra.explain.diagnosis import Diagnosis
+from kubectl_dra.explain.question.what_if_flag import Supposition, parse
+from kubectl_dra.report.device_page import write_device
+from kubectl_dra.report.explain_text import write_text
+from kubectl_dra.report.explain_words import Invocation
+from kubectl_dra.report.paint import Sheet
+from kubectl_dra.ui import keys
+from kubectl_dra.ui.answers import answer
+from kubectl_dra.ui.host import ScreenHost
+from kubectl_dra.ui.prompt import Prompt
+from kubectl_dra.ui.tables import Asked, Picture
+
+MARGIN = 2
+
+
+class Scroll(VerticalScroll):
+    """Text that is moved with the keys of the tables as well."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("k", "scroll_up", show=False),
+        Binding("j", "scroll_down", show=False),
+        Binding("space,ctrl+f", "page_down", show=False),
+        Binding("ctrl+b", "page_up", show=False),
+        Binding("g", "scroll_home", show=False),
+        Binding("G", "scroll_end", show=False),
+    ]
+
+    class Moved(Message):
+        """Other lines are in sight."""
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Tell of it."""
+        super().watch_scroll_y(old_value, new_value)
+        self.post_message(self.Moved())
+
+
+class ScreenPage(Screen[None]):
+    """A title, a text that can be moved, a remark, and the keys."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,left,backspace", "back", show=False)]
+    KEYS: ClassVar[tuple[keys.ScreenKey, ...]] = ()
+    AUTO_FOCUS = ""
+
+    def __init__(self, title: str) -> None:
+        super().__init__()
+        self._title = one_line(title)
+
+    def compose(self) -> ComposeResult:
+        """The parts from the top to the bottom."""
+        yield Static(id="title")
+        with Scroll():
+            yield Static(id="text")
+        yield Static(id="remark")
+        yield Prompt()
+        yield Static(keys.line(self.KEYS, keys.EVERYWHERE, source=self.screens.source), id="keys")
+
+    @property
+    def screens(self) -> ScreenHost:
+        """The application."""
+        return cast(ScreenHost, self.app)
+
+    def on_mount(self) -> None:
+        """Show the text, and let it be moved."""
+        self.set_focus(self.query_one(Scroll))
+        self.draw()
+
+    def on_resize(self) -> None:
+        """Wrap the text anew."""
+        self.draw()
+
+    def action_back(self) -> None:
+        """Leave the page."""
+        self.dismiss()
+
+    def draw(self) -> None:
+        """Show the text as wide as there is room."""
+        self.query_one("#text", Static).update(self.text(max(self.size.width - MARGIN, 20)))
+        self.call_after_refresh(self.on_scroll_moved)
+
+    def on_scroll_moved(self) -> None:
+        """Say which lines are in sight, where that is not all of them."""
+        scroll = self.query_one(Scroll)
+        lines, top, room = scroll.virtual_size.height, round(scroll.scroll_y), scroll.size.height
+        where = f"  lines {top + 1:,} to {min(lines, top + room):,} of {lines:,}" if lines > room else ""
+        title = Text(self._title, no_wrap=True, overflow="ellipsis")
+        title.truncate(max(0, self.size.width - len(where)), overflow="ellipsis", pad=True)
+        self.query_one("#title", Static).update(title.append(where, "not bold"))
+
+    def text(self, columns: int) -> Text:
+        """The text, wrapped."""
+        raise NotImplementedError
+
+    def remark(self, sentence: str) -> None:
+        """Say something below the text; nothing for an empty sentence."""
+        self.query_one("#remark", Static).update(Text(one_line(sentence)))
+
+    def seen(self, seen: Picture) -> None:
+        """Take notice of a new picture of the cluster."""
+
+
+class TextPage(ScreenPage):
+    """A page of paragraphs that stay as they are."""
+
+    def __init__(self, title: str, paragraphs: Iterable[str] | Text) -> None:
+        super().__init__(title)
+        self._paragraphs = paragraphs if isinstance(paragraphs, Text) else tuple(paragraphs)
+
+    def text(self, columns: int) -> Text:
+        """The paragraphs, each with a dash before it."""
+        if isinstance(self._paragraphs, Text):
+            return self._paragraphs
+        sheet = Sheet(columns)
+        from kubectl_dra.report.paint import Painter
+
+        out = Painter(sheet, "never")
+        for paragraph in self._paragraphs:
+            out.paragraph(paragraph, indent="  ", first="- ")
+        return Text(sheet.getvalue())
+
+
+class ExplainPage(ScreenPage):
+    """What ``explain`` says of a pod or claim, and what it would say if something were different."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("w", "what_if", show=False),
+        Binding("f", "full", show=False),
+    ]
+    KEYS = keys.POD
+
+    def __init__(self, asked: Asked, first: Diagnosis | None) -> None:
+        super().__init__(f"{asked.kind}/{asked.name} of namespace {asked.namespace}")
+        self._asked = asked
+        self._diagnosis = first
+        self._full = False
+        self._typed = ""
+        self._changes: tuple[Supposition, ...] = ()
+
+    def on_mount(self) -> None:
+        """Ask at once."""
+        super().on_mount()
+        self._ask()
+
+    def seen(self, seen: Picture) -> None:
+        """Ask again."""
+        self._ask()
+
+    def text(self, columns: int) -> Text:
+        """The answer, short or with all that is behind it."""
+        if self._diagnosis is None:
+            return Text("")
+        sheet = Sheet(columns)
+        invocation = Invocation(where=self.screens.source.where, saved=not self.screens.source.live)
+        write_text([self._diagnosis], "always", sheet, invocation, full=self._full)
+        return Text.from_ansi(sheet.getvalue())
+
+    def action_full(self) -> None:
+        """Show more, or less."""
+        self._full = not self._full
+        self.draw()
+
+    def action_what_if(self) -> None:
+        """Ask for a change to suppose."""
+        hint = "count=2, class=NAME, selector=CEL, free=NS/CLAIM, end=NS/POD, untaint=DEVICE"
+        self.query_one(Prompt).ask("What if", self._suppose, value=self._typed, hint=hint, left=self._focus)
+
+    def _focus(self) -> None:
+        self.set_focus(self.query_one(Scroll))
+
+    def _suppose(self, typed: str) -> None:
+        self._focus()
+        try:
+            self._changes = (parse(typed),) if typed.strip() else ()
+        except DraError as error:
+            self._typed = typed
+            self.remark(str(error))
+            return
+        self._typed = typed
+        self._ask()
+
+    def _ask(self) -> None:
+        screens, changes = self.screens, self._changes
+        self.remark("explaining ...")
+
+        def job() -> None:
+            seen = screens.picture
+            if seen is None:
+                return
+            try:
+                found = answer(screens.source, seen, self._asked, changes)
+            except DraError as error:
+                said = str(error)
+                screens.tell(lambda: self._answered(changes, None, said))
+            else:
+                screens.tell(lambda: self._answered(changes, found, ""))
+
+        screens.desk.do(job)
+
+    def _answered(self, changes: tuple[Supposition, ...], found: Diagnosis | None, error: str) -> None:
+        if changes != self._changes or not self.is_attached:
+            return
+        self.remark(error)
+        if found is not None:
+            self._diagnosis = found
+            self.draw()
+
+
+class DevicePage(ScreenPage):
+    """A device and who holds it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("t", "app.taint", show=False),
+        Binding("u", "app.untaint", show=False),
+    ]
+    KEYS = keys.DEVICE
+
+    def __init__(self, device: DeviceID) -> None:
+        super().__init__(f"device {device}")
+        self.device = device
+
+    def seen(self, seen: Picture) -> None:
+        """Show it as it is now."""
+        self.draw()
+
+    def text(self, columns: int) -> Text:
+        """All that is known of the device."""
+        seen = self.screens.picture
+        row = seen.device(self.device) if seen is not None else None
+        if seen is None or row is None:
+            return Text(one_line(f"{self.device} is not published any more"))
+        sheet = Sheet(columns)
+        write_device(row, seen.claims.items if seen.claims is not None else (), seen.at, sheet, "always")
+        return Text.from_ansi(sheet.getvalue())
+
+
+def page_of(subject: Asked | DeviceID, find: Callable[[Asked], Diagnosis | None]) -> ScreenPage:
+    """The page about a pod, claim or device."""
+    return ExplainPage(subject, find(subject)) if isinstance(subject, Asked) else DevicePage(subject)

@@ -1,0 +1,253 @@
+"""What the screen shows of a cluster at one moment: four tables, made of the cells that the commands print."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+from msgspec import Struct
+from rich.cells import cell_len
+
+from kubectl_dra.api.slices import DeviceID
+from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.console import one_line
+from kubectl_dra.errors import InputError
+from kubectl_dra.explain.devices.alike_devices import singly
+from kubectl_dra.explain.devices.arrangement import CountedBy
+from kubectl_dra.explain.devices.device_state import DeviceState
+from kubectl_dra.explain.devices.inventory import DeviceRow, Inventory, take_inventory
+from kubectl_dra.explain.devices.selection import Wanted
+from kubectl_dra.explain.devices.tally import names_of
+from kubectl_dra.explain.overview import Overview
+from kubectl_dra.explain.phrase import Words
+from kubectl_dra.explain.scene.assumptions import rules_notes
+from kubectl_dra.explain.scene.prepare import Settings, cycle_of
+from kubectl_dra.report import claims_text, devices_text, overview, top_text
+from kubectl_dra.report.explain_words import overview_answer
+from kubectl_dra.report.state_marks import MARKS, bar, legend
+from kubectl_dra.usage.claim_use import ClaimUses, claim_uses
+from kubectl_dra.usage.report import UseReport, use_reports
+from kubectl_dra.usage.subject import UseBy
+
+
+class ScreenTable(StrEnum):
+    """The tables, in the order of their keys."""
+
+    FLEET = "Fleet"
+    PENDING = "Pending"
+    CLAIMS = "Claims"
+    DEVICES = "Devices"
+
+
+class Asked(NamedTuple):
+    """A pod or claim that ``explain`` can be asked about; ``kind`` is ``pod`` or ``claim``."""
+
+    kind: str
+    namespace: str
+    name: str
+
+
+class Within(NamedTuple):
+    """A node, class, namespace or owner, whose devices or claims can be listed; ``words`` are what to look for."""
+
+    by: UseBy
+    words: str
+
+
+Subject = Asked | Within | DeviceID
+"""What a row is about."""
+
+
+class ScreenColumn(NamedTuple):
+    """A column. Where there is no room, the one with the lowest ``keep`` goes first.
+
+    ``styles`` are by the text of a cell, ``marks`` by each character of it.
+    """
+
+    heading: str
+    keep: int
+    styles: Mapping[str, str] = {}
+    marks: Mapping[str, str] = {}
+
+
+class Row(NamedTuple):
+    """A row: its cells, safe for a terminal, what it is about, and its text in lower case, to be searched."""
+
+    cells: tuple[str, ...]
+    subject: Subject
+    text: str
+
+
+class Table(Struct, frozen=True):
+    """A view: a sentence that sums it up, and the rows; ``empty`` is said where there are none.
+
+    ``widths`` are the columns', in cells of a terminal.
+    """
+
+    summary: str
+    columns: tuple[ScreenColumn, ...] = ()
+    rows: tuple[Row, ...] = ()
+    empty: str = ""
+    widths: tuple[int, ...] = ()
+
+
+class Picture(Struct, frozen=True):
+    """A cluster at one moment. ``fleet`` has a table for each of ``BY``; ``error`` says why there is none."""
+
+    snapshot: Snapshot
+    settings: Settings
+    namespace: str
+    at: datetime
+    inventory: Inventory
+    claims: ClaimUses | None
+    fleet: Mapping[UseBy, Table]
+    listed: Mapping[ScreenTable, Table]
+    notes: tuple[Words, ...] = ()
+
+    def device(self, wanted: DeviceID) -> DeviceRow | None:
+        """One of the devices, if it is still published."""
+        return next((row for row in self.inventory.rows if row.id == wanted), None)
+
+
+WHOLE: Final = "="
+"""Before a word of a filter: it has to stand alone, so that gpu-1 is not gpu-10."""
+BY: Final = (UseBy.nodes, UseBy.classes, UseBy.namespaces, UseBy.owners)
+"""What the fleet can be counted by."""
+_MARK_STYLES: Final = {mark: devices_text.STATE_STYLES.get(state, "red") for state, mark in MARKS.items()}
+_FLEET_GOES: Final = (
+    *("OTHER", "LARGEST-OWNER", "NODES", "UNUSED", "LARGEST-REQUEST", "TAINTED", "CLAIMS", "USE", "PENDING"),
+    *("PICTURE", "HELD", "FREE", "DEVICES", "OWNER", "NAMESPACE", "CLASS", "NODE"),
+)
+"""Columns that are left out where there is no room, first to go first."""
+_CLAIMS_GO: Final = ("OWNER", "AGE", "WAITS-FOR", "POD", "NODE", "NAMESPACE", "DEVICES", "STATE", "CLAIM")
+_DEVICES_GO: Final = ("CLASS", "MODEL", "WHY", "NODE", "STATE", "DEVICE")
+_PENDING_GO: Final = ("CAUSE", "REASON", "NAMESPACE", "VERDICT", "WAITING")
+_COUNTED: Final = {UseBy.nodes: CountedBy.node, UseBy.classes: CountedBy.class_}
+
+
+def look(snapshot: Snapshot, settings: Settings, namespace: str, at: datetime) -> Picture:
+    """What a cluster shows before anything of it is explained.
+
+    Raises:
+        SlicesNotRead: without devices there is nothing to show.
+    """
+    whole = snapshot.exact()
+    cycle = cycle_of(whole, settings)
+    inventory = take_inventory(whole, cycle, Wanted(), rules_notes(whole, settings))
+    notes: list[Words] = [*inventory.notes]
+    claims, refused = None, ""
+    fleet: dict[UseBy, Table] = {}
+    try:
+        claims = claim_uses(snapshot, namespace)
+        notes += claims.notes
+        for report in use_reports(whole, cycle, BY, inventory=inventory):
+            fleet[report.by] = _fleet(report, inventory, at)
+    except InputError as error:
+        refused = one_line(str(error))
+        fleet = {by: Table(refused, empty=refused) for by in BY}
+    listed = {
+        ScreenTable.CLAIMS: _claims(claims, at) if claims is not None else Table(refused, empty=refused),
+        ScreenTable.DEVICES: _devices(inventory),
+    }
+    return Picture(snapshot, settings, namespace, at, inventory, claims, fleet, listed, tuple(dict.fromkeys(notes)))
+
+
+def _fleet(report: UseReport, inventory: Inventory, at: datetime) -> Table:
+    header, *cells = top_text.table_rows(report, report.rows, at) if report.rows else ((),)
+    counted = _COUNTED.get(report.by)
+    named: list[tuple[str, ...]]
+    summary = top_text.summary(report)
+    columns = [*_columns(header, _FLEET_GOES)]
+    if counted is None:
+        named = [(row.namespace, str(row.owner) if row.owner else "") for row in report.demand]
+    else:
+        named = [(row.name,) for row in report.supply]
+        states: dict[str, list[DeviceState]] = {}
+        for row in inventory.rows:
+            for name in names_of(row, counted):
+                states.setdefault(name, []).append(row.state)
+        cells = [(*row, bar(states.get(name, ()))) for (name, *_), row in zip(named, cells, strict=True)]
+        columns.append(ScreenColumn("PICTURE", _FLEET_GOES.index("PICTURE"), marks=_MARK_STYLES))
+        summary = f"{summary}\n{legend(report.states)}"
+    rows = (_row(row, Within(report.by, _whole(names))) for row, names in zip(cells, named, strict=True))
+    return _table(summary, columns, rows, f"There are no {report.by} to count.")
+
+
+def _whole(names: Iterable[str]) -> str:
+    """A filter for rows with these names."""
+    return " ".join(f"{WHOLE}{one_line(word)}" for name in names for word in name.split())
+
+
+def _claims(found: ClaimUses, at: datetime) -> Table:
+    header = (*claims_text.HEADER, "WAITS-FOR")
+    styles = {str(state): style for state, style in claims_text.STATE_STYLES.items()}
+    columns = _columns(header, _CLAIMS_GO, styles)
+    rows = (
+        _row(tuple(claims_text.cells(item, False, at)), Asked("claim", meta.namespace, meta.name))
+        for item in found.items
+        for meta in (item.claim.metadata,)
+    )
+    return _table(claims_text.summary(found), columns, rows, "No claim was found.")
+
+
+def _devices(inventory: Inventory) -> Table:
+    if not inventory.rows:
+        return Table("No device is published.", empty="No device is published.")
+    groups = singly(inventory.rows)
+    shown = list(devices_text.columns(groups, several=False, wide=False))
+    styles = {str(state): devices_text.STATE_STYLES.get(state, "red") for state in DeviceState}
+    columns = _columns([column.heading for column in shown], _DEVICES_GO, styles)
+    rows = (_row(tuple(column.cell(group) for column in shown), group.first.id) for group in groups)
+    return _table(devices_text.summary(inventory), columns, rows)
+
+
+def waiting(found: Overview) -> Table:
+    """What is pending, stuck ones first."""
+    ranked = sorted(found.found, key=lambda alike: (-alike.diagnosis.exit_code, -len(alike.names)))
+    columns = _columns(overview.HEADER, _PENDING_GO, {"stuck": "red", "undetermined": "yellow"})
+    rows = (
+        _row(overview.cells(alike), Asked(kind, alike.diagnosis.namespace, name))
+        for alike in ranked
+        for kind, _, name in (alike.names[0].partition("/"),)
+    )
+    answer = overview_answer(found)
+    return _table(answer, columns, rows, answer)
+
+
+def _columns(header: Sequence[str], goes: Sequence[str], styles: Mapping[str, str] = {}) -> tuple[ScreenColumn, ...]:
+    """Columns of which the one with the state has its colours."""
+    coloured = ("STATE", "VERDICT")
+    # A heading may name a second thing in brackets.
+    return tuple(
+        ScreenColumn(name, goes.index(name.partition(" ")[0]), styles if name in coloured else {}) for name in header
+    )
+
+
+def _row(cells: Sequence[str], subject: Subject) -> Row:
+    safe = tuple(one_line(cell) for cell in cells)
+    return Row(safe, subject, "\n".join(safe).lower())
+
+
+def _table(summary: str, columns: Sequence[ScreenColumn], rows: Iterable[Row], empty: str = "") -> Table:
+    found = tuple(rows)
+    widths = (
+        max(cell_len(column.heading), max((cell_len(row.cells[index]) for row in found), default=0))
+        for index, column in enumerate(columns)
+    )
+    shown = "\n".join(map(one_line, summary.splitlines()))
+    return Table(shown, tuple(columns), found, empty, tuple(widths))
+
+
+def matching(table: Table, words: str) -> tuple[Row, ...]:
+    """The rows that contain each of the words, in whatever case; after ``=`` a word has to stand alone."""
+    wanted = [_pattern(word) for word in words.lower().split()]
+    return tuple(row for row in table.rows if all(one.search(row.text) for one in wanted)) if wanted else table.rows
+
+
+def _pattern(word: str) -> re.Pattern[str]:
+    if word.startswith(WHOLE) and word != WHOLE:
+        return re.compile(rf"(?<![^\s,(]){re.escape(word[1:])}(?![^\s,)])")
+    return re.compile(re.escape(word))
