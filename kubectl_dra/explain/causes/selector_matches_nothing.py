@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -99,8 +99,9 @@ def _selector(blocked: Blocked, kind: CauseKind, owner: Subject, what: Phrase, w
             best=best,
         )
         return Finding(TOO_FEW, summary, evidence, counted_lower(blocked, best))
-    have = _have_instead(blocked)
-    if asked is not None and not stage.errors and (instead := _instead(blocked)):
+    seen = _seen(blocked)
+    have = _have_instead(seen)
+    if asked is not None and not stage.errors and (instead := _instead(blocked, seen)):
         summary = say("{who} wants {asked}; {instead}", who=who, asked=asked, instead=instead)
         if also := tuple(_also_false(blocked)):
             summary = say("{summary}; it also wants {also}", summary=summary, also=Joined(also, ", and "))
@@ -156,13 +157,20 @@ def _asked(view: View, stage: StageResult) -> Words | None:
     return plain(terms[stage.term]) if terms and stage.term < len(terms) else None
 
 
-def _instead(blocked: Blocked) -> Words:
+def _seen(blocked: Blocked) -> Sequence[Observation]:
+    """What refused devices have where the term reads; nothing where that is not known."""
+    terms = blocked.view.cycle.selectors.terms(blocked.stage.program)
+    if not terms or not blocked.lost:
+        return ()
+    return observations(terms[blocked.stage.term], [item.device for item in blocked.lost])
+
+
+def _instead(blocked: Blocked, seen: Sequence[Observation]) -> Words:
     """What the devices that the term refuses have of the one thing that it reads; nothing where it reads more."""
-    stage = blocked.stage
-    term = blocked.view.cycle.selectors.terms(stage.program)[stage.term]
-    seen = observations(term, [item.device for item in blocked.lost])
     if len(seen) != 1:
         return ""
+    stage = blocked.stage
+    term = blocked.view.cycle.selectors.terms(stage.program)[stage.term]
     values = seen[0].values
     nodes = say(" of {nodes:some}", nodes=blocked.nodes) if blocked.nodes and stage.passed else ""
     if len(values) > 1:
@@ -227,14 +235,9 @@ def _also_false(blocked: Blocked) -> Iterator[Words]:
                 yield say("{asked} ({have})", asked=asked, have=have)
 
 
-def _have_instead(blocked: Blocked) -> Words:
-    """What refused devices have where the term reads; nothing where that is not known."""
-    stage = blocked.stage
-    terms = blocked.view.cycle.selectors.terms(stage.program)
-    if not terms or not blocked.lost:
-        return ""
-    seen = observations(terms[stage.term], [item.device for item in blocked.lost])[:_MAX_NAMES]
-    parts = tuple(say("{name}: {values}", name=one.name, values=_listed(one)) for one in seen)
+def _have_instead(seen: Sequence[Observation]) -> Words:
+    """The values of refused devices, in words."""
+    parts = tuple(say("{name}: {values}", name=one.name, values=_listed(one)) for one in seen[:_MAX_NAMES])
     return Joined(parts) if parts else ""
 
 
