@@ -83,6 +83,11 @@ def test_what_somebody_has_to_do_beside_is_noted(manifest: str, capsys: pytest.C
     assert "1.34 no longer reads resource.k8s.io/v1alpha3" in told
 
 
+def test_manifests_are_not_put_to_schedulers(manifest: str, capsys: pytest.CaptureFixture[str]) -> None:
+    lint("--from", "1.34", "--snapshot", str(CLUSTER), manifest)
+    assert "leave the manifests out for their answers" in capsys.readouterr().err
+
+
 def test_a_patch_that_nobody_names_is_noted(capsys: pytest.CaptureFixture[str]) -> None:
     lint("--from", "1.36", "--snapshot", str(CLUSTER))
     assert "--from" not in (told := capsys.readouterr().err)

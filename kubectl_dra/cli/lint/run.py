@@ -166,9 +166,9 @@ def _target(asked: LintFlags, config: Config, connection: ConnectionFlags) -> As
     target = AssumedCluster(release, features, snapshot, _stored(asked))
     if not asked.upgraded_from:
         return target
-    from kubectl_dra.cli.lint.upgrade import notes_about_gates, upgrade_of
+    from kubectl_dra.cli.lint.upgrade import notes_about_flags, upgrade_of
 
-    tell_notes(tuple(notes_about_gates(asked, release)))
+    tell_notes(tuple(notes_about_flags(asked, release)))
     return target._replace(upgrade=upgrade_of(asked, config.gates, source, release))
 
 

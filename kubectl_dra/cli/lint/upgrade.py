@@ -219,8 +219,10 @@ def _answer(diagnosis: Diagnosis) -> SchedulerAnswer:
     return SchedulerAnswer(outcome, (), reason(diagnosis))
 
 
-def notes_about_gates(asked: LintFlags, after: Release) -> Iterator[str]:
-    """Gates that somebody sets and the release after the upgrade does not let them set."""
+def notes_about_flags(asked: LintFlags, after: Release) -> Iterator[str]:
+    """Flags that do less than they seem to, and gates that the release after the upgrade does not let people set."""
+    if (asked.live or asked.snapshots) and (asked.paths or asked.kustomize):
+        yield "the schedulers are asked only about what a cluster has: leave the manifests out for their answers"
     for gate, wanted in named_gates(asked.gates):
         default = gate_default(gate, after)
         if default is None:
