@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,10 @@ from tests.controlplane.fixtures import pytest_terminal_summary  # noqa: F401
 # Parallel test workers are told a width of their own; what a command prints into a pipe must not depend on it.
 os.environ.pop("COLUMNS", None)
 os.environ.pop("LINES", None)
+
+# A shell that starts the tests in the background has them ignore Ctrl-C, and so all programs that they start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # How long an example takes says more of the machine than of the code.
 settings.register_profile("any-machine", deadline=None)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from queue import Queue
+from contextlib import suppress
+from queue import Full, Queue
 from threading import Event, Thread
 from typing import Final, NamedTuple, TypeVar
 
@@ -12,6 +13,8 @@ T = TypeVar("T")
 HANDFUL: Final = 6
 """Requests at a time: few enough for a server's fair queues."""
 _AHEAD: Final = 2
+_LOOK_SECONDS: Final = 0.2
+"""How often a producer that waits for room looks whether anybody still consumes."""
 
 
 class _End(NamedTuple):
@@ -28,18 +31,26 @@ def side_by_side(jobs: Sequence[Callable[[], Iterable[T]]], workers: int = HANDF
     waiting = iter(tuple(enumerate(jobs)))
     stopped = Event()
 
+    def handed_over(item: tuple[int, T | _End]) -> bool:
+        """Whether the consumer still wants it. Waits for room."""
+        while not stopped.is_set():
+            with suppress(Full):
+                queue.put(item, timeout=_LOOK_SECONDS)
+                return True
+        return False
+
     def work() -> None:
         # Taking the next job is one step of the interpreter, so no two threads get the same.
         for index, job in waiting:
             try:
                 for item in job():
-                    queue.put((index, item))
-                    if stopped.is_set():
+                    if not handed_over((index, item)):
                         return
             except BaseException as error:
-                queue.put((index, _End(error)))
+                handed_over((index, _End(error)))
                 return
-            queue.put((index, _End(None)))
+            if not handed_over((index, _End(None))):
+                return
 
     for _ in range(min(workers, len(jobs))):
         Thread(target=work, daemon=True).start()
@@ -55,6 +66,3 @@ def side_by_side(jobs: Sequence[Callable[[], Iterable[T]]], workers: int = HANDF
                 left -= 1
     finally:
         stopped.set()
-        # Makes room for those that wait to put something.
-        while not queue.empty():
-            queue.get_nowait()

@@ -56,6 +56,8 @@ class Raw:
                 pass
 
     def close(self) -> None:
+        # To close the listener alone leaves the thread that accepts waiting for ever.
+        self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
 
 

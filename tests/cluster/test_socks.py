@@ -54,6 +54,8 @@ class Socks:
                 _pass_on(client, server)
 
     def close(self) -> None:
+        # To close the listener alone leaves the thread that accepts waiting for ever.
+        self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
 
 

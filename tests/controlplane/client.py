@@ -5,9 +5,10 @@ from __future__ import annotations
 import base64
 import http.client
 import json
+import select
+import socket
 import ssl
 from pathlib import Path
-from select import select
 from typing import Any, NamedTuple
 from urllib.parse import urlencode, urlsplit
 
@@ -77,7 +78,7 @@ class Api:
             headers["Content-Type"] = content_type
         payload = None if body is None else json.dumps(body)
         idle = self._connection.sock
-        if idle is not None and select([idle], (), (), 0)[0]:
+        if idle is not None and _readable(idle):
             # The server has closed it meanwhile; the next request makes a fresh one.
             self._connection.close()
         try:
@@ -143,6 +144,13 @@ class Api:
     def _path_of(self, obj: Json) -> str:
         metadata = obj["metadata"]
         return self.path(obj["apiVersion"], obj["kind"], metadata.get("namespace", ""), metadata["name"])
+
+
+def _readable(sock: socket.socket) -> bool:
+    """Whether there is something to read: of an idle connection, its end. Any number of files may be open."""
+    asked = select.poll()
+    asked.register(sock, select.POLLIN)
+    return bool(asked.poll(0))
 
 
 def _named(entries: list[Json], name: str) -> Json:

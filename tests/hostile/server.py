@@ -78,4 +78,7 @@ class HostileServer:
                 self._misbehave(sock, path)
 
     def close(self) -> None:
+        # To close the listener alone leaves the thread that accepts waiting for ever.
+        with suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
