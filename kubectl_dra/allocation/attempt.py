@@ -6,13 +6,12 @@ import time
 from collections.abc import Mapping, Sequence
 from enum import Enum
 from operator import is_
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from kubectl_dra.allocation.capacity import NOTHING, shortage
-from kubectl_dra.allocation.compatibility_groups import GroupLedger, InUse
 from kubectl_dra.allocation.counters import CounterLedger, Key, Table
 from kubectl_dra.allocation.errors import AllocationError, NodeRejected, SearchBudgetExceeded
 from kubectl_dra.allocation.features import Features, Quirks
@@ -34,6 +33,9 @@ from kubectl_dra.api.claims import ALL, ResourceClaim
 from kubectl_dra.api.classes import DeviceClass
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.slices import DeviceID
+
+if TYPE_CHECKING:
+    from kubectl_dra.allocation.compatibility_groups import InUse
 
 NOT_FOUND = "cannot allocate all claims"
 INVALID_POOLS = "invalid resource pools were encountered"
@@ -189,8 +191,11 @@ class Cycle(Struct):
 
     def ledger(self) -> CounterLedger:
         """The counters of one attempt, nothing charged yet."""
-        groups = GroupLedger(self.groups, self.state) if self.features.compatibility_groups else None
-        return CounterLedger(self.available, self.state, self.quirks, groups)
+        if not self.features.compatibility_groups:
+            return CounterLedger(self.available, self.state, self.quirks)
+        from kubectl_dra.allocation.compatibility_groups import GroupLedger
+
+        return CounterLedger(self.available, self.state, self.quirks, GroupLedger(self.groups, self.state))
 
     def _allocated(
         self,

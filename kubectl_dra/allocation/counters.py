@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from kubectl_dra.allocation.capacity import ZERO
-from kubectl_dra.allocation.compatibility_groups import GroupClash, GroupLedger
 from kubectl_dra.allocation.features import Quirks
 from kubectl_dra.allocation.pools import Pool
 from kubectl_dra.allocation.state import AllocatedState
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import Device, DeviceID, PoolID
+
+if TYPE_CHECKING:
+    from kubectl_dra.allocation.compatibility_groups import GroupClash, GroupLedger
 
 Table = dict[str, dict[str, Quantity]]
 Key = PoolID | str

@@ -15,7 +15,6 @@ from kubectl_dra.allocation.constraints import (
     TrulyDistinctAttribute,
 )
 from kubectl_dra.allocation.counters import CounterLedger
-from kubectl_dra.allocation.derived_attributes import as_compared
 from kubectl_dra.allocation.errors import AllocationError
 from kubectl_dra.allocation.features import Features, Quirks
 from kubectl_dra.allocation.pools import Pool
@@ -279,6 +278,9 @@ class Search:
         for index, constraint in enumerate(constraints):
             device = candidate.device
             if derived and constraint.constraint.covers(request, subrequest):
+                # Loaded where it is needed, which is rare.
+                from kubectl_dra.allocation.derived_attributes import as_compared
+
                 device = as_compared(chosen.spec, constraint.constraint, device, candidate.id, self.context.selectors)
             if constraint.add(request, subrequest, device):
                 continue

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
-from kubectl_dra.allocation.compatibility_groups import uses_groups
 from kubectl_dra.allocation.counters import CounterLedger
 from kubectl_dra.allocation.errors import SearchBudgetExceeded
 from kubectl_dra.allocation.request import PreparedClaim
@@ -65,8 +64,11 @@ def _plain_only(context: SearchContext, prepared: Sequence[PreparedClaim]) -> bo
         return True
     if any(entry.spec.derived_attributes for claim in prepared for request in claim for entry in request):
         return True
-    if context.features.compatibility_groups and uses_groups(entry.device for entry in context.candidates):
-        return True
+    if context.features.compatibility_groups:
+        from kubectl_dra.allocation.compatibility_groups import uses_groups
+
+        if uses_groups(entry.device for entry in context.candidates):
+            return True
     if context.quirks.request_takes_share_twice and any(entry.shareable for entry in context.candidates):
         return True
     return context.quirks.later_all_continues_with_first and any(

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from kubectl_dra.allocation.constraints import attribute_of, values_of
-from kubectl_dra.allocation.derived_attributes import as_compared
 from kubectl_dra.allocation.errors import AllocationError
 from kubectl_dra.api.claims import DeviceConstraint, ResourceClaim
 from kubectl_dra.explain import confirm
@@ -107,6 +106,8 @@ def _value(trial: Trial, located: Located, item: Published, constraint: DeviceCo
     name = constraint.match_attribute or constraint.distinct_attribute
     device = item.device
     if located.funnel.spec.derived_attributes:
+        from kubectl_dra.allocation.derived_attributes import as_compared
+
         try:
             device = as_compared(located.funnel.spec, constraint, device, item.id, trial.view.cycle.selectors)
         except AllocationError:

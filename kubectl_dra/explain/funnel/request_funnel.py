@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from kubectl_dra.allocation.capacity import NOTHING, shortage
-from kubectl_dra.allocation.compatibility_groups import GroupClash
 from kubectl_dra.allocation.counters import CounterShortage
 from kubectl_dra.allocation.pools import Pool
 from kubectl_dra.api.claims import ALL, DeviceRequest, ResourceClaim
 from kubectl_dra.api.classes import DeviceClass
 from kubectl_dra.api.nodes import OPTIONAL_OPERATIONS
 from kubectl_dra.api.taints import blocking_taint
-from kubectl_dra.explain.funnel.incompatible import GroupsDiffer
 from kubectl_dra.explain.funnel.selector_terms import judge, term_texts
 from kubectl_dra.explain.funnel.stages import (
     GROUPS_GATE,
@@ -33,6 +32,9 @@ from kubectl_dra.explain.funnel.stages import (
 from kubectl_dra.explain.phrase import ObjectName, Words, say
 from kubectl_dra.explain.scene.holders import HolderIndex
 from kubectl_dra.explain.scene.view import Published, View
+
+if TYPE_CHECKING:
+    from kubectl_dra.allocation.compatibility_groups import GroupClash
 
 # The stages that say what a device is; the later ones say whether it can be had.
 _SELECTING = ("published", "node", "pool", "operations", "class-selector", "request-selector")
@@ -269,8 +271,10 @@ class RequestFunnel:
 
     def _group_problem(self, item: Published) -> Words:
         refused, pool = self._charged(item)
-        if pool is None or not isinstance(refused, GroupClash):
+        if pool is None or refused is None or isinstance(refused, CounterShortage):
             return ""
+        from kubectl_dra.explain.funnel.incompatible import GroupsDiffer
+
         return GroupsDiffer(refused, self._holders.of_counter_set(pool, refused.counter_set))
 
     def _counter_problem(self, item: Published) -> Words:

@@ -8,12 +8,10 @@ from typing import NamedTuple
 from msgspec import Struct, field
 
 from kubectl_dra.allocation.capacity import CapacityShortage
-from kubectl_dra.allocation.compatibility_groups import GroupClash
 from kubectl_dra.allocation.counters import CounterShortage
 from kubectl_dra.allocation.request import Alternative
 from kubectl_dra.allocation.search_context import CandidateDevice
 from kubectl_dra.api.slices import DeviceID
-from kubectl_dra.explain.funnel.incompatible import common_groups, own_groups
 from kubectl_dra.explain.phrase import Words, say
 
 _KINDS = ("counters", "capacity")
@@ -37,7 +35,7 @@ class Refusals(Struct):
     def rejected(self, alternative: Alternative, candidate: CandidateDevice, check: str, detail: object) -> None:
         """Record one refusal of the search."""
         if check in _KINDS:
-            check = "groups" if isinstance(detail, GroupClash) else check
+            check = "groups" if check == "counters" and not isinstance(detail, CounterShortage) else check
             self.counts[check] += 1
             if check not in self.first:
                 self.first[check] = LostDevice(check, alternative.result_name, candidate.id, _lack(detail))
@@ -56,9 +54,12 @@ def _lack(detail: object) -> Words:
             "by the pod's other devices, {short.needed} more needed",
             short=detail,
         )
+    if isinstance(detail, CapacityShortage):
+        return say("{short.capacity}: {short.used} of {short.value} used, {short.amount} more needed", short=detail)
+    from kubectl_dra.allocation.compatibility_groups import GroupClash
+    from kubectl_dra.explain.funnel.incompatible import common_groups, own_groups
+
     if isinstance(detail, GroupClash):
         text = "one {own}, and what draws on counter set {clash.counter_set} by then {common}"
         return say(text, clash=detail, own=own_groups(detail), common=common_groups(detail))
-    if isinstance(detail, CapacityShortage):
-        return say("{short.capacity}: {short.used} of {short.value} used, {short.amount} more needed", short=detail)
     return ""
