@@ -15,6 +15,7 @@ import pytest
 from kubectl_dra import __version__
 from tests.packaging.test_install import try_everything
 from tests.packaging.toolbox import LOCKS, ROOT, project
+from tests.terminal import Terminal
 
 pytestmark = pytest.mark.xdist_group("packaging")
 MEGABYTE = 1_000_000
@@ -90,6 +91,14 @@ def test_on_a_machine_without_python(unpacked: Path, tmp_path: Path) -> None:
     assert code == 2 and "ModuleNotFoundError" not in said, said
     code, said = inside("lsp", text=f"Content-Length: {len(REQUEST)}\r\n\r\n{REQUEST}")
     assert "hoverProvider" in said, said
+
+
+def test_the_screen_opens(unpacked: Path) -> None:
+    command = [str(unpacked / "kubectl-dra"), "ui", "--snapshot", str(EXAMPLE / "cluster.yaml")]
+    with Terminal(command) as terminal:
+        terminal.until("2 Pending 1.*Enter open")
+        terminal.type("q")
+        assert terminal.end() == 0
 
 
 def with_provider() -> dict[str, object]:
