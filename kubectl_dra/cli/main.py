@@ -212,7 +212,9 @@ def _usage(error: Exception) -> UsageError | None:
 
 def _drop_output() -> None:
     """What is still in the buffer has nowhere to go; the interpreter would complain about it at its end."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    # A container may have no /dev/null. A pipe holds the rest of a buffer, and its other end stays open.
+    _, nowhere = os.pipe()
+    os.dup2(nowhere, sys.stdout.fileno())
 
 
 def _code(code: object) -> int:
