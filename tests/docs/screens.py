@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from tests.event_loop import ran
 from tests.ui.screen import Person, before, example
 
 COLUMNS, ROWS = 96, 20
@@ -23,7 +24,7 @@ _IDS: Final = re.compile(r"terminal-\d+")
 
 def pictures() -> dict[str, str]:
     """Every picture by its name. They load nothing from elsewhere."""
-    return asyncio.run(_pictures())
+    return ran(_pictures())
 
 
 async def _pictures() -> dict[str, str]:

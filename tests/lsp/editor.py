@@ -6,7 +6,6 @@ import asyncio
 import os
 import sys
 from collections.abc import Awaitable, Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -15,6 +14,7 @@ from lsprotocol import types as lsp
 from pygls.lsp.client import LanguageClient
 
 from kubectl_dra import __version__
+from tests.event_loop import ran
 
 T = TypeVar("T")
 SECONDS = 60.0
@@ -121,6 +121,4 @@ def edit(folder: Path, act: Callable[[Editor], Awaitable[T]], *words: str) -> T:
             client.exit(None)
             await client.stop()  # type: ignore[no-untyped-call]
 
-    # Another test of this process may have left a loop running, so this one gets a thread of its own.
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(asyncio.run, whole()).result()
+    return ran(whole())

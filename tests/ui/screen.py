@@ -14,6 +14,7 @@ from kubectl_dra.cli.ui.flags import UiFlags
 from kubectl_dra.cli.ui.source import SavedCluster
 from kubectl_dra.ui.app import Screens
 from kubectl_dra.ui.source import ScreenSource
+from tests.event_loop import ran
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "explain"
 SECONDS = 30.0
@@ -89,4 +90,4 @@ def played(play: Callable[[], Awaitable[None]]) -> None:
     async def run() -> None:
         await play()
 
-    asyncio.run(run())
+    ran(run())

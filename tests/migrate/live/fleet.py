@@ -7,7 +7,7 @@ from pathlib import Path
 import yaml
 
 from tests.controlplane.client import ApiError, Json
-from tests.controlplane.cluster import OWNER_LABEL, Cluster
+from tests.controlplane.cluster import OWNER_LABEL, Cluster, wait
 from tests.controlplane.objects import device
 
 DRIVER = "gpu.nvidia.com"
@@ -39,11 +39,18 @@ def driver_class(cluster: Cluster) -> None:
     expression = f"device.driver == '{DRIVER}' && device.attributes['{DRIVER}'].type == 'gpu'"
     spec = {"selectors": [{"cel": {"expression": expression}}]}
     raw = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": DRIVER}, "spec": spec}
-    try:
-        cluster.create(raw)
-    except ApiError as error:
-        if error.status != 409:
-            raise
+
+    def made() -> bool | None:
+        try:
+            cluster.create(raw)
+        except ApiError as error:
+            if error.status != 409:
+                raise
+            return None
+        return True
+
+    # Another test may have one of that name, which it will take with it.
+    wait(made, f"the DeviceClass {DRIVER} of other tests to go", 60)
 
 
 def gpu_node(cluster: Cluster, part: str, count: int, *, plugin: int = 0, driver: bool = True) -> str:
