@@ -5,9 +5,11 @@ from __future__ import annotations
 import gc
 import signal
 import sys
+from types import FrameType
 from typing import Any
 
-_AGAIN_SECONDS = 0.001
+_AGAIN_SECONDS = (0.001, 0.05)
+"""After how long, and then how often."""
 
 
 def main() -> None:
@@ -34,11 +36,18 @@ def _unraisable(lost: Any) -> None:
     if sys.is_finalizing():
         return
 
-    def again(*_: object) -> None:
+    def again(_: int, frame: FrameType | None) -> None:
+        if frame is not None and frame.f_code is _unraisable.__code__:
+            # Still in the hook, where it would be lost once more.
+            return
+        # Once: a second one would break off what tidies up.
+        signal.signal(signal.SIGALRM, lambda *_: None)
+        signal.setitimer(signal.ITIMER_REAL, 0)
         raise end
 
+    # More than once: a signal that comes just before a long wait is only looked at after it.
     signal.signal(signal.SIGALRM, again)
-    signal.setitimer(signal.ITIMER_REAL, _AGAIN_SECONDS)
+    signal.setitimer(signal.ITIMER_REAL, *_AGAIN_SECONDS)
 
 
 def _main() -> None:

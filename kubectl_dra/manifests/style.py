@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 from kubectl_dra.manifests.values import scalar
 
 _BARE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*\Z")
+_NOT_IN_YAML: Final = {code: f"\\u{code:04x}" for code in (*range(0x7F, 0xA0), 0x2028, 0x2029, 0xFEFF)}
 _QUANTITY: Final = re.compile(r"[0-9]+(\.[0-9]+)?[A-Za-z]+\Z")
 # What stays one plain scalar where nothing but the line's end closes it, such as most CEL expressions.
 _SENTENCE: Final = re.compile(r"[A-Za-z_(](?:[^:#\s]|:(?=\S)|(?<=\S)#| (?=\S))*\Z")
@@ -108,6 +109,11 @@ def _common(counts: Counter[int], least: int, default: int) -> int:
 # --- values on one line --------------------------------------------------------------------------
 
 
+def json_text(value: Any, step: str | int | None = None) -> str:
+    """A value as JSON that YAML reads as the same: JSON may hold control characters as they are, YAML may not."""
+    return json.dumps(value, ensure_ascii=False, indent=step).translate(_NOT_IN_YAML)
+
+
 def flow(value: Any, style: Style, quote: str | None = None) -> str:
     """A value on one line. Texts are in quotes of the kind ``quote``, if given."""
     if isinstance(value, dict):
@@ -118,7 +124,7 @@ def flow(value: Any, style: Style, quote: str | None = None) -> str:
     if not isinstance(value, str):
         return json.dumps(value)
     if style.json or not value.isprintable():
-        return json.dumps(value, ensure_ascii=False)
+        return json_text(value)
     if not quote and not style.quoted and _plain(value, _BARE):
         return value
     return quoted(value, quote or style.quote)
@@ -128,7 +134,7 @@ def spread_out(value: Any, lead: str, style: Style) -> str:
     """A value as JSON on several lines, for a line that is indented by ``lead``."""
     # A tab is one column, as a space is.
     step = ("\t" if "\t" in lead else " ") * style.step
-    lines = json.dumps(value, ensure_ascii=False, indent=step).split("\n")
+    lines = json_text(value, step).split("\n")
     return f"{style.newline}{lead}".join(lines)
 
 
@@ -144,7 +150,7 @@ def _key(key: str, style: Style) -> str:
 def quoted(value: str, quote: str) -> str:
     """A text in quotes; in double ones if it needs escapes."""
     if quote == '"' or not value.isprintable():
-        return json.dumps(value, ensure_ascii=False)
+        return json_text(value)
     return "'" + value.replace("'", "''") + "'"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
@@ -26,7 +25,7 @@ from kubectl_dra.manifests.entries import Entries
 from kubectl_dra.manifests.moves import Moves
 from kubectl_dra.manifests.places import ELSEWHERE, Places
 from kubectl_dra.manifests.scalar_offsets import Offsets, source_offsets
-from kubectl_dra.manifests.style import block, flow, key_flow, quoted
+from kubectl_dra.manifests.style import block, flow, json_text, key_flow, quoted
 from kubectl_dra.manifests.text_pieces import Piece, Shifts
 from kubectl_dra.manifests.values import scalar
 
@@ -212,7 +211,7 @@ def _part_written(part: Splice, offsets: Offsets, style: str) -> Piece:
         end = offsets[part.end - 1][1] if part.end > part.start else start
     text = part.text
     if style == '"':
-        text = json.dumps(text, ensure_ascii=False)[1:-1]
+        text = json_text(text)[1:-1]
     elif style == "'":
         text = text.replace("'", "''")
     return Piece(start, end, text)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -11,7 +10,7 @@ from kubectl_dra.manifests.changes import EditRefused
 from kubectl_dra.manifests.documents import Document
 from kubectl_dra.manifests.edits import Edit
 from kubectl_dra.manifests.places import Places
-from kubectl_dra.manifests.style import Style, block, flow, key_flow
+from kubectl_dra.manifests.style import Style, block, flow, json_text, key_flow
 
 _MARKER: Final = re.compile(r"^(---|\.\.\.)(?=[ \t\r\n]|\Z)", re.MULTILINE)
 
@@ -31,7 +30,7 @@ def documents_of(objects: Sequence[Mapping[str, Any]], style: Style) -> str:
 
 def json_list(objects: Sequence[Mapping[str, Any]]) -> str:
     """The objects as a JSON List."""
-    return json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)}, indent=2, ensure_ascii=False) + "\n"
+    return json_text({"apiVersion": "v1", "kind": "List", "items": list(objects)}, 2) + "\n"
 
 
 def added_behind(document: Document, objects: Sequence[Mapping[str, Any]]) -> Edit:
