@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
@@ -59,36 +58,37 @@ def replace_bytes(target: Path, data: bytes) -> None:
     Raises:
         OSError: it cannot be written.
     """
-    made = beside(target, data)
+    made = name_beside(target)
     try:
+        write_beside(made, target, data)
         made.replace(target)
     except BaseException:
         made.unlink(missing_ok=True)
         raise
 
 
-def beside(target: Path, data: bytes) -> Path:
-    """A complete temporary file beside ``target``, with its mode and owner, ready to replace it.
+def name_beside(target: Path) -> Path:
+    """A name for a temporary file beside ``target``. Known before the file is made, so that it can be tidied up."""
+    return target.with_name(f".{target.name}.{os.urandom(4).hex()}")
+
+
+def write_beside(made: Path, target: Path, data: bytes) -> None:
+    """Make the complete file ``made`` with the mode and owner of ``target``, ready to replace it.
 
     Raises:
-        OSError: it cannot be written; nothing is left behind.
+        OSError: it cannot be written; the caller removes what is there of it.
     """
     before = target.stat() if target.exists() else None
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    made = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        if before is not None:
-            _as_before(made, before)
-        else:
-            made.chmod(0o666 & ~_umask())
-    except BaseException:
-        made.unlink(missing_ok=True)
-        raise
-    return made
+    # Nobody else may read it, whatever the old file allows.
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    with os.fdopen(os.open(made, flags, 0o600), "wb") as stream:
+        stream.write(data)
+        stream.flush()
+        os.fsync(stream.fileno())
+    if before is not None:
+        _as_before(made, before)
+    else:
+        made.chmod(0o666 & ~_umask())
 
 
 def _as_before(made: Path, before: os.stat_result) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from kubectl_dra.errors import InputError, UsageError
-from kubectl_dra.manifests.files import beside, replace_bytes, unchanged
+from kubectl_dra.manifests.files import name_beside, replace_bytes, unchanged, write_beside
 from kubectl_dra.manifests.inputs import Input, read
 from kubectl_dra.manifests.source import decode
 from kubectl_dra.migrate.result import MigratedFile, MigrationReport
@@ -31,7 +31,9 @@ def write_all(files: Sequence[MigratedFile]) -> None:
             name = file.name
             there = file.text.before or Path(name).exists()
             target = unchanged(file.text) if there else Path(name)
-            made.append((file, target, beside(target, file.text.data)))
+            new = name_beside(target)
+            made.append((file, target, new))
+            write_beside(new, target, file.text.data)
         for file, target, new in made:
             name = file.name
             new.replace(target)
