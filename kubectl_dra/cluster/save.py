@@ -16,9 +16,7 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, TextIO
 
@@ -34,6 +32,7 @@ from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
 from kubectl_dra.cluster.pages import Page, page
 from kubectl_dra.cluster.snapshot import ABSENT, KINDS, Gap, Snapshot
 from kubectl_dra.errors import InputError
+from kubectl_dra.manifests.files import discard, name_beside, new_private_file
 
 SCHEMA_VERSION: Final = "1"
 Json = dict[str, Any]
@@ -309,19 +308,15 @@ def write_file(path: Path, write: Callable[[TextIO], object], *, force: bool) ->
         InputError: it cannot be written, or exists and ``force`` is not given.
     """
     check_target(path, force=force)
+    made = name_beside(path)
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror or error}") from None
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+        with os.fdopen(new_private_file(made), "w", encoding="utf-8") as stream:
             write(stream)
             stream.flush()
             os.fsync(stream.fileno())
         check_target(path, force=force)
-        Path(name).replace(path)
+        made.replace(path)
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror or error}") from None
     finally:
-        with suppress(FileNotFoundError):
-            Path(name).unlink()
+        discard(made)

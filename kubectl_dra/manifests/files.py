@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -63,13 +64,19 @@ def replace_bytes(target: Path, data: bytes) -> None:
         write_beside(made, target, data)
         made.replace(target)
     except BaseException:
-        made.unlink(missing_ok=True)
+        discard(made)
         raise
 
 
 def name_beside(target: Path) -> Path:
     """A name for a temporary file beside ``target``. Known before the file is made, so that it can be tidied up."""
-    return target.with_name(f".{target.name}.{os.urandom(4).hex()}")
+    return target.with_name(f".{target.name[:50]}.{os.urandom(4).hex()}")
+
+
+def discard(made: Path) -> None:
+    """Remove a temporary file, if it is there at all."""
+    with suppress(OSError):
+        made.unlink()
 
 
 def write_beside(made: Path, target: Path, data: bytes) -> None:
@@ -79,9 +86,7 @@ def write_beside(made: Path, target: Path, data: bytes) -> None:
         OSError: it cannot be written; the caller removes what is there of it.
     """
     before = target.stat() if target.exists() else None
-    # Nobody else may read it, whatever the old file allows.
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-    with os.fdopen(os.open(made, flags, 0o600), "wb") as stream:
+    with os.fdopen(new_private_file(made), "wb") as stream:
         stream.write(data)
         stream.flush()
         os.fsync(stream.fileno())
@@ -89,6 +94,11 @@ def write_beside(made: Path, target: Path, data: bytes) -> None:
         _as_before(made, before)
     else:
         made.chmod(0o666 & ~_umask())
+
+
+def new_private_file(path: Path) -> int:
+    """The descriptor, for writing, of a new file that only its owner may read. Raises OSError: it exists already."""
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
 
 
 def _as_before(made: Path, before: os.stat_result) -> None:

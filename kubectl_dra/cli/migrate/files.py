@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from kubectl_dra.errors import InputError, UsageError
-from kubectl_dra.manifests.files import name_beside, replace_bytes, unchanged, write_beside
+from kubectl_dra.manifests.files import discard, name_beside, replace_bytes, unchanged, write_beside
 from kubectl_dra.manifests.inputs import Input, read
 from kubectl_dra.manifests.source import decode
 from kubectl_dra.migrate.result import MigratedFile, MigrationReport
@@ -44,7 +44,7 @@ def write_all(files: Sequence[MigratedFile]) -> None:
         raise InputError(f"{why} ({done})") from None
     finally:
         for _, _, new in made[len(written) :]:
-            new.unlink(missing_ok=True)
+            discard(new)
 
 
 def _check_writable(file: MigratedFile) -> None:
