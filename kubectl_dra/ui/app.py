@@ -97,20 +97,22 @@ class Screens(App[None]):
         self._words: dict[ScreenTable, str] = dict.fromkeys(ScreenTable, "")
         self._progress = "reading ..."
         self._error = ""
+        # Kept, not looked up: what is said while the screens are taken down still finds them.
+        self._title = Static(id="title")
+        self._summary = Static(id="summary")
+        self._rows = RowList()
+        self._peek = Static(id="peek")
+        self._remark = Static(id="remark")
+        self._prompt = Prompt()
+        self._keys = Static(id="keys")
 
     def compose(self) -> ComposeResult:
         """The parts of the main screen from the top to the bottom."""
-        yield Static(id="title")
-        yield Static(id="summary")
-        yield RowList()
-        yield Static(id="peek")
-        yield Static(id="remark")
-        yield Prompt()
-        yield Static(id="keys")
+        yield from (self._title, self._summary, self._rows, self._peek, self._remark, self._prompt, self._keys)
 
     def on_mount(self) -> None:
         """Begin to read."""
-        self.screen.set_focus(self.query_one(RowList))
+        self.screen.set_focus(self._rows)
         self._draw()
         self.desk.start()
 
@@ -126,8 +128,8 @@ class Screens(App[None]):
             self.post_message(Told(do))
 
     def on_told(self, message: Told) -> None:
-        """Do it, unless the screens are gone."""
-        if self.screen_stack:
+        """Do it, unless the screens are being taken down."""
+        if self.is_running:
             message.do()
 
     def _show_seen(self, seen: Picture) -> None:
@@ -164,26 +166,23 @@ class Screens(App[None]):
             return self.picture.fleet[self._by]
         return self._waiting if self._view is ScreenTable.PENDING else self.picture.listed[self._view]
 
-    def _main(self) -> RowList:
-        return self.screen_stack[0].query_one(RowList)
-
     def _draw(self, *, anew: bool = False) -> None:
         """Draw the main screen, below whatever lies over it."""
         self._write_title()
-        main, table, words = self.screen_stack[0], self.table, self._words[self._view]
+        table, words = self.table, self._words[self._view]
         if table is None:
             empty = "Nothing is explained yet." if self.picture is not None else ""
             table = Table("", empty=empty)
             rows = table.rows
         else:
             rows = matching(table, words)
-        main.query_one("#summary", Static).update(Text(table.summary))
+        self._summary.update(Text(table.summary))
         empty = one_line(f"No row has {words}") if words and table.rows else table.empty
         name = f"{self._view} {self._by if self._view is ScreenTable.FLEET else ''}"
-        self._main().display_rows(name, table, rows, empty, anew=anew)
+        self._rows.display_rows(name, table, rows, empty, anew=anew)
         by = (keys.TABLES, keys.DEVICE if self._view is ScreenTable.DEVICES else ())
         shown = [key for group in by for key in group if key.name != "b" or self._view is ScreenTable.FLEET]
-        main.query_one("#keys", Static).update(keys.line(shown, keys.EVERYWHERE[:2], source=self.source))
+        self._keys.update(keys.line(shown, keys.EVERYWHERE[:2], source=self.source))
         self._write_remark()
 
     def _write_title(self) -> None:
@@ -204,7 +203,7 @@ class Screens(App[None]):
         place = place if len(place) <= room else f"{place[: room - 3]}..." if room > 8 else ""
         right = "  ".join(filter(None, (place, state)))
         title.append(right[: max(0, width - title.cell_len - 1)].rjust(width - title.cell_len), "not bold")
-        self.screen_stack[0].query_one("#title", Static).update(title)
+        self._title.update(title)
 
     def _at(self) -> str:
         if self.picture is None:
@@ -212,7 +211,7 @@ class Screens(App[None]):
         return f"live {self.picture.at.astimezone():%H:%M:%S}" if self.source.live else "saved"
 
     def _write_remark(self) -> None:
-        rows, words = self._main(), self._words[self._view]
+        rows, words = self._rows, self._words[self._view]
         notes = len(self.picture.notes) if self.picture is not None else 0
         parts = [f"{rows.at + 1:,} of {rows.count:,}" if rows.count else ""]
         parts.append(f"filter: {words} (Esc clears it)" if words else "")
@@ -220,11 +219,11 @@ class Screens(App[None]):
         remark = Text(one_line("   ".join(filter(None, parts))))
         if self._error:
             remark = Text(self._error, "yellow")
-        self.screen_stack[0].query_one("#remark", Static).update(remark)
+        self._remark.update(remark)
         peek = Text()
         for heading, text in rows.left_out():
             peek.append(f"{'  ' if peek else ''}{heading} ", "bold").append(text)
-        self.screen_stack[0].query_one("#peek", Static).update(peek)
+        self._peek.update(peek)
 
     # What is done with keys
 
@@ -254,9 +253,7 @@ class Screens(App[None]):
     def action_filter(self) -> None:
         """Ask for the words that rows shall have; they count while they are typed."""
         before = self._words[self._view]
-        self.query_one(Prompt).ask(
-            "/", self._filtered, value=before, changed=self._narrow, left=lambda: self._filtered("")
-        )
+        self._prompt.ask("/", self._filtered, value=before, changed=self._narrow, left=lambda: self._filtered(""))
 
     def _narrow(self, words: str) -> None:
         self._words[self._view] = words
@@ -264,7 +261,7 @@ class Screens(App[None]):
 
     def _filtered(self, words: str) -> None:
         self._narrow(words)
-        self.screen.set_focus(self.query_one(RowList))
+        self.screen.set_focus(self._rows)
 
     def action_clear(self) -> None:
         """Show all rows again."""
@@ -292,8 +289,7 @@ class Screens(App[None]):
 
     def on_row_list_moved(self) -> None:
         """Say where the cursor is."""
-        if self.screen_stack:
-            self._write_remark()
+        self._write_remark()
 
     def on_row_list_opened(self, message: RowList.Opened) -> None:
         """Open what the row is about."""
@@ -324,14 +320,14 @@ class Screens(App[None]):
     def _device(self) -> DeviceID | None:
         if isinstance(self.screen, DevicePage):
             return self.screen.device
-        subject = self._main().subject if len(self.screen_stack) == 1 else None
+        subject = self._rows.subject if len(self.screen_stack) == 1 else None
         return subject if isinstance(subject, DeviceID) else None
 
     def _say(self, sentence: str) -> None:
         if isinstance(self.screen, ScreenPage):
             self.screen.remark(sentence)
         else:
-            self.query_one("#remark", Static).update(Text(one_line(sentence)))
+            self._remark.update(Text(one_line(sentence)))
 
     def action_leave(self, interrupted: bool) -> None:
         """End, unless something is being written: that is waited for."""

@@ -61,15 +61,20 @@ class ScreenPage(Screen[None]):
 
     def __init__(self, title: str) -> None:
         super().__init__()
-        self._title = one_line(title)
+        self._heading = one_line(title)
+        self._title = Static(id="title")
+        self._text = Static(id="text")
+        self._remark = Static(id="remark")
+        self.scroll = Scroll()
+        self.prompt = Prompt()
 
     def compose(self) -> ComposeResult:
         """The parts from the top to the bottom."""
-        yield Static(id="title")
-        with Scroll():
-            yield Static(id="text")
-        yield Static(id="remark")
-        yield Prompt()
+        yield self._title
+        with self.scroll:
+            yield self._text
+        yield self._remark
+        yield self.prompt
         yield Static(keys.line(self.KEYS, keys.EVERYWHERE, source=self.screens.source), id="keys")
 
     @property
@@ -79,7 +84,7 @@ class ScreenPage(Screen[None]):
 
     def on_mount(self) -> None:
         """Show the text, and let it be moved."""
-        self.set_focus(self.query_one(Scroll))
+        self.set_focus(self.scroll)
         self.draw()
 
     def on_resize(self) -> None:
@@ -92,17 +97,16 @@ class ScreenPage(Screen[None]):
 
     def draw(self) -> None:
         """Show the text as wide as there is room."""
-        self.query_one("#text", Static).update(self.text(max(self.size.width - MARGIN, 20)))
+        self._text.update(self.text(max(self.size.width - MARGIN, 20)))
         self.call_after_refresh(self.on_scroll_moved)
 
     def on_scroll_moved(self) -> None:
         """Say which lines are in sight, where that is not all of them."""
-        scroll = self.query_one(Scroll)
-        lines, top, room = scroll.virtual_size.height, round(scroll.scroll_y), scroll.size.height
+        lines, top, room = self.scroll.virtual_size.height, round(self.scroll.scroll_y), self.scroll.size.height
         where = f"  lines {top + 1:,} to {min(lines, top + room):,} of {lines:,}" if lines > room else ""
-        title = Text(self._title, no_wrap=True, overflow="ellipsis")
+        title = Text(self._heading, no_wrap=True, overflow="ellipsis")
         title.truncate(max(0, self.size.width - len(where)), overflow="ellipsis", pad=True)
-        self.query_one("#title", Static).update(title.append(where, "not bold"))
+        self._title.update(title.append(where, "not bold"))
 
     def text(self, columns: int) -> Text:
         """The text, wrapped."""
@@ -110,7 +114,7 @@ class ScreenPage(Screen[None]):
 
     def remark(self, sentence: str) -> None:
         """Say something below the text; nothing for an empty sentence."""
-        self.query_one("#remark", Static).update(Text(one_line(sentence)))
+        self._remark.update(Text(one_line(sentence)))
 
     def seen(self, seen: Picture) -> None:
         """Take notice of a new picture of the cluster."""
@@ -179,10 +183,10 @@ class ExplainPage(ScreenPage):
     def action_what_if(self) -> None:
         """Ask for a change to suppose."""
         hint = "count=2, class=NAME, selector=CEL, free=NS/CLAIM, end=NS/POD, untaint=DEVICE"
-        self.query_one(Prompt).ask("What if", self._suppose, value=self._typed, hint=hint, left=self._focus)
+        self.prompt.ask("What if", self._suppose, value=self._typed, hint=hint, left=self._focus)
 
     def _focus(self) -> None:
-        self.set_focus(self.query_one(Scroll))
+        self.set_focus(self.scroll)
 
     def _suppose(self, typed: str) -> None:
         self._focus()

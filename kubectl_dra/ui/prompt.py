@@ -24,11 +24,13 @@ class Prompt(Horizontal):
         self._done: Typed | None = None
         self._changed: Typed | None = None
         self._left: Callable[[], None] | None = None
+        self._label = Static(classes="label")
+        self._input = Input(compact=True, select_on_focus=False)
 
     def compose(self) -> ComposeResult:
         """The question and the room for the answer."""
-        yield Static(classes="label")
-        yield Input(compact=True, select_on_focus=False)
+        yield self._label
+        yield self._input
 
     @property
     def shown(self) -> bool:
@@ -47,8 +49,8 @@ class Prompt(Horizontal):
     ) -> None:
         """Ask: ``done`` gets the answer, ``changed`` each text on the way to it, and ``left`` is told of Esc."""
         self._done, self._changed, self._left = done, None, left
-        self.query_one(".label", Static).update(Text(f"{label} "))
-        typed = self.query_one(Input)
+        self._label.update(Text(f"{label} "))
+        typed = self._input
         typed.placeholder = hint
         typed.value = value
         typed.cursor_position = len(value)

@@ -12,8 +12,7 @@ from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.errors import DraError
 from kubectl_dra.report.paint import Sheet
 from kubectl_dra.ui import keys
-from kubectl_dra.ui.pages import MARGIN, ScreenPage, Scroll
-from kubectl_dra.ui.prompt import Prompt
+from kubectl_dra.ui.pages import MARGIN, ScreenPage
 from kubectl_dra.ui.source import Tainting
 
 USUAL = "maintenance:NoSchedule"
@@ -37,7 +36,7 @@ class TaintPage(ScreenPage):
         self._device = device
         self._remove = remove
         self._wanted = Tainting(device)
-        self._text = ""
+        self._said = ""
         self._answers: SimpleQueue[bool] = SimpleQueue()
         self._asking = False
         self._planned = False
@@ -54,11 +53,11 @@ class TaintPage(ScreenPage):
 
     def _ask_taint(self) -> None:
         hint = "KEY[=VALUE]:EFFECT, with None, NoSchedule or NoExecute"
-        self.query_one(Prompt).ask("Taint", self._typed, value=USUAL, hint=hint, left=self.action_back)
+        self.prompt.ask("Taint", self._typed, value=USUAL, hint=hint, left=self.action_back)
 
     def text(self, columns: int) -> Text:
         """What the command said."""
-        return Text.from_ansi(self._text)
+        return Text.from_ansi(self._said)
 
     def _typed(self, taint: str) -> None:
         if not taint.strip():
@@ -66,14 +65,14 @@ class TaintPage(ScreenPage):
             return
         self._wanted = Tainting(self._device, taint.strip())
         hint = "why; it is recorded with the rule, and may be left out"
-        self.query_one(Prompt).ask("Reason", self._reasoned, hint=hint, left=self.action_back)
+        self.prompt.ask("Reason", self._reasoned, hint=hint, left=self.action_back)
 
     def _reasoned(self, reason: str) -> None:
         self._wanted = self._wanted._replace(reason=reason.strip())
         self._run(only_say=True)
 
     def _run(self, *, only_say: bool) -> None:
-        self.set_focus(self.query_one(Scroll))
+        self.set_focus(self.scroll)
         self._planned, self.writing = False, not only_say
         self.remark("looking whom it hits ..." if only_say else "writing ...")
         screens, wanted, sheet = self.screens, self._wanted, Sheet(max(self.size.width - MARGIN, 20))
@@ -95,7 +94,7 @@ class TaintPage(ScreenPage):
         screens.desk.do(job)
 
     def _question(self, question: str, said: str) -> None:
-        self._text, self._asking = said, True
+        self._said, self._asking = said, True
         self.draw()
         self.remark(f"{question} y: yes, Esc: no")
 
@@ -103,7 +102,7 @@ class TaintPage(ScreenPage):
         self.writing = False
         if not self.is_attached:
             return
-        self._text, self._planned = said, only_say and not code
+        self._said, self._planned = said, only_say and not code
         self.draw()
         if self._planned:
             what = "Take these taints back?" if self._remove else "Write it?"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import Event
+
+import pytest
 
 from kubectl_dra.cli.explain.flags import ExplainFlags
 from kubectl_dra.cli.explain.questions import questions_of
@@ -19,6 +22,7 @@ from kubectl_dra.explain.scene.prepare import Settings
 from kubectl_dra.report.explain_text import write_text
 from kubectl_dra.report.explain_words import Invocation
 from kubectl_dra.report.paint import Sheet
+from kubectl_dra.ui.row_list import RowList
 from tests.taint.world import claim, device_class, gpu, node, pod, result, slice_of
 from tests.ui.screen import EXAMPLES, before, example, played
 
@@ -168,5 +172,26 @@ def test_an_error_at_the_beginning_is_the_end() -> None:
         async with before(source) as person:
             await person.until(lambda: person.screens.failure is not None)
         assert person.screens.failure is source.error
+
+    played(play)
+
+
+def test_news_while_the_screen_is_taken_down(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The desk, and the rows, may speak when the screen's parts are gone and the screen is not."""
+
+    async def play() -> None:
+        async with before(example("all-held")) as person:
+            await person.sees("1 of 3")
+            screens = person.screens
+            end = screens._close_all
+
+            async def end_late() -> None:
+                await screens.screen_stack[0].query("*").remove()
+                screens.tell(lambda: pytest.fail("told after the end"))
+                screens.post_message(RowList.Moved())
+                await asyncio.sleep(0.05)
+                await end()
+
+            monkeypatch.setattr(screens, "_close_all", end_late)
 
     played(play)
