@@ -70,15 +70,18 @@ def to_html(
         diagnosis, inventory = answers[0]
         return page(_title(diagnosis), [join(_sections(diagnosis, inventory, "d0", 1, invocation), "\n")], origin)
     parts = [tag("header", tag("h1", f"{amount(len(answers), 'question')} explained"))]
-    if inventory := next((inventory for diagnosis, inventory in answers if inventory and diagnosis.claims), None):
-        bars = join([tag("p", summary(inventory)), bars_html(inventory.rows)])
-        parts.append(tag("section", tag("h2", "Devices"), bars))
+    shared = next((inventory for diagnosis, inventory in answers if inventory and diagnosis.claims), None)
+    if shared is not None:
+        parts.append(tag("section", tag("h2", "Devices"), _headline(shared)))
     parts.append(_contents([(diagnosis, _name(diagnosis)) for diagnosis, _ in answers]))
     for number, (diagnosis, inventory) in enumerate(answers):
         if number == MAX_FLEETS:
             note = f"Devices are drawn for the first {MAX_FLEETS} only; explain one of the others alone to see them."
             parts.append(tag("p", note, class_="quiet"))
-        parts.append(_article(diagnosis, inventory if number < MAX_FLEETS else None, f"d{number}", invocation))
+        drawn = inventory if number < MAX_FLEETS else None
+        parts.append(_article(diagnosis, drawn, f"d{number}", invocation, shared))
+    if shared is not None:
+        parts.append(spaces_html(shared.rows))
     return page(f"{amount(len(answers), 'question')} explained", parts, origin)
 
 
@@ -93,8 +96,7 @@ def overview_html(
     unseen = [tag("p", written(note), class_="quiet") for note in overview.unseen]
     parts = [tag("header", tag("h1", "Pending claims"), tag("p", overview_answer(overview), class_="answer"), *unseen)]
     if inventory is not None and inventory.rows:
-        top = join([tag("p", summary(inventory)), bars_html(inventory.rows)])
-        picture = fleet_html(fleet_of(inventory.rows), "fleet", top, first=MAX_ROWS)
+        picture = fleet_html(fleet_of(inventory.rows), "fleet", _headline(inventory), first=MAX_ROWS)
         parts.append(tag("section", tag("h2", "Fleet"), picture))
     if ranked:
         parts.append(_contents([(alike.diagnosis, _waiting(alike)) for alike in ranked]))
@@ -124,8 +126,14 @@ def _contents(listed: Sequence[tuple[Diagnosis, str]]) -> Markup:
     return tag("section", scrolled(table, "Overview"))
 
 
-def _article(diagnosis: Diagnosis, inventory: Inventory | None, key: str, invocation: Invocation) -> Markup:
-    return tag("article", join(_sections(diagnosis, inventory, key, 2, invocation), "\n"), id=key)
+def _headline(inventory: Inventory) -> Markup:
+    return join([tag("p", summary(inventory)), bars_html(inventory.rows)])
+
+
+def _article(
+    diagnosis: Diagnosis, inventory: Inventory | None, key: str, invocation: Invocation, shared: Inventory | None = None
+) -> Markup:
+    return tag("article", join(_sections(diagnosis, inventory, key, 2, invocation, shared), "\n"), id=key)
 
 
 def _name(diagnosis: Diagnosis) -> str:
@@ -141,8 +149,17 @@ def _badge(diagnosis: Diagnosis) -> Markup:
 
 
 def _sections(
-    diagnosis: Diagnosis, inventory: Inventory | None, key: str, level: int, invocation: Invocation
+    diagnosis: Diagnosis,
+    inventory: Inventory | None,
+    key: str,
+    level: int,
+    invocation: Invocation,
+    shared: Inventory | None = None,
 ) -> Iterator[Markup]:
+    """The answer from its first sentence to the next command.
+
+    The bars of ``shared`` and its use by namespace stand elsewhere on the page.
+    """
     heading, below = f"h{level}", f"h{level + 1}"
     yield tag(
         "header",
@@ -150,10 +167,11 @@ def _sections(
         tag("p", answer(diagnosis), class_="answer"),
     )
     text = list(_explained(diagnosis, below))
-    picture = _picture(diagnosis, inventory, key, below)
+    picture = _picture(diagnosis, inventory, key, below, alone=inventory is not shared)
     if picture:
         # On a phone the picture comes first, and what follows is some way down.
-        yield tag("p", tag("a", "Why, and what would help", href=f"#why-{key}"), class_="jump")
+        where = "Why, and what would help" if diagnosis.findings else "The claims"
+        yield tag("p", tag("a", where, href=f"#why-{key}"), class_="jump")
         yield tag("div", picture, tag("div", *text, id=f"why-{key}"), class_="beside")
     else:
         yield from text
@@ -165,7 +183,7 @@ def _sections(
         yield tag("p", chosen[0].upper() + chosen[1:] + ".")
     for trace in diagnosis.traces:
         yield _trace(trace, below)
-    if inventory is not None and picture:
+    if inventory is not None and inventory is not shared and picture:
         yield spaces_html(inventory.rows, below)
     if diagnosis.second_opinion is not None:
         yield _second_opinion(diagnosis.second_opinion, below)
@@ -200,12 +218,14 @@ def _scheduler(diagnosis: Diagnosis, below: str) -> Markup:
     return tag("section", tag(below, "Kubernetes says"), tag("ul", *said))
 
 
-def _picture(diagnosis: Diagnosis, inventory: Inventory | None, key: str, heading: str) -> Markup | None:
+def _picture(
+    diagnosis: Diagnosis, inventory: Inventory | None, key: str, heading: str, *, alone: bool
+) -> Markup | None:
     if inventory is None or not inventory.rows or not diagnosis.claims:
         return None
     fleet = fleet_of(inventory.rows, marks_of(diagnosis))
     requests = [funnel.request for funnel in funnels_of(diagnosis)]
-    top = join([tag("p", summary(inventory)), bars_html(inventory.rows)])
+    top = _headline(inventory) if alone else ""
     return tag("section", tag(heading, "Fleet"), fleet_html(fleet, key, top, requests, MAX_ROWS))
 
 

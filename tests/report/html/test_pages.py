@@ -120,6 +120,30 @@ def test_several_answers(dra: Dra, tmp_path: Path) -> None:
     assert not [each for each in document.elements if each.attributes.get("role") == "grid"]
 
 
+def test_several_answers_say_how_devices_are_used_once(
+    dra: Dra, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(MIXED)
+    items = yaml.safe_load(Path("cluster.yaml").read_text())["items"]
+    (pod,) = (each for each in items if each["kind"] == "Pod" and each["metadata"]["name"] == "serve-0")
+    pods = [{**pod, "metadata": {"name": name, "namespace": "ml"}, "status": {}} for name in ("a", "b")]
+    (tmp_path / "pods.yaml").write_text(yaml.safe_dump_all(pods))
+    ran = dra("explain", "-f", str(tmp_path / "pods.yaml"), "--snapshot", "cluster.yaml", "-o", "html")
+    document = promises(ran.out)
+    assert sum(each.attributes.get("role") == "grid" for each in document.elements) == 2
+    assert sum(each.attributes.get("class") == "bars" for each in document.elements) == 1
+    assert document.text().count("Use by namespace") == 1
+
+
+def test_the_way_past_the_picture_says_where_it_leads(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, words in (("fits", "The claims"), ("all-held", "Why, and what would help")):
+        folder = ROOT / "examples" / "explain" / name
+        monkeypatch.chdir(folder)
+        document = promises(dra(*words_of(folder), "-o", "html").out)
+        (jump,) = (each for each in document.named("a") if (each.attributes["href"] or "").startswith("#why-"))
+        assert "".join(jump.text) == words
+
+
 def test_all_pending_claims(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(MIXED)
     ran = dra("explain", "-A", "--snapshot", "cluster.yaml", "-o", "html")
