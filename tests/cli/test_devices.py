@@ -119,6 +119,29 @@ def cluster(tmp_path: Path) -> str:
     return "cluster.yaml"
 
 
+@pytest.mark.parametrize("count", [3, 4])
+def test_slices_that_the_release_leaves_out(dra: Dra, tmp_path: Path, count: int) -> None:
+    gate = "DRADeviceCompatibilityGroups"
+    draws = [{"counterSet": "card", "counters": {"memory": {"value": "1"}}, "compatibilityGroups": ["mig"]}]
+    sets = [{"name": "card", "counters": {"memory": {"value": "8"}}}]
+    objects = [
+        node("n1"),
+        slice_of("n1", [gpu("mig-0", consumesCounters=draws)], count),
+        {**slice_of("n1", [gpu("gpu-0")], count), "metadata": {"name": "n1-plain"}},
+        {**slice_of("n1", [], count, nodeName="n1", sharedCounters=sets), "metadata": {"name": "n1-sets"}},
+    ]
+    (tmp_path / "groups.yaml").write_text(yaml.safe_dump_all(objects))
+    given = ("--snapshot", "groups.yaml", "--kubernetes-version", "1.37", "-o", "json")
+    devices = listed(dra("devices", *given, "--feature-gates", f"{gate}=false"))
+    assert devices["n1/mig-0"]["reason"] == f"its slice has compatibility groups, and the feature {gate} is off"
+    why = f"the pool is incomplete: 2 of {count} slices; 1 more has compatibility groups, and the feature {gate} is off"
+    assert devices["n1/gpu-0"]["reason"] == why
+    # What is stored shows that the gate is on, unless somebody says otherwise.
+    assert {item["reason"] for item in listed(dra("devices", *given)).values()} == (
+        {"no ResourceClaim in the snapshot" if count == 3 else "the pool is incomplete: 3 of 4 slices"}
+    )
+
+
 def test_states_holders_and_reasons(dra: Dra, cluster: str) -> None:
     ran = dra("devices", "--snapshot", cluster, "-o", "json")
     assert ran.code == 0 and not ran.err

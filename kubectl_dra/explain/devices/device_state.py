@@ -13,7 +13,7 @@ from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import Device, PoolID
 from kubectl_dra.api.taints import BLOCKING_EFFECTS, DeviceTaint
 from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
-from kubectl_dra.explain.funnel.stages import FeatureOff
+from kubectl_dra.explain.funnel.stages import GROUPS_GATE, FeatureOff
 from kubectl_dra.explain.phrase import Statement, Words, say
 from kubectl_dra.explain.scene.view import ANY_NODE, Published, View
 
@@ -121,11 +121,19 @@ class DeviceStates:
         view, pool_id = self._view, item.slice.pool
         if view.pool_error is not None:
             return view.pool_error.message
+        if self._cycle.features.ignores_groups and self._cycle.index.uses_groups(item.slice):
+            return FeatureOff("its slice has compatibility groups", GROUPS_GATE)
         newest = view.newest[pool_id]
         if item.slice.generation < newest and not nodes:
             text = "generation {own} is obsolete: other nodes have generation {newest} of the pool"
             return say(text, own=item.slice.generation, newest=newest)
         pool = view.pool_seen.get(pool_id)
+        if pool is not None and pool.incomplete and pool.ignored:
+            text = (
+                "the pool is incomplete: {found} of {expected} slices; {ignored} more {ignored:has|have} compatibility "
+                "groups, and the feature {gate} is off"
+            )
+            return say(text, found=pool.found, expected=pool.expected, ignored=pool.ignored, gate=GROUPS_GATE)
         if pool is not None and pool.incomplete:
             return say("the pool is incomplete: {found} of {expected} slices", found=pool.found, expected=pool.expected)
         if pool is not None and pool.invalid:
