@@ -9,19 +9,23 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
-from kubectl_dra.api.versions import Release, parse_release
+from kubectl_dra.api.versions import Release, known_gates, parse_release
 from tests.controlplane.client import Api
 from tests.controlplane.program import Program
 
 STOP_SECONDS = 30
+
+_GATE = re.compile(r'^kubernetes_feature_enabled\{name="(\w+)",stage="\w*"\} ([01])$', re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,9 +138,17 @@ def _join(state: Path) -> tuple[int, ControlPlane] | None:
     return writer, plane
 
 
+@cache
 def release_of(plane: ControlPlane) -> Release:
     """The release of Kubernetes that a control plane says it is."""
     return parse_release(plane.api().request("GET", "/version")["gitVersion"])
+
+
+@cache
+def gates_of(plane: ControlPlane) -> dict[str, bool]:
+    """The feature gates of a control plane that concern DRA by their name or for us, and whether they are on."""
+    found = _GATE.findall(plane.api().text("/metrics"))
+    return {name: value == "1" for name, value in found if name in known_gates() or name.startswith("DRA")}
 
 
 @contextmanager

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 from kubectl_dra.api.versions import GROUP, LIFECYCLES, gate_default, known_gates
 from tests.controlplane.client import Api
-from tests.controlplane.plane import ControlPlane, release_of
-
-_GATE = re.compile(r'^kubernetes_feature_enabled\{name="(\w+)",stage="\w*"\} ([01])$', re.MULTILINE)
+from tests.controlplane.plane import ControlPlane, gates_of, release_of
 
 
 def test_full_profile_serves_every_kind_that_the_release_has(control_plane: ControlPlane) -> None:
@@ -25,15 +21,9 @@ def test_defaults_profile_serves_what_the_release_does_by_default(defaults_plane
 def test_gates_of_the_server_are_those_of_the_release(defaults_plane: ControlPlane) -> None:
     release = release_of(defaults_plane)
     believed = {gate: gate_default(gate, release) for gate in known_gates()}
-    assert gates(defaults_plane.api()) == {gate: on for gate, on in believed.items() if on is not None}
+    assert gates_of(defaults_plane) == {gate: on for gate, on in believed.items() if on is not None}
 
 
 def served(api: Api) -> set[tuple[str, str]]:
     """The kinds of resource.k8s.io by version."""
     return {(version, kind) for version in api.versions(GROUP) for kind in api.kinds(f"{GROUP}/{version}")}
-
-
-def gates(api: Api) -> dict[str, bool]:
-    """The feature gates of the server that concern DRA by their name or for us, and whether they are on."""
-    found = _GATE.findall(api.text("/metrics"))
-    return {name: value == "1" for name, value in found if name in known_gates() or name.startswith("DRA")}

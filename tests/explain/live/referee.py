@@ -12,6 +12,7 @@ from typing import Any
 from tests.controlplane.client import Json
 from tests.controlplane.cluster import Cluster, Scheduled, wait
 from tests.explain.live.command import Answer, Command
+from tests.explain.live.releases import Changed, expected
 from tests.explain.proved import device_path
 
 # On a node that sees an invalid pool the scheduler names that one, whatever else is missing.
@@ -134,8 +135,9 @@ class Referee:
         self._quoted(answer, message)
         return answer
 
-    def fails(self, cause: str, text: str, name: str = "pod", **pod: Any) -> Answer:
+    def fails(self, cause: str, text: str | Changed[str], name: str = "pod", **pod: Any) -> Answer:
         """Both end in an error with the same text, and explain names one `cause`."""
+        text = expected(text, self.cluster.plane)
         self.cluster.pod(name, **pod)
         message = self.condition(name, "SchedulerError", text)
         answer = self.explain(f"pod/{name}")

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from tests.controlplane.client import Json
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.objects import cel_selectors, device
+from tests.explain.live.releases import expected
 
 T = TypeVar("T")
 
@@ -16,8 +17,12 @@ ATTRIBUTE = 'device.attributes["DRIVER"]'
 
 
 def filled(cluster: Cluster, gpu: str, value: T) -> T:
-    """A value of a table with the names of this test in it."""
-    text = json.dumps(value).replace("CLASS", gpu).replace("DRIVER", cluster.driver)
+    """A value of a table with the names of this test in it, and what this release does."""
+    text = (
+        json.dumps(value, default=lambda each: expected(each, cluster.plane))
+        .replace("CLASS", gpu)
+        .replace("DRIVER", cluster.driver)
+    )
     result: T = json.loads(text)
     return result
 

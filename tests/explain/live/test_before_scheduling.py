@@ -9,6 +9,7 @@ from tests.controlplane.cluster import Cluster, wait
 from tests.controlplane.objects import cel_selectors, claims_of, device, request, resource_object
 from tests.explain.live.command import Answer
 from tests.explain.live.referee import Referee
+from tests.explain.live.releases import needs
 from tests.explain.proved import device_path
 
 GATE = [{"name": "example.com/wait"}]
@@ -211,6 +212,7 @@ def test_everything_in_one_manifest(referee: Referee) -> None:
 
 def test_binding_conditions(referee: Referee) -> None:
     cluster = referee.cluster
+    needs(cluster.plane, "DRADeviceBindingConditions")
     gpu = cluster.device_class()
     conditions: Json = {"bindingConditions": ["example.com/ready"], "bindingFailureConditions": ["example.com/broken"]}
     cluster.publish([device("gpu-0", **conditions)], pool="pool", node=cluster.node())
@@ -240,6 +242,7 @@ def limits(amounts: dict[str, str]) -> list[Json]:
 
 def test_extended_resource_of_a_class(referee: Referee) -> None:
     cluster = referee.cluster
+    needs(cluster.plane, "DRAExtendedResource")
     cluster.publish([device("gpu-0"), device("gpu-1")], pool="pool", node=cluster.node())
     name = f"{cluster.namespace}.example.com/gpu"
     cluster.device_class(extendedResourceName=name)
@@ -259,6 +262,7 @@ def test_extended_resource_of_a_class(referee: Referee) -> None:
 
 def test_extended_resource_exhausted(referee: Referee) -> None:
     cluster = referee.cluster
+    needs(cluster.plane, "DRAExtendedResource")
     cluster.publish([device("gpu-0")], pool="pool", node=cluster.node())
     name = f"{cluster.namespace}.example.com/gpu"
     cluster.device_class(extendedResourceName=name)

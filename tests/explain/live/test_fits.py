@@ -9,6 +9,7 @@ import pytest
 from tests.controlplane.client import Json
 from tests.controlplane.objects import device, request
 from tests.explain.live.referee import Referee
+from tests.explain.live.releases import gates_of_fields, needs
 from tests.explain.live.tables import (
     ATTRIBUTE,
     CARD,
@@ -154,6 +155,7 @@ FITS = {
 @pytest.mark.parametrize("case", FITS.values(), ids=FITS.keys())
 def test_one_node(referee: Referee, case: Fit) -> None:
     cluster = referee.cluster
+    needs(cluster.plane, *gates_of_fields(case.__dict__))
     gpu = cluster.device_class()
     case = Fit(**filled(cluster, gpu, case.__dict__))
     cluster.publish(

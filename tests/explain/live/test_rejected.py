@@ -10,6 +10,7 @@ import pytest
 from tests.controlplane.client import Json
 from tests.controlplane.objects import device, request
 from tests.explain.live.referee import Referee
+from tests.explain.live.releases import gates_of_fields, needs
 from tests.explain.live.tables import (
     ATTRIBUTE,
     CARD,
@@ -123,6 +124,7 @@ MISFITS = {
 @pytest.mark.parametrize("case", MISFITS.values(), ids=MISFITS.keys())
 def test_one_node(referee: Referee, case: Misfit) -> None:
     cluster = referee.cluster
+    needs(cluster.plane, *gates_of_fields(case.__dict__))
     gpu = cluster.device_class()
     case = Misfit(**filled(cluster, gpu, case.__dict__))
     cluster.publish(

@@ -6,9 +6,12 @@ from typing import Any
 
 import pytest
 
+from kubectl_dra.api.versions import GROUP, versions_of
 from tests.controlplane.client import Json
 from tests.controlplane.objects import device, request, resource_object
+from tests.controlplane.plane import release_of
 from tests.explain.live.referee import Referee, given
+from tests.explain.live.releases import PARTITIONS, SHARES, Changed, needs
 from tests.explain.live.tables import CARD, HALVES, MODELS, NUMA, PLAIN, shared, taint
 
 # Devices that others hold
@@ -85,6 +88,7 @@ def test_holder_that_does_not_end(referee: Referee) -> None:
 
 def test_partition_blocks_the_whole_card(referee: Referee) -> None:
     cluster = referee.cluster
+    needs(cluster.plane, PARTITIONS)
     gpu = cluster.device_class()
     cluster.publish(HALVES, pool=cluster.name("pool"), node=cluster.node(), shared_counters=CARD)
     memory = f'device.capacity["{cluster.driver}"].memory.compareTo(quantity("%s")) == 0'
@@ -102,6 +106,7 @@ def test_partition_blocks_the_whole_card(referee: Referee) -> None:
 
 def test_shares_until_the_device_is_full(referee: Referee) -> None:
     cluster = referee.cluster
+    needs(cluster.plane, SHARES)
     gpu = cluster.device_class()
     # Every share is rounded up to 3Gi, then 4Gi: 3Gi + 3Gi + 4Gi fill the device.
     policy = {"default": "1Gi", "validRange": {"min": "1Gi", "step": "1Gi"}}
@@ -151,7 +156,8 @@ def test_claim_of_two_pods(referee: Referee) -> None:
     answer = referee.explain("pod/three")
     assert (answer.code, answer.causes) == (1, ["claim-allocated-elsewhere"])
     assert answer.outcomes(cluster.name("")) == {"rejected": 1}
-    assert "still not schedulable" in message
+    says_so = Changed(True, False, ("1.37",)).on(release_of(cluster.plane))
+    assert ("still not schedulable" in message) is says_so
 
 
 # Where devices are
@@ -194,6 +200,7 @@ def test_two_claims_whose_devices_are_on_different_nodes(referee: Referee) -> No
 
 def test_node_of_each_device(referee: Referee) -> None:
     cluster = referee.cluster
+    needs(cluster.plane, PARTITIONS)
     one, two = cluster.node("one"), cluster.node("two", labels={"zone": "z"})
     gpu = cluster.device_class()
     zone = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "In", "values": ["z"]}]}]}
@@ -329,10 +336,11 @@ def test_newest_generation_is_of_another_node(referee: Referee) -> None:
 
 def _rule(referee: Referee, effect: str = "NoSchedule", device_name: str = "gpu-0") -> Json:
     cluster = referee.cluster
+    version, *_ = versions_of("DeviceTaintRule", release_of(cluster.plane))
     selector = {"driver": cluster.driver, "pool": "pool", "device": device_name}
     return cluster.create(
         {
-            "apiVersion": "resource.k8s.io/v1beta2",
+            "apiVersion": f"{GROUP}/{version}",
             "kind": "DeviceTaintRule",
             "metadata": {"name": cluster.name(f"rule-{device_name}")},
             "spec": {
@@ -387,6 +395,7 @@ def test_rule_without_an_effect(referee: Referee) -> None:
 
 def test_counters_of_a_device_that_is_refused(referee: Referee) -> None:
     cluster = referee.cluster
+    needs(cluster.plane, PARTITIONS)
     gpu = cluster.device_class()
     devices = [{**HALVES[0], **taint("bad")}, HALVES[1]]
     cluster.publish(devices, pool=cluster.name("pool"), node=cluster.node(), shared_counters=CARD)
@@ -395,6 +404,7 @@ def test_counters_of_a_device_that_is_refused(referee: Referee) -> None:
 
 def test_shared_device_gives_its_counters_back(referee: Referee) -> None:
     cluster = referee.cluster
+    needs(cluster.plane, PARTITIONS, SHARES)
     gpu = cluster.device_class()
     driver = cluster.driver
     devices = [{**HALVES[0], "allowMultipleAllocations": True}, HALVES[1]]
@@ -408,6 +418,7 @@ def test_shared_device_gives_its_counters_back(referee: Referee) -> None:
 
 def test_distinct_values_of_three(referee: Referee) -> None:
     cluster = referee.cluster
+    needs(cluster.plane, SHARES)
     gpu = cluster.device_class()
     attribute = f"{cluster.driver}/model"
     cluster.publish([MODELS[0], MODELS[1], MODELS[2]], pool="pool", node=cluster.node())
@@ -416,6 +427,7 @@ def test_distinct_values_of_three(referee: Referee) -> None:
 
 def test_all_of_shared_devices_with_one_full(referee: Referee) -> None:
     cluster = referee.cluster
+    needs(cluster.plane, SHARES)
     gpu = cluster.device_class()
     cluster.publish([shared("gpu-0", "10Gi"), shared("gpu-1", "10Gi")], pool="pool", node=cluster.node())
     memory = {"requests": {"memory": "8Gi"}}
@@ -425,6 +437,7 @@ def test_all_of_shared_devices_with_one_full(referee: Referee) -> None:
 
 def test_match_and_distinct_over_three_requests(referee: Referee) -> None:
     cluster = referee.cluster
+    needs(cluster.plane, SHARES)
     gpu = cluster.device_class()
     cluster.publish(NUMA, pool="pool", node=cluster.node())
     numa = f"{cluster.driver}/numa"
