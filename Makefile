@@ -36,10 +36,9 @@ $(VENV)/.installed-dev: $(VENV)/.installed
 	$(call install,$(VENV)) -e '.[dev]'
 	@touch $@
 
-# What answers from files need: a third of all packages, and nothing is built. The others are for live clusters and
-# for a second opinion on CEL.
+# What answers from files need: nothing is built. cel-python and all that comes with it is for a second opinion on CEL.
 FOR_FILES := import tomllib; project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
-	print(*(name for name in project["dependencies"] if not name.startswith(("kubernetes", "cel-python"))), sep="\n")
+	print(*(name for name in project["dependencies"] if not name.startswith("cel-python")), sep="\n")
 
 $(DEMO_VENV)/.installed: pyproject.toml constraints.txt
 	@$(PYTHON) -c '$(RECENT)'
@@ -102,7 +101,7 @@ lock: ## Write constraints.txt and packaging/locks: the newest versions that go 
 	$(MAKE) --no-print-directory locks
 
 locks: # The same versions again, with hashes.
-	$(LOCK) --generate-hashes --constraint constraints.txt pyproject.toml --output-file packaging/locks/run.txt
+	$(LOCK) --generate-hashes --constraint constraints.txt --extra auth-provider pyproject.toml --output-file packaging/locks/run.txt
 	$(LOCK) --generate-hashes --constraint constraints.txt --extra program pyproject.toml --output-file packaging/locks/program.txt
 	$(LOCK) --generate-hashes --constraint constraints.txt --extra release pyproject.toml --output-file packaging/locks/release.txt
 	echo hatchling | $(LOCK) --generate-hashes --constraint constraints.txt - --output-file packaging/locks/build.txt

@@ -23,8 +23,8 @@ def imported(path: Path) -> set[str]:
     return {name.partition(".")[0] for name in names}
 
 
-EXTRAS = ("lsp", "ui")
-"""The extras of the commands of that name, and the folders that alone need them."""
+EXTRAS = {"auth-provider": "auth_provider.py", "lsp": "lsp", "ui": "ui"}
+"""The extras, each with the folder or file that alone needs it."""
 
 
 def named(entries: Sequence[str]) -> set[str]:
@@ -41,7 +41,9 @@ def of_others(files: Iterable[Path]) -> set[str]:
 def test_dependencies_are_those_imported() -> None:
     project = tomllib.loads((PACKAGE.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     always = named(project["dependencies"])
-    optional = {name: {path for path in FILES if name in path.relative_to(PACKAGE).parts} for name in EXTRAS}
+    optional = {
+        name: {path for path in FILES if part in path.relative_to(PACKAGE).parts} for name, part in EXTRAS.items()
+    }
     assert of_others({*FILES}.difference(*optional.values())) == always
     for name, files in optional.items():
         assert of_others(files) - always == named(project["optional-dependencies"][name])

@@ -88,7 +88,9 @@ def _authorization(cluster: Mapping[str, Any], user: Mapping[str, Any]) -> Autho
         basic = f"Basic {b64encode(word.encode()).decode()}"
         return lambda: basic
     if user.get("auth-provider"):
-        return _of_provider(cluster, user)
+        from kubectl_dra.cluster.auth_provider import authorization
+
+        return authorization(cluster, user)
     return lambda: ""
 
 
@@ -143,36 +145,6 @@ class _Renewed:
             self._made = run_plugin(*self._asked)
             self._header = _bearer(self._made.token)
         return self._header
-
-
-def _of_provider(cluster: Mapping[str, Any], user: Mapping[str, Any]) -> Authorization:
-    """The token from an auth-provider such as OIDC: the only use of the ``kubernetes`` package."""
-    from kubernetes import client
-    from kubernetes import config as loaders
-
-    # Untyped in the package.
-    load: Any = loaders
-    untyped: Any = client
-    configuration = untyped.Configuration()
-    whole = {
-        "current-context": "x",
-        "clusters": [{"name": "x", "cluster": dict(cluster)}],
-        "users": [{"name": "x", "user": dict(user)}],
-        "contexts": [{"name": "x", "context": {"cluster": "x", "user": "x"}}],
-    }
-    try:
-        load.load_kube_config_from_dict(whole, client_configuration=configuration, persist_config=False)
-    except Exception as error:
-        # Whatever it raises may hold secrets.
-        raise ClusterError(f"the kubeconfig's auth-provider gave no credentials ({type(error).__name__})") from None
-
-    def header() -> str:
-        for setting in configuration.auth_settings().values():
-            if setting["in"] == "header" and setting["key"] == "authorization" and setting["value"]:
-                return str(setting["value"]).strip()
-        return ""
-
-    return header
 
 
 def _context(cluster: Mapping[str, Any], user: Mapping[str, Any], made: ExecCredential | None) -> ssl.SSLContext:

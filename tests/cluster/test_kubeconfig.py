@@ -2,9 +2,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import ssl
 import stat
+import sys
 import threading
+from base64 import urlsafe_b64encode
 from pathlib import Path
 from typing import Any
 
@@ -157,6 +160,18 @@ def test_no_kubeconfig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
     with pytest.raises(ClusterError, match="the pod's service account cannot be used"):
+        connect(ConnectionOptions())
+
+
+def test_an_auth_provider(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its token comes from the package ``kubernetes``, which not everybody has."""
+    words = (b'{"alg":"none"}', b'{"exp":99999999999}', b"x")
+    token = ".".join(urlsafe_b64encode(word).decode().rstrip("=") for word in words)
+    provider = {"name": "oidc", "config": {"id-token": token, "client-id": "x", "idp-issuer-url": "https://x"}}
+    _write(tmp_path / "home" / ".kube" / "config", kubeconfig("https://one", {"auth-provider": provider}))
+    assert _token(connect(ConnectionOptions())) == f"Bearer {token}"
+    monkeypatch.setitem(sys.modules, "kubernetes", None)
+    with pytest.raises(ClusterError, match=re.escape("pip install 'kubectl-dra[auth-provider]'")):
         connect(ConnectionOptions())
 
 
