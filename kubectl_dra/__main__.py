@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import signal
 import sys
 from types import FrameType
@@ -66,7 +67,17 @@ def _main() -> None:
         sys.exit(0)
     from kubectl_dra.cli.main import run
 
-    sys.exit(run(sys.argv[1:]))
+    _end(run(sys.argv[1:]))
+
+
+def _end(code: int) -> None:
+    """Ends the process at once. Python would first give back each object, which takes a tenth of most runs."""
+    if os.environ.get("KUBECTL_DRA_DEBUG"):
+        # A profiler writes its results at Python's own end.
+        sys.exit(code)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 if __name__ == "__main__":

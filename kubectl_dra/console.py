@@ -35,7 +35,8 @@ def visible(text: str) -> str:
     r"""The text with hidden characters written as ``\u202e``, and without secrets. Line feeds and tabs stay."""
     for secret in _secrets:
         text = text.replace(secret, "…")
-    return text if text.isascii() and text.isprintable() else _HIDDEN.sub(_escaped, text)
+    plain = text.isascii() and text.replace("\n", "").isprintable()
+    return text if plain else _HIDDEN.sub(_escaped, text)
 
 
 def one_line(value: str) -> str:

@@ -7,7 +7,6 @@ findings of rules about several objects in them.
 from __future__ import annotations
 
 import os
-import pickle
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -157,6 +156,8 @@ class Workers:
             os._exit(code)
 
     def _work(self, questions: BinaryIO, answers: BinaryIO) -> None:
+        import pickle
+
         self._own.check(self._queue, self._size)
         _send(answers, self._own.results)
         _send(answers, self._own.locate(pickle.load(questions)))
@@ -176,11 +177,15 @@ def _warm_up() -> None:
 
 
 def _send(to: BinaryIO, what: Any) -> None:
+    import pickle
+
     pickle.dump(what, to, protocol=pickle.HIGHEST_PROTOCOL)
     to.flush()
 
 
 def _answer(fork: _Fork) -> Any:
+    import pickle
+
     try:
         return pickle.load(fork.answers)
     except (EOFError, pickle.UnpicklingError):

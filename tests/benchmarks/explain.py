@@ -365,6 +365,8 @@ def profile(snapshot: Path, name: str, lines: int) -> None:
 
     from kubectl_dra.__main__ import main
 
+    # Otherwise the process ends at once.
+    os.environ["KUBECTL_DRA_DEBUG"] = "1"
     sys.argv = ["kubectl-dra", "explain", f"pod/{name}", "--snapshot", str(snapshot)]
     profiler = cProfile.Profile()
     with contextlib.suppress(SystemExit):

@@ -13,7 +13,7 @@ from kubectl_dra.lint.server.claim_status import check_claim_status, without_dea
 from kubectl_dra.lint.server.context import ServerContext
 from kubectl_dra.lint.server.model import INVALID, Path, ServerVerdict, Violation, violation
 from kubectl_dra.lint.server.rule_status import check_rule_status
-from kubectl_dra.lint.server.verdict import CHECKS, as_written, broken_parts, deprecation, is_known
+from kubectl_dra.lint.server.verdict import as_written, broken_parts, check_of, deprecation, is_known
 
 _STATUS: Final = {"DeviceTaintRule": check_rule_status, "ResourceClaim": check_claim_status}
 
@@ -58,7 +58,7 @@ def check_update(
         new = without_disabled(without_deallocated(new, context.old), gates, release, part)
     else:
         new = without_disabled(new, gates, release, part)
-    check = _STATUS[kind] if status else CHECKS[kind]
+    check = _STATUS[kind] if status else check_of(kind)
     found = tuple(as_written(one, kind, version, context) for one in check(new, context))
     return ServerVerdict(not found, 422 if found else 200, found, deprecation(raw))
 

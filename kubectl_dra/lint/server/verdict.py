@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from importlib import import_module
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -11,34 +13,44 @@ from kubectl_dra.api.conversion import VERSIONS, reshaped
 from kubectl_dra.api.defaults import defaulted, without_disabled
 from kubectl_dra.api.fields import KINDS
 from kubectl_dra.api.versions import GROUP, UNTOLD, Release, default_features, lifecycle
-from kubectl_dra.lint.server import core_decoding
-from kubectl_dra.lint.server.claims import check_claim, check_template
-from kubectl_dra.lint.server.classes import check_class
 from kubectl_dra.lint.server.context import ServerContext
 from kubectl_dra.lint.server.declared import in_v1beta1, is_declared
 from kubectl_dra.lint.server.dra_decoding import decoding, duplicates
 from kubectl_dra.lint.server.model import INTERNAL_ERROR, Path, ServerVerdict, Violation, Violations
-from kubectl_dra.lint.server.pods import check_pod
-from kubectl_dra.lint.server.pool_requests import check_pool_request
-from kubectl_dra.lint.server.quota import check_quota
-from kubectl_dra.lint.server.slices import check_slice, slice_warnings
-from kubectl_dra.lint.server.taint_rules import check_taint_rule
-from kubectl_dra.lint.server.workloads import CHECKS as WORKLOADS
 
 _Check = Callable[[Mapping[str, Any], ServerContext], Violations]
-CHECKS: Final[Mapping[str, _Check]] = {
-    "DeviceClass": check_class,
-    "DeviceTaintRule": check_taint_rule,
-    "ResourceClaim": check_claim,
-    "ResourceClaimTemplate": check_template,
-    "ResourceSlice": check_slice,
+_CHECKS: Final = {
+    "DeviceClass": ("classes", "check_class"),
+    "DeviceTaintRule": ("taint_rules", "check_taint_rule"),
+    "ResourceClaim": ("claims", "check_claim"),
+    "ResourceClaimTemplate": ("claims", "check_template"),
+    "ResourceSlice": ("slices", "check_slice"),
+    "ResourcePoolStatusRequest": ("pool_requests", "check_pool_request"),
+    "Pod": ("pods", "check_pod"),
+    "ResourceQuota": ("quota", "check_quota"),
+    "Deployment": ("workloads", "check_replicated"),
+    "ReplicaSet": ("workloads", "check_replicated"),
+    "StatefulSet": ("workloads", "check_replicated"),
+    "DaemonSet": ("workloads", "check_replicated"),
+    "Job": ("workloads", "check_job"),
+    "CronJob": ("workloads", "check_cron_job"),
 }
-_OTHERS: Final[Mapping[tuple[str, str, str], _Check]] = {
-    ("", "v1", "Pod"): check_pod,
-    ("", "v1", "ResourceQuota"): check_quota,
-    (GROUP, "v1alpha3", "ResourcePoolStatusRequest"): check_pool_request,
-    **{("batch" if kind in ("Job", "CronJob") else "apps", "v1", kind): check for kind, check in WORKLOADS.items()},
+"""By kind, the module beside this one and the function in it. Most files need one or two of these modules."""
+_OTHERS: Final = {
+    "ResourcePoolStatusRequest": (GROUP, "v1alpha3"),
+    **dict.fromkeys(("Pod", "ResourceQuota"), ("", "v1")),
+    **dict.fromkeys(("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"), ("apps", "v1")),
+    **dict.fromkeys(("Job", "CronJob"), ("batch", "v1")),
 }
+"""Group and version of the kinds that ``KINDS`` does not have."""
+
+
+@cache
+def check_of(kind: str) -> _Check:
+    """The rules for a known kind; imports their module."""
+    module, name = _CHECKS[kind]
+    found: _Check = getattr(import_module(f"kubectl_dra.lint.server.{module}"), name)
+    return found
 
 
 def is_known(raw: Any) -> bool:
@@ -53,7 +65,7 @@ def is_known(raw: Any) -> bool:
     kind = raw["kind"]
     if group == GROUP and kind in KINDS:
         return version in VERSIONS and lifecycle(version, kind) is not None
-    return (group, version, kind) in _OTHERS
+    return _OTHERS.get(kind) == (group, version)
 
 
 def check(
@@ -101,6 +113,8 @@ def _decoding(raw: Mapping[str, Any], release: Release) -> Violations:
     group, version = _group_version(raw)
     if group == GROUP and raw["kind"] in KINDS:
         return decoding(raw, version, release)
+    from kubectl_dra.lint.server import core_decoding
+
     return core_decoding.decoding(raw, group, version, release)
 
 
@@ -121,15 +135,23 @@ def _validation(
     context = ServerContext(release, gates, environment, namespaces.get(namespace))
     kind = raw["kind"]
     if group != GROUP or kind not in KINDS:
-        return tuple(_OTHERS[group, version, kind](raw, context)), (), ()
+        return tuple(check_of(kind)(raw, context)), (), ()
     v1 = without_disabled(reshaped(defaulted(raw)), gates, release)
-    found = [as_written(one, kind, version, context) for one in CHECKS[kind](v1, context)]
-    warnings = slice_warnings(v1) if kind == "ResourceSlice" else ()
+    found = [as_written(one, kind, version, context) for one in check_of(kind)(v1, context)]
+    warnings = _warnings(v1, kind)
     unsure: list[Violation] = []
     if context.labels is None:
         unsure = [one for one in found if one.rule == "admin-access-namespace"]
         found = [one for one in found if one.rule != "admin-access-namespace"]
     return tuple(found), tuple(unsure), warnings
+
+
+def _warnings(v1: Mapping[str, Any], kind: str) -> tuple[str, ...]:
+    if kind != "ResourceSlice":
+        return ()
+    from kubectl_dra.lint.server.slices import slice_warnings
+
+    return slice_warnings(v1)
 
 
 def as_written(found: Violation, kind: str, version: str, context: ServerContext) -> Violation:

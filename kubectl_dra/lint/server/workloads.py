@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -214,13 +214,3 @@ def _check_negative(spec: Mapping[str, Any], at: Path, kind: str) -> Violations:
         value = spec.get(name)
         if value is not None and value < 0:
             yield violation((*at, name), INVALID, "workload-number", f"must not be negative, as {value} is")
-
-
-CHECKS: Final[Mapping[str, Callable[[Mapping[str, Any], ServerContext], Violations]]] = {
-    "Deployment": check_replicated,
-    "ReplicaSet": check_replicated,
-    "StatefulSet": check_replicated,
-    "DaemonSet": check_replicated,
-    "Job": check_job,
-    "CronJob": check_cron_job,
-}
