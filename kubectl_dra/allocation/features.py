@@ -83,7 +83,8 @@ class Features(Struct, frozen=True):
             experimental=bool(new - {"DRAFractionalCapacityRange"}),
             ignores_groups=minor >= 37 and "DRADeviceCompatibilityGroups" not in new,
             extended_resources="DRAExtendedResource" in gates,
-            taint_rules={"DRADeviceTaints", "DRADeviceTaintRules"} <= gates,
+            # Up to 1.34 rules have no gate of their own.
+            taint_rules="DRADeviceTaints" in gates and (minor <= 34 or "DRADeviceTaintRules" in gates),
             stable=stable,
             any_pool_order=stable or minor < FIRST_SORTED,
             loose_pools=minor <= 34,

@@ -8,7 +8,7 @@ from kubectl_dra.api.versions import UNTOLD, Release, default_features
 from kubectl_dra.cli.release import NEWEST_EXPLAINED, OLDEST_EXPLAINED, named_gates, named_release, with_gates
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.scene.prepare import Settings
-from kubectl_dra.explain.scene.proved_gates import proved
+from kubectl_dra.explain.scene.proved_gates import proved, taken_on
 
 
 def assumed(snapshot: Snapshot, release: str = "", gates: Sequence[str] = ()) -> Settings:
@@ -22,12 +22,15 @@ def assumed(snapshot: Snapshot, release: str = "", gates: Sequence[str] = ()) ->
     found, source, patch = _release(snapshot, release)
     defaults = default_features(found)
     shown = proved(snapshot.slices, defaults, found, snapshot.claims.values())
+    taken = taken_on(snapshot.taint_rules, found, patch) - shown
+    named = dict(named_gates(gates)).keys()
     return Settings(
         release=found,
-        gates=with_gates(defaults | shown, gates),
+        gates=with_gates(defaults | shown | taken, gates),
         release_source=source,
         patch=patch,
-        proved_gates=shown - dict(named_gates(gates)).keys(),
+        proved_gates=shown - named,
+        taken_gates=taken - named,
     )
 
 

@@ -29,7 +29,7 @@ def make_cycle(snapshot: Snapshot, release: Release, gates: frozenset[str], patc
         from kubectl_dra.allocation.slices_as_read import slices_as_read
 
         slices = slices_as_read(slices, features)
-    if snapshot.taint_rules and not RULES_UNSEEN.affects(release, patch):
+    if features.taint_rules and snapshot.taint_rules and not RULES_UNSEEN.affects(release, patch):
         slices = apply_rules(slices, snapshot.taint_rules)
     return Cycle(
         index=SliceIndex(slices),

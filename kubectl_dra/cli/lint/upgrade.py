@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kubectl_dra.api import known_defects
 from kubectl_dra.api.versions import (
@@ -30,9 +30,6 @@ if TYPE_CHECKING:
     from kubectl_dra.explain.diagnosis import Diagnosis
     from kubectl_dra.explain.scene.prepare import Settings
     from kubectl_dra.lint.context import AssumedCluster
-
-
-_OF_TAINT_RULES: Final = frozenset(("DRADeviceTaints", "DRADeviceTaintRules"))
 
 
 class ReleaseNamed(NamedTuple):
@@ -158,14 +155,14 @@ def schedulers(
         return Compared({}, (f"the scheduler's answers are compared from {OLDEST_EXPLAINED} on",))
     from kubectl_dra.cli.live import Progress
     from kubectl_dra.explain.scene.prepare import Settings
-    from kubectl_dra.explain.scene.proved_gates import proved
+    from kubectl_dra.explain.scene.proved_gates import RULES, proved
 
     claims = snapshot.claims.values()
     # What the later release knows alone is shown by nothing that the earlier one stored.
     shown = proved(snapshot.slices, upgrade.features, before.release, claims)
     if snapshot.taint_rules:
         # Nobody writes one where they do not count.
-        shown |= _OF_TAINT_RULES
+        shown |= frozenset(RULES)
     shown -= dict(named_gates(asked.gates)).keys()
     was = Settings(before.release, upgrade.features | shown, patch=before.patch, proved_gates=shown)
     will = Settings(target.release, features | shown, patch=target.patch, proved_gates=shown)

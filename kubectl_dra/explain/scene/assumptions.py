@@ -82,8 +82,13 @@ def rules_notes(snapshot: Snapshot, settings: Settings) -> Iterator[Phrase]:
             releases=seeing_none,
         )
         return
-    if "DRADeviceTaintRules" not in settings.gates:
-        yield say("DeviceTaintRules exist, so their feature gate (DRADeviceTaintRules) is taken to be on")
+    if settings.taken_gates:
+        yield say(
+            "DeviceTaintRules exist, so their {count:feature gate|feature gates} ({gates}) {count:is|are} taken to be "
+            "on",
+            count=len(settings.taken_gates),
+            gates=sorted(settings.taken_gates),
+        )
     if unseen is None:
         yield say(
             "DeviceTaintRules are applied as from {fixed} on; {releases} do not see them, and their scheduler may "

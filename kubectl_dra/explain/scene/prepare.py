@@ -43,9 +43,10 @@ SECONDS_PER_NODE = 0.001
 class Settings(Struct, frozen=True):
     """How to answer. ``patch`` is the patch release where known; ``release_source`` says where from.
 
-    ``proved_gates`` are those of ``gates`` that stored objects show to be on. ``with_ways`` looks for further
-    changes that would help. ``supposed`` are changes that question and snapshot have already, and the cluster has
-    not. ``scheduler`` is what the scheduler was configured with; None: nobody says, so that the default is assumed.
+    ``proved_gates`` are those of ``gates`` that stored objects show to be on, ``taken_gates`` those that are taken to
+    be on because objects would have no effect without. ``with_ways`` looks for further changes that would help.
+    ``supposed`` are changes that question and snapshot have already, and the cluster has not. ``scheduler`` is what the
+    scheduler was configured with; None: nobody says, so that the default is assumed.
     """
 
     release: Release
@@ -56,6 +57,7 @@ class Settings(Struct, frozen=True):
     request: str = ""
     with_devices: bool = False
     proved_gates: frozenset[str] = frozenset()
+    taken_gates: frozenset[str] = frozenset()
     with_ways: bool = True
     supposed: tuple[Supposition, ...] = ()
     scheduler: SchedulerConfig | None = None

@@ -1,4 +1,4 @@
-"""Feature gates that stored objects prove to be on.
+"""Feature gates that stored objects prove to be on, or make likely.
 
 If a gate is off, the API server drops its fields from new objects, so an existing field shows that the gate
 was on when the object was written.
@@ -6,11 +6,13 @@ was on when the object was written.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Sequence, Set
 
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.fields import fields
+from kubectl_dra.api.known_defects import RULES_UNSEEN
 from kubectl_dra.api.slices import OF_NODES, ResourceSlice
+from kubectl_dra.api.taints import DeviceTaintRule
 from kubectl_dra.api.versions import Release, gate_default
 
 
@@ -27,6 +29,8 @@ GROUPS = fields("DeviceCounterConsumption")["compatibilityGroups"].gates[0]
 OPERATIONS = fields("ResourceSliceSpec")["skipNodeOperations"].gates[0]
 DERIVED = fields("ExactDeviceRequest")["derivedAttributes"].gates[0]
 NODE_RESOURCES = _gate("nodeAllocatableResources")
+RULES = (TAINTS, "DRADeviceTaintRules")
+"""The gates without which a DeviceTaintRule has no effect. Up to 1.34 the first is both."""
 _KNOWN = (TAINTS, PARTITIONS, CAPACITY, BINDING, GROUPS, OPERATIONS, DERIVED, NODE_RESOURCES)
 
 
@@ -59,6 +63,17 @@ def proved(
     if DERIVED in missing and any(_derives(claim) for claim in claims):
         found.add(DERIVED)
     return frozenset(found & missing)
+
+
+def taken_on(rules: Sequence[DeviceTaintRule], release: Release, patch: int | None) -> frozenset[str]:
+    """The gates of the release that are off by default and taken to be on because rules exist.
+
+    A rule proves nothing, for a server stores them with the gates off too; but nobody writes one where it does not
+    count. The releases whose schedulers do not see rules are left out.
+    """
+    if not rules or RULES_UNSEEN.affects(release, patch):
+        return frozenset()
+    return frozenset(gate for gate in RULES if gate_default(gate, release) is False)
 
 
 def _derives(claim: ResourceClaim) -> bool:

@@ -13,7 +13,7 @@ from kubectl_dra.api.owners import owner_of
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.versions import default_features
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.explain.scene.proved_gates import proved
+from kubectl_dra.explain.scene.proved_gates import proved, taken_on
 from kubectl_dra.explain.scene.view import View
 from kubectl_dra.manifests.workloads import pod_specs
 from kubectl_dra.migrate.device_plugins import plan as device_plugins
@@ -259,6 +259,7 @@ class PublishedDevices:
         self._snapshot = snapshot
         gates = frozenset(default_features(settings.release))
         gates |= proved(snapshot.slices, gates, settings.release)
+        gates |= taken_on(snapshot.taint_rules, settings.release, None)
         # Without slices there is nothing to be judged, and nothing to be made for it.
         self._cycle = make_cycle(snapshot.exact(), settings.release, gates, None) if snapshot.slices else None
         self._view = View(self._cycle, list(snapshot.nodes.values()), {}) if self._cycle else None
