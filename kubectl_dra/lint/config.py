@@ -59,7 +59,7 @@ def load(path: Path) -> Config:
         raw = {}
     _known(raw, _TOP, name)
     lint = raw.get("lint") or {}
-    if not isinstance(lint, Mapping):
+    if not isinstance(lint, dict):
         raise UsageError(f"{name}: lint must be a mapping")
     _known(lint, _LINT, f"{name}: lint")
     fail_on = lint.get("failOn", "")
@@ -88,7 +88,7 @@ def _known(raw: Mapping[str, Any], keys: tuple[str, ...], where: str) -> None:
 
 def _mapping(raw: Mapping[str, Any], key: str, where: str) -> Mapping[str, Any]:
     found = raw.get(key) or {}
-    if not isinstance(found, Mapping):
+    if not isinstance(found, dict):
         raise UsageError(f"{where}: {key} must be a mapping")
     return found
 

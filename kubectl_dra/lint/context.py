@@ -96,7 +96,7 @@ class Item:
     def metadata(self) -> Mapping[str, Any]:
         """``metadata`` if it is a mapping, otherwise an empty one."""
         found = self.raw.get("metadata")
-        return found if isinstance(found, Mapping) else {}
+        return found if isinstance(found, dict) else {}
 
     @property
     def name(self) -> str:
@@ -123,7 +123,7 @@ class Item:
     def spec_field(self, key: str) -> Any:
         """The value of a field of ``spec``, or None."""
         spec = self.raw.get("spec")
-        return spec.get(key) if isinstance(spec, Mapping) else None
+        return spec.get(key) if isinstance(spec, dict) else None
 
     @property
     def title(self) -> str:
@@ -230,7 +230,7 @@ Stored = Mapping[tuple[str, str, str, str], Mapping[str, Any]]
 def stored_key(raw: Mapping[str, Any]) -> tuple[str, str, str, str]:
     """What names an object in a cluster, whatever its version: group, kind, namespace, name."""
     metadata = raw.get("metadata")
-    metadata = metadata if isinstance(metadata, Mapping) else {}
+    metadata = metadata if isinstance(metadata, dict) else {}
     group = str(raw.get("apiVersion")).rpartition("/")[0]
     return group, str(raw.get("kind")), str(metadata.get("namespace") or "default"), str(metadata.get("name"))
 
@@ -308,8 +308,8 @@ class Context:
         if self._spec is None:
             found: Any = self.v1
             for part in self.spec_path:
-                found = found.get(part) if isinstance(found, Mapping) else None
-            self._spec = found if isinstance(found, Mapping) else {}
+                found = found.get(part) if isinstance(found, dict) else None
+            self._spec = found if isinstance(found, dict) else {}
         return self._spec
 
     @property
@@ -361,7 +361,7 @@ def selector_texts(raw: Mapping[str, Any], spec_path: Path) -> Iterator[tuple[Pa
     """Paths and texts of the CEL expressions of an object in v1's shape: every ``cel.expression`` below spec."""
     found: Any = raw
     for part in spec_path:
-        found = found.get(part) if isinstance(found, Mapping) else None
+        found = found.get(part) if isinstance(found, dict) else None
     yield from _expressions(found, spec_path)
 
 
@@ -373,11 +373,11 @@ def _expressions(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
                 if isinstance(expression, str) and expression:
                     yield (*path, "cel", "expression"), expression
             # Opaque parameters belong to the driver, whatever they hold.
-            elif key != "opaque" and isinstance(below, dict | list):
+            elif key != "opaque" and isinstance(below, (dict, list)):
                 yield from _expressions(below, (*path, key))
     elif isinstance(value, list):
         for index, below in enumerate(value):
-            if isinstance(below, dict | list):
+            if isinstance(below, (dict, list)):
                 yield from _expressions(below, (*path, index))
 
 

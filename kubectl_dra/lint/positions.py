@@ -43,7 +43,7 @@ def written_path(raw: Mapping[str, Any], path: Path) -> Path:
 
 
 def _has(value: Any, key: str) -> bool:
-    return isinstance(value, Mapping) and key in value
+    return isinstance(value, dict) and key in value
 
 
 def position_of(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -85,7 +85,7 @@ def value_at(raw: Any, path: Path) -> Any:
 
 def below(value: Any, part: str | int) -> Any:
     """The value of a key or the item at an index, or None if it does not exist."""
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         return value.get(part)
     if isinstance(value, list) and isinstance(part, int) and part < len(value):
         return value[part]

@@ -50,14 +50,14 @@ ObjectKey = tuple[str, str, str]
 def object_key(raw: Mapping[str, Any]) -> ObjectKey:
     """Kind, namespace and name of an object; missing parts are empty."""
     metadata = raw.get("metadata")
-    metadata = metadata if isinstance(metadata, Mapping) else {}
+    metadata = metadata if isinstance(metadata, dict) else {}
     return str(raw.get("kind")), str(metadata.get("namespace") or ""), str(metadata.get("name") or "")
 
 
 def title(raw: Mapping[str, Any]) -> str:
     """Kind, namespace and name of an object."""
     metadata = raw.get("metadata")
-    metadata = metadata if isinstance(metadata, Mapping) else {}
+    metadata = metadata if isinstance(metadata, dict) else {}
     name = metadata.get("name") or f"{metadata.get('generateName') or ''}*"
     namespace = metadata.get("namespace")
     return f"{raw.get('kind')} {namespace}/{name}" if namespace else f"{raw.get('kind')} {name}"

@@ -180,7 +180,7 @@ def pod_templates(workload: Mapping[str, Any]) -> Iterator[PodTemplate]:
     """The pod templates of an object, in table and object order; none for other kinds."""
     for path in TEMPLATES.get(key_of(workload), ()):
         for found, value in _walk(workload, path, ()):
-            if isinstance(value.get("spec"), Mapping):
+            if isinstance(value.get("spec"), dict):
                 yield PodTemplate(found, value)
 
 
@@ -215,9 +215,9 @@ def specs_at(workload: Mapping[str, Any], path: Path) -> Iterator[WorkloadPodSpe
 
 def evident_specs(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[WorkloadPodSpec]:
     """What is a pod template by its shape: ``spec`` with containers, and nothing but ``metadata`` beside it."""
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         spec = value.get("spec")
-        if path and isinstance(spec, Mapping) and value.keys() <= {"metadata", "spec"} and _has_containers(spec):
+        if path and isinstance(spec, dict) and value.keys() <= {"metadata", "spec"} and _has_containers(spec):
             yield WorkloadPodSpec(
                 (*path, "spec"), spec, _mapping(value, "metadata"), (*path, "metadata"), complete=False
             )
@@ -233,7 +233,7 @@ def evident_specs(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[Work
 def _has_containers(spec: Mapping[str, Any]) -> bool:
     found = spec.get("containers")
     items = found if isinstance(found, list) else []
-    return bool(items) and all(isinstance(item, Mapping) and "name" in item and "image" in item for item in items)
+    return bool(items) and all(isinstance(item, dict) and "name" in item and "image" in item for item in items)
 
 
 def _app_template(release: Mapping[str, Any]) -> Iterator[WorkloadPodSpec]:
@@ -255,34 +255,34 @@ def containers(spec: WorkloadPodSpec) -> Iterator[PodContainer]:
     at, holder = (spec.path, spec.content) if spec.holder is None else (spec.holder_path, spec.holder)
     for field in ("initContainers", "containers"):
         found = holder.get(field)
-        items = found.items() if isinstance(found, Mapping) else enumerate(found if isinstance(found, list) else ())
+        items = found.items() if isinstance(found, dict) else enumerate(found if isinstance(found, list) else ())
         for index, value in items:
-            if isinstance(value, Mapping):
+            if isinstance(value, dict):
                 init = field == "initContainers"
                 unnamed = index if isinstance(index, str) else f"{'init' if init else 'container'}-{index}"
                 name = str(value.get("name") or unnamed)
                 sidecar = init and value.get("restartPolicy") == "Always"
                 yield PodContainer((*at, field, index), name, value, init, sidecar)
     for field, value in spec.content.items():
-        if field in MODEL_SERVERS and isinstance(value, Mapping):
+        if field in MODEL_SERVERS and isinstance(value, dict):
             # A pod spec has no such field; KServe runs it under this name.
             yield PodContainer((*spec.path, field), str(value.get("name") or "kserve-container"), value)
 
 
 def _walk(value: Any, path: Path, done: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], Any]]:
     if not path:
-        if isinstance(value, Mapping):
+        if isinstance(value, dict):
             yield done, value
         return
     step, rest = path[0], path[1:]
     if step == "*":
-        items = value.items() if isinstance(value, Mapping) else enumerate(value if isinstance(value, list) else ())
+        items = value.items() if isinstance(value, dict) else enumerate(value if isinstance(value, list) else ())
         for key, item in items:
             yield from _walk(item, rest, (*done, key))
-    elif isinstance(value, Mapping) and step in value:
+    elif isinstance(value, dict) and step in value:
         yield from _walk(value[step], rest, (*done, step))
 
 
 def _mapping(value: Any, key: str) -> Mapping[str, Any]:
-    found = value.get(key) if isinstance(value, Mapping) else None
-    return found if isinstance(found, Mapping) else {}
+    found = value.get(key) if isinstance(value, dict) else None
+    return found if isinstance(found, dict) else {}

@@ -43,7 +43,7 @@ def _alternatives(context: Context) -> Iterator[RequestAlternative]:
         path = (*context.spec_path, "devices", "requests", index)
         name = str(request.get("name") or "")
         exactly = request.get("exactly")
-        if isinstance(exactly, Mapping):
+        if isinstance(exactly, dict):
             yield RequestAlternative(name, name, (*path, "exactly"), exactly)
         for position, sub in enumerate(items(request, "firstAvailable")):
             yield RequestAlternative(name, f"{name}/{sub.get('name') or ''}", (*path, "firstAvailable", position), sub)
@@ -51,5 +51,5 @@ def _alternatives(context: Context) -> Iterator[RequestAlternative]:
 
 def items(holder: Any, key: str) -> list[Mapping[str, Any]]:
     """The mappings in a list field."""
-    found = holder.get(key) if isinstance(holder, Mapping) else None
-    return [entry if isinstance(entry, Mapping) else {} for entry in found] if isinstance(found, list) else []
+    found = holder.get(key) if isinstance(holder, dict) else None
+    return [entry if isinstance(entry, dict) else {} for entry in found] if isinstance(found, list) else []

@@ -16,7 +16,7 @@ _MOST: Final = 700
 
 def device_requests(value: Any) -> str:
     """The ``devices`` that correspond to ``spec.deviceRequests``; empty if its shape is unreadable."""
-    if not isinstance(value, list) or not value or not all(isinstance(entry, Mapping) for entry in value):
+    if not isinstance(value, list) or not value or not all(isinstance(entry, dict) for entry in value):
         return ""
     requests = [_request(entry, index) for index, entry in enumerate(value)]
     text = _flow({"requests": requests})

@@ -90,7 +90,7 @@ def _lists(source: Source, item: Item, field: str, target: Any = None) -> Iterat
     holder = item.owner or item
     for one in found:
         kind, _, name = object_key(one.object)
-        if _is_for(target, holder) if isinstance(target, Mapping) else kind == holder.kind and _is_name(name, holder):
+        if _is_for(target, holder) if isinstance(target, dict) else kind == holder.kind and _is_name(name, holder):
             yield set(_names(one.object, field))
 
 
@@ -108,7 +108,7 @@ def _is_name(pattern: str, holder: Item) -> bool:
 
 
 def _names(value: Any, field: str) -> Iterator[str]:
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         yield from (str(entry["name"]) for entry in items(value, field) if "name" in entry)
         for below in value.values():
             yield from _names(below, field)

@@ -52,9 +52,9 @@ def uses(pod: Mapping[str, Any]) -> Iterator[tuple[Path, str, str]]:
                 path = ("spec", list_name, index, "resources", "claims", position)
                 yield path, str(use.get("name") or ""), str(use.get("request") or "")
     spec = pod.get("spec")
-    for field, server in spec.items() if isinstance(spec, Mapping) else ():
+    for field, server in spec.items() if isinstance(spec, dict) else ():
         # A pod spec has no such field; in KServe's a model server stands under the key of its framework.
-        for position, use in enumerate(items(server.get("resources"), "claims") if isinstance(server, Mapping) else ()):
+        for position, use in enumerate(items(server.get("resources"), "claims") if isinstance(server, dict) else ()):
             yield (
                 ("spec", str(field), "resources", "claims", position),
                 str(use.get("name") or ""),
@@ -81,7 +81,7 @@ def _of_compute_domain(context: Context, reference: Reference) -> tuple[Driver, 
     for item in context.world.of_kind("ComputeDomain"):
         spec: Any = item.raw.get("spec")
         for key in ("channel", "resourceClaimTemplate", "name"):
-            spec = spec.get(key) if isinstance(spec, Mapping) else None
+            spec = spec.get(key) if isinstance(spec, dict) else None
         if spec == reference.target and reference.kind == "ResourceClaimTemplate":
             driver = catalogue().driver("compute-domain.nvidia.com")
             return () if driver is None else (driver,)
@@ -99,12 +99,12 @@ def speaks_of_network(context: Context, reference: Reference) -> bool:
 def claim_classes(item: Item) -> tuple[str, ...]:
     """The classes that a claim or template requests."""
     content = (item.v1 or item.raw).get("spec")
-    if item.kind == "ResourceClaimTemplate" and isinstance(content, Mapping):
+    if item.kind == "ResourceClaimTemplate" and isinstance(content, dict):
         content = content.get("spec")
     names = []
-    for request in items(content.get("devices") if isinstance(content, Mapping) else None, "requests"):
+    for request in items(content.get("devices") if isinstance(content, dict) else None, "requests"):
         exactly = request.get("exactly")
-        for one in ([exactly] if isinstance(exactly, Mapping) else []) + items(request, "firstAvailable"):
+        for one in ([exactly] if isinstance(exactly, dict) else []) + items(request, "firstAvailable"):
             names.append(str(one.get("deviceClassName") or ""))
     return tuple(name for name in names if name)
 

@@ -143,7 +143,7 @@ def _flat_request(raw: Any, path: Path) -> Fix | None:
     if len(path) < 3 or path[-3] != "requests" or path[-1] not in _FLAT:
         return None
     holder = _at(raw, path[:-1])
-    if not isinstance(holder, Mapping) or "exactly" in holder or "firstAvailable" in holder:
+    if not isinstance(holder, dict) or "exactly" in holder or "firstAvailable" in holder:
         return None
     moved = tuple(key for key in holder if key in _FLAT)
     return Fix(f"Put {', '.join(moved)} under exactly", (Wrap(path[:-1], "exactly", moved),), "safe")
@@ -154,7 +154,7 @@ def _beside_cel(raw: Any, path: Path) -> Fix | None:
     if path[-1] != "expression" or len(path) < 3 or path[-3] != "selectors":
         return None
     holder = _at(raw, path[:-1])
-    if not isinstance(holder, Mapping) or holder.get("cel"):
+    if not isinstance(holder, dict) or holder.get("cel"):
         return None
     if "cel" not in holder:
         return Fix("Put expression under cel", (Wrap(path[:-1], "cel", ("expression",)),), "safe")
@@ -167,7 +167,7 @@ def _source(raw: Any, path: Path) -> Fix | None:
     if path[-1] != "source" or len(path) < 3 or path[-3] != "resourceClaims":
         return None
     source = _at(raw, path)
-    if not isinstance(source, Mapping) or not source:
+    if not isinstance(source, dict) or not source:
         return Fix(
             "source is gone since 1.31: write resourceClaimName or resourceClaimTemplateName in the entry itself."
         )
@@ -181,7 +181,7 @@ def _basic(raw: Any, path: Path) -> Fix | None:
         return None
     inner = _at(raw, path)
     holder = _at(raw, path[:-1])
-    if not isinstance(inner, Mapping) or any(key in holder for key in inner):
+    if not isinstance(inner, dict) or any(key in holder for key in inner):
         return Fix("In v1beta2 and v1 the fields of basic stand in the device itself.")
     return Fix("Put what is in basic into the device itself", (Unwrap(path),), "safe")
 
@@ -192,7 +192,7 @@ def _by_domain(raw: Any, path: Path) -> Fix | None:
         return None
     domain = path[-2]
     inner = _at(raw, path[:-1])
-    if not isinstance(inner, Mapping) or not all(isinstance(value, Mapping) for value in inner.values()):
+    if not isinstance(inner, dict) or not all(isinstance(value, dict) for value in inner.values()):
         return None
     changes: tuple[Change, ...] = tuple(Rename((*path[:-1], str(key)), f"{domain}/{key}") for key in inner)
     changes += (Unwrap(path[:-1]),)
@@ -234,7 +234,7 @@ def _spelling(context: Context, path: Path) -> Fix | None:
     """The field of the same struct that was probably meant."""
     struct = _struct_at(context.item.kind, context.item.version, path[:-1])
     holder = _at(context.raw, path[:-1])
-    if struct is None or not isinstance(holder, Mapping):
+    if struct is None or not isinstance(holder, dict):
         return None
     known = fields(struct, context.item.version)
     near = [name for name in _near(str(path[-1]), struct, context.item.version) if name not in holder]
@@ -294,11 +294,7 @@ def _wrong_type(raw: Any, path: Path) -> Fix | None:
     """The value converted to the field's type."""
     value = _at(raw, path)
     name = path[-1] if path else ""
-    if (
-        name in ("config", "selectors", "requests", "constraints", "tolerations")
-        and isinstance(value, Mapping)
-        and value
-    ):
+    if name in ("config", "selectors", "requests", "constraints", "tolerations") and isinstance(value, dict) and value:
         return Fix(f"{name} is a list: put a dash before the entry.")
     if name in ("count", "generation", "resourceSliceCount", "tolerationSeconds") and isinstance(value, str):
         if not _INTEGER.fullmatch(value):

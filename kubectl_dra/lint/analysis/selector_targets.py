@@ -205,7 +205,7 @@ def _at(raw: Any, path: Path) -> Mapping[str, Any]:
             raw = raw[part]
         except (KeyError, IndexError, TypeError):
             return {}
-    return raw if isinstance(raw, Mapping) else {}
+    return raw if isinstance(raw, dict) else {}
 
 
 def read_text(column: Column) -> str:

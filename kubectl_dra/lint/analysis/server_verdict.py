@@ -103,11 +103,11 @@ def is_about_claims(raw: Mapping[str, Any]) -> bool:
     Also true for a pod or workload with a wrong type on the way, which hides the answer.
     """
     spec = raw.get("spec")
-    if not all(part is None or isinstance(part, Mapping) for part in (spec, raw.get("metadata"))):
+    if not all(part is None or isinstance(part, dict) for part in (spec, raw.get("metadata"))):
         return True
     if raw.get("kind") == "ResourceQuota":
-        hard = spec.get("hard") if isinstance(spec, Mapping) else None
-        return isinstance(hard, Mapping) and any(_counts_claims(str(key)) for key in hard)
+        hard = spec.get("hard") if isinstance(spec, dict) else None
+        return isinstance(hard, dict) and any(_counts_claims(str(key)) for key in hard)
     if raw.get("kind") == "Pod":
         return uses_claims(spec) or not _is_plain(spec)
     specs = [template.content.get("spec") for template in pod_templates(raw)]
@@ -116,14 +116,14 @@ def is_about_claims(raw: Mapping[str, Any]) -> bool:
 
 def _is_plain(spec: Any) -> bool:
     """Whether a pod spec's containers, and their resources, have the right types."""
-    if not isinstance(spec, Mapping):
+    if not isinstance(spec, dict):
         return spec is None
     for field in ("containers", "initContainers"):
         containers = spec.get(field)
         if not isinstance(containers, list | None):
             return False
         for container in containers or ():
-            if not isinstance(container, Mapping) or not isinstance(container.get("resources"), Mapping | None):
+            if not isinstance(container, dict) or not isinstance(container.get("resources"), dict | None):
                 return False
     return True
 
@@ -134,14 +134,14 @@ def _counts_claims(key: str) -> bool:
 
 def uses_claims(spec: Any) -> bool:
     """Whether a pod spec has resource claims, or a container that names one."""
-    if not isinstance(spec, Mapping):
+    if not isinstance(spec, dict):
         return False
     if "resourceClaims" in spec:
         return True
     for field in ("containers", "initContainers"):
         containers = spec.get(field)
         for container in containers if isinstance(containers, Sequence) else ():
-            resources = container.get("resources") if isinstance(container, Mapping) else None
-            if isinstance(resources, Mapping) and "claims" in resources:
+            resources = container.get("resources") if isinstance(container, dict) else None
+            if isinstance(resources, dict) and "claims" in resources:
                 return True
     return False

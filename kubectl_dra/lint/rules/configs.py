@@ -69,7 +69,7 @@ class UnknownConfig(Rule):
                         fix=f"Write {own.name}.",
                     )
                 continue
-            if driver.configs is None or not isinstance(parameters, Mapping):
+            if driver.configs is None or not isinstance(parameters, dict):
                 continue
             found = self._kind(driver, (*path, "parameters"), parameters)
             if found is not None:
@@ -130,7 +130,7 @@ class UnknownConfigField(Rule):
     def check(self, context: Context) -> Iterator[LintFinding]:
         for path, opaque in opaque_configs(context):
             driver, parameters = catalogue().driver(str(opaque.get("driver"))), opaque.get("parameters")
-            if driver is None or not isinstance(parameters, Mapping):
+            if driver is None or not isinstance(parameters, dict):
                 continue
             for config in driver.configs or ():
                 if config.kind == parameters.get("kind") and config.api_version == parameters.get("apiVersion"):
@@ -141,10 +141,10 @@ class UnknownConfigField(Rule):
         yield from self._below(config.kind, config.fields, path, body)
 
     def _below(self, kind: str, known: Any, path: Path, value: Any) -> Iterator[LintFinding]:
-        if isinstance(known, Mapping):
+        if isinstance(known, dict):
             if value is None:
                 return
-            if not isinstance(value, Mapping):
+            if not isinstance(value, dict):
                 yield self.finding(path, f"{path[-1]} of {kind} holds fields: {', '.join(known)}")
                 return
             for key, below in value.items():
@@ -173,20 +173,20 @@ def opaque_configs(context: Context) -> Iterator[tuple[Path, Mapping[str, Any]]]
     root = context.raw
     spec: Any = root
     for part in context.spec_path:
-        spec = spec.get(part) if isinstance(spec, Mapping) else None
-    if not isinstance(spec, Mapping):
+        spec = spec.get(part) if isinstance(spec, dict) else None
+    if not isinstance(spec, dict):
         return
     path = context.spec_path
     if context.item.kind != "DeviceClass":
         spec, path = spec.get("devices"), (*path, "devices")
-        if not isinstance(spec, Mapping):
+        if not isinstance(spec, dict):
             return
     config = spec.get("config")
     entries: Any = enumerate(config) if isinstance(config, list) else ()
     for index, entry in entries:
-        if isinstance(entry, Mapping) and isinstance(entry.get("opaque"), Mapping):
+        if isinstance(entry, dict) and isinstance(entry.get("opaque"), dict):
             yield (*path, "config", index, "opaque"), entry["opaque"]
-    if isinstance(config, Mapping) and isinstance(config.get("opaque"), Mapping):
+    if isinstance(config, dict) and isinstance(config.get("opaque"), dict):
         yield (*path, "config", "opaque"), config["opaque"]
 
 

@@ -140,12 +140,12 @@ def _plugin_requests(spec: Any) -> Iterator[tuple[Path, str, Any]]:
         for list_name in ("initContainers", "containers")
         for index, container in enumerate(items(spec, list_name))
     ]
-    if isinstance(spec, Mapping):
-        holders += [((key,), spec[key]) for key in MODEL_SERVERS & spec.keys() if isinstance(spec[key], Mapping)]
+    if isinstance(spec, dict):
+        holders += [((key,), spec[key]) for key in MODEL_SERVERS & spec.keys() if isinstance(spec[key], dict)]
     for place, container in holders:
         resources = container.get("resources")
-        limits = resources.get("limits") if isinstance(resources, Mapping) else None
-        for name, amount in limits.items() if isinstance(limits, Mapping) else ():
+        limits = resources.get("limits") if isinstance(resources, dict) else None
+        for name, amount in limits.items() if isinstance(limits, dict) else ():
             if str(amount) != "0":
                 yield ("spec", *place, "resources", "limits", name), str(name), amount
 
@@ -241,8 +241,8 @@ spec:
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         spec = context.raw.get("spec")
-        hard = spec.get("hard") if isinstance(spec, Mapping) else None
-        for key in hard if isinstance(hard, Mapping) else ():
+        hard = spec.get("hard") if isinstance(spec, dict) else None
+        for key in hard if isinstance(hard, dict) else ():
             found = _quota_problem(str(key))
             if found is None:
                 continue

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, Final
 
 from kubectl_dra.lint.analysis.claim_requests import items
@@ -246,13 +246,13 @@ class FixedNodeName(Rule):
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         spec = context.raw.get("spec")
-        name = spec.get("nodeName") if isinstance(spec, Mapping) else None
+        name = spec.get("nodeName") if isinstance(spec, dict) else None
         # A pod that has run has its node, and the time it was made.
         if not name or not items(spec, "resourceClaims") or context.item.metadata.get("creationTimestamp"):
             return
         changes: tuple[Any, ...] = (Delete(("spec", "nodeName")),)
-        selector = spec.get("nodeSelector") if isinstance(spec, Mapping) else None
-        if isinstance(selector, Mapping):
+        selector = spec.get("nodeSelector") if isinstance(spec, dict) else None
+        if isinstance(selector, dict):
             changes += (Set(("spec", "nodeSelector", "kubernetes.io/hostname"), name),)
         else:
             changes += (Set(("spec", "nodeSelector"), {"kubernetes.io/hostname": name}),)
@@ -293,15 +293,15 @@ class SameClaimTwice(Rule):
 
 def _request_names(item: Item) -> list[str]:
     content: Any = (item.v1 or item.raw).get("spec")
-    if item.kind == "ResourceClaimTemplate" and isinstance(content, Mapping):
+    if item.kind == "ResourceClaimTemplate" and isinstance(content, dict):
         content = content.get("spec")
-    devices = content.get("devices") if isinstance(content, Mapping) else None
+    devices = content.get("devices") if isinstance(content, dict) else None
     return [str(request.get("name") or "") for request in items(devices, "requests")]
 
 
 def _replicas(owner: Item) -> int:
     spec = owner.raw.get("spec")
-    if not isinstance(spec, Mapping):
+    if not isinstance(spec, dict):
         return 1
     counts = [spec.get(key) for key in ("replicas", "parallelism")]
     return max((count for count in counts if isinstance(count, int) and not isinstance(count, bool)), default=1)

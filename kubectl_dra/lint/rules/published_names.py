@@ -60,11 +60,11 @@ def _constraints(raw: Any, path: Path) -> Iterator[tuple[Path, str]]:
             if isinstance(below, str):
                 if key in ("matchAttribute", "distinctAttribute"):
                     yield (*path, key), below
-            elif isinstance(below, dict | list) and key not in ("opaque", "parameters", "metadata", "status"):
+            elif isinstance(below, (dict, list)) and key not in ("opaque", "parameters", "metadata", "status"):
                 yield from _constraints(below, (*path, key))
     elif isinstance(raw, list):
         for index, below in enumerate(raw):
-            if isinstance(below, dict | list):
+            if isinstance(below, (dict, list)):
                 yield from _constraints(below, (*path, index))
 
 

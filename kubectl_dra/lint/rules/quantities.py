@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 from kubectl_dra.cel import ast
@@ -85,10 +85,10 @@ def _written(value: Any, path: Path, held: bool) -> Iterator[tuple[Path, str, _P
         power = _power(value) if held else None
         if power is not None:
             yield path, value, power
-    elif isinstance(value, Mapping):
+    elif isinstance(value, dict):
         for key, below in value.items():
-            if key != "opaque" and isinstance(below, str | list | Mapping):
-                yield from _written(below, (*path, key), held or (key in _HOLDERS and isinstance(below, Mapping)))
+            if key != "opaque" and (held or not isinstance(below, str)):
+                yield from _written(below, (*path, key), held or (key in _HOLDERS and isinstance(below, dict)))
     elif isinstance(value, list):
         for index, below in enumerate(value):
             yield from _written(below, (*path, index), held)

@@ -75,7 +75,7 @@ spec:
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         hard = context.item.spec_field("hard")
-        limits = {str(key): _whole(value) for key, value in hard.items()} if isinstance(hard, Mapping) else {}
+        limits = {str(key): _whole(value) for key, value in hard.items()} if isinstance(hard, dict) else {}
         # A quota with a scope counts only some of the pods, and no claims at all.
         if context.item.spec_field("scopes") or context.item.spec_field("scopeSelector"):
             return
@@ -140,12 +140,12 @@ def _counted(item: Item, times: int) -> Counter[str]:
     out: Counter[str] = Counter({CLAIMS: times})
     spec: Any = (item.v1 or {}).get("spec")
     if item.kind == "ResourceClaimTemplate":
-        spec = spec.get("spec") if isinstance(spec, Mapping) else None
-    for request in items(spec.get("devices") if isinstance(spec, Mapping) else None, "requests"):
+        spec = spec.get("spec") if isinstance(spec, dict) else None
+    for request in items(spec.get("devices") if isinstance(spec, dict) else None, "requests"):
         most: Counter[str] = Counter()
         for one in (request.get("exactly"), *items(request, "firstAvailable")):
-            name = one.get("deviceClassName") if isinstance(one, Mapping) else None
-            if isinstance(name, str) and isinstance(one, Mapping):
+            name = one.get("deviceClassName") if isinstance(one, dict) else None
+            if isinstance(name, str) and isinstance(one, dict):
                 most[f"{name}{DEVICES}"] = max(most[f"{name}{DEVICES}"], _devices(one))
         for key, number in most.items():
             out[key] += number * times

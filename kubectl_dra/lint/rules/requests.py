@@ -230,11 +230,11 @@ spec:
     def check(self, context: Context) -> Iterator[LintFinding]:
         for index, device in enumerate(items(context.spec, "devices")):
             capacities = device.get("capacity")
-            for name, capacity in capacities.items() if isinstance(capacities, Mapping) else ():
+            for name, capacity in capacities.items() if isinstance(capacities, dict) else ():
                 path: Path = ("spec", "devices", index, "capacity", name, "requestPolicy", "validRange", "step")
                 step: Any = capacity
                 for key in path[5:]:
-                    step = step.get(key) if isinstance(step, Mapping) else None
+                    step = step.get(key) if isinstance(step, dict) else None
                 if step is None or not _is_zero(step):
                     continue
                 yield self.finding(

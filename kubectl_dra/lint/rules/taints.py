@@ -48,13 +48,13 @@ class SelectsEverything(Rule):
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         selector = context.spec.get("deviceSelector")
-        if not isinstance(selector, Mapping) or any(value is not None for value in selector.values()):
+        if not isinstance(selector, dict) or any(value is not None for value in selector.values()):
             return
         annotations = context.item.metadata.get("annotations")
-        if isinstance(annotations, Mapping) and annotations.get(MEANT) == "true":
+        if isinstance(annotations, dict) and annotations.get(MEANT) == "true":
             return
         taint = context.spec.get("taint")
-        effect = taint.get("effect") if isinstance(taint, Mapping) else None
+        effect = taint.get("effect") if isinstance(taint, dict) else None
         harm = {
             "NoExecute": ": all pods that use devices are evicted",
             "NoSchedule": ": no claim is allocated any more",
@@ -103,7 +103,7 @@ class SelectsAnyDriver(Rule):
     def check(self, context: Context) -> Iterator[LintFinding]:
         selector = context.spec.get("deviceSelector")
         if (
-            isinstance(selector, Mapping)
+            isinstance(selector, dict)
             and not selector.get("driver")
             and (selector.get("pool") or selector.get("device"))
         ):
@@ -213,7 +213,7 @@ class AdminAccess(Rule):
         given = context.world.namespaces.get(name) if name else None
         if given is not None:
             labels = given.metadata.get("labels")
-            return labels if isinstance(labels, Mapping) else {}
+            return labels if isinstance(labels, dict) else {}
         snapshot = context.snapshot
         known = snapshot.namespaces.get(name or "default") if snapshot is not None else None
         return None if known is None else known.labels

@@ -107,7 +107,7 @@ def key_at(at: Path, key: str, limit: int) -> tuple[Path, str]:
 def nearest(raw: Any, path: Path) -> Path:
     """The longest existing prefix of a path."""
     for index, part in enumerate(path):
-        inside = raw if isinstance(raw, Mapping) else dict(enumerate(raw)) if isinstance(raw, list) else {}
+        inside = raw if isinstance(raw, dict) else dict(enumerate(raw)) if isinstance(raw, list) else {}
         if part not in inside:
             return path[:index]
         raw = inside[part]

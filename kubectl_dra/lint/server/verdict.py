@@ -55,11 +55,7 @@ def check_of(kind: str) -> _Check:
 
 def is_known(raw: Any) -> bool:
     """Whether ``check`` knows the rules for an object's apiVersion and kind."""
-    if (
-        not isinstance(raw, Mapping)
-        or not isinstance(raw.get("kind"), str)
-        or not isinstance(raw.get("apiVersion"), str)
-    ):
+    if not isinstance(raw, dict) or not isinstance(raw.get("kind"), str) or not isinstance(raw.get("apiVersion"), str):
         return False
     group, version = _group_version(raw)
     kind = raw["kind"]
