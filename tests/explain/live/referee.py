@@ -11,8 +11,9 @@ from typing import Any
 
 from tests.controlplane.client import Json
 from tests.controlplane.cluster import Cluster, Scheduled, wait
+from tests.controlplane.objects import RESOURCE_API
 from tests.explain.live.command import Answer, Command
-from tests.explain.live.releases import Changed, expected
+from tests.explain.live.releases import RANDOM_ORDER, Changed, expected
 from tests.explain.proved import device_path
 
 # On a node that sees an invalid pool the scheduler names that one, whatever else is missing.
@@ -89,7 +90,16 @@ class Referee:
         ours = before.placement(scheduled.node)
         assert ours is not None, f"scheduled to {scheduled.node}, but explain says: {before.report['answer']}"
         theirs = {entry: devices for entry, devices in given(scheduled).items() if devices}
+        if self.any_order:
+            ours, theirs = _requests(ours), _requests(theirs)
         assert ours == theirs, f"explain: {ours}, scheduler: {theirs}"
+
+    @property
+    def any_order(self) -> bool:
+        """Whether the scheduler tries the slices of this test in random order, so that any of their devices will do."""
+        driver = f"spec.driver={self.cluster.driver}"
+        slices = self.cluster.api.list(RESOURCE_API, "ResourceSlice", fieldSelector=driver)
+        return len(slices) > 1 and expected(RANDOM_ORDER, self.cluster.plane)
 
     def holds(self, after: Answer, scheduled: Scheduled) -> None:
         """Explain says that a pod has what it has."""
@@ -182,6 +192,11 @@ class Referee:
     def _quoted(self, answer: Answer, message: str) -> None:
         words = [word["message"] for word in answer.report["scheduler"]]
         assert of_own_nodes(message) in map(of_own_nodes, words), f"{words} lack: {message}"
+
+
+def _requests(held: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """Per entry the requests that got devices, once for each device, without the devices."""
+    return {entry: [device.partition(":")[0] for device in devices] for entry, devices in held.items()}
 
 
 def given(scheduled: Scheduled) -> dict[str, list[str]]:

@@ -16,6 +16,7 @@ from tests.controlplane.cluster import Cluster, wait
 from tests.controlplane.objects import cel_selectors, claims_of, device, request
 from tests.explain.live.command import Answer
 from tests.explain.live.referee import Referee
+from tests.explain.live.releases import EFFECT_NONE, expected
 from tests.explain.live.tables import CARD, partition, shared
 
 SEEDS = int(os.environ.get("LIVE_SEEDS", "12"))
@@ -99,7 +100,8 @@ def publish(random: Random, cluster: Cluster, pool: str, node: str) -> None:
             attributes["model"] = {"string": random.choice("ab")}
         each["attributes"] = attributes
         if random.random() < 0.15:
-            each["taints"] = [random.choice((BAD, {**BAD, "effect": "None"}))]
+            chosen = random.choice((BAD, {**BAD, "effect": "None"}))
+            each["taints"] = [chosen if expected(EFFECT_NONE, cluster.plane) else BAD]
     # With counters it would be seen by every node, those of other tests too.
     if kind != "partitions" and random.random() < 0.05:
         more["slice_count"] = 5
