@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kubectl_dra.allocation.errors import AllocationError
 from kubectl_dra.allocation.pools import Pool
 from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
 from kubectl_dra.explain.funnel.blocked import MAX_EVIDENCE, Blocked
 from kubectl_dra.explain.phrase import ObjectName, Subject, say
+from kubectl_dra.explain.trial import Trial
 
 INCOMPLETE = CauseKind(
     code="pool-incomplete",
@@ -40,9 +42,9 @@ INVALID = CauseKind(
     code="pool-invalid",
     title="A pool is invalid",
     why="A pool with a duplicate device name, a duplicate counter set, or a device that consumes an unknown "
-    "counter offers no devices.",
+    "counter offers no devices. The scheduler of 1.34 gives up on the pod when it comes to such a pool.",
     fix="Report it to the driver's maintainers; restarting the driver may help.",
-    seen_as="invalid resource pools were encountered",
+    seen_as="invalid resource pools were encountered; 1.34: SchedulerError: pool … is invalid",
     normal="Never: the driver publishes contradictory data.",
     confirm=(
         confirm.Check("`invalid resource pools were encountered`.", confirm.SCHEDULER_SAYS),
@@ -108,4 +110,19 @@ def _disagreement(pool: Pool) -> Evidence | None:
     return Evidence(Subject("pool", pool.id), field, say("{said}", said=said))
 
 
-FINDERS = (Finder(When.STAGE, _pool, of="pool"),)
+def _ends_attempt(_: Trial, error: AllocationError, node: str) -> Iterator[Finding]:
+    pool = error.detail.get("pool")
+    if not isinstance(pool, Pool):
+        return
+    text = "pool {pool} on node {node} is invalid ({problem}): the scheduler of this release gives up on the pod"
+    yield Finding(
+        INVALID,
+        say(text, pool=pool.id, node=node, problem=pool.invalid),
+        (
+            Evidence(pool.id, "scheduler", error.message),
+            Evidence(Subject("pool", pool.id), "problem", pool.invalid),
+        ),
+    )
+
+
+FINDERS = (Finder(When.STAGE, _pool, of="pool"), Finder(When.ERROR, _ends_attempt, of="pool-invalid"))
