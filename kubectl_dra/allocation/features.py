@@ -16,7 +16,7 @@ FIRST_SORTED: Final = 36
 """The first minor release that tries pools by driver and name."""
 
 
-_ALPHA: Final = frozenset(
+ALPHA: Final = frozenset(
     (
         "DRADerivedAttributes",
         "DRADeviceCompatibilityGroups",
@@ -28,15 +28,51 @@ _ALPHA: Final = frozenset(
 """Gates of 1.37 for which its scheduler does not choose the stable allocator."""
 
 
+class Habits(Struct, frozen=True):
+    """How an allocator of a release goes about it, whatever gates are on.
+
+    ``either_gate_chooses``: either gate of binding conditions chooses the variant that knows more, not only both;
+    ``knows_alpha``: it has what ``ALPHA`` switches on; ``ignores_groups``: slices with compatibility groups are left
+    out of their pools while the gate is off; ``sorted_pools``: they are tried by name, not in random order;
+    ``loose_pools``: slices may have devices and their counters, incomplete pools serve requests for a count, and an
+    invalid pool that is reached ends the search; ``local_pools``: a pool is complete if all of its slices are on the
+    node; ``rules_without_gate``: DeviceTaintRules have no gate of their own; ``errors_name_device``: those of
+    selectors do.
+    """
+
+    either_gate_chooses: bool
+    knows_alpha: bool
+    ignores_groups: bool
+    sorted_pools: bool
+    loose_pools: bool
+    local_pools: bool
+    rules_without_gate: bool
+    tolerations_in_result: bool
+    errors_name_device: bool
+
+    @classmethod
+    def of_release(cls, release: Release) -> Habits:
+        """The habits of a release."""
+        minor = release.minor
+        return cls(
+            either_gate_chooses=minor <= 34,
+            knows_alpha=minor >= 37,
+            ignores_groups=minor >= 37,
+            sorted_pools=minor >= FIRST_SORTED,
+            loose_pools=minor <= 34,
+            local_pools=minor <= 34,
+            rules_without_gate=minor <= 34,
+            tolerations_in_result=minor >= 35,
+            errors_name_device=minor >= 37,
+        )
+
+
 class Features(Struct, frozen=True):
     """What an allocator can do and how it goes about it; by default as in 1.36 with its gates.
 
     Up to ``taint_rules`` the fields follow from feature gates, the others from the release:
     ``stable`` is the variant that knows neither shares nor binding conditions, ``experimental`` the one with what is
-    alpha; ``ignores_groups``: slices with compatibility groups are left out of their pools; ``any_pool_order``: pools
-    and slices are tried in random order; ``loose_pools``: as up to 1.34, slices may have devices and their counters, a
-    pool is complete if all of its slices are on the node, incomplete pools serve requests for a count, and an invalid
-    pool that is reached ends the search; ``errors_name_device``: those of selectors do.
+    alpha; ``any_pool_order``: pools and slices are tried in random order; the others are those of ``Habits``.
     """
 
     admin_access: bool = True
@@ -57,17 +93,19 @@ class Features(Struct, frozen=True):
     stable: bool = False
     any_pool_order: bool = False
     loose_pools: bool = False
+    local_pools: bool = False
     tolerations_in_result: bool = True
     errors_name_device: bool = False
 
     @classmethod
-    def from_gates(cls, gates: Set[str], release: Release = BASELINE) -> Features:
-        """The features of a release's scheduler that runs with these feature gates on."""
+    def from_gates(cls, gates: Set[str], release: Release = BASELINE, habits: Habits | None = None) -> Features:
+        """The features of a scheduler that runs with these feature gates on; its habits are those of the release."""
+        habits = habits or Habits.of_release(release)
         binding, status = "DRADeviceBindingConditions" in gates, "DRAResourceClaimDeviceStatus" in gates
-        sharing, minor = "DRAConsumableCapacity" in gates, release.minor
-        new = frozenset(_ALPHA & gates if minor >= 37 else ())
-        # Up to 1.34 either gate chooses the variant that knows more.
-        stable = not (sharing or new or (binding or status if minor <= 34 else binding and status))
+        sharing = "DRAConsumableCapacity" in gates
+        new = frozenset(ALPHA & gates if habits.knows_alpha else ())
+        more = (binding or status) if habits.either_gate_chooses else (binding and status)
+        stable = not (sharing or new or more)
         return cls(
             admin_access="DRAAdminAccess" in gates,
             prioritized_list="DRAPrioritizedList" in gates,
@@ -81,15 +119,15 @@ class Features(Struct, frozen=True):
             derived_attributes="DRADerivedAttributes" in new,
             node_operations="DRAOptionalNodeOperations" in new,
             experimental=bool(new - {"DRAFractionalCapacityRange"}),
-            ignores_groups=minor >= 37 and "DRADeviceCompatibilityGroups" not in new,
+            ignores_groups=habits.ignores_groups and "DRADeviceCompatibilityGroups" not in new,
             extended_resources="DRAExtendedResource" in gates,
-            # Up to 1.34 rules have no gate of their own.
-            taint_rules="DRADeviceTaints" in gates and (minor <= 34 or "DRADeviceTaintRules" in gates),
+            taint_rules="DRADeviceTaints" in gates and (habits.rules_without_gate or "DRADeviceTaintRules" in gates),
             stable=stable,
-            any_pool_order=stable or minor < FIRST_SORTED,
-            loose_pools=minor <= 34,
-            tolerations_in_result=minor >= 35,
-            errors_name_device=minor >= 37,
+            any_pool_order=stable or not habits.sorted_pools,
+            loose_pools=habits.loose_pools,
+            local_pools=habits.local_pools,
+            tolerations_in_result=habits.tolerations_in_result,
+            errors_name_device=habits.errors_name_device,
         )
 
 
@@ -117,7 +155,7 @@ class Quirks(Struct, frozen=True):
 
         An unknown patch release is assumed to be an early one, but not to have a defect that lets more claims fit.
         """
-        has = {name: defect.affects(release, patch) for name, defect in _DEFECTS.items()}
+        has = {name: defect.affects(release, patch) for name, defect in DEFECTS.items()}
         return cls(**{name: known if known is not None else name not in _LENIENT for name, known in has.items()})
 
     @classmethod
@@ -131,6 +169,7 @@ class Quirks(Struct, frozen=True):
 
 
 _LENIENT: Final = {"shares_charge_nothing"}
-_DEFECTS: Final[Mapping[str, known_defects.Defect]] = {
+DEFECTS: Final[Mapping[str, known_defects.Defect]] = {
     name: getattr(known_defects, name.upper()) for name in Quirks.__struct_fields__
 }
+"""The defects of ``Quirks``, by name."""

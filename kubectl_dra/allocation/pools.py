@@ -238,7 +238,7 @@ def _build(pool_id: PoolID, slices: Sequence[ResourceSlice], index: SliceIndex, 
         return _of_one(slices[0], index, features)
     everywhere = index.by_pool[pool_id]
     found, others, ignored = len(slices), [], 0
-    if found != expected and not features.loose_pools:
+    if found != expected and not features.local_pools:
         if any(entry.generation > generation for entry in everywhere):
             return None
         same_generation = [entry for entry in everywhere if entry.generation == generation]

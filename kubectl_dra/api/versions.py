@@ -185,6 +185,39 @@ _GATES: Final[Mapping[str, str]] = {
 }
 
 
+_KEPS: Final[Mapping[str, int]] = {
+    "DynamicResourceAllocation": 4381,
+    "DRAAdminAccess": 5018,
+    "DRAResourceClaimDeviceStatus": 4817,
+    "DRAPrioritizedList": 4816,
+    "DRAPartitionableDevices": 4815,
+    "DRADeviceTaints": 5055,
+    "DRADeviceTaintRules": 5055,
+    "DRAConsumableCapacity": 5075,
+    "DRADeviceBindingConditions": 5007,
+    "DRAExtendedResource": 5004,
+    "DRASchedulerFilterTimeout": 4381,
+    "DRAListTypeAttributes": 5491,
+    "DRANodeAllocatableResources": 5517,
+    "DRAResourcePoolStatus": 5677,
+    "DRAWorkloadResourceClaims": 5729,
+    "DRAPartitionableDevicesType": 5677,
+    "DRADerivedAttributes": 6080,
+    "DRADeviceCompatibilityGroups": 5963,
+    "TaintTolerationComparisonOperators": 5471,
+    "NodeDeclaredFeatures": 5328,
+    "GenericWorkload": 4671,
+    "GangScheduling": 4671,
+    "PodLevelResources": 2837,
+    "InPlacePodVerticalScaling": 1287,
+}
+
+
+def kep_of(gate: str) -> int | None:
+    """The number of the enhancement that a gate belongs to, where it is known."""
+    return _KEPS.get(gate)
+
+
 def gate_default(gate: str, release: Release) -> bool | None:
     """Whether the gate is on by default in a release; None if the release has no such gate.
 

@@ -14,11 +14,13 @@ from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import Key, Snapshot
 from kubectl_dra.explain.alike import shape
+from kubectl_dra.explain.deciding_changes import TookTooLong, deciding_changes
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.overview import SECONDS_PER_SHAPE, waiting
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod
 from kubectl_dra.explain.scene.prepare import SECONDS, SECONDS_PER_NODE, Settings
+from kubectl_dra.scheduling.release_changes import Deciding
 
 
 class AskedSubject(NamedTuple):
@@ -55,12 +57,16 @@ class AlikeSubjects(NamedTuple):
 
 
 class Differing(Struct, frozen=True):
-    """Diagnoses of one question for both releases, and the names of those that are alike, it included."""
+    """Diagnoses of one question for both releases, and the names of those that are alike, it included.
+
+    ``deciding``: the changes that make the difference; None if there was no time to try them.
+    """
 
     before: Diagnosis
     after: Diagnosis
     names: tuple[str, ...]
     runs: bool
+    deciding: Deciding | None
 
 
 class SchedulersCompared(Struct, frozen=True):
@@ -104,10 +110,25 @@ def compare(
         )
         judged += len(names)
         if _outcome(was) != _outcome(will):
-            found.append(Differing(was, will, tuple(names), first.runs))
+            found.append(Differing(was, will, tuple(names), first.runs, _deciding(first, around, before, after)))
         elif was.verdict is Verdict.UNDETERMINED:
             undetermined += len(names)
     return SchedulersCompared(tuple(found), judged, undetermined, left_out)
+
+
+def _deciding(subject: AskedSubject, around: Snapshot, before: Settings, after: Settings) -> Deciding | None:
+    """What makes the difference, if that is found in time."""
+    end = time.process_time() + SECONDS + SECONDS_PER_NODE * len(around.nodes)
+
+    def answer(settings: Settings) -> tuple[Verdict, frozenset[str]]:
+        if time.process_time() > end:
+            raise TookTooLong
+        return _outcome(diagnose(subject.question, around, replace(settings, with_ways=False)))
+
+    try:
+        return deciding_changes(before, after, answer)
+    except TookTooLong:
+        return None
 
 
 def _outcome(diagnosis: Diagnosis) -> tuple[Verdict, frozenset[str]]:

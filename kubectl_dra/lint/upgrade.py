@@ -7,6 +7,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from kubectl_dra.api.versions import Release, gate_default, known_gates
+from kubectl_dra.scheduling.release_changes import Deciding
 
 
 class DevicesGiven(Enum):
@@ -29,12 +30,14 @@ class DifferentAnswers(NamedTuple):
     """A pod or claim for which the schedulers of both releases differ.
 
     ``runs``: it has its devices, and was judged as if it were made again. ``alike`` counts the others of its shape.
+    ``deciding``: the changes that make the difference; None if there was no time to find them.
     """
 
     before: SchedulerAnswer
     after: SchedulerAnswer
     runs: bool = False
     alike: int = 0
+    deciding: Deciding | None = None
 
 
 ObjectKey = tuple[str, str, str]

@@ -195,10 +195,12 @@ def rescheduled(
     compared = compare(snapshot, before, after, progress)
     found: dict[ObjectKey, DifferentAnswers] = {}
     for one in compared.differing:
-        answers = DifferentAnswers(_answer(one.before), _answer(one.after), one.runs, len(one.names) - 1)
+        answers = DifferentAnswers(_answer(one.before), _answer(one.after), one.runs, len(one.names) - 1, one.deciding)
         kind = "Pod" if one.before.kind == "pod" else "ResourceClaim"
         found[kind, one.before.namespace, one.names[0]] = answers
     notes = []
+    if untried := sum(one.deciding is None for one in compared.differing):
+        notes.append(f"which change decides was not looked for to the end, because it took too long: {untried:,} times")
     if compared.left_out:
         notes.append(f"not compared, because it took too long: {amount(compared.left_out, 'pod or claim')}")
     if compared.open:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from kubectl_dra.allocation.features import Quirks
+from kubectl_dra.allocation.features import DEFECTS, Quirks
 from kubectl_dra.api.known_defects import COUNTERS_LEAK, LATER_ALL_CONTINUES_WITH_FIRST
 from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes import pool_name_shared
@@ -27,24 +27,6 @@ KNOWN_DEFECT = CauseKind(
     family=Family.DEVICES,
 )
 
-DEFECTS: Final[Mapping[str, str]] = {
-    "counters_leak": "a device that is tried first and refused, for its taint or a constraint, goes on to count "
-    "against the shared counters",
-    "counters_keyed_by_pool_name": "drivers that use one pool name share their counters",
-    "distinct_remembers_one": "distinctAttribute compares with one device of each request only",
-    "all_fails_on_any_pool": "a request for all devices fails on any unusable pool of the node",
-    "all_drops_exhausted": "a request for all devices leaves out shared devices that are full",
-    "claim_config_repeated": "a configuration of the claim is repeated for every request that it names",
-    "counter_slices_everywhere": "slices with shared counters of other nodes are looked at as well",
-    "capacity_wraps": "the arithmetic of a request policy's range wraps past the largest 64-bit integer",
-    "share_without_capacity_charges": "a share that takes no capacity counts against the shared counters once more",
-    "distinct_compares_nothing": "distinctAttribute accepts devices with equal values",
-    "later_all_continues_with_first": "a later alternative for all devices goes on with what the first asks for",
-    "shares_charge_nothing": "shared devices that are allocated do not count against the shared counters",
-    "request_takes_share_twice": "a request for several devices takes several shares of one",
-    "devices_of_claim_summed": "very large numbers of devices wrap around when they are summed up",
-}
-"""What each of ``Quirks`` means for those who wait for devices."""
 _WAYS_ROUND: Final[Mapping[str, str]] = {
     "counters_leak": f"Upgrade the scheduler to {COUNTERS_LEAK.fixed_in(36)} or later. Until then let a selector "
     "leave out the devices that are refused.",
@@ -63,7 +45,7 @@ def _defect(trial: Trial) -> Iterator[Finding]:
         yield named
         return
     alone = [name for name in Quirks.__struct_fields__ if world.with_quirks(quirks.without(name)).proof() is not None]
-    told: Words = Joined(tuple(DEFECTS[name] for name in alone)) if alone else "several defects together"
+    told: Words = Joined(tuple(DEFECTS[name].what for name in alone)) if alone else "several defects together"
     text = "the devices would suffice, but a known defect of this release's scheduler refuses them: {told}"
     fix = _WAYS_ROUND.get(alone[0], KNOWN_DEFECT.fix) if len(alone) == 1 else KNOWN_DEFECT.fix
     fact = Evidence("kube-scheduler", "defect", told)

@@ -11,6 +11,7 @@ from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding
 from kubectl_dra.explain.phrase import Subject, named, say
 from kubectl_dra.explain.trial import Trial
+from kubectl_dra.scheduling.devices import CRASH
 
 PANIC = CauseKind(
     code="scheduler-crashes",
@@ -28,7 +29,7 @@ PANIC = CauseKind(
 
 def _crash(trial: Trial) -> Iterator[Finding]:
     settings = trial.scene.settings
-    crashes = CRASH_ON_ALL.affects(settings.release, settings.patch)
+    crashes = CRASH_ON_ALL.affects(*settings.like(CRASH))
     if not crashes or not trial.view.cycle.features.partitionable_devices:
         return
     for located in trial.funnels:

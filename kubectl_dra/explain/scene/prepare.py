@@ -26,7 +26,7 @@ from kubectl_dra.explain.scene.filters import Filters, filters_of
 from kubectl_dra.explain.scene.holders import HolderIndex
 from kubectl_dra.explain.scene.view import View, nodes_of
 from kubectl_dra.names import nearest
-from kubectl_dra.scheduling.devices import make_cycle
+from kubectl_dra.scheduling.devices import FILTERS, Ahead, like, make_cycle
 from kubectl_dra.scheduling.profile import DEFAULT_SCHEDULER, Profile
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ class Settings(Struct, frozen=True):
     be on because objects would have no effect without. ``with_ways`` looks for further changes that would help.
     ``supposed`` are changes that question and snapshot have already, and the cluster has not. ``scheduler`` is what the
     scheduler was configured with; None: nobody says, so that the default is assumed.
+    ``ahead``: in what it is like a later release already, to find what an upgrade changes.
     """
 
     release: Release
@@ -61,6 +62,11 @@ class Settings(Struct, frozen=True):
     with_ways: bool = True
     supposed: tuple[Supposition, ...] = ()
     scheduler: SchedulerConfig | None = None
+    ahead: Ahead | None = None
+
+    def like(self, part: str) -> tuple[Release, int | None]:
+        """The release, and its patch, like which the scheduler is in one part (see ``Ahead``)."""
+        return like(self.release, self.patch, self.ahead, part)
 
     def profile_of(self, pod: Pod) -> Profile | None:
         """The profile that a pod is scheduled with, where a configuration tells it."""
@@ -123,7 +129,7 @@ class Scene(Struct, frozen=True):
 
 def cycle_of(snapshot: Snapshot, settings: Settings) -> Cycle:
     """The scheduling cycle of a snapshot under these settings."""
-    return make_cycle(snapshot, settings.release, settings.gates, settings.patch)
+    return make_cycle(snapshot, settings.release, settings.gates, settings.patch, settings.ahead)
 
 
 def prepare(question: Question, snapshot: Snapshot, settings: Settings) -> Scene:
@@ -137,7 +143,8 @@ def prepare(question: Question, snapshot: Snapshot, settings: Settings) -> Scene
     nodes = _nodes(snapshot, cycle, settings)
     extended = _extended(question, cycle)
     profile = settings.profile_of(question.pod) if question.pod is not None else None
-    filters = filters_of(question, snapshot, nodes, settings.release, settings.gates, settings.patch, profile)
+    release, patch = settings.like(FILTERS)
+    filters = filters_of(question, snapshot, nodes, release, settings.gates, patch, profile)
     ineligible = filters.reasons if filters else {}
     if settings.node:
         ineligible.update({name: NOT_ASKED for name in snapshot.nodes if name != settings.node})

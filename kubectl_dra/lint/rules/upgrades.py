@@ -12,6 +12,7 @@ from kubectl_dra.lint.example_claims import claim, selecting
 from kubectl_dra.lint.finding import LintFinding, Severity
 from kubectl_dra.lint.rule import ANY_KIND, Rule
 from kubectl_dra.lint.upgrade import DevicesGiven, DifferentAnswers, SchedulerAnswer
+from kubectl_dra.scheduling.release_changes import ChangeKind, Deciding, SchedulerChange
 from kubectl_dra.wording import amount, some
 
 _RULES_GATE: Final = "DRADeviceTaintRules"
@@ -277,6 +278,8 @@ items:
             return
         again = "made again: " if found.runs else ""
         message = f"{again}on {upgrade.release} {_said(found.before)}; on {context.release} {_said(found.after)}"
+        if found.deciding is not None:
+            message += _because(found.deciding, str(context.release))
         if found.alike:
             message += f" (the same holds for {found.alike:,} more like it)"
         severity: Severity | None = "error" if _is_loss(found) else "info" if _is_gain(found) else None
@@ -288,6 +291,26 @@ def _said(answer: SchedulerAnswer) -> str:
         return f"it gets its devices on {some(answer.nodes)}" if answer.nodes else "it gets its devices"
     verb = "it gets none" if answer.outcome is DevicesGiven.FAILS else "it may or may not get them"
     return f"{verb} ({answer.reason})" if answer.reason else verb
+
+
+def _because(deciding: Deciding, release: str) -> str:
+    told = [_change(each, release) for each in deciding.changes]
+    if not told:
+        return ""
+    if len(told) == 1:
+        return f"; because {told[0]}"
+    return f"; because of {'several changes together' if deciding.together else 'each of these'}: {'; '.join(told)}"
+
+
+def _change(change: SchedulerChange, release: str) -> str:
+    told = {
+        ChangeKind.GATE_ON: f"the gate {change.name} turns on",
+        ChangeKind.GATE_OFF: f"the gate {change.name} turns off",
+        ChangeKind.DEFECT_GONE: f"{release} no longer has a defect: {change.what}",
+        ChangeKind.DEFECT_NEW: f"{release} has a new defect: {change.what}",
+        ChangeKind.OTHERWISE: f"in {release} {change.what}",
+    }[change.kind]
+    return f"{told} ({change.link})" if change.link else told
 
 
 def _is_loss(found: DifferentAnswers) -> bool:

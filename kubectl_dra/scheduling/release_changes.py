@@ -1,0 +1,116 @@
+"""What differs between the schedulers of two releases, one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from enum import Enum, auto
+from typing import Final, NamedTuple
+
+from msgspec import Struct
+
+from kubectl_dra.allocation.features import DEFECTS, Habits, Quirks
+from kubectl_dra.api.known_defects import CRASH_ON_ALL, RULES_UNSEEN, Defect
+from kubectl_dra.api.versions import Release, gate_default, kep_of
+from kubectl_dra.scheduling.devices import CRASH, FILTERS, SELECTORS, UNSEEN
+
+
+class ChangeKind(Enum):
+    """What sort of change it is."""
+
+    GATE_ON = auto()
+    GATE_OFF = auto()
+    DEFECT_GONE = auto()
+    DEFECT_NEW = auto()
+    OTHERWISE = auto()
+    """Something is done in another way, as ``what`` says."""
+
+
+class SchedulerChange(Struct, frozen=True):
+    """One difference of the scheduler after an upgrade. ``name`` is that of the gate, the defect, the habit, or one
+    of the parts of ``Ahead``.
+
+    ``what`` says it in words, but for gates; ``link`` leads to its pull request or enhancement, where that is known.
+    """
+
+    name: str
+    kind: ChangeKind
+    what: str = ""
+    link: str = ""
+
+
+class Deciding(Struct, frozen=True):
+    """The changes that decide: each alone, or all of them ``together``. Without any it is not known which do."""
+
+    changes: tuple[SchedulerChange, ...] = ()
+    together: bool = False
+
+
+class SchedulerAt(NamedTuple):
+    """A scheduler's release, its patch release if known, and the gates that are on."""
+
+    release: Release
+    patch: int | None
+    gates: frozenset[str]
+
+
+_HABITS: Final[Mapping[str, tuple[str, str]]] = {
+    "either_gate_chooses": (
+        "a simpler variant of the allocator runs where the gates of binding conditions are not both on",
+        "",
+    ),
+    "rules_without_gate": ("DeviceTaintRules have a gate of their own", "https://kep.k8s.io/5055"),
+    "ignores_groups": (
+        "slices with compatibility groups are left out while DRADeviceCompatibilityGroups is off",
+        "https://kep.k8s.io/5963",
+    ),
+    "sorted_pools": (
+        "pools and slices are tried by name, no longer in random order",
+        "https://github.com/kubernetes/kubernetes/pull/136641",
+    ),
+    "loose_pools": (
+        "incomplete pools no longer serve requests",
+        "https://github.com/kubernetes/kubernetes/pull/134189",
+    ),
+    "local_pools": (
+        "a pool is complete with its slices of all nodes, not with those that one node sees",
+        "https://github.com/kubernetes/kubernetes/pull/134466",
+    ),
+}
+"""What a release changes about ``Habits``, and where. Those that are missing change no answer."""
+_OTHERS: Final[Mapping[str, str]] = {
+    SELECTORS: "selectors are evaluated otherwise",
+    FILTERS: "other filters of the scheduler than that of devices judge the nodes otherwise",
+}
+
+
+def changes(before: SchedulerAt, after: SchedulerAt) -> Iterator[SchedulerChange]:
+    """What differs, gates first."""
+    for gate in sorted(before.gates ^ after.gates):
+        kep = kep_of(gate)
+        link = f"https://kep.k8s.io/{kep}" if kep else ""
+        on = gate in after.gates
+        if on or gate_default(gate, after.release) is not None:
+            yield SchedulerChange(gate, ChangeKind.GATE_ON if on else ChangeKind.GATE_OFF, link=link)
+    was, will = Quirks.of_release(before.release, before.patch), Quirks.of_release(after.release, after.patch)
+    for name in _different(was, will):
+        yield _of_defect(name, DEFECTS[name], gone=getattr(was, name))
+    for name, defect in ((UNSEEN, RULES_UNSEEN), (CRASH, CRASH_ON_ALL)):
+        had, has = (bool(defect.affects(each.release, each.patch)) for each in (before, after))
+        if had != has:
+            yield _of_defect(name, defect, gone=had)
+    for name in _different(Habits.of_release(before.release), Habits.of_release(after.release)):
+        if name in _HABITS:
+            what, link = _HABITS[name]
+            yield SchedulerChange(name, ChangeKind.OTHERWISE, what, link)
+    if before.release != after.release:
+        for name, what in _OTHERS.items():
+            yield SchedulerChange(name, ChangeKind.OTHERWISE, what)
+
+
+def _of_defect(name: str, defect: Defect, *, gone: bool) -> SchedulerChange:
+    link = f"https://github.com/kubernetes/kubernetes/pull/{defect.number}" if defect.number else ""
+    return SchedulerChange(name, ChangeKind.DEFECT_GONE if gone else ChangeKind.DEFECT_NEW, defect.what, link)
+
+
+def _different(one: Struct, other: Struct) -> Iterator[str]:
+    return (name for name in one.__struct_fields__ if getattr(one, name) != getattr(other, name))
