@@ -10,9 +10,9 @@ QUICK  := not live and not browser and not packaging and not slow
 DEMO   := examples/explain/no-device-matches
 
 # Without bytecode each of a thousand processes would compile the package, and each worker the tests.
-check test: export PYTHONDONTWRITEBYTECODE :=
+check test live: export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo check test lint format typecheck schemas docs lock locks completions record benchmark dist release clean
+.PHONY: help demo check test live lint format typecheck schemas docs lock locks completions record benchmark dist release clean
 
 help: ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -59,6 +59,10 @@ check: lint typecheck ## Under a minute: ruff, mypy, and the tests that need not
 test: $(VENV)/.installed-dev ## Run all tests; builds the control plane for them first, once, where Go is there
 	@$(BIN)/python -m tests.controlplane.program >/dev/null || true
 	$(BIN)/python -m pytest -n auto --dist loadgroup --maxfail=30 --session-timeout=3300 $(PYTEST_ARGS)
+
+live: $(VENV)/.installed-dev ## Run the scenarios on one release's control plane: make live KUBERNETES=1.35 GATES=A=true
+	KUBECTL_DRA_KUBERNETES=$(KUBERNETES) KUBECTL_DRA_GATES=$(GATES) \
+		$(BIN)/python -m pytest -n auto -rs tests/controlplane tests/explain/live $(PYTEST_ARGS)
 
 lint: $(VENV)/.installed-dev ## ruff: lint and format
 	$(BIN)/ruff check .

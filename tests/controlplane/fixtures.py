@@ -16,7 +16,7 @@ from typing import NoReturn
 import pytest
 
 from tests.controlplane.cluster import Cluster
-from tests.controlplane.plane import ControlPlane, shared_plane
+from tests.controlplane.plane import ControlPlane, gates_asked, shared_plane
 from tests.controlplane.program import Program, Unavailable, find_program
 
 NONE_HERE = "no control plane"
@@ -56,7 +56,7 @@ def control_plane_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def control_plane(control_plane_program: Program, control_plane_directory: Path) -> Iterator[ControlPlane]:
     """The control plane with every DRA API version and DeviceTaintRules, one for the whole test run."""
-    with shared_plane(control_plane_program, "full", control_plane_directory) as plane:
+    with shared_plane(control_plane_program, "full", control_plane_directory, *gates_asked()) as plane:
         yield plane
 
 

@@ -24,6 +24,7 @@ from tests.controlplane.client import Api
 from tests.controlplane.program import Program
 
 STOP_SECONDS = 30
+GATES_VARIABLE = "KUBECTL_DRA_GATES"
 
 _GATE = re.compile(r'^kubernetes_feature_enabled\{name="(\w+)",stage="\w*"\} ([01])$', re.MULTILINE)
 
@@ -44,16 +45,25 @@ class ControlPlane:
         return Api(self.kubeconfig, context)
 
 
+def gates_asked() -> list[str]:
+    """The flag for gates beyond the full profile: `KUBECTL_DRA_GATES=A=true,B=true` asks for them."""
+    asked = os.environ.get(GATES_VARIABLE)
+    return [f"--feature-gates={asked}"] if asked else []
+
+
 @contextmanager
-def shared_plane(program: Program, profile: str, directory: Path) -> Iterator[ControlPlane]:
-    """Use the control plane of `profile` that processes with this `directory` share; start it if need be."""
+def shared_plane(program: Program, profile: str, directory: Path, *more: str) -> Iterator[ControlPlane]:
+    """Use the control plane of `profile` that processes with this `directory` share; start it if need be.
+
+    `more` are further arguments of the program.
+    """
     with _locked(directory / f"{profile}.lock"):
         state = directory / f"{profile}.json"
         joined = _join(state)
         started: subprocess.Popen[str] | None = None
         if joined is None:
             pipe = Path(tempfile.mkdtemp(dir=directory, prefix=f"{profile}-")) / "users"
-            started, joined = _start(program, [f"--profile={profile}"], pipe)
+            started, joined = _start(program, [f"--profile={profile}", *more], pipe)
             plane = joined[1]
             state.write_text(json.dumps([str(pipe), str(plane.kubeconfig), plane.schedules, plane.pid]))
     writer, plane = joined

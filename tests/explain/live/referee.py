@@ -12,6 +12,7 @@ from typing import Any
 from tests.controlplane.client import Json
 from tests.controlplane.cluster import Cluster, Scheduled, wait
 from tests.controlplane.objects import RESOURCE_API
+from tests.controlplane.plane import gates_asked
 from tests.explain.live.command import Answer, Command
 from tests.explain.live.releases import RANDOM_ORDER, Changed, expected
 from tests.explain.proved import device_path
@@ -56,7 +57,7 @@ class Referee:
         """What explain says in the test's namespace."""
         kubeconfig = str(self.cluster.plane.kubeconfig)
         connection = ["--kubeconfig", kubeconfig, "--context", context, "-n", self.cluster.namespace]
-        return self._command("explain", *arguments, *connection, "-o", "json")
+        return self._command("explain", *arguments, *connection, *gates_asked(), "-o", "json")
 
     def explain_manifest(self, *objects: Json, flags: Sequence[str] = (), context: str = "admin") -> Answer:
         """What explain says about objects that do not exist yet."""

@@ -12,7 +12,7 @@ import pytest
 
 from tests.controlplane.cluster import Cluster, wait
 from tests.controlplane.objects import device, request
-from tests.controlplane.plane import own_plane, release_of
+from tests.controlplane.plane import gates_asked, own_plane, release_of
 from tests.controlplane.program import Program
 from tests.explain.live.command import Command
 from tests.explain.live.referee import Referee
@@ -25,7 +25,7 @@ def alone(control_plane_program: Program, command: Command, tmp_path: Path) -> I
     """A control plane without other tests."""
     if not control_plane_program.built:
         pytest.skip("ready-made programs have no scheduler")
-    with own_plane(control_plane_program, ["--profile=full"], tmp_path) as plane:
+    with own_plane(control_plane_program, ["--profile=full", *gates_asked()], tmp_path) as plane:
         cluster = Cluster(plane, "alone")
         yield Referee(cluster, command, tmp_path)
         cluster.api.close()

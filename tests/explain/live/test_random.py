@@ -14,9 +14,10 @@ import pytest
 from tests.controlplane.client import Json
 from tests.controlplane.cluster import Cluster, wait
 from tests.controlplane.objects import cel_selectors, claims_of, device, request
+from tests.controlplane.plane import gates_of
 from tests.explain.live.command import Answer
 from tests.explain.live.referee import Referee
-from tests.explain.live.releases import EFFECT_NONE, expected
+from tests.explain.live.releases import EFFECT_NONE, expected, gates_of_fields
 from tests.explain.live.tables import CARD, partition, shared
 
 SEEDS = int(os.environ.get("LIVE_SEEDS", "12"))
@@ -170,4 +171,6 @@ def constraints(random: Random, cluster: Cluster, requests: list[Json]) -> list[
     attribute = f"{cluster.driver}/{random.choice(('numa', 'model'))}"
     names = [each["name"] for each in requests]
     some = {"requests": random.sample(names, random.randint(1, len(names)))} if random.random() < 0.4 else {}
-    return [{random.choice(("matchAttribute", "matchAttribute", "distinctAttribute")): attribute, **some}]
+    chosen = {random.choice(("matchAttribute", "matchAttribute", "distinctAttribute")): attribute, **some}
+    known = all(gates_of(cluster.plane)[gate] for gate in gates_of_fields(chosen, cluster.plane))
+    return [chosen if known else {"matchAttribute": attribute, **some}]

@@ -113,7 +113,7 @@ MISFITS = {
     "one shared device twice in a request": Misfit(
         [shared("gpu-0", "10Gi", default="1Gi", validRange={"min": "1Gi"})],
         [request("CLASS", count=2)],
-        "too-few-on-one-node",
+        Changed("", "too-few-on-one-node", ("1.36",)),
     ),
     "pool incomplete": Misfit(
         PLAIN, [request("CLASS")], Changed("", "pool-incomplete", ("1.35",)), pool={"slice_count": 2}
