@@ -162,7 +162,10 @@ class _Reader:
         self.consume(self.read(node.iter_range, scope))
         start = self.read(node.accu_init, scope)
         if isinstance(node.iter_range, ListLiteral) and not node.iter_range.elements:
-            # cel.bind and its relatives never loop: the variable is the value it was given.
+            # cel.bind and its relatives never loop: the variable is the value it was given, but for attributes or
+            # capacities as a whole, which answer otherwise where a device has none.
+            if start is not None and start.level == "map":
+                raise _DynamicRead
             return self.read(node.result, {**scope, node.accu_var: start})
         self.consume(start)
         inner: _Scope = {**scope, node.accu_var: None, node.iter_var: None}

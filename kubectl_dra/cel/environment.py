@@ -54,6 +54,8 @@ class Environment:
         self.list_attributes = (LIST_ATTRIBUTES in features and release.at_least(36)) or (
             stored and release.at_least(37)
         )
+        self.escapes_fields = release.at_least(37)
+        """Whether fields may stand in backquotes: the parser of 1.37 takes them, in new and stored expressions."""
         self._functions: dict[str, Function | None] = {}
         self._macros: dict[MacroKey, Expander] | None = None
         value_type = types.DYN if self.list_attributes else types.ANY

@@ -33,8 +33,11 @@ _OPERAND = (
 )
 
 
-def parse(source: str, macros: Mapping[MacroKey, Expander]) -> ast.Ast:
-    """Parse an expression. Raises ParseError."""
+def parse(source: str, macros: Mapping[MacroKey, Expander], *, escapes: bool = False) -> ast.Ast:
+    """Parse an expression. Raises ParseError.
+
+    With ``escapes`` a field may stand in backquotes, as in ``a.`b-c` ``; otherwise that is an error.
+    """
     if len(source) > MAX_CODE_POINTS:
         raise ParseError(
             Issue(
@@ -45,16 +48,17 @@ def parse(source: str, macros: Mapping[MacroKey, Expander]) -> ast.Ast:
         tokens = tokenize(source)
     except LexicalError as error:
         raise ParseError(Issue(f"Syntax error: {error.message}", error.offset)) from None
-    parser = _Parser(source, tokens, macros)
+    parser = _Parser(source, tokens, macros, escapes)
     expression = parser.parse()
     return ast.Ast(expression, source, parser.macro_calls)
 
 
 class _Parser(TokenReader):
-    def __init__(self, source: str, tokens: list[Token], macros: Mapping[MacroKey, Expander]) -> None:
+    def __init__(self, source: str, tokens: list[Token], macros: Mapping[MacroKey, Expander], escapes: bool) -> None:
         super().__init__(tokens)
         self._source = source
         self._macros = macros
+        self._escapes = escapes
         # How deep the grammar's recursive rules are nested right now.
         self._expr_depth = 0
         self._relation_depth = 0
@@ -210,15 +214,15 @@ class _Parser(TokenReader):
     def _selection(self, operand: ast.Expression, dot: Token) -> ast.Expression:
         start = self._span(operand)[0]
         optional = self._accept("?") is not None
-        token = self._tokens[self._index]
-        if token.kind == "ESC_IDENTIFIER":
-            self._index += 1
-            return self._complain("unsupported syntax: '`'", token.start)
-        name = self._expect("IDENTIFIER")
+        escaped = self._accept("ESC_IDENTIFIER")
+        if escaped is not None and not self._escapes:
+            return self._complain("unsupported syntax: '`'", escaped.start)
+        name = escaped or self._expect("IDENTIFIER")
+        field_name = name.text.strip("`")
         if optional:
-            field = ast.Literal(self.next_id(), name.start, name.start, name.end, name.text)
+            field = ast.Literal(self.next_id(), name.start, name.start, name.end, field_name)
             node: ast.Expression = ast.Call(self.next_id(), dot.start, start, name.end, "_?._", None, (operand, field))
-        elif self._tokens[self._index].kind == "(":
+        elif self._tokens[self._index].kind == "(" and escaped is None:
             opening = self._tokens[self._index]
             self._index += 1
             arguments, closing = self._arguments()
@@ -226,7 +230,7 @@ class _Parser(TokenReader):
             self._count(node, operand, *arguments)
             return node
         else:
-            node = ast.Select(self.next_id(), dot.start, start, name.end, operand, name.text)
+            node = ast.Select(self.next_id(), dot.start, start, name.end, operand, field_name)
         self._count(node, operand)
         return node
 
@@ -331,12 +335,12 @@ class _Parser(TokenReader):
         while more:
             optional = self._accept("?") is not None
             name = self._accept("ESC_IDENTIFIER") or self._expect("IDENTIFIER")
-            if name.kind == "ESC_IDENTIFIER":
+            if name.kind == "ESC_IDENTIFIER" and not self._escapes:
                 self._complain("unsupported syntax: '`'", name.start)
             colon = self._expect(":")
             field_id = self.next_id()
             value = self._expression()
-            fields.append(ast.FieldEntry(field_id, colon.start, name.text, value, optional))
+            fields.append(ast.FieldEntry(field_id, colon.start, name.text.strip("`"), value, optional))
             more = self._has_next("}")
         closing = self._closing("}")
         type_name = ("." if leading_dot else "") + ".".join(names)

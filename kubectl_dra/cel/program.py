@@ -50,7 +50,7 @@ def compile_expression(environment: Environment, text: str, *, derived: bool = F
 
 def _compiled(environment: Environment, source: str, derived: bool) -> Program:
     try:
-        tree = parse(source, environment.macros())
+        tree = parse(source, environment.macros(), escapes=environment.escapes_fields)
     except ParseError as error:
         raise compilation_failed(error.issues, source) from None
     checked = check(tree.expression, environment)

@@ -4,6 +4,7 @@ The closures report their steps to a meter. Charges follow cel-go's run-time cos
 
 * A chain of selections and indexes (``device.attributes["d"].model``) costs one unit per step and one for the
   whole; the identifier that it starts with is free. As a branch of ``?:`` or as an index, the whole is free.
+  A step is free where it is optional and leads to no value, even to an error.
 * Constants are free, including lists and maps of constants and conversions of constants. ``x in [constants]``
   is a set lookup and free. A presence test costs only its steps.
 * ``&&``, ``||``, ``?:`` and loops are free, but what they evaluate is not. A list costs 10, a map 30.
@@ -57,6 +58,8 @@ _CHARGED_BY_OVERLOAD = frozenset(
         "@sortByAssociatedKeys",
     }
 )
+_READS_TEXT_IF_CERTAIN = frozenset({"cidr_contains_ip_string", "cidr_contains_cidr_string"})
+"""Overloads that cost more than their fellows, which Kubernetes sees only where no other overload was possible."""
 
 
 class CostMeter:
@@ -93,7 +96,7 @@ def _call_cost(function: str, overloads: Sequence[Overload], values: Sequence[Va
     certain = len(overloads) == 1 or function in ("_==_", "_!=_")
     if certain or function not in _CHARGED_BY_OVERLOAD:
         for overload in overloads:
-            if overload.actual is not None:
+            if overload.actual is not None and (certain or overload.id not in _READS_TEXT_IF_CERTAIN):
                 cost = overload.actual(values, result)
                 if cost is not None:
                     return cost

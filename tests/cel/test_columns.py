@@ -85,6 +85,7 @@ def test_columns_of(text: str, expected: set[Column]) -> None:
         "device.attributes == device.attributes",
         'device.capacity.all(d, m, "x" in m)',
         'cel.bind(m, device.attributes, m.exists(d, d == "x"))',
+        "cel.bind(m, device.capacity, has(m.d))",
         "device == device",
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -21,14 +22,19 @@ def test_corpus_of_kubernetes_1_36() -> None:
     assert not disagreements, "\n".join(map(str, disagreements[:20]))
 
 
-@pytest.mark.parametrize(("release", "count"), [("1.34", 1289), ("1.35", 1291), ("1.36", 1441), ("1.37", 1441)])
+@pytest.mark.parametrize(("release", "count"), [("1.34", 1307), ("1.35", 1309), ("1.36", 1459), ("1.37", 1459)])
 def test_corpus_of_each_release(release: str, count: int) -> None:
     devices = read_devices(DATA / "selector-devices.json")
     cases = list(read_cases(DATA / f"cel-{release}.jsonl.gz"))
     assert len(cases) == count
     assert {case["devices"] for case in cases} == {"selector-devices.json"}
-    disagreements = [found for case in cases if (found := compare(case, devices)) is not None]
+    disagreements = [found for case in cases if (found := compare(case, devices, _is_by_hand(case))) is not None]
     assert not disagreements, "\n".join(map(str, disagreements[:20]))
+
+
+def _is_by_hand(case: dict[str, Any]) -> bool:
+    """Whether a case was written for what it costs, too: its actual costs are compared."""
+    return str(case["id"]).startswith("fixed-")
 
 
 def test_a_wrong_expectation_is_noticed() -> None:

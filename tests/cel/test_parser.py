@@ -270,3 +270,22 @@ def test_quoted_text_comes_back(text: str) -> None:
 def test_quoted_bytes_come_back(content: bytes) -> None:
     escaped = "".join(f"\\x{byte:02x}" for byte in content)
     assert value(f"b'{escaped}'") == content
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a.`b-c/d.e`", "a.b-c/d.e"),
+        ("a.?`b`", "_?._(a,'b')"),
+        ("has(a.`in`)", "a.in?"),
+        ("a.b{`c`: 1}", "a.b{c:1}"),
+    ],
+)
+def test_fields_in_backquotes_where_a_release_takes_them(text: str, expected: str) -> None:
+    assert shape(with_room(lambda: parse(text, MACROS, escapes=True).expression)) == expected
+
+
+@pytest.mark.parametrize("text", ["`a`.b", "a.`b`()", "a.`b`{c: 1}", "a.``", "a.`b$`"])
+def test_nothing_but_fields_stands_in_backquotes(text: str) -> None:
+    with pytest.raises(ParseError):
+        parse(text, MACROS, escapes=True)

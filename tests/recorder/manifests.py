@@ -71,9 +71,11 @@ PLAN = (
 class Server:
     """A server that is asked, with what it serves."""
 
-    def __init__(self, api: Api, features: list[str]) -> None:
+    def __init__(self, api: Api, features: list[str], expressions: tuple[str, ...] = ()) -> None:
         self.api = api
         self.features = features
+        self.expressions = expressions
+        """Device selectors to put into manifests. With some, changes are more and wilder."""
         self.release = api.request("GET", "/version")["gitVersion"].removeprefix("v")
         self._schemas: dict[str, Schemas] = {}
         self.kinds = [
@@ -89,7 +91,7 @@ class Server:
         if api_version not in self._schemas:
             root = "apis" if "/" in api_version else "api"
             answer = self.api.request("GET", f"/openapi/v3/{root}/{api_version}")
-            self._schemas[api_version] = Schemas(answer["components"]["schemas"])
+            self._schemas[api_version] = Schemas(answer["components"]["schemas"], self.expressions)
         return self._schemas[api_version]
 
     def asked(self, method: str, path: str, manifest: Json) -> tuple[Json, Json | None]:
@@ -139,12 +141,19 @@ DRY = "?dryRun=All&fieldValidation=Strict"
 STRICT = "?fieldValidation=Strict"
 
 
+CHANGES = (0.12, 0.5, 0.26, 0.12)
+"""How probable no change, one, two and three are."""
+ADMISSION = ("resource name may not be empty",)
+"""What admission plugins answer without the code of a refusal: that of runtime classes, to an empty name."""
+
+
 def changed(
     rng: random.Random, server: Server, manifest: Json, within: tuple[str, ...], least: int
 ) -> tuple[Json, str]:
-    """A manifest with no change to three changes, and their words."""
+    """A manifest with no change to three changes, or one to five, and their words."""
     words = []
-    for _ in range(rng.choices((0, 1, 2, 3), (0.12, 0.5, 0.26, 0.12))[0] or least):
+    numbers, weights = ((1, 2, 3, 5), (0.3, 0.3, 0.2, 0.2)) if server.expressions else ((0, 1, 2, 3), CHANGES)
+    for _ in range(rng.choices(numbers, weights)[0] or least):
         with suppress(IndexError, KeyError, TypeError):
             manifest, word = mutated(rng, manifest, server.schemas(manifest["apiVersion"]), within)
             words.append(word)
@@ -176,7 +185,7 @@ def creation(server: Server, name: str, manifest: Json, change: str) -> Iterator
     # The URL decides for a namespace that the manifest does not name.
     path = server.api.path(manifest["apiVersion"], manifest["kind"], "admin" if namespace == "admin" else "default")
     expect, _ = server.asked("POST", path + DRY, manifest)
-    if expect["code"] != 403:
+    if expect["code"] != 403 and expect.get("message") not in ADMISSION:
         yield server.line(name, manifest, change, expect)
 
 
@@ -314,12 +323,13 @@ def changed_gates(release: Release, *, every: bool) -> list[str]:
     return [f"+{gate}" for gate in wanted if gate_default(gate, release) is False]
 
 
-def recorded(version: str, parts: list[Part]) -> Iterator[tuple[Part, Json]]:
+def recorded(version: str, parts: list[Part], *, wild: bool = False) -> Iterator[tuple[Part, Json]]:
     """The lines of each part, in order, from one control plane for each set of gates."""
     release = parse_release(version)
     os.environ[VERSION_VARIABLE] = str(release)
     if kubernetes_version() != version:
         print(f"the control plane of tests is {kubernetes_version()}; tests/controlplane/README.md says how to move it")
+    selectors = [case["expression"] for case in lines(DATA / f"cel-{release}.jsonl.gz")] if wild else []
     for every in (False, True):
         chosen = [part for part in parts if part.all_gates is every]
         if not chosen:
@@ -331,7 +341,7 @@ def recorded(version: str, parts: list[Part]) -> Iterator[tuple[Part, Json]]:
             api = plane.api()
             labels = {"resource.kubernetes.io/admin-access": "true"}
             api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "admin", "labels": labels}})
-            server = Server(api, features)
+            server = Server(api, features, tuple(selectors))
             for part in chosen:
                 for line in WAYS[part.kinds](server, part):
                     yield part, line
@@ -383,6 +393,7 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=500, help="how many of each sort")
     parser.add_argument("--sorts", default=",".join(WAYS), help="of %(default)s")
     parser.add_argument("--conversions", action="store_true", help="only conversions")
+    parser.add_argument("--wild", action="store_true", help="more and wilder changes, with any device selectors")
     parser.add_argument("--all-gates", action="store_true", help="switch every gate of devices on")
     parser.add_argument("file", type=Path, nargs="?", help="where to write; the release's corpora where not given")
     options = parser.parse_args()
@@ -393,7 +404,7 @@ def main() -> None:
         ["conversions"] if options.conversions else [each for each in options.sorts.split(",") if each != "conversions"]
     )
     parts = [Part(options.seed, options.count, options.all_gates, sort) for sort in sorts]
-    found = [line for _, line in recorded(options.kubernetes, parts)]
+    found = [line for _, line in recorded(options.kubernetes, parts, wild=options.wild)]
     write(options.file, found)
     codes = Counter(line["expect"]["code"] if "expect" in line else 201 for line in found)
     print(*(f"{code}: {count:,}" for code, count in sorted(codes.items())), sep="\n")

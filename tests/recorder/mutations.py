@@ -84,6 +84,8 @@ class Schemas(NamedTuple):
     """The definitions of a group version, as a server publishes them."""
 
     definitions: Mapping[str, Json]
+    expressions: tuple[str, ...] = ()
+    """Device selectors that a field for one may get, besides those at the edges. With some, changes are wilder."""
 
     def of(self, api_version: str, kind: str) -> Json:
         """The schema of a kind."""
@@ -175,9 +177,28 @@ def mutated(rng: random.Random, made: Json, schemas: Schemas, within: tuple[str,
         ways = ["add"] * 6 + ["remove", "empty", "null", "retype"]
     elif isinstance(place.value, list):
         ways = ["repeat", "repeat", "widen", "widen", "remove", "empty", "append", "append", "retype", "null"]
+    if schemas.expressions and rng.random() < 0.3:
+        others = [other for other in found if _interchangeable(place, other, schemas)]
+        if others:
+            other = rng.choice(others)
+            _set(out, place.path, deepcopy(other.value))
+            _set(out, other.path, deepcopy(place.value))
+            return out, f"swap {'.'.join(map(str, place.path))}"
     way = rng.choice(ways)
+    if schemas.expressions and way in ("null", "retype"):
+        # What cannot be decoded hides all else.
+        way = rng.choice(ways)
     _CHANGES[way](rng, out, place, schemas)
     return out, f"{way} {'.'.join(map(str, place.path))}"
+
+
+def _interchangeable(one: Place, other: Place, schemas: Schemas) -> bool:
+    """Whether two places apart have values of the same type that differ."""
+    shared = min(len(one.path), len(other.path))
+    if one.path[:shared] == other.path[:shared] or one.value == other.value:
+        return False
+    first, second = schemas.resolved(one.schema), schemas.resolved(other.schema)
+    return first == second or (first.get("type") == second.get("type") and not isinstance(one.value, dict))
 
 
 def _set(out: Any, path: Path, value: Any) -> None:
@@ -304,6 +325,8 @@ def scalar(rng: random.Random, schema: Json, field: str, schemas: Schemas) -> An
         return rng.random() < 0.6
     if kind == "number":
         return 1.5
+    if field == "expression" and schemas.expressions and rng.random() < 0.7:
+        return rng.choice(schemas.expressions)
     if rng.random() < 0.1:
         return "x" * rng.choice(LONG)
     return rng.choice(EDGES.get(field, TEXTS) if rng.random() < 0.8 else TEXTS)

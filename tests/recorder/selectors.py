@@ -20,6 +20,7 @@ import subprocess
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from random import Random
 from typing import IO, Any
 
 from kubectl_dra.api.versions import Release, parse_release
@@ -27,6 +28,7 @@ from tests.conformance.alloc import gates, lines
 from tests.conformance.cel import FIRST_DEVICES
 from tests.recorder.expressions import expressions, fixed
 from tests.recorder.modules import bounded, built
+from tests.recorder.wild import wild
 
 Json = dict[str, Any]
 DATA = Path(__file__).parents[1] / "conformance" / "data"
@@ -47,6 +49,7 @@ def main() -> None:
     parser.add_argument("--kubernetes", required=True, metavar="VERSION", help="such as 1.37.1")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=500)
+    parser.add_argument("--wild", action="store_true", help="made-up expressions are those of tests.recorder.wild")
     parser.add_argument("--stored", action="store_true", help="made-up expressions are those of stored objects")
     parser.add_argument("--features", default="", metavar="CHANGES", help="gates to change: +ListTypeAttributes")
     parser.add_argument("--cases", type=Path, help="a corpus to ask again")
@@ -60,6 +63,8 @@ def main() -> None:
         cases: Iterable[Json]
         if options.cases:
             cases = lines(options.cases)
+        elif options.wild:
+            cases = wild_ones(compiler, options.seed, options.count, options.stored, changes)
         else:
             cases = made_up(compiler, options.seed, options.count, options.stored, changes)
         answered = list(compiler.recorded(cases))
@@ -132,7 +137,11 @@ class Compiler:
             return None
         if "compileError" in answer:
             return {"compileError": answer["compileError"]}
-        return {"outputType": answer["outputType"], "maxCost": answer["maxCost"], **_outcomes(answer["outcomes"])}
+        return {
+            "outputType": answer["outputType"],
+            "maxCost": answer["maxCost"],
+            **_outcomes(answer.get("outcomes") or []),
+        }
 
 
 def _outcomes(outcomes: list[list[Json]]) -> Json:
@@ -174,6 +183,23 @@ def made_up(compiler: Compiler, seed: int, count: int, stored: bool, changes: li
     """Cases of one seed, without answers."""
     for name, text in expressions(compiler.functions, seed, count):
         yield _case(name, text, stored, changes)
+
+
+def wild_ones(compiler: Compiler, seed: int, count: int, stored: bool, changes: list[str]) -> Iterator[Json]:
+    """Cases of one seed that stray farther, without answers; their parts come from the release's corpus, too."""
+    file = DATA / f"cel-{compiler.release}.jsonl.gz"
+    pool = [case["expression"] for case in lines(file) if len(case["expression"]) < 400]
+    random = Random(seed)
+    made = 0
+    for name, text in wild(compiler.functions, seed, pool):
+        case = _case(name, text, stored, changes)
+        answer = compiler.answer(case, [])
+        # Most of them do not compile, which is soon seen.
+        if answer is not None and ("compileError" not in answer or random.random() < 0.2):
+            yield case
+            made += 1
+        if made >= count:
+            return
 
 
 def _case(name: str, text: str, stored: bool, changes: list[str]) -> Json:

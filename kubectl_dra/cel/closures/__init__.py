@@ -23,7 +23,6 @@ from kubectl_dra.cel.closures.qualifiers import (
     Qualifier,
     base_is_conditional,
     constant_steps,
-    costs_a_unit,
     general_steps,
     is_attribute,
 )
@@ -177,15 +176,22 @@ class _Compiler:
         return self._steps(self.compile(node), later, node)
 
     def _qualifier(self, node: ast.Expression, index: ast.Expression, optional: bool) -> Qualifier:
-        closure = self.compile(index)
+        closure = self._key(index)
         if not self._is_constant(index):
-            if self._meter is not None and not costs_a_unit(index):
-                closure = charged(closure, self._meter)
             return Qualifier(None, closure, optional, False, node)
         key = self._constants[index.id]
         if key.__class__ not in KEY_CLASSES:
             raise InstantiationError(f"invalid qualifier type: {go_name(key)}", index.position)
         return Qualifier(key, None, optional, False, node)
+
+    def _key(self, index: ast.Expression) -> Closure:
+        """The value of an index. The unit that a chain costs as a whole is not counted: the step has one."""
+        if not is_attribute(index) or (isinstance(index, ast.Select) and index.test_only):
+            return self.compile(index)
+        if isinstance(index, ast.Identifier) and self._is_name(index):
+            return self.compile(index)
+        closure = self._chain(index, ())
+        return closure if self._recorder is None else recorded(closure, self._recorder, index.id)
 
     def _conditional(self, node: ast.Call, later: tuple[Qualifier, ...]) -> Closure:
         condition = self.compile(node.arguments[0])
@@ -232,7 +238,8 @@ class _Compiler:
         if function == "@in" and len(candidates) == 1 and candidates[0].id == "in_list":
             return self._in_list(node, operands, closures)
         if function in ("or", "orValue") and len(closures) == 2:
-            return alternative(closures[0], closures[1], take_value=function == "orValue")
+            strict = self._environment.release.at_least(37)
+            return alternative(closures[0], closures[1], take_value=function == "orValue", strict=strict)
         if function == "_==_":
             return self._strict(node, closures, equals)
         if function == "_!=_":
@@ -292,11 +299,12 @@ class _Compiler:
             return calls.strict(node, closures, function)
         name, overloads = node.function, self._overloads.get(node.id, ())
         declared = self._environment.function(name)
-        # cel-go stops at a failed operand in calls with many, in those with a compiled pattern, and in
-        # those whose overload is not known beforehand.
+        # cel-go stops at a failed operand in calls with many or any number, in those with a compiled pattern, and
+        # in those whose overload is not known beforehand.
         stops = (
             len(closures) > 2
-            or (name in _REGEX_FUNCTIONS and self._is_constant(node.arguments[-1]))
+            or (name in _REGEX_FUNCTIONS and isinstance(self._constants.get(node.arguments[-1].id), str))
+            or name == "format"
             or (name[0].isalpha() and len(overloads) > 1 and declared is not None and not declared.implementation)
         )
         return calls.metered(node, closures, function, overloads, self._meter, stops)

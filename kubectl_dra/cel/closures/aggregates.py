@@ -57,8 +57,9 @@ def map_of(entries: Sequence[tuple[Closure, Closure, bool]], node: ast.MapLitera
     def build(frame: Frame) -> Value:
         result: ValueMap = ValueMap()
         for key_closure, value_closure, optional in entries:
-            key = map_key(key_closure(frame))
+            key = key_closure(frame)
             value = value_closure(frame)
+            key = map_key(key)
             if optional:
                 if value.__class__ is not OptionalValue:
                     message = f"cannot initialize optional entry '{key_text(key)}' from non-optional value {value}"

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from kubectl_dra.cel import ast
 from kubectl_dra.cel.errors import EvaluationError, located
-from kubectl_dra.cel.values import DefaultMap, MutableList, MutableMap, Value, ValueMap, is_list, type_name
+from kubectl_dra.cel.values import MutableList, MutableMap, Value, ValueMap, is_list, type_name
 
 if TYPE_CHECKING:
     from kubectl_dra.cel.closures.closure import Closure, Frame
@@ -36,7 +36,8 @@ def read(slot: int) -> Closure:
                 value = error
             if value.__class__ is list and not value:
                 value = MutableList()
-            elif not value and isinstance(value, dict) and value.__class__ is not DefaultMap:
+            elif not value and isinstance(value, dict):
+                # So the attributes of a device without any know no domain: as a variable they lose their default.
                 value = MutableMap()
             frame[slot] = value
         if isinstance(value, EvaluationError):

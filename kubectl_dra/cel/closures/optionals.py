@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from kubectl_dra.cel.errors import EvaluationError
+from kubectl_dra.cel.errors import EvaluationError, no_such_overload
 from kubectl_dra.cel.values import DefaultMap, OptionalValue, TypeValue, Value, type_of
 
 if TYPE_CHECKING:
@@ -63,12 +63,17 @@ def raising(implementation: Callable[..., Value]) -> Callable[..., Value]:
     return taken
 
 
-def alternative(optional: Closure, other: Closure, take_value: bool) -> Closure:
-    """``or`` and ``orValue``: evaluates the second operand only if the first is empty."""
+def alternative(optional: Closure, other: Closure, *, take_value: bool, strict: bool) -> Closure:
+    """``or`` and ``orValue``: evaluates the second operand only if the first is empty.
+
+    A first operand that is no optional is an error if ``strict``, and the result otherwise.
+    """
 
     def alternative(frame: Frame) -> Value:
         value = optional(frame)
         if value.__class__ is not OptionalValue:
+            if strict:
+                raise no_such_overload()
             return value
         if not value.has_value:
             return other(frame)

@@ -64,13 +64,6 @@ def base_is_conditional(node: ast.Expression) -> bool:
             return isinstance(node, ast.Call) and node.function == "_?_:_"
 
 
-def costs_a_unit(node: ast.Expression) -> bool:
-    """Whether evaluating the node already includes the unit that an index by it costs."""
-    if isinstance(node, ast.Call) and node.function not in INDEXING:
-        return False
-    return isinstance(node, (ast.Call, ast.Select, ast.Identifier)) and not base_is_conditional(node)
-
-
 def key_text(key: Value) -> str:
     if key.__class__ is bool:
         return "true" if key else "false"
@@ -156,26 +149,25 @@ def general_steps(
         for qualifier in qualifiers:
             optional = optional or qualifier.optional
             key, compute, node = qualifier.key, qualifier.compute, qualifier.node
-            if compute is not None:
-                # An index by a variable costs one unit, which its own evaluation adds.
-                key = compute(frame)
-                if key.__class__ not in KEY_CLASSES:
-                    raise located(EvaluationError(f"invalid qualifier type: {go_name(key)}"), node)
+            counted = meter if not qualifier.free else None
             try:
-                if value.__class__ is OptionalValue:
-                    # Only the base of a chain is unwrapped.
-                    found, present = step(None, key, optional or qualifier.test_only)
-                else:
-                    found, present = step(value, key, optional or qualifier.test_only)
+                if compute is not None:
+                    key = compute(frame)
+                    if key.__class__ not in KEY_CLASSES:
+                        raise located(EvaluationError(f"invalid qualifier type: {go_name(key)}"), node)
+                # Only the base of a chain is unwrapped.
+                owner = None if value.__class__ is OptionalValue else value
+                found, present = step(owner, key, optional or qualifier.test_only)
             except EvaluationError as error:
-                if meter is not None and compute is None and not qualifier.free:
-                    meter.spend(1)
+                # An optional step costs something only where it leads to a value.
+                if counted is not None and not optional:
+                    counted.spend(1)
                 located(error, node)
                 if recorder is not None:
                     recorder(node.id, error)
                 raise
-            if meter is not None and compute is None and not qualifier.free and (present or not optional):
-                meter.spend(1)
+            if counted is not None and (present or not optional):
+                counted.spend(1)
             if qualifier.test_only and not optional:
                 found, present = present, True
             if not present:

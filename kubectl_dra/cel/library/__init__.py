@@ -38,6 +38,11 @@ _FAMILIES = {
     "format.labelValue format.uri format.uuid format.byte format.date format.datetime",
     "semvers": "semver isSemver isGreaterThan isLessThan compareTo major minor patch",
 }
+_UNREACHABLE = {
+    "authorization": "path group serviceAccount resource subresource namespace name fieldSelector labelSelector check "
+    "errored error allowed reason",
+}
+"""Families that Kubernetes declares although no value of a device selector has their types: found, but not listed."""
 
 
 @cache
@@ -53,14 +58,15 @@ def families() -> tuple[Function, ...]:
 
 
 class _Table(Mapping[str, Function]):
-    """The functions by name. A family is loaded when one of its functions is looked up."""
+    """The functions by name, listed without unreachable ones. A family is loaded when a function is looked up."""
 
     def __init__(self) -> None:
         self._homes: dict[str, list[str]] = {}
-        for name, functions in _FAMILIES.items():
+        for name, functions in (_FAMILIES | _UNREACHABLE).items():
             for function in functions.split():
                 self._homes.setdefault(function, []).append(name)
         self._functions: dict[str, Function] = {}
+        self._listed = [name for name, homes in self._homes.items() if homes[0] not in _UNREACHABLE]
 
     def __getitem__(self, name: str) -> Function:
         found = self._functions.get(name)
@@ -69,10 +75,10 @@ class _Table(Mapping[str, Function]):
         return found
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._homes)
+        return iter(self._listed)
 
     def __len__(self) -> int:
-        return len(self._homes)
+        return len(self._listed)
 
 
 def _merged(name: str, homes: list[str]) -> Function:

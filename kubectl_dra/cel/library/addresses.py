@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kubectl_dra.api.error_text import quoted
-from kubectl_dra.cel.cost_model import ONE, STRING_TRAVERSAL_FACTOR, CallEstimate, CostNode, Estimate, Estimator, Size
+from kubectl_dra.cel.cost_model import (
+    ONE,
+    STRING_TRAVERSAL_FACTOR,
+    Actual,
+    CallEstimate,
+    CostNode,
+    Estimate,
+    Estimator,
+    Size,
+)
 from kubectl_dra.cel.declarations import Function
 from kubectl_dra.cel.errors import EvaluationError, no_such_overload
 from kubectl_dra.cel.library.netip import CIDR, IP, AddressError, parse_address, parse_network
@@ -183,13 +192,14 @@ def _contains_estimate(network: bool, text: bool) -> Estimate:
     return estimate
 
 
-def _contains_ip_actual(values: Sequence[Value], result: Value) -> int:
-    cost = scanned(2 * actual_size(values[0]))
-    return cost + scanned(len(values[1])) if values[1].__class__ is str else cost
+def _contains_actual(network: bool, text: bool) -> Actual:
+    def actual(values: Sequence[Value], result: Value) -> int:
+        cost = scanned(2 * actual_size(values[0]))
+        if network:
+            cost += scanned(actual_size(values[0])) + 1
+        return cost + scanned(actual_size(values[1])) if text else cost
 
-
-def _contains_cidr_actual(values: Sequence[Value], result: Value) -> int:
-    return _contains_ip_actual(values, result) + scanned(actual_size(values[0])) + 1
+    return actual
 
 
 def functions() -> list[Function]:
@@ -314,7 +324,7 @@ def _cidr_functions() -> list[Function]:
                     BOOL,
                     _contains_ip_text,
                     estimate=_contains_estimate(network=False, text=True),
-                    actual=_contains_ip_actual,
+                    actual=_contains_actual(network=False, text=True),
                     since=_SINCE,
                 ),
                 member(
@@ -323,7 +333,7 @@ def _cidr_functions() -> list[Function]:
                     BOOL,
                     _contains_ip,
                     estimate=_contains_estimate(network=False, text=False),
-                    actual=_contains_ip_actual,
+                    actual=_contains_actual(network=False, text=False),
                     since=_SINCE,
                 ),
             ],
@@ -340,7 +350,7 @@ def _cidr_functions() -> list[Function]:
                     BOOL,
                     _contains_cidr_text,
                     estimate=_contains_estimate(network=True, text=True),
-                    actual=_contains_cidr_actual,
+                    actual=_contains_actual(network=True, text=True),
                     since=_SINCE,
                 ),
                 member(
@@ -349,7 +359,7 @@ def _cidr_functions() -> list[Function]:
                     BOOL,
                     _contains_cidr,
                     estimate=_contains_estimate(network=True, text=False),
-                    actual=_contains_cidr_actual,
+                    actual=_contains_actual(network=True, text=False),
                     since=_SINCE,
                 ),
             ],
