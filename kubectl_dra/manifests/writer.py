@@ -22,6 +22,7 @@ from kubectl_dra.manifests.changes import (
 )
 from kubectl_dra.manifests.documents import Document
 from kubectl_dra.manifests.entries import Entries
+from kubectl_dra.manifests.literal_block import replaced_lines
 from kubectl_dra.manifests.moves import Moves
 from kubectl_dra.manifests.places import ELSEWHERE, Places
 from kubectl_dra.manifests.scalar_offsets import Offsets, source_offsets
@@ -107,7 +108,10 @@ class _Writer:
         node = self._at.own_value(path)
         parent = self._at.collection(path[:-1])
         if node.id == "scalar" and node.style in ("|", ">"):
-            raise EditRefused("a block of text is not replaced as a whole")
+            old = value_at(self._document.object, path)
+            if node.style == ">" or not isinstance(value, str) or not isinstance(old, str) or self._shifts.of(path):
+                raise EditRefused("a block of text is not replaced as a whole")
+            return list(replaced_lines(self._text, node, old, value, self._at.style.newline))
         if not parent.flow_style and pair.key is not None:
             if isinstance(value, dict | list) and value and (node.id == "scalar" or not node.value):
                 return self._below(path, value)

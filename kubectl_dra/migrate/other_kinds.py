@@ -9,12 +9,13 @@ from msgspec.structs import replace
 
 from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.manifests.changes import Path, value_at
-from kubectl_dra.manifests.workloads import SPECS, TEMPLATES, PodContainer, containers, key_of, pod_specs
+from kubectl_dra.manifests.workloads import SPECS, TEMPLATES, containers, key_of, pod_specs
 from kubectl_dra.migrate.claimless_kinds import CLAIMLESS, NEVER
-from kubectl_dra.migrate.device_plugins.asks import Ask, said
+from kubectl_dra.migrate.device_plugins.asks import Ask, ask_elsewhere, said
 from kubectl_dra.migrate.device_plugins.extended_resource import by_name, extended
 from kubectl_dra.migrate.device_plugins.pods import pods_of
 from kubectl_dra.migrate.hazards import autoscaler, claims_devices
+from kubectl_dra.migrate.inline_patches import inline_patches, plan_inline
 from kubectl_dra.migrate.model import Migration, MigrationSettings, Note, ObjectPlan, PlanRefusal, PlanSurroundings
 from kubectl_dra.migrate.named_elsewhere import OTHER_USES, named
 from kubectl_dra.migrate.openshift import TEMPLATE
@@ -23,7 +24,6 @@ from kubectl_dra.migrate.quotas import QUOTAS
 from kubectl_dra.migrate.refusals import PATCH, WAY_OUT_PATCH
 from kubectl_dra.migrate.requests_in_texts import EmbeddedAsk, embedded_asks
 from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue, is_extended
-from kubectl_dra.migrate.vendors.model import Resource
 from kubectl_dra.wording import with_article
 
 _VM_LISTS: Final = ("gpus", "hostDevices")
@@ -45,8 +45,8 @@ _POLICIES: Final = (
     "policies.kyverno.io",
     "templates.gatekeeper.sh",
 )
-_KUSTOMIZE: Final = ("kustomize.config.k8s.io", "kustomize.toolkit.fluxcd.io")
-_PATCHES: Final = ("patches", "patchesStrategicMerge", "patchesJson6902")
+_KUSTOMIZE: Final = "kustomize.config.k8s.io"
+_FLUX: Final = "kustomize.toolkit.fluxcd.io"
 
 
 _UNCHANGED: Final = (
@@ -93,6 +93,7 @@ def plan(raw: Mapping[str, Any], surroundings: PlanSurroundings, settings: Migra
     seen = [
         *(one.path for one in found.refusals),
         *(one.path for one in found.notes),
+        *(one.path for one in found.steps),
         *_of_pods(raw, key, settings.catalogue),
     ]
     seen += [mention.path for mention in _mentions_of(raw, key, settings.catalogue)]
@@ -110,7 +111,9 @@ def _reported(
     """What certainly asks for devices."""
     if (key in TEMPLATES or key in SPECS) and key not in CLAIMLESS:
         return ObjectPlan(refusals=tuple(_outside(raw, key, settings.catalogue)))
-    if key[0] in _KUSTOMIZE:
+    if key[0] == _KUSTOMIZE:
+        return plan_inline(raw, surroundings.objects, settings)
+    if key[0] == _FLUX:
         return ObjectPlan(refusals=tuple(_patches(raw, settings.catalogue)))
     claimless = CLAIMLESS.get(key)
     unchanged = replace(settings, strategy="auto")
@@ -124,9 +127,9 @@ def _reported(
         if resource is not None and resource.outcome in ("ask", "refuse"):
             code = "MIG112" if resource.outcome == "ask" else "MIG113"
             out.append(PlanRefusal(code, path, said(name, resource), resource.way_out))
-        elif resource is not None and by_name([ask := _ask(path, resource)], {}, settings):
+        elif resource is not None and by_name([ask := ask_elsewhere(path, resource)], {}, settings):
             asks.append(ask)
-        elif claimless is not None and resource is not None and by_name([_ask(path, resource)], {}, unchanged):
+        elif claimless is not None and resource is not None and by_name([ask_elsewhere(path, resource)], {}, unchanged):
             message = f"{name} of {with_article(key[1])}: {claimless.why}"
             out.append(PlanRefusal("MIG120", path, message, f"{claimless.way_out} {_UNCHANGED}"))
         elif claimless is not None:
@@ -214,11 +217,6 @@ def _embedded(raw: Mapping[str, Any], catalogue: VendorCatalogue) -> Iterator[Em
             yield from embedded_asks(value, catalogue, (field,))
 
 
-def _ask(path: Path, resource: Resource) -> Ask:
-    """A request of pods that someone else creates: what a DeviceClass for the resource must serve."""
-    return Ask(PodContainer((), "", {}), resource, 1, (path,))
-
-
 def _mentions_of(raw: Mapping[str, Any], key: tuple[str, str], catalogue: VendorCatalogue) -> Iterator[ResourceMention]:
     spec = raw.get("spec")
     if key[0].endswith("kubevirt.io"):
@@ -278,17 +276,11 @@ def _gpu_limits(value: Any, path: Path) -> Iterator[ResourceMention]:
 
 
 def _patches(raw: Mapping[str, Any], catalogue: VendorCatalogue) -> Iterator[PlanRefusal]:
-    """Patches inside a kustomization, of kustomize or Flux, that name resources."""
-    for root in ((), ("spec",)):
-        around = value_at(raw, root)
-        for field in _PATCHES:
-            patches = around.get(field) if isinstance(around, Mapping) else None
-            for index, patch in enumerate(patches if isinstance(patches, list) else ()):
-                text = patch.get("patch") if isinstance(patch, Mapping) else patch
-                names = named_in(text, catalogue) if isinstance(text, str) else ()
-                if names:
-                    path = (*root, field, index, *(("patch",) if isinstance(patch, Mapping) else ()))
-                    yield PlanRefusal(PATCH, path, f"a patch names {', '.join(names)}", WAY_OUT_PATCH)
+    """Patches in a Kustomization of Flux that name resources."""
+    spec = raw.get("spec")
+    for patch in inline_patches(spec) if isinstance(spec, Mapping) else ():
+        if names := named_in(patch.text, catalogue):
+            yield PlanRefusal(PATCH, ("spec", *patch.path), f"a patch names {', '.join(names)}", WAY_OUT_PATCH)
 
 
 def _is_zero(value: Any) -> bool:

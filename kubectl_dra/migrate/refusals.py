@@ -105,9 +105,9 @@ ABOUT: Final = (
         "patch",
         "refusal",
         "A patch names the resource",
-        "A JSON patch, or a patch inside a kustomization, sets or removes the resource of an object elsewhere. "
-        "Unchanged, it would bring the resource back beside the claim, or fail because there is no limit left to "
-        "replace. The count of devices is now in the ResourceClaimTemplate: patch that.",
+        "A JSON patch in a file, a JSON patch that removes a resource or sets all of them at once, or a patch of Flux "
+        "is about an object elsewhere. Unchanged, it would bring the resource back beside the claim, or fail because "
+        "there is no limit left to replace. The count of devices is now in the ResourceClaimTemplate: patch that.",
         "- op: replace\n  path: /spec/template/spec/containers/0/resources/limits/nvidia.com~1gpu\n  value: 4\n",
         "# target: {kind: ResourceClaimTemplate, name: train-gpu}\n"
         "- op: replace\n  path: /spec/spec/devices/requests/0/exactly/count\n  value: 4\n",

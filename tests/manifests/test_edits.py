@@ -80,6 +80,7 @@ def made(text: str, *changes: Change) -> str:
         ("e: >-\n  a\n  = b\n", Splice(("e",), 2, 3, "=="), "e: >-\n  a\n  == b\n"),
         ("e: |\n  a == b ||  \n    c >\n      d\n", Splice(("e",), 0, 23, "(g && a == b) ||  \n  (h && c >\n    d)"), "e: |\n  (g && a == b) ||  \n    (h && c >\n      d)\n"),  # noqa: E501
         ("e: |\r\n  a ==\r\n  b", Splice(("e",), 0, 6, "(g && a ==\nb)"), "e: |\r\n  (g && a ==\r\n  b)"),
+        ("a: |\n  t\n", Splice(("a",), 0, 1, "t\nu"), "a: |\n  t\n  u\n"),
         ('e: "a ==\\nb"\n', Splice(("e",), 0, 6, "(g && a ==\nb)"), 'e: "(g && a ==\\nb)"\n'),
     ],
 )  # fmt: skip
@@ -133,7 +134,7 @@ def test_changes_that_go_together(text: str, changes: tuple[Change, ...], after:
         ("x: &x {b: 1}\na:\n  <<: *x\n", Set(("a", "b"), 2)),
         ("a: {b: 1}\n", Delete(("a", "b"))),
         ("a: |\n  t\n", Set(("a",), "u")),
-        ("a: |\n  t\n", Splice(("a",), 0, 1, "t\nu")),
+        ("a: >\n  t\n", Splice(("a",), 0, 1, "t\nu")),
         ("a: 1\n", Set(("b", "c"), 2)),
         ("a: 1\nb: 2\n", Rename(("a",), "b")),
         ("a: 1\nw: 2\n", Wrap((), "w", ("a",))),

@@ -29,6 +29,11 @@ class Ask(NamedTuple):
     keys: tuple[Path, ...]
 
 
+def ask_elsewhere(path: Path, resource: Resource) -> Ask:
+    """A request of pods that someone else creates: what a DeviceClass for the resource must serve."""
+    return Ask(PodContainer((), "", {}), resource, 1, (path,))
+
+
 class Asks(NamedTuple):
     """All requests of a pod for devices.
 

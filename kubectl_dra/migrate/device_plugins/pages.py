@@ -74,9 +74,10 @@ _REFUSALS: Final = (
         "patch-without-request",
         "safe",
         "The patch no longer asks device plugins for anything",
-        "A strategic merge patch of a kustomization says only what differs. The claim is in what it patches; lists "
-        "that a patch would add, such as tolerations and resourceClaims of custom resources, would take the place of "
-        "the base's. Another number of devices, or labels that choose other ones, become a patch of the claim template "
+        "A patch of a kustomization, in a file or in the kustomization itself, says only what differs. The claim is in "
+        "what it patches; lists that a patch would add, such as tolerations and resourceClaims of custom resources, "
+        "would take the place of the base's. Of a JSON patch in the kustomization, the operation that sets the number "
+        "goes. Another number of devices, or labels that choose other ones, become a patch of the claim template "
         "(MIG110).",
         "containers:\n- name: main\n  resources:\n    limits:\n      nvidia.com/gpu: 4\n",
         "containers:\n- name: main\n",
@@ -87,8 +88,9 @@ _REFUSALS: Final = (
         "safe",
         "The overlay patches the claim",
         "The overlay wants a different number of devices than its base, or different ones. The patch contains all "
-        "requests of the claim, because kustomize has no keys by which to merge them. What the overlay builds is "
-        "compared with what migrate makes of its earlier build.",
+        "requests of the claim, because kustomize has no keys by which to merge them. It stands beside the patch of "
+        "the workload, or in kubectl-dra-counts.yaml where that is part of the kustomization. What the overlay builds "
+        "is compared with what migrate makes of its earlier build.",
         "kind: Deployment\nspec:\n  template:\n    spec:\n      containers:\n      - name: main\n"
         "        resources: {limits: {nvidia.com/gpu: 4}}\n",
         "kind: ResourceClaimTemplate\nmetadata: {name: train-gpu}\nspec:\n  spec:\n    devices:\n      requests:\n"

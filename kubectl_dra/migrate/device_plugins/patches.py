@@ -12,7 +12,7 @@ from kubectl_dra.migrate.device_plugins.doubts import of_driver
 from kubectl_dra.migrate.device_plugins.emptied import tidied
 from kubectl_dra.migrate.device_plugins.extended_resource import by_name
 from kubectl_dra.migrate.device_plugins.placement import PlacementPlan, placement
-from kubectl_dra.migrate.model import MigrationSettings, ObjectPlan, PlanRefusal, Step
+from kubectl_dra.migrate.model import MigrationSettings, ObjectPlan, PlanRefusal, Safety, Step
 from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue
 from kubectl_dra.migrate.vendors.model import Resource
 
@@ -65,13 +65,16 @@ def plan_patch(raw: Mapping[str, Any], around: Iterable[Mapping[str, Any]], sett
         moved.update((ask.resource.name, ask.resource) for ask in moving)
     if not gone:
         return ObjectPlan(refusals=tuple(refusals))
+    reason, safety = request_gone(moved)
+    changes = tidied(raw, (Delete(path) for path in gone))
+    return ObjectPlan((Step("MIG109", gone[0], reason, changes, safety),), refusals=tuple(refusals))
+
+
+def request_gone(moved: Mapping[str, Resource]) -> tuple[str, Safety]:
+    """Why a patch no longer asks for these resources, in words for people, and how safe that is."""
     reason = f"a patch asks for {', '.join(moved) or 'no device'}; what it patches claims devices"
     doubts = of_driver(moved)
-    if doubts:
-        reason += f"; unsafe, because {' and '.join(doubts)}"
-    changes = tidied(raw, (Delete(path) for path in gone))
-    step = Step("MIG109", gone[0], reason, changes, "unsafe" if doubts else "safe")
-    return ObjectPlan((step,), refusals=tuple(refusals))
+    return (f"{reason}; unsafe, because {' and '.join(doubts)}", "unsafe") if doubts else (reason, "safe")
 
 
 def _placements(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
@@ -15,10 +16,12 @@ from kubectl_dra.manifests.objects import ManifestObject, ObjectKey, objects
 from kubectl_dra.manifests.source import Source
 from kubectl_dra.manifests.style import Style
 from kubectl_dra.manifests.workloads import key_of
+from kubectl_dra.migrate.inline_patches import InlinePatch, inline_patches
 from kubectl_dra.migrate.kustomize.difference import FIELDS, BuildDifference
 from kubectl_dra.migrate.render import added_behind, documents_of
 
 CONFIGURATION: Final = "kubectl-dra-names.yaml"
+COUNTS: Final = "kubectl-dra-counts.yaml"
 
 
 class Repaired(NamedTuple):
@@ -49,11 +52,9 @@ def claim_patches(
         new: dict[str, tuple[int, Mapping[str, Any]]] = {}
         for difference in found:
             at = next((index for index, each in enumerate(mine) if is_of(each.object, difference.object)), None)
-            base = _base(difference.claim, bases)
-            if at is None or base is None or difference.found is None or difference.wanted is None:
-                continue
-            raw = {**base, "spec": difference.wanted}
-            new.setdefault(repr(raw["metadata"]), (at, raw))
+            raw = _as_wanted(difference, bases)
+            if at is not None and raw is not None:
+                new.setdefault(repr(raw["metadata"]), (at, raw))
         if not new:
             continue
         document = mine[-1].document
@@ -64,6 +65,59 @@ def claim_patches(
         text = edited(source.text, [edit])
         places = tuple((mine[at].path, mine[at].document.index, raw) for at, raw in new.values())
         yield Repaired(path, text, "counts", places)
+
+
+def counted_inline(
+    one: Kustomization, found: Sequence[BuildDifference], texts: Mapping[str, Source]
+) -> Iterator[Repaired]:
+    """Patches of claims whose spec must differ because of a patch in a kustomization itself, as a file beside it.
+
+    ``texts`` are the current texts of changed files, by absolute path.
+
+    Raises:
+        EditRefused: the kustomization cannot be changed for certain.
+    """
+    bases = [raw for source in texts.values() for raw in claims_in(source)]
+    for part in with_components(one):
+        counts = f"{part.directory}/{COUNTS}"
+        if part.path not in texts or counts in texts:
+            continue
+        changed_now = {patch.text for patch in inline_patches(parse(texts[part.path])[0].object)}
+        mine = [patch for patch in inline_patches(part.document.object) if patch.text not in changed_now]
+        wanted = [
+            raw
+            for difference in found
+            if any(is_for(patch, difference.object) for patch in mine)
+            and (raw := _as_wanted(difference, bases)) is not None
+        ]
+        new = {repr(raw["metadata"]): raw for raw in reversed(wanted)}
+        if new:
+            objects_made = tuple(((), number, raw) for number, raw in enumerate(new.values()))
+            yield Repaired(counts, documents_of(list(new.values()), Style()), "counts", objects_made)
+            yield Repaired(part.path, listed_in(part, "patches", {"path": COUNTS}, texts), "counts")
+
+
+def is_for(patch: InlinePatch, key: ObjectKey) -> bool:
+    """Whether a patch in a kustomization may be for an object, whose name the kustomization may have extended."""
+    if not patch.target:
+        try:
+            return any(is_of(each.object, key) for each in objects(parse(Source("<patch>", patch.text))))
+        except InputError:
+            return False
+    name = patch.target.get("name")
+    try:
+        named = not isinstance(name, str) or re.search(name, key[2]) is not None
+    except re.error:
+        return False
+    return patch.target.get("kind") in (None, key[0]) and named
+
+
+def _as_wanted(difference: BuildDifference, bases: Iterable[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    """The claim of a difference by its name in the base, with the spec that it has to have; None if uncertain."""
+    base = _base(difference.claim, bases)
+    if base is None or difference.found is None or difference.wanted is None:
+        return None
+    return {**base, "spec": difference.wanted}
 
 
 def claims_in(source: Source) -> Iterator[Mapping[str, Any]]:
@@ -145,8 +199,8 @@ def followed_names(
     yield Repaired(one.path, listed_in(one, "configurations", CONFIGURATION, texts), "names")
 
 
-def listed_in(one: Kustomization, field: str, name: str, texts: Mapping[str, Source]) -> str:
-    """The text of a kustomization with one more file in a list.
+def listed_in(one: Kustomization, field: str, entry: Any, texts: Mapping[str, Source]) -> str:
+    """The text of a kustomization with one more entry in a list.
 
     Raises:
         EditRefused: it cannot be changed for certain.
@@ -154,7 +208,7 @@ def listed_in(one: Kustomization, field: str, name: str, texts: Mapping[str, Sou
     document = parse(texts[one.path])[0] if one.path in texts else one.document
     raw = document.object
     there = isinstance(raw.get(field), list) and bool(raw[field])
-    change = Append((field,), name) if there else Set((field,), [name])
+    change = Append((field,), entry) if there else Set((field,), [entry])
     text = edited(document.source.text, edits_of(document, [change]))
     reread(document.source, text, [changed(raw, [change])])
     return text

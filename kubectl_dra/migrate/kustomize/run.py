@@ -27,7 +27,7 @@ from kubectl_dra.migrate.kustomize.labels import labels_taken_out
 from kubectl_dra.migrate.kustomize.layout import built_from
 from kubectl_dra.migrate.kustomize.namespaces import followed_namespaces
 from kubectl_dra.migrate.kustomize.obstacles import BuildObstacle
-from kubectl_dra.migrate.kustomize.repair import Repaired, claim_patches, followed_names
+from kubectl_dra.migrate.kustomize.repair import Repaired, claim_patches, counted_inline, followed_names
 from kubectl_dra.migrate.result import MigratedFile, MigrationReport, Remark
 
 PATCHED: Final = "MIG110"
@@ -119,7 +119,7 @@ def _groups(found: Sequence[Kustomization], texts: Mapping[str, Source]) -> list
 
 def _unverified(group: _Group, notes: list[str]) -> None:
     for one in group.kustomizations:
-        if one.patches & group.texts.keys():
+        if one.patches & group.texts.keys() or one.path in group.texts:
             group.at, group.problem = one, obstacles.UNKNOWN
             return
     names = ", ".join(_shown(one.path) for one in group.kustomizations)
@@ -236,6 +236,7 @@ def _repaired(
         made = list(followed_names(one, found, after, group.texts))
         made = made or list(followed_namespaces(one, found, after, group.texts))
         made = made or list(brought_claims(one, found, before, wanted, group.texts))
+        made = made or list(counted_inline(one, found, group.texts))
     except EditRefused:
         return []
     if any(_is_there(each.path, names) for each in made):
@@ -268,6 +269,9 @@ def _remarks(made: Repaired, name: str) -> list[Remark]:
             Remark("object", PATCHED, name, 1, 1, title(raw), "", message, new=title(raw), document=document, root=root)
             for root, document, raw in made.objects
         ]
+    if made.does == "counts":
+        message = "the count of devices that a patch here asked for is in a patch of the claim now"
+        return [Remark("change", PATCHED, name, 1, 1, "Kustomization", "patches", message)]
     if made.does == "claims":
         message = "the overlay asks for devices that its base does not ask for: it has claims of its own"
         return [Remark("change", BROUGHT, name, 1, 1, "", "", message)]

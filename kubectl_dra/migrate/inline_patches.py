@@ -1,0 +1,179 @@
+"""Patches that stand in a kustomization itself: without what they ask of device plugins, as patches in files are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from kubectl_dra.errors import FileError
+from kubectl_dra.manifests.changes import Change, Delete, EditRefused, Path, Set, changed
+from kubectl_dra.manifests.documents import Document, NotAnObject, parse
+from kubectl_dra.manifests.edits import edits_of, verified
+from kubectl_dra.manifests.objects import objects
+from kubectl_dra.manifests.source import Source
+from kubectl_dra.migrate.device_plugins.asks import ask_elsewhere
+from kubectl_dra.migrate.device_plugins.extended_resource import by_name
+from kubectl_dra.migrate.device_plugins.patches import plan_patch, request_gone
+from kubectl_dra.migrate.model import MigrationSettings, ObjectPlan, PlanRefusal, Safety, Step
+from kubectl_dra.migrate.prefilter import named_in
+from kubectl_dra.migrate.refusals import PATCH, WAY_OUT_PATCH
+from kubectl_dra.migrate.vendors.model import Resource
+
+FIELDS: Final = ("patches", "patchesStrategicMerge", "patchesJson6902")
+_AMOUNTS: Final = ("limits", "requests")
+_OPERATIONS: Final = "operations"
+
+
+class InlinePatch(NamedTuple):
+    """A patch in a kustomization, ``text`` at ``path``. ``target`` says what it is for, if not the text itself does."""
+
+    path: Path
+    text: str
+    target: Mapping[str, Any]
+
+    @property
+    def entry(self) -> Path:
+        """The place of its entry in the list of patches."""
+        return self.path[:2]
+
+
+class _Without(NamedTuple):
+    """What is left of a patch: its text, empty for nothing; and why its requests may go."""
+
+    text: str
+    reason: str
+    safety: Safety
+
+
+def inline_patches(raw: Mapping[str, Any]) -> Iterator[InlinePatch]:
+    """The patches of a kustomization that are no files."""
+    for field in FIELDS:
+        listed = raw.get(field)
+        for index, entry in enumerate(listed if isinstance(listed, list) else ()):
+            if isinstance(entry, str):
+                yield InlinePatch((field, index), entry, {})
+            elif isinstance(entry, Mapping) and isinstance(entry.get("patch"), str):
+                target = entry.get("target")
+                yield InlinePatch(
+                    (field, index, "patch"), entry["patch"], target if isinstance(target, Mapping) else {}
+                )
+
+
+def plan_inline(raw: Mapping[str, Any], around: Sequence[Mapping[str, Any]], settings: MigrationSettings) -> ObjectPlan:
+    """Remove the requests of device plugins from the patches of a kustomization, and change nothing else.
+
+    The build shows what the patched objects need instead.
+    """
+    steps: list[Step] = []
+    refusals: list[PlanRefusal] = []
+    for patch in inline_patches(raw):
+        names = named_in(patch.text, settings.catalogue)
+        if not names:
+            continue
+        found = _without_requests(patch, around, settings)
+        if found is None:
+            continue
+        if isinstance(found, _Without) and not named_in(found.text, settings.catalogue):
+            change: Change = Set(patch.path, found.text) if found.text else Delete(patch.entry)
+            steps.append(Step("MIG109", patch.path, found.reason, (change,), found.safety))
+        else:
+            message = f"a patch names {', '.join(names)}"
+            refusals.append(PlanRefusal(PATCH, patch.path, message, WAY_OUT_PATCH))
+    return ObjectPlan(tuple(_whole_lists(raw, steps)), refusals=tuple(refusals))
+
+
+def _whole_lists(raw: Mapping[str, Any], steps: Sequence[Step]) -> Iterator[Step]:
+    """The steps; a list of which nothing is left goes as a whole."""
+    for field in FIELDS:
+        mine = [step for step in steps if step.path[0] == field]
+        gone = [step for step in mine if isinstance(step.changes[0], Delete)]
+        if gone and len(gone) == len(raw[field]):
+            first, *others = mine
+            reason = "; ".join(dict.fromkeys(step.reason for step in mine))
+            unsafe = any(step.safety == "unsafe" for step in (first, *others))
+            yield Step(first.code, first.path, reason, (Delete((field,)),), "unsafe" if unsafe else "safe")
+        else:
+            yield from mine
+
+
+def _without_requests(
+    patch: InlinePatch, around: Sequence[Mapping[str, Any]], settings: MigrationSettings
+) -> _Without | PlanRefusal | None:
+    """What is left of a patch; a refusal if that is uncertain; None if its requests stay."""
+    uncertain = PlanRefusal(PATCH, patch.path, "", WAY_OUT_PATCH)
+    try:
+        try:
+            return _merge_left(parse(Source("<patch>", patch.text)), around, settings)
+        except NotAnObject:
+            return _operations_left(_operations(patch.text), settings, uncertain)
+    except (FileError, EditRefused):
+        return uncertain
+
+
+def _operations(text: str) -> Document:
+    """A JSON patch, as the field ``operations`` of a document.
+
+    Raises:
+        FileError: it is not YAML.
+        EditRefused: it is no list.
+    """
+    between = " " if text.lstrip().startswith("[") else "\n"
+    document, *more = parse(Source("<patch>", f"{_OPERATIONS}:{between}{text}"))
+    if more or not isinstance(document.object.get(_OPERATIONS), list):
+        raise EditRefused("the patch is no list of operations")
+    return document
+
+
+def _operations_left(
+    document: Document, settings: MigrationSettings, uncertain: PlanRefusal
+) -> _Without | PlanRefusal | None:
+    listed = document.object[_OPERATIONS]
+    asked = {index: resource for index, one in enumerate(listed) if (resource := _asked(one, settings)) is not None}
+    moved = {resource.name: resource for resource in asked.values()}
+    if not asked:
+        return uncertain
+    if by_name([ask_elsewhere((), resource) for resource in moved.values()], {}, settings):
+        return None
+    reason, safety = request_gone(moved)
+    if len(asked) == len(listed):
+        return _Without("", reason, safety)
+    changes = [Delete((_OPERATIONS, index)) for index in asked]
+    text = verified((document,), edits_of(document, changes), {document.index: changed(document.object, changes)})
+    return _Without(text.removeprefix(f"{_OPERATIONS}:")[1:], reason, safety)
+
+
+def _asked(operation: Any, settings: MigrationSettings) -> Resource | None:
+    """The resource whose amount an operation sets, if it moves to claims."""
+    if not isinstance(operation, Mapping) or operation.get("op") not in ("add", "replace"):
+        return None
+    parts = str(operation.get("path", "")).split("/")
+    name = parts[-1].replace("~1", "/").replace("~0", "~")
+    if len(parts) < 3 or parts[-2] not in _AMOUNTS or not settings.catalogue.moves(name):
+        return None
+    resource = settings.catalogue.resource(name)
+    return resource if resource is not None and resource.outcome not in ("ask", "refuse") else None
+
+
+def _merge_left(
+    documents: Sequence[Document], around: Sequence[Mapping[str, Any]], settings: MigrationSettings
+) -> _Without | PlanRefusal | None:
+    edits = []
+    expected: dict[int, Any] = {}
+    steps: list[Step] = []
+    for document in documents:
+        changes: list[Change] = []
+        for patched in objects((document,)):
+            plan = plan_patch(patched.object, around, settings)
+            if plan.refusals:
+                return plan.refusals[0]
+            steps += plan.steps
+            for step in plan.steps:
+                changes += [Delete((*patched.path, *change.path)) for change in step.changes]
+        if changes:
+            edits += edits_of(document, changes)
+            expected[document.index] = changed(document.object, changes)
+    if not steps:
+        return None
+    text = verified(documents, edits, expected)
+    unsafe = any(step.safety == "unsafe" for step in steps)
+    return _Without(text, "; ".join(dict.fromkeys(step.reason for step in steps)), "unsafe" if unsafe else "safe")
