@@ -112,6 +112,12 @@ class SliceIndex:
         """Whether any slice has devices with compatibility groups."""
         return any(map(self.uses_groups, self.slices))
 
+    @cached_property
+    def takes_of_nodes(self) -> bool:
+        """Whether any device takes of its node's own resources."""
+        distinct = {id(entry.devices): entry.devices for entry in self.slices}
+        return any(device.node_resources for devices in distinct.values() for device in devices)
+
     def alone(self, node: str) -> ResourceSlice | None:
         """The only slice that can concern a node, if it is a whole pool; None where it takes a closer look."""
         own = self._local.get(node)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from msgspec import structs
+
 from kubectl_dra.api.pods import Container, NodeResourcesOfClaim, Pod
 from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.api.wire import Amount
@@ -105,6 +107,13 @@ def of_devices(claim: NodeResourcesOfClaim) -> Amounts:
         for _ in claim.containers:
             add(total, amounts({entry.name: entry.per_container or 0}))
     return total
+
+
+def of_devices_in(claim: NodeResourcesOfClaim, container: str) -> Amounts:
+    """What the devices of a pod's claim take for one of its containers; nothing if it does not use the claim."""
+    if container not in claim.containers:
+        return {}
+    return of_devices(structs.replace(claim, containers=(container,)))
 
 
 def is_pod_level(name: str) -> bool:

@@ -194,6 +194,7 @@ class OverheadResource(Wire, frozen=True):
 class NodeResourcesOfClaim(Wire, frozen=True):
     """One entry of ``status.nodeAllocatableResourceClaimStatuses``; in 1.36 ``resources`` are all there is."""
 
+    resource_claim_name: str = ""
     containers: tuple[str, ...] = ()
     resources: dict[str, Amount] = {}
     mapping: tuple[MappedResource, ...] = ()

@@ -93,6 +93,40 @@ class NodeScope(Struct, frozen=True, gc=False):
 NOWHERE = NodeScope()
 
 
+class NodeResource(Struct, frozen=True, gc=False):
+    """What a device takes of one of its node's own resources (``nodeAllocatableResources[name]``, alpha in 1.37).
+
+    ``mapped``: the device stands for part of the resource: ``multiplier`` times what is consumed of ``capacity``, or
+    once for the device if no capacity is named. ``per_pod`` and ``per_container`` come on top, for each pod and for
+    each of its containers that uses the claim.
+    """
+
+    name: str
+    mapped: bool = False
+    capacity: str = ""
+    multiplier: Quantity | None = None
+    per_pod: Quantity | None = None
+    per_container: Quantity | None = None
+
+    @classmethod
+    def from_json(cls, name: str, raw: JSONObject) -> NodeResource:
+        mapping, overhead = raw.get("mapping"), raw.get("overhead") or EMPTY
+        told = mapping or EMPTY
+        capacity = told.get("capacityKey") or ""
+        return cls(
+            name=name,
+            mapped=mapping is not None,
+            capacity=capacity,
+            multiplier=_quantity(told.get("capacityMultiplier" if capacity else "deviceMultiplier")),
+            per_pod=_quantity(overhead.get("perPod")),
+            per_container=_quantity(overhead.get("perContainer")),
+        )
+
+
+def _quantity(written: Any) -> Quantity | None:
+    return None if written is None else Quantity.parse(written)
+
+
 class Device(Struct, frozen=True, gc=False):
     """One device as published.
 
@@ -112,6 +146,7 @@ class Device(Struct, frozen=True, gc=False):
     binding_conditions: tuple[str, ...] | None = None
     binding_failure_conditions: tuple[str, ...] | None = None
     unmodelled: tuple[str, ...] = ()
+    node_resources: tuple[NodeResource, ...] = ()
 
     def with_attributes(self, attributes: Mapping[str, Mapping[str, Any]]) -> Device:
         """The device with other attributes. Much faster than ``dataclasses.replace``."""
@@ -128,6 +163,7 @@ class Device(Struct, frozen=True, gc=False):
             self.binding_conditions,
             self.binding_failure_conditions,
             self.unmodelled,
+            self.node_resources,
         )
 
     @classmethod
@@ -160,6 +196,10 @@ class Device(Struct, frozen=True, gc=False):
             binding_conditions=None if conditions is None else tuple(conditions),
             binding_failure_conditions=None if failures is None else tuple(failures),
             unmodelled=tuple(sorted(raw.keys() - _DEVICE_KEYS | _unknown_in_consumption(raw))),
+            node_resources=tuple(
+                NodeResource.from_json(key, taken or EMPTY)
+                for key, taken in sorted((raw.get("nodeAllocatableResources") or EMPTY).items())
+            ),
         )
 
 
@@ -174,9 +214,10 @@ _DEVICE_KEYS = _PLAIN_KEYS | {
     "bindsToNode",
     "bindingConditions",
     "bindingFailureConditions",
+    "nodeAllocatableResources",
 }
-OF_NODES: Final = frozenset(("nodeAllocatableResourceMappings", "nodeAllocatableResources"))
-"""Fields of devices that take resources of the node, in 1.36 and in 1.37: only for who gets such a device."""
+MAPPINGS: Final = "nodeAllocatableResourceMappings"
+"""What devices take of their node as 1.36 wrote it, which is not modelled: it concerns only who gets such a device."""
 _SLICE_KEYS = frozenset(
     (
         "driver",

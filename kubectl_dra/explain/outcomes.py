@@ -15,6 +15,7 @@ from kubectl_dra.explain.phrase import Joined, Words, say
 from kubectl_dra.explain.question.consumers import reserved
 from kubectl_dra.explain.question.resolve import ClaimEntry
 from kubectl_dra.explain.remedies.proof import placed_devices
+from kubectl_dra.explain.scene.node_reasons import reason_of
 from kubectl_dra.explain.scene.prepare import NOT_ASKED
 from kubectl_dra.explain.trial import Trial
 
@@ -46,7 +47,9 @@ def node_groups(trial: Trial, funnels: Sequence[Located]) -> list[NodeGroup]:
         usable = "all claims are usable here" if trial.question.kind == "pod" else "the claim is usable here"
         for node in trial.view.nodes:
             where = trial.unavailable.get(node.name)
-            key = ("rejected", _for_others(where)) if where else ("allocated", usable)
+            key: tuple[str, Words] = ("rejected", _for_others(where)) if where else ("allocated", usable)
+            if node.name in trial.overtaxed:
+                key = ("rejected", reason_of(trial.overtaxed[node.name]))
             if where and node.name in given_back:
                 key = ("allocated", _AFTER)
             groups.setdefault(key, []).append(node.name)
@@ -70,6 +73,9 @@ def _outcome(trial: Trial, name: str, attempt: Attempt, funnels: Sequence[Locate
     if attempt.verdict is AttemptVerdict.UNDETERMINED:
         why = "the random order of pools decides" if attempt.order_decides else "the search did not end in time"
         return "undetermined", why, 0
+    if name in trial.overtaxed:
+        rejection = trial.overtaxed[name]
+        return "error" if rejection.error else "rejected", reason_of(rejection), _NEAREST
     if attempt.verdict is AttemptVerdict.ALLOCATED:
         if name in trial.unavailable:
             return "rejected", _for_others(trial.unavailable[name]), 0

@@ -154,7 +154,10 @@ def _after_attempts(trial: Trial) -> list[Finding]:
 def _ways(trial: Trial, judged: Judgement) -> list[Way]:
     """Changes that would help, except those that findings offer; devices to add if nothing cheaper was found."""
     scene = trial.scene
-    failed = any(attempt.verdict is not AttemptVerdict.REJECTED for attempt in trial.attempts.values())
+    failed = any(
+        attempt.verdict is not AttemptVerdict.REJECTED and name not in trial.overtaxed
+        for name, attempt in trial.attempts.items()
+    )
     wanted = judged.verdict is Verdict.NOT_ALLOCATABLE and trial.claims and scene.settings.with_ways
     if failed or not wanted:
         return []
@@ -186,7 +189,9 @@ def _ends(trial: Trial) -> Sequence[Change]:
     if preemption is not None and (preemption.best or isinstance(preemption.ineligible, VictimsEnding)):
         return []
     full = [node.name for node in trial.one_step_away if filters.rejections[node.name].resolvable]
-    return ending_pods(around, full)
+    overtaxed = [name for name, rejection in trial.overtaxed.items() if rejection.resolvable]
+    more = ending_pods(around, overtaxed, trial.chain) if overtaxed else []
+    return [*ending_pods(around, full), *more]
 
 
 def _with_note_on_ways(findings: Sequence[Finding], ways: Sequence[Way]) -> list[Finding]:

@@ -22,8 +22,10 @@ from kubectl_dra.explain.scene.view import View
 from kubectl_dra.scheduling.chain import Chain
 from kubectl_dra.scheduling.dynamic_resources import DynamicResources
 from kubectl_dra.scheduling.gang_scheduling import Gang, Obstacle, Placed, gang_of
+from kubectl_dra.scheduling.node_resources_of_devices import PublishedTwice, about_nodes
 from kubectl_dra.scheduling.outcome import Outcome, attempt
 from kubectl_dra.scheduling.queue import kept_out
+from kubectl_dra.scheduling.reasons import Rejection
 
 _DECIDING = ("ResourceSlice", "DeviceClass", "ResourceClaim")
 """Without all objects of these kinds it is unknown whether a claim can be allocated anew."""
@@ -107,14 +109,29 @@ class Trial:
 
     @cached_property
     def fitting(self) -> tuple[str, ...]:
-        """The nodes where the unallocated claims fit."""
-        return tuple(name for name, attempt in self.attempts.items() if attempt.verdict is AttemptVerdict.ALLOCATED)
+        """The nodes where the unallocated claims fit, with what their devices take of the node."""
+        return tuple(
+            name
+            for name, attempt in self.attempts.items()
+            if attempt.verdict is AttemptVerdict.ALLOCATED and name not in self.overtaxed
+        )
+
+    @cached_property
+    def overtaxed(self) -> Mapping[str, Rejection]:
+        """The nodes that refuse the pod because of what its devices take of them, such as cpu."""
+        chain = self.chain
+        devices = chain.devices if chain is not None else None
+        if chain is None or devices is None or devices.rejection is not None or not devices.takes_of_nodes:
+            return {}
+        states = chain.state.nodes
+        asked = ((node.name, chain.filter(states[node.name])) for node in self.view.nodes if node.name in states)
+        return {name: rejection for name, rejection in asked if rejection is not None and about_nodes(rejection)}
 
     @property
     def takers(self) -> list[str]:
         """The nodes that accept the pod as it is: its claims fit, or its devices can be used there."""
         names = self.fitting if self.claims else [node.name for node in self.view.nodes]
-        return [name for name in names if name not in self.unavailable]
+        return [name for name in names if name not in self.unavailable and name not in self.overtaxed]
 
     @cached_property
     def outlook(self) -> Outlook:
@@ -124,14 +141,27 @@ class Trial:
         if not self.claims:
             if self.question.kind == "claim" or bound:
                 return Outlook.PLACED
-            usable = any(node.name not in self.unavailable for node in self.view.nodes)
-            return Outlook.FITS if usable else Outlook.FAILS
+            if self.takers and not self._fails_somewhere:
+                return Outlook.FITS
+            return Outlook.OPEN if self.published_twice else Outlook.FAILS
         outcomes = {attempt.verdict for attempt in self.attempts.values()}
-        if AttemptVerdict.ERROR in outcomes:
+        if AttemptVerdict.ERROR in outcomes or self._fails_somewhere:
             return Outlook.FAILS
         if any(name not in self.unavailable for name in self.fitting):
             return Outlook.FITS
-        return Outlook.OPEN if AttemptVerdict.UNDETERMINED in outcomes else Outlook.FAILS
+        open_ = AttemptVerdict.UNDETERMINED in outcomes or self.published_twice
+        return Outlook.OPEN if open_ else Outlook.FAILS
+
+    @property
+    def _fails_somewhere(self) -> bool:
+        """Whether what devices take of a node cannot be computed, which ends the scheduler's attempt for all nodes."""
+        return any(rejection.error for rejection in self.overtaxed.values())
+
+    @property
+    def published_twice(self) -> tuple[PublishedTwice, ...]:
+        """The devices about which slices differ in what they take of the node."""
+        reasons = (reason for rejection in self.overtaxed.values() for reason in rejection.reasons)
+        return tuple(reason for reason in reasons if isinstance(reason, PublishedTwice))
 
     @cached_property
     def world(self) -> World:

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from kubectl_dra.allocation.attempt import AttemptVerdict
-from kubectl_dra.api.slices import OF_NODES, DeviceID
+from kubectl_dra.allocation.extended_resources import CLAIM_NAME
+from kubectl_dra.api.slices import MAPPINGS, DeviceID
 from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
 from kubectl_dra.explain.causes.claim_creation import CREATION_FAILED
 from kubectl_dra.explain.diagnosis import Finding, Verdict
@@ -79,6 +80,7 @@ def not_decided(trial: Trial, verdict: Verdict, findings: Sequence[Finding]) -> 
     yield from _unread(trial, verdict)
     yield from _said_by_others(trial, verdict)
     yield from _not_admitted(trial, verdict)
+    yield from _of_nodes(trial, verdict)
     if trial.claims:
         yield from _too_long(trial, verdict)
         yield from _by_order(trial, verdict)
@@ -173,6 +175,22 @@ def _too_long(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
             return
 
 
+def _of_nodes(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
+    """What devices take of their nodes, where the scheduler itself may read or write it in several ways."""
+    if verdict is Verdict.UNDETERMINED:
+        for reason in trial.published_twice[:1]:
+            yield say("slices differ in what {device} takes of the node", device=reason.device)
+    devices = trial.chain.devices if trial.chain is not None else None
+    if verdict is not Verdict.ALLOCATABLE or devices is None or devices.extended is None:
+        return
+    for name in trial.takers if devices.takes_of_nodes else ():
+        taken = devices.taken_on(trial.view.node_by_name[name])
+        if any(entry.resource_claim_name == CLAIM_NAME for entry in taken.claims):
+            text = "whether the pod is bound is not known: devices of its extended resources take of the node {node}"
+            yield say(text, node=name)
+            return
+
+
 def _by_order(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
     """Nodes on which the random order of pools decides; an error there fails the pod whatever fits elsewhere."""
     for attempt in trial.attempts.values():
@@ -189,7 +207,7 @@ def _by_order(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
 
 def _unmodelled(trial: Trial) -> Iterator[Phrase]:
     fields: dict[str, str] = {}
-    of_nodes: list[tuple[DeviceID, str, str]] = []
+    of_nodes: list[tuple[DeviceID, str]] = []
     for claim in trial.claims:
         for name in claim.unmodelled:
             fields.setdefault(f"spec.devices.{name}", f"claim {claim.key}")
@@ -202,14 +220,14 @@ def _unmodelled(trial: Trial) -> Iterator[Phrase]:
             fields.setdefault(f"spec.{name}", f"ResourceSlice {entry.name}")
         for device in entry.devices:
             for name in device.unmodelled:
-                if name in OF_NODES:
-                    of_nodes.append((DeviceID(*entry.pool, device.name), name, entry.name))
+                if name == MAPPINGS:
+                    of_nodes.append((DeviceID(*entry.pool, device.name), entry.name))
                 else:
                     fields.setdefault(f"spec.devices[].{name}", f"ResourceSlice {entry.name}")
     within = _within_reach(trial) if of_nodes and NODE_RESOURCES in trial.scene.settings.gates else frozenset()
-    for device_id, name, slice_name in of_nodes:
+    for device_id, slice_name in of_nodes:
         if device_id in within:
-            fields.setdefault(f"spec.devices[].{name}", f"ResourceSlice {slice_name}")
+            fields.setdefault(f"spec.devices[].{MAPPINGS}", f"ResourceSlice {slice_name}")
     for rule in trial.scene.snapshot.taint_rules:
         for name in rule.unmodelled:
             fields.setdefault(f"spec.{name}", f"DeviceTaintRule {rule.metadata.name}")
@@ -242,3 +260,9 @@ def _of_137(trial: Trial) -> Iterator[tuple[str, str]]:
         if entry.skip_node_operations:
             yield "spec.skipNodeOperations", f"ResourceSlice {entry.name}"
             break
+    if index.takes_of_nodes and NODE_RESOURCES in trial.scene.settings.gates:
+        within = _within_reach(trial)
+        for entry in index.slices:
+            if any(device.node_resources and DeviceID(*entry.pool, device.name) in within for device in entry.devices):
+                yield "spec.devices[].nodeAllocatableResources", f"ResourceSlice {entry.name}"
+                break

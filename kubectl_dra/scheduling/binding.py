@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from msgspec import structs
 
 from kubectl_dra.api.claims import Allocation, Consumer, ResourceClaim
-from kubectl_dra.api.pods import ExtendedClaimStatus, Pod
+from kubectl_dra.api.pods import ExtendedClaimStatus, NodeResourcesOfClaim, Pod
 from kubectl_dra.cluster.snapshot import Key
 from kubectl_dra.scheduling.chain import Chain
 from kubectl_dra.scheduling.framework import ClusterState
@@ -20,8 +20,15 @@ def bound(pod: Pod, node: str, chain: Chain, state: ClusterState) -> ClusterStat
     status = (
         structs.replace(pod.status, extended_resource_claim_status=ExtendedClaimStatus(made)) if made else pod.status
     )
+    status = structs.replace(status, node_allocatable_resource_claim_statuses=_taken(node, chain))
     there = structs.replace(pod, node_name=node, status=status)
     return state.with_pod(there, claims)
+
+
+def _taken(node: str, chain: Chain) -> tuple[NodeResourcesOfClaim, ...]:
+    """What the pod's devices take of the node, as its status says it from then on."""
+    devices = chain.devices
+    return () if devices is None else devices.taken_on(chain.state.nodes[node].node).claims
 
 
 def reserved(pod: Pod, node: str, chain: Chain) -> Iterator[tuple[Key, ResourceClaim]]:

@@ -13,7 +13,6 @@ from kubectl_dra.allocation.features import ALPHA, Features, Habits, Quirks
 from kubectl_dra.allocation.pools import SliceIndex
 from kubectl_dra.allocation.selectors import Selectors
 from kubectl_dra.allocation.state import allocated_state
-from kubectl_dra.allocation.taint_rules import apply_rules
 from kubectl_dra.api.known_defects import RULES_UNSEEN
 from kubectl_dra.api.slices import ResourceSlice
 from kubectl_dra.api.versions import Release
@@ -64,6 +63,8 @@ def make_cycle(
         slices = slices_as_read(slices, features)
     unseen = RULES_UNSEEN.affects(*like(release, patch, ahead, UNSEEN))
     if features.taint_rules and snapshot.taint_rules and not unseen:
+        from kubectl_dra.allocation.taint_rules import apply_rules
+
         slices = apply_rules(slices, snapshot.taint_rules)
     return Cycle(
         index=SliceIndex(slices),

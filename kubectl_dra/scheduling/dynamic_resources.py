@@ -3,22 +3,37 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Final
 
 from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict, Cycle
 from kubectl_dra.allocation.extended_resources import CLAIM_NAME, MADE_FOR_EXTENDED, ExtendedRequests, extended_requests
 from kubectl_dra.allocation.search_context import Budget
-from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.claims import DeviceResult, ResourceClaim
 from kubectl_dra.api.limits import MAX_CONSUMERS
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod, PodClaim
 from kubectl_dra.scheduling.devices import make_cycle
 from kubectl_dra.scheduling.framework import ClusterState, NodeState, Plugin
+from kubectl_dra.scheduling.node_resources_fit import Insufficient
+from kubectl_dra.scheduling.node_resources_of_devices import (
+    GATE,
+    NOTHING,
+    SINCE,
+    CannotTell,
+    MappedClaimInUse,
+    PublishedTwice,
+    Taken,
+    is_mapped,
+    refusals,
+    taken_on,
+)
 from kubectl_dra.scheduling.reasons import PluginName, Reason, Rejection
 
 STEPS_PER_NODE: Final = 400_000
 SECONDS_PER_NODE: Final = 4.0
+WORKLOAD_CLAIMS: Final = "DRAWorkloadResourceClaims"
 
 
 class ClaimNotCreated(Reason, frozen=True):
@@ -178,15 +193,88 @@ class DynamicResources(Plugin):
     def filter(self, node: NodeState) -> Rejection | None:
         if self.leftover is not None:
             return Rejection(self.name, (LeftoverClaim(self.leftover.key),))
-        elsewhere = [claim for claim in self.claims if claim.allocation and not claim.allocation.usable_on(node.node)]
+        elsewhere: list[ResourceClaim] = []
+        for claim in self.claims:
+            if claim.allocation and not claim.allocation.usable_on(node.node):
+                elsewhere.append(claim)
+            elif claim.key in self._mapped_of_others:
+                return Rejection(self.name, (MappedClaimInUse(claim.key),))
         if claims := self.claims_on(node.node):
             attempt = self._attempt(node.node, claims)
             if attempt.verdict is not AttemptVerdict.ALLOCATED:
                 return self._refused(attempt)
+        if self.takes_of_nodes and (rejection := self._short(node)) is not None:
+            return rejection
         if elsewhere:
             self.unavailable.update((claim.key, claim) for claim in elsewhere)
             return Rejection(self.name, (ClaimElsewhere(tuple(claim.key for claim in elsewhere)),))
         return None
+
+    @cached_property
+    def takes_of_nodes(self) -> bool:
+        """Whether what devices take of their nodes counts: by the gate, and where any device takes something."""
+        if GATE not in self.state.gates or not self.state.release.at_least(SINCE):
+            return False
+        return self.cycle.index.takes_of_nodes
+
+    def taken_on(self, node: Node) -> Taken:
+        """What the devices of the pod's claims, as they are or were just allocated on a node, take of it.
+
+        Raises:
+            CannotTell: the scheduler cannot compute it, or we do not know.
+        """
+        if not self.takes_of_nodes:
+            return NOTHING
+        return taken_on(node, self.pod, self._with_devices(node), self._names, self.cycle.index.by_pool)
+
+    def _short(self, node: NodeState) -> Rejection | None:
+        try:
+            taken = self.taken_on(node.node)
+        except CannotTell as error:
+            return Rejection(self.name, (error.reason,), error=not isinstance(error.reason, PublishedTwice))
+        reasons = refusals(self.pod, node, taken, self.state.rules) if taken.claims else ()
+        if not reasons:
+            return None
+        resolvable = all(isinstance(reason, Insufficient) and not reason.never for reason in reasons)
+        return Rejection(self.name, reasons, resolvable=resolvable)
+
+    def _with_devices(self, node: Node) -> Iterator[tuple[ResourceClaim, Sequence[DeviceResult]]]:
+        """The claims with their devices on a node."""
+        for claim in self.claims:
+            if claim.allocation is not None:
+                yield claim, claim.allocation.results
+        attempt = self.attempts.get(node.name)
+        if attempt is not None:
+            for claim, result in zip(self.claims_on(node), attempt.results, strict=True):
+                yield claim, tuple(map(DeviceResult.from_json, result.devices))
+
+    @property
+    def _names(self) -> Mapping[str, str]:
+        """The claim's name for each entry of the pod that has one."""
+        found = ((entry.name, _claim_name(self.pod, entry)[0]) for entry in self.pod.claims)
+        return {entry: name for entry, name in found if name is not None}
+
+    @cached_property
+    def _mapped_of_others(self) -> frozenset[str]:
+        """The claims that other pods use and whose devices stand for resources of a node: those are for one pod."""
+        if not self.takes_of_nodes:
+            return frozenset()
+        return frozenset(
+            claim.key
+            for claim in self.claims
+            if claim.allocation is not None
+            and claim.reserved_for
+            and not self._is_consumer(claim)
+            and is_mapped(claim, self.cycle.index.by_pool)
+        )
+
+    def _is_consumer(self, claim: ResourceClaim) -> bool:
+        pod = self.pod
+        by_group = pod.pod_group if WORKLOAD_CLAIMS in self.state.gates else ""
+        return any(
+            entry.uid == pod.metadata.uid or (by_group and entry.resource == "podgroups" and entry.name == by_group)
+            for entry in claim.reserved_for
+        )
 
     @property
     def freed(self) -> ResourceClaim | None:

@@ -49,6 +49,7 @@ _STARTS_WITH_COUNT: Final = re.compile(r"\d+ ")
 _KNOWN: Final = re.compile(
     r"^\d+ (?:Insufficient \S+$|Too many pods$|cannot allocate all claims$|invalid resource pools|"
     r"resourceclaim (?:not available|in use)|cannot schedule extended|claim \S+|request \S+|"
+    r"node allocatable resource claim |pod level (?:request|limit) for |"
     r"node\(s\) (?:were unschedulable$|had untolerated taint|didn't have free ports for the requested pod ports$|"
     r"didn't match (?:Pod's|PersistentVolume's|pod |the requested node name)|didn't satisfy (?:existing pods|plugin)|"
     r"had no available (?:disk|volume zone)$|did not have enough free storage$|exceed max volume count$|"

@@ -19,6 +19,7 @@ from kubectl_dra.scheduling.default_preemption import Candidate, Preemption, pre
 from kubectl_dra.scheduling.dynamic_resources import SearchNotEnded
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.message import none_available
+from kubectl_dra.scheduling.node_resources_of_devices import PublishedTwice
 from kubectl_dra.scheduling.profile import Point
 from kubectl_dra.scheduling.reasons import NotRead, PluginName, Rejection
 
@@ -59,11 +60,13 @@ class Outcome(Struct, frozen=True, eq=False, dict=True):
 
     @property
     def undetermined(self) -> tuple[str, ...]:
-        """The nodes with an unknown answer: the search for devices did not end, or a deciding object was not read."""
+        """The nodes with an unknown answer: the search for devices did not end, or it is not known what
+        they take of the node, or a deciding object was not read.
+        """
         return tuple(
             name
             for name, rejection in self.rejected.items()
-            if any(isinstance(reason, (SearchNotEnded, NotRead)) for reason in rejection.reasons)
+            if any(isinstance(reason, (SearchNotEnded, PublishedTwice, NotRead)) for reason in rejection.reasons)
         )
 
     @property

@@ -68,7 +68,6 @@ def test_what_is_said_of_explain_is_so() -> None:
     ("gate", "field"),
     [
         ("DRANodeAllocatableResources", {"nodeAllocatableResourceMappings": {}}),
-        ("DRANodeAllocatableResources", {"nodeAllocatableResources": {}}),
     ],
 )
 def test_a_gate_that_is_called_unmodelled_has_fields_that_are(gate: str, field: dict[str, object]) -> None:

@@ -38,7 +38,11 @@ def render() -> str:
         states = [_STATES.get(one["gates"].get(gate, ""), "–") for one in releases]
         mark = " (1)" if gate in result["unmodelled"] else ""
         lines.append(f"| {gate}{mark} | {' | '.join(states)} |")
-    lines += ["", "(1) Not modelled: if a claim or device uses it, `explain` says *undetermined*.", ""]
+    lines += [
+        "",
+        "(1) Not modelled as 1.36 has it: if a device in reach uses it there, `explain` says *undetermined*.",
+        "",
+    ]
     return "\n".join(lines)
 
 

@@ -1,4 +1,4 @@
-"""Devices that take resources of their node: undetermined only for those who could get one."""
+"""What devices take of their node as 1.36 writes it: undetermined only for those who could get such a device."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ import yaml
 from kubectl_dra.cli.main import run
 
 ROOT = Path(__file__).parent / "cases" / "clusters"
+OF_136 = {"nodeAllocatableResourceMappings": {"cpu": {"allocationMultiplier": "8"}}}
+OF_137 = {"nodeAllocatableResources": {"cpu": {"mapping": {"deviceMultiplier": "1"}}}}
 
 
-def cluster(path: Path, driver: str) -> str:
+def cluster(path: Path, driver: str, taken: dict[str, Any]) -> str:
     objects: list[dict[str, Any]] = [
         entry for name in ("gpus", "pod", "claim") for entry in yaml.safe_load((ROOT / f"{name}.yaml").read_text())
     ]
-    device = {"name": "ccx-0", "nodeAllocatableResources": {"cpu": {"mapping": {"deviceMultiplier": "8"}}}}
+    device = {"name": "ccx-0", **taken}
     pool = {"name": "more", "generation": 1, "resourceSliceCount": 1}
     spec = {"driver": driver, "nodeName": "n1", "pool": pool, "devices": [device]}
     objects.append({"kind": "ResourceSlice", "metadata": {"name": "more"}, "spec": spec})
@@ -28,17 +30,25 @@ def cluster(path: Path, driver: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("driver", "flags", "code"),
+    ("release", "driver", "taken", "flags", "said"),
     [
-        ("gpu.example.com", [], 3),
-        ("cpu.example.com", [], 0),
-        ("gpu.example.com", ["--feature-gates", "DRANodeAllocatableResources=false"], 0),
+        ("1.36", "gpu.example.com", OF_136, [], "nodeAllocatableResourceMappings, which is not modelled"),
+        ("1.36", "cpu.example.com", OF_136, [], ""),
+        ("1.36", "gpu.example.com", OF_136, ["--feature-gates", "DRANodeAllocatableResources=false"], ""),
+        ("1.36", "gpu.example.com", OF_137, [], "nodeAllocatableResources, which came with Kubernetes 1.37"),
+        ("1.37", "gpu.example.com", OF_137, [], ""),
     ],
 )
 def test_who_could_get_one(
-    driver: str, flags: list[str], code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    release: str,
+    driver: str,
+    taken: dict[str, Any],
+    flags: list[str],
+    said: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    words = ["explain", "pod/train", "--kubernetes-version", "1.37", "--snapshot"]
-    assert run([*words, cluster(tmp_path / "cluster.yaml", driver), *flags]) == code
+    words = ["explain", "pod/train", "--kubernetes-version", release, "--snapshot"]
+    code = run([*words, cluster(tmp_path / "cluster.yaml", driver, taken), *flags])
     out = " ".join(capsys.readouterr().out.split())
-    assert ("uses spec.devices[].nodeAllocatableResources, which is not modelled" in out) is (code == 3)
+    assert (code, said in out) == (3 if said else 0, True)

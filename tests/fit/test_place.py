@@ -151,3 +151,17 @@ def test_none_fits_at_most(tmp_path: Path) -> None:
 def test_more_replicas_than_written(tmp_path: Path) -> None:
     found = item(tmp_path, node("a", 4), [template(), deployment(1)], "--replicas", "3")
     assert found["pods"]["fit"] == found["pods"]["wanted"] == 3
+
+
+def test_what_devices_take_of_the_node_counts(tmp_path: Path) -> None:
+    """Eight cores: devices for four pods, but each takes two cores beside the one of its container."""
+    device_takes = {"cpu": {"mapping": {"deviceMultiplier": "2"}}}
+    cluster = node("a", 4, cpu="8")
+    for device in cluster[1]["spec"]["devices"]:
+        device["nodeAllocatableResources"] = device_takes
+    words = (template(), deployment(4, cpu="1"))
+    found = item(tmp_path, cluster, [*words], "--kubernetes-version", "1.37")
+    assert found["pods"]["fit"] == 2
+    assert found["stop"]["cause"] == "node-resources-for-devices"
+    off = ("--kubernetes-version", "1.37", "--feature-gates", "DRANodeAllocatableResources=false")
+    assert item(tmp_path, cluster, [*words], *off)["pods"]["fit"] == 4

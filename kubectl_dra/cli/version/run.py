@@ -23,7 +23,10 @@ from kubectl_dra.errors import ClusterError
 
 SCHEMA_VERSION: Final = "1"
 UNMODELLED: Final = frozenset(("DRANodeAllocatableResources",))
-"""Gates whose features ``explain`` does not model: their use in a claim or device makes the answer undetermined."""
+"""Gates whose features ``explain`` does not model in some release: their use there makes the answer undetermined.
+
+What devices take of their node is modelled as 1.37 has it, not as 1.36 had it.
+"""
 _STATES: Final = {"on": "on", "off": "off", "locked": "on*", "unknown": "-"}
 
 
@@ -143,7 +146,7 @@ def _write_releases(out: Any, result: dict[str, Any]) -> None:
     gates = [gate for gate in known_gates() if _state(gate, NEWEST_EXPLAINED) != "unknown"]
     table = [("FEATURE GATE", *(one["release"] for one in releases))]
     for gate in gates:
-        mark = " (not modelled)" if gate in UNMODELLED else ""
+        mark = " (not for 1.36)" if gate in UNMODELLED else ""
         table.append((gate + mark, *(_STATES[one["gates"].get(gate, "unknown")] for one in releases)))
     _write_table(out, table)
     out.write("")

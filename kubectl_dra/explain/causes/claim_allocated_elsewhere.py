@@ -71,7 +71,7 @@ STUCK = CauseKind(
 )
 
 
-def _elsewhere(trial: Trial) -> Iterator[Finding]:
+def elsewhere(trial: Trial) -> Iterator[Finding]:
     """The unallocated claims fit, or there are none."""
     if trial.unavailable and (trial.fitting or not trial.claims):
         for found in _of_claims(trial):
@@ -137,4 +137,4 @@ def _finding(trial: Trial, claim: ResourceClaim) -> Finding:
     )
 
 
-FINDERS = (Finder(When.FAILS, _elsewhere, 40), Finder(When.BESIDE_REQUESTS, _stuck))
+FINDERS = (Finder(When.FAILS, elsewhere, 40), Finder(When.BESIDE_REQUESTS, _stuck))

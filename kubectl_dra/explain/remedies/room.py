@@ -82,9 +82,12 @@ class EndPods(Change, frozen=True):
         return ChangeStep(StepKind.END_PODS, StepTarget(pods=self.keys, nodes=(self.node,)), frees=tuple(frees))
 
 
-def ending_pods(around: Surroundings, nodes: Sequence[str]) -> list[EndPods]:
-    """Pods without which the filters accept the pod on a node, the fewest and least important; for some nodes."""
-    chain = around.chain
+def ending_pods(around: Surroundings, nodes: Sequence[str], chain: Chain | None = None) -> list[EndPods]:
+    """Pods without which the filters accept the pod on a node, the fewest and least important; for some nodes.
+
+    The filters are those of ``chain``, by default all but that for devices.
+    """
+    chain = chain or around.chain
     if chain is None or chain.rejection is not None:
         return []
     found: dict[tuple[str, ...], EndPods] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import structs
 
@@ -18,9 +18,11 @@ from kubectl_dra.explain.scene.filters import Filters
 from kubectl_dra.scheduling.chain import Chain, without_devices
 from kubectl_dra.scheduling.dynamic_resources import DynamicResources
 from kubectl_dra.scheduling.framework import ClusterState
-from kubectl_dra.scheduling.node_copy import NodeCopy
 from kubectl_dra.scheduling.node_unschedulable import CORDON
 from kubectl_dra.scheduling.reasons import Rejection
+
+if TYPE_CHECKING:
+    from kubectl_dra.scheduling.node_copy import NodeCopy
 
 MOST_REBUILDS: Final = 400
 FEWEST_REBUILDS: Final = 6

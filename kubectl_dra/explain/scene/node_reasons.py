@@ -9,6 +9,7 @@ from msgspec.structs import asdict
 
 from kubectl_dra.api.nodes import NodeTaint
 from kubectl_dra.api.quantity import Quantity
+from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.explain.phrase import Joined, Phrase, Statement, Words, say
 from kubectl_dra.scheduling import (
     chain,
@@ -18,6 +19,7 @@ from kubectl_dra.scheduling import (
     node_name,
     node_ports,
     node_resources_fit,
+    node_resources_of_devices,
     node_unschedulable,
     node_volume_limits,
     pod_claims,
@@ -92,6 +94,29 @@ class ResourceShort(Statement, frozen=True):
         return bool(self.total) and self.left != self.total and "/" not in self.name
 
 
+class ShortForDevices(Statement, frozen=True):
+    """The node has less left of a resource than the pod's containers and devices need together."""
+
+    TEXT = "{left} of {total} {name} left, and the pod needs {needed}: {shares}"
+    name: str
+    needed: Quantity
+    left: Quantity
+    total: Quantity
+    taken: Quantity
+    devices: tuple[DeviceID, ...]
+
+    @property
+    def shares(self) -> Phrase:
+        """Who needs how much."""
+        own = Quantity(self.needed.nanos - self.taken.nanos, -9, self.needed.format)
+        return _shares(own, self.taken, self.devices)
+
+    @property
+    def lacking(self) -> float:
+        """How much is missing, as a part of what the node has."""
+        return (self.needed.nanos - self.left.nanos) / max(1, self.total.nanos)
+
+
 _TEXTS: Final[Mapping[type[Reason], str]] = {
     chain.NotAmongThose: "the pod names other nodes (matchFields), or a volume of it is elsewhere",
     chain.NoneInCommon: "no node is among those that the pod and its volumes name",
@@ -104,6 +129,10 @@ _TEXTS: Final[Mapping[type[Reason], str]] = {
     node_volume_limits.ClaimUnknown: "PersistentVolumeClaim {namespace}/{claim} does not exist",
     pod_claims.ObjectNotFound: "{kind} {name} does not exist",
     pod_claims.ClaimOfAnotherPod: "PersistentVolumeClaim {namespace}/{claim} belongs to another pod",
+    node_resources_of_devices.MappedClaimInUse: "claim {claim} stands for resources of the node, for one pod alone",
+    node_resources_of_devices.DeviceGone: "what claim {claim} takes of the node is not known: {device} is gone",
+    node_resources_of_devices.NothingConsumed: "{device} takes {resource} by {capacity}, of which nothing is consumed",
+    node_resources_of_devices.PublishedTwice: "slices differ in what {device} takes of the node",
     volume_binding.EphemeralClaimNotMade: "PersistentVolumeClaim {claim} of an ephemeral volume is not made yet",
     volume_binding.ClaimLost: "PersistentVolumeClaim {claim} is bound to volume {volume}, which is gone",
     volume_binding.ClaimEnding: "PersistentVolumeClaim {claim} is being deleted",
@@ -153,6 +182,19 @@ class Refused(Statement, frozen=True):
         if isinstance(reason, pod_topology_spread.TooManyInDomain):
             text = "topology spread: {here} matching pods in {key}={value}, {least} in the emptiest, maxSkew {max_skew}"
             return say(text, **values)
+        if isinstance(reason, node_resources_of_devices.PodRequestExceeded):
+            text = "the pod as a whole requests {requested} {resource}, but needs {needed}: {shares}"
+            own = reason.needed - reason.of_devices
+            amounts = _quantities(reason.resource, needed=reason.needed, requested=reason.requested)
+            shares = _shares(
+                _quantity(reason.resource, own), _quantity(reason.resource, reason.of_devices), reason.devices
+            )
+            return say(text, resource=reason.resource, shares=shares, **amounts)
+        if isinstance(reason, node_resources_of_devices.PodLimitExceeded):
+            text = "the pod as a whole is limited to {limit} {resource}, but {who} with {devices:some} may use {needed}"
+            who = say("container {name}", name=reason.container) if reason.container else "all containers"
+            amounts = _quantities(reason.resource, needed=reason.needed, limit=reason.limit)
+            return say(text, resource=reason.resource, who=who, devices=reason.devices, **amounts)
         if isinstance(reason, pod_claims.ObjectNotFound):
             values["kind"] = KINDS.get(reason.resource, reason.resource)
         template = _TEXTS.get(type(reason))
@@ -186,11 +228,25 @@ def _statements(reason: Reason) -> list[Words]:
         return [AffinityDiffers(str(reason.affinity))]
     if isinstance(reason, node_resources_fit.TooManyPods):
         return [PodLimitReached()]
+    if isinstance(reason, node_resources_of_devices.InsufficientForDevices):
+        amounts = (reason.requested, reason.free, reason.capacity, reason.of_devices)
+        needed, left, total, taken = (_quantity(reason.resource, value) for value in amounts)
+        return [ShortForDevices(reason.resource, needed, left, total, taken, reason.devices)]
     if isinstance(reason, node_resources_fit.Insufficient):
         name = reason.resource
         numbers = (_quantity(name, value) for value in (reason.requested, reason.free, reason.capacity))
         return [ResourceShort(name, *numbers)]
     return [Refused(reason)]
+
+
+def _shares(own: Quantity, taken: Quantity, devices: tuple[DeviceID, ...]) -> Phrase:
+    """What containers and devices need."""
+    text = "{own} for its containers, {taken} for {devices:some}" if own else "all of it for {devices:some}"
+    return say(text, own=own, taken=taken, devices=devices)
+
+
+def _quantities(resource: str, **amounts: int) -> dict[str, Quantity]:
+    return {name: _quantity(resource, amount) for name, amount in amounts.items()}
 
 
 def _quantity(resource: str, amount: int) -> Quantity:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence, Set
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.fields import fields
 from kubectl_dra.api.known_defects import RULES_UNSEEN
-from kubectl_dra.api.slices import OF_NODES, ResourceSlice
+from kubectl_dra.api.slices import MAPPINGS, ResourceSlice
 from kubectl_dra.api.taints import DeviceTaintRule
 from kubectl_dra.api.versions import Release, gate_default
 
@@ -54,7 +54,7 @@ def proved(
                 found.add(PARTITIONS)
                 if any(consumption.groups for consumption in device.consumes_counters):
                     found.add(GROUPS)
-            if OF_NODES.intersection(device.unmodelled):
+            if device.node_resources or MAPPINGS in device.unmodelled:
                 found.add(NODE_RESOURCES)
             if device.allow_multiple_allocations:
                 found.add(CAPACITY)
