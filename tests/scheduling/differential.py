@@ -26,7 +26,9 @@ from typing import Any
 from tests.controlplane.client import ApiError
 from tests.controlplane.plane import own_plane
 from tests.controlplane.program import find_program, kubernetes_version
+from tests.scheduling import devices_of_nodes
 from tests.scheduling.clusters import CLASSES, MIXED, make, shared_objects
+from tests.scheduling.devices_of_nodes import CLASS as OF_NODES
 from tests.scheduling.profiles import CONFIG, profile_name, second_scheduler
 from tests.scheduling.recording import Recording, held_still, scheduler_pid
 
@@ -36,12 +38,17 @@ SETTLED = 0.4
 """Seconds."""
 
 
-def recorded(classes: tuple[str, ...], seed: int, count: int, profiles: bool = False) -> Iterator[Json]:
-    """One line for each of ``count`` pods, the classes in turn; ``seed`` is the first cluster's."""
+def recorded(
+    classes: tuple[str, ...], seed: int, count: int, profiles: bool = False, gates: tuple[str, ...] = ()
+) -> Iterator[Json]:
+    """One line for each of ``count`` pods, the classes in turn; ``seed`` is the first cluster's.
+
+    ``gates`` are on besides the default ones.
+    """
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         program = find_program(print)
-        plane = stack.enter_context(own_plane(program, [], folder))
+        plane = stack.enter_context(own_plane(program, _arguments(gates), folder))
         api = plane.api()
         pid = scheduler_pid(plane)
         if profiles:
@@ -51,12 +58,14 @@ def recorded(classes: tuple[str, ...], seed: int, count: int, profiles: bool = F
             api.create(each)
         for index in range(count):
             name = classes[index % len(classes)]
-            world = make(name, seed + index)
+            world = devices_of_nodes.make(seed + index) if name == OF_NODES else make(name, seed + index)
             recording = Recording(api, world)
             ours = profiles and "schedulerName" not in world.spec
             if ours:
                 world.spec["schedulerName"] = profile_name(seed + index)
             line: Json = {"id": world.prefix, "class": name, "seed": seed + index, "features": [], "release": release}
+            if gates:
+                line["gates"] = list(gates)
             if ours:
                 line["schedulerConfig"] = CONFIG
             try:
@@ -76,20 +85,28 @@ def recorded(classes: tuple[str, ...], seed: int, count: int, profiles: bool = F
             yield line
 
 
+def _arguments(gates: tuple[str, ...]) -> list[str]:
+    return ["--profile=full", f"--feature-gates={','.join(f'{gate}=true' for gate in gates)}"] if gates else []
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.scheduling.differential", description=__doc__)
     parser.add_argument("--release", default="1.36", help="the Kubernetes to ask, such as 1.36")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--pods", type=int, default=100)
-    parser.add_argument("--class", dest="name", choices=CLASSES, help="only this class of pods")
+    parser.add_argument("--class", dest="name", choices=(*CLASSES, OF_NODES), help="only this class of pods")
+    parser.add_argument("--gates", default="", help="gates to switch on, separated by commas")
     parser.add_argument("--profiles", action="store_true", help="pods of several profiles")
     parser.add_argument("--save", type=Path, help="keep the recorded lines in this file (.jsonl.gz)")
     options = parser.parse_args()
     os.environ["KUBECTL_DRA_KUBERNETES"] = options.release
+    gates = tuple(filter(None, options.gates.split(",")))
+    if options.name == OF_NODES:
+        gates = (devices_of_nodes.GATE, *gates)
     classes = (options.name,) if options.name else (*CLASSES, MIXED)
     path = options.save or Path(tempfile.mkstemp(suffix=".jsonl.gz")[1])
     with gzip.GzipFile(path, "wb", mtime=0) as out:
-        for line in recorded(classes, options.seed, options.pods, options.profiles):
+        for line in recorded(classes, options.seed, options.pods, options.profiles, gates):
             out.write(json.dumps(line).encode() + b"\n")
     code: int = import_module("tests.conformance.pods").run([path], None)
     return code

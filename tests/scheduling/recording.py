@@ -40,6 +40,7 @@ KINDS: Final = (
     ("resource.k8s.io/v1", "ResourceClaimTemplate"),
 )
 BOUND: Final = {"pv.kubernetes.io/bind-completed": "yes"}
+PROTECTION: Final = "resource.kubernetes.io/delete-protection"
 SELECTED: Final = "volume.kubernetes.io/selected-node"
 
 
@@ -99,10 +100,15 @@ class Recording:
             if devices:
                 request = {"name": "gpu", "exactly": {"deviceClassName": "gpu", "count": len(devices)}}
                 space = pod["metadata"]["namespace"]
-                self.create(_claim(claim, space, {"devices": {"requests": [request]}}))
+                held = _claim(claim, space, {"devices": {"requests": [request]}})
+                # As the scheduler does before it allocates a claim.
+                held["metadata"]["finalizers"] = [PROTECTION]
+                self.create(held)
             made = self.create(pod)
             if devices:
                 self._allocate(claim, made, devices)
+        for each in world.statuses:
+            self.api.patch(each, {"status": each["status"]}, "status")
 
     def _allocate(self, claim: str, pod: Json, devices: list[tuple[str, str]] | tuple[()]) -> None:
         node = pod["spec"]["nodeName"]
@@ -111,9 +117,11 @@ class Recording:
         allocation = {
             "devices": {"results": results},
             "nodeSelector": {"nodeSelectorTerms": [{"matchFields": [field]}]},
+            # Without it the scheduler of 1.37 adds it for the next consumer, and the API server refuses that.
+            "allocationTimestamp": "2026-01-02T03:04:05Z",
         }
         user = {"resource": "pods", "name": pod["metadata"]["name"], "uid": pod["metadata"]["uid"]}
-        status = {"allocation": allocation, "reservedFor": [user]}
+        status = {"allocation": allocation, "reservedFor": [] if claim in self.world.released else [user]}
         self.api.patch(_claim(claim, pod["metadata"]["namespace"], {}), {"status": status}, "status")
 
     def add_pod(self) -> Json:

@@ -17,7 +17,8 @@ PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 @dataclass
 class World:
     """A cluster being made up. ``bound`` are pods that run already, ``held`` the devices that each of them holds,
-    ``late`` objects that are made after them."""
+    ``late`` objects that are made after them, ``statuses`` what is written into the status of some of all these,
+    ``released`` the claims of running pods that are not reserved for them."""
 
     prefix: str
     rng: random.Random
@@ -28,6 +29,8 @@ class World:
     free: dict[str, list[str]] = field(default_factory=dict)
     pod: Json = field(default_factory=dict)
     late: list[Json] = field(default_factory=list)
+    statuses: list[Json] = field(default_factory=list)
+    released: list[str] = field(default_factory=list)
 
     @property
     def spec(self) -> Json:
