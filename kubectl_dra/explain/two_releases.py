@@ -18,6 +18,7 @@ from kubectl_dra.explain.deciding_changes import TookTooLong, deciding_changes
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.overview import SECONDS_PER_SHAPE, waiting
 from kubectl_dra.explain.pipeline import diagnose
+from kubectl_dra.explain.question.new_pod import about_new_pod
 from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod
 from kubectl_dra.explain.scene.prepare import SECONDS, SECONDS_PER_NODE, Settings
 from kubectl_dra.scheduling.release_changes import Deciding
@@ -81,9 +82,15 @@ class SchedulersCompared(Struct, frozen=True):
 
 
 def compare(
-    snapshot: Snapshot, before: Settings, after: Settings, progress: Callable[[str], None] | None = None
+    snapshot: Snapshot,
+    before: Settings,
+    after: Settings,
+    progress: Callable[[str], None] | None = None,
+    manifest: Snapshot | None = None,
 ) -> SchedulersCompared:
     """Ask both schedulers about each pod that has or needs devices, and each pending claim that no pod uses.
+
+    They are those of a cluster, or, each by itself, those of a ``manifest`` that was laid over it but for its pods.
 
     They differ where one gives devices and the other does not, or on other nodes. Which of several suitable devices a
     pod gets is not compared. Pods that differ only in their names are asked about once.
@@ -91,7 +98,11 @@ def compare(
     # What the present scheduler last said is about the present release.
     snapshot = replace(snapshot, events=())
     groups: dict[tuple[bool, str], AlikeSubjects] = {}
-    for subject in chain(_waiting(snapshot, after), _running(snapshot)):
+    if manifest is None:
+        subjects = chain(_waiting(snapshot, after), _running(snapshot))
+    else:
+        subjects = chain(_new(manifest, snapshot, after))
+    for subject in subjects:
         alike = (subject.runs, shape(subject.question, subject.snapshot))
         groups.setdefault(alike, AlikeSubjects(subject, [])).names.append(subject.question.name)
     each = SECONDS_PER_SHAPE + SECONDS_PER_NODE * len(snapshot.nodes)
@@ -141,6 +152,17 @@ def _waiting(snapshot: Snapshot, settings: Settings) -> Iterator[AskedSubject]:
             yield AskedSubject(about_claim(entry), snapshot)
         else:
             yield AskedSubject(about_pod(_unscheduled(entry), snapshot, exists=True), snapshot)
+
+
+def _new(manifest: Snapshot, snapshot: Snapshot, settings: Settings) -> Iterator[AskedSubject]:
+    """What would wait if the objects of a manifest were made."""
+    for entry in waiting(replace(snapshot, pods=manifest.pods, claims=manifest.claims), settings):
+        if isinstance(entry, ResourceClaim):
+            yield AskedSubject(about_claim(entry), snapshot)
+        else:
+            key = (entry.metadata.namespace, entry.metadata.name)
+            question = about_new_pod(_unscheduled(entry), snapshot, manifest.written.get(key))
+            yield AskedSubject(question, snapshot)
 
 
 def _running(snapshot: Snapshot) -> Iterator[AskedSubject]:

@@ -7,6 +7,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from kubectl_dra.api.versions import Release, gate_default, known_gates
+from kubectl_dra.manifests.changes import Path
 from kubectl_dra.scheduling.release_changes import Deciding
 
 
@@ -42,19 +43,22 @@ class DifferentAnswers(NamedTuple):
 
 ObjectKey = tuple[str, str, str]
 """Kind, namespace and name."""
+WrittenAt = tuple[str, int, Path]
+"""The file, the document in it, and the path inside the document."""
 
 
 class Upgrade(NamedTuple):
     """The release that a cluster leaves, with the gates that are on there.
 
     ``is_stored``: the objects are those of the cluster, not manifests. ``rescheduled`` are those of them for which
-    the schedulers of both releases differ.
+    the schedulers of both releases differ; ``written`` are such objects of manifests.
     """
 
     release: Release
     features: frozenset[str]
     is_stored: bool = False
     rescheduled: Mapping[ObjectKey, DifferentAnswers] = {}
+    written: Mapping[WrittenAt, DifferentAnswers] = {}
 
 
 class GateChanges(NamedTuple):

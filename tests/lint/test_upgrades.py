@@ -83,9 +83,78 @@ def test_what_somebody_has_to_do_beside_is_noted(manifest: str, capsys: pytest.C
     assert "1.34 no longer reads resource.k8s.io/v1alpha3" in told
 
 
-def test_manifests_are_not_put_to_schedulers(manifest: str, capsys: pytest.CaptureFixture[str]) -> None:
-    lint("--from", "1.34", "--snapshot", str(CLUSTER), manifest)
-    assert "leave the manifests out for their answers" in capsys.readouterr().err
+WORKLOADS = """\
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaimTemplate
+metadata: {name: mig, namespace: serving}
+spec: {spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: mig.nvidia.com}}]}}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: one, namespace: serving}
+spec:
+  selector: {matchLabels: {app: x}}
+  template:
+    metadata: {labels: {app: x}}
+    spec:
+      resourceClaims: [{name: gpu, resourceClaimTemplateName: mig}]
+      containers: [{name: c, image: x, resources: {claims: [{name: gpu}]}}]
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: one, namespace: serving}
+spec:
+  resourceClaims: [{name: gpu, resourceClaimTemplateName: mig}]
+  containers: [{name: c, image: x, resources: {claims: [{name: gpu}]}}]
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: unused}
+spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: mig.nvidia.com}}]}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: none, namespace: serving}
+spec:
+  containers: [{name: c, image: x}]
+"""
+
+
+def test_pods_of_manifests_are_put_to_both_schedulers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "m.yaml"
+    path.write_text(WORKLOADS)
+    asked = ("--from", "1.34.10", "--kubernetes-version", "1.37.1", "-o", "json", str(path))
+    assert lint(*asked, "--snapshot", str(CLUSTER)) == 1
+    found = json.loads(capsys.readouterr().out)["findings"]
+    assert [(one["code"], one["severity"], one["object"], one["field"]) for one in found] == [
+        ("DRA516", "error", "Deployment serving/one", "spec.template.spec.resourceClaims"),
+        ("DRA516", "error", "Pod serving/one", "metadata.name"),
+        ("DRA516", "error", "ResourceClaim unused", "metadata.name"),
+    ]
+    assert found[0]["message"].startswith("a pod of it: on 1.34 it gets its devices on a30-1; on 1.37 it gets none (")
+    assert all(one["message"].endswith("(https://github.com/kubernetes/kubernetes/pull/134189)") for one in found)
+    assert lint(*asked) == 0
+    assert "the schedulers are not asked without a cluster: add --live or --snapshot" in capsys.readouterr().err
+
+
+def test_what_cannot_be_put_to_schedulers_is_noted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "m.yaml"
+    wrong = "---\napiVersion: v1\nkind: Pod\nmetadata: {name: bad}\nspec: {resourceClaims: 5}\n---\nkind: [\n"
+    path.write_text(WORKLOADS + wrong)
+    assert lint("--from", "1.34.10", "--snapshot", str(CLUSTER), str(path)) == 1
+    told = capsys.readouterr()
+    assert "Pod bad: spec.resourceClaims must be a list, not the number 5" in told.err
+    assert told.out.count("DRA516") == 3 and told.out.count("DRA901") == 1
+
+
+def test_manifests_and_the_live_cluster(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    objects = yaml.safe_load(Rescheduled.bad)["items"]
+    path = tmp_path / "m.yaml"
+    path.write_text(yaml.safe_dump({**objects[-1], "metadata": {"name": "mine"}}))
+    with ExitStack() as running:
+        kubeconfig = serving(objects, running).kubeconfig(tmp_path)
+        assert lint("--from", "1.34", "--live", "--kubeconfig", str(kubeconfig), str(path)) == 1
+    assert "ResourceClaim mine, metadata.name" in capsys.readouterr().out
 
 
 def test_a_patch_that_nobody_names_is_noted(capsys: pytest.CaptureFixture[str]) -> None:

@@ -61,6 +61,8 @@ def run(asked: LintFlags, connection: ConnectionFlags) -> int:
     inputs = [*charts.inputs, *find_inputs(charts.paths, asked.kustomize, config.exclude)]
     if of_cluster:
         job, inputs = _cluster_upgraded(job, asked, config, connection)
+    elif job.target.upgrade is not None and job.target.snapshot is not None:
+        job = _manifests_upgraded(job, asked, config, connection, inputs)
     fixing = asked.fix or asked.unsafe_fixes or asked.diff
     if fixing and not asked.diff and any(found.data is not None for found in inputs):
         raise UsageError("--fix writes files; for standard input and -k use --diff")
@@ -118,6 +120,20 @@ def _cluster_upgraded(
     tell_notes((*compared.notes, *upgrade.notes_about_cluster(cluster.snapshot, target)))
     judged = target.upgrade._replace(is_stored=True, rescheduled=compared.found)
     return job._replace(target=target._replace(upgrade=judged)), cluster.inputs
+
+
+def _manifests_upgraded(
+    job: Job, asked: LintFlags, config: Config, connection: ConnectionFlags, inputs: Sequence[Input]
+) -> Job:
+    """The job for manifests that are put to the schedulers of both releases."""
+    from kubectl_dra.cli.lint import upgrade
+
+    target = job.target
+    assert target.upgrade is not None
+    to = upgrade.release_named(*_wanted_release(asked, config))
+    compared = upgrade.schedulers_about_manifests(inputs, target, asked, connection, to)
+    tell_notes(compared.notes)
+    return job._replace(target=target._replace(upgrade=target.upgrade._replace(written=compared.found)))
 
 
 def is_of_cluster(asked: LintFlags) -> bool:

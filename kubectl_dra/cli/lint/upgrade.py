@@ -21,7 +21,7 @@ from kubectl_dra.cli.lint.flags import LintFlags
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cli.release import OLDEST_EXPLAINED, named_gates, named_release, with_gates
 from kubectl_dra.errors import UsageError
-from kubectl_dra.lint.upgrade import DevicesGiven, DifferentAnswers, ObjectKey, SchedulerAnswer, Upgrade
+from kubectl_dra.lint.upgrade import DevicesGiven, DifferentAnswers, ObjectKey, SchedulerAnswer, Upgrade, WrittenAt
 from kubectl_dra.manifests.inputs import CLUSTER_NAME, LARGEST, STDIN, STDIN_NAME, Input, find_inputs
 from kubectl_dra.wording import amount
 
@@ -154,6 +154,22 @@ def schedulers(
     if before.release < OLDEST_EXPLAINED:
         return Compared({}, (f"the scheduler's answers are compared from {OLDEST_EXPLAINED} on",))
     from kubectl_dra.cli.live import Progress
+
+    was, will = _settings(snapshot, upgrade, features, asked, before, target)
+    with Progress() as progress:
+        compared = rescheduled(snapshot, was, will, progress)
+    return compared._replace(notes=(*compared.notes, *_notes_about_patches(before, target)))
+
+
+def _settings(
+    snapshot: Snapshot,
+    upgrade: Upgrade,
+    features: frozenset[str],
+    asked: LintFlags,
+    before: ReleaseNamed,
+    target: ReleaseNamed,
+) -> tuple[Settings, Settings]:
+    """What is assumed of both schedulers, from what the cluster's objects show."""
     from kubectl_dra.explain.scene.prepare import Settings
     from kubectl_dra.explain.scene.proved_gates import RULES, proved
 
@@ -165,10 +181,59 @@ def schedulers(
         shown |= frozenset(RULES)
     shown -= dict(named_gates(asked.gates)).keys()
     was = Settings(before.release, upgrade.features | shown, patch=before.patch, proved_gates=shown)
-    will = Settings(target.release, features | shown, patch=target.patch, proved_gates=shown)
+    return was, Settings(target.release, features | shown, patch=target.patch, proved_gates=shown)
+
+
+class ComparedManifests(NamedTuple):
+    """The pods, pod templates and claims of manifests about which both schedulers differ, and notes as ``Compared``."""
+
+    found: Mapping[WrittenAt, DifferentAnswers]
+    notes: tuple[str, ...] = ()
+
+
+def schedulers_about_manifests(
+    inputs: Iterable[Input], target: AssumedCluster, asked: LintFlags, connection: ConnectionFlags, to: ReleaseNamed
+) -> ComparedManifests:
+    """What the schedulers of both releases say about what manifests would make in a cluster.
+
+    Raises:
+        DraError: the cluster cannot be asked for more.
+    """
+    before = release_named(asked.upgraded_from, "--from")
+    cluster, upgrade = target.snapshot, target.upgrade
+    assert cluster is not None and upgrade is not None
+    if before.release < OLDEST_EXPLAINED:
+        return ComparedManifests({}, (f"the scheduler's answers are compared from {OLDEST_EXPLAINED} on",))
+    from msgspec.structs import replace
+
+    from kubectl_dra.cli.explain.flags import ExplainFlags
+    from kubectl_dra.cli.explain.questions import completed, with_admission
+    from kubectl_dra.cli.lint.manifest_pods import read_written
+    from kubectl_dra.cli.live import Progress
+    from kubectl_dra.cluster.overlay import overlay
+
+    manifest, places, left_out = read_written(inputs, _namespace(asked, connection))
+    around = overlay(cluster, replace(manifest, pods={}))
+    reading = ExplainFlags(
+        namespace=asked.namespace, snapshots=asked.snapshots, release=str(before.release), gates=asked.gates
+    )
+    around = with_admission(around, manifest, reading, connection)
+    around = completed(around, manifest.pods.values(), reading, connection)
+    was, will = _settings(cluster, upgrade, target.features, asked, before, to)
     with Progress() as progress:
-        compared = rescheduled(snapshot, was, will, progress)
-    return compared._replace(notes=(*compared.notes, *_notes_about_patches(before, target)))
+        compared = rescheduled(around, was, will, progress, manifest)
+    found = {places[key]: answers for key, answers in compared.found.items() if key in places}
+    return ComparedManifests(found, (*left_out, *compared.notes, *_notes_about_patches(before, to)))
+
+
+def _namespace(asked: LintFlags, connection: ConnectionFlags) -> str:
+    """The namespace of objects that name none."""
+    if not asked.live:
+        return asked.namespace or "default"
+    from kubectl_dra.cli.live import connection_options
+    from kubectl_dra.cluster.live import Cluster
+
+    return Cluster(connection_options(connection, asked.namespace)).namespace
 
 
 def _notes_about_patches(*releases: ReleaseNamed) -> Iterator[str]:
@@ -187,17 +252,25 @@ def _is_mended(defect: object, minor: int) -> bool:
 
 
 def rescheduled(
-    snapshot: Snapshot, before: Settings, after: Settings, progress: Callable[[str], None] | None = None
+    snapshot: Snapshot,
+    before: Settings,
+    after: Settings,
+    progress: Callable[[str], None] | None = None,
+    manifest: Snapshot | None = None,
 ) -> Compared:
-    """The pods and claims about which the schedulers with these settings differ."""
+    """The pods and claims about which the schedulers with these settings differ: of a cluster, where of those that are
+    alike the first stands for all, or each of a manifest (see ``compare``).
+    """
     from kubectl_dra.explain.two_releases import compare
 
-    compared = compare(snapshot, before, after, progress)
+    compared = compare(snapshot, before, after, progress, manifest)
     found: dict[ObjectKey, DifferentAnswers] = {}
     for one in compared.differing:
-        answers = DifferentAnswers(_answer(one.before), _answer(one.after), one.runs, len(one.names) - 1, one.deciding)
         kind = "Pod" if one.before.kind == "pod" else "ResourceClaim"
-        found[kind, one.before.namespace, one.names[0]] = answers
+        told = one.names[:1] if manifest is None else one.names
+        alike = len(one.names) - len(told) if manifest is None else 0
+        answers = DifferentAnswers(_answer(one.before), _answer(one.after), one.runs, alike, one.deciding)
+        found.update({(kind, one.before.namespace, name): answers for name in told})
     notes = []
     if untried := sum(one.deciding is None for one in compared.differing):
         notes.append(f"which change decides was not looked for to the end, because it took too long: {untried:,} times")
@@ -220,8 +293,8 @@ def _answer(diagnosis: Diagnosis) -> SchedulerAnswer:
 
 def notes_about_flags(asked: LintFlags, after: Release) -> Iterator[str]:
     """Flags that do less than they seem to, and gates that the release after the upgrade does not let people set."""
-    if (asked.live or asked.snapshots) and (asked.paths or asked.kustomize):
-        yield "the schedulers are asked only about what a cluster has: leave the manifests out for their answers"
+    if (asked.paths or asked.kustomize) and not (asked.live or asked.snapshots):
+        yield "the schedulers are not asked without a cluster: add --live or --snapshot for their answers"
     for gate, wanted in named_gates(asked.gates):
         default = gate_default(gate, after)
         if default is None:

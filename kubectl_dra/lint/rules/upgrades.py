@@ -271,19 +271,24 @@ items:
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         upgrade, item = context.target.upgrade, context.item
-        if upgrade is None or item.owner is not None:
+        if upgrade is None:
             return
-        found = upgrade.rescheduled.get((item.kind, item.namespace or "default", item.name))
+        found = upgrade.written.get(item.place[:3])
+        if found is None and not item.is_template:
+            found = upgrade.rescheduled.get((item.kind, item.namespace or "default", item.name))
         if found is None:
             return
-        again = "made again: " if found.runs else ""
+        again = "made again: " if found.runs else "a pod of it: " if item.is_template else ""
         message = f"{again}on {upgrade.release} {_said(found.before)}; on {context.release} {_said(found.after)}"
         if found.deciding is not None:
             message += _because(found.deciding, str(context.release))
         if found.alike:
             message += f" (the same holds for {found.alike:,} more like it)"
         severity: Severity | None = "error" if _is_loss(found) else "info" if _is_gain(found) else None
-        yield self.finding(("metadata", "name"), message, severity=severity)
+        if item.is_template:
+            yield self.finding(("spec", "resourceClaims"), message, severity=severity, on_key=True)
+        else:
+            yield self.finding(("metadata", "name"), message, severity=severity)
 
 
 def _said(answer: SchedulerAnswer) -> str:
