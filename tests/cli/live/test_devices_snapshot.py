@@ -9,10 +9,13 @@ from typing import Any
 import jsonschema
 import pytest
 
+from kubectl_dra.api.versions import GROUP, versions_of
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.objects import device, request
+from tests.controlplane.plane import release_of
 from tests.explain.commands import without_commands
 from tests.explain.live.command import ROOT, Answer, Command
+from tests.explain.live.releases import SHARES, needs
 from tests.explain.live.tables import memory, shared
 from tests.explain.live.test_access import CLUSTER_WIDE, NAMESPACED, grant
 
@@ -81,9 +84,10 @@ def test_devices_with_holders_shares_and_taints(cli: Cli) -> None:
         cluster.pod("one", claims={"gpu": cluster.claim([request(gpu)])}, nodeSelector=pinned)
     )
     free = sorted({"pool/gpu-0", "pool/gpu-1", "pool/gpu-2"} - set(scheduled.devices("gpu")))
+    version, *_ = versions_of("DeviceTaintRule", release_of(cluster.plane))
     rule = cluster.create(
         {
-            "apiVersion": "resource.k8s.io/v1beta2",
+            "apiVersion": f"{GROUP}/{version}",
             "kind": "DeviceTaintRule",
             "metadata": {"name": cluster.name("rule")},
             "spec": {
@@ -109,6 +113,7 @@ def test_devices_with_holders_shares_and_taints(cli: Cli) -> None:
 
 def test_devices_that_are_shared(cli: Cli) -> None:
     cluster = cli.cluster
+    needs(cluster.plane, SHARES)
     gpu = cluster.device_class()
     cluster.publish([shared("gpu-0", "40Gi")], pool="pool", node=cluster.node())
     for name, amount in (("one", "10Gi"), ("two", "20Gi")):

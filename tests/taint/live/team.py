@@ -11,14 +11,15 @@ import jsonschema
 import yaml
 
 from kubectl_dra.api.slices import DeviceID
+from kubectl_dra.api.versions import GROUP, versions_of
 from kubectl_dra.taint.rules import rule_name
 from tests.controlplane.client import ApiError
 from tests.controlplane.cluster import Cluster, Scheduled, wait
 from tests.controlplane.objects import device, request
+from tests.controlplane.plane import ControlPlane, release_of
 from tests.explain.live.command import ROOT, Answer, Command
 
 Json = dict[str, Any]
-VERSION = "resource.k8s.io/v1beta2"
 KEY = "example.com/maintenance"
 RBAC = "rbac.authorization.k8s.io"
 
@@ -33,8 +34,8 @@ class Team:
         self.gpu = cluster.device_class()
         devices = [device(name, {"uuid": f"GPU-{cluster.namespace}-{name}"}) for name in ("gpu-0", "gpu-1")]
         self.slices = cluster.publish(devices, pool="pool", node=self.node)
-        served = [version for version in ("v1", "v1beta2", "v1alpha3") if _serves(cluster, version)]
-        self.version = f"resource.k8s.io/{served[0]}" if served else VERSION
+        self.served = rule_version(cluster.plane)
+        self.version = f"{GROUP}/{self.served}"
 
     def dra(self, *words: str, user: str = "") -> Answer:
         """Runs a command of kubectl dra."""
@@ -156,8 +157,6 @@ def bind(team: Team, file: str, *without: tuple[str, str], names: tuple[str, lis
 _NUMBER = count(1)
 
 
-def _serves(cluster: Cluster, version: str) -> bool:
-    try:
-        return "DeviceTaintRule" in cluster.api.kinds(f"resource.k8s.io/{version}")
-    except ApiError:
-        return False
+def rule_version(plane: ControlPlane) -> str:
+    """The version of DeviceTaintRule that the plane's release prefers, such as `v1beta2`."""
+    return versions_of("DeviceTaintRule", release_of(plane))[0]

@@ -12,6 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from kubectl_dra.api.slices import DeviceID
+from kubectl_dra.api.versions import GROUP, parse_release, versions_of
 from kubectl_dra.cluster.kubeconfig import ConnectionOptions
 from kubectl_dra.cluster.live import Cluster as LiveCluster
 from kubectl_dra.cluster.writer import Conflict, Writer
@@ -22,10 +23,11 @@ from kubectl_dra.taint.server_prediction import Asking
 from kubectl_dra.taint.typed_words import TaintSpec
 from tests.controlplane.cluster import Cluster, wait
 from tests.controlplane.plane import ControlPlane, own_plane
-from tests.controlplane.program import Program
+from tests.controlplane.program import Program, kubernetes_version
 from tests.explain.live.command import Command
+from tests.explain.live.releases import Changed, expected, needs_effect_none
 from tests.taint.live.faults import Asked, Front
-from tests.taint.live.team import KEY, VERSION, Kubelet, Team, bind
+from tests.taint.live.team import KEY, Kubelet, Team, bind, rule_version
 
 Json = dict[str, Any]
 
@@ -33,7 +35,7 @@ Json = dict[str, Any]
 def rules_of(team: Team, manager: str = "kubectl-dra", *, overwrite: bool = False) -> RuleWriter:
     options = ConnectionOptions(kubeconfig=str(team.cluster.plane.kubeconfig), context="admin")
     cluster = LiveCluster(options)
-    return RuleWriter(cluster, Writer(cluster.client, manager), "v1beta2", overwrite=overwrite)
+    return RuleWriter(cluster, Writer(cluster.client, manager), team.served, overwrite=overwrite)
 
 
 def wish_for(team: Team, name: str = "gpu-0", value: str = "", effect: str = "NoSchedule") -> Wish:
@@ -67,7 +69,7 @@ def test_a_rule_that_somebody_else_made_or_changed(team: Team) -> None:
     team.dra("taint", device, f"{KEY}:NoSchedule")
     rule = team.rule("gpu-0")
     assert rule is not None
-    patch = {"apiVersion": VERSION, "kind": "DeviceTaintRule", "metadata": {"name": rule["metadata"]["name"]}}
+    patch = {"apiVersion": team.version, "kind": "DeviceTaintRule", "metadata": {"name": rule["metadata"]["name"]}}
     team.cluster.api.patch(patch, {"spec": {"taint": {"effect": "NoExecute"}}})
     assert "the effect NoExecute" in team.json("taint", device, f"{KEY}:NoSchedule", code=1)["rules"][0]["why"]
     # Without looking first, the server itself refuses: the field belongs to another manager.
@@ -77,7 +79,7 @@ def test_a_rule_that_somebody_else_made_or_changed(team: Team) -> None:
     with pytest.raises(Conflict) as conflict:
         Writer(LiveCluster(_options(team)).client).apply(
             rules.path(rule["metadata"]["name"]),
-            content(wish_for(team), RuleStage("NoSchedule"), "v1beta2"),
+            content(wish_for(team), RuleStage("NoSchedule"), team.served),
             version=current["metadata"]["resourceVersion"],
         )
     assert conflict.value.owners
@@ -95,7 +97,7 @@ def test_rules_of_others_are_removed_only_when_told_and_never_broader_ones(team:
     ):
         team.cluster.create(
             {
-                "apiVersion": VERSION,
+                "apiVersion": team.version,
                 "kind": "DeviceTaintRule",
                 "metadata": {"name": team.cluster.name(name)},
                 "spec": {"deviceSelector": selector, "taint": {"key": KEY, "effect": "NoSchedule"}},
@@ -151,6 +153,7 @@ def test_two_people_wish_the_same_at_once(team: Team) -> None:
 
 def test_two_people_ask_the_server_at_once(team: Team) -> None:
     """Both get its answer from one rule, and neither takes the other's rule back."""
+    needs_effect_none(team.cluster.plane)
     outcomes: list[object] = []
     asking = [Asking(rules_of(team)) for _ in range(2)]
     start = threading.Barrier(2)
@@ -184,6 +187,7 @@ def test_two_people_ask_the_server_at_once(team: Team) -> None:
 
 def test_no_execute_after_no_schedule_asks_the_server_as_well(team: Team, tmp_path: Path) -> None:
     """By a second rule: the first one is not lifted meanwhile, and nothing is left of the second."""
+    needs_effect_none(team.cluster.plane)
     held = team.running("one")
     assert team.dra("taint", team.full(held), f"{KEY}:NoSchedule", "--reason", "ECC").code == 0
     meanwhile: list[Json] = []
@@ -209,6 +213,7 @@ def test_no_execute_after_no_schedule_asks_the_server_as_well(team: Team, tmp_pa
 
 def test_two_people_ask_beside_a_rule_at_once(team: Team) -> None:
     """Who is told that the question was taken away asks again; nothing of it is left."""
+    needs_effect_none(team.cluster.plane)
     assert team.dra("taint", team.full("gpu-0"), f"{KEY}:NoSchedule").code == 0
     question = replace(wish_for(team, effect="NoExecute"), question=True)
     outcomes: list[object] = []
@@ -260,6 +265,7 @@ def test_any_printable_text_can_be_recorded_and_a_refusal_is_told_beside_names(t
 @pytest.mark.parametrize("old", [False, True])
 def test_left_at_the_servers_answer(team: Team, kubelet: Kubelet, monkeypatch: pytest.MonkeyPatch, old: bool) -> None:
     """A run that ended after effect None was written is gone on with; after a while the server is asked anew."""
+    needs_effect_none(team.cluster.plane)
     if old:
         monkeypatch.setattr("kubectl_dra.taint.server_prediction.RECENT_SECONDS", 0.0)
     team_rules = rules_of(team)
@@ -278,7 +284,7 @@ def test_rule_deleted_while_waiting(team: Team) -> None:
     api = team.cluster.plane.api()
 
     def delete() -> None:
-        path = f"{api.path(VERSION, 'DeviceTaintRule')}/{name}"
+        path = f"{api.path(team.version, 'DeviceTaintRule')}/{name}"
         wait(lambda: _tried(lambda: api.request("GET", path)), "the rule")
         api.request("DELETE", path)
 
@@ -318,9 +324,15 @@ def test_a_pod_that_tolerates_stays_and_is_named(team: Team) -> None:
     held = team.running("one", tolerations=[toleration])
     report = team.json("taint", team.full(held), f"{KEY}:NoExecute", "--wait=2s", code=1)
     (hit,) = report["blastRadius"]["claims"][0]["pods"]
-    assert (hit["fate"], hit["tolerates"]) == ("stays", True) and report["blastRadius"]["podsDeleted"] == 0
-    assert report["rules"][0]["server"]["pods"] == 0
-    assert "it tolerates the taint" in report["wait"]["blockers"][0]["why"]
+    # 1.34 does not keep the tolerations of requests with an allocation.
+    kept = expected(Changed(False, True, ("1.35",)), team.cluster.plane)
+    assert (hit["fate"], hit["tolerates"]) == (("stays", True) if kept else ("deleted now", False))
+    assert report["blastRadius"]["podsDeleted"] == (0 if kept else 1)
+    assert bool(team.cluster.get("Pod", "one", "v1")["metadata"].get("deletionTimestamp")) is not kept
+    if kept:
+        assert report["rules"][0]["server"]["pods"] == 0
+    why = report["wait"]["blockers"][0]["why"]
+    assert ("it tolerates the taint" in why) is kept, why
 
 
 def test_a_device_that_vanishes_while_waiting(team: Team) -> None:
@@ -345,11 +357,15 @@ def test_a_device_that_vanishes_while_waiting(team: Team) -> None:
 
 # Clusters that do not act on rules
 
+GATE = Changed("DRADeviceTaints", "DRADeviceTaintRules", ("1.35",))
+"""The gate that makes a release act on rules."""
+
 
 def test_not_served(defaults_plane: ControlPlane, capsys: pytest.CaptureFixture[str]) -> None:
     answer = Command(capsys)("taint", "gpu-0", f"{KEY}:NoSchedule", "--kubeconfig", str(defaults_plane.kubeconfig))
     assert answer.code == 2 and not answer.out
-    for text in ("devicetaintrules", "--runtime-config=resource.k8s.io/v1beta2=true", "DRADeviceTaintRules=true"):
+    served = f"--runtime-config=resource.k8s.io/{rule_version(defaults_plane)}=true"
+    for text in ("devicetaintrules", served, f"{expected(GATE, defaults_plane)}=true"):
         assert text in answer.err
 
 
@@ -358,7 +374,8 @@ def plane_without_gate(
     control_plane_program: Program, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ControlPlane]:
     """Serves DeviceTaintRules, and nothing acts on them."""
-    arguments = ["--profile=defaults", "--runtime-config=resource.k8s.io/v1beta2=true"]
+    version, *_ = versions_of("DeviceTaintRule", parse_release(kubernetes_version()))
+    arguments = ["--profile=defaults", f"--runtime-config={GROUP}/{version}=true"]
     with own_plane(control_plane_program, arguments, tmp_path_factory.mktemp("no-gate")) as plane:
         yield plane
 
@@ -366,14 +383,15 @@ def plane_without_gate(
 def test_served_with_the_gate_off(plane_without_gate: ControlPlane, capsys: pytest.CaptureFixture[str]) -> None:
     config = ["--kubeconfig", str(plane_without_gate.kubeconfig)]
     answer = Command(capsys)("taint", "gpu-0", f"{KEY}:NoSchedule", *config)
-    assert answer.code == 2 and "feature gate DRADeviceTaintRules off" in answer.err
-    assert plane_without_gate.api().list(VERSION, "DeviceTaintRule") == []
+    assert answer.code == 2 and f"feature gate {expected(GATE, plane_without_gate)} off" in answer.err
+    assert plane_without_gate.api().list(f"{GROUP}/{rule_version(plane_without_gate)}", "DeviceTaintRule") == []
 
 
 def test_nobody_answers_the_first_step(
     plane_without_gate: ControlPlane, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The gate is off and its metric may not be read: NoExecute still finds out, and leaves nothing behind."""
+    needs_effect_none(plane_without_gate)
     monkeypatch.setattr("kubectl_dra.cli.taint.run.ANSWER_SECONDS", 2.0)
     monkeypatch.setattr("kubectl_dra.taint.rules_served.gates_of", lambda client: {})
     team = Team(Cluster(plane_without_gate, "team"), Command(capsys))
@@ -389,6 +407,7 @@ def test_nobody_answers_the_first_step(
 
 def test_the_server_would_delete_more_than_was_foreseen(team: Team) -> None:
     """Whoever may not see pods foresees none; the server knows better, and nothing is done without --yes."""
+    needs_effect_none(team.cluster.plane)
     user = bind(team, "taint", ("list", "pods"))
     held = team.running("one")
     command = ["taint", team.full(held), f"{KEY}:NoExecute"]

@@ -20,6 +20,7 @@ from kubectl_dra.cluster.watch import Key, Watch
 from kubectl_dra.taint.drain import Blocker, Drain
 from tests.controlplane.cluster import wait
 from tests.explain.live.command import ROOT, Answer
+from tests.explain.live.releases import EFFECT_NONE, expected, needs_effect_none
 from tests.taint.live.apiserver import ApiServer
 from tests.taint.live.faults import HANGS, LOST, Asked, Front
 from tests.taint.live.proxy import Gate
@@ -135,8 +136,9 @@ def test_throttled(team: Team, kubelet: Kubelet, tmp_path: Path) -> None:
     answer = through(team, front, tmp_path, "taint", team.full(held), f"{KEY}:NoExecute", "--wait=90s")
     assert answer.code == 0 and "can be taken offline" in answer.out, answer.text
     assert [wrong for _, wrong in front.faults].count(429) > 3
-    # One with effect None, one with NoExecute.
-    assert [asked.method for asked in front.passed if asked.method != "GET"] == ["PATCH", "PATCH"]
+    # One with effect None, where the release has that, and one with NoExecute.
+    writes = ["PATCH"] * (1 + expected(EFFECT_NONE, team.cluster.plane))
+    assert [asked.method for asked in front.passed if asked.method != "GET"] == writes
     assert len(team.rules()) == 1
 
 
@@ -246,8 +248,8 @@ def test_two_drains_at_once(team: Team, kubelet: Kubelet) -> None:
     assert now == [due, due]
     (rule,) = team.rules()
     assert rule["spec"]["taint"]["effect"] == "NoExecute"
-    # None, NoSchedule, NoExecute: nothing was written twice.
-    assert rule["metadata"]["generation"] == 3
+    # None (where the release has that), NoSchedule, NoExecute: nothing was written twice.
+    assert rule["metadata"]["generation"] == 2 + expected(EFFECT_NONE, team.cluster.plane)
 
 
 def _draining(team: Team, name: str) -> dict[str, Any] | None:
@@ -340,6 +342,7 @@ def test_the_process_of_the_api_server_is_killed_and_started_again(
 
 def test_interrupted_while_the_server_is_asked(team: Team, kubelet: Kubelet, tmp_path: Path) -> None:
     """Ctrl-C between effect None and NoExecute: nobody is hit, and the same command goes on."""
+    needs_effect_none(team.cluster.plane)
     held = team.running("one")
     asked = threading.Event()
 

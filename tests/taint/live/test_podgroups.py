@@ -9,24 +9,29 @@ from typing import Any
 
 import pytest
 
+from kubectl_dra.api.versions import gate_default, parse_release
 from tests.controlplane.client import ApiError
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.objects import request
 from tests.controlplane.plane import own_plane
-from tests.controlplane.program import Program
+from tests.controlplane.program import Program, kubernetes_version
 from tests.explain.live.command import Command
 from tests.taint.live.team import KEY, Kubelet, Team
 
+GATE = "DRAWorkloadResourceClaims"
 VERSION = "scheduling.k8s.io/v1alpha2"
 ARGUMENTS = [
     "--profile=full",
-    "--feature-gates=GenericWorkload=true,GangScheduling=true,DRAWorkloadResourceClaims=true",
+    f"--feature-gates=GenericWorkload=true,GangScheduling=true,{GATE}=true",
     f"--runtime-config={VERSION}=true",
 ]
 
 
 @pytest.fixture
 def team(control_plane_program: Program, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Team]:
+    release = parse_release(kubernetes_version())
+    if control_plane_program.built and gate_default(GATE, release) is None:
+        pytest.skip(f"Kubernetes {release} has no {GATE}")
     with own_plane(control_plane_program, ARGUMENTS, tmp_path) as plane:
         if not plane.schedules:
             pytest.skip("no scheduler")

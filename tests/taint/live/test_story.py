@@ -9,6 +9,7 @@ import pytest
 
 from tests.controlplane.cluster import wait
 from tests.controlplane.objects import device
+from tests.explain.live.releases import EFFECT_NONE, expected
 from tests.taint.live.team import KEY, Kubelet, Team
 
 
@@ -39,7 +40,9 @@ def test_no_execute_waits_until_the_device_is_free(team: Team, kubelet: Kubelet)
     answer = team.dra("taint", f"{team.node}/{held}", f"{KEY}:NoExecute", "--wait=60s")
     assert answer.code == 0, answer.text
     assert f"pod {team.cluster.namespace}/one: gone" in answer.err
-    assert f"{team.full(held)}: the server would delete 1 pod: as predicted" in answer.err
+    asked = expected(EFFECT_NONE, team.cluster.plane)
+    assert (f"{team.full(held)}: the server would delete 1 pod: as predicted" in answer.err) is asked
+    assert ("the server was not asked" in answer.err) is not asked
     assert f"{team.full(held)} is free: no claim holds it. It can be taken offline." in answer.out
     team.pod_gone("one")
     assert "allocation" not in team.cluster.get("ResourceClaim", "one-claim").get("status", {})

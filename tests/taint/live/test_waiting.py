@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tests.controlplane.cluster import wait
 from tests.controlplane.objects import device, request
+from tests.explain.live.releases import PARTITIONS, SHARES, needs, needs_effect_none
 from tests.taint.live.faults import Asked, Front
 from tests.taint.live.team import KEY, Kubelet, Team
 
@@ -40,6 +41,7 @@ def test_drain_ends_early_when_the_devices_are_free(team: Team) -> None:
 
 
 def test_a_device_that_several_claims_share(team: Team, kubelet: Kubelet) -> None:
+    needs(team.cluster.plane, SHARES)
     team.cluster.withdraw(team.slices)
     team.cluster.publish(
         [device("shared", capacity={"memory": "8Gi"}, allowMultipleAllocations=True)],
@@ -67,6 +69,7 @@ def test_a_device_that_several_claims_share(team: Team, kubelet: Kubelet) -> Non
 
 def test_partitions_of_the_same_hardware(team: Team) -> None:
     """A free partition is not to be taken offline while another one of the same GPU is in use."""
+    needs(team.cluster.plane, PARTITIONS)
     team.cluster.withdraw(team.slices)
     counters = [{"name": "gpu", "counters": {"slots": {"value": "2"}}}]
     consumes = [{"counterSet": "gpu", "counters": {"slots": {"value": "1"}}}]
@@ -148,6 +151,7 @@ def test_untaint_waits_through_faults(team: Team, tmp_path: Path) -> None:
 
 def test_untaint_of_a_rule_that_is_still_being_asked_about(team: Team) -> None:
     """KEY:None- means the first step of a NoExecute as well."""
+    needs_effect_none(team.cluster.plane)
     name = team.json("taint", team.full("gpu-0"), f"{KEY}:None")["rules"][0]["rule"]
     wait(lambda: team.rule("gpu-0"), "the rule")
     assert not team.json("untaint", team.full("gpu-0"), f"{KEY}:NoSchedule-", code=1)["removed"]
