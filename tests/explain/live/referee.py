@@ -113,6 +113,17 @@ class Referee:
         }
         assert held == given(scheduled)
 
+    def fits_now(self, name: str = "pod") -> Answer:
+        """Explain says that a pod fits which the scheduler has refused, after a deletion or an update.
+
+        These leave no trace: once the second of the scheduler's message is over, explain cannot tell whether the
+        scheduler knows of them, and says that as well.
+        """
+        answer = self.explain(f"pod/{name}")
+        undetermined = (answer.code, answer.causes) == (3, ["waiting-for-retry"])
+        assert answer.code == 0 or undetermined, answer.text
+        return answer
+
     def proved(self, answer: Answer, scheduled: Scheduled) -> None:
         """What explain foretold of its remedy has come true: the same node and devices."""
         proof = answer.report["causes"][0]["remedy"]["proof"]
