@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from kubectl_dra.api.fields import path_text
 from kubectl_dra.manifests.objects import ObjectKey, object_key
+from kubectl_dra.manifests.style import Style, flow
 from kubectl_dra.migrate import refusals
 from kubectl_dra.migrate.kustomize.difference import BuildDifference
 from kubectl_dra.migrate.result import Remark
@@ -89,5 +90,5 @@ def _name(key: ObjectKey) -> str:
 def _value(value: Any) -> str:
     if value is None:
         return "missing"
-    text = str(value)
+    text = value if isinstance(value, str) else flow(value, Style())
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

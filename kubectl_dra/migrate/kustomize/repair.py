@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
@@ -104,10 +103,13 @@ def is_for(patch: InlinePatch, key: ObjectKey) -> bool:
             return any(is_of(each.object, key) for each in objects(parse(Source("<patch>", patch.text))))
         except InputError:
             return False
+    # Kustomize's patterns are Go's, and few kustomizations have them.
+    from kubectl_dra.cel.library.regex import PatternError, compile_pattern
+
     name = patch.target.get("name")
     try:
-        named = not isinstance(name, str) or re.search(name, key[2]) is not None
-    except re.error:
+        named = not isinstance(name, str) or compile_pattern(name).search(key[2]) is not None
+    except PatternError:
         return False
     return patch.target.get("kind") in (None, key[0]) and named
 
