@@ -61,6 +61,9 @@ EDGES: Mapping[str, tuple[str, ...]] = {
     "lastTransitionTime": ("2026-01-01T00:00:00Z", ""),
     "claimName": ("data", "", "Bad"),
     "uid": ("u", "", "u-1", "u-2"),
+    "mountPropagation": ("Bidirectional", "HostToContainer", "None", ""),
+    "recursiveReadOnly": ("Disabled", "IfPossible", "Enabled", ""),
+    "path": ("a", "/a", "../a", "..a", "a/../b", "a/..", ""),
     "finalizers": ("example.com/hold", "orphan", "foregroundDeletion", "hold", "a b"),
 }
 NUMBERS = (0, 1, 2, -1, 8, 100, 1000, 1001, 2**31 - 1, 2**31, 2**63 - 1, -(2**63))

@@ -76,7 +76,14 @@ def check_template(template: Mapping[str, Any], context: ServerContext) -> Viola
     elif not same_field(template, context.old, "ResourceClaimTemplate", "spec"):
         yield violation(("spec",), INVALID, "spec-immutable", IMMUTABLE)
     yield from check_template_metadata(spec.get("metadata"), ("spec", "metadata"))
-    yield from _check_devices(struct(claim_spec, "devices"), ("spec", "spec", "devices"), context)
+    devices, at = struct(claim_spec, "devices"), ("spec", "spec", "devices")
+    found = tuple(_check_devices(devices, at, context))
+    yield from found
+    if context.old is not None and not context.release.at_least(35):
+        # Servers of 1.34 check the new spec once more, as if it were stored.
+        known = {(one.field, one.reason) for one in found}
+        again = _check_devices(devices, at, context.as_stored())
+        yield from (one for one in again if (one.field, one.reason) not in known)
 
 
 def _check_devices(devices: Mapping[str, Any], at: Path, context: ServerContext) -> Violations:

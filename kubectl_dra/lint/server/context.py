@@ -28,6 +28,12 @@ class ServerContext(NamedTuple):
         """Whether a feature gate is on."""
         return gate in self.features
 
+    def as_stored(self) -> ServerContext:
+        """The same, but for expressions that the server has stored: they may use more."""
+        from kubectl_dra.cel.environment import Environment
+
+        return self._replace(environment=Environment.for_release(self.release, self.features, stored=True))
+
     def repeated(self, name: str) -> tuple[str, ...]:
         """Where below an item the server reports that the item's key, in this field, is in the list already."""
         return () if self.release.at_least(35) else (name,)

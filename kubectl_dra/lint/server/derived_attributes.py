@@ -61,9 +61,12 @@ def check_total_cost(requests: Iterable[Any], at: Path, context: ServerContext) 
     """The derived attributes of a claim's requests, ``at`` its devices, may not cost too much together."""
     total = 0
     for request in requests:
-        parts = [(request or {}).get("exactly"), *((request or {}).get("firstAvailable") or ())]
+        exactly, alternatives = (request or {}).get("exactly"), (request or {}).get("firstAvailable") or ()
+        # Nothing inside a request with both is compiled.
+        parts = () if exactly is not None and alternatives else (exactly, *alternatives)
         for attribute in (each for part in parts for each in (part or {}).get("derivedAttributes") or ()):
-            total += derived_cost(text(attribute, "expression"), context)
+            # The server's sum of 64 bits starts again at 0.
+            total = (total + derived_cost(text(attribute, "expression"), context)) % 2**64
     if total > MAX_EXPRESSION_COST:
         message = f"derived attributes may cost {total} together in the worst case, more than {MAX_EXPRESSION_COST}"
         yield violation(at, FORBIDDEN, "derived-attribute-cost", message)

@@ -6,9 +6,10 @@ checked only for the types that nearly all pods use.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
+from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.lint.server.model import (
     DUPLICATE,
     FORBIDDEN,
@@ -78,13 +79,82 @@ def _check_source(volume: Mapping[str, Any], at: Path) -> Violations:
     for kind in kinds[1:]:
         field = field_text((*at, _REPORTED.get(kind, kind)))
         yield violation((*at, kind), FORBIDDEN, _RULE, "a volume must be of one kind only", field=field)
-    path = volume.get("hostPath") or {}
-    if path.get("type") is not None and path["type"] not in _PATHS and kinds[0] == "hostPath":
-        yield unsupported(path["type"], (*at, "hostPath", "type"), _RULE, _PATHS)
     for kind in kinds[:1]:
         for name in _REQUIRED.get(kind, ()):
             if not text(volume[kind], name):
                 yield missing((*at, kind, name), _RULE)
+        if kind in _CHECKS:
+            yield from _CHECKS[kind](volume[kind], (*at, kind))
+
+
+def _check_empty_dir(source: Mapping[str, Any], at: Path) -> Violations:
+    limit = source.get("sizeLimit")
+    if limit is not None and Quantity.from_json(limit).sign() < 0:
+        yield violation((*at, "sizeLimit"), FORBIDDEN, _RULE, "must not be negative")
+
+
+def _check_host_path(source: Mapping[str, Any], at: Path) -> Violations:
+    path, kind = text(source, "path"), source.get("type")
+    if path and ".." in path.split("/"):
+        yield violation((*at, "path"), INVALID, _RULE, "must not contain '..'")
+    if path and kind is not None and kind not in _PATHS:
+        yield unsupported(kind, (*at, "type"), _RULE, _PATHS)
+
+
+def _check_nfs(source: Mapping[str, Any], at: Path) -> Violations:
+    if not text(source, "path").startswith("/"):
+        yield violation((*at, "path"), INVALID, _RULE, "must be an absolute path")
+
+
+def _check_files(source: Mapping[str, Any], at: Path) -> Violations:
+    """The files of a Secret or ConfigMap in a volume."""
+    yield from _check_mode(source, "defaultMode", at)
+    for index, item in enumerate(source.get("items") or ()):
+        here = (*at, "items", index)
+        if not text(item, "key"):
+            yield missing((*here, "key"), _RULE)
+        yield from _check_file(item or {}, here)
+
+
+def _check_downward(source: Mapping[str, Any], at: Path) -> Violations:
+    """The files of the downward API; the server leaves out which of them it is."""
+    yield from _check_mode(source, "defaultMode", at)
+    for item in source.get("items") or ():
+        yield from _check_file(item or {}, at)
+        given = [name for name in ("fieldRef", "resourceFieldRef") if (item or {}).get(name) is not None]
+        if not given:
+            yield missing(at, _RULE, "must have a fieldRef or a resourceFieldRef")
+        elif len(given) == 2:
+            yield violation(at, INVALID, _RULE, "cannot have both a fieldRef and a resourceFieldRef")
+
+
+def _check_file(item: Mapping[str, Any], at: Path) -> Violations:
+    path = text(item, "path")
+    if not path:
+        yield missing((*at, "path"), _RULE)
+    problems = _path_problems(path)
+    if path.startswith("..") and not path.startswith("../"):
+        problems.append("must not start with '..'")
+    for problem in problems:
+        yield violation((*at, "path"), INVALID, _RULE, problem)
+    yield from _check_mode(item, "mode", at)
+
+
+def _check_mode(owner: Mapping[str, Any], name: str, at: Path) -> Violations:
+    mode = owner.get(name)
+    if mode is not None and not 0 <= mode <= 0o777:
+        yield violation((*at, name), INVALID, _RULE, "must be a number from 0 to 0777 (octal)")
+
+
+_CHECKS: Final[Mapping[str, Callable[[Mapping[str, Any], Path], Violations]]] = {
+    "configMap": _check_files,
+    "downwardAPI": _check_downward,
+    "emptyDir": _check_empty_dir,
+    "hostPath": _check_host_path,
+    "nfs": _check_nfs,
+    "secret": _check_files,
+}
+"""What is checked of the volume types that nearly all pods use, besides what they require."""
 
 
 def check_mounts(container: Mapping[str, Any], at: Path, volumes: frozenset[str]) -> Violations:
@@ -106,16 +176,31 @@ def check_mounts(container: Mapping[str, Any], at: Path, volumes: frozenset[str]
         if text(mount, "subPath") and text(mount, "subPathExpr"):
             yield violation((*here, "subPathExpr"), INVALID, _MOUNT, "cannot be set together with subPath")
         for field, known in _MODES.items():
-            value = text(mount, field)
-            if value and value not in known:
+            value = mount.get(field)
+            if value is not None and value not in known:
                 # As below, the server leaves out which of the mounts it is.
                 where, message = field_text((*at, "volumeMounts", field)), f"{value!r} is none of {', '.join(known)}"
                 yield violation((*here, field), NOT_SUPPORTED, _MOUNT, message, field=where)
+        for field, message in _misplaced(mount, container):
+            where = field_text((*at, "volumeMounts", field))
+            yield violation((*here, field), FORBIDDEN, _MOUNT, message, field=where)
         for field in ("subPath", "subPathExpr"):
             for problem in _path_problems(text(mount, field)):
                 # The server leaves out which of the mounts it is.
                 where = field_text((*at, "volumeMounts", field))
                 yield violation((*here, field), INVALID, _MOUNT, problem, field=where)
+
+
+def _misplaced(mount: Mapping[str, Any], container: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Modes of a mount that need something else, with what they need."""
+    propagation = mount.get("mountPropagation")
+    if propagation == "Bidirectional" and not (container.get("securityContext") or {}).get("privileged"):
+        yield "mountPropagation", "Bidirectional needs a privileged container"
+    if mount.get("recursiveReadOnly") in ("Enabled", "IfPossible"):
+        if not mount.get("readOnly"):
+            yield "recursiveReadOnly", "needs readOnly: true"
+        if propagation not in (None, "None"):
+            yield "recursiveReadOnly", "needs mountPropagation None"
 
 
 def _path_problems(path: str) -> list[str]:

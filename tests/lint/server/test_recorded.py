@@ -29,6 +29,11 @@ def test_recorded_answers_of_each_release(release: str, capsys: pytest.CaptureFi
     assert manifests.run([RECORDED.with_name(f"manifests-{release}.jsonl.gz")]) == 0, capsys.readouterr().out[-4000:]
 
 
+def test_recorded_answers_to_wild_changes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert manifests.run([RECORDED.with_name("manifests-wild.jsonl.gz")]) == 0, capsys.readouterr().out[-4000:]
+    assert capsys.readouterr().out == "pairs 11 of 11\nagree 11 of 11\n"
+
+
 def test_a_disagreement_is_seen(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with gzip.open(RECORDED, "rt") as stream:
         rejected, accepted = None, None
