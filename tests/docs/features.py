@@ -15,7 +15,7 @@ _INTRODUCTION = """\
 
 The parts of `resource.k8s.io` in each Kubernetes release, as the commands assume them unless the cluster shows
 otherwise. `kubectl dra version` prints the same next to the server's. Tests compare these tables with real servers of
-1.34 to 1.37; [Versions](versions.md) lists other differences between releases.
+1.34 to 1.37; [Versions](versions.md) says which releases are exact, and what is assumed.
 """
 _STATES = {"on": "on", "off": "off", "locked": "on, locked"}
 
