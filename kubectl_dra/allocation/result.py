@@ -12,15 +12,15 @@ from kubectl_dra.allocation.features import Features, Quirks
 from kubectl_dra.allocation.search_context import PickedDevice
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.labels import Requirement
-from kubectl_dra.api.nodes import Node, NodeSelectorTerm
+from kubectl_dra.api.nodes import Node, NodeSelector, NodeSelectorTerm
 
 
-class AllocationResult(Struct, frozen=True):
+class AllocationResult(Struct, frozen=True, gc=False):
     """An allocation as the API writes it. Share ids are random and appear as ``*``."""
 
     devices: tuple[dict[str, Any], ...]
     config: tuple[dict[str, Any], ...]
-    node_selector: dict[str, Any] | None
+    node_selector: NodeSelector | None
 
     def to_json(self) -> dict[str, Any]:
         """``status.allocation`` without empty parts."""
@@ -31,8 +31,13 @@ class AllocationResult(Struct, frozen=True):
             devices["config"] = list(self.config)
         out: dict[str, Any] = {"devices": devices}
         if self.node_selector is not None:
-            out["nodeSelector"] = self.node_selector
+            out["nodeSelector"] = {"nodeSelectorTerms": [_term(term) for term in self.node_selector.terms]}
         return out
+
+
+def _term(term: NodeSelectorTerm) -> dict[str, Any]:
+    parts = {"matchExpressions": term.expressions, "matchFields": term.fields}
+    return {name: [entry.to_json() for entry in entries] for name, entries in parts.items() if entries}
 
 
 def build_result(
@@ -123,15 +128,14 @@ def _clear_covering(entries: list[dict[str, Any]], chosen: Sequence[tuple[str, s
             del entry["requests"]
 
 
-def _node_selector(claim: ResourceClaim, placed: Sequence[PickedDevice], node: Node) -> dict[str, Any] | None:
+def _node_selector(claim: ResourceClaim, placed: Sequence[PickedDevice], node: Node) -> NodeSelector | None:
     expressions: list[Requirement] = []
     fields: list[Requirement] = []
     for placement in placed:
         candidate = placement.candidate
         scope = candidate.device.scope if candidate.slice.per_device_node_selection else candidate.slice.scope
         if scope.node_name or candidate.device.binds_to_node:
-            pinned = Requirement("metadata.name", "In", (node.name,))
-            return {"nodeSelectorTerms": [{"matchFields": [pinned.to_json()]}]}
+            return NodeSelector((NodeSelectorTerm(fields=(Requirement("metadata.name", "In", (node.name,)),)),))
         if scope.node_selector is None:
             continue
         terms = scope.node_selector.terms
@@ -145,12 +149,7 @@ def _node_selector(claim: ResourceClaim, placed: Sequence[PickedDevice], node: N
         _merge(terms[0], expressions, fields)
     if not expressions and not fields:
         return None
-    term: dict[str, Any] = {}
-    if expressions:
-        term["matchExpressions"] = [entry.to_json() for entry in expressions]
-    if fields:
-        term["matchFields"] = [entry.to_json() for entry in fields]
-    return {"nodeSelectorTerms": [term]}
+    return NodeSelector((NodeSelectorTerm(tuple(expressions), tuple(fields)),))
 
 
 def _merge(term: NodeSelectorTerm, expressions: list[Requirement], fields: list[Requirement]) -> None:

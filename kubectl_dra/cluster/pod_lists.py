@@ -123,7 +123,6 @@ class PodLists:
         self._amounts = amounts
         self._specs = FirstOfEqual()
         self._last: dict[bytes, tuple[_Around, _Spec]] = {}
-        self._nodes = FirstOfEqual()
         self._times = FirstOfEqual()
         self._statuses = FirstOfEqual()
         self._labels = FirstOfEqual()
@@ -180,7 +179,7 @@ class PodLists:
         """The node, and the rest of the spec. Raises ValueError."""
         last = self._last.get(owners)
         if last is not None and (name := last[0].node_in(text)) is not None:
-            return self._nodes.made(name, _text.decode), last[1]
+            return intern(_text.decode(name)), last[1]
         spec = _spec.decode(text)
         node = intern(_bound.decode(text).node_name)
         shared, key = self._shared(spec)

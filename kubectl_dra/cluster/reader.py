@@ -11,7 +11,6 @@ from collections.abc import Callable
 from sys import intern
 from typing import Any, Final, NamedTuple
 
-import msgspec
 from msgspec import Raw, field, json
 from msgspec.structs import force_setattr as put
 
@@ -109,21 +108,15 @@ class Reader:
         self._images = FirstOfEqual()
         self._of_nodes = FirstOfEqual()
         self._devices = DeviceLists(compact=compact)
-        self._decoders: dict[str, tuple[msgspec.json.Decoder[Any], Callable[[Any], Found]]] = {
-            "ResourceSlice": (json.Decoder(_Slice), self._slice),
-            "ResourceClaim": (json.Decoder(_Claim), self._claim),
-            "Pod": (json.Decoder(PodText), self._pod),
-            "Node": (json.Decoder(Node), self._node),
-        }
 
     def read(self, kind: str, data: Any) -> Found | None:
         """An object in the v1 form of its kind; None if it needs a closer look."""
-        known = self._decoders.get(kind)
+        known = _READ.get(kind)
         if known is None:
             return None
         decoder, make = known
         try:
-            return make(decoder.decode(data))
+            return make(self, decoder.decode(data))
         except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
             return None
 
@@ -183,7 +176,11 @@ class Reader:
 
     def _node(self, node: Node) -> Found:
         """A node; what it has in common with others is shared. It has just been decoded and has no other owner."""
-        status, first = node.status, self._of_nodes.first
+        meta, status, first = node.metadata, node.status, self._of_nodes.first
+        put(meta, "name", intern(meta.name))
+        for name, value in meta.labels.items():
+            # Most values are those of many nodes, and one is the name.
+            meta.labels[name] = intern(value)
         for name, amounts in (("allocatable", status.allocatable), ("capacity", status.capacity)):
             if amounts:
                 self._amounts.check(amounts.values())
@@ -195,6 +192,13 @@ class Reader:
         return Found(node, node.metadata)
 
 
+# Not in the reader: bound methods would keep it, and all that it remembers, as long as garbage is not collected.
+_READ: Final[dict[str, tuple[json.Decoder[Any], Callable[[Reader, Any], Found]]]] = {
+    "ResourceSlice": (json.Decoder(_Slice), Reader._slice),
+    "ResourceClaim": (json.Decoder(_Claim), Reader._claim),
+    "Pod": (json.Decoder(PodText), Reader._pod),
+    "Node": (json.Decoder(Node), Reader._node),
+}
 _NOTHING: Final[dict[str, Quantity]] = {}
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import copy
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
 from msgspec.structs import replace
@@ -22,6 +22,7 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.policy import ResourceQuota
 from kubectl_dra.api.slices import ResourceSlice
 from kubectl_dra.api.versions import Release
+from kubectl_dra.api.wire import Amount
 from kubectl_dra.cluster.snapshot import Key, Snapshot
 from kubectl_dra.scheduling.amounts import Amounts, Rules, amounts_of, pod_amounts
 from kubectl_dra.scheduling.profile import Profile, default_profile
@@ -50,6 +51,8 @@ class NodeState:
         # Plain fields: a ``cached_property`` gives each of 100,000 nodes a dictionary of 400 bytes.
         self._requested: Amounts | None = None
         self._allocatable: Amounts | None = None
+        self._affine: Sequence[Pod] | None = None
+        self._repelling: Sequence[Pod] | None = None
 
     @property
     def name(self) -> str:
@@ -71,27 +74,23 @@ class NodeState:
     def allocatable(self) -> Amounts:
         """What its pods can have, by resource name."""
         if self._allocatable is None:
-            self._allocatable = amounts_of(self.node.allocatable)
+            self._allocatable = _shared_amounts(tuple(self.node.allocatable.items()))
         return self._allocatable
 
-    @cached_property
+    @property
     def pods_with_affinity(self) -> Sequence[Pod]:
         """Its pods that have any pod affinity or anti-affinity."""
-        out = []
-        for pod in self.pods:
-            affinity = pod.spec.affinity
-            if affinity is not None:
-                own, anti = affinity.pod_affinity, affinity.pod_anti_affinity
-                if own.required or own.preferred or anti.required or anti.preferred:
-                    out.append(pod)
-        return out
+        if self._affine is None:
+            self._affine = tuple([pod for pod in self.pods if _has_affinity(pod)])
+        return self._affine
 
-    @cached_property
+    @property
     def pods_with_required_anti_affinity(self) -> Sequence[Pod]:
         """Its pods with required anti-affinity."""
-        return [
-            pod for pod in self.pods if pod.spec.affinity is not None and pod.spec.affinity.pod_anti_affinity.required
-        ]
+        if self._repelling is None:
+            given = [(pod, pod.spec.affinity) for pod in self.pods if pod.spec.affinity is not None]
+            self._repelling = tuple([pod for pod, affinity in given if affinity.pod_anti_affinity.required])
+        return self._repelling
 
     def changed(self, *, removed: Iterable[Pod] = (), added: Iterable[Pod] = ()) -> NodeState:
         """The node without some of its pods (by object identity) and with others."""
@@ -106,6 +105,20 @@ class NodeState:
             (*self.removed, *(pod for pod in gone if not _among(pod, self.added))),
             (*(pod for pod in self.added if id(pod) not in out), *more),
         )
+
+
+def _has_affinity(pod: Pod) -> bool:
+    affinity = pod.spec.affinity
+    if affinity is None:
+        return False
+    own, anti = affinity.pod_affinity, affinity.pod_anti_affinity
+    return bool(own.required or own.preferred or anti.required or anti.preferred)
+
+
+@lru_cache(maxsize=1_000)
+def _shared_amounts(written: tuple[tuple[str, Amount], ...]) -> Amounts:
+    """Amounts in the scheduler's units: one table for all nodes of a kind."""
+    return amounts_of(dict(written))
 
 
 class ClusterState:

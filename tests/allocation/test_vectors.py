@@ -97,7 +97,7 @@ def test_vn2_node_selectors_merge_into_one_term() -> None:
         ),
     ]
     attempt = allocate(slices, claim(request(count=2)), labels={"z": "a", "y": "1"})
-    assert attempt.results[0].node_selector == {
+    assert attempt.results[0].to_json()["nodeSelector"] == {
         "nodeSelectorTerms": [
             {
                 "matchExpressions": [
@@ -112,7 +112,7 @@ def test_vn2_node_selectors_merge_into_one_term() -> None:
 
 def test_vn3_binds_to_node_pins_the_allocation() -> None:
     attempt = allocate([slice_of(device("d1", bindsToNode=True), allNodes=True)], claim(request()))
-    assert attempt.results[0].node_selector == {
+    assert attempt.results[0].to_json()["nodeSelector"] == {
         "nodeSelectorTerms": [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]}]
     }
 
