@@ -18,6 +18,7 @@ from kubectl_dra.lint.server.model import (
     NOT_FOUND,
     Path,
     Violations,
+    field_text,
     missing,
     struct,
     text,
@@ -103,11 +104,17 @@ def check_pod_spec(
     yield from check_host_ports(spec, at, is_pod=is_pod)
     yield from check_ids(spec.get("securityContext") or {}, (*at, "securityContext"))
     yield from check_placement(spec, at, context, labels or {})
+    if spec.get("hostUsers") is False:
+        for name, reported in (("hostPID", "HostPID"), ("hostIPC", "HostIPC")):
+            if spec.get(name):
+                field = field_text((*at, reported))
+                yield violation((*at, name), FORBIDDEN, "pod-host-users", "needs the users of the host", field=field)
     # The old name of serviceAccountName counts where the new one is empty.
     named = {"serviceAccountName": text(spec, "serviceAccountName") or text(spec, "serviceAccount")}
     named |= {name: text(spec, name) for name in ("nodeName", "priorityClassName", "runtimeClassName")}
     for name, value in named.items():
-        if value:
+        # An empty text counts as a name only here.
+        if value or (name == "runtimeClassName" and spec.get(name) is not None):
             yield from check_format(value, (*at, name), "pod-reference-name", subdomain_problems)
 
 
