@@ -48,7 +48,7 @@ def check_metadata(
 ) -> Violations:
     """``metadata`` of an object to be created. ``name_format`` is the kind's rule for names.
 
-    ``check_prefix``: whether the kind also reports a bad generateName itself, not only the name generated
+    ``check_prefix``: whether the format of a generateName itself counts, too, not only that of the name generated
     from it.
     """
     meta = meta or {}
@@ -85,8 +85,14 @@ def _check_prefix(meta: Mapping[str, Any], name_format: Format, context: ServerC
     if kind in ("ResourceClaimTemplate", other):
         if prefix:
             yield from check_format(prefix, at, "name-invalid", generated(name_format))
-    elif prefix in (".", "..") or "/" in prefix or "%" in prefix:
-        yield violation(at, INVALID, "name-invalid", f"{prefix!r} cannot be part of a URL")
+    else:
+        yield from _check_part_of_url(prefix)
+
+
+def _check_part_of_url(prefix: str) -> Violations:
+    """A generateName of which the server refuses only what cannot be in a URL."""
+    if prefix in (".", "..") or "/" in prefix or "%" in prefix:
+        yield violation((*_META, "generateName"), INVALID, "name-invalid", f"{prefix!r} cannot be part of a URL")
 
 
 def _check_contents(meta: Mapping[str, Any], context: ServerContext) -> Violations:
@@ -106,6 +112,8 @@ def _check_name(meta: Mapping[str, Any], name_format: Format, check_prefix: bool
     name, prefix = text(meta, "name"), text(meta, "generateName")
     if prefix and check_prefix:
         yield from check_format(prefix, (*_META, "generateName"), "name-invalid", generated(name_format))
+    elif prefix:
+        yield from _check_part_of_url(prefix)
     if name:
         yield from check_format(name, (*_META, "name"), "name-invalid", name_format)
     elif prefix:
