@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 
 from kubectl_dra.api.decimals import wrapped
-from kubectl_dra.api.quantity import Format, Quantity
+from kubectl_dra.api.quantity import Format, Quantity, is_plain
 from kubectl_dra.api.slices import Device
 
 Amounts = Mapping[str, Quantity]
@@ -184,6 +184,9 @@ def shortage(
             return CapacityShortage("unknown", name, requested=wanted[name])
     for name, capacity in device.capacity.items():
         asked = wanted.get(name)
+        if asked is None and "requestPolicy" not in capacity and name not in consumed and name not in held:
+            # Without a policy all of it is taken, and nothing is in use.
+            continue
         amount = amount_taken(asked, capacity, fractional=fractional)
         value = Quantity.parse(capacity.get("value", "0"))
         if violates_policy(amount, capacity, fractional=fractional):
@@ -192,6 +195,17 @@ def shortage(
         if used + amount > value:
             return CapacityShortage("insufficient", name, asked, amount, used, value)
     return None
+
+
+def decides_nothing(device: Device) -> bool:
+    """Whether the amounts of a device's capacity make no difference to requests that ask for no amount.
+
+    One request takes all of the device, nothing has a policy, and no amount is negative.
+    """
+    return not device.allow_multiple_allocations and all(
+        "requestPolicy" not in capacity and is_plain(str(capacity.get("value", "")))
+        for capacity in device.capacity.values()
+    )
 
 
 def consumption(

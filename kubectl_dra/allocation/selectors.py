@@ -83,6 +83,17 @@ class Selectors:
             return [self.verdict(expression, device) for device in devices]
         return [known[key] for key in map(id, devices)]
 
+    def refused_by(self, expressions: Sequence[str]) -> set[int]:
+        """The devices, by their identity, of which it is known that the first selector that does not hold is false."""
+        refused: set[int] = set()
+        holds: set[int] | None = None
+        for expression in expressions:
+            known = self._verdicts.get(expression, {})
+            reach = known if holds is None else {key: known[key] for key in holds if key in known}
+            refused.update([key for key, verdict in reach.items() if verdict is False])
+            holds = {key for key, verdict in reach.items() if verdict is True}
+        return refused
+
     def derived(self, expression: str, device: Device) -> Attribute | EvaluationError | CompileError:
         """The attribute that an expression derives from the device's own, or the error that prevents it."""
         program = self._derived.get(expression)

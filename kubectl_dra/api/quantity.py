@@ -291,6 +291,15 @@ def is_plain(text: str) -> bool:
     return _PLAIN.fullmatch(text) is not None
 
 
+def nanos_of(text: str) -> int:
+    """`Quantity.parse(text).nanos`, several times as fast for whole numbers of binary units, as of memory."""
+    power = _BINARY_SUFFIXES.get(text[-2:])
+    digits = text[:-2]
+    if power and digits.isdecimal() and digits.isascii() and len(digits) + power * 3 // 10 <= 14:
+        return (int(digits) << power) * 10**9
+    return _parse(text).nanos
+
+
 @lru_cache(maxsize=16384)
 def _parse(text: str) -> Quantity:
     if plain := _PLAIN.fullmatch(text):

@@ -9,7 +9,7 @@ import operator
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any, Final
 
-from kubectl_dra.api.quantity import Quantity, QuantityError
+from kubectl_dra.api.quantity import BLANKS, Quantity, QuantityError, nanos_of
 from kubectl_dra.cel.ast import Call, Expression, Identifier, Literal, Select
 from kubectl_dra.cel.columns import Column
 
@@ -49,10 +49,10 @@ def key_answer(node: Expression, columns: frozenset[Column] | None) -> KeyAnswer
     nanos = amount.nanos
 
     def compared(key: Hashable) -> bool | None:
-        if key.__class__ is not str:
+        if not isinstance(key, str):
             return None
         try:
-            return order(Quantity.from_json(key).nanos, nanos)
+            return order(nanos_of(key.strip(BLANKS)), nanos)
         except QuantityError:
             return None
 

@@ -319,24 +319,26 @@ class DeviceTable:
         keys = self.keys(part.columns)
         if len(indices) < len(keys):
             keys = [keys[index] for index in indices]
-        # Later pairs win, so each key ends up with the first device that has it.
-        first = dict(zip(reversed(keys), reversed(indices), strict=True))
         known = self._answers.setdefault((part.evaluate, list_attributes), {})
-        value, evaluate = self._view(part.columns, list_attributes), part.evaluate
-        missing = {key: index for key, index in first.items() if key not in known} if known else first
-        if part.by_key is not None:
-            told = zip(missing, map(part.by_key, missing), strict=True)
-            known.update({key: answer for key, answer in told if answer is not None})
-            missing = {key: index for key, index in missing.items() if key not in known}
-        known.update({key: evaluate(value(index)) for key, index in missing.items()})
-        return [known[key] for key in keys]
+        missing = set(keys).difference(known)
+        if part.by_key is not None and missing:
+            told = {key: answer for key in missing if (answer := part.by_key(key)) is not None}
+            known.update(told)
+            missing.difference_update(told)
+        if missing:
+            # Later pairs win, so each key ends up with the first device that has it.
+            first = dict(zip(reversed(keys), reversed(indices), strict=True))
+            value, evaluate = self._view(part.columns, list_attributes), part.evaluate
+            known.update({key: evaluate(value(index)) for key, index in first.items() if key in missing})
+        return list(map(known.__getitem__, keys))
 
 
 def _broken(devices: Sequence[DeviceInput], list_attributes: bool) -> dict[int, EvaluationError]:
     from kubectl_dra.cel.device import device_value
 
     # Readers of snapshots share equal values between devices: one look at each object is enough.
-    different = {id(raw): raw for device in devices for raw in device.attributes.values()}
+    tables = {id(device.attributes): device.attributes for device in devices}
+    different = {id(raw): raw for table in tables.values() for raw in table.values()}
     doubtful = _doubtful(different)
     found: dict[int, EvaluationError] = {}
     if not doubtful:

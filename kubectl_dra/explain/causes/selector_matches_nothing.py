@@ -14,7 +14,6 @@ from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.causes.too_few_on_one_node import TOO_FEW, counted_lower
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Observation, Remedy
 from kubectl_dra.explain.funnel.blocked import Blocked
-from kubectl_dra.explain.funnel.observed_values import observations
 from kubectl_dra.explain.funnel.plain_terms import plain
 from kubectl_dra.explain.funnel.stages import StageResult
 from kubectl_dra.explain.phrase import Joined, ObjectName, Phrase, Subject, Words, named, say
@@ -162,7 +161,7 @@ def _seen(blocked: Blocked) -> Sequence[Observation]:
     terms = blocked.view.cycle.selectors.terms(blocked.stage.program)
     if not terms or not blocked.lost:
         return ()
-    return observations(terms[blocked.stage.term], [item.device for item in blocked.lost])
+    return blocked.observed(terms[blocked.stage.term])
 
 
 def _instead(blocked: Blocked, seen: Sequence[Observation]) -> Words:
@@ -228,7 +227,7 @@ def _also_false(blocked: Blocked) -> Iterator[Words]:
             asked = plain(term) if (index, number) > here else None
             if asked is None or any(verdict is not False for verdict in term.evaluate_devices(table)):
                 continue
-            seen = observations(term, [item.device for item in blocked.lost])
+            seen = blocked.observed(term)
             if len(seen) == 1:
                 ((value, _), *others) = seen[0].values
                 have = _listed(seen[0]) if others or value is None else say("all have {value}", value=value)

@@ -8,7 +8,9 @@ from msgspec import Struct
 
 from kubectl_dra.allocation.extended_resources import CLAIM_NAME, MADE_FOR_EXTENDED
 from kubectl_dra.api.claims import ALL, DeviceRequest, ResourceClaim
-from kubectl_dra.explain.diagnosis import Evidence
+from kubectl_dra.cel import Program
+from kubectl_dra.explain.diagnosis import Evidence, Observation
+from kubectl_dra.explain.funnel.observed_values import observations
 from kubectl_dra.explain.funnel.request_funnel import RequestFunnel
 from kubectl_dra.explain.funnel.stages import StageResult, counted
 from kubectl_dra.explain.phrase import Phrase, Words, say
@@ -118,6 +120,12 @@ class Blocked(Struct, frozen=True):
     def reason(self) -> Words:
         """The most frequent reason for losing devices."""
         return counted(self.reasons)[0][0]
+
+    def observed(self, term: Program) -> tuple[Observation, ...]:
+        """What the lost devices have of what a term reads."""
+        if len(self.lost) == len(self.stage.failed):
+            return self.funnel.observed(self.stage, term)
+        return observations(term, [item.device for item in self.lost])
 
     def lower_count(self, best: int) -> tuple[LowerCount, Proof] | None:
         """The largest count up to ``best`` with which the claims fit."""

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from kubectl_dra.api.claims import ALL
 from kubectl_dra.explain.diagnosis import DeviceLine, Funnel, Observation, Stage
-from kubectl_dra.explain.funnel.observed_values import observations
 from kubectl_dra.explain.funnel.request_funnel import RequestFunnel
 from kubectl_dra.explain.funnel.stages import StageResult, counted, stage_error
 from kubectl_dra.explain.phrase import Words
@@ -33,7 +32,7 @@ def _stage(funnel: RequestFunnel, stage: StageResult) -> Stage:
     details: tuple[tuple[Words, int], ...] = ()
     if stage.expression and stage.failed:
         terms = funnel.view.cycle.selectors.terms(stage.program)
-        seen = observations(terms[stage.term], [item.device for item in stage.failed]) if terms else ()
+        seen = funnel.observed(stage, terms[stage.term]) if terms else ()
         error = stage_error(stage)
     elif stage.failed:
         details = tuple(counted(stage.reasons))

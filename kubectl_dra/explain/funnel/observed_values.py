@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from operator import itemgetter
 
 from kubectl_dra.api.slices import Device
 from kubectl_dra.cel import Program
@@ -21,27 +22,33 @@ def observations(program: Program, devices: Sequence[Device]) -> tuple[Observati
     if not program.columns:
         return ()
     readable = [column for column in program.columns if column.id is not None]
-    different = {id(device): device for device in devices}
-    times = Counter(map(id, devices))
     out: list[Observation] = []
     for column in sorted(readable, key=lambda entry: (entry.kind, entry.domain or "", entry.id or ""))[:MAX_NAMES]:
-        counts: Counter[str | None] = Counter()
-        for text, number in zip(values_of(list(different.values()), column), times.values(), strict=True):
-            counts[text] += number
-        ranked = sorted(counts.items(), key=lambda item: (item[0] is None, -item[1], item[0] or ""))
-        out.append(Observation(_label(column, different.values()), tuple(ranked)))
+        counts = Counter(values_of(devices, column))
+        absent = counts.pop(None, 0)
+        # By frequency, then by value: one sort after the other is faster than pairs as keys.
+        ranked: list[tuple[str | None, int]] = sorted(counts.items(), key=itemgetter(0))
+        ranked.sort(key=itemgetter(1), reverse=True)
+        out.append(Observation(_label(column, devices), (*ranked, *([(None, absent)] if absent else ()))))
     return tuple(out)
 
 
 def _label(column: Column, devices: Iterable[Device]) -> str:
     if not column.id:
         return column.kind
-    own = column.domain is None or all(device.driver == column.domain for device in devices)
+    own = column.domain is None or {device.driver for device in devices} <= {column.domain}
     return column.id if own else f"{column.domain}/{column.id}"
 
 
 def values_of(devices: Sequence[Device], column: Column) -> list[str | None]:
-    """``value_of`` for each device; fast for a text attribute, or a capacity, in the devices' own domain."""
+    """``value_of`` for each device; fast for a text attribute, or a capacity, in the devices' own domain.
+
+    Devices that are one object are looked at once.
+    """
+    different = {id(device): device for device in devices}
+    if len(different) < len(devices):
+        known = dict(zip(different, values_of(list(different.values()), column), strict=True))
+        return [known[key] for key in map(id, devices)]
     if column.kind not in ("attribute", "capacity") or not column.domain or not column.id:
         return [value_of(device, column) for device in devices]
     attributes = column.kind == "attribute"

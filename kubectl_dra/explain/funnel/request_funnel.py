@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from kubectl_dra.allocation.capacity import NOTHING, shortage
@@ -12,6 +13,9 @@ from kubectl_dra.api.claims import ALL, DeviceRequest, ResourceClaim
 from kubectl_dra.api.classes import DeviceClass
 from kubectl_dra.api.nodes import OPTIONAL_OPERATIONS
 from kubectl_dra.api.taints import blocking_taint
+from kubectl_dra.cel import EvaluationError, Program
+from kubectl_dra.explain.diagnosis import Observation
+from kubectl_dra.explain.funnel.observed_values import observations
 from kubectl_dra.explain.funnel.selector_terms import judge, term_texts
 from kubectl_dra.explain.funnel.stages import (
     GROUPS_GATE,
@@ -64,6 +68,7 @@ class RequestFunnel:
         self._left: Sequence[Published] = view.published
         # By the identity of an item that fails: the position of the stage.
         self._failed_at: dict[int, int] = {}
+        self._observed: dict[tuple[int, int], tuple[Observation, ...]] = {}
         self._reasons: dict[int, dict[int, Words]] = {}
         self._shortfalls: dict[str, Shortfall | None] = {}
         self._shapes: dict[str, _Shape] = {}
@@ -76,6 +81,11 @@ class RequestFunnel:
     def holders_of(self, item: Published) -> Sequence[ResourceClaim]:
         """The claims that hold a device."""
         return self._holders.claims(item.id)
+
+    @cached_property
+    def pools_held(self) -> Set[tuple[str, str]]:
+        """The pools with devices that claims hold, each as driver and name."""
+        return {device[:2] for device in self.view.cycle.state.holders}
 
     def _run(self) -> None:
         self._close(StageResult("published", "published by drivers"))
@@ -99,7 +109,7 @@ class RequestFunnel:
         if self.view.cycle.features.consumable_capacity:
             self._filter("capacity", "with the requested capacity", self._capacity_problem, self._shares, quiet=True)
         if self.view.cycle.features.device_taints:
-            self._filter("taint", "not tainted, or tolerated", self._taint_problem, self._device, quiet=True)
+            self._filter("taint", "not tainted, or tolerated", self._taint_problem, self._tainted, quiet=True)
         if not self.spec.admin_access:
             self._filter("held", "not held by other claims", self._held_problem, self._itself)
         if self.view.cycle.features.compatibility_groups:
@@ -160,6 +170,10 @@ class RequestFunnel:
         return [id(item.device) for item in items]
 
     @staticmethod
+    def _tainted(items: Sequence[Published]) -> list[object]:
+        return [id(item.device) if item.device.taints else None for item in items]
+
+    @staticmethod
     def _pool(items: Sequence[Published]) -> list[object]:
         return [item.slice.pool for item in items]
 
@@ -186,16 +200,17 @@ class RequestFunnel:
     def _select(self, name: str, label: Words, index: int, expression: str, total: int) -> None:
         selectors = self.view.cycle.selectors
         texts = term_texts(selectors, expression)
-        keys = [id(item.device) for item in self._left]
-        different = dict(zip(keys, self._left, strict=True))
-        judged = judge(selectors, expression, [item.device for item in different.values()])
-        refusals = dict(zip(different, judged, strict=True))
+        judged = judge(selectors, expression, [item.device for item in self._left])
         left: list[Published] = []
         by_term: list[list[Published]] = [[] for _ in texts]
-        into = {key: (by_term[refusal.term] if refusal else left).append for key, refusal in refusals.items()}
-        for key, item in zip(keys, self._left, strict=True):
-            into[key](item)
-        failing = any(refusal is not None and refusal.error is not None for refusal in judged)
+        errors: dict[int, EvaluationError] = {}
+        for item, refusal in zip(self._left, judged, strict=True):
+            if refusal is None:
+                left.append(item)
+                continue
+            by_term[refusal.term].append(item)
+            if refusal.error is not None:
+                errors[id(item)] = refusal.error
         remaining = len(self._left)
         numbered = total > 1 or name == "request-selector"
         selector = say("{label} {number}", label=label, number=index + 1) if numbered else label
@@ -204,11 +219,11 @@ class RequestFunnel:
             stage = StageResult(name, place, selector, expression=text, program=expression, term=term)
             stage.failed = by_term[term]
             stage.reasons = [_FALSE] * len(stage.failed)
-            for index, item in enumerate(stage.failed if failing else ()):
-                refusal = refusals[id(item.device)]
-                if refusal is not None and refusal.error is not None and (message := str(refusal.error)):
+            for index, item in enumerate(stage.failed if errors else ()):
+                error = errors.get(id(item))
+                if error is not None and (message := str(error)):
                     stage.reasons[index] = message
-                    stage.errors.append((item, message, refusal.error.offset))
+                    stage.errors.append((item, message, error.offset))
             remaining -= len(stage.failed)
             self._close(stage)
             stage.passed = remaining
@@ -328,6 +343,14 @@ class RequestFunnel:
         if known is None:
             stage = self.stages[position]
             known = self._reasons[position] = dict(zip(map(id, stage.failed), stage.reasons, strict=True))
+        return known
+
+    def observed(self, stage: StageResult, term: Program) -> tuple[Observation, ...]:
+        """What the devices that fail at a stage have of what a term reads."""
+        key = (id(stage), id(term))
+        known = self._observed.get(key)
+        if known is None:
+            known = self._observed[key] = observations(term, [item.device for item in stage.failed])
         return known
 
     def lost_on(self, nodes: Iterable[str], position: int) -> tuple[tuple[Published, ...], tuple[Words, ...], int]:

@@ -94,8 +94,8 @@ def _terms(view: View, located: Located) -> Iterator[Change]:
                 verdicts = selectors.verdicts(expression or "", different)
             else:
                 verdicts = term.evaluate_devices(selectors.table(different))
-            false = {id(device) for device, verdict in zip(different, verdicts, strict=True) if verdict is not True}
-            refused = [item for item in items if id(item.device) in false]
+            true = {id(device) for device, verdict in zip(different, verdicts, strict=True) if verdict is True}
+            refused = [item for item in items if id(item.device) not in true] if true else items
             if not refused or tried == MAX_TERMS:
                 continue
             tried += 1
@@ -176,7 +176,12 @@ def _others_free(located: Located) -> int:
     another kind, for a count that is lowered together with that selector.
     """
     refused = [item for stage in located.funnel.stages if stage.name == "request-selector" for item in stage.failed]
-    free = (item.slice.scope.node_name for item in refused if not located.funnel.holders_of(item))
+    held = located.funnel.pools_held
+    free = (
+        item.slice.scope.node_name
+        for item in refused
+        if item.slice.pool not in held or not located.funnel.holders_of(item)
+    )
     return max(Counter(node for node in free if node).values(), default=0)
 
 

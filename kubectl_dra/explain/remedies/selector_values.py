@@ -6,15 +6,16 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from heapq import nsmallest
-from itertools import islice
+from itertools import chain, compress, islice, repeat
+from operator import eq
 from typing import Any, Final, NamedTuple
 
 from kubectl_dra.allocation.selectors import Selectors
-from kubectl_dra.api.quantity import Quantity, QuantityError
+from kubectl_dra.api.quantity import QuantityError, nanos_of
 from kubectl_dra.api.semver import Semver, SemverError
 from kubectl_dra.api.slices import Device
 from kubectl_dra.cel import CompileError, Program, ast, compile_expression
-from kubectl_dra.cel.columns import DeviceTable, columns_of
+from kubectl_dra.cel.columns import Column, DeviceTable, columns_of
 from kubectl_dra.explain.funnel.observed_values import values_of
 from kubectl_dra.explain.remedies.change import ReplaceTerm
 from kubectl_dra.explain.remedies.prove import RequestPlace
@@ -70,9 +71,10 @@ def loosened_term(
 ) -> Iterator[TermOffer]:
     """Changes of one term of a request's selector ``index`` with which it holds on some of the devices it rejects."""
     selectors = view.cycle.selectors
-    for offer in loosened(selectors, expression, term, [item.device for item in refused]):
+    devices = [item.device for item in refused]
+    for offer in loosened(selectors, expression, term, devices):
         carriers = {id(device) for device in offer.carriers}
-        near = tuple(view.near(item for item in refused if id(item.device) in carriers))
+        near = tuple(view.near(compress(refused, map(carriers.__contains__, map(id, devices)))))
         change = ReplaceTerm(
             place,
             selectors,
@@ -95,11 +97,10 @@ def loosened(selectors: Selectors, expression: str, term: int, devices: Sequence
         return
     program = terms[term]
     different = distinct(devices)
-    times = Counter(map(id, devices))
     everything = DeviceTable(different) if len(different) <= MAX_DEVICES else None
     found = 0
     for slot in slots(program):
-        seen = _values(slot, program, different, times)
+        seen = _values(slot, program, different, devices)
         for value, text in _texts(slot, program, seen):
             changed = expression[: slot.start] + text + expression[slot.end :]
             if not _holds(selectors, changed, term, everything or seen.carriers(value)):
@@ -184,36 +185,32 @@ class Seen:
         self._columns: list[tuple[Sequence[Device], Sequence[str | None]]] = []
         self._carriers: dict[str, list[Device]] = {}
 
-    def add(self, devices: Sequence[Device], values: Sequence[str | None], times: Mapping[int, int]) -> None:
-        """The values of one more column; ``times`` is how often each device counts, by its identity."""
-        self._columns.append((devices, values))
-        counts = self.counts
-        for device, value in zip(devices, values, strict=True):
-            if value is not None:
-                counts[value] += times[id(device)]
+    def add(self, column: Column, different: Sequence[Device], devices: Sequence[Device]) -> None:
+        """The values of one more column: each of ``devices`` counts, ``different`` are these without repetitions."""
+        values = values_of(different, column)
+        self._columns.append((different, values))
+        all_values = values if len(different) == len(devices) else values_of(devices, column)
+        self.counts.update([value for value in all_values if value is not None])
 
     def carriers(self, value: str) -> list[Device]:
         """The first few devices that have a value."""
         known = self._carriers.get(value)
         if known is None:
-            having = (
-                device
-                for devices, values in self._columns
-                for device, own in zip(devices, values, strict=True)
-                if own == value
+            having = chain.from_iterable(
+                compress(devices, map(eq, values, repeat(value))) for devices, values in self._columns
             )
             known = self._carriers[value] = list(islice(having, CARRIERS))
         return known
 
 
-def _values(slot: Slot, program: Program, devices: Sequence[Device], times: Mapping[int, int]) -> Seen:
+def _values(slot: Slot, program: Program, different: Sequence[Device], devices: Sequence[Device]) -> Seen:
     """The devices' values of what the constant is compared with."""
     columns = columns_of(slot.comparison) or program.columns or ()
     seen = Seen()
     for column in columns:
         if not column.id and column.kind not in ("driver", "allowMultipleAllocations"):
             continue
-        seen.add(devices, values_of(devices, column), times)
+        seen.add(column, different, devices)
     return seen
 
 
@@ -257,12 +254,12 @@ def _ranked(slot: Slot, seen: Seen) -> list[str]:
 
 def _quantities(asked: str, values: Sequence[str], quote: str) -> Iterator[tuple[str, str]]:
     try:
-        wanted = Quantity.parse(asked)
+        wanted = nanos_of(asked)
         # A zero says that the driver does not know the amount.
-        known = {value: quantity for value in values if (quantity := Quantity.parse(value)).sign()}
+        known = {value: nanos for value in values if (nanos := nanos_of(value))}
     except QuantityError:
         return
-    for value in nsmallest(MAX_VALUES, known, lambda text: abs(known[text].nanos - wanted.nanos)):
+    for value in nsmallest(MAX_VALUES, known, lambda text: abs(known[text] - wanted)):
         yield value, _text(value, quote)
         # For a strict comparison: one less, or one more, of the unit that the value is written in.
         digits = value.rstrip("EPTGMKkinmu")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence, Set
 from typing import Final
 
 from msgspec import json
 
 from kubectl_dra.allocation.attempt import Cycle
+from kubectl_dra.allocation.capacity import decides_nothing
 from kubectl_dra.allocation.constraints import attribute_of, values_of
 from kubectl_dra.allocation.pools import NodePools, Pool, scope_matches
 from kubectl_dra.api.claims import ALL, DeviceRequest, ResourceClaim
@@ -37,6 +38,7 @@ class Likeness:
             entry.match_attribute or entry.distinct_attribute for claim in claims for entry in claim.constraints
         ]
         self._derives = any(spec.derived_attributes for spec in self._specs)
+        self._amounts = any(spec.capacity for spec in self._specs)
         self._expressions = [_expressions(cycle, spec) for spec in self._specs]
         self._all = any(spec.allocation_mode == ALL for spec in self._specs)
         # Mode All lists devices that are held as well, and admin access takes them.
@@ -44,10 +46,17 @@ class Likeness:
         state = cycle.state
         self._in_use = {device[:2] for devices in (state.shared, state.consumed) for device in devices}
         self._in_use.update(state.exclusive_by_pool)
+        self._refused = self._refused_by_all()
         self._kinds: dict[Hashable, int] = {}
         self._of_device: dict[int, int] = {}
         self._of_list: dict[int, tuple[int, ...]] = {}
         self._names = _names_of_several(cycle) if cycle.quirks.counters_keyed_by_pool_name else frozenset()
+
+    def _refused_by_all(self) -> Set[int]:
+        """The devices, by their identity, that selectors of every request are known to be false on."""
+        selectors = self._cycle.selectors
+        of_each = [selectors.refused_by(texts or ()) for texts in self._expressions]
+        return set.intersection(*of_each) if of_each else set()
 
     def of(self, node: Node, pools: NodePools) -> Hashable:
         """What an attempt reads from the node; None if that is too much."""
@@ -80,7 +89,13 @@ class Likeness:
     def _of_slice(self, entry: ResourceSlice, pool: Pool, node: Node) -> Hashable:
         kinds: Sequence[Hashable] | None = self._of_list.get(id(entry.devices))
         if kinds is None:
-            kinds = self._of_list[id(entry.devices)] = tuple(map(self._kind, entry.devices))
+            never, kind = self._refused, self._kind
+            kinds = self._of_list[id(entry.devices)] = tuple(
+                [
+                    _NEVER_TAKEN if id(device) in never and not device.consumes_counters else kind(device)
+                    for device in entry.devices
+                ]
+            )
         if entry.per_device_node_selection:
             try:
                 kinds = [
@@ -134,9 +149,12 @@ class Likeness:
             tuple([not taints or blocking_taint(taints, spec.tolerations) is None for spec in self._specs]),
             tuple([(attribute_of(device, name), values_of(device, name)) for name in self._compared]),
             device.allow_multiple_allocations,
-            json.encode(device.capacity) if features.consumable_capacity else None,
+            json.encode(device.capacity) if self._reads_capacity(device) else None,
             bool(device.binding_conditions),
         )
+
+    def _reads_capacity(self, device: Device) -> bool:
+        return self._cycle.features.consumable_capacity and (self._amounts or not decides_nothing(device))
 
     def _verdict(self, expressions: Sequence[str], device: Device) -> Hashable:
         """True, False, or which error a selector raises."""
