@@ -201,8 +201,8 @@ class DeviceTable:
         self.devices = devices
         self._different: DeviceTable | None = None
         self._places: list[int] = []
-        different = {id(device): device for device in devices}
-        if len(different) < len(devices):
+        if len(set(map(id, devices))) < len(devices):
+            different = dict(zip(map(id, devices), devices, strict=True))
             numbers = dict(zip(different, range(len(different)), strict=True))
             self._places = [numbers[key] for key in map(id, devices)]
             self._different = DeviceTable(list(different.values()))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubectl_dra.api.quantity import Quantity, QuantityError
+from kubectl_dra.api.quantity import Quantity, QuantityError, nanos_of
 
 CANONICAL = [
     ("0", "0"),
@@ -220,3 +220,14 @@ def test_sums_agree_with_fractions(left: str, right: str) -> None:
     a, b = Quantity.parse(left), Quantity.parse(right)
     assert Fraction((a + b).nanos, 10**9) == exact(left) + exact(right)
     assert Fraction((a - b).nanos, 10**9) == exact(left) - exact(right)
+
+
+@given(st.from_regex(r"[+-]?[0-9]{0,17}(\.[0-9]{0,3})?(Ki|Mi|Gi|Ti|Pi|Ei|m|k|e3)?", fullmatch=True))
+def test_nano_units_are_those_of_the_quantity(text: str) -> None:
+    try:
+        expected = Quantity.parse(text).nanos
+    except QuantityError:
+        with pytest.raises(QuantityError):
+            nanos_of(text)
+    else:
+        assert nanos_of(text) == expected

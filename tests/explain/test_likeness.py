@@ -51,6 +51,8 @@ def apart(
         ({"a": "x"}, {"a": "y"}, request(), False),
         ({"a": "x"}, {"a": "y"}, request(selector='device.attributes["d"].a == "z"'), False),
         ({"a": "x"}, {"a": "y"}, request(selector='device.attributes["d"].a == "y"'), True),
+        ({"m": 5}, {"m": 6}, request(), False),
+        ({"m": 5, "multi": True}, {"m": 6, "multi": True}, request(), True),
         ({"m": 5}, {"m": 6}, request(m=7), True),
         ({"m": 5}, {"m": 6}, request(selector="false", m=7), False),
         ({"taint": "t:NoSchedule"}, {"taint": "t2:NoSchedule"}, request(), False),

@@ -45,8 +45,8 @@ def values_of(devices: Sequence[Device], column: Column) -> list[str | None]:
 
     Devices that are one object are looked at once.
     """
-    different = {id(device): device for device in devices}
-    if len(different) < len(devices):
+    if len(set(map(id, devices))) < len(devices):
+        different = dict(zip(map(id, devices), devices, strict=True))
         known = dict(zip(different, values_of(list(different.values()), column), strict=True))
         return [known[key] for key in map(id, devices)]
     if column.kind not in ("attribute", "capacity") or not column.domain or not column.id:

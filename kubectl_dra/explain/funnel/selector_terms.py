@@ -33,8 +33,8 @@ def judge(selectors: Selectors, expression: str, devices: Sequence[Device]) -> l
     if isinstance(program, CompileError):
         # Where it does not, is said once: by the cause.
         return [RefusingTerm(0, EvaluationError("it does not compile"))] * len(devices)
-    different = {id(device): device for device in devices}
-    if len(different) < len(devices):
+    if len(set(map(id, devices))) < len(devices):
+        different = dict(zip(map(id, devices), devices, strict=True))
         answers = dict(zip(different, judge(selectors, expression, list(different.values())), strict=True))
         return [answers[key] for key in map(id, devices)]
     verdicts = selectors.verdicts(expression, devices)

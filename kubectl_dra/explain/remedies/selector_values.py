@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from heapq import nsmallest
 from itertools import chain, compress, islice, repeat
@@ -115,9 +115,9 @@ def loosened(selectors: Selectors, expression: str, term: int, devices: Sequence
                 return
 
 
-def distinct(devices: Iterable[Device]) -> list[Device]:
+def distinct(devices: Sequence[Device]) -> list[Device]:
     """Each device object once; devices that are equal except for their names may share one."""
-    return list({id(device): device for device in devices}.values())
+    return list(dict(zip(map(id, devices), devices, strict=True)).values())
 
 
 def _holds(selectors: Selectors, expression: str, term: int, devices: Sequence[Device] | DeviceTable) -> bool:
