@@ -24,7 +24,7 @@ def observations(program: Program, devices: Sequence[Device]) -> tuple[Observati
     readable = [column for column in program.columns if column.id is not None]
     out: list[Observation] = []
     for column in sorted(readable, key=lambda entry: (entry.kind, entry.domain or "", entry.id or ""))[:MAX_NAMES]:
-        counts = Counter(values_of(devices, column))
+        counts = counted_values(devices, column)
         absent = counts.pop(None, 0)
         # By frequency, then by value: one sort after the other is faster than pairs as keys.
         ranked: list[tuple[str | None, int]] = sorted(counts.items(), key=itemgetter(0))
@@ -40,15 +40,20 @@ def _label(column: Column, devices: Iterable[Device]) -> str:
     return column.id if own else f"{column.domain}/{column.id}"
 
 
-def values_of(devices: Sequence[Device], column: Column) -> list[str | None]:
-    """``value_of`` for each device; fast for a text attribute, or a capacity, in the devices' own domain.
+def counted_values(devices: Sequence[Device], column: Column) -> Counter[str | None]:
+    """How many devices have which value. Devices that are one object are looked at once."""
+    if len(set(map(id, devices))) == len(devices):
+        return Counter(values_of(devices, column))
+    different = dict(zip(map(id, devices), devices, strict=True))
+    counts: Counter[str | None] = Counter()
+    times = Counter(map(id, devices)).values()
+    for value, number in zip(values_of(list(different.values()), column), times, strict=True):
+        counts[value] += number
+    return counts
 
-    Devices that are one object are looked at once.
-    """
-    if len(set(map(id, devices))) < len(devices):
-        different = dict(zip(map(id, devices), devices, strict=True))
-        known = dict(zip(different, values_of(list(different.values()), column), strict=True))
-        return [known[key] for key in map(id, devices)]
+
+def values_of(devices: Sequence[Device], column: Column) -> list[str | None]:
+    """``value_of`` for each device; fast for a text attribute, or a capacity, in the devices' own domain."""
     if column.kind not in ("attribute", "capacity") or not column.domain or not column.id:
         return [value_of(device, column) for device in devices]
     attributes = column.kind == "attribute"

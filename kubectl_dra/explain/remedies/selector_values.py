@@ -16,7 +16,7 @@ from kubectl_dra.api.semver import Semver, SemverError
 from kubectl_dra.api.slices import Device
 from kubectl_dra.cel import CompileError, Program, ast, compile_expression
 from kubectl_dra.cel.columns import Column, DeviceTable, columns_of
-from kubectl_dra.explain.funnel.observed_values import values_of
+from kubectl_dra.explain.funnel.observed_values import counted_values, values_of
 from kubectl_dra.explain.remedies.change import ReplaceTerm
 from kubectl_dra.explain.remedies.prove import RequestPlace
 from kubectl_dra.explain.scene.view import Published, View
@@ -189,8 +189,8 @@ class Seen:
         """The values of one more column: each of ``devices`` counts, ``different`` are these without repetitions."""
         values = values_of(different, column)
         self._columns.append((different, values))
-        all_values = values if len(different) == len(devices) else values_of(devices, column)
-        self.counts.update([value for value in all_values if value is not None])
+        counts = Counter(values) if len(different) == len(devices) else counted_values(devices, column)
+        self.counts.update({value: number for value, number in counts.items() if value is not None})
 
     def carriers(self, value: str) -> list[Device]:
         """The first few devices that have a value."""
