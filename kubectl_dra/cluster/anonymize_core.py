@@ -58,6 +58,7 @@ class CoreParts(SchedulingParts):
             "conditions": self._each(self._condition),
             "resourceClaimStatuses": self._each(self._claim_status),
             "extendedResourceClaimStatus": self._claim_status,
+            "nodeAllocatableResourceClaimStatuses": self._each(self._of_node_for_claim),
             "nominatedNodeName": lambda name: self._new.names.of("node", name),
             "resources": self.content,
             "allocatedResources": self._new.resources,
@@ -129,6 +130,19 @@ class CoreParts(SchedulingParts):
         if raw.get("resourceClaimName"):
             out["resourceClaimName"] = self._new.names.of("claim", raw["resourceClaimName"])
         return out
+
+    def _of_node_for_claim(self, raw: Mapping[str, Any]) -> Json:
+        """What a claim's devices take of the node's own resources for the pod."""
+        amounts = ("quantity", "perPod", "perContainer")
+        named: Changes = {"name": self._new.resource, "resourceName": self._new.resource}
+        changes: Changes = {
+            "resourceClaimName": lambda name: self._new.names.of("claim", name),
+            "containers": self._each(lambda name: self._new.names.of("container", name)),
+            "resources": self._new.resources,
+            "mapping": self._each(lambda entry: self._fields(entry, named, amounts)),
+            "overhead": self._each(lambda entry: self._fields(entry, named, amounts)),
+        }
+        return self._fields(raw, changes, ())
 
     def _mapping(self, raw: Mapping[str, Any]) -> Json:
         """Which request a container's extended resource became."""

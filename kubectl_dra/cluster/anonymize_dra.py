@@ -48,8 +48,17 @@ class DraParts(Parts):
             "capacity": self._named(self._kept),
             "bindingConditions": self._each(lambda name: self._new.plain("condition", name)),
             "bindingFailureConditions": self._each(lambda name: self._new.plain("condition", name)),
+            "nodeAllocatableResources": self._of_node,
+            "nodeAllocatableResourceMappings": self._of_node,
         }
         return self._fields(raw, changes, kept)
+
+    def _of_node(self, raw: Mapping[str, Any]) -> Json:
+        """What a device takes of its node's own resources, as 1.36 and 1.37 say it."""
+        amounts = ("capacityMultiplier", "deviceMultiplier", "allocationMultiplier", "perPod", "perContainer")
+        changes: Changes = {"capacityKey": self._new.qualified}
+        changes |= {part: lambda inner: self._fields(inner, changes, amounts) for part in ("mapping", "overhead")}
+        return {self._new.resource(name): self._fields(entry, changes, amounts) for name, entry in raw.items()}
 
     def _counters(self, raw: Mapping[str, Any]) -> Json:
         """A set of counters, or what a device consumes of one."""

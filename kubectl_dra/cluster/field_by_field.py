@@ -13,6 +13,7 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.policy import ResourceQuota
 from kubectl_dra.api.slices import ResourceSlice
 from kubectl_dra.api.taints import DeviceTaintRule
+from kubectl_dra.api.wire import convert
 from kubectl_dra.cluster.snapshot import Event
 
 
@@ -26,19 +27,20 @@ def _event(raw: Mapping[str, Any]) -> Event:
     first = raw.get("firstTimestamp") or raw.get("deprecatedFirstTimestamp") or raw.get("eventTime") or ""
     last = series.get("lastObservedTime") or raw.get("lastTimestamp") or raw.get("deprecatedLastTimestamp")
     source = raw.get("source") or raw.get("deprecatedSource") or EMPTY
-    return Event(
-        kind=about.get("kind") or "",
-        namespace=about.get("namespace") or (raw.get("metadata") or EMPTY).get("namespace") or "",
-        name=about.get("name") or "",
-        uid=about.get("uid") or "",
-        reason=raw.get("reason") or "",
-        message=raw.get("message") or raw.get("note") or "",
-        type=raw.get("type") or "",
-        count=int(series.get("count") or raw.get("count") or raw.get("deprecatedCount") or 1),
-        first=first,
-        last=last or first,
-        component=raw.get("reportingComponent") or raw.get("reportingController") or source.get("component") or "",
-    )
+    found = {
+        "kind": about.get("kind") or "",
+        "namespace": about.get("namespace") or (raw.get("metadata") or EMPTY).get("namespace") or "",
+        "name": about.get("name") or "",
+        "uid": about.get("uid") or "",
+        "reason": raw.get("reason") or "",
+        "message": raw.get("message") or raw.get("note") or "",
+        "type": raw.get("type") or "",
+        "count": int(series.get("count") or raw.get("count") or raw.get("deprecatedCount") or 1),
+        "first": first,
+        "last": last or first,
+        "component": raw.get("reportingComponent") or raw.get("reportingController") or source.get("component") or "",
+    }
+    return convert(found, Event)
 
 
 READ: Final[Mapping[str, Callable[[Any], Any]]] = {

@@ -49,8 +49,8 @@ WORDS: Final[Mapping[str, str]] = {
         just k8s keep kept key keys kind kinds known kube kubelet kubernetes label labels large last lastly latest
         launch leader leaderworkerset leases least left length less let limit limitrange limits link linux list listed
         lists load local location lock long lookup loop lost lower lt lun made main maint maintain maintenance major
-        make makes manage managed manager manifest manual many map mapping mappings mark master match matched matches
-        matching max maximal maximum may me meantime member members memory message meta metadata method migrate
+        make makes manage managed manager manifest manual many map mapped mapping mappings mark master match matched
+        matches matching max maximal maximum may me meantime member members memory message meta metadata method migrate
         migrated milli min minimal minimum minor minute minutes mirror mismatch missing mix mixed mode modes monitors
         more most mount mounted move much multiple multiplier must mutex my mystery name named names namespace
         namespaces native near nearly need needed needs nested network never new next no node nodeaffinity nodename

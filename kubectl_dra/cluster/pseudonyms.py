@@ -65,6 +65,8 @@ class Pseudonyms:
         """The pseudonym of a name among those of its category."""
         if not name:
             return name
+        # Fields that nobody decodes may hold anything.
+        name = name if isinstance(name, str) else str(name)
         if self.frozen:
             return self._given[category][name]
         self._asked.setdefault(category, set()).add(name)

@@ -69,6 +69,7 @@ _POD_SPEC: Final = (
 )
 _POD_STATUS: Final = (
     *("phase", "conditions", "resourceClaimStatuses", "extendedResourceClaimStatus"),
+    "nodeAllocatableResourceClaimStatuses",
     *("nominatedNodeName", "startTime", "resources", "allocatedResources"),
 )
 _CONTAINER_STATUS: Final = ("name", "state", "resources", "allocatedResources", "allocatedResourcesStatus")
@@ -114,11 +115,14 @@ class Recorder(SnapshotBuilder):
 
     def add(self, raw: Json, place: Place) -> None:
         place = Place(*place)
-        super().add(raw, place)
         try:
-            self._came[id(place)] = (reduced(raw), place)
+            item = reduced(raw)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
+            # What the builder would say of it comes first; what cannot be written is not kept.
+            SnapshotBuilder().add(raw, place)
             raise InputError(f"{place}: this {raw.get('kind')} cannot be understood: {error}") from None
+        super().add(raw, place)
+        self._came[id(place)] = (item, place)
 
     def add_page(self, given: Page, kind: str, place: Place) -> list[Gap]:
         # The objects are wanted as they came.
@@ -126,8 +130,10 @@ class Recorder(SnapshotBuilder):
         return super().add_page(raw or given, kind, place)
 
     def add_item(self, data: Any, place: Place, kind: str = "", api_version: str = "") -> None:
-        raw = msgspec.json.decode(data)
-        self.add({"apiVersion": api_version, "kind": kind, **raw}, place)
+        raw = {"apiVersion": api_version, "kind": kind, **msgspec.json.decode(data)}
+        if not all(isinstance(raw[field], str) for field in ("apiVersion", "kind")):
+            raise InputError(f"{place}: this item of the List has no apiVersion and kind")
+        self.add(raw, place)
 
     def items(self) -> list[Json]:
         """The reduced objects of the snapshot (see ``reduced``), by kind, in the order in which they were added."""
