@@ -6,6 +6,7 @@ import gc
 import os
 import signal
 import sys
+from contextlib import suppress
 from types import FrameType
 from typing import Any
 
@@ -63,8 +64,11 @@ def _main() -> None:
         from kubectl_dra import __version__
         from kubectl_dra.console import put
 
-        put(f"kubectl-dra {__version__}\n")
-        sys.exit(0)
+        # Where nothing can be written the command line knows what to say.
+        with suppress(OSError, AttributeError):
+            put(f"kubectl-dra {__version__}\n")
+            sys.stdout.flush()
+            sys.exit(0)
     from kubectl_dra.cli.main import run
 
     _end(run(sys.argv[1:]))

@@ -37,9 +37,9 @@ def test_output_is_utf8_in_any_locale(form: str) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-@pytest.mark.parametrize("form", ["text", "json"])
-def test_no_room_for_the_output(form: str) -> None:
-    ran = program(*EXPLAIN, "-o", form, shell=">/dev/full")
+@pytest.mark.parametrize("words", [(*EXPLAIN, "-o", "text"), (*EXPLAIN, "-o", "json"), ("--version",)])
+def test_no_room_for_the_output(words: tuple[str, ...]) -> None:
+    ran = program(*words, shell=">/dev/full")
     assert (ran.returncode, ran.stderr) == (2, b"error: cannot write: No space left on device\n")
 
 
@@ -65,7 +65,7 @@ def test_what_is_no_file_is_named(dra: Callable[..., Ran], tmp_path: Path) -> No
         assert "is a device" in dra("devices", "--snapshot", "/dev/zero").err
 
 
-@pytest.mark.parametrize("words", [("version", "--client", "-o", "yaml"), ("lint", "--rules"), EXPLAIN, ("help",)])
+@pytest.mark.parametrize("words", [("--version",), ("lint", "--rules"), EXPLAIN, ("help",)])
 def test_a_reader_that_has_gone(words: tuple[str, ...]) -> None:
     """As for every program of the shell, 141: 1 is an answer of lint, migrate and explain."""
     with subprocess.Popen(
@@ -74,6 +74,12 @@ def test_a_reader_that_has_gone(words: tuple[str, ...]) -> None:
         assert ran.stdout is not None and ran.stderr is not None
         ran.stdout.close()
         assert (ran.wait(60), ran.stderr.read()) == (141, b"")
+
+
+@pytest.mark.parametrize("shell", [">/dev/full", ">&-", "| true"])
+def test_completion_never_says_why_it_cannot(shell: str) -> None:
+    ran = program("__complete", "exp", shell=shell)
+    assert (ran.returncode, ran.stderr) == (0, b"")
 
 
 def test_closed_output() -> None:

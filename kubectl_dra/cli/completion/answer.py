@@ -52,7 +52,8 @@ def answer(words: Sequence[str]) -> None:
         install()
         lines((*candidates, f":{directive}"), sys.stdout)
         sys.stdout.flush()
-    except BrokenPipeError:
+    except OSError:
+        # The shell has gone, or cannot keep what it is told; nobody is there to read a sentence.
         pass
     os._exit(0)
 
