@@ -71,7 +71,7 @@ def _target(kind: str, settings: MigrationSettings) -> str | None:
 
 def _converted(raw: Mapping[str, Any], kind: str, version: str, target: str) -> ObjectPlan:
     if kind == "DeviceTaintRule":
-        gone = [key for key in _RULE_FIELDS if (value_at(raw, ("spec", "deviceSelector")) or {}).get(key)]
+        gone = [key for key in _RULE_FIELDS if value_at(raw, ("spec", "deviceSelector", key))]
         if gone:
             path = ("spec", "deviceSelector", gone[0])
             message = f"a DeviceTaintRule selects by driver, pool and device only, since 1.35; this has {gone[0]}"
