@@ -22,6 +22,7 @@ _WAYS_OUT = {
     refusals.NAME_TAKEN: "rename one of the two, then run migrate again",
     refusals.NO_EDIT: "change it by hand, or write the part out without anchors and comments in the middle; "
     "then run migrate again",
+    refusals.BUILD: "turn the overlay's patch of the claim into one of the limit by hand, then run migrate again",
 }
 
 

@@ -82,8 +82,7 @@ def output_names(
     common = _common(paths)
     out: dict[str, Path] = {}
     names = [found.name for found in inputs]
-    if report.claims is not None and report.claims.name not in names:
-        names.append(report.claims.name)
+    names += _added(names, report)
     for name in names:
         if name.startswith("<"):
             below = "stdin.yaml"
@@ -99,6 +98,11 @@ def output_names(
             raise UsageError(f"--output-dir {folder}: {name} already exists; use --write to change it in place")
         out[name] = target
     return out
+
+
+def _added(names: Sequence[str], report: MigrationReport) -> list[str]:
+    """The files that the run adds to the inputs of these names."""
+    return [file.name for file in report.all_files if file.text is not None and file.name not in names]
 
 
 def _common(paths: Sequence[str]) -> str:
@@ -133,8 +137,7 @@ def output_texts(inputs: Sequence[Input], report: MigrationReport) -> str:
     after = {file.name: file.text.after for file in report.all_files if file.text is not None}
     names = [found.name for found in inputs]
     texts = [after[found.name] if found.name in after else decode(read(found), found.name).text for found in inputs]
-    if report.claims is not None and report.claims.name not in names:
-        texts.append(after[report.claims.name])
+    texts += [after[name] for name in _added(names, report)]
     if len(texts) == 1:
         return texts[0]
     out = ""

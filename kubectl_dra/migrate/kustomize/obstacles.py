@@ -28,6 +28,16 @@ UNKNOWN: Final = BuildObstacle(
 )
 
 
+UNSEEN: Final = BuildObstacle(
+    "no kustomization is built from this patch here, so nobody can see whether its count is kept",
+    "give migrate the file as a kustomization, with all that it reads",
+)
+UNUSED: Final = BuildObstacle(
+    "no kustomization that is built here uses this component, so nobody can see what its patches do",
+    "give migrate the overlays that use it as well",
+)
+
+
 def remote(word: str) -> BuildObstacle:
     """It takes something from another repository."""
     return BuildObstacle(

@@ -20,14 +20,21 @@ from kubectl_dra.manifests.source import Source, decode
 from kubectl_dra.migrate import refusals
 from kubectl_dra.migrate.engine import MigrationJob, migrate, misread
 from kubectl_dra.migrate.kustomize import obstacles
-from kubectl_dra.migrate.kustomize.brought import brought_claims, is_brought
+from kubectl_dra.migrate.kustomize.brought import CLAIMS, brought_claims, is_brought
 from kubectl_dra.migrate.kustomize.builds import Workshop, can_build
 from kubectl_dra.migrate.kustomize.difference import BuildDifference, differences, objects_of
 from kubectl_dra.migrate.kustomize.labels import labels_taken_out
 from kubectl_dra.migrate.kustomize.layout import built_from
 from kubectl_dra.migrate.kustomize.namespaces import followed_namespaces
 from kubectl_dra.migrate.kustomize.obstacles import BuildObstacle
-from kubectl_dra.migrate.kustomize.repair import Repaired, claim_patches, counted_inline, followed_names
+from kubectl_dra.migrate.kustomize.repair import (
+    CONFIGURATION,
+    COUNTS,
+    Repaired,
+    claim_patches,
+    counted_inline,
+    followed_names,
+)
 from kubectl_dra.migrate.result import MigratedFile, MigrationReport, Remark
 
 PATCHED: Final = "MIG110"
@@ -35,6 +42,8 @@ NAMES: Final = "MIG139"
 BROUGHT: Final = "MIG127"
 TAKEN_OUT: Final = "MIG109"
 _ROUNDS: Final = 6
+_MADE: Final = (CLAIMS, CONFIGURATION, COUNTS)
+"""The names of files that are added."""
 
 Run = Callable[[Sequence[Input], MigrationJob], MigrationReport]
 
@@ -68,14 +77,17 @@ def migrate_built(inputs: Sequence[Input], job: MigrationJob) -> MigrationReport
         if file.changed and file.text is not None and (path := _absolute(file.name)) in names
     }
     found = built_from(sorted(changed)) if changed else []
-    if not found:
-        return report
     groups = _groups(
         found,
         {path: Source(text.file, text.after, text.source.encoding, text.source.bom) for path, text in changed.items()},
     )
     notes = list(report.notes)
     files = {_absolute(file.name): file for file in report.files}
+    built = {path for group in groups for path in group.texts}
+    unbuilt = {path: file for path, file in files.items() if path not in built and _patches(file)}
+    if not groups and not unbuilt:
+        return report
+    files |= {path: _without_changes(file, "", obstacles.UNSEEN) for path, file in unbuilt.items()}
     for group in groups:
         if not can_build():
             _unverified(group, notes)
@@ -119,7 +131,7 @@ def _groups(found: Sequence[Kustomization], texts: Mapping[str, Source]) -> list
 
 def _unverified(group: _Group, notes: list[str]) -> None:
     for one in group.kustomizations:
-        if one.patches & group.texts.keys() or one.path in group.texts:
+        if _touched(one, group.texts):
             group.at, group.problem = one, obstacles.UNKNOWN
             return
     names = ", ".join(_shown(one.path) for one in group.kustomizations)
@@ -131,6 +143,11 @@ def _verify(
 ) -> None:
     """Build all of a group before and after. Make what overlays need, or report the obstacle."""
     buildable = [one for one in group.kustomizations if not one.is_component]
+    used = {part.path for one in buildable for part in closure(one)}
+    for one in group.kustomizations:
+        if one.path not in used and _touched(one, group.texts):
+            group.at, group.problem = one, obstacles.UNUSED
+            return
     for one in buildable:
         remote = _in_the_way(one, group.texts)
         if remote:
@@ -157,6 +174,16 @@ def _verify(
                 return
 
 
+def _touched(one: Kustomization, texts: Mapping[str, Source]) -> bool:
+    """Whether patches of a kustomization are among the changed files; in its own file only patches change."""
+    return bool((one.patches | {one.path}) & texts.keys())
+
+
+def _patches(file: MigratedFile) -> bool:
+    """Whether a request was taken out of a patch."""
+    return any(item.code == TAKEN_OUT and item.sort == "change" for item in file.items)
+
+
 def _in_the_way(one: Kustomization, texts: Mapping[str, Source]) -> str:
     """What a kustomization takes from elsewhere that the change may have to do with; empty if nothing is.
 
@@ -164,7 +191,7 @@ def _in_the_way(one: Kustomization, texts: Mapping[str, Source]) -> str:
     does, unless a changed file may be a patch of them.
     """
     parts = closure(one)
-    patched = any(part.patches & texts.keys() for part in parts)
+    patched = any(_touched(part, texts) for part in parts)
     return next((word for part in parts for word in part.remote if patched or not word.endswith(SUFFIXES)), "")
 
 
@@ -239,7 +266,7 @@ def _repaired(
         made = made or list(counted_inline(one, found, group.texts))
     except EditRefused:
         return []
-    if any(_is_there(each.path, names) for each in made):
+    if any(_is_there(each.path, names, group.texts) for each in made):
         return []
     made = made or [each for each in claim_patches(one, found, group.texts) if each.text != group.texts[each.path].text]
     return _recorded(group, one, made, names)
@@ -257,9 +284,10 @@ def _recorded(group: _Group, one: Kustomization, made: list[Repaired], names: Ma
     return made
 
 
-def _is_there(path: str, names: Mapping[str, str]) -> bool:
-    """Whether a file that is to be made exists, and is not one of the run."""
-    return path not in names and File(path).exists()
+def _is_there(path: str, names: Mapping[str, str], texts: Mapping[str, Source]) -> bool:
+    """Whether a file that is to be made exists already, or one that is to be changed is not of the run."""
+    made = File(path).name in _MADE and path not in texts
+    return (made or path not in names) and File(path).exists()
 
 
 def _remarks(made: Repaired, name: str) -> list[Remark]:
@@ -311,19 +339,25 @@ def _put_back(group: _Group, files: dict[str, MigratedFile], names: Mapping[str,
     place = names.get(group.at.path, _shown(group.at.path))
     for path in group.texts:
         old = files.get(path)
-        if old is None or old.text is None:
-            continue
-        kept = [item for item in old.items if item.sort in ("refusal", "offer")]
-        first = next((item for item in old.items if item.sort == "change"), None)
-        if first is not None:
-            kept.append(_left(first, place, group.problem))
-        source = old.text.source
-        files[path] = MigratedFile(old.name, Rewritten(old.name, source.text, source.text, source), tuple(kept))
+        if old is not None and old.text is not None:
+            files[path] = _without_changes(old, place, group.problem)
+
+
+def _without_changes(file: MigratedFile, place: str, obstacle: BuildObstacle) -> MigratedFile:
+    """A file as it was, with the reason for that."""
+    assert file.text is not None
+    kept = [item for item in file.items if item.sort in ("refusal", "offer")]
+    first = next((item for item in file.items if item.sort == "change"), None)
+    if first is not None:
+        kept.append(_left(first, place, obstacle))
+    source = file.text.source
+    return MigratedFile(file.name, Rewritten(file.name, source.text, source.text, source), tuple(kept))
 
 
 def _left(item: Remark, place: str, obstacle: BuildObstacle) -> Remark:
-    """The change that is not made, with the reason."""
-    message = f"left as it is: {place} is built from it, and {obstacle.problem}"
+    """The change that is not made, with the reason. ``place`` is the kustomization that is built from it, if any."""
+    itself = place in ("", item.file)
+    message = f"left as it is: {obstacle.problem if itself else f'{place} is built from it, and {obstacle.problem}'}"
     if obstacle.offered:
         return item._replace(sort="offer", message=message, safety="unsafe")
     return item._replace(sort="refusal", code=refusals.BUILD, message=message, way_out=obstacle.way_out, safety="safe")

@@ -12,11 +12,13 @@ from msgspec.structs import replace
 from kubectl_dra.errors import InputError
 from kubectl_dra.manifests.documents import parse
 from kubectl_dra.manifests.inputs import Input
+from kubectl_dra.manifests.kustomization import is_patch
 from kubectl_dra.manifests.objects import ObjectKey, object_key, title
 from kubectl_dra.migrate.engine import MigrationJob, misread, result_of
 from kubectl_dra.migrate.file import File
 from kubectl_dra.migrate.make_edits import code_of, settle
 from kubectl_dra.migrate.read_texts import check_readable, source_of
+from kubectl_dra.migrate.refusals import BUILD
 from kubectl_dra.migrate.result import MigratedFile, MigrationReport
 from kubectl_dra.migrate.reverse.pages import REMOVED, STILL_USED
 from kubectl_dra.migrate.reverse.plan import plan, references
@@ -39,7 +41,8 @@ def reverse(inputs: Sequence[Input], job: MigrationJob) -> MigrationReport:
     for file in files:
         for one in file.objects:
             world.setdefault(object_key(one.object), one.object)
-    freed = {key for file in files for key in _restore(file, world, job)}
+    patched = {object_key(one.object) for file in files if is_patch(file.name) for one in file.objects}
+    freed = {key for file in files for key in _restore(file, world, job, patched)}
     freed -= {key for file in files for found in file.objects for key in references(found.object)}
     for file in files:
         _remove(file, freed)
@@ -68,8 +71,13 @@ def _opened(found: Input, notes: list[str], closed: list[MigratedFile]) -> File 
         return None
 
 
-def _restore(file: File, world: Mapping[ObjectKey, Mapping[str, Any]], job: MigrationJob) -> list[ObjectKey]:
-    """Restore what a file's workloads requested. Returns the claims and templates that these no longer need."""
+def _restore(
+    file: File, world: Mapping[ObjectKey, Mapping[str, Any]], job: MigrationJob, patched: AbstractSet[ObjectKey]
+) -> list[ObjectKey]:
+    """Restore what a file's workloads requested. Returns the claims and templates that these no longer need.
+
+    Workloads stay whose claims are ``patched`` by overlays: what the patch asks for would be lost.
+    """
     # Copies of a workload, as overlays have them, have claims of the same name each in its own file.
     own = {object_key(one.object): one.object for one in reversed(file.objects)}
     around = ChainMap(own, dict(world))
@@ -79,7 +87,9 @@ def _restore(file: File, world: Mapping[ObjectKey, Mapping[str, Any]], job: Migr
         reversal = plan(found.object, around, job.settings)
         want = Want.of(file, found, reversal.plan, job.settings, job.unsafe)
         file.items += want.told
-        if want.changes:
+        if want.changes and not patched.isdisjoint(reversal.freed):
+            file.items.append(want.refused(BUILD, "an overlay patches its claim, and what that asks for would be lost"))
+        elif want.changes:
             wants.append(want)
             freed[id(want)] = reversal.freed
     settled = settle(file, wants)
