@@ -20,6 +20,7 @@ from typing import Any, Final, TextIO, cast
 
 CLEAR_LINE: Final = "\r\033[K"
 _SHORTEST_SECRET: Final = 8
+_SHORT_WAIT: Final = 0.3
 # Control characters but tab and line feed; invisible ones and those that turn the direction of text; halves of
 # surrogate pairs; tags.
 _HIDDEN: Final = re.compile(
@@ -144,3 +145,16 @@ def _escaped(found: re.Match[str]) -> str:
 
 def _defused(found: re.Match[str]) -> str:
     return f"{found[1]}\\u003a" if found[1] is not None else "#\\u0023"
+
+
+def typed_line() -> str:
+    """A line that a person types; empty at the end of the input.
+
+    A Ctrl-C that comes just before a wait is only seen after it, so that no wait is long.
+    """
+    from select import select
+
+    with suppress(OSError, TypeError, ValueError):
+        while not select([sys.stdin], (), (), _SHORT_WAIT)[0]:
+            pass
+    return sys.stdin.readline()

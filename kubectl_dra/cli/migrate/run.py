@@ -15,7 +15,7 @@ from kubectl_dra.cli.migrate.files import output_names, output_texts, write_all,
 from kubectl_dra.cli.migrate.flags import MigrateFlags
 from kubectl_dra.cli.notes import tell_defects, tell_notes
 from kubectl_dra.cli.release import named_release
-from kubectl_dra.console import document, put
+from kubectl_dra.console import document, put, typed_line
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.manifests.charts import claim_values, is_chart, rendered_charts, template_of
 from kubectl_dra.manifests.files import unified_diff
@@ -400,7 +400,7 @@ def _ask(question: str) -> str:
     while True:
         put(question)
         sys.stdout.flush()
-        line = sys.stdin.readline()
+        line = typed_line()
         if not line:
             put("\n")
             return "q"

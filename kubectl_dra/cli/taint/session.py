@@ -17,7 +17,7 @@ from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cli.taint.flags import DeviceFlags
 from kubectl_dra.cluster.live import Cluster
 from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
-from kubectl_dra.console import one_line, put
+from kubectl_dra.console import one_line, put, typed_line
 from kubectl_dra.errors import UsageError
 from kubectl_dra.explain.devices.inventory import Inventory, take_inventory
 from kubectl_dra.explain.devices.selection import Wanted
@@ -166,4 +166,4 @@ def confirmed(question: str, *, yes: bool) -> bool:
         raise UsageError(f"{question} There is no terminal to ask on: give --yes. Nothing was changed")
     put(f"{one_line(question)} [y/N] ", sys.stderr)
     sys.stderr.flush()
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+    return typed_line().strip().lower() in ("y", "yes")
