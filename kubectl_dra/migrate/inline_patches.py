@@ -70,15 +70,15 @@ def plan_inline(raw: Mapping[str, Any], around: Sequence[Mapping[str, Any]], set
         names = named_in(patch.text, settings.catalogue)
         if not names:
             continue
-        found = _without_requests(patch, around, settings)
-        if found is None:
-            continue
-        if isinstance(found, _Without) and not named_in(found.text, settings.catalogue):
-            change: Change = Set(patch.path, found.text) if found.text else Delete(patch.entry)
-            steps.append(Step("MIG109", patch.path, found.reason, (change,), found.safety))
-        else:
+        try:
+            found = _without_requests(patch, around, settings)
+        except (FileError, EditRefused):
             message = f"a patch names {', '.join(names)}"
             refusals.append(PlanRefusal(PATCH, patch.path, message, WAY_OUT_PATCH))
+            continue
+        if found is not None:
+            change: Change = Set(patch.path, found.text) if found.text else Delete(patch.entry)
+            steps.append(Step("MIG109", patch.path, found.reason, (change,), found.safety))
     return ObjectPlan(tuple(_whole_lists(raw, steps)), refusals=tuple(refusals))
 
 
@@ -98,16 +98,20 @@ def _whole_lists(raw: Mapping[str, Any], steps: Sequence[Step]) -> Iterator[Step
 
 def _without_requests(
     patch: InlinePatch, around: Sequence[Mapping[str, Any]], settings: MigrationSettings
-) -> _Without | PlanRefusal | None:
-    """What is left of a patch; a refusal if that is uncertain; None if its requests stay."""
-    uncertain = PlanRefusal(PATCH, patch.path, "", WAY_OUT_PATCH)
+) -> _Without | None:
+    """What is left of a patch; None if its requests stay.
+
+    Raises:
+        FileError: it is not YAML.
+        EditRefused: what would be left is uncertain, or still names a resource.
+    """
     try:
-        try:
-            return _merge_left(parse(Source("<patch>", patch.text)), around, settings)
-        except NotAnObject:
-            return _operations_left(_operations(patch.text), settings, uncertain)
-    except (FileError, EditRefused):
-        return uncertain
+        found = _merge_left(parse(Source("<patch>", patch.text)), around, settings)
+    except NotAnObject:
+        found = _operations_left(_operations(patch.text), settings)
+    if found is not None and named_in(found.text, settings.catalogue):
+        raise EditRefused("something else of the patch names a resource")
+    return found
 
 
 def _operations(text: str) -> Document:
@@ -124,14 +128,12 @@ def _operations(text: str) -> Document:
     return document
 
 
-def _operations_left(
-    document: Document, settings: MigrationSettings, uncertain: PlanRefusal
-) -> _Without | PlanRefusal | None:
+def _operations_left(document: Document, settings: MigrationSettings) -> _Without | None:
     listed = document.object[_OPERATIONS]
     asked = {index: resource for index, one in enumerate(listed) if (resource := _asked(one, settings)) is not None}
     moved = {resource.name: resource for resource in asked.values()}
     if not asked:
-        return uncertain
+        raise EditRefused("no operation sets an amount")
     if by_name([ask_elsewhere((), resource) for resource in moved.values()], {}, settings):
         return None
     reason, safety = request_gone(moved)
@@ -156,7 +158,7 @@ def _asked(operation: Any, settings: MigrationSettings) -> Resource | None:
 
 def _merge_left(
     documents: Sequence[Document], around: Sequence[Mapping[str, Any]], settings: MigrationSettings
-) -> _Without | PlanRefusal | None:
+) -> _Without | None:
     edits = []
     expected: dict[int, Any] = {}
     steps: list[Step] = []
@@ -165,7 +167,7 @@ def _merge_left(
         for patched in objects((document,)):
             plan = plan_patch(patched.object, around, settings)
             if plan.refusals:
-                return plan.refusals[0]
+                raise EditRefused(plan.refusals[0].message)
             steps += plan.steps
             for step in plan.steps:
                 changes += [Delete((*patched.path, *change.path)) for change in step.changes]
