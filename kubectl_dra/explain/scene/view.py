@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
-from functools import cached_property
 from itertools import chain
 from typing import Final
 
@@ -22,6 +21,7 @@ from kubectl_dra.explain.phrase import Words
 ANY_NODE: Final = "(any node)"
 """Represents all nodes if none is known."""
 MAX_NEAR = 20
+_NO_NAMES: Final[frozenset[str]] = frozenset()
 
 
 def nodes_of(snapshot: Snapshot, cycle: Cycle) -> list[Node]:
@@ -67,7 +67,8 @@ class View:
         self.node_by_name = {node.name: node for node in nodes}
         self.pools: dict[str, NodePools] = {}
         self.pool_error: AllocationError | None = None
-        self.slice_nodes: dict[str, list[str]] = {}
+        # A slice that only one node sees, as nearly all are, has its name without a list.
+        self.slice_nodes: dict[str, str | list[str]] = {}
         self.pool_seen: dict[PoolID, Pool] = {}
         self.obsolete: dict[PoolID, list[str]] = {}
         for node in nodes:
@@ -85,6 +86,7 @@ class View:
         self._on_node: dict[str, list[Published]] = {}
         self._kinds: Sequence[Published] | None = None
         self._alike: dict[str, Hashable] = {}
+        self._same: dict[Hashable, Hashable] = {}
         # Verdicts are remembered by a device's identity, so devices that are only supposed must live on.
         self.supposed: list[Device] = []
 
@@ -100,20 +102,22 @@ class View:
             if known is None or (known.usable and not pool.usable):
                 self.pool_seen[pool.id] = pool
             for entry in pool.slices:
-                self.slice_nodes.setdefault(entry.name, []).append(node.name)
+                seen_by = self.slice_nodes.setdefault(entry.name, node.name)
+                if isinstance(seen_by, list):
+                    seen_by.append(node.name)
+                elif seen_by != node.name:
+                    self.slice_nodes[entry.name] = [seen_by, node.name]
         for pool_id in pools.obsolete:
             self.obsolete.setdefault(pool_id, []).append(node.name)
 
-    @cached_property
-    def held(self) -> Set[int]:
-        """The published devices that claims hold for themselves, by their identity."""
-        by_pool = self.cycle.state.exclusive_by_pool
-        found: list[int] = []
-        for items in self.by_slice.values() if by_pool else ():
-            names = by_pool.get(items[0].slice.pool) if items else None
-            if names is not None:
-                found.extend([id(item) for item in items if item.device.name in names])
-        return frozenset(found)
+    def _seen_by(self, entry: ResourceSlice) -> Sequence[str]:
+        """The eligible nodes that see a slice."""
+        nodes = self.slice_nodes.get(entry.name, ())
+        return (nodes,) if isinstance(nodes, str) else nodes
+
+    def held_alone(self, entry: ResourceSlice) -> Set[str]:
+        """The names of devices in a slice's pool that claims hold for themselves."""
+        return self.cycle.state.exclusive_by_pool.get(entry.pool, _NO_NAMES)
 
     def on_node(self, name: str) -> Sequence[Published]:
         """The devices in all pools, usable or not, that a node sees and that are meant for it."""
@@ -160,8 +164,8 @@ class View:
                 if entry.per_device_node_selection:
                     return None
                 seen.append(id(entry.devices))
-                seen.append(tuple(map(self.held.__contains__, map(id, self.by_slice[entry.name]))))
-        return tuple(seen)
+                seen.append(tuple(map(self.held_alone(entry).__contains__, [device.name for device in entry.devices])))
+        return self._same.setdefault(value := tuple(seen), value)
 
     def different_nodes(self) -> list[Node]:
         """The first node of each kind that an attempt can distinguish."""
@@ -188,7 +192,7 @@ class View:
 
     def nodes_of(self, item: Published) -> list[str]:
         """The eligible nodes on which a device could be used, judging by its pool and scope."""
-        return [name for name in self.slice_nodes.get(item.slice.name, ()) if item.on(self.node_by_name[name])]
+        return [name for name in self._seen_by(item.slice) if item.on(self.node_by_name[name])]
 
     def near(self, items: Iterable[Published]) -> list[Node]:
         """A few of the eligible nodes on which some of these devices could be used."""
@@ -202,7 +206,7 @@ class View:
     def seeing(self, pools: Iterable[PoolID]) -> list[Node]:
         """A few of the eligible nodes that see these pools."""
         slices = [entry for pool in dict.fromkeys(pools) for entry in self.cycle.index.by_pool.get(pool, ())]
-        names = dict.fromkeys(name for entry in slices for name in self.slice_nodes.get(entry.name, ())[:MAX_NEAR])
+        names = dict.fromkeys(name for entry in slices for name in self._seen_by(entry)[:MAX_NEAR])
         return [self.node_by_name[name] for name in list(names)[:MAX_NEAR]]
 
     def held_near(self, claim: ResourceClaim) -> list[Node]:
