@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -23,6 +24,8 @@ CLUSTER_NAME: Final = "<cluster>"
 KUSTOMIZED: Final = "(kustomize)"
 HELMED: Final = "(helm)"
 LARGEST: Final = 64_000_000
+_MOST_FILES: Final = 64_000
+"""More bytes than most files have."""
 KUSTOMIZE_SECONDS: Final = 120.0
 
 
@@ -76,12 +79,20 @@ def read(found: Input) -> bytes:
     if found.data is not None:
         return found.data
     try:
-        if special(found.name) == "a socket":
-            raise FileError("is a socket, not a file", found.name)
-        with Path(found.name).open("rb") as file:
-            return file.read(LARGEST + 1)
+        with open(found.name, "rb") as file:  # noqa: PTH123
+            # To ask for so much at once takes three times as long: room is made for it.
+            start = file.read(_MOST_FILES)
+            return start if len(start) < _MOST_FILES else start + file.read(LARGEST + 1 - _MOST_FILES)
     except OSError as error:
-        raise FileError(f"cannot be read: {error.strerror or error}", found.name) from None
+        raise FileError(_problem(found.name, error), found.name) from None
+
+
+def _problem(name: str, error: OSError) -> str:
+    """Why a file cannot be opened or read."""
+    with suppress(OSError):
+        if special(name) == "a socket":
+            return "is a socket, not a file"
+    return f"cannot be read: {error.strerror or error}"
 
 
 def is_file(name: str) -> bool:

@@ -123,15 +123,19 @@ def is_patch(name: str) -> bool:
 
 def kustomizations_above(path: str) -> Iterator[Kustomization]:
     """The kustomizations in the directories above a file. Kustomize reads no files outside its own directory."""
-    directory = os.path.dirname(path)  # noqa: PTH120
-    while True:
+    for directory in _upward(os.path.dirname(path)):  # noqa: PTH120
         found = kustomization_in(directory)
         if found is not None:
             yield found
-        above = os.path.dirname(directory)  # noqa: PTH120
-        if above == directory or os.path.exists(f"{directory}/.git"):  # noqa: PTH110
-            return
-        directory = above
+
+
+@lru_cache(maxsize=4096)
+def _upward(directory: str) -> tuple[str, ...]:
+    """The directory and those above it, up to the root of its repository."""
+    out = [directory]
+    while (above := os.path.dirname(out[-1])) != out[-1] and not os.path.exists(f"{out[-1]}/.git"):  # noqa: PTH110, PTH120
+        out.append(above)
+    return tuple(out)
 
 
 def with_components(one: Kustomization) -> list[Kustomization]:
