@@ -36,8 +36,9 @@ def visible(text: str) -> str:
     r"""The text with hidden characters written as ``\u202e``, and without secrets. Line feeds and tabs stay."""
     for secret in _secrets:
         text = text.replace(secret, "…")
-    plain = text.isascii() and text.replace("\n", "").isprintable()
-    return text if plain else _HIDDEN.sub(_escaped, text)
+    if text.isascii() and (text.isprintable() or text.replace("\n", "").isprintable()):
+        return text
+    return _HIDDEN.sub(_escaped, text)
 
 
 def one_line(value: str) -> str:

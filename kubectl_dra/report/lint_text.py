@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import groupby
 from typing import Final, TextIO
 
@@ -15,6 +15,7 @@ from kubectl_dra.lint.upgrade import gate_changes
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.wording import amount
 
+_FLAGS: Final = {"safe": " (--fix)", "unsafe": " (--unsafe-fixes)", "none": ""}
 _STYLES: Final = {"error": "red", "warning": "yellow", "info": "cyan"}
 _BEFORE: Final = 60
 _CUT: Final = "…"
@@ -26,11 +27,11 @@ def write_text(report: Report, color: str = "auto", stream: TextIO | None = None
     out = Painter(stream or sys.stdout, color)
     explained: set[str] = set()
     for file, found in groupby(report.findings, key=lambda finding: finding.file):
-        out.write((file, "bold"))
+        shown = [out.line((file, "bold"))]
         for finding in found:
-            _finding(out, finding, finding.code not in explained)
+            shown += _finding(out, finding, finding.code not in explained)
             explained.add(finding.code)
-        out.write("")
+        out.put("".join([*shown, "\n"]))
     out.paragraph(summary(report))
     if report.upgrade is not None:
         changes = gate_changes(report.upgrade.release, report.release)
@@ -39,23 +40,24 @@ def write_text(report: Report, color: str = "auto", stream: TextIO | None = None
                 out.paragraph(f"Gates that turn {state} unless somebody sets them: {', '.join(gates)}.", style="dim")
 
 
-def _finding(out: Painter, finding: LocatedFinding, explain: bool) -> None:
+def _finding(out: Painter, finding: LocatedFinding, explain: bool) -> Iterator[str]:
     rule = BY_CODE[finding.code]
     place = f"  {finding.line}:{finding.column}"
-    out.write(place, "  ", (finding.severity, _STYLES[finding.severity]), f" {finding.code} {rule.name}")
-    subject = ", ".join(part for part in (finding.object, finding.field) if part)
+    yield out.line(place, "  ", (finding.severity, _STYLES[finding.severity]), f" {finding.code} {rule.name}")
+    subject = ", ".join([part for part in (finding.object, finding.field) if part])
     if subject:
-        out.paragraph(subject, indent="      ", first="    ", style="dim")
-    out.paragraph(finding.message, indent="    ")
-    _source(out, finding)
+        yield out.lines(subject, indent="      ", first="    ", style="dim")
+    yield out.lines(finding.message, indent="    ")
+    yield from _source(out, finding)
     if explain:
-        out.paragraph(rule.why, indent="         ", first="    why: ", style="dim")
+        yield out.lines(rule.why, indent="         ", first="    why: ", style="dim")
     if finding.advice:
-        flag = {"safe": " (--fix)", "unsafe": " (--unsafe-fixes)", "none": ""}[finding.safety]
-        out.paragraph(finding.advice + flag, indent="         ", first="    fix: ", style="green")
+        yield out.lines(
+            f"{finding.advice}{_FLAGS[finding.safety]}", indent="         ", first="    fix: ", style="green"
+        )
 
 
-def _source(out: Painter, finding: LocatedFinding) -> None:
+def _source(out: Painter, finding: LocatedFinding) -> Iterator[str]:
     """The line, cut around the place if it is wide (marked with …), and a caret under the culprit."""
     if not finding.excerpt.strip():
         return
@@ -71,8 +73,8 @@ def _source(out: Painter, finding: LocatedFinding) -> None:
     start, end = max(0, start - cut), max(0, min(end - cut, len(line)))
     lead = _NO_TAB.sub(lambda found: " " * _width(found[0]), line[:start])
     caret = "^" * max(1, _width(line[start:end]))
-    out.write("    ", (f"{number} | ", "dim"), _shown(line))
-    out.write("    ", (f"{' ' * len(number)} | ", "dim"), lead, (caret, _STYLES[finding.severity]))
+    yield out.line("    ", (f"{number} | ", "dim"), _shown(line))
+    yield out.line("    ", (f"{' ' * len(number)} | ", "dim"), lead, (caret, _STYLES[finding.severity]))
 
 
 def _width(text: str) -> int:

@@ -46,20 +46,33 @@ class Painter:
 
     def write(self, *parts: str | tuple[str, str]) -> None:
         """Write one line. A part may be (text, style) with a style such as ``bold red``, or of ``linked``."""
+        self.put(self.line(*parts))
+
+    def paragraph(self, text: str, indent: str = "", first: str | None = None, style: str = "") -> None:
+        """Write wrapped text; ``first`` starts the first line instead of ``indent``."""
+        self.put(self.lines(text, indent, first, style))
+
+    def put(self, painted_text: str) -> None:
+        """Write what ``line`` and ``lines`` made: thousands of them at once take half of the time."""
+        painted(painted_text, self.stream)
+
+    def line(self, *parts: str | tuple[str, str]) -> str:
+        """What ``write`` writes."""
         if self._styled:
             out = "".join(
                 [one_line(part) if isinstance(part, str) else self._style(one_line(part[0]), part[1]) for part in parts]
             )
         else:
             out = one_line("".join([part if isinstance(part, str) else part[0] for part in parts]))
-        painted(out.rstrip() + "\n", self.stream)
+        return out.rstrip() + "\n"
 
-    def paragraph(self, text: str, indent: str = "", first: str | None = None, style: str = "") -> None:
-        """Write wrapped text; ``first`` starts the first line instead of ``indent``."""
+    def lines(self, text: str, indent: str = "", first: str | None = None, style: str = "") -> str:
+        """What ``paragraph`` writes."""
         lead = indent if first is None else first
         width = min(self.width, PROSE_WIDTH)
-        for index, line in enumerate(wrap(text, width - len(indent), width - len(lead))):
-            self.write(indent if index else lead, (line, style) if style else line)
+        begin, *rest = wrap(text, width - len(indent), width - len(lead))
+        out = self.line(lead, (begin, style))
+        return out + "".join([self.line(indent, (line, style)) for line in rest]) if rest else out
 
     def heading(self, label: str, text: str = "", indent: str = "  ", first: str = "", style: str = "bold") -> None:
         """Write a heading of which only ``label`` has the style; ``text`` follows it, and both are wrapped."""
@@ -77,7 +90,7 @@ class Painter:
             self.paragraph(text, indent, first, style)
 
     def _style(self, text: str, style: str) -> str:
-        if not self._styled or not text:
+        if not text or not style:
             return text
         from rich.color import ColorSystem
         from rich.style import Style
