@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Container, Hashable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from msgspec import Struct, field
@@ -283,12 +283,35 @@ class ResourceSlice(Struct, frozen=True, gc=False):
     individual: Individual | None = None
     skip_node_operations: tuple[str, ...] = ()
 
+    def own_texts(self, name: str) -> Sequence[str]:
+        """Each device's own text of an attribute that is kept apart; empty for any other attribute."""
+        if self.individual is None or name not in self.individual.names:
+            return ()
+        return self.individual.joined[self.individual.names.index(name)].split("\0")[:-1]
+
+    def told_apart(self, answers: Mapping[str, Callable[[str], Hashable]]) -> ResourceSlice:
+        """The slice itself if its devices' own texts get the same answers as those that stand in for them, else exact.
+
+        ``answers`` has a function for each attribute in question.
+        """
+        for name, answer in answers.items():
+            texts = self.own_texts(name)
+            if texts:
+                usual = answer(self.devices[0].attributes[name]["string"])
+                if any(answer(text) != usual for text in texts):
+                    return self.exact(answers)
+        return self
+
+    def exact_device(self, position: int) -> Device:
+        """One device with its own values of all attributes."""
+        return self.exact().devices[position]
+
     def exact(self, only: Container[str] | None = None) -> ResourceSlice:
         """The slice whose devices have their own values of all attributes, or of individual ones ``only`` these."""
         if self.individual is None:
             return self
         own = dict(zip(*self.individual, strict=True))
-        given = {name: joined.split("\0")[:-1] for name, joined in own.items() if only is None or name in only}
+        given = {name: self.own_texts(name) for name in own if only is None or name in only}
         if not given:
             return self
         devices = tuple(

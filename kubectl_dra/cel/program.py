@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kubectl_dra.cel.closures.closure import Closure
+    from kubectl_dra.cel.column_comparisons import KeyAnswer
     from kubectl_dra.cel.columns import Column, DeviceTable, Part
     from kubectl_dra.cel.environment import Environment
     from kubectl_dra.cel.trace import TraceEntry
@@ -187,14 +188,24 @@ class Program:
             [term._part() for term in first], self._part(), lists, complete=len(first) == len(self.terms())
         )
 
+    @property
+    def cheap(self) -> bool:
+        """Whether parts of it can be answered by themselves: it never costs too much, and no part changes another."""
+        return self.max_cost <= MAX_EXPRESSION_COST and not self._shares_quantities
+
+    @property
+    def by_key(self) -> KeyAnswer | None:
+        """The answer as a function of the only column that is read; None where only evaluation tells."""
+        if not self.cheap:
+            return None
+        from kubectl_dra.cel.column_comparisons import key_answer
+
+        return key_answer(self.ast.expression, self.columns)
+
     def _part(self) -> Part:
         from kubectl_dra.cel.columns import Part
 
-        if self.max_cost > MAX_EXPRESSION_COST or self._shares_quantities:
-            return Part(self.columns, self._outcome, None)
-        from kubectl_dra.cel.column_comparisons import key_answer
-
-        return Part(self.columns, self._outcome, key_answer(self.ast.expression, self.columns))
+        return Part(self.columns, self._outcome, self.by_key)
 
     def _first_terms(self) -> tuple[Program, ...]:
         """The leading terms worth evaluating before the whole because they read less of a device.
@@ -203,7 +214,7 @@ class Program:
         because of the cost of the whole, or because one term can notice that another changed a quantity.
         """
         terms, columns = self.terms(), self.columns
-        if len(terms) == 1 or self.max_cost > MAX_EXPRESSION_COST or self._shares_quantities:
+        if len(terms) == 1 or not self.cheap:
             return ()
         for number, term in enumerate(terms):
             read = term.columns

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Set
+from collections.abc import Callable, Collection, Hashable, Mapping, Set
 from typing import Any, Final, NamedTuple
 
 from msgspec import Struct, field
@@ -88,7 +88,8 @@ class Snapshot(Struct, frozen=True, eq=False):
     about what was ignored or chosen while reading. ``sources`` names the inputs; of a live cluster ``server`` is its
     address and ``context`` the kubeconfig's context. ``individual`` names the attributes whose values some
     slices keep apart from their devices (``api.slices.Individual``); it is empty unless the reader was asked to share
-    devices. ``written`` holds the pods of manifests as written,
+    devices. ``judged`` are those of them that a question reads: where slices keep them apart, its selectors answer for
+    each device as they do for the value that stands in for its own. ``written`` holds the pods of manifests as written,
     ``workloads`` the objects that make pods.
     ``others`` holds the objects of ``cluster.kinds.SCHEDULING_KINDS`` by kind, then by namespace (empty if
     none) and name.
@@ -113,6 +114,7 @@ class Snapshot(Struct, frozen=True, eq=False):
     server: str = ""
     context: str = ""
     individual: frozenset[str] = frozenset()
+    judged: frozenset[str] = frozenset()
     written: Mapping[Key, Mapping[str, Any]] = field(default_factory=dict)
     workloads: tuple[Mapping[str, Any], ...] = ()
 
@@ -121,7 +123,16 @@ class Snapshot(Struct, frozen=True, eq=False):
         if not self.individual:
             return self
         left = frozenset() if only is None else self.individual - only
-        return replace(self, slices=tuple(entry.exact(only) for entry in self.slices), individual=left)
+        slices = tuple(entry.exact(only) for entry in self.slices)
+        return replace(self, slices=slices, individual=left, judged=self.judged & left)
+
+    def told_apart(self, answers: Mapping[str, Callable[[str], Hashable]]) -> Snapshot:
+        """The snapshot with devices exact where one has another answer than the value that stands in for its own.
+
+        ``answers`` are those of a question's selectors, for each individual attribute that they read.
+        """
+        slices = tuple(entry.told_apart(answers) for entry in self.slices)
+        return replace(self, slices=slices, judged=frozenset(answers))
 
     def missing(self, kind: str, namespace: str = "") -> Gap | None:
         """The gap that makes a kind (in that namespace) incomplete, if any."""

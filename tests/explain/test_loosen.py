@@ -8,11 +8,12 @@ import pytest
 
 from kubectl_dra.allocation.selectors import Selectors
 from kubectl_dra.api.claims import DeviceRequest
-from kubectl_dra.api.slices import Device
+from kubectl_dra.api.slices import Device, ResourceSlice
 from kubectl_dra.cel import Environment
 from kubectl_dra.explain.remedies.change import ReplaceTerm
 from kubectl_dra.explain.remedies.prove import RequestPlace
 from kubectl_dra.explain.remedies.selector_values import loosened
+from kubectl_dra.explain.scene.view import Published
 
 Attributes = dict[str, dict[str, Any]]
 SELECTORS = Selectors(Environment.for_release("1.36"))
@@ -65,8 +66,15 @@ def replaced(index: int, old: str, new: str, spec: DeviceRequest) -> DeviceReque
     return ReplaceTerm(RequestPlace(0, 0, 0, "r", False), SELECTORS, index, 0, old, new).edited(spec)
 
 
+def published(devices: list[Device]) -> list[Published]:
+    raw = {"metadata": {"name": "s"}, "spec": {"driver": "d", "nodeName": "n", "pool": {"name": "n"}}}
+    entry = ResourceSlice.from_json(raw, tuple(devices))
+    return [Published(device, entry, position) for position, device in enumerate(devices)]
+
+
 def offers(expression: str, devices: list[Device] | None = None, term: int = 0) -> list[str]:
-    return [offer.new for offer in loosened(SELECTORS, expression, term, DEVICES if devices is None else devices)]
+    items = published(DEVICES if devices is None else devices)
+    return [offer.new for offer in loosened(SELECTORS, expression, term, items)]
 
 
 @pytest.mark.parametrize(("expression", "nearest"), TERMS)
@@ -76,7 +84,7 @@ def test_nearest_value(expression: str, nearest: str) -> None:
 
 @pytest.mark.parametrize(("expression", "_nearest"), TERMS)
 def test_every_offer_is_a_selector_that_some_device_fulfils(expression: str, _nearest: str) -> None:
-    for offer in loosened(SELECTORS, expression, 0, DEVICES):
+    for offer in loosened(SELECTORS, expression, 0, published(DEVICES)):
         spec = DeviceRequest("r", "c", selectors=(expression,))
         (text,) = replaced(0, offer.old_term, offer.new_term, spec).selectors
         assert text is not None
@@ -106,7 +114,7 @@ def test_an_amount_that_the_driver_does_not_know_is_no_offer() -> None:
 
 def test_a_term_of_several_is_replaced_alone() -> None:
     expression = f'{A}.index < 2 && {A}.model == "B200" && {A}.sick'
-    (offer, *_) = loosened(SELECTORS, expression, 1, DEVICES)
+    (offer, *_) = loosened(SELECTORS, expression, 1, published(DEVICES))
     spec = DeviceRequest("r", "c", selectors=("true", expression))
     changed = replaced(1, offer.old_term, offer.new_term, spec)
     assert changed.selectors == ("true", f'{A}.index < 2 && {A}.model == "A100" && {A}.sick')

@@ -14,7 +14,8 @@ from kubectl_dra.explain.scene.prepare import Settings, cycle_of
 
 def fleet(question: Question, snapshot: Snapshot, settings: Settings) -> Inventory | None:
     """The devices of the question's cluster, of one node with ``--node``; None if they were not read."""
-    return every_device(complete(question, snapshot, settings), settings)
+    read = complete(question, snapshot, settings)
+    return every_device(read.exact(read.judged), settings)
 
 
 def every_device(snapshot: Snapshot, settings: Settings) -> Inventory | None:

@@ -118,7 +118,7 @@ def _runtime(trial: Trial, error: AllocationError, node: str) -> Iterator[Findin
             evidence.append(Evidence(own, "have", have))
             summary = say("{summary}, as on all {own}", summary=summary, own=own)
     elif problem.kind is ErrorKind.NO_OVERLOAD:
-        evidence.extend(_types(view, expression, device, name))
+        evidence.extend(_types(view, expression, published.exact if published else device, name))
     yield Finding(
         kind,
         summary,

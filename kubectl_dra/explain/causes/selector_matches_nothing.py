@@ -219,7 +219,7 @@ def _also_false(blocked: Blocked) -> Iterator[Words]:
     """What later terms of the request ask for that none of the refused devices has either, with what they have."""
     if blocked.stage.name != "request-selector":
         return
-    selectors, lost = blocked.view.cycle.selectors, distinct([item.device for item in blocked.lost])
+    selectors, lost = blocked.view.cycle.selectors, [item.device for item in distinct(blocked.lost)]
     here = (blocked.spec.selectors.index(blocked.stage.program), blocked.stage.term)
     table = selectors.table(lost)
     for index, expression in enumerate(blocked.spec.selectors):

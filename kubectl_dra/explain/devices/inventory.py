@@ -174,10 +174,10 @@ class _Listing:
                     yield from (item for item in items if item.id.device not in names)
                     names.update(item.id.device for item in items)
             for entry in left:
-                for device in entry.devices:
+                for position, device in enumerate(entry.devices):
                     if pool in view.obsolete and device.name not in names:
                         names.add(device.name)
-                        yield Published(device, entry)
+                        yield Published(device, entry, position)
                     else:
                         old[pool] = old.get(pool, 0) + 1
         for pool, count in sorted(old.items()):

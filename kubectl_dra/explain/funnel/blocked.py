@@ -125,7 +125,7 @@ class Blocked(Struct, frozen=True):
         """What the lost devices have of what a term reads."""
         if len(self.lost) == len(self.stage.failed):
             return self.funnel.observed(self.stage, term)
-        return observations(term, [item.device for item in self.lost])
+        return observations(term, self.lost)
 
     def lower_count(self, best: int) -> tuple[LowerCount, Proof] | None:
         """The largest count up to ``best`` with which the claims fit."""

@@ -6,15 +6,16 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from operator import itemgetter
 
-from kubectl_dra.api.slices import Device
+from kubectl_dra.api.slices import Device, ResourceSlice
 from kubectl_dra.cel import Program
 from kubectl_dra.cel.columns import Column
 from kubectl_dra.explain.diagnosis import Observation
+from kubectl_dra.explain.scene.view import Published
 
 MAX_NAMES = 4
 
 
-def observations(program: Program, devices: Sequence[Device]) -> tuple[Observation, ...]:
+def observations(program: Program, items: Sequence[Published]) -> tuple[Observation, ...]:
     """Values with device counts for each name that the program reads, most frequent first.
 
     Empty if only evaluation can tell which names the program reads.
@@ -24,45 +25,72 @@ def observations(program: Program, devices: Sequence[Device]) -> tuple[Observati
     readable = [column for column in program.columns if column.id is not None]
     out: list[Observation] = []
     for column in sorted(readable, key=lambda entry: (entry.kind, entry.domain or "", entry.id or ""))[:MAX_NAMES]:
-        counts = counted_values(devices, column)
+        counts = counted_values(items, column)
         absent = counts.pop(None, 0)
         # By frequency, then by value: one sort after the other is faster than pairs as keys.
         ranked: list[tuple[str | None, int]] = sorted(counts.items(), key=itemgetter(0))
         ranked.sort(key=itemgetter(1), reverse=True)
-        out.append(Observation(_label(column, devices), (*ranked, *([(None, absent)] if absent else ()))))
+        out.append(Observation(_label(column, items), (*ranked, *([(None, absent)] if absent else ()))))
     return tuple(out)
 
 
-def _label(column: Column, devices: Iterable[Device]) -> str:
+def _label(column: Column, items: Iterable[Published]) -> str:
     if not column.id:
         return column.kind
-    own = column.domain is None or {device.driver for device in devices} <= {column.domain}
+    own = column.domain is None or {item.device.driver for item in items} <= {column.domain}
     return column.id if own else f"{column.domain}/{column.id}"
 
 
-def counted_values(devices: Sequence[Device], column: Column) -> Counter[str | None]:
-    """How many devices have which value. Devices that are one object are looked at once."""
-    if len(set(map(id, devices))) == len(devices):
-        return Counter(values_of(devices, column))
-    different = dict(zip(map(id, devices), devices, strict=True))
+def counted_values(items: Sequence[Published], column: Column) -> Counter[str | None]:
+    """How many devices have which value. Devices that are one object without values of their own count at once."""
+    if own_values_in(items, (column,)) or len({id(item.device) for item in items}) == len(items):
+        return Counter(values_of(items, column))
+    keys = [id(item.device) for item in items]
+    different = dict(zip(keys, items, strict=True))
     counts: Counter[str | None] = Counter()
-    times = Counter(map(id, devices)).values()
+    times = Counter(keys).values()
     for value, number in zip(values_of(list(different.values()), column), times, strict=True):
         counts[value] += number
     return counts
 
 
-def values_of(devices: Sequence[Device], column: Column) -> list[str | None]:
+def own_values_in(items: Sequence[Published], columns: Iterable[Column]) -> bool:
+    """Whether some of the devices share an object, but have values of their own in these columns."""
+    apart = {id(item.slice): item.slice for item in items if item.slice.individual is not None}
+    return any(own_texts(entry, column) for entry in apart.values() for column in columns)
+
+
+def own_texts(entry: ResourceSlice, column: Column) -> Sequence[str]:
+    """The values of the devices of a slice in a column that is kept apart from them; else empty."""
+    if entry.individual is None or column.kind != "attribute" or not column.id:
+        return ()
+    domain = entry.driver if column.domain is None else column.domain
+    qualified = f"{domain}/{column.id}"
+    found = entry.own_texts(qualified)
+    if found or domain != entry.driver or any(qualified in device.attributes for device in entry.devices):
+        return found
+    return entry.own_texts(column.id)
+
+
+def values_of(items: Sequence[Published], column: Column) -> list[str | None]:
     """``value_of`` for each device; fast for a text attribute, or a capacity, in the devices' own domain."""
-    if column.kind not in ("attribute", "capacity") or not column.domain or not column.id:
-        return [value_of(device, column) for device in devices]
+    usual_place = column.kind in ("attribute", "capacity") and column.domain and column.id
     attributes = column.kind == "attribute"
     usual = "string" if attributes else "value"
-    domain, name, qualified = column.domain, column.id, f"{column.domain}/{column.id}"
+    domain, name, qualified = column.domain, column.id or "", f"{column.domain}/{column.id}"
     out: list[str | None] = []
-    for device in devices:
+    entry: ResourceSlice | None = None
+    own: Sequence[str] = ()
+    for item in items:
+        if item.slice is not entry:
+            entry = item.slice
+            own = own_texts(entry, column)
+        if own:
+            out.append(own[item.position])
+            continue
+        device = item.device
         table = device.attributes if attributes else device.capacity
-        raw = table.get(name) if device.driver == domain and qualified not in table else None
+        raw = table.get(name) if usual_place and device.driver == domain and qualified not in table else None
         text = raw.get(usual) if raw is not None and len(raw) == 1 else None
         out.append(text if text.__class__ is str else value_of(device, column))
     return out

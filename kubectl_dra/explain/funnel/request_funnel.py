@@ -350,7 +350,7 @@ class RequestFunnel:
         key = (id(stage), id(term))
         known = self._observed.get(key)
         if known is None:
-            known = self._observed[key] = observations(term, [item.device for item in stage.failed])
+            known = self._observed[key] = observations(term, stage.failed)
         return known
 
     def lost_on(self, nodes: Iterable[str], position: int) -> tuple[tuple[Published, ...], tuple[Words, ...], int]:

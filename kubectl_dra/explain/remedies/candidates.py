@@ -81,8 +81,7 @@ def _terms(view: View, located: Located) -> Iterator[Change]:
     """Another value in a term, or the term dropped, for every term that rejects a device, not only the first."""
     selectors, spec = view.cycle.selectors, located.funnel.spec
     items = [item for stage in located.funnel.stages if stage.name == "request-selector" for item in stage.failed]
-    lost = [item.device for item in items]
-    different = distinct(lost)
+    different = [item.device for item in distinct(items)]
     # A list has its own way to ask for devices of another kind: one more alternative.
     listed = bool(located.claim.requests[located.request_index].first_available)
     tried = 0

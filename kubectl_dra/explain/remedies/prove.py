@@ -25,6 +25,7 @@ from kubectl_dra.explain.funnel.search_refusals import Refusals
 from kubectl_dra.explain.phrase import Statement
 from kubectl_dra.explain.question.giving_back import GivingBack, of_claims, of_pods
 from kubectl_dra.explain.question.what_if_flag import Supposition
+from kubectl_dra.explain.remedies.exact_pools import ExactPools
 from kubectl_dra.explain.remedies.proof import Proof, placed_devices
 from kubectl_dra.explain.remedies.step import ChangeStep
 from kubectl_dra.explain.remedies.surroundings import Surroundings
@@ -127,7 +128,8 @@ class World(Struct, frozen=True):
     """A cluster and claims, as they are or as they would be.
 
     ``nodes`` are those that are tried: of those where the pod may run one of each kind. ``alike`` are all that the
-    question is about. ``all_claims`` is everything that may hold devices. ``surroundings`` is the pod with what
+    question is about. ``exact`` gives the pools that are tried where devices share what the question cannot tell apart.
+    ``all_claims`` is everything that may hold devices. ``surroundings`` is the pod with what
     filters read; None where no pod waits for a node. ``rereads``: selectors see devices that they did not see before,
     so that they may fail on some. Each change gives a new world.
     """
@@ -139,6 +141,7 @@ class World(Struct, frozen=True):
     surroundings: Surroundings | None = None
     alike: tuple[Node, ...] = ()
     rereads: bool = False
+    exact: ExactPools | None = None
 
     def request(self, place: RequestPlace) -> DeviceRequest:
         """One request or subrequest as it is here."""
@@ -178,7 +181,7 @@ class World(Struct, frozen=True):
         """The attempts on nodes that accept the pod: the devices exist, and no filter refuses it."""
         refused = False
         for node in self._tried(nodes, tries):
-            attempt = cycle.attempt(node, self.claims, budget=Budget(max_steps=steps))
+            attempt = self._attempt(cycle, node, steps)
             if attempt.verdict is not AttemptVerdict.ALLOCATED or _beyond_the_model(attempt):
                 continue
             if self.surroundings is None or self.surroundings.takes(attempt, cycle, self.claims):
@@ -190,7 +193,7 @@ class World(Struct, frozen=True):
         done = {node.name for node in nodes}
         others = (node for node in self.alike if node.name not in done and self.surroundings.refusal(node) is None)
         for node in self._tried(islice(others, MAX_NODES), tries):
-            attempt = cycle.attempt(node, self.claims, budget=Budget(max_steps=steps))
+            attempt = self._attempt(cycle, node, steps)
             if attempt.verdict is not AttemptVerdict.ALLOCATED or _beyond_the_model(attempt):
                 continue
             if self.surroundings.takes(attempt, cycle, self.claims):
@@ -214,7 +217,7 @@ class World(Struct, frozen=True):
         for node in self.nodes:
             if node.name == proof.node:
                 continue
-            attempt = cycle.attempt(node, self.claims, budget=Budget(max_steps=STEPS // 10))
+            attempt = self._attempt(cycle, node, STEPS // 10)
             if attempt.verdict is not AttemptVerdict.ERROR:
                 continue
             if self.surroundings is None or self.surroundings.refusal(node) is None:
@@ -226,8 +229,12 @@ class World(Struct, frozen=True):
         seen = Refusals()
         cycle = self.cycle.changed()
         for node in self.nodes:
-            cycle.attempt(node, self.claims, budget=Budget(max_steps=STEPS // 10), observer=seen)
+            self._attempt(cycle, node, STEPS // 10, seen)
         return seen
+
+    def _attempt(self, cycle: Cycle, node: Node, steps: int, observer: Refusals | None = None) -> Attempt:
+        pools = self.exact.of(cycle, node) if self.exact is not None else None
+        return cycle.attempt(node, self.claims, budget=Budget(max_steps=steps), observer=observer, pools=pools)
 
     def asking(self, claims: Iterable[ResourceClaim]) -> World:
         """The same cluster with other claims."""

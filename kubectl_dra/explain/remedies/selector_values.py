@@ -16,7 +16,7 @@ from kubectl_dra.api.semver import Semver, SemverError
 from kubectl_dra.api.slices import Device
 from kubectl_dra.cel import CompileError, Program, ast, compile_expression
 from kubectl_dra.cel.columns import Column, DeviceTable, columns_of
-from kubectl_dra.explain.funnel.observed_values import counted_values, values_of
+from kubectl_dra.explain.funnel.observed_values import counted_values, own_values_in, values_of
 from kubectl_dra.explain.remedies.change import ReplaceTerm
 from kubectl_dra.explain.remedies.prove import RequestPlace
 from kubectl_dra.explain.scene.view import Published, View
@@ -38,7 +38,7 @@ class Offer(NamedTuple):
     """One constant of a term replaced: as written, the replacement, and the term before and after.
 
     ``amount``: it is a number, an amount or a version, so the change is more or less of the same thing.
-    ``carriers`` are some of the devices with the value.
+    ``carriers`` are some of the devices with the value, one of each object unless they have values of their own.
     """
 
     old: str
@@ -46,7 +46,7 @@ class Offer(NamedTuple):
     old_term: str
     new_term: str
     amount: bool
-    carriers: Sequence[Device] = ()
+    carriers: Sequence[Published] = ()
 
 
 class TermOffer(NamedTuple):
@@ -71,10 +71,8 @@ def loosened_term(
 ) -> Iterator[TermOffer]:
     """Changes of one term of a request's selector ``index`` with which it holds on some of the devices it rejects."""
     selectors = view.cycle.selectors
-    devices = [item.device for item in refused]
-    for offer in loosened(selectors, expression, term, devices):
-        carriers = {id(device) for device in offer.carriers}
-        near = tuple(view.near(compress(refused, map(carriers.__contains__, map(id, devices)))))
+    for offer in loosened(selectors, expression, term, refused):
+        near = tuple(view.near(_like(view, offer.carriers, refused)))
         change = ReplaceTerm(
             place,
             selectors,
@@ -90,20 +88,27 @@ def loosened_term(
         yield TermOffer(change, offer.amount)
 
 
-def loosened(selectors: Selectors, expression: str, term: int, devices: Sequence[Device]) -> Iterator[Offer]:
+def _like(view: View, carriers: Sequence[Published], items: Sequence[Published]) -> Iterator[Published]:
+    """Those of the devices that are the same objects as the carriers; of a carrier with its own values only itself."""
+    own = {id(item) for item in carriers if view.differs(item.slice)}
+    shared = {id(item.device) for item in carriers if id(item) not in own}
+    return (item for item in items if id(item) in own or (id(item.device) in shared and not view.differs(item.slice)))
+
+
+def loosened(selectors: Selectors, expression: str, term: int, items: Sequence[Published]) -> Iterator[Offer]:
     """Terms with one constant replaced that hold on some of these devices, the nearest value first."""
     terms = selectors.terms(expression)
-    if not terms or not devices:
+    if not terms or not items:
         return
     program = terms[term]
-    different = distinct(devices)
-    everything = DeviceTable(different) if len(different) <= MAX_DEVICES else None
+    different = items if own_values_in(items, program.columns or ()) else distinct(items)
+    everything = DeviceTable([item.exact for item in different]) if len(different) <= MAX_DEVICES else None
     found = 0
     for slot in slots(program):
-        seen = _values(slot, program, different, devices)
+        seen = _values(slot, program, different, items)
         for value, text in _texts(slot, program, seen):
             changed = expression[: slot.start] + text + expression[slot.end :]
-            if not _holds(selectors, changed, term, everything or seen.carriers(value)):
+            if not _holds(selectors, changed, term, everything or [item.exact for item in seen.carriers(value)]):
                 continue
             end = program.end + len(text) - (slot.end - slot.start)
             new_term = changed[program.start : end]
@@ -115,9 +120,9 @@ def loosened(selectors: Selectors, expression: str, term: int, devices: Sequence
                 return
 
 
-def distinct(devices: Sequence[Device]) -> list[Device]:
-    """Each device object once; devices that are equal except for their names may share one."""
-    return list(dict(zip(map(id, devices), devices, strict=True)).values())
+def distinct(items: Sequence[Published]) -> list[Published]:
+    """Each device object once, at one of its places; devices that the question cannot tell apart may share one."""
+    return list({id(item.device): item for item in items}.values())
 
 
 def _holds(selectors: Selectors, expression: str, term: int, devices: Sequence[Device] | DeviceTable) -> bool:
@@ -182,35 +187,35 @@ class Seen:
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
-        self._columns: list[tuple[Sequence[Device], Sequence[str | None]]] = []
-        self._carriers: dict[str, list[Device]] = {}
+        self._columns: list[tuple[Sequence[Published], Sequence[str | None]]] = []
+        self._carriers: dict[str, list[Published]] = {}
 
-    def add(self, column: Column, different: Sequence[Device], devices: Sequence[Device]) -> None:
-        """The values of one more column: each of ``devices`` counts, ``different`` are these without repetitions."""
+    def add(self, column: Column, different: Sequence[Published], items: Sequence[Published]) -> None:
+        """The values of one more column: each of ``items`` counts, ``different`` are these without repetitions."""
         values = values_of(different, column)
         self._columns.append((different, values))
-        counts = Counter(values) if len(different) == len(devices) else counted_values(devices, column)
+        counts = Counter(values) if len(different) == len(items) else counted_values(items, column)
         self.counts.update({value: number for value, number in counts.items() if value is not None})
 
-    def carriers(self, value: str) -> list[Device]:
+    def carriers(self, value: str) -> list[Published]:
         """The first few devices that have a value."""
         known = self._carriers.get(value)
         if known is None:
             having = chain.from_iterable(
-                compress(devices, map(eq, values, repeat(value))) for devices, values in self._columns
+                compress(different, map(eq, values, repeat(value))) for different, values in self._columns
             )
             known = self._carriers[value] = list(islice(having, CARRIERS))
         return known
 
 
-def _values(slot: Slot, program: Program, different: Sequence[Device], devices: Sequence[Device]) -> Seen:
+def _values(slot: Slot, program: Program, different: Sequence[Published], items: Sequence[Published]) -> Seen:
     """The devices' values of what the constant is compared with."""
     columns = columns_of(slot.comparison) or program.columns or ()
     seen = Seen()
     for column in columns:
         if not column.id and column.kind not in ("driver", "allowMultipleAllocations"):
             continue
-        seen.add(column, different, devices)
+        seen.add(column, different, items)
     return seen
 
 

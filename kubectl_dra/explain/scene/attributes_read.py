@@ -2,33 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 
-from kubectl_dra.cel import CompileError, Environment, compile_expression
+from kubectl_dra.cel import CompileError, Environment, Program, compile_expression
+from kubectl_dra.cel.column_comparisons import KeyAnswer
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.explain.scene.prepare import Settings
 from kubectl_dra.names import nearest
 
+_Reads = tuple[str | None, KeyAnswer | None]
+"""The identifier of an attribute without its domain, None if it could be any, and how its reader answers from it."""
+
 
 def complete(question: Question, snapshot: Snapshot, settings: Settings) -> Snapshot:
-    """The snapshot with every value that a selector or constraint of the question, or a class, reads.
+    """The snapshot with every value that a selector or constraint of the question, or a class, can tell apart.
 
     Individual attributes (``Snapshot.individual``) that are read, or have a similar name, are restored to the
-    devices; all of them if only evaluation tells what is read.
+    devices; all of them if only evaluation tells what is read. Where selectors only compare an attribute with
+    constants, devices that get the same answers stay shared (``Snapshot.judged``).
     """
     if not snapshot.individual:
         return snapshot
-    read: set[str] = set()
-    for name in _read(question, snapshot, settings):
+    answers: dict[str, list[KeyAnswer | None]] = {}
+    for name, answer in _read(question, snapshot, settings):
         if name is None:
             return snapshot.exact()
-        read.update(own for own in snapshot.individual if _alike(name, _identifier(own)))
-    return snapshot.exact(read) if read else snapshot
+        answers.setdefault(name, []).append(answer)
+    whole: set[str] = set()
+    compared: dict[str, Callable[[str], Hashable]] = {}
+    for own in snapshot.individual:
+        known = [every for name, every in answers.items() if _alike(name, _identifier(own))]
+        told = _together(answers.get(_identifier(own), ())) if len(known) == 1 else None
+        if told is not None:
+            compared[own] = told
+        elif known:
+            whole.add(own)
+    exact = snapshot.exact(whole) if whole else snapshot
+    return exact.told_apart(compared) if compared else exact
 
 
-def _read(question: Question, snapshot: Snapshot, settings: Settings) -> Iterator[str | None]:
-    """Identifiers of attributes that are read, without their domain; None if it could be any of them."""
+def _together(answers: Sequence[KeyAnswer | None]) -> Callable[[str], Hashable] | None:
+    """What all readers of an attribute answer to a text; the text itself where one of them has to evaluate."""
+    told = [answer for answer in answers if answer is not None]
+    if not told or len(told) < len(answers):
+        return None
+
+    def answered(text: str) -> Hashable:
+        found = tuple([answer(text) for answer in told])
+        return text if None in found else found
+
+    return answered
+
+
+def _read(question: Question, snapshot: Snapshot, settings: Settings) -> Iterator[_Reads]:
+    """The attributes that are read."""
     expressions = {text for entry in snapshot.classes.values() for text in entry.selectors}
     derived: set[str] = set()
     for state in question.claims:
@@ -36,7 +64,7 @@ def _read(question: Question, snapshot: Snapshot, settings: Settings) -> Iterato
         if claim is None:
             continue
         for constraint in claim.constraints:
-            yield _identifier(constraint.match_attribute or constraint.distinct_attribute)
+            yield _identifier(constraint.match_attribute or constraint.distinct_attribute), None
         for request in claim.requests:
             for spec in request.alternatives():
                 expressions.update(spec.selectors)
@@ -45,16 +73,22 @@ def _read(question: Question, snapshot: Snapshot, settings: Settings) -> Iterato
     asked = [(text, False) for text in expressions if text] + [(text, True) for text in derived]
     for expression, derives in sorted(asked):
         try:
-            columns = compile_expression(environment, expression, derived=derives).columns
+            program = compile_expression(environment, expression, derived=derives)
         except CompileError:
-            yield None
+            yield None, None
             return
-        if columns is None:
-            yield None
+        # Terms of an expression that may cost too much are not evaluated by themselves.
+        yield from _read_by((program,) if derives or not program.cheap else program.terms())
+
+
+def _read_by(programs: Sequence[Program]) -> Iterator[_Reads]:
+    for program in programs:
+        if program.columns is None:
+            yield None, None
             return
-        for column in columns:
+        for column in program.columns:
             if column.kind == "attribute":
-                yield column.id
+                yield column.id, program.by_key
 
 
 def _identifier(name: str) -> str:

@@ -152,7 +152,7 @@ def prepare(question: Question, snapshot: Snapshot, settings: Settings) -> Scene
         question=_with_extended(question, extended, snapshot),
         snapshot=snapshot,
         settings=settings,
-        view=View(cycle, [node for node in nodes if node.name not in ineligible], ineligible),
+        view=View(cycle, [node for node in nodes if node.name not in ineligible], ineligible, snapshot.judged),
         holders=holder_index(cycle.state, snapshot, question.pod),
         filters=filters,
         extended=extended,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
-from itertools import chain
+from itertools import chain, count, repeat
 from typing import Final
 
 from msgspec import Struct
@@ -36,16 +36,22 @@ def nodes_of(snapshot: Snapshot, cycle: Cycle) -> list[Node]:
 
 
 class Published(Struct, frozen=True, gc=False):
-    """A device of the newest generation of its pool, with the slice that publishes it."""
+    """A device of the newest generation of its pool, with the slice that publishes it, and its place there."""
 
     device: Device
     slice: ResourceSlice
+    position: int
 
     @property
     def id(self) -> DeviceID:
         """The device's identity. Made when it is asked for: hardly one in a hundred thousand is."""
         driver, pool = self.slice.pool
         return DeviceID(driver, pool, self.device.name)
+
+    @property
+    def exact(self) -> Device:
+        """The device with its own values of all attributes."""
+        return self.slice.exact_device(self.position)
 
     def on(self, node: Node) -> bool:
         """Whether the device itself is usable on a node that sees its slice."""
@@ -58,10 +64,16 @@ class Published(Struct, frozen=True, gc=False):
 
 
 class View:
-    """Indexes for one question. ``ineligible`` maps a node's name to why the pod cannot run there."""
+    """Indexes for one question. ``ineligible`` maps a node's name to why the pod cannot run there.
 
-    def __init__(self, cycle: Cycle, nodes: Sequence[Node], ineligible: Mapping[str, Words]) -> None:
+    ``judged``: see ``Snapshot.judged``.
+    """
+
+    def __init__(
+        self, cycle: Cycle, nodes: Sequence[Node], ineligible: Mapping[str, Words], judged: Set[str] = frozenset()
+    ) -> None:
         self.cycle = cycle
+        self._judged = judged
         self.nodes = tuple(nodes)
         self.ineligible = ineligible
         self.node_by_name = {node.name: node for node in nodes}
@@ -81,7 +93,7 @@ class View:
         self.by_slice: dict[str, list[Published]] = {}
         for entry in cycle.index.slices:
             if entry.generation == self.newest[entry.pool] or entry.name in self.slice_nodes:
-                self.by_slice.setdefault(entry.name, []).extend([Published(device, entry) for device in entry.devices])
+                self.by_slice.setdefault(entry.name, []).extend(map(Published, entry.devices, repeat(entry), count()))
         self.published = tuple(chain.from_iterable(self.by_slice.values()))
         self._on_node: dict[str, list[Published]] = {}
         self._kinds: Sequence[Published] | None = None
@@ -163,9 +175,13 @@ class View:
             for entry in pool.slices:
                 if entry.per_device_node_selection:
                     return None
-                seen.append(id(entry.devices))
+                seen.append(id(entry) if self.differs(entry) else id(entry.devices))
                 seen.append(tuple(map(self.held_alone(entry).__contains__, [device.name for device in entry.devices])))
         return self._same.setdefault(value := tuple(seen), value)
+
+    def differs(self, entry: ResourceSlice) -> bool:
+        """Whether the devices of a slice have values of their own in what the question reads."""
+        return entry.individual is not None and not self._judged.isdisjoint(entry.individual.names)
 
     def different_nodes(self) -> list[Node]:
         """The first node of each kind that an attempt can distinguish."""
