@@ -30,9 +30,17 @@ class Append(Struct, frozen=True):
 
 
 class Delete(Struct, frozen=True):
-    """Delete the key or list item at ``path``, with its value."""
+    """Delete the key or list item at ``path``, with its value. ``comments`` are lines that take its place."""
 
     path: Path
+    comments: tuple[str, ...] = ()
+
+
+class Clear(Struct, frozen=True):
+    """Delete all items of the list at ``path``, which stays. ``comments`` are lines that stay above it."""
+
+    path: Path
+    comments: tuple[str, ...] = ()
 
 
 class Rename(Struct, frozen=True):
@@ -72,7 +80,7 @@ class Splice(Struct, frozen=True):
     text: str
 
 
-Change = Set | Append | Delete | Rename | Wrap | Unwrap | Enclose | Splice
+Change = Set | Append | Delete | Clear | Rename | Wrap | Unwrap | Enclose | Splice
 """A change of an object. Paths are as of before all changes."""
 
 
@@ -124,6 +132,8 @@ def _copy(value: Any) -> Any:
 def _change(change: Change, container: Any) -> None:
     if isinstance(change, Set):
         container[change.path[-1]] = _copy(change.value)
+    elif isinstance(change, Clear):
+        container[change.path[-1]] = []
     elif isinstance(change, Append):
         if not isinstance(container, list):
             raise EditRefused("there is no list to add to")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from kubectl_dra.manifests.changes import Append, Delete, EditRefused, Path, Set
 from kubectl_dra.manifests.places import Entry, Places
@@ -22,16 +22,21 @@ class Entries:
         """The pieces that delete entries of one mapping or list and add new ones at its end."""
         node = self._at.collection(path)
         entries = self._at.entries(node)
-        gone = sorted({self._at.index(node, change.path[-1]) for change in changes if isinstance(change, Delete)})
+        said = {
+            self._at.index(node, change.path[-1]): change.comments for change in changes if isinstance(change, Delete)
+        }
+        gone = sorted(said)
         new = [change for change in changes if not isinstance(change, Delete)]
         if any(isinstance(change, Append) != (node.id == "sequence") for change in new):
             raise EditRefused("there is no mapping or list to add it to")
         if len(gone) == len(entries) and not new:
             raise EditRefused("nothing would be left beside it")
+        if node.flow_style and any(said.values()):
+            raise EditRefused("a comment is in the way")
         if node.flow_style:
             return self._flow_changed(entries, gone, new)
         lines = list(self._new_lines(path, entries, new, self._style_at(path)))
-        return list(self._block_changed(entries, gone, lines))
+        return list(self._block_changed(entries, said, lines))
 
     def _style_at(self, path: Path) -> Style:
         """The style for new text at a path: dashes like neighbouring lists, else like the enclosing list."""
@@ -98,13 +103,16 @@ class Entries:
             return f",{self._at.style.newline}{lead}"
         return ", "
 
-    def _block_changed(self, entries: Sequence[Entry], gone: Sequence[int], lines: Sequence[str]) -> Iterator[Piece]:
+    def _block_changed(
+        self, entries: Sequence[Entry], said: Mapping[int, Sequence[str]], lines: Sequence[str]
+    ) -> Iterator[Piece]:
+        """``said`` are comments that take the place of entries, by the numbers of those that go."""
         newline = self._at.style.newline
         waiting = list(lines)
         # Comments right below the last entry are about it, or are entries that someone switched off. Those that are
         # not indented at all may be about the whole file.
         behind_all = self._at.behind_comments(entries[-1].end, max(1, self._at.column(entries[0].start)))
-        for first, last in runs(gone):
+        for first, last in runs(sorted(said)):
             start, end = entries[first].start, entries[last].end
             final = last + 1 == len(entries) and (
                 behind_all == self._at.line_end(end) or not self._at.begins_line(start)
@@ -115,6 +123,7 @@ class Entries:
             else:
                 begin, behind = self._at.line_start(start), self._at.next_line(end)
                 kept = [f"{indent}{self._text[a:b]}" for a, b in self._at.comments_in(begin, behind)]
+                kept += [f"{indent}{comment}" for number in range(first, last + 1) for comment in said[number]]
                 all_lines = [*kept, *here]
                 if self._text[behind - 1 : behind] == "\n":
                     yield Piece(begin, behind, "".join(f"{line}{newline}" for line in all_lines))

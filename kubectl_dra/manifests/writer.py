@@ -9,6 +9,7 @@ from typing import Any, Final
 from kubectl_dra.manifests.changes import (
     Append,
     Change,
+    Clear,
     Delete,
     EditRefused,
     Enclose,
@@ -97,6 +98,8 @@ class _Writer:
             return self._moves.unwrapped(change.path)
         if isinstance(change, Enclose):
             return self._enclosed(change.path, change.key)
+        if isinstance(change, Clear):
+            return self._cleared(change)
         assert isinstance(change, Splice)
         return self._spliced(change)
 
@@ -148,6 +151,19 @@ class _Writer:
         key = self._text[start : pair.key.end_mark.index]
         lines = list(block(key, value, self._at.column(start) + self._shifts.of(path), self._at.style))
         return [Piece(start, end, self._at.style.newline.join(lines).lstrip(" "))]
+
+    def _cleared(self, change: Clear) -> list[Piece]:
+        pair, node = self._document.nodes(change.path), self._at.own_value(change.path)
+        if pair is None or pair.key is None or node.id != "sequence":
+            raise EditRefused("there is no list to clear")
+        start, end = pair.key.start_mark.index, self._at.end(node)
+        comments = [*(self._text[a:b] for a, b in self._at.comments_in(start, end)), *change.comments]
+        if comments and (node.flow_style or not self._at.begins_line(start)):
+            raise EditRefused("a comment is in the way")
+        key = self._text[start : pair.key.end_mark.index]
+        indent = " " * self._at.column(start)
+        above = "".join(f"{comment}{self._at.style.newline}{indent}" for comment in comments)
+        return [Piece(start, end, f"{above}{key}: []")]
 
     def _renamed(self, path: Path, key: str) -> Piece:
         pair = self._document.nodes(path)

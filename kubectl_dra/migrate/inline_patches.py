@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from kubectl_dra.errors import FileError
-from kubectl_dra.manifests.changes import Change, Delete, EditRefused, Path, Set, changed
+from kubectl_dra.manifests.changes import Change, Clear, Delete, EditRefused, Path, Set, changed
+from kubectl_dra.manifests.comments import comments_of
 from kubectl_dra.manifests.documents import Document, NotAnObject, parse
 from kubectl_dra.manifests.edits import edits_of, verified
 from kubectl_dra.manifests.objects import objects
@@ -38,11 +39,15 @@ class InlinePatch(NamedTuple):
 
 
 class _Without(NamedTuple):
-    """What is left of a patch: its text, empty for nothing; and why its requests may go."""
+    """What is left of a patch: its text, empty for nothing; and why its requests may go.
+
+    ``comments`` are those of a text of which nothing else is left.
+    """
 
     text: str
     reason: str
     safety: Safety
+    comments: tuple[str, ...] = ()
 
 
 def inline_patches(raw: Mapping[str, Any]) -> Iterator[InlinePatch]:
@@ -77,23 +82,32 @@ def plan_inline(raw: Mapping[str, Any], around: Sequence[Mapping[str, Any]], set
             refusals.append(PlanRefusal(PATCH, patch.path, message, WAY_OUT_PATCH))
             continue
         if found is not None:
-            change: Change = Set(patch.path, found.text) if found.text else Delete(patch.entry)
+            change: Change = Set(patch.path, found.text) if found.text else Delete(patch.entry, found.comments)
             steps.append(Step("MIG109", patch.path, found.reason, (change,), found.safety))
     return ObjectPlan(tuple(_whole_lists(raw, steps)), refusals=tuple(refusals))
 
 
 def _whole_lists(raw: Mapping[str, Any], steps: Sequence[Step]) -> Iterator[Step]:
-    """The steps; a list of which nothing is left goes as a whole."""
+    """The steps; a list of which nothing is left is emptied as a whole, and keeps its place for other patches."""
     for field in FIELDS:
         mine = [step for step in steps if step.path[0] == field]
-        gone = [step for step in mine if isinstance(step.changes[0], Delete)]
-        if gone and len(gone) == len(raw[field]):
-            first, *others = mine
-            reason = "; ".join(dict.fromkeys(step.reason for step in mine))
-            unsafe = any(step.safety == "unsafe" for step in (first, *others))
-            yield Step(first.code, first.path, reason, (Delete((field,)),), "unsafe" if unsafe else "safe")
-        else:
+        gone = [change for step in mine for change in step.changes if isinstance(change, Delete)]
+        if not gone or len(gone) < len(raw[field]):
             yield from mine
+            continue
+        safety: Safety = "unsafe" if any(step.safety == "unsafe" for step in mine) else "safe"
+        cleared = Clear((field,), tuple(comment for change in gone for comment in change.comments))
+        for step in mine:
+            yield Step(step.code, step.path, step.reason, (cleared,) if step is mine[0] else (), safety)
+
+
+def without_empty_lists(raw: Mapping[str, Any]) -> Iterator[Delete]:
+    """The changes that remove lists of patches without any, as far as the kustomization has something else."""
+    empty = [field for field in FIELDS if raw.get(field) == []]
+    if raw.keys() <= {"apiVersion", "kind", *empty}:
+        # Kustomize refuses a file that says nothing.
+        empty = empty[1:]
+    yield from (Delete((field,)) for field in empty)
 
 
 def _without_requests(
@@ -138,7 +152,7 @@ def _operations_left(document: Document, settings: MigrationSettings) -> _Withou
         return None
     reason, safety = request_gone(moved)
     if len(asked) == len(listed):
-        return _Without("", reason, safety)
+        return _Without("", reason, safety, tuple(comments_of(document.source.text, [document.root])))
     changes = [Delete((_OPERATIONS, index)) for index in asked]
     text = verified((document,), edits_of(document, changes), {document.index: changed(document.object, changes)})
     return _Without(text.removeprefix(f"{_OPERATIONS}:")[1:], reason, safety)

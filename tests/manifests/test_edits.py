@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from kubectl_dra.manifests.changes import (
     Append,
     Change,
+    Clear,
     Delete,
     EditRefused,
     Enclose,
@@ -51,6 +52,9 @@ def made(text: str, *changes: Change) -> str:
         ("a: 1\n\nb: 2 # two", Delete(("b",)), "a: 1\n\n# two"),
         ("l:\n- a: 1\n  b: 2\n", Delete(("l", 0, "a")), "l:\n- b: 2\n"),
         ("l:\n- a\n- b # two\n- c\n", Delete(("l", 1)), "l:\n- a\n# two\n- c\n"),
+        ("l:\n- a\n- b # two\n- c\n", Delete(("l", 1), ("# more",)), "l:\n- a\n# two\n# more\n- c\n"),
+        ("# l\nl:\n- a\n# b\n- b\n# c\nc: 1\n", Clear(("l",), ("# more",)), "# l\n# b\n# more\nl: []\n# c\nc: 1\n"),
+        ("l: [a, b] # two\n", Clear(("l",)), "l: [] # two\n"),
         ("l: [a, b, c]\n", Delete(("l", 2)), "l: [a, b]\n"),
         ("{a: 1, b: 2}\n", Delete(("a",)), "{b: 2}\n"),
         ('"a": 1\n', Rename(("a",), "b"), '"b": 1\n'),

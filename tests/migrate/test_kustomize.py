@@ -1,8 +1,8 @@
 """Trees of kustomizations: ``kustomize.yaml``.
 
 A case has the files ``before``; those that are other ones ``after`` (read as objects where they are manifests, else
-byte by byte); which are ``changed``; the ``codes`` that are said; and ``parts`` of messages. ``paths`` are given to
-migrate, all files if there are none.
+byte by byte), those of ``exact`` with their comments; which are ``changed``; the ``codes`` that are said; and
+``parts`` of messages. ``paths`` are given to migrate, all files if there are none.
 """
 
 from __future__ import annotations
@@ -59,6 +59,7 @@ def test_case(case: dict[str, Any], tmp_path: Path) -> None:
     for name, text in case.get("after", {}).items():
         if found[name] != text:
             assert list(yaml.safe_load_all(found[name])) == list(yaml.safe_load_all(text)), found[name]
+    assert {name: found[name] for name in case.get("exact", ())} == case.get("exact", {})
     assert sorted({item.code for item in report.items()}) == case["codes"]
     said = "\n".join(item.message for item in report.items())
     assert all(part in said for part in case.get("parts", ())), said

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path as File
 from typing import Final
 
-from kubectl_dra.errors import InputError
 from kubectl_dra.manifests.changes import Change, Delete, changed, value_at
 from kubectl_dra.manifests.documents import parse
 from kubectl_dra.manifests.edits import edited, edits_of, reread
 from kubectl_dra.manifests.kustomization import Kustomization, with_components
 from kubectl_dra.manifests.objects import ManifestObject, objects
-from kubectl_dra.manifests.source import Source, decode
+from kubectl_dra.manifests.source import Source
 from kubectl_dra.migrate.device_plugins.emptied import tidied
 from kubectl_dra.migrate.kustomize.difference import BuildDifference
-from kubectl_dra.migrate.kustomize.repair import Repaired, is_of
+from kubectl_dra.migrate.kustomize.repair import Repaired, is_of, read
 
 _FIELDS: Final = ("nodeSelector", "affinity")
 
@@ -33,7 +31,7 @@ def labels_taken_out(
     surplus = [each for each in found if each.wanted is None and any(field in each.path for field in _FIELDS)]
     patches = {path for part in with_components(one) for path in part.patches} if surplus else set()
     for path in sorted(patches):
-        source = texts.get(path) or _read(path)
+        source = texts.get(path) or read(path)
         documents = parse(source) if source is not None else ()
         expected = [document.object for document in documents]
         edits = []
@@ -56,10 +54,3 @@ def _taken_out(patch: ManifestObject, surplus: Sequence[BuildDifference]) -> Seq
     ]
     made = tidied(patch.object, (Delete(path) for path in paths)) if paths else ()
     return [Delete((*patch.path, *change.path)) for change in made]
-
-
-def _read(path: str) -> Source | None:
-    try:
-        return decode(File(path).read_bytes(), path)
-    except (OSError, InputError):
-        return None

@@ -36,6 +36,12 @@ UNUSED: Final = BuildObstacle(
     "no kustomization that is built here uses this component, so nobody can see what its patches do",
     "give migrate the overlays that use it as well",
 )
+UNSETTLED: Final = BuildObstacle("what it needs is not what another kustomization needs that reads the same files")
+
+
+def refused(why: str) -> BuildObstacle:
+    """What it needs cannot be written."""
+    return BuildObstacle(why)
 
 
 def remote(word: str) -> BuildObstacle:

@@ -1,26 +1,25 @@
-"""What overlays of a migrated base need: counts as patches of the claim template, and renamed references."""
+"""What overlays of a migrated base need: files that say it, and references that follow the names of claims."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path as File
 from typing import Any, Final, Literal, NamedTuple
 
 from kubectl_dra.api.versions import GROUP
 from kubectl_dra.errors import InputError
-from kubectl_dra.manifests.changes import Append, EditRefused, Path, Set, changed
+from kubectl_dra.manifests.changes import Append, Path, Set, changed
 from kubectl_dra.manifests.documents import parse
 from kubectl_dra.manifests.edits import edited, edits_of, reread
-from kubectl_dra.manifests.kustomization import Kustomization, with_components
+from kubectl_dra.manifests.kustomization import Kustomization
 from kubectl_dra.manifests.objects import ManifestObject, ObjectKey, objects
-from kubectl_dra.manifests.source import Source
+from kubectl_dra.manifests.source import Source, decode
 from kubectl_dra.manifests.style import Style
 from kubectl_dra.manifests.workloads import key_of
-from kubectl_dra.migrate.inline_patches import InlinePatch, inline_patches
 from kubectl_dra.migrate.kustomize.difference import FIELDS, BuildDifference
-from kubectl_dra.migrate.render import added_behind, documents_of
+from kubectl_dra.migrate.render import documents_of
 
 CONFIGURATION: Final = "kubectl-dra-names.yaml"
-COUNTS: Final = "kubectl-dra-counts.yaml"
 
 
 class Repaired(NamedTuple):
@@ -36,85 +35,7 @@ class Repaired(NamedTuple):
     objects: tuple[tuple[Path, int, Mapping[str, Any]], ...] = ()
 
 
-def claim_patches(
-    one: Kustomization, found: Sequence[BuildDifference], texts: Mapping[str, Source]
-) -> Iterator[Repaired]:
-    """Patches of claims whose spec must differ in an overlay, beside its patch of the workload.
-
-    ``texts`` are the current texts of changed files, by absolute path.
-    """
-    bases = [raw for source in texts.values() for raw in claims_in(source)]
-    patches = {path for part in with_components(one) for path in part.patches}
-    for path in sorted(patches & set(texts)):
-        source = texts[path]
-        mine = list(_objects(source))
-        new: dict[str, tuple[int, Mapping[str, Any]]] = {}
-        for difference in found:
-            at = next((index for index, each in enumerate(mine) if is_of(each.object, difference.object)), None)
-            raw = _as_wanted(difference, bases)
-            if at is not None and raw is not None:
-                new.setdefault(repr(raw["metadata"]), (at, raw))
-        if not new:
-            continue
-        document = mine[-1].document
-        try:
-            edit = added_behind(document, [raw for _, raw in new.values()])
-        except EditRefused:
-            continue
-        text = edited(source.text, [edit])
-        places = tuple((mine[at].path, mine[at].document.index, raw) for at, raw in new.values())
-        yield Repaired(path, text, "counts", places)
-
-
-def counted_inline(
-    one: Kustomization, found: Sequence[BuildDifference], texts: Mapping[str, Source]
-) -> Iterator[Repaired]:
-    """Patches of claims whose spec must differ because of a patch in a kustomization itself, as a file beside it.
-
-    ``texts`` are the current texts of changed files, by absolute path.
-
-    Raises:
-        EditRefused: the kustomization cannot be changed for certain.
-    """
-    bases = [raw for source in texts.values() for raw in claims_in(source)]
-    for part in with_components(one):
-        counts = f"{part.directory}/{COUNTS}"
-        if part.path not in texts or counts in texts:
-            continue
-        changed_now = {patch.text for patch in inline_patches(parse(texts[part.path])[0].object)}
-        mine = [patch for patch in inline_patches(part.document.object) if patch.text not in changed_now]
-        wanted = [
-            raw
-            for difference in found
-            if any(is_for(patch, difference.object) for patch in mine)
-            and (raw := _as_wanted(difference, bases)) is not None
-        ]
-        new = {repr(raw["metadata"]): raw for raw in reversed(wanted)}
-        if new:
-            objects_made = tuple(((), number, raw) for number, raw in enumerate(new.values()))
-            yield Repaired(counts, documents_of(list(new.values()), Style()), "counts", objects_made)
-            yield Repaired(part.path, listed_in(part, "patches", {"path": COUNTS}, texts), "counts")
-
-
-def is_for(patch: InlinePatch, key: ObjectKey) -> bool:
-    """Whether a patch in a kustomization may be for an object, whose name the kustomization may have extended."""
-    if not patch.target:
-        try:
-            return any(is_of(each.object, key) for each in objects(parse(Source("<patch>", patch.text))))
-        except InputError:
-            return False
-    # Kustomize's patterns are Go's, and few kustomizations have them.
-    from kubectl_dra.cel.library.regex import PatternError, compile_pattern
-
-    name = patch.target.get("name")
-    try:
-        named = not isinstance(name, str) or compile_pattern(name).search(key[2]) is not None
-    except PatternError:
-        return False
-    return patch.target.get("kind") in (None, key[0]) and named
-
-
-def _as_wanted(difference: BuildDifference, bases: Iterable[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+def as_wanted(difference: BuildDifference, bases: Iterable[Mapping[str, Any]]) -> Mapping[str, Any] | None:
     """The claim of a difference by its name in the base, with the spec that it has to have; None if uncertain."""
     base = _base(difference.claim, bases)
     if base is None or difference.found is None or difference.wanted is None:
@@ -124,18 +45,27 @@ def _as_wanted(difference: BuildDifference, bases: Iterable[Mapping[str, Any]]) 
 
 def claims_in(source: Source) -> Iterator[Mapping[str, Any]]:
     """The identities of claims and templates in a file."""
-    for found in _objects(source):
+    for found in objects_in(source):
         metadata = found.object.get("metadata")
         if found.kind in FIELDS.values() and isinstance(metadata, Mapping):
             kept = {key: metadata[key] for key in ("name", "namespace") if key in metadata}
             yield {"apiVersion": found.api_version, "kind": found.kind, "metadata": kept}
 
 
-def _objects(source: Source) -> Iterator[ManifestObject]:
+def objects_in(source: Source) -> Iterator[ManifestObject]:
+    """The objects of a file; none if it cannot be read."""
     try:
         yield from objects(parse(source))
     except InputError:
         return
+
+
+def read(path: str) -> Source | None:
+    """A file; None if it cannot be read."""
+    try:
+        return decode(File(path).read_bytes(), path)
+    except (OSError, InputError):
+        return None
 
 
 def is_of(patch: Mapping[str, Any], key: ObjectKey) -> bool:

@@ -11,7 +11,9 @@ from typing import Any, Final
 from msgspec import Struct, field
 
 from kubectl_dra.errors import InputError
-from kubectl_dra.manifests.changes import EditRefused
+from kubectl_dra.manifests.changes import EditRefused, changed
+from kubectl_dra.manifests.documents import parse
+from kubectl_dra.manifests.edits import edits_of, verified
 from kubectl_dra.manifests.files import Rewritten
 from kubectl_dra.manifests.inputs import SUFFIXES, Input
 from kubectl_dra.manifests.kustomization import Kustomization, closure
@@ -19,22 +21,17 @@ from kubectl_dra.manifests.objects import ObjectKey, object_key, title
 from kubectl_dra.manifests.source import Source, decode
 from kubectl_dra.migrate import refusals
 from kubectl_dra.migrate.engine import MigrationJob, migrate, misread
+from kubectl_dra.migrate.inline_patches import without_empty_lists
 from kubectl_dra.migrate.kustomize import obstacles
 from kubectl_dra.migrate.kustomize.brought import CLAIMS, brought_claims, is_brought
 from kubectl_dra.migrate.kustomize.builds import Workshop, can_build
+from kubectl_dra.migrate.kustomize.counts import claim_patches, counted_inline
 from kubectl_dra.migrate.kustomize.difference import BuildDifference, differences, objects_of
 from kubectl_dra.migrate.kustomize.labels import labels_taken_out
 from kubectl_dra.migrate.kustomize.layout import built_from
 from kubectl_dra.migrate.kustomize.namespaces import followed_namespaces
 from kubectl_dra.migrate.kustomize.obstacles import BuildObstacle
-from kubectl_dra.migrate.kustomize.repair import (
-    CONFIGURATION,
-    COUNTS,
-    Repaired,
-    claim_patches,
-    counted_inline,
-    followed_names,
-)
+from kubectl_dra.migrate.kustomize.repair import CONFIGURATION, Repaired, followed_names
 from kubectl_dra.migrate.result import MigratedFile, MigrationReport, Remark
 
 PATCHED: Final = "MIG110"
@@ -42,8 +39,9 @@ NAMES: Final = "MIG139"
 BROUGHT: Final = "MIG127"
 TAKEN_OUT: Final = "MIG109"
 _ROUNDS: Final = 6
-_MADE: Final = (CLAIMS, CONFIGURATION, COUNTS)
-"""The names of files that are added."""
+_PASSES: Final = 4
+_MADE: Final = (CLAIMS, CONFIGURATION)
+"""The names of files that are added, and never extended."""
 
 Run = Callable[[Sequence[Input], MigrationJob], MigrationReport]
 
@@ -167,11 +165,46 @@ def _verify(
                 return
             before[one.directory] = built.decode("utf-8", "replace")
         shop.put({path: text.encode(text.text) for path, text in group.texts.items()})
-        for one in buildable:
-            group.problem = _settled(group, one, shop, before[one.directory], names, job, left)
-            if group.problem:
-                group.at = one
+        waiting = list(buildable)
+        seen: dict[str, Mapping[str, str]] = {}
+        for _ in range(_PASSES):
+            for one in waiting:
+                group.problem = _settled(group, one, shop, before[one.directory], names, job, left)
+                if group.problem:
+                    group.at = one
+                    return
+                seen[one.directory] = _texts_of(one, group)
+            # What one overlay needs may stand in a component of others.
+            waiting = [one for one in buildable if _texts_of(one, group) != seen[one.directory]]
+            if not waiting:
+                _without_empty_lists(group)
                 return
+        group.at, group.problem = waiting[0], obstacles.UNSETTLED
+
+
+def _without_empty_lists(group: _Group) -> None:
+    """Remove the lists of patches that are empty now. What is built does not change by that."""
+    for one in group.kustomizations:
+        source = group.texts.get(one.path)
+        if source is None:
+            continue
+        document = parse(source)[0]
+        changes = [
+            change for change in without_empty_lists(document.object) if one.document.object[str(change.path[0])]
+        ]
+        text = verified((document,), edits_of(document, changes), {0: changed(document.object, changes)})
+        group.texts[one.path] = Source(source.name, text, source.encoding, source.bom)
+
+
+def _texts_of(one: Kustomization, group: _Group) -> Mapping[str, str]:
+    """The changed files beside a kustomization and all that it reads."""
+    places = {part.directory for part in closure(one)}
+    beside = {path for part in closure(one) for path in part.files}
+    return {
+        path: source.text
+        for path, source in group.texts.items()
+        if path in beside or os.path.dirname(path) in places  # noqa: PTH120
+    }
 
 
 def _touched(one: Kustomization, texts: Mapping[str, Source]) -> bool:
@@ -219,12 +252,16 @@ def _settled(
         if offered is not None:
             return obstacles.unsafe(offered)
         builds = (objects_of(before), wanted, after)
-        repaired = _repaired(group, one, found, builds, names) if number + 1 < _ROUNDS else []
+        repaired, why = [], ""
+        try:
+            repaired = _repaired(group, one, found, builds, names) if number + 1 < _ROUNDS else []
+        except EditRefused as refused:
+            why = str(refused)
         if not repaired:
             brought = next((each for each in found if is_brought(each)), None)
             if brought is not None:
                 return obstacles.lacking(brought, one.path in names)
-            return obstacles.of_difference(found[0], after)
+            return obstacles.refused(why) if why else obstacles.of_difference(found[0], after)
         shop.put({each.path: group.texts[each.path].encode(each.text) for each in repaired})
     return None
 
@@ -254,18 +291,17 @@ def _repaired(
     builds: tuple[Sequence[Mapping[str, Any]], ...],
     names: Mapping[str, str],
 ) -> list[Repaired]:
-    """Put a repair for an overlay into the texts of the group, and report it."""
+    """Put a repair for an overlay into the texts of the group, and report it.
+
+    Raises:
+        EditRefused: a file cannot be changed for certain.
+    """
     before, wanted, after = builds
-    try:
-        made = [each for each in labels_taken_out(one, found, group.texts) if each.path in names]
-        if made:
-            return _recorded(group, one, made, names)
-        made = list(followed_names(one, found, after, group.texts))
-        made = made or list(followed_namespaces(one, found, after, group.texts))
-        made = made or list(brought_claims(one, found, before, wanted, group.texts))
-        made = made or list(counted_inline(one, found, group.texts))
-    except EditRefused:
-        return []
+    made = [each for each in labels_taken_out(one, found, group.texts) if each.path in names]
+    made = made or list(followed_names(one, found, after, group.texts))
+    made = made or list(followed_namespaces(one, found, after, group.texts))
+    made = made or list(brought_claims(one, found, before, wanted, group.texts))
+    made = made or list(counted_inline(one, found, group.texts, group.kustomizations))
     if any(_is_there(each.path, names, group.texts) for each in made):
         return []
     made = made or [each for each in claim_patches(one, found, group.texts) if each.text != group.texts[each.path].text]
