@@ -267,13 +267,14 @@ Compile = Callable[[str], "Program | CompileError"]
 class Context:
     """The input of ``Rule.check``."""
 
-    __slots__ = ("_known", "_selectors", "_spec", "item", "target", "world")
+    __slots__ = ("_selectors", "_spec", "item", "known", "target", "world")
 
     def __init__(self, item: Item, target: AssumedCluster, world: GivenObjects | None = None) -> None:
         self.item: Final = item
         self.target: Final = target
         self.world: Final = world or GivenObjects()
-        self._known: Final[dict[object, Any]] = {}
+        # What ``once`` has found out about the object, by function.
+        self.known: Final[dict[object, Any]] = {}
         self._selectors: tuple[WrittenSelector, ...] | None = None
         self._spec: Mapping[str, Any] | None = None
 
@@ -339,20 +340,16 @@ class Context:
             self._selectors = tuple(found)
         return self._selectors
 
-    def shared(self, find: Callable[[Context], T]) -> T:
-        """The result of a function for this object, computed once for all rules."""
-        if find not in self._known:
-            self._known[find] = find(self)
-        found: T = self._known[find]
-        return found
-
 
 def once(find: Callable[[Context], T]) -> Callable[[Context], T]:
     """Make a function examine each object once, however many rules call it."""
 
     @wraps(find)
     def known(context: Context) -> T:
-        return context.shared(find)
+        if find not in context.known:
+            context.known[find] = find(context)
+        found: T = context.known[find]
+        return found
 
     return known
 

@@ -10,6 +10,7 @@ from kubectl_dra.manifests.changes import Path, below, value_at
 from kubectl_dra.manifests.documents import Document
 from kubectl_dra.manifests.scalar_offsets import source_offsets
 from kubectl_dra.manifests.source import SourcePosition
+from kubectl_dra.manifests.values import Node
 
 _FLAT: Final = ("v1beta1", "v1alpha3")
 _TOKEN: Final = re.compile(
@@ -55,12 +56,12 @@ def position_of(
     first line without one; for a missing value, its nearest parent likewise.
     """
     pair, length = document.nearest(path)
-    found = path[:length]
-    if found == path and cel is not None and pair.value.id == "scalar":
-        return _inside(document, found, cel) or document.position(found)
-    if pair.key is not None and (on_key or found != path or pair.value.id != "scalar"):
+    is_scalar = length == len(path) and pair.value.id == "scalar"
+    if is_scalar and cel is not None:
+        return _inside(document, value_at(document.object, path), pair.value, cel) or document.span(pair.value)
+    if pair.key is not None and (on_key or not is_scalar):
         return document.source.span(pair.key.start_mark.index, pair.key.end_mark.index)
-    whole = document.position(found)
+    whole = document.span(pair.value)
     if whole.end_line == whole.line:
         return whole
     # A list item or the root: its first line.
@@ -73,12 +74,11 @@ def position_of(
     return document.source.span(whole.offset, end)
 
 
-def _inside(document: Document, path: Path, cel: tuple[int, int]) -> SourcePosition | None:
-    value = value_at(document.object, path)
-    pair = document.nodes(path)
-    if not isinstance(value, str) or pair is None:
+def _inside(document: Document, value: Any, node: Node, cel: tuple[int, int]) -> SourcePosition | None:
+    """The span of a range of the characters of a text, which a scalar node stands for."""
+    if not isinstance(value, str):
         return None
-    offsets = source_offsets(document.source.text, pair.value, value)
+    offsets = source_offsets(document.source.text, node, value)
     if not offsets:
         return None
     start = max(0, min(cel[0], len(value)))

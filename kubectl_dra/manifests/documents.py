@@ -86,19 +86,20 @@ class Document:
 
     def position(self, path: Path = ()) -> SourcePosition:
         """The position of the value at the path or, if it is missing, of its nearest existing parent."""
-        return self._span(self.nearest(path)[0].value)
+        return self.span(self.nearest(path)[0].value)
 
     def key_position(self, path: Path) -> SourcePosition:
         """The position of the value's key; for list items and missing paths, like ``position``."""
         pair, _ = self.nearest(path)
-        return self._span(pair.value if pair.key is None else pair.key)
+        return self.span(pair.value if pair.key is None else pair.key)
 
     def place(self, path: Path = ()) -> str:
         """``FILE:LINE:COLUMN`` of the key at the path."""
         position = self.key_position(path)
         return f"{self.name}:{position.line}:{position.column}"
 
-    def _span(self, node: Node) -> SourcePosition:
+    def span(self, node: Node) -> SourcePosition:
+        """The position of a node's own text."""
         start, end = node.start_mark.index, nodes.end(node)
         text = self.source.text
         # A block scalar's last line end and the blanks after a block are not part of the value.

@@ -180,38 +180,38 @@ class NodeFinder:
 
     def __init__(self, root: Node) -> None:
         self.root: Final = root
-        self._keys: Final[dict[int, dict[str, NodePair]]] = {}
+        self._keys: Final[dict[int, dict[str | int, tuple[Node, Node]]]] = {}
 
     def nearest(self, path: tuple[str | int, ...]) -> tuple[NodePair, int]:
         """The nodes of the longest existing prefix of a path, and its length. Merge keys are followed."""
-        pair, length = NodePair(None, self.root), 0
+        key, node, length = None, self.root, 0
         for part in path:
-            found = self._child(pair.value, part)
-            if found is None:
+            if node.id == "mapping":
+                found = self._pairs(node).get(part)
+                if found is None:
+                    break
+                key, node = found
+            elif node.id == "sequence" and isinstance(part, int) and 0 <= part < len(node.value):
+                key, node = None, node.value[part]
+            else:
                 break
-            pair, length = found, length + 1
-        return pair, length
+            length += 1
+        return NodePair(key, node), length
 
-    def _child(self, node: Node, part: str | int) -> NodePair | None:
-        if node.id == "mapping":
-            return self._pairs(node).get(part)  # type: ignore[arg-type]
-        if node.id == "sequence" and isinstance(part, int) and 0 <= part < len(node.value):
-            return NodePair(None, node.value[part])
-        return None
-
-    def _pairs(self, node: Node) -> dict[str, NodePair]:
+    def _pairs(self, node: Node) -> dict[str | int, tuple[Node, Node]]:
         """The nodes of a mapping by key. For a duplicate key the last one counts, as in its value."""
         known = self._keys.get(id(node))
         if known is not None:
             return known
-        out: dict[str, NodePair] = {}
-        for key, value in node.value:
+        out: dict[str | int, tuple[Node, Node]] = {}
+        for pair in node.value:
+            key, value = pair
             if is_merge(key):
                 for merged in reversed(value.value) if value.id == "sequence" else (value,):
                     if merged.id == "mapping":
                         out.update(self._pairs(merged))
             elif type(key.value) is str:
-                out[written_key(key)] = NodePair(key, value)
+                out[written_key(key)] = pair
         self._keys[id(node)] = out
         return out
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from kubectl_dra.api.fields import KINDS, Field, fields
 from kubectl_dra.api.versions import Release
-from kubectl_dra.lint.server.model import BAD_REQUEST, Key, Path, Violations, violation
+from kubectl_dra.lint.server.model import BAD_REQUEST, Key, Path, Violation, Violations, violation
 from kubectl_dra.lint.server.scalars import scalar_problem, wrong_type
 
 _STRING: Final = Field("string", "", False, False, True)
@@ -48,10 +48,9 @@ def _close(name: str, known: tuple[str, ...]) -> str:
     return next(iter(get_close_matches(name, known, 1, 0.75)), "")
 
 
-def wrong(at: Path, problem: tuple[str, str] | None) -> Violations:
+def wrong(at: Path, problem: tuple[str, str] | None) -> tuple[Violation, ...]:
     """A value that its field's type does not accept."""
-    if problem is not None:
-        yield violation(at, BAD_REQUEST, *problem)
+    return () if problem is None else (violation(at, BAD_REQUEST, *problem),)
 
 
 @cache
@@ -68,7 +67,8 @@ def _fields_of(
         if field is None:
             yield from unknown((*at, key), table, _note(name, key, version, release))
         elif value is not None:
-            yield from _value(value, field, version, release, (*at, key))
+            below = _items if field.container else _item
+            yield from below(value, field, version, release, (*at, key))
 
 
 def _note(struct: str, key: str, version: str, release: Release) -> str:
@@ -94,28 +94,23 @@ def _note(struct: str, key: str, version: str, release: Release) -> str:
     return ""
 
 
-def _value(value: Any, field: Field, version: str, release: Release, at: Path) -> Violations:
+def _items(value: Any, field: Field, version: str, release: Release, at: Path) -> Violations:
     if field.container == "list":
         if not isinstance(value, list):
             yield from wrong(at, wrong_type("a list", value))
             return
         for index, item in enumerate(value):
             yield from _item(item, field, version, release, (*at, index))
-    elif field.container == "map":
-        if not isinstance(value, dict):
-            yield from wrong(at, wrong_type("an object", value))
-            return
+    elif isinstance(value, dict):
         for key, item in value.items():
             yield from _item(item, field, version, release, (*at, Key(key)))
     else:
-        yield from _item(value, field, version, release, at)
+        yield from wrong(at, wrong_type("an object", value))
 
 
-def _item(value: Any, field: Field, version: str, release: Release, at: Path) -> Violations:
+def _item(value: Any, field: Field, version: str, release: Release, at: Path) -> Iterable[Violation]:
     if field.scalar:
-        yield from wrong(at, scalar_problem(value, field.type))
-    elif value is not None:
-        if isinstance(value, dict):
-            yield from _fields_of(value, field.type, _table(field.type, version, release), version, release, at)
-        else:
-            yield from wrong(at, wrong_type("an object", value))
+        return wrong(at, scalar_problem(value, field.type))
+    if isinstance(value, dict):
+        return _fields_of(value, field.type, _table(field.type, version, release), version, release, at)
+    return () if value is None else wrong(at, wrong_type("an object", value))
