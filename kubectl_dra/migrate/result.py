@@ -64,6 +64,11 @@ class MigratedFile(NamedTuple):
         """Whether the text changes."""
         return self.text is not None and self.text.after != self.text.before
 
+    @property
+    def is_new(self) -> bool:
+        """Whether the file is made: nothing is written into an empty one that is there."""
+        return self.changed and self.text is not None and not self.text.before
+
 
 class Landing(NamedTuple):
     """A node on which the pod fits now, with its devices as ``driver/pool/device``."""

@@ -77,7 +77,7 @@ def write_check(report: MigrationReport, stream: TextIO | None = None) -> None:
     out = Painter(stream or sys.stdout, "never")
     for file in report.all_files:
         if file.changed:
-            out.sentence(f"{file.name}: would change")
+            out.sentence(f"{file.name}: would {'be added' if file.is_new else 'change'}")
         for item in file.items:
             if item.sort in LEFT:
                 out.sentence(f"{file.name}:{item.line}:{item.column}: {item.code} {LEFT[item.sort]}: {item.message}")
@@ -93,8 +93,11 @@ def summary(report: MigrationReport, done: str = "") -> str:
     if changes or added:
         what = [amount(changes, "change")] if changes else []
         what += [amount(added, "new object")] if added else []
+        new = sum(file.is_new for file in report.changed)
+        where = f"{files - new:,} of {amount(report.read, 'file')}"
+        where += f" and {amount(new, 'new file')}" if new else ""
         # The file of --claims-file need not be one of those that were read.
-        where = amount(files, "file") if report.claims is not None else f"{files:,} of {amount(report.read, 'file')}"
+        where = amount(files, "file") if report.claims is not None else where
         parts.append(f"{' and '.join(what)} in {where}")
     if offers:
         parts.append(f"{amount(offers, 'unsafe change')} not made (--unsafe makes {'it' if offers == 1 else 'them'})")

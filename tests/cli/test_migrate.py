@@ -374,6 +374,18 @@ def test_the_files_of_a_kustomization_are_changed_and_not_only_its_build(dra: Dr
     assert "kind: ResourceClaimTemplate" in dra("migrate", "-k", "over", "-o", "yaml").out
 
 
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl builds the kustomization")
+def test_files_that_are_added_are_not_among_those_that_were_read(dra: Dra) -> None:
+    Path("pod.yaml").write_text(POD)
+    Path("kustomization.yaml").write_text(
+        "resources: [pod.yaml]\npatches:\n- target: {kind: Pod}\n  patch: |-\n    - op: replace\n"
+        "      path: /spec/containers/0/resources/limits/nvidia.com~1gpu\n      value: 8\n"
+    )
+    ran = dra("migrate", "--check", ".")
+    assert "in 2 of 2 files and 1 new file" in " ".join(ran.out.split())
+    assert "kubectl-dra-counts.yaml: would be added" in ran.out
+
+
 def test_a_baseline_leaves_out_what_is_known(dra: Dra) -> None:
     Path("a.yaml").write_text(POD)
     Path("b.yaml").write_text(REFUSED)
