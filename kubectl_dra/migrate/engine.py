@@ -83,7 +83,7 @@ def migrate(inputs: Sequence[Input], job: MigrationJob) -> MigrationReport:
         tuple(run.defects),
         claims,
         ignored=sum(file.ignored.count for file in files if file is not None),
-        left=frozenset(key for file in mine for key in file.left),
+        left=frozenset((file.name, key) for file in mine for key in file.left),
     )
 
 

@@ -26,6 +26,7 @@ class Ignored:
         self._source = source
         self._documents = documents
         self._used: set[int] = set()
+        self._inside = 0
 
     @cached_property
     def _comments(self) -> list[Suppression]:
@@ -54,10 +55,14 @@ class Ignored:
         self._used.update(hits)
         return bool(hits)
 
+    def note_inside(self, number: int) -> None:
+        """Count comments inside a text of the file, such as a patch, that hid something."""
+        self._inside += number
+
     @property
     def count(self) -> int:
         """How many comments hid something."""
-        return len(self._used)
+        return len(self._used) + self._inside
 
     def unused(self) -> Iterator[Suppression]:
         """Comments that hid nothing."""

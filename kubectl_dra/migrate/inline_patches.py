@@ -15,12 +15,15 @@ from kubectl_dra.manifests.source import Source
 from kubectl_dra.migrate.device_plugins.asks import ask_elsewhere
 from kubectl_dra.migrate.device_plugins.extended_resource import by_name
 from kubectl_dra.migrate.device_plugins.patches import plan_patch, request_gone
+from kubectl_dra.migrate.ignored import Ignored
 from kubectl_dra.migrate.model import MigrationSettings, ObjectPlan, PlanRefusal, Safety, Step
 from kubectl_dra.migrate.prefilter import named_in
 from kubectl_dra.migrate.refusals import PATCH, WAY_OUT_PATCH
 from kubectl_dra.migrate.vendors.model import Resource
 
 FIELDS: Final = ("patches", "patchesStrategicMerge", "patchesJson6902")
+GONE: Final = "MIG109"
+"""A patch that no longer asks for devices."""
 _AMOUNTS: Final = ("limits", "requests")
 _OPERATIONS: Final = "operations"
 
@@ -36,6 +39,10 @@ class InlinePatch(NamedTuple):
     def entry(self) -> Path:
         """The place of its entry in the list of patches."""
         return self.path[:2]
+
+
+class _Left(Exception):
+    """Comments in a patch say to leave it; the argument is their number."""
 
 
 class _Without(NamedTuple):
@@ -71,20 +78,24 @@ def plan_inline(raw: Mapping[str, Any], around: Sequence[Mapping[str, Any]], set
     """
     steps: list[Step] = []
     refusals: list[PlanRefusal] = []
+    left = 0
     for patch in inline_patches(raw):
         names = named_in(patch.text, settings.catalogue)
         if not names:
             continue
         try:
             found = _without_requests(patch, around, settings)
+        except _Left as comments:
+            left += comments.args[0]
+            continue
         except (FileError, EditRefused):
             message = f"a patch names {', '.join(names)}"
             refusals.append(PlanRefusal(PATCH, patch.path, message, WAY_OUT_PATCH))
             continue
         if found is not None:
             change: Change = Set(patch.path, found.text) if found.text else Delete(patch.entry, found.comments)
-            steps.append(Step("MIG109", patch.path, found.reason, (change,), found.safety))
-    return ObjectPlan(tuple(_whole_lists(raw, steps)), refusals=tuple(refusals))
+            steps.append(Step(GONE, patch.path, found.reason, (change,), found.safety))
+    return ObjectPlan(tuple(_whole_lists(raw, steps)), refusals=tuple(refusals), left=left)
 
 
 def _whole_lists(raw: Mapping[str, Any], steps: Sequence[Step]) -> Iterator[Step]:
@@ -118,6 +129,7 @@ def _without_requests(
     Raises:
         FileError: it is not YAML.
         EditRefused: what would be left is uncertain, or still names a resource.
+        _Left: a comment says to leave it.
     """
     try:
         found = _merge_left(parse(Source("<patch>", patch.text)), around, settings)
@@ -126,6 +138,15 @@ def _without_requests(
     if found is not None and named_in(found.text, settings.catalogue):
         raise EditRefused("something else of the patch names a resource")
     return found
+
+
+def _check_comments(documents: Sequence[Document], places: Sequence[tuple[Document, Path]]) -> None:
+    """Raises _Left where comments of the patch itself cover what would go."""
+    ignored = Ignored(documents[0].source, documents)
+    for document, path in places:
+        ignored.covers(GONE, document, path)
+    if ignored.count:
+        raise _Left(ignored.count)
 
 
 def _operations(text: str) -> Document:
@@ -150,6 +171,7 @@ def _operations_left(document: Document, settings: MigrationSettings) -> _Withou
         raise EditRefused("no operation sets an amount")
     if by_name([ask_elsewhere((), resource) for resource in moved.values()], {}, settings):
         return None
+    _check_comments((document,), [(document, (_OPERATIONS, index, "path")) for index in asked])
     reason, safety = request_gone(moved)
     if len(asked) == len(listed):
         return _Without("", reason, safety, tuple(comments_of(document.source.text, [document.root])))
@@ -175,6 +197,7 @@ def _merge_left(
 ) -> _Without | None:
     edits = []
     expected: dict[int, Any] = {}
+    places: list[tuple[Document, Path]] = []
     steps: list[Step] = []
     for document in documents:
         changes: list[Change] = []
@@ -184,12 +207,14 @@ def _merge_left(
                 raise EditRefused(plan.refusals[0].message)
             steps += plan.steps
             for step in plan.steps:
+                places.append((document, (*patched.path, *step.path)))
                 changes += [Delete((*patched.path, *change.path)) for change in step.changes]
         if changes:
             edits += edits_of(document, changes)
             expected[document.index] = changed(document.object, changes)
     if not steps:
         return None
+    _check_comments(documents, places)
     text = verified(documents, edits, expected)
     unsafe = any(step.safety == "unsafe" for step in steps)
     return _Without(text, "; ".join(dict.fromkeys(step.reason for step in steps)), "unsafe" if unsafe else "safe")

@@ -67,12 +67,16 @@ class PlanRefusal(Struct, frozen=True):
 
 
 class ObjectPlan(Struct, frozen=True):
-    """The plan for one object. An empty plan means that there is nothing to do."""
+    """The plan for one object. An empty plan means that there is nothing to do.
+
+    ``left`` counts the comments inside texts of the object that say to leave something; then its steps are not made.
+    """
 
     steps: tuple[Step, ...] = ()
     objects: tuple[NewObject, ...] = ()
     notes: tuple[Note, ...] = ()
     refusals: tuple[PlanRefusal, ...] = ()
+    left: int = 0
 
 
 class MigrationSettings(Struct, frozen=True):

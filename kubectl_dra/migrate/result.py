@@ -124,7 +124,7 @@ class MigrationReport(NamedTuple):
     ``read`` counts files, ``manifests`` the Kubernetes objects in those that were examined. ``claims`` is the
     file of --claims-file. ``notes`` are sentences about what was left out, ``defects`` are failures of
     migrate itself. ``comparisons`` show where migrated pods would run, if a cluster was read. ``ignored`` counts
-    comments in the files that say to leave something, ``left`` are the objects that stay for one.
+    comments in the files that say to leave something, ``left`` are the objects that stay for one, with their files.
     """
 
     files: tuple[MigratedFile, ...]
@@ -137,7 +137,7 @@ class MigrationReport(NamedTuple):
     claims: MigratedFile | None = None
     comparisons: tuple[LandingComparison, ...] | None = None
     ignored: int = 0
-    left: frozenset[ObjectKey] = frozenset()
+    left: frozenset[tuple[str, ObjectKey]] = frozenset()
 
     @property
     def all_files(self) -> tuple[MigratedFile, ...]:

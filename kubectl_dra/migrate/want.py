@@ -102,7 +102,8 @@ class Want:
 def _not_ignored(file: File, found: ManifestObject, plan: ObjectPlan) -> ObjectPlan:
     """The plan without what comments of the file say to leave; where a step is, the object is not changed at all."""
     ignored = [file.ignores(found, step.code, step.path) for step in plan.steps]
-    if any(ignored):
+    file.ignored.note_inside(plan.left)
+    if any(ignored) or plan.left:
         file.left.add(object_key(found.object))
         plan = replace(plan, steps=(), objects=(), notes=())
     return replace(

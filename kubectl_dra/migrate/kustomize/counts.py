@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path as File
 from typing import Any, Final, NamedTuple
@@ -15,6 +14,7 @@ from kubectl_dra.manifests.kustomization import Kustomization, closure, with_com
 from kubectl_dra.manifests.source import Source, decode
 from kubectl_dra.manifests.style import Style
 from kubectl_dra.migrate.inline_patches import InlinePatch, inline_patches
+from kubectl_dra.migrate.kustomize.asking import patch_files
 from kubectl_dra.migrate.kustomize.difference import FIELDS, BuildDifference
 from kubectl_dra.migrate.kustomize.repair import Repaired, as_wanted, claims_in, is_of, listed_in, objects_in
 from kubectl_dra.migrate.kustomize.targets import is_for
@@ -91,12 +91,9 @@ def _changed(part: Kustomization, texts: Texts) -> Iterator[InlinePatch]:
     if part.path in texts:
         left = {patch.text for patch in inline_patches(parse(texts[part.path])[0].object)}
         yield from (patch for patch in inline_patches(part.document.object) if patch.text not in left)
-    listed = part.document.object.get("patches")
-    for index, entry in enumerate(listed if isinstance(listed, list) else ()):
-        target = entry.get("target") if isinstance(entry, Mapping) else None
-        path = os.path.normpath(os.path.join(part.directory, str(entry["path"]))) if target and "path" in entry else ""  # noqa: PTH118
-        if path in texts and isinstance(target, Mapping):
-            yield InlinePatch(("patches", index), texts[path].text, target)
+    for patch, path in patch_files(part):
+        if patch.target and path in texts:
+            yield patch._replace(text=texts[path].text)
 
 
 def _counted(

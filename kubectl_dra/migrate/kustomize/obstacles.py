@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
 from kubectl_dra.api.fields import path_text
+from kubectl_dra.manifests.changes import value_at
 from kubectl_dra.manifests.objects import ObjectKey, object_key
 from kubectl_dra.manifests.style import Style, flow
 from kubectl_dra.migrate import refusals
+from kubectl_dra.migrate.kustomize.asking import AskingPatch
 from kubectl_dra.migrate.kustomize.difference import BuildDifference
 from kubectl_dra.migrate.result import Remark
+from kubectl_dra.wording import amount
 
 _SHOWN: Final = 120
 
@@ -42,6 +46,17 @@ UNSETTLED: Final = BuildObstacle("what it needs is not what another kustomizatio
 def refused(why: str) -> BuildObstacle:
     """What it needs cannot be written."""
     return BuildObstacle(why)
+
+
+def asking(patch: AskingPatch, *, in_run: bool) -> BuildObstacle:
+    """A patch stays and asks for a resource of what would claim devices; ``in_run``: its file may be changed."""
+    problem = f"its patch in {shown(patch.file)}:{patch.line} still asks for {patch.resource}"
+    if patch.ignored:
+        way_out = "take the comment away, or put one at all that the patch is for"
+        return BuildObstacle(f"{problem}, as a comment there says", way_out)
+    if not in_run:
+        return BuildObstacle(f"{problem}, and is not in this run", "give migrate its directory as well, or -k with it")
+    return BuildObstacle(problem, refusals.WAY_OUT_PATCH)
 
 
 def remote(word: str) -> BuildObstacle:
@@ -79,8 +94,10 @@ def lacking(difference: BuildDifference, in_run: bool) -> BuildObstacle:
     return BuildObstacle(problem, "let the base ask for the devices, or write the claims into the overlay by hand")
 
 
-def of_difference(difference: BuildDifference, built: Iterable[Mapping[str, Any]]) -> BuildObstacle:
-    """The new build has something else than it should have."""
+def of_difference(
+    difference: BuildDifference, built: Iterable[Mapping[str, Any]], patch: AskingPatch | None = None
+) -> BuildObstacle:
+    """The new build has something else than it should have; ``patch`` is the one that asked for it, if known."""
     who = _name(difference.object)
     if difference.found is None and difference.claim is not None:
         kind, space, name = difference.claim
@@ -94,8 +111,53 @@ def of_difference(difference: BuildDifference, built: Iterable[Mapping[str, Any]
         return BuildObstacle(
             problem, f"let what sets the namespace of the {difference.object[0]} set that of {kind}s too"
         )
+    words = _of_claims(difference.found, difference.wanted) if difference.claim is not None else ""
+    if words:
+        by = f", which {shown(patch.file)}:{patch.line} asks for" if patch is not None else ""
+        return BuildObstacle(f"{who} would {words}{by}")
     where = f": {path_text(difference.path)}" if difference.path else ""
     return BuildObstacle(f"{who}{where} would be {_value(difference.found)} and not {_value(difference.wanted)}")
+
+
+def _of_claims(found: Any, wanted: Any) -> str:
+    """What a claim asks for instead of what it should, as the rest of a sentence; empty where that is not clear."""
+    there, should = _requests(found), _requests(wanted)
+    if not there or there.keys() != should.keys():
+        return ""
+    for name, request in should.items():
+        other = there[name]
+        of = f" by request {name}" if len(should) > 1 else ""
+        if other.others != request.others:
+            return f"ask for other devices{of}: {_value(other.others)} instead of {_value(request.others)}"
+        if other.number != request.number:
+            return f"ask for {amount(other.number)}{of} instead of {request.number}"
+    return ""
+
+
+class _Request(NamedTuple):
+    """The number of devices that a request is for, and what else it says."""
+
+    number: int
+    others: Mapping[str, Any]
+
+
+def _requests(spec: Any) -> dict[str, _Request]:
+    """The requests of a claim or a template by name; empty where one has no plain count."""
+    listed = value_at(spec, ("spec", "devices", "requests")) or value_at(spec, ("devices", "requests")) or ()
+    out: dict[str, _Request] = {}
+    for entry in listed:
+        exactly = entry.get("exactly", {key: value for key, value in entry.items() if key != "name"})
+        count = exactly.get("count", 1)
+        if not isinstance(count, int) or exactly.get("allocationMode") == "All" or "firstAvailable" in entry:
+            return {}
+        out[str(entry.get("name"))] = _Request(count, {key: exactly[key] for key in exactly if key != "count"})
+    return out
+
+
+def shown(path: str) -> str:
+    """A path for people: relative if it is below the working directory."""
+    relative = os.path.relpath(path)
+    return path if relative.startswith("..") else relative
 
 
 def _name(key: ObjectKey) -> str:

@@ -3,60 +3,41 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path as File
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from msgspec import Struct, field
-
-from kubectl_dra.errors import InputError
 from kubectl_dra.manifests.changes import EditRefused, changed
 from kubectl_dra.manifests.documents import parse
 from kubectl_dra.manifests.edits import edits_of, verified
-from kubectl_dra.manifests.files import Rewritten
 from kubectl_dra.manifests.inputs import SUFFIXES, Input
 from kubectl_dra.manifests.kustomization import Kustomization, closure
 from kubectl_dra.manifests.objects import ObjectKey, object_key, title
-from kubectl_dra.manifests.source import Source, decode
-from kubectl_dra.migrate import refusals
+from kubectl_dra.manifests.source import Source
 from kubectl_dra.migrate.engine import MigrationJob, migrate, misread
-from kubectl_dra.migrate.inline_patches import without_empty_lists
-from kubectl_dra.migrate.kustomize import obstacles
+from kubectl_dra.migrate.inline_patches import GONE, without_empty_lists
+from kubectl_dra.migrate.kustomize import obstacles, outcome
+from kubectl_dra.migrate.kustomize.asking import AskingPatch, asking_patches
 from kubectl_dra.migrate.kustomize.brought import CLAIMS, brought_claims, is_brought
 from kubectl_dra.migrate.kustomize.builds import Workshop, can_build
 from kubectl_dra.migrate.kustomize.counts import claim_patches, counted_inline
 from kubectl_dra.migrate.kustomize.difference import BuildDifference, differences, objects_of
+from kubectl_dra.migrate.kustomize.group import Group, groups_of
 from kubectl_dra.migrate.kustomize.labels import labels_taken_out
 from kubectl_dra.migrate.kustomize.layout import built_from
 from kubectl_dra.migrate.kustomize.namespaces import followed_namespaces
 from kubectl_dra.migrate.kustomize.obstacles import BuildObstacle
 from kubectl_dra.migrate.kustomize.repair import CONFIGURATION, Repaired, followed_names
+from kubectl_dra.migrate.kustomize.targets import is_for
+from kubectl_dra.migrate.prefilter import pointed
 from kubectl_dra.migrate.result import MigratedFile, MigrationReport, Remark
 
-PATCHED: Final = "MIG110"
-NAMES: Final = "MIG139"
-BROUGHT: Final = "MIG127"
-TAKEN_OUT: Final = "MIG109"
 _ROUNDS: Final = 6
 _PASSES: Final = 4
+_ASKED: Final = frozenset(("limits", "requests", "resources", "resourceClaims"))
 _MADE: Final = (CLAIMS, CONFIGURATION)
 """The names of files that are added, and never extended."""
-
-Run = Callable[[Sequence[Input], MigrationJob], MigrationReport]
-
-
-class _Group(Struct):
-    """Kustomizations that share changed files, dependencies first.
-
-    ``texts`` are the new texts of the changed files by absolute path, ``said`` what to report about them.
-    """
-
-    kustomizations: list[Kustomization]
-    texts: dict[str, Source]
-    said: dict[str, list[Remark]] = field(default_factory=dict)
-    problem: BuildObstacle | None = None
-    at: Kustomization | None = None
 
 
 def migrate_built(inputs: Sequence[Input], job: MigrationJob) -> MigrationReport:
@@ -75,7 +56,7 @@ def migrate_built(inputs: Sequence[Input], job: MigrationJob) -> MigrationReport
         if file.changed and file.text is not None and (path := _absolute(file.name)) in names
     }
     found = built_from(sorted(changed)) if changed else []
-    groups = _groups(
+    groups = groups_of(
         found,
         {path: Source(text.file, text.after, text.source.encoding, text.source.bom) for path, text in changed.items()},
     )
@@ -85,16 +66,16 @@ def migrate_built(inputs: Sequence[Input], job: MigrationJob) -> MigrationReport
     unbuilt = {path: file for path, file in files.items() if path not in built and _patches(file)}
     if not groups and not unbuilt:
         return report
-    files |= {path: _without_changes(file, "", obstacles.UNSEEN) for path, file in unbuilt.items()}
+    files |= {path: outcome.without_changes(file, "", obstacles.UNSEEN) for path, file in unbuilt.items()}
     for group in groups:
         if not can_build():
             _unverified(group, notes)
         else:
             _verify(group, names, job, report.left, notes)
         if group.problem:
-            _put_back(group, files, names)
+            outcome.put_back(group, files, names)
         else:
-            _put(group, files, names)
+            outcome.put(group, files, names)
     results = tuple(sorted(files.values(), key=lambda file: _order(file.name, names)))
     return report._replace(
         files=results, notes=tuple(dict.fromkeys(notes)), defects=(*report.defects, *_new_defects(results, report))
@@ -114,30 +95,21 @@ def _absolute(name: str) -> str:
     return os.path.abspath(name)  # noqa: PTH100
 
 
-def _groups(found: Sequence[Kustomization], texts: Mapping[str, Source]) -> list[_Group]:
-    """The kustomizations, grouped by the changed files that they share."""
-    out: list[_Group] = []
-    for one in found:
-        mine = {path: texts[path] for part in closure(one) for path in part.files if path in texts}
-        joined = [group for group in out if group.texts.keys() & mine.keys()]
-        kept = [group for group in out if group not in joined]
-        members = [*(each for group in joined for each in group.kustomizations), one]
-        merged = {path: text for group in joined for path, text in group.texts.items()}
-        out = [*kept, _Group(members, {**merged, **mine})]
-    return out
-
-
-def _unverified(group: _Group, notes: list[str]) -> None:
+def _unverified(group: Group, notes: list[str]) -> None:
     for one in group.kustomizations:
         if _touched(one, group.texts):
             group.at, group.problem = one, obstacles.UNKNOWN
             return
-    names = ", ".join(_shown(one.path) for one in group.kustomizations)
+    names = ", ".join(obstacles.shown(one.path) for one in group.kustomizations)
     notes.append(f"{names}: not built before and after, because neither kubectl nor kustomize is available")
 
 
 def _verify(
-    group: _Group, names: Mapping[str, str], job: MigrationJob, left: Collection[ObjectKey], notes: list[str]
+    group: Group,
+    names: Mapping[str, str],
+    job: MigrationJob,
+    left: Collection[tuple[str, ObjectKey]],
+    notes: list[str],
 ) -> None:
     """Build all of a group before and after. Make what overlays need, or report the obstacle."""
     buildable = [one for one in group.kustomizations if not one.is_component]
@@ -152,7 +124,8 @@ def _verify(
             group.at, group.problem = one, obstacles.remote(remote)
             return
         notes += [
-            f"{_shown(part.path)}: {word} is not fetched; it was left out of the builds, and nothing of it is migrated"
+            f"{obstacles.shown(part.path)}: {word} is not fetched; it was left out of the builds, and nothing of it "
+            "is migrated"
             for part in closure(one)
             for word in part.remote
         ]
@@ -182,7 +155,7 @@ def _verify(
         group.at, group.problem = waiting[0], obstacles.UNSETTLED
 
 
-def _without_empty_lists(group: _Group) -> None:
+def _without_empty_lists(group: Group) -> None:
     """Remove the lists of patches that are empty now. What is built does not change by that."""
     for one in group.kustomizations:
         source = group.texts.get(one.path)
@@ -196,7 +169,7 @@ def _without_empty_lists(group: _Group) -> None:
         group.texts[one.path] = Source(source.name, text, source.encoding, source.bom)
 
 
-def _texts_of(one: Kustomization, group: _Group) -> Mapping[str, str]:
+def _texts_of(one: Kustomization, group: Group) -> Mapping[str, str]:
     """The changed files beside a kustomization and all that it reads."""
     places = {part.directory for part in closure(one)}
     beside = {path for part in closure(one) for path in part.files}
@@ -214,7 +187,7 @@ def _touched(one: Kustomization, texts: Mapping[str, Source]) -> bool:
 
 def _patches(file: MigratedFile) -> bool:
     """Whether a request was taken out of a patch."""
-    return any(item.code == TAKEN_OUT and item.sort == "change" for item in file.items)
+    return any(item.code == GONE and item.sort == "change" for item in file.items)
 
 
 def _in_the_way(one: Kustomization, texts: Mapping[str, Source]) -> str:
@@ -229,21 +202,22 @@ def _in_the_way(one: Kustomization, texts: Mapping[str, Source]) -> str:
 
 
 def _settled(
-    group: _Group,
+    group: Group,
     one: Kustomization,
     shop: Workshop,
     before: str,
     names: Mapping[str, str],
     job: MigrationJob,
-    left: Collection[ObjectKey],
+    left: Collection[tuple[str, ObjectKey]],
 ) -> BuildObstacle | None:
     """Make what an overlay needs until its build is as wanted; returns the obstacle if that fails."""
-    wanted, offers = _migrated(before, job, left)
+    mine = {names.get(path, path) for part in closure(one) for path in part.files}
+    wanted, offers = _migrated(before, job, {key for file, key in left if file in mine})
     titles = {object_key(raw): title(raw) for raw in objects_of(before)}
     for number in range(_ROUNDS):
         built = shop.built(one)
         if isinstance(built, str):
-            return obstacles.broken(built)
+            return _by_patch(one, None, group, names, job) or obstacles.broken(built)
         after = objects_of(built.decode("utf-8", "replace"))
         found = list(differences(objects_of(before), wanted, after))
         if not found:
@@ -261,9 +235,37 @@ def _settled(
             brought = next((each for each in found if is_brought(each)), None)
             if brought is not None:
                 return obstacles.lacking(brought, one.path in names)
-            return obstacles.refused(why) if why else obstacles.of_difference(found[0], after)
+            if why:
+                return obstacles.refused(why)
+            asking = _asking(one, found[0], group, job)
+            return _by_patch(one, found[0], group, names, job) or obstacles.of_difference(
+                found[0], after, next(iter(asking), None)
+            )
         shop.put({each.path: group.texts[each.path].encode(each.text) for each in repaired})
     return None
+
+
+def _by_patch(
+    one: Kustomization, difference: BuildDifference | None, group: Group, names: Mapping[str, str], job: MigrationJob
+) -> BuildObstacle | None:
+    """The obstacle that a patch is which stays; ``difference`` is what it may have made, None for no build at all."""
+    if difference is not None and not _ASKED.intersection(difference.path):
+        return None
+    stays = next((patch for patch in _asking(one, difference, group, job) if patch.stays), None)
+    return None if stays is None else obstacles.asking(stays, in_run=stays.file in names)
+
+
+def _asking(
+    one: Kustomization, difference: BuildDifference | None, group: Group, job: MigrationJob
+) -> list[AskingPatch]:
+    """The patches that ask, or asked, for devices: those for the object of ``difference``, or without it those that
+    fail where the request is gone, as JSON patches do.
+    """
+    catalogue = job.settings.catalogue
+    found = asking_patches(one, group.texts, catalogue)
+    if difference is None:
+        return [each for each in found if pointed(each.patch.text, catalogue)]
+    return [each for each in found if is_for(each.patch, difference.object, one)]
 
 
 def _migrated(
@@ -285,7 +287,7 @@ def _migrated(
 
 
 def _repaired(
-    group: _Group,
+    group: Group,
     one: Kustomization,
     found: Sequence[BuildDifference],
     builds: tuple[Sequence[Mapping[str, Any]], ...],
@@ -308,15 +310,19 @@ def _repaired(
     return _recorded(group, one, made, names)
 
 
-def _recorded(group: _Group, one: Kustomization, made: list[Repaired], names: Mapping[str, str]) -> list[Repaired]:
+def _recorded(group: Group, one: Kustomization, made: list[Repaired], names: Mapping[str, str]) -> list[Repaired]:
     """The repairs, put into the texts of the group and reported."""
     for each in made:
         source = group.texts.get(each.path)
         if source is None:
-            source = one.document.source if each.path == one.path else _original(each.path, _shown(each.path))
+            source = (
+                one.document.source
+                if each.path == one.path
+                else outcome.original(each.path, obstacles.shown(each.path))
+            )
         name = names.get(each.path, source.name)
         group.texts[each.path] = Source(name, each.text, source.encoding, source.bom)
-        group.said.setdefault(each.path, []).extend(_remarks(each, name))
+        group.said.setdefault(each.path, []).extend(outcome.remarks(each, name))
     return made
 
 
@@ -324,82 +330,3 @@ def _is_there(path: str, names: Mapping[str, str], texts: Mapping[str, Source]) 
     """Whether a file that is to be made exists already, or one that is to be changed is not of the run."""
     made = File(path).name in _MADE and path not in texts
     return (made or path not in names) and File(path).exists()
-
-
-def _remarks(made: Repaired, name: str) -> list[Remark]:
-    if made.objects:
-        message = "the count of devices is in the claim now, which the overlay patches with all of its requests"
-        return [
-            Remark("object", PATCHED, name, 1, 1, title(raw), "", message, new=title(raw), document=document, root=root)
-            for root, document, raw in made.objects
-        ]
-    if made.does == "counts":
-        message = "the count of devices that a patch here asked for is in a patch of the claim now"
-        return [Remark("change", PATCHED, name, 1, 1, "Kustomization", "patches", message)]
-    if made.does == "claims":
-        message = "the overlay asks for devices that its base does not ask for: it has claims of its own"
-        return [Remark("change", BROUGHT, name, 1, 1, "", "", message)]
-    if made.does == "labels":
-        message = "labels of the patch choose devices; the claim says that now"
-        return [Remark("change", TAKEN_OUT, name, 1, 1, "", "", message)]
-    if made.does == "namespaces":
-        message = "replacements that give the workload its namespace give it to its claims, too"
-        return [Remark("change", NAMES, name, 1, 1, "Kustomization", "replacements", message)]
-    message = "kustomize gives claims other names here; this says where workloads refer to them"
-    return [Remark("change", NAMES, name, 1, 1, "Kustomization", "configurations", message)]
-
-
-def _put(group: _Group, files: dict[str, MigratedFile], names: Mapping[str, str]) -> None:
-    for path, text in group.texts.items():
-        old = files.get(path)
-        name = names.get(path, text.name)
-        source = old.text.source if old is not None and old.text is not None else _original(path, name)
-        more = group.said.get(path, ())
-        kept = old.items if old is not None else ()
-        if any(item.code == BROUGHT for item in more):
-            kept = tuple(item for item in kept if item.code != TAKEN_OUT)
-        items = (*kept, *more)
-        files[path] = MigratedFile(name, Rewritten(name, source.text, text.text, source), items)
-
-
-def _original(path: str, name: str) -> Source:
-    try:
-        return decode(File(path).read_bytes(), name)
-    except (OSError, InputError):
-        return Source(name, "")
-
-
-def _put_back(group: _Group, files: dict[str, MigratedFile], names: Mapping[str, str]) -> None:
-    """Leave all files of a group unchanged."""
-    assert group.at is not None and group.problem is not None
-    place = names.get(group.at.path, _shown(group.at.path))
-    for path in group.texts:
-        old = files.get(path)
-        if old is not None and old.text is not None:
-            files[path] = _without_changes(old, place, group.problem)
-
-
-def _without_changes(file: MigratedFile, place: str, obstacle: BuildObstacle) -> MigratedFile:
-    """A file as it was, with the reason for that."""
-    assert file.text is not None
-    kept = [item for item in file.items if item.sort in ("refusal", "offer")]
-    first = next((item for item in file.items if item.sort == "change"), None)
-    if first is not None:
-        kept.append(_left(first, place, obstacle))
-    source = file.text.source
-    return MigratedFile(file.name, Rewritten(file.name, source.text, source.text, source), tuple(kept))
-
-
-def _left(item: Remark, place: str, obstacle: BuildObstacle) -> Remark:
-    """The change that is not made, with the reason. ``place`` is the kustomization that is built from it, if any."""
-    itself = place in ("", item.file)
-    message = f"left as it is: {obstacle.problem if itself else f'{place} is built from it, and {obstacle.problem}'}"
-    if obstacle.offered:
-        return item._replace(sort="offer", message=message, safety="unsafe")
-    return item._replace(sort="refusal", code=refusals.BUILD, message=message, way_out=obstacle.way_out, safety="safe")
-
-
-def _shown(path: str) -> str:
-    """A path for people: relative if it is below the working directory."""
-    relative = os.path.relpath(path)
-    return path if relative.startswith("..") else relative
