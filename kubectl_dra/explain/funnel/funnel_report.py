@@ -50,12 +50,11 @@ def _stage(funnel: RequestFunnel, stage: StageResult) -> Stage:
 
 
 def _devices(funnel: RequestFunnel) -> Iterator[DeviceLine]:
-    for item in funnel.view.published:
-        position = funnel.stage_of(item)
+    for item, position in funnel.failures.each():
         where = item.device.scope if item.slice.per_device_node_selection else item.slice.scope
         yield DeviceLine(
             device=item.id,
             nodes=where.node_name or str(where),
             stage="usable" if position is None else funnel.stages[position].name,
-            reason=funnel.reason_of(item),
+            reason=funnel.failures.reason(item, position),
         )

@@ -15,6 +15,7 @@ from kubectl_dra.api.nodes import OPTIONAL_OPERATIONS
 from kubectl_dra.api.taints import blocking_taint
 from kubectl_dra.cel import EvaluationError, Program
 from kubectl_dra.explain.diagnosis import Observation
+from kubectl_dra.explain.funnel.failures import Failures, Shape
 from kubectl_dra.explain.funnel.observed_values import observations
 from kubectl_dra.explain.funnel.selector_terms import judge, term_texts
 from kubectl_dra.explain.funnel.stages import (
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
 
 # The stages that say what a device is; the later ones say whether it can be had.
 _SELECTING = ("published", "node", "pool", "operations", "class-selector", "request-selector")
-_Shape = tuple[int | None, ...]
 BINDING = "DRADeviceBindingConditions"
 PARTITIONS = "DRAPartitionableDevices"
 _FALSE = SelectorFalse()
@@ -66,17 +66,14 @@ class RequestFunnel:
         self.stages: list[StageResult] = []
         self._holders = holders
         self._left: Sequence[Published] = view.published
-        # By the identity of an item that fails: the position of the stage.
-        self._failed_at: dict[int, int] = {}
         self._observed: dict[tuple[int, int], tuple[Observation, ...]] = {}
-        self._reasons: dict[int, dict[int, Words]] = {}
         self._shortfalls: dict[str, Shortfall | None] = {}
-        self._shapes: dict[str, _Shape] = {}
-        self._short_shapes: dict[_Shape, Shortfall | None] = {}
+        self._short_shapes: dict[Shape, Shortfall | None] = {}
         self._blocking: tuple[StageResult | None] | None = None
         self._run()
         self._selected = max(position for position, stage in enumerate(self.stages) if stage.name in _SELECTING)
-        self.usable = list(self._left)
+        self.usable = self._left
+        self.failures = Failures(view, self.stages)
 
     def holders_of(self, item: Published) -> Sequence[ResourceClaim]:
         """The claims that hold a device."""
@@ -124,7 +121,6 @@ class RequestFunnel:
         stage.passed = len(self._left)
         if quiet and not stage.failed:
             return
-        self._failed_at.update(dict.fromkeys(map(id, stage.failed), len(self.stages)))
         self.stages.append(stage)
 
     def _filter(
@@ -312,38 +308,18 @@ class RequestFunnel:
         if self.spec.allocation_mode != ALL:
             return self.spec.count
         selected = 0
-        for position in self._shape(node):
+        for position in self.failures.shape(node):
             if position is None or self.stages[position].name in ("taint", "held", "groups", "counters"):
                 selected += 1
         return max(1, selected)
 
     def usable_on(self, node: str) -> list[Published]:
         """The devices of a node that are left for the request by itself."""
-        failed = self._failed_at
-        return [item for item in self.view.on_node(node) if id(item) not in failed]
+        return [item for item, position in self.failures.on_node(node) if position is None]
 
     def selected(self) -> Iterator[Published]:
         """The devices that are what the request asks for, whether they can be had or not."""
-        for item in self.view.published:
-            position = self._failed_at.get(id(item))
-            if position is None or position > self._selected:
-                yield item
-
-    def stage_of(self, item: Published) -> int | None:
-        """The position of the stage at which a device fails, or None if it is usable."""
-        return self._failed_at.get(id(item))
-
-    def reason_of(self, item: Published) -> Words:
-        """Why a device fails; empty if it is usable."""
-        position = self._failed_at.get(id(item))
-        return "" if position is None else self._reasons_at(position)[id(item)]
-
-    def _reasons_at(self, position: int) -> dict[int, Words]:
-        known = self._reasons.get(position)
-        if known is None:
-            stage = self.stages[position]
-            known = self._reasons[position] = dict(zip(map(id, stage.failed), stage.reasons, strict=True))
-        return known
+        return (item for item, position in self.failures.each() if position is None or position > self._selected)
 
     def observed(self, stage: StageResult, term: Program) -> tuple[Observation, ...]:
         """What the devices that fail at a stage have of what a term reads."""
@@ -358,24 +334,14 @@ class RequestFunnel:
 
         A device seen by several nodes counts once.
         """
-        lost: dict[int, Published] = {}
-        left: set[int] = set()
-        for name in nodes:
-            for item, failed_at in zip(self.view.on_node(name), self._shape(name), strict=True):
-                if failed_at == position:
-                    lost[id(item)] = item
-                elif failed_at is None or failed_at > position:
-                    left.add(id(item))
-        reasons = self._reasons_at(position)
-        return tuple(lost.values()), tuple([reasons[key] for key in lost]), len(left)
-
-    def _shape(self, node: str) -> _Shape:
-        """The stage at which each device of a node fails; nodes of the same shape fall short alike."""
-        known = self._shapes.get(node)
-        if known is None:
-            known = tuple(map(self._failed_at.get, map(id, self.view.on_node(node))))
-            self._shapes[node] = known
-        return known
+        lost: list[Published] = []
+        left = 0
+        for item, failed_at in self.failures.on_nodes(nodes):
+            if failed_at == position:
+                lost.append(item)
+            elif failed_at is None or failed_at > position:
+                left += 1
+        return tuple(lost), self.failures.reasons(lost, position), left
 
     def shortfall(self, node: str) -> Shortfall | None:
         """The stage at which a node has too few devices left and a sentence; None if it keeps enough."""
@@ -384,7 +350,7 @@ class RequestFunnel:
         return self._shortfalls[node]
 
     def _shortfall(self, node: str) -> Shortfall | None:
-        shape = self._shape(node)
+        shape = self.failures.shape(node)
         if not shape:
             obsolete = tuple(pool for pool, nodes in self.view.obsolete.items() if node in nodes)
             text: Words = PoolObsolete(obsolete) if obsolete else say("no devices published for it")
@@ -396,7 +362,7 @@ class RequestFunnel:
             self._short_shapes[shape] = short
         return short
 
-    def _short_shape(self, node: str, shape: _Shape) -> Shortfall | None:
+    def _short_shape(self, node: str, shape: Shape) -> Shortfall | None:
         needed = self.needed_on(node)
         remaining = len(shape)
         for position, stage in enumerate(self.stages):
@@ -411,21 +377,23 @@ class RequestFunnel:
 
     def _first_reason(self, node: str, position: int) -> Words:
         """The most frequent reason why devices of a node fail at a stage."""
-        reasons = counted(self.reason_of(item) for item in self.view.on_node(node) if self.stage_of(item) == position)
+        failures = self.failures
+        lost = (item for item, failed_at in failures.on_node(node) if failed_at == position)
+        reasons = counted(failures.reasons(lost, position))
         return reasons[0][0] if reasons else ""
 
     def best_node(self) -> tuple[str, int]:
         """The node with the most usable devices (the first of equals) and their number; empty if none has any."""
         best = ("", 0)
         for node in self.view.nodes:
-            count = self._shape(node.name).count(None)
+            count = self.failures.shape(node.name).count(None)
             if count > best[1]:
                 best = (node.name, count)
         return best
 
     def left_on(self, node: str, position: int) -> int:
         """How many devices a node has left after a stage."""
-        return sum(1 for failed in self._shape(node) if failed is None or failed > position)
+        return sum(1 for failed in self.failures.shape(node) if failed is None or failed > position)
 
     def blocking_stage(self) -> StageResult | None:
         """The latest stage at which a node falls short, or None if some node keeps enough devices."""

@@ -127,6 +127,12 @@ class View:
         nodes = self.slice_nodes.get(entry.name, ())
         return (nodes,) if isinstance(nodes, str) else nodes
 
+    def sees_alone(self, node: str) -> bool:
+        """Whether no other eligible node sees any slice that a node sees."""
+        pools = self.pools.get(node)
+        slices = (entry for pool in pools.pools for entry in pool.slices) if pools is not None else ()
+        return all(isinstance(self.slice_nodes[entry.name], str) for entry in slices)
+
     def held_alone(self, entry: ResourceSlice) -> Set[str]:
         """The names of devices in a slice's pool that claims hold for themselves."""
         return self.cycle.state.exclusive_by_pool.get(entry.pool, _NO_NAMES)
