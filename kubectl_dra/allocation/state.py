@@ -21,8 +21,8 @@ class AllocatedState(Struct, frozen=True, dict=True):
     explanations. Claims with admin access hold nothing.
     """
 
-    exclusive: frozenset[DeviceID]
-    shared: frozenset[DeviceID]
+    exclusive: Set[DeviceID]
+    shared: Set[DeviceID]
     consumed: Mapping[DeviceID, Mapping[str, Quantity]]
     holders: Mapping[DeviceID, tuple[ResourceClaim, ...]]
 
@@ -68,7 +68,8 @@ def allocated_state(claims: Iterable[ResourceClaim], features: Features) -> Allo
                 for name, amount in result.consumed_capacity.items():
                     total[name] = total[name] + amount if name in total else amount
     return AllocatedState(
-        exclusive=frozenset(exclusive),
+        # A view of the keys takes no memory, and a set of all held devices as much as their holders.
+        exclusive=frozenset(exclusive) if shared else holders.keys(),
         shared=frozenset(shared),
         consumed=consumed,
         holders=holders,

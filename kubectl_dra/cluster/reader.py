@@ -17,7 +17,7 @@ from msgspec.structs import force_setattr as put
 from kubectl_dra.api.claims import Allocation, Consumer, DeviceResult, ResourceClaim, spec_fields
 from kubectl_dra.api.decoding import decoded, struct_mismatch
 from kubectl_dra.api.meta import ObjectMeta
-from kubectl_dra.api.nodes import Node, NodeSelector
+from kubectl_dra.api.nodes import Node, NodeSelector, NodeStatus
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import CounterSet, DeviceID, NodeScope, PoolID, ResourceSlice
@@ -107,6 +107,7 @@ class Reader:
         self._pods = PodLists(self._amounts)
         self._images = FirstOfEqual()
         self._of_nodes = FirstOfEqual()
+        self._times = FirstOfEqual()
         self._devices = DeviceLists(compact=compact)
 
     def read(self, kind: str, data: Any) -> Found | None:
@@ -145,7 +146,7 @@ class Reader:
             per_device_node_selection=spec.per_device_node_selection,
             shared_counters=_counter_sets(bytes(memoryview(spec.shared_counters))),
             devices=devices,
-            creation_timestamp=meta.creation_timestamp,
+            creation_timestamp=self._times.first(meta.creation_timestamp, meta.creation_timestamp),
             individual=individual,
         )
         return Found(found, meta)
@@ -169,27 +170,43 @@ class Reader:
                 if struct_mismatch(wrong, "DeviceAllocationResult") is not None:
                     raise Unusual
             results = tuple([_result(one) for one in given.devices.results])
-            allocation = Allocation(results, given.node_selector, given.allocation_timestamp)
-        reserved = tuple(Consumer(one.resource, one.name, one.uid, one.api_group) for one in raw.status.reserved_for)
-        claim = ResourceClaim(metadata=raw.metadata, allocation=allocation, reserved_for=reserved, **fields)
-        return Found(claim, raw.metadata)
+            allocation = Allocation(results, _shared_texts(given.node_selector), given.allocation_timestamp)
+        reserved = tuple(
+            [
+                Consumer(intern(one.resource), one.name, one.uid, intern(one.api_group))
+                for one in raw.status.reserved_for
+            ]
+        )
+        meta = _slim(raw.metadata)
+        claim = ResourceClaim(metadata=meta, allocation=allocation, reserved_for=reserved, **fields)
+        return Found(claim, meta)
 
     def _node(self, node: Node) -> Found:
         """A node; what it has in common with others is shared. It has just been decoded and has no other owner."""
-        meta, status, first = node.metadata, node.status, self._of_nodes.first
+        meta = _slim(node.metadata)
         put(meta, "name", intern(meta.name))
         for name, value in meta.labels.items():
             # Most values are those of many nodes, and one is the name.
             meta.labels[name] = intern(value)
-        for name, amounts in (("allocatable", status.allocatable), ("capacity", status.capacity)):
-            if amounts:
-                self._amounts.check(amounts.values())
-                put(status, name, first(tuple(amounts.items()), amounts))
+        put(node, "status", self._node_status(node.status))
+        return Found(node, meta)
+
+    def _node_status(self, status: NodeStatus) -> NodeStatus:
+        """One object for all nodes of a kind; of others, the parts that many have. Raises Unusual."""
+        allocatable, capacity = tuple(status.allocatable.items()), tuple(status.capacity.items())
+        parts = (status.conditions, status.node_info, status.images, status.declared_features)
+        key, first = (allocatable, capacity, *parts), self._of_nodes.first
+        known: NodeStatus | None = self._of_nodes.get(key)
+        if known is not None:
+            return known
+        self._amounts.check([amount for _, amount in (*allocatable, *capacity)])
+        put(status, "allocatable", first(allocatable, status.allocatable) if allocatable else _EMPTY)
+        put(status, "capacity", first(capacity, status.capacity) if capacity else _EMPTY)
         put(status, "conditions", first(status.conditions, status.conditions))
         put(status, "node_info", first(status.node_info, status.node_info))
         if status.images:
             put(status, "images", tuple([self._images.first(one, one) for one in status.images]))
-        return Found(node, node.metadata)
+        return first(key, status)
 
 
 # Not in the reader: bound methods would keep it, and all that it remembers, as long as garbage is not collected.
@@ -200,6 +217,27 @@ _READ: Final[dict[str, tuple[json.Decoder[Any], Callable[[Reader, Any], Found]]]
     "Node": (json.Decoder(Node), Reader._node),
 }
 _NOTHING: Final[dict[str, Quantity]] = {}
+_EMPTY: Final[dict[str, str]] = {}
+
+
+def _slim(meta: ObjectMeta) -> ObjectMeta:
+    """The metadata without tables of its own that are empty. It has just been decoded and has no other owner."""
+    put(meta, "namespace", intern(meta.namespace))
+    if not meta.labels:
+        put(meta, "labels", _EMPTY)
+    if not meta.annotations:
+        put(meta, "annotations", _EMPTY)
+    return meta
+
+
+def _shared_texts(selector: NodeSelector | None) -> NodeSelector | None:
+    """The selector of an allocation, whose texts are those of many others and of its node. Changed in place."""
+    for term in selector.terms if selector is not None else ():
+        for entry in (*term.expressions, *term.fields):
+            put(entry, "key", intern(entry.key))
+            put(entry, "operator", intern(entry.operator))
+            put(entry, "values", tuple(map(intern, entry.values)))
+    return selector
 
 
 def _result(raw: _Result) -> DeviceResult:

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Hashable, Sequence
-
-from msgspec.structs import replace
+from collections.abc import Hashable
 
 from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict
-from kubectl_dra.allocation.pools import NodePools
 from kubectl_dra.allocation.search_context import Budget
-from kubectl_dra.api.claims import ResourceClaim
-from kubectl_dra.api.nodes import Node
 from kubectl_dra.explain.scene.equivalent_nodes import Likeness
 from kubectl_dra.explain.scene.prepare import Scene
 
@@ -22,7 +17,10 @@ STEPS_PER_NODE = 400_000
 
 
 def run_attempts(scene: Scene) -> dict[str, Attempt]:
-    """One attempt per eligible node, in node order, within a total time."""
+    """One attempt per eligible node, in node order, within a total time.
+
+    Nodes that are rejected alike share the attempt on the first of them.
+    """
     out: dict[str, Attempt] = {}
     end = time.process_time() + max(SECONDS_TOTAL, SECONDS_PER_EASY_NODE * len(scene.view.nodes))
     same = scene.unallocated
@@ -39,8 +37,7 @@ def run_attempts(scene: Scene) -> dict[str, Attempt]:
         known = tried.get(alike)
         if known is not None and alike is not None and pools is not None:
             allocated = known.verdict is AttemptVerdict.ALLOCATED
-            again = scene.view.cycle.repeated if allocated else _rejected_too
-            out[node.name] = again(known, node, claims, pools)
+            out[node.name] = scene.view.cycle.repeated(known, node, claims, pools) if allocated else known
             continue
         now = time.process_time()
         budget = Budget(
@@ -51,10 +48,6 @@ def run_attempts(scene: Scene) -> dict[str, Attempt]:
         if attempt.verdict in (AttemptVerdict.REJECTED, AttemptVerdict.ALLOCATED):
             tried[alike] = attempt
     return out
-
-
-def _rejected_too(known: Attempt, node: Node, claims: Sequence[ResourceClaim], pools: NodePools) -> Attempt:
-    return replace(known, node=node.name, pools=pools)
 
 
 def unavailable_nodes(scene: Scene) -> dict[str, str]:

@@ -161,6 +161,8 @@ class DynamicResources(Plugin):
         super().__init__(pod, state)
         self.attempts: dict[str, Attempt] = {}
         self.unavailable: dict[str, ResourceClaim] = {}
+        # By the allocator's text: one object for all nodes that it refuses with it.
+        self._refusals: dict[str, Rejection] = {}
         self.cycle = cycle or make_cycle(state.snapshot, state.release, state.gates, state.patch)
         self.claims: tuple[ResourceClaim, ...] = ()
         self.leftover: ResourceClaim | None = None
@@ -311,7 +313,10 @@ class DynamicResources(Plugin):
             return Rejection(self.name, (AllocationFailed(attempt.message),), error=True)
         if attempt.verdict is AttemptVerdict.UNDETERMINED:
             return Rejection(self.name, (SearchNotEnded(),))
-        return Rejection(self.name, (NotAllocatable(attempt.message),))
+        known = self._refusals.get(attempt.message)
+        if known is None:
+            known = self._refusals[attempt.message] = Rejection(self.name, (NotAllocatable(attempt.message),))
+        return known
 
 
 def resolve(pod: Pod, state: ClusterState) -> Iterator[ResourceClaim | Reason]:

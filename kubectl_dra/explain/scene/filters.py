@@ -71,8 +71,9 @@ def filters_of(
     pod = question.pod
     if pod is None or pod.node_name:
         return None
-    known = {node.name: node for node in nodes} | dict(snapshot.nodes)
-    asked, seen = _as_created(question, pod, replace(snapshot, nodes=known))
+    if len(nodes) != len(snapshot.nodes):
+        snapshot = replace(snapshot, nodes={node.name: node for node in nodes} | dict(snapshot.nodes))
+    asked, seen = _as_created(question, pod, snapshot)
     state = ClusterState(
         _with_gaps(asked, seen),
         release,
