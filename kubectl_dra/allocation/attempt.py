@@ -355,9 +355,7 @@ def candidates(pools: NodePools, features: Features) -> tuple[CandidateDevice, .
             continue
         driver, name = pool.id
         for entry in pool.slices:
-            for device in entry.devices:
+            for device, own in zip(entry.devices, entry.names, strict=True):
                 shareable = sharing and device.allow_multiple_allocations
-                out.append(
-                    CandidateDevice(len(out), device, DeviceID(driver, name, device.name), pool, entry, shareable)
-                )
+                out.append(CandidateDevice(len(out), device, DeviceID(driver, name, own), pool, entry, shareable))
     return tuple(out)

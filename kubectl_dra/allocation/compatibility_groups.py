@@ -49,8 +49,8 @@ def groups_in_use(pool: Pool, state: AllocatedState) -> dict[str, Common]:
     """What the pool's allocated devices have in common, by counter set."""
     found: dict[str, Common] = {}
     for entry in (*pool.slices, *pool.other_slices):
-        for device in entry.devices:
-            if not device.consumes_counters or not state.in_use(DeviceID(*pool.id, device.name)):
+        for device, name in zip(entry.devices, entry.names, strict=True):
+            if not device.consumes_counters or not state.in_use(DeviceID(*pool.id, name)):
                 continue
             for consumption in device.consumes_counters:
                 _join(found, consumption.counter_set, consumption.groups)

@@ -40,11 +40,11 @@ def available_counters(pool: Pool, state: AllocatedState, quirks: Quirks) -> Tab
     """The pool's counters minus what its allocated devices consume; may be negative."""
     table: Table = {name: dict(counters) for name, counters in pool.counter_sets.items()}
     for entry in (*pool.slices, *pool.other_slices):
-        for device in entry.devices:
+        for device, name in zip(entry.devices, entry.names, strict=True):
             if not device.consumes_counters:
                 continue
             used = state.exclusive.__contains__ if quirks.shares_charge_nothing else state.in_use
-            if not used(DeviceID(*pool.id, device.name)):
+            if not used(DeviceID(*pool.id, name)):
                 continue
             for consumption in device.consumes_counters:
                 left = table.get(consumption.counter_set, {})

@@ -303,10 +303,10 @@ def _problem(pool: Pool, counter_slices: Sequence[ResourceSlice], features: Feat
     """The first reason why a complete pool is invalid; empty if it is valid."""
     names: set[str] = set()
     for entry in pool.slices:
-        for device in entry.devices:
-            if device.name in names:
-                return f"duplicate device name {device.name}"
-            names.add(device.name)
+        for name in entry.names:
+            if name in names:
+                return f"duplicate device name {name}"
+            names.add(name)
     if not features.partitionable_devices or features.loose_pools:
         return ""
     sets: set[str] = set()

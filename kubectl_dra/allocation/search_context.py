@@ -118,7 +118,7 @@ class SearchContext(Struct):
             why = fault(candidate.device, alternative.spec.capacity, fractional=self.features.fractional_capacity)
             if why:
                 owner = f"{alternative.selectors[1].owner}, request {alternative.spec.name}"
-                name = candidate.device.name if listing else candidate.id
+                name = candidate.id.device if listing else candidate.id
                 message = f"{owner}: checking capacity for device {name}: {why}"
                 raise AllocationError(message, check="capacity-fault", subject=str(candidate.id))
         return True

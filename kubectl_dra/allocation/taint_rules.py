@@ -46,7 +46,7 @@ class _Tainter:
         tables = [table for place in places if (table := self._by_place.get(place))]
         if not tables:
             return entry
-        numbers = tuple([_matching(tables, device.name) for device in entry.devices])
+        numbers = tuple([_matching(tables, name) for name in entry.names])
         if not any(numbers):
             return entry
         key = (id(entry.devices), numbers)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Hashable, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from msgspec import Struct, field
@@ -248,15 +248,25 @@ def _unknown_in_consumption(device: JSONObject) -> set[str]:
     }
 
 
-class Individual(NamedTuple):
-    """Attributes whose text differs from device to device, such as a UUID, stored apart from the shared
-    devices.
+class OwnColumn(NamedTuple):
+    """What differs from device to device: an ``attribute`` or a ``capacity`` by name, or NAMES, or TIMES of taints."""
 
-    ``joined`` has a text for each of ``names``: each device's, in the order of the devices, with a NUL after it. One
-    text takes half the memory of many, and few questions read it.
+    kind: str
+    name: str = ""
+
+
+NAMES: Final = OwnColumn("name")
+TIMES: Final = OwnColumn("timeAdded")
+
+
+class Individual(NamedTuple):
+    """Texts that differ from device to device, such as a UUID, stored apart from the shared devices.
+
+    ``joined`` has a text for each of ``columns``: each device's (each taint's for TIMES), in the order of the devices,
+    with a NUL after it. One text takes half the memory of many, and few questions read it.
     """
 
-    names: tuple[str, ...]
+    columns: tuple[OwnColumn, ...]
     joined: tuple[str, ...]
 
 
@@ -266,7 +276,7 @@ class ResourceSlice(Struct, frozen=True, gc=False):
     ``skip_node_operations``: what the kubelet need not do for its devices, if it knows how to omit that (1.37).
 
     Large snapshots share one tuple of devices among slices that differ only in ``individual``. The shared
-    devices carry another slice's values of these attributes; ``exact`` gives the slice's own.
+    devices carry another slice's values of these columns, and no names if NAMES is one; ``exact`` gives its own.
     """
 
     name: str
@@ -283,44 +293,49 @@ class ResourceSlice(Struct, frozen=True, gc=False):
     individual: Individual | None = None
     skip_node_operations: tuple[str, ...] = ()
 
-    def own_texts(self, name: str) -> Sequence[str]:
-        """Each device's own text of an attribute that is kept apart; empty for any other attribute."""
-        if self.individual is None or name not in self.individual.names:
-            return ()
-        return self.individual.joined[self.individual.names.index(name)].split("\0")[:-1]
+    @property
+    def names(self) -> Sequence[str]:
+        """The names of the devices, in their order."""
+        return self.own_texts(NAMES) or [device.name for device in self.devices]
 
-    def told_apart(self, answers: Mapping[str, Callable[[str], Hashable]]) -> ResourceSlice:
+    def own_texts(self, column: OwnColumn) -> Sequence[str]:
+        """The texts of a column that is kept apart; empty for any other."""
+        if self.individual is None or column not in self.individual.columns:
+            return ()
+        return self.individual.joined[self.individual.columns.index(column)].split("\0")[:-1]
+
+    def told_apart(self, answers: Mapping[OwnColumn, Callable[[str], Hashable]]) -> ResourceSlice:
         """The slice itself if its devices' own texts get the same answers as those that stand in for them, else exact.
 
-        ``answers`` has a function for each attribute in question.
+        ``answers`` has a function for each attribute or capacity in question.
         """
-        for name, answer in answers.items():
-            texts = self.own_texts(name)
+        for column, answer in answers.items():
+            texts = self.own_texts(column)
             if texts:
-                usual = answer(self.devices[0].attributes[name]["string"])
+                usual = answer(_text_in(self.devices[0], column))
                 if any(answer(text) != usual for text in texts):
                     return self.exact(answers)
         return self
 
     def exact_device(self, position: int) -> Device:
-        """One device with its own values of all attributes."""
+        """One device with all of its own values."""
         return self.exact().devices[position]
 
-    def exact(self, only: Container[str] | None = None) -> ResourceSlice:
-        """The slice whose devices have their own values of all attributes, or of individual ones ``only`` these."""
+    def exact(self, only: Container[OwnColumn] | None = None) -> ResourceSlice:
+        """The slice whose devices have their own values of all columns, or of those that are kept apart ``only`` these.
+
+        The devices have to be those that were read, or others with the same taints.
+        """
         if self.individual is None:
             return self
         own = dict(zip(*self.individual, strict=True))
-        given = {name: self.own_texts(name) for name in own if only is None or name in only}
+        given = [column for column in own if only is None or column in only]
         if not given:
             return self
-        devices = tuple(
-            device.with_attributes(
-                {**device.attributes, **{name: {"string": text} for name, text in zip(given, texts, strict=True)}}
-            )
-            for device, texts in zip(self.devices, zip(*given.values(), strict=True), strict=True)
-        )
-        rest = {name: joined for name, joined in own.items() if name not in given}
+        devices = self.devices
+        for column in given:
+            devices = _with_own(devices, column, self.own_texts(column))
+        rest = {column: joined for column, joined in own.items() if column not in given}
         return replace(
             self, devices=devices, individual=Individual(tuple(rest), tuple(rest.values())) if rest else None
         )
@@ -359,3 +374,36 @@ class ResourceSlice(Struct, frozen=True, gc=False):
 
 def _counters(raw: Mapping[str, JSONObject] | None) -> Counters:
     return {name: Quantity.parse((entry or EMPTY).get("value", "0")) for name, entry in (raw or EMPTY).items()}
+
+
+def _text_in(device: Device, column: OwnColumn) -> str:
+    """The text of an attribute or a capacity that a device carries."""
+    if column.kind == "attribute":
+        return str(device.attributes[column.name]["string"])
+    return str(device.capacity[column.name]["value"])
+
+
+def _with_own(devices: Sequence[Device], column: OwnColumn, texts: Sequence[str]) -> tuple[Device, ...]:
+    """The devices with their own texts in a column."""
+    name = column.name
+    if column.kind == "attribute":
+        return tuple(
+            [
+                device.with_attributes({**device.attributes, name: {"string": text}})
+                for device, text in zip(devices, texts, strict=True)
+            ]
+        )
+    if column.kind == "capacity":
+        amounts = [{**device.capacity, name: {"value": text}} for device, text in zip(devices, texts, strict=True)]
+        return tuple([replace(device, capacity=capacity) for device, capacity in zip(devices, amounts, strict=True)])
+    if column.kind == "name":
+        return tuple([replace(device, name=text) for device, text in zip(devices, texts, strict=True)])
+    times = iter(texts)
+    return tuple([replace(device, taints=_added_at(device.taints, times)) for device in devices])
+
+
+def _added_at(taints: tuple[DeviceTaint, ...], times: Iterator[str]) -> tuple[DeviceTaint, ...]:
+    """The taints with the times of those that the driver published with one; those of rules have their own."""
+    return tuple(
+        [replace(taint, time_added=next(times)) if taint.time_added and not taint.rule else taint for taint in taints]
+    )

@@ -260,7 +260,7 @@ class SnapshotBuilder:
             context=self._context,
             written=self._written,
             workloads=tuple(self._makers),
-            individual=frozenset(name for entry in slices if entry.individual for name in entry.individual.names),
+            individual=frozenset(each for entry in slices if entry.individual for each in entry.individual.columns),
         )
 
     def _keep(self, kind: str, raw: dict[str, Any], version: str, place: Place) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from sys import intern
 from typing import Any, Final, Literal
 
@@ -12,13 +12,13 @@ from msgspec import Raw, json
 
 from kubectl_dra.api.decoding import decoded, struct_mismatch
 from kubectl_dra.api.quantity import is_plain
-from kubectl_dra.api.slices import Device, Individual
+from kubectl_dra.api.slices import NAMES, TIMES, Device, Individual, OwnColumn
 from kubectl_dra.api.taints import DeviceTaint
 from kubectl_dra.api.wire import Wire
 from kubectl_dra.cluster.sharing import REMEMBERED, FirstOfEqual, Unusual
 
 SAMPLE: Final = 32
-"""Slices of a driver from which we learn which attributes are individual to a device."""
+"""Slices of a driver from which we learn what is individual to a device."""
 SEARCHED: Final = 5_000
 """After so many devices, equal ones are looked for only if one in twenty was there before."""
 _LISTS: Final = 2_000
@@ -54,15 +54,15 @@ class DeviceLists:
 
     def __init__(self, *, compact: bool) -> None:
         self._compact = compact
-        # Each with whether all devices have the texts that stand in for their own.
-        self._lists: dict[tuple[str, bytes], tuple[tuple[Device, ...], bool]] = {}
+        # Each with how many texts were cut out for each column, if all of them were.
+        self._lists: dict[tuple[str, bytes], tuple[tuple[Device, ...], Sequence[int]]] = {}
         self._known: dict[tuple[str, bytes], Device] = {}
         # How many devices were looked for among the known ones, and how many of them were there.
         self._looked = self._met = 0
         self._tables: dict[bytes, Mapping[str, Mapping[str, Any]]] = {}
         self._values = FirstOfEqual()
         self._texts: dict[tuple[str, str], dict[str, str]] = {}
-        self._samples: dict[str, list[Sequence[Mapping[str, Any]]]] = {}
+        self._samples: dict[str, list[Sequence[Device]]] = {}
         # What takes a driver's individual texts out of the bytes of a list.
         self._individual: dict[str, tuple[_Cut, ...]] = {}
         self._device = json.Decoder(_Device)
@@ -80,19 +80,20 @@ class DeviceLists:
         for cut in cuts:
             rest, own = cut.taken(rest)
             values.append(own)
-        devices, alike = self._read(driver, rest, cuts)
-        if not alike or any(len(own) != len(devices) for own in values):
+        devices, counts = self._read(driver, rest, cuts)
+        if not counts or not all(map(_Cut.fits, cuts, values, counts)):
             return self._read(driver, data, cuts)[0], None
         return devices, Individual(
-            tuple(cut.name for cut in cuts), tuple([b"\0".join([*own, b""]).decode() for own in values])
+            tuple(cut.column for cut in cuts), tuple([b"\0".join([*own, b""]).decode() for own in values])
         )
 
-    def _read(self, driver: str, data: bytes, cuts: Sequence[_Cut]) -> tuple[tuple[Device, ...], bool]:
+    def _read(self, driver: str, data: bytes, cuts: Sequence[_Cut]) -> tuple[tuple[Device, ...], Sequence[int]]:
         key = (driver, data)
         found = self._lists.get(key)
         if found is None:
             devices = tuple(self._one(driver, bytes(memoryview(one))) for one in self._each.decode(data))
-            found = devices, all(cut.stands_in(device) for cut in cuts for device in devices)
+            whole = all(cut.stands_in(device) for cut in cuts for device in devices)
+            found = devices, [cut.count(devices) for cut in cuts] if whole else ()
             if len(self._lists) < _LISTS:
                 self._lists[key] = found
         return found
@@ -166,10 +167,9 @@ class DeviceLists:
 
     def _sample(self, driver: str, devices: Sequence[Device]) -> None:
         samples = self._samples.setdefault(driver, [])
-        samples.append([device.attributes for device in devices])
+        samples.append(devices)
         if len(samples) >= SAMPLE:
-            first = samples[0][0] if samples[0] else {}
-            self._individual[driver] = tuple(_Cut(name, first[name]["string"]) for name in _individual_names(samples))
+            self._individual[driver] = tuple(_individual(samples))
             del self._samples[driver]
             self._lists.clear()
 
@@ -183,16 +183,17 @@ def _is_usual(entry: Mapping[str, str]) -> bool:
 
 
 class _Cut:
-    """Cuts the texts of one attribute out of the bytes of devices and puts ``text`` in place of each."""
+    """Cuts the texts of one column out of the bytes of devices and puts ``text`` in place of each."""
 
-    def __init__(self, name: str, text: str) -> None:
-        self.name: Final = name
-        self._value: Final = {"string": text}
-        written = json.encode(name)
-        self._pattern = re.compile(
-            re.escape(written) + rb'\s*:\s*\{\s*"string"\s*:\s*"([^"\\\x00-\x1f]*)"\s*\}',
-        )
-        self._same = written + b":" + json.encode(self._value)
+    def __init__(self, column: OwnColumn, text: str) -> None:
+        self.column: Final = column
+        self._text: Final = text
+        inner = _INNER.get(column.kind)
+        key, value = json.encode(column.name or column.kind), rb'"([^"\\\x00-\x1f]*)"'
+        if inner:
+            value = rb"\{\s*" + json.encode(inner) + rb"\s*:\s*" + value + rb"\s*\}"
+        self._pattern = re.compile(re.escape(key) + rb"\s*:\s*" + value)
+        self._same = key + b":" + json.encode({inner: text} if inner else text)
 
     def taken(self, data: bytes) -> tuple[bytes, list[bytes]]:
         """The bytes with the same text everywhere, and the original texts, which have no control characters."""
@@ -200,30 +201,66 @@ class _Cut:
         return self._same.join(parts[::2]), parts[1::2]
 
     def stands_in(self, device: Device) -> bool:
-        """Whether the device has the placeholder in place of its own text."""
-        return device.attributes.get(self.name) == self._value
+        """Whether the device has the placeholder in place of each text of its own."""
+        return all(text == self._text for text in _texts(device, self.column))
+
+    def count(self, devices: Iterable[Device]) -> int:
+        """How many texts devices have in the column."""
+        return sum(len(_texts(device, self.column)) for device in devices)
+
+    def fits(self, own: Sequence[bytes], count: int) -> bool:
+        """Whether texts can be the own ones of devices that have so many: names that differ, and valid amounts."""
+        if self.column.kind == "capacity" and not all(is_plain(amount.decode()) for amount in own):
+            return False
+        return len(own) == count == (len(set(own)) if self.column is NAMES else count)
 
 
-def _individual_names(samples: Sequence[Sequence[Mapping[str, Any]]]) -> tuple[str, ...]:
-    """The text attributes whose values are new in nearly every slice."""
-    first = samples[0][0] if samples[0] else {}
-    out: list[str] = []
-    for name in sorted(first):
-        seen: set[str] = set()
+_INNER: Final = {"attribute": "string", "capacity": "value"}
+_NONE: Final = (None,)
+
+
+def _texts(device: Device, column: OwnColumn) -> Sequence[str | None]:
+    """The texts of a device in a column; a None for what is no text, or cannot be kept apart."""
+    if column is NAMES:
+        return (device.name,)
+    if column is TIMES:
+        return [taint.time_added for taint in device.taints if taint.time_added]
+    if column.kind == "attribute":
+        return (_text_of(device.attributes, column.name, "string"),)
+    if device.allow_multiple_allocations or device.node_resources:
+        # What is taken of it is counted.
+        return _NONE
+    return (_text_of(device.capacity, column.name, "value"),)
+
+
+def _individual(samples: Sequence[Sequence[Device]]) -> Iterator[_Cut]:
+    """What takes out the texts that are new in nearly every slice, and the times of taints."""
+    first = samples[0][0] if samples[0] else None
+    if first is None:
+        return
+    for column in _columns(first):
+        seen: set[str | None] = set()
         fresh = 0
         for devices in samples:
-            texts = {_text_of(attributes, name) for attributes in devices}
-            if None in texts:
-                break
+            texts = {text for device in devices for text in _texts(device, column)}
             fresh += not texts <= seen
-            seen |= texts  # type: ignore[arg-type]
-        else:
-            if fresh >= 0.9 * len(samples):
-                out.append(name)
-    return tuple(out)
+            seen |= texts
+        if None not in seen and fresh >= 0.9 * len(samples):
+            (text,) = _texts(first, column)
+            yield _Cut(column, "" if column is NAMES else text or "")
+    times = [text for devices in samples for device in devices for text in _texts(device, TIMES)]
+    if times:
+        yield _Cut(TIMES, times[0] or "")
 
 
-def _text_of(attributes: Mapping[str, Any], name: str) -> str | None:
-    value = attributes.get(name)
-    text = value.get("string") if type(value) is dict and len(value) == 1 else None
+def _columns(device: Device) -> Iterator[OwnColumn]:
+    """What each device has one text of, as far as this one tells."""
+    yield from (OwnColumn("attribute", name) for name in sorted(device.attributes))
+    yield from (OwnColumn("capacity", name) for name in sorted(device.capacity))
+    yield NAMES
+
+
+def _text_of(table: Mapping[str, Any], name: str, kind: str) -> str | None:
+    value = table.get(name)
+    text = value.get(kind) if type(value) is dict and len(value) == 1 else None
     return text if type(text) is str else None

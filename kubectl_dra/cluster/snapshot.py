@@ -14,7 +14,7 @@ from kubectl_dra.api.meta import ObjectMeta
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.policy import ResourceQuota
-from kubectl_dra.api.slices import ResourceSlice
+from kubectl_dra.api.slices import OwnColumn, ResourceSlice
 from kubectl_dra.api.taints import DeviceTaintRule
 from kubectl_dra.api.versions import Release
 
@@ -86,7 +86,7 @@ class Snapshot(Struct, frozen=True, eq=False):
     ``slices`` are all published slices, of all generations. ``release`` is the server's if ``release_source``
     is "server"; otherwise it is only a hint, and ``release_source`` names its origin. ``notes`` are sentences
     about what was ignored or chosen while reading. ``sources`` names the inputs; of a live cluster ``server`` is its
-    address and ``context`` the kubeconfig's context. ``individual`` names the attributes whose values some
+    address and ``context`` the kubeconfig's context. ``individual`` are the columns whose values some
     slices keep apart from their devices (``api.slices.Individual``); it is empty unless the reader was asked to share
     devices. ``judged`` are those of them that a question reads: where slices keep them apart, its selectors answer for
     each device as they do for the value that stands in for its own. ``written`` holds the pods of manifests as written,
@@ -113,23 +113,28 @@ class Snapshot(Struct, frozen=True, eq=False):
     sources: tuple[str, ...] = ()
     server: str = ""
     context: str = ""
-    individual: frozenset[str] = frozenset()
-    judged: frozenset[str] = frozenset()
+    individual: frozenset[OwnColumn] = frozenset()
+    judged: frozenset[OwnColumn] = frozenset()
     written: Mapping[Key, Mapping[str, Any]] = field(default_factory=dict)
     workloads: tuple[Mapping[str, Any], ...] = ()
 
-    def exact(self, only: Set[str] | None = None) -> Snapshot:
-        """The snapshot with all attributes of every device in ``slices``, or of the individual ones ``only`` these."""
+    def exact(self, only: Set[OwnColumn] | None = None) -> Snapshot:
+        """The snapshot with all of every device's own values in ``slices``, or of individual columns ``only`` these."""
         if not self.individual:
             return self
         left = frozenset() if only is None else self.individual - only
         slices = tuple(entry.exact(only) for entry in self.slices)
         return replace(self, slices=slices, individual=left, judged=self.judged & left)
 
-    def told_apart(self, answers: Mapping[str, Callable[[str], Hashable]]) -> Snapshot:
+    def for_lists(self) -> Snapshot:
+        """The snapshot with what lists of devices show: all but attributes that no selector reads."""
+        hidden = {column for column in self.individual - self.judged if column.kind == "attribute"}
+        return self.exact(self.individual - hidden)
+
+    def told_apart(self, answers: Mapping[OwnColumn, Callable[[str], Hashable]]) -> Snapshot:
         """The snapshot with devices exact where one has another answer than the value that stands in for its own.
 
-        ``answers`` are those of a question's selectors, for each individual attribute that they read.
+        ``answers`` are those of a question's selectors, for each individual column that they read.
         """
         slices = tuple(entry.told_apart(answers) for entry in self.slices)
         return replace(self, slices=slices, judged=frozenset(answers))

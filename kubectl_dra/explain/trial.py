@@ -15,7 +15,6 @@ from kubectl_dra.explain.attempts import run_attempts, unavailable_nodes
 from kubectl_dra.explain.funnel.blocked import Located
 from kubectl_dra.explain.funnel.request_funnel import RequestFunnel
 from kubectl_dra.explain.question.resolve import Question
-from kubectl_dra.explain.remedies.exact_pools import ExactPools
 from kubectl_dra.explain.remedies.prove import MAX_NODES, World
 from kubectl_dra.explain.remedies.surroundings import Surroundings
 from kubectl_dra.explain.scene.prepare import Scene
@@ -172,7 +171,11 @@ class Trial:
             nodes = nsmallest(MAX_NODES, nodes, lambda node: sum(_distance(entry, node) for entry in self.funnels))
         others = tuple(self.scene.snapshot.claims.values())
         cycle, around = self.view.cycle, self.surroundings
-        exact = ExactPools() if self.scene.snapshot.judged else None
+        exact = None
+        if self.scene.snapshot.judged:
+            from kubectl_dra.explain.remedies.exact_pools import ExactPools
+
+            exact = ExactPools()
         return World(cycle, tuple(self.claims), tuple(nodes), others, around, self.scene.asked_nodes, exact=exact)
 
     @cached_property

@@ -218,10 +218,10 @@ def _unmodelled(trial: Trial) -> Iterator[Phrase]:
     for entry in trial.view.cycle.index.slices:
         for name in entry.unmodelled:
             fields.setdefault(f"spec.{name}", f"ResourceSlice {entry.name}")
-        for device in entry.devices:
+        for position, device in enumerate(entry.devices):
             for name in device.unmodelled:
                 if name == MAPPINGS:
-                    of_nodes.append((DeviceID(*entry.pool, device.name), entry.name))
+                    of_nodes.append((DeviceID(*entry.pool, entry.names[position]), entry.name))
                 else:
                     fields.setdefault(f"spec.devices[].{name}", f"ResourceSlice {entry.name}")
     within = _within_reach(trial) if of_nodes and NODE_RESOURCES in trial.scene.settings.gates else frozenset()
@@ -263,6 +263,7 @@ def _of_137(trial: Trial) -> Iterator[tuple[str, str]]:
     if index.takes_of_nodes and NODE_RESOURCES in trial.scene.settings.gates:
         within = _within_reach(trial)
         for entry in index.slices:
-            if any(device.node_resources and DeviceID(*entry.pool, device.name) in within for device in entry.devices):
+            named = zip(entry.devices, entry.names, strict=True)
+            if any(device.node_resources and DeviceID(*entry.pool, name) in within for device, name in named):
                 yield "spec.devices[].nodeAllocatableResources", f"ResourceSlice {entry.name}"
                 break

@@ -43,7 +43,7 @@ def node_copies(state: ClusterState, local: Mapping[str, Sequence[ResourceSlice]
 def _kind(node: Node, slices: Sequence[ResourceSlice]) -> Hashable:
     """What nodes have in common of which one more may be had. A zone counts: there may be no place in another one."""
     labels = sorted((key, value) for key, value in node.labels.items() if node.name not in value and key != HOSTNAME)
-    devices = tuple((entry.driver, tuple(device.name for device in entry.devices)) for entry in slices)
+    devices = tuple((entry.driver, tuple(entry.names)) for entry in slices)
     return json.encode((labels, node.spec, node.status.allocatable)), devices
 
 
@@ -71,5 +71,6 @@ def _for_node(entry: ResourceSlice, node: str) -> ResourceSlice:
     """A slice with the same devices, healthy ones."""
     scope = structs.replace(entry.scope, node_name=node)
     pool = PoolID(entry.pool.driver, entry.pool.name + _MORE)
-    devices = tuple(structs.replace(device, taints=()) if device.taints else device for device in entry.devices)
-    return structs.replace(entry, name=entry.name + _MORE, pool=pool, scope=scope, devices=devices)
+    exact = entry.exact()
+    devices = tuple(structs.replace(device, taints=()) if device.taints else device for device in exact.devices)
+    return structs.replace(exact, name=entry.name + _MORE, pool=pool, scope=scope, devices=devices)

@@ -298,8 +298,8 @@ def _compared(entry: NodeResource) -> tuple[object, ...]:
 
 def _published(device: DeviceID, slices: Slices) -> Iterator[tuple[ResourceSlice, Device]]:
     for entry in slices.get(PoolID(device.driver, device.pool), ()):
-        for published in entry.devices:
-            if published.name == device.device:
+        for published, name in zip(entry.devices, entry.names, strict=True):
+            if name == device.device:
                 yield entry, published
 
 

@@ -14,7 +14,7 @@ from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.conversion import from_v1, reshaped
 from kubectl_dra.api.decoding import Mismatch, decoded, mismatch, struct_mismatch
 from kubectl_dra.api.nodes import Node
-from kubectl_dra.api.slices import ResourceSlice
+from kubectl_dra.api.slices import NAMES, TIMES, OwnColumn, ResourceSlice
 from kubectl_dra.cluster.builder import SnapshotBuilder
 from kubectl_dra.cluster.copies import Place
 from kubectl_dra.cluster.device_lists import SAMPLE
@@ -22,6 +22,8 @@ from kubectl_dra.cluster.reader import Reader
 from kubectl_dra.errors import InputError
 
 Json = dict[str, Any]
+UUID, PARENT, BUS = (OwnColumn("attribute", name) for name in ("uuid", "parent", "bus"))
+MEMORY = OwnColumn("capacity", "memory")
 
 
 def raw_slice(node: int, *, devices: int = 4, version: str = "v1", **attributes: Any) -> Json:
@@ -91,7 +93,7 @@ def test_devices_that_differ_in_individual_values_only_are_shared(version: str) 
         assert entry.exact() == expected
         assert list(entry.exact().devices[0].attributes) == list(expected.devices[0].attributes)
     later = found[SAMPLE:]
-    assert {entry.individual.names for entry in later if entry.individual} == {("parent", "uuid")}
+    assert {entry.individual.columns for entry in later if entry.individual} == {(PARENT, UUID)}
     assert len({id(entry.devices) for entry in later}) == 3
     assert all(entry.individual is None for entry in found[:SAMPLE])
 
@@ -102,13 +104,13 @@ def test_only_the_attributes_asked_for_become_exact() -> None:
     last = [read(reader, raw) for raw in raws][-1]
     expected = slow_slice(raws[-1], "v1")
     assert isinstance(expected, ResourceSlice)
-    some = last.exact({"uuid", "bus"})
-    assert some.individual is not None and some.individual.names == ("parent",)
+    some = last.exact({UUID, BUS})
+    assert some.individual is not None and some.individual.columns == (PARENT,)
     for found, wanted in zip(some.devices, expected.devices, strict=True):
         assert found.attributes["uuid"] == wanted.attributes["uuid"]
         assert found.attributes["parent"] != wanted.attributes["parent"]
     assert some.exact() == expected
-    assert last.exact({"bus"}) is last
+    assert last.exact({BUS}) is last
 
 
 def test_a_slice_that_is_there_twice_is_one_before_and_after_devices_are_shared() -> None:
@@ -290,13 +292,13 @@ def test_single_devices_are_shared_where_their_lists_differ() -> None:
     assert len({id(entry.devices[2]) for entry in slices}) == 1
 
 
-def test_devices_of_different_names_share_what_they_have() -> None:
+def test_devices_of_different_taints_share_what_they_have() -> None:
     reader = Reader(compact=True)
     found: list[ResourceSlice] = []
     for node in range(0, 9 * SAMPLE, 3):
         raw = raw_slice(node)
         for device in raw["spec"]["devices"]:
-            device["name"] = f"gpu-{node}-{device['name']}"
+            device["taints"] = [{"key": "example.com/hot", "value": f"at-{node}", "effect": "NoSchedule"}]
             device["capacity"]["memory"]["requestPolicy"] = {"default": "1Gi"}
         found.append(read(reader, raw))
         assert found[-1].exact() == slow_slice(raw, "v1")
@@ -304,6 +306,84 @@ def test_devices_of_different_names_share_what_they_have() -> None:
     assert len({id(device) for device in devices}) == len(devices)
     assert len({id(device.attributes) for device in devices}) == 1
     assert len({id(device.capacity) for device in devices}) == 1
+
+
+def own_everything(node: int) -> Json:
+    """A slice whose devices have names, amounts and times of taints of their own."""
+    raw = raw_slice(node)
+    for index, device in enumerate(raw["spec"]["devices"]):
+        device["name"] = f"gpu-{node}-{index}"
+        device["capacity"]["memory"]["value"] = f"{1000 + node * 4 + index}Mi"
+        if index % 2:
+            added = f"2026-01-02T00:{node % 60:02}:{index:02}Z"
+            device["taints"] = [
+                {"key": "a", "effect": "NoSchedule", "timeAdded": added},
+                {"key": "b", "effect": "NoExecute"},
+                {"key": "c", "effect": "NoSchedule", "timeAdded": added.replace("2026", "2027")},
+            ]
+    return raw
+
+
+def test_names_amounts_and_times_are_kept_apart() -> None:
+    reader = Reader(compact=True)
+    raws = [own_everything(node) for node in range(0, 6 * SAMPLE, 3)]
+    found = [read(reader, raw) for raw in raws]
+    assert [entry.exact() for entry in found] == [slow_slice(raw, "v1") for raw in raws]
+    later = found[SAMPLE:]
+    assert len({id(entry.devices) for entry in later}) == 1
+    assert all(entry.individual and {NAMES, TIMES, MEMORY} < set(entry.individual.columns) for entry in later)
+    assert later[0].names == [device["name"] for device in raws[SAMPLE]["spec"]["devices"]]
+    assert later[0].exact({NAMES}).names == later[0].names and not later[0].devices[0].name
+    assert later[0].exact_device(3) == later[0].exact().devices[3]
+
+
+def unlike(change: str, device: Json) -> None:
+    """Something that keeps the texts of a device from being kept apart."""
+    match change:
+        case "a name twice":
+            device["name"] = "gpu-again"
+        case "no name":
+            del device["name"]
+        case "no amount":
+            del device["capacity"]
+        case "an amount with a policy":
+            device["capacity"]["memory"]["requestPolicy"] = {"default": "1Gi"}
+        case "a negative amount":
+            device["capacity"]["memory"]["value"] = "-1Gi"
+        case "a shared device":
+            device["allowMultipleAllocations"] = True
+        case "a name with an escape":
+            device["name"] = 'gpu-\u00e9"'
+        case "an attribute that is called like a field":
+            device["attributes"]["timeAdded"] = {"string": "2026"}
+            device["attributes"]["name"] = {"string": "name"}
+        case "a counter of the capacity's name":
+            consumed = {"counterSet": "s", "counters": {"memory": {"value": "5Gi"}}}
+            device["consumesCounters"] = [consumed]
+        case "a text that looks like a field":
+            device["attributes"]["model"] = {"string": '"name":"x","timeAdded":"y"'}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        *("a name twice", "no name", "no amount", "an amount with a policy", "a negative amount", "a shared device"),
+        *("a name with an escape", "an attribute that is called like a field", "a text that looks like a field"),
+        "a counter of the capacity's name",
+    ],
+)
+def test_what_cannot_be_kept_apart_stays_with_the_devices(change: str) -> None:
+    reader = Reader(compact=True)
+    for node in range(0, 3 * SAMPLE, 3):
+        read(reader, own_everything(node))
+    for changed in ((0,), (1, 3), (0, 1, 2, 3)):
+        raw = own_everything(999)
+        for index in changed:
+            unlike(change, raw["spec"]["devices"][index])
+        expected = slow_slice(raw, "v1")
+        if not isinstance(expected, Mismatch):
+            assert read(reader, raw).exact() == expected
+            assert list(read(reader, raw).names) == [device.name for device in expected.devices]
 
 
 def test_what_is_shared_outlives_a_slice_that_cannot_be_read() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kubectl_dra.api.slices import NAMES, TIMES, OwnColumn
 from kubectl_dra.api.versions import Release, default_features
 from kubectl_dra.cluster.device_lists import SAMPLE
 from kubectl_dra.cluster.files import read_snapshot
@@ -22,7 +23,8 @@ from tests.benchmarks import explain as fleet
 NODES = 2 * SAMPLE
 RELEASE = Release(1, 36)
 SETTINGS = Settings(release=RELEASE, gates=frozenset(default_features(RELEASE)), with_devices=True)
-A = f'device.attributes["{fleet.DRIVER}"]'
+A, C = f'device.attributes["{fleet.DRIVER}"]', f'device.capacity["{fleet.DRIVER}"]'
+MEMORY = fleet.various(NODES - 1)["spec"]["devices"][1]["capacity"]["memory"]["value"]
 UUIDS = [
     device["attributes"]["uuid"]["string"]
     for node in range(NODES)
@@ -30,11 +32,15 @@ UUIDS = [
 ]
 
 
-def ask(*selectors: str, count: int = 2, constraint: dict[str, Any] | None = None) -> dict[str, Any]:
-    exactly = {
+def ask(
+    *selectors: str, count: int = 2, constraint: dict[str, Any] | None = None, capacity: str = ""
+) -> dict[str, Any]:
+    """A claim for some devices; for a count of 0 all of a node."""
+    exactly: dict[str, Any] = {
         "deviceClassName": "gpu",
-        "count": count,
         "selectors": [{"cel": {"expression": text}} for text in selectors],
+        **({"count": count} if count else {"allocationMode": "All"}),
+        **({"capacity": {"requests": {"memory": capacity}}} if capacity else {}),
     }
     devices: dict[str, Any] = {"requests": [{"name": "gpu", "exactly": exactly}]}
     if constraint:
@@ -47,8 +53,8 @@ def ask(*selectors: str, count: int = 2, constraint: dict[str, Any] | None = Non
     }
 
 
-def read(claim: dict[str, Any], *, compact: bool) -> tuple[Snapshot, Question]:
-    items = [*fleet.objects(NODES), claim]
+def read(claim: dict[str, Any], *, compact: bool, kind: str = "") -> tuple[Snapshot, Question]:
+    items = [*fleet.objects(NODES, kind=kind), claim]
     text = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
     snapshot = read_snapshot(["-"], stdin=text.encode(), compact=compact)
     return snapshot, about_claim(snapshot.claims["default", "asked"])
@@ -89,14 +95,52 @@ CLAIMS = {
 }
 
 
+VARIOUS = {
+    **{name: claim for name, (claim, _) in CLAIMS.items()},
+    "more memory than there is": ask(f'{C}.memory.compareTo(quantity("100Gi")) >= 0'),
+    "less memory than there is": ask(f'{C}.memory.compareTo(quantity("1Gi")) > 0', count=9),
+    "as much memory as some have": ask(f'{C}.memory.compareTo(quantity("41000Mi")) > 0'),
+    "the memory of one": ask(f'{C}.memory == quantity("{MEMORY}")', count=1),
+    "an amount of memory": ask(capacity="1Gi"),
+    "too large an amount of memory": ask(capacity="100Gi"),
+    "memory and a UUID": ask(f'{C}.memory.compareTo(quantity("100Gi")) < 0 && {A}.uuid == "{UUIDS[-8]}"', count=1),
+    "a device that is tainted": ask(f'{A}.uuid == "{UUIDS[-2]}"', count=1),
+    "all of a node": ask(count=0),
+}
+
+
+def holding(number: int, pool: int, *devices: str) -> dict[str, Any]:
+    """A claim that holds devices."""
+    results = [
+        {"request": "gpu", "driver": fleet.DRIVER, "pool": f"node-{pool:05}", "device": device} for device in devices
+    ]
+    claim = ask(count=len(devices))
+    return {
+        **claim,
+        "metadata": {"name": f"holding-{number}", "namespace": "default", "uid": f"holding-{number}"},
+        "status": {"allocation": {"devices": {"results": results}}},
+    }
+
+
 @pytest.mark.parametrize("name", CLAIMS)
 def test_the_answer_is_the_same(name: str) -> None:
     claim, whole = CLAIMS[name]
     exact, question = read(claim, compact=False)
     shared, same = read(claim, compact=True)
-    assert shared.individual == {"uuid"} and not exact.individual
+    assert shared.individual == {OwnColumn("attribute", "uuid")} and not exact.individual
     completed = complete(same, shared, SETTINGS)
     assert (completed.slices == exact.slices) is whole
+    assert diagnose(same, shared, SETTINGS) == diagnose(question, exact, SETTINGS)
+
+
+@pytest.mark.parametrize("name", VARIOUS)
+def test_the_answer_is_the_same_where_names_amounts_and_times_differ(name: str) -> None:
+    claim = VARIOUS[name]
+    exact, question = read(claim, compact=False, kind="various")
+    shared, same = read(claim, compact=True, kind="various")
+    assert shared.individual == {NAMES, TIMES, OwnColumn("attribute", "uuid"), OwnColumn("capacity", "memory")}
+    assert shared.exact().slices == exact.slices
+    assert len({id(entry.devices) for entry in shared.slices[SAMPLE:]}) < SAMPLE
     assert diagnose(same, shared, SETTINGS) == diagnose(question, exact, SETTINGS)
 
 

@@ -14,14 +14,14 @@ from kubectl_dra.explain.scene.prepare import Settings, cycle_of
 
 def fleet(question: Question, snapshot: Snapshot, settings: Settings) -> Inventory | None:
     """The devices of the question's cluster, of one node with ``--node``; None if they were not read."""
-    read = complete(question, snapshot, settings)
-    return every_device(read.exact(read.judged), settings)
+    return every_device(complete(question, snapshot, settings), settings)
 
 
 def every_device(snapshot: Snapshot, settings: Settings) -> Inventory | None:
     """All devices of a cluster, of one node with ``--node``; None if they were not read."""
+    shown = snapshot.for_lists()
     wanted = Wanted(nodes=(settings.node,) if settings.node else ())
     try:
-        return take_inventory(snapshot, cycle_of(snapshot, settings), wanted, rules_notes(snapshot, settings))
+        return take_inventory(shown, cycle_of(shown, settings), wanted, rules_notes(shown, settings))
     except InputError:
         return None

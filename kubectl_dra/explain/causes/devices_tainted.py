@@ -76,7 +76,7 @@ def _tainted(blocked: Blocked) -> Iterator[Finding]:
         Evidence(
             Subject("device", item.id),
             "taint",
-            say("{taint}{since}", taint=describe_taint(taint, blocked.spec), since=_since(item.device.taints)),
+            say("{taint}{since}", taint=describe_taint(taint, blocked.spec), since=_since(item.exact.taints)),
         )
         for item, taint in lost[:MAX_EVIDENCE]
     ]

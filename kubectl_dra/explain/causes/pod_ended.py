@@ -122,7 +122,7 @@ def _evicted(pod: Pod, said: str, claims: Sequence[ResourceClaim], snapshot: Sna
 
 def _selected(rule: str, snapshot: Snapshot) -> tuple[int, int]:
     """How many devices the rule selects, and how many there are."""
-    devices = {(*entry.pool, device.name) for entry in snapshot.slices for device in entry.devices}
+    devices = {(*entry.pool, name) for entry in snapshot.slices for name in entry.names}
     rules = [entry for entry in snapshot.taint_rules if entry.metadata.name == rule]
     return sum(any(entry.selects(*device) for entry in rules) for device in devices), len(devices)
 
@@ -191,8 +191,8 @@ def _no_execute(result: DeviceResult, snapshot: Snapshot) -> Iterator[DeviceTain
     slices = [entry for entry in snapshot.slices if entry.pool == (driver, pool)]
     newest = max((entry.generation for entry in slices), default=0)
     for entry in slices:
-        for device in entry.devices if entry.generation == newest else ():
-            if device.name == name:
+        for device, own in zip(entry.devices, entry.names, strict=True) if entry.generation == newest else ():
+            if own == name:
                 yield from (taint for taint in device.taints if taint.effect == "NoExecute")
     for rule in snapshot.taint_rules:
         if rule.taint.effect == "NoExecute" and rule.selects(driver, pool, name):

@@ -174,9 +174,9 @@ class _Listing:
                     yield from (item for item in items if item.id.device not in names)
                     names.update(item.id.device for item in items)
             for entry in left:
-                for position, device in enumerate(entry.devices):
-                    if pool in view.obsolete and device.name not in names:
-                        names.add(device.name)
+                for position, (device, name) in enumerate(zip(entry.devices, entry.names, strict=True)):
+                    if pool in view.obsolete and name not in names:
+                        names.add(name)
                         yield Published(device, entry, position)
                     else:
                         old[pool] = old.get(pool, 0) + 1

@@ -66,7 +66,7 @@ def _of_another_kind(name: str, pools: Set[PoolID], snapshot: Snapshot) -> str:
         return f"it is a pool: write --pool {name}"
     if name in snapshot.nodes:
         return f"it is a node: write --node {name}"
-    with_it = sorted({entry.pool.name for entry in snapshot.slices for device in entry.devices if device.name == name})
+    with_it = sorted({entry.pool.name for entry in snapshot.slices if name in entry.names})
     return f"it is a device of {some(with_it, 2)}: name its node, or its pool with --pool" if with_it else ""
 
 

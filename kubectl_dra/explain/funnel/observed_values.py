@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
+from typing import Any
 
-from kubectl_dra.api.slices import Device, ResourceSlice
+from kubectl_dra.api.slices import Device, OwnColumn, ResourceSlice
 from kubectl_dra.cel import Program
 from kubectl_dra.cel.columns import Column
 from kubectl_dra.explain.diagnosis import Observation
@@ -62,14 +63,18 @@ def own_values_in(items: Sequence[Published], columns: Iterable[Column]) -> bool
 
 def own_texts(entry: ResourceSlice, column: Column) -> Sequence[str]:
     """The values of the devices of a slice in a column that is kept apart from them; else empty."""
-    if entry.individual is None or column.kind != "attribute" or not column.id:
+    if entry.individual is None or not column.id or (column.kind != "attribute" and column.kind != "capacity"):
         return ()
     domain = entry.driver if column.domain is None else column.domain
     qualified = f"{domain}/{column.id}"
-    found = entry.own_texts(qualified)
-    if found or domain != entry.driver or any(qualified in device.attributes for device in entry.devices):
+    found = entry.own_texts(OwnColumn(column.kind, qualified))
+    if found or domain != entry.driver or any(qualified in _table(device, column) for device in entry.devices):
         return found
-    return entry.own_texts(column.id)
+    return entry.own_texts(OwnColumn(column.kind, column.id))
+
+
+def _table(device: Device, column: Column) -> Mapping[str, Mapping[str, Any]]:
+    return device.attributes if column.kind == "attribute" else device.capacity
 
 
 def values_of(items: Sequence[Published], column: Column) -> list[str | None]:
@@ -102,7 +107,7 @@ def value_of(device: Device, column: Column) -> str | None:
         return device.driver
     if column.kind == "allowMultipleAllocations":
         return "true" if device.allow_multiple_allocations else "false"
-    table = device.attributes if column.kind == "attribute" else device.capacity
+    table = _table(device, column)
     domain = device.driver if column.domain is None else column.domain
     raw = table.get(f"{domain}/{column.id}")
     if raw is None and domain == device.driver:

@@ -187,7 +187,7 @@ class RequestFunnel:
     def _itself(self, items: Sequence[Published]) -> list[object]:
         """Who holds a device: the same claims hold many."""
         held, claims = self.view.held_alone, self._holders.claims
-        return [id(claims(item.id)) if item.device.name in held(item.slice) else None for item in items]
+        return [id(claims(item.id)) if (of := held(item.slice)) and item.name in of else None for item in items]
 
     @staticmethod
     def _counting(items: Sequence[Published]) -> list[object]:

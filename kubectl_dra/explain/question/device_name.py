@@ -21,8 +21,8 @@ def device_named(snapshot: Snapshot, wanted: str) -> tuple[DeviceID, Device]:
     matching: dict[DeviceID, Device] = {}
     names: list[str] = []
     for entry in snapshot.slices:
-        for device in entry.devices:
-            identity = DeviceID(entry.driver, entry.pool.name, device.name)
+        for device, name in zip(entry.devices, entry.names, strict=True):
+            identity = DeviceID(entry.driver, entry.pool.name, name)
             full = str(identity)
             names.append(full)
             if full == wanted or full.endswith(f"/{wanted}"):

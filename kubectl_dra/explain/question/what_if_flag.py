@@ -195,8 +195,9 @@ def _untainted(snapshot: Snapshot, name: str) -> Snapshot:
     slices: list[ResourceSlice] = []
     for entry in snapshot.slices:
         if entry.pool == (wanted.driver, wanted.pool):
-            own = (replace(each, taints=()) if each.name == wanted.device else each for each in entry.devices)
-            entry = replace(entry, devices=tuple(own))
+            exact = entry.exact()
+            own = (replace(each, taints=()) if each.name == wanted.device else each for each in exact.devices)
+            entry = replace(exact, devices=tuple(own))
         slices.append(entry)
     rules: list[DeviceTaintRule] = []
     for rule in snapshot.taint_rules:
@@ -206,9 +207,7 @@ def _untainted(snapshot: Snapshot, name: str) -> Snapshot:
 
 def _sparing(rule: DeviceTaintRule, spared: DeviceID, snapshot: Snapshot) -> Iterator[DeviceTaintRule]:
     """A rule split into several, one for each device that it selects, except for one."""
-    seen = {
-        DeviceID(entry.driver, entry.pool.name, device.name) for entry in snapshot.slices for device in entry.devices
-    }
+    seen = {DeviceID(*entry.pool, name) for entry in snapshot.slices for name in entry.names}
     for device in sorted(seen - {spared}):
         if rule.selects(*device):
             yield replace(rule, selector=device)

@@ -119,8 +119,8 @@ def _tolerations(located: Located, stage: StageResult) -> Iterator[Change]:
     taints: dict[str, DeviceTaint] = {}
     for item in stage.failed:
         taint = blocking_taint(item.device.taints, located.funnel.spec.tolerations)
-        if taint is not None and (taint.rule or _may_be_tolerated(taint)):
-            taints.setdefault(str(taint), taint)
+        if taint is not None and str(taint) not in taints and (taint.rule or _may_be_tolerated(taint)):
+            taints[str(taint)] = blocking_taint(item.exact.taints, located.funnel.spec.tolerations) or taint
     for taint in taints.values():
         yield Tolerate(located.place, (taint,))
 
@@ -231,9 +231,9 @@ def _in_the_way(stage: str, item: Published, view: View, holders: HolderIndex) -
     return [
         claim
         for entry in (*pool.slices, *pool.other_slices)
-        for device in entry.devices
+        for device, name in zip(entry.devices, entry.names, strict=True)
         if any(consumption.counter_set in sets for consumption in device.consumes_counters)
-        for claim in holders.claims(item.id._replace(device=device.name))
+        for claim in holders.claims(item.id._replace(device=name))
     ]
 
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Collection, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum, auto
 from itertools import islice
-from typing import ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -25,10 +25,12 @@ from kubectl_dra.explain.funnel.search_refusals import Refusals
 from kubectl_dra.explain.phrase import Statement
 from kubectl_dra.explain.question.giving_back import GivingBack, of_claims, of_pods
 from kubectl_dra.explain.question.what_if_flag import Supposition
-from kubectl_dra.explain.remedies.exact_pools import ExactPools
 from kubectl_dra.explain.remedies.proof import Proof, placed_devices
 from kubectl_dra.explain.remedies.step import ChangeStep
 from kubectl_dra.explain.remedies.surroundings import Surroundings
+
+if TYPE_CHECKING:
+    from kubectl_dra.explain.remedies.exact_pools import ExactPools
 
 MAX_NODES = 200
 STEPS = 200_000

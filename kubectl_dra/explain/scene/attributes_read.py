@@ -1,9 +1,10 @@
-"""Which attributes an answer can depend on: only these are restored to the devices of a large snapshot."""
+"""What of each device's own an answer can depend on: only that is restored to the devices of a large snapshot."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 
+from kubectl_dra.api.slices import OwnColumn
 from kubectl_dra.cel import CompileError, Environment, Program, compile_expression
 from kubectl_dra.cel.column_comparisons import KeyAnswer
 from kubectl_dra.cluster.snapshot import Snapshot
@@ -11,29 +12,29 @@ from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.explain.scene.prepare import Settings
 from kubectl_dra.names import nearest
 
-_Reads = tuple[str | None, KeyAnswer | None]
-"""The identifier of an attribute without its domain, None if it could be any, and how its reader answers from it."""
+_Reads = tuple[OwnColumn | None, KeyAnswer | None]
+"""An attribute or capacity without its domain, None if it could be any, and how its reader answers from it."""
 
 
 def complete(question: Question, snapshot: Snapshot, settings: Settings) -> Snapshot:
     """The snapshot with every value that a selector or constraint of the question, or a class, can tell apart.
 
-    Individual attributes (``Snapshot.individual``) that are read, or have a similar name, are restored to the
-    devices; all of them if only evaluation tells what is read. Where selectors only compare an attribute with
-    constants, devices that get the same answers stay shared (``Snapshot.judged``).
+    Individual attributes and capacities (``Snapshot.individual``) that are read, or have a similar name, are restored
+    to the devices; all if only evaluation tells what is read. Where selectors only compare one with constants,
+    devices that get the same answers stay shared (``Snapshot.judged``). Names stay where they are.
     """
     if not snapshot.individual:
         return snapshot
-    answers: dict[str, list[KeyAnswer | None]] = {}
-    for name, answer in _read(question, snapshot, settings):
-        if name is None:
+    answers: dict[OwnColumn, list[KeyAnswer | None]] = {}
+    for read, answer in _read(question, snapshot, settings):
+        if read is None:
             return snapshot.exact()
-        answers.setdefault(name, []).append(answer)
-    whole: set[str] = set()
-    compared: dict[str, Callable[[str], Hashable]] = {}
+        answers.setdefault(read, []).append(answer)
+    whole: set[OwnColumn] = set()
+    compared: dict[OwnColumn, Callable[[str], Hashable]] = {}
     for own in snapshot.individual:
-        known = [every for name, every in answers.items() if _alike(name, _identifier(own))]
-        told = _together(answers.get(_identifier(own), ())) if len(known) == 1 else None
+        known = [every for read, every in answers.items() if _alike(read, _without_domain(own))]
+        told = _together(answers.get(_without_domain(own), ())) if len(known) == 1 else None
         if told is not None:
             compared[own] = told
         elif known:
@@ -56,7 +57,7 @@ def _together(answers: Sequence[KeyAnswer | None]) -> Callable[[str], Hashable] 
 
 
 def _read(question: Question, snapshot: Snapshot, settings: Settings) -> Iterator[_Reads]:
-    """The attributes that are read."""
+    """What is read of devices."""
     expressions = {text for entry in snapshot.classes.values() for text in entry.selectors}
     derived: set[str] = set()
     for state in question.claims:
@@ -64,11 +65,14 @@ def _read(question: Question, snapshot: Snapshot, settings: Settings) -> Iterato
         if claim is None:
             continue
         for constraint in claim.constraints:
-            yield _identifier(constraint.match_attribute or constraint.distinct_attribute), None
+            name = constraint.match_attribute or constraint.distinct_attribute
+            yield _without_domain(OwnColumn("attribute", name)), None
         for request in claim.requests:
             for spec in request.alternatives():
                 expressions.update(spec.selectors)
                 derived.update(spec.derived_attributes.values())
+                for name in spec.capacity or ():
+                    yield _without_domain(OwnColumn("capacity", name)), None
     environment = Environment.for_release(settings.release, features=settings.gates, stored=True)
     asked = [(text, False) for text in expressions if text] + [(text, True) for text in derived]
     for expression, derives in sorted(asked):
@@ -87,14 +91,14 @@ def _read_by(programs: Sequence[Program]) -> Iterator[_Reads]:
             yield None, None
             return
         for column in program.columns:
-            if column.kind == "attribute":
-                yield column.id, program.by_key
+            if column.kind == "attribute" or column.kind == "capacity":
+                yield OwnColumn(column.kind, column.id) if column.id is not None else None, program.by_key
 
 
-def _identifier(name: str) -> str:
-    return name.rpartition("/")[2]
+def _without_domain(column: OwnColumn) -> OwnColumn:
+    return column._replace(name=column.name.rpartition("/")[2])
 
 
-def _alike(name: str, own: str) -> bool:
-    """Whether a name is an individual attribute's, or may be a misspelling of one."""
-    return name == own or bool(nearest(name, [own]))
+def _alike(read: OwnColumn, own: OwnColumn) -> bool:
+    """Whether what is read is an individual column, or may be meant to be."""
+    return read.kind == own.kind and (read.name == own.name or bool(nearest(read.name, [own.name])))

@@ -106,8 +106,8 @@ class Likeness:
                 return None
         if pool.id in self._in_use:
             kinds = [
-                self._with_use(kind, DeviceID(*pool.id, device.name), counted=bool(pool.counter_sets))
-                for kind, device in zip(kinds, entry.devices, strict=True)
+                self._with_use(kind, DeviceID(*pool.id, name), counted=bool(pool.counter_sets))
+                for kind, name in zip(kinds, entry.names, strict=True)
             ]
         return tuple(kinds)
 

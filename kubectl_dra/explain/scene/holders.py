@@ -285,9 +285,9 @@ class HolderIndex:
     def of_counter_set(self, pool: Pool, counter_set: str) -> tuple[Phrase, ...]:
         """The allocated devices of a pool that draw on a counter set, with their claims."""
         drawing = {
-            device.name
+            name
             for entry in (*pool.slices, *pool.other_slices)
-            for device in entry.devices
+            for device, name in zip(entry.devices, entry.names, strict=True)
             if any(consumption.counter_set == counter_set for consumption in device.consumes_counters)
         }
         return tuple(

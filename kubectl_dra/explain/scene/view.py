@@ -14,7 +14,7 @@ from kubectl_dra.allocation.pools import NodePools, Pool, gather, scope_matches
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.labels import InvalidNodeSelector
 from kubectl_dra.api.nodes import Node
-from kubectl_dra.api.slices import Device, DeviceID, PoolID, ResourceSlice
+from kubectl_dra.api.slices import Device, DeviceID, OwnColumn, PoolID, ResourceSlice
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.phrase import Words
 
@@ -46,7 +46,12 @@ class Published(Struct, frozen=True, gc=False):
     def id(self) -> DeviceID:
         """The device's identity. Made when it is asked for: hardly one in a hundred thousand is."""
         driver, pool = self.slice.pool
-        return DeviceID(driver, pool, self.device.name)
+        return DeviceID(driver, pool, self.name)
+
+    @property
+    def name(self) -> str:
+        """The device's name, which it does not carry where names are kept apart."""
+        return self.device.name or self.slice.names[self.position]
 
     @property
     def exact(self) -> Device:
@@ -70,7 +75,7 @@ class View:
     """
 
     def __init__(
-        self, cycle: Cycle, nodes: Sequence[Node], ineligible: Mapping[str, Words], judged: Set[str] = frozenset()
+        self, cycle: Cycle, nodes: Sequence[Node], ineligible: Mapping[str, Words], judged: Set[OwnColumn] = frozenset()
     ) -> None:
         self.cycle = cycle
         self._judged = judged
@@ -182,12 +187,12 @@ class View:
                 if entry.per_device_node_selection:
                     return None
                 seen.append(id(entry) if self.differs(entry) else id(entry.devices))
-                seen.append(tuple(map(self.held_alone(entry).__contains__, [device.name for device in entry.devices])))
+                seen.append(tuple(map(self.held_alone(entry).__contains__, entry.names)))
         return self._same.setdefault(value := tuple(seen), value)
 
     def differs(self, entry: ResourceSlice) -> bool:
         """Whether the devices of a slice have values of their own in what the question reads."""
-        return entry.individual is not None and not self._judged.isdisjoint(entry.individual.names)
+        return entry.individual is not None and not self._judged.isdisjoint(entry.individual.columns)
 
     def different_nodes(self) -> list[Node]:
         """The first node of each kind that an attempt can distinguish."""
@@ -240,5 +245,5 @@ class View:
         """The number of published devices per driver."""
         counts: dict[str, int] = {}
         for item in self.published:
-            counts[item.id.driver] = counts.get(item.id.driver, 0) + 1
+            counts[item.slice.driver] = counts.get(item.slice.driver, 0) + 1
         return counts

@@ -181,7 +181,7 @@ def _facts(row: DeviceRow, mark: Mark | None) -> Iterator[tuple[str, str]]:
 
 def _kind(row: DeviceRow) -> str:
     """The few attributes that identify the kind of device."""
-    own = row.slice.individual.names if row.slice.individual else ()
+    own = [column.name for column in row.slice.individual.columns] if row.slice.individual else ()
     short = {name.rpartition("/")[2]: name for name in row.device.attributes if name not in own}
     names = [short[name] for name in KIND_ATTRIBUTES if name in short][:MAX_KIND]
     return ", ".join(plain(row.device.attributes[name]) for name in names)
