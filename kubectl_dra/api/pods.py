@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from msgspec import field
 from msgspec.structs import replace
@@ -12,6 +12,9 @@ from kubectl_dra.api.affinity import Affinity, Toleration, TopologySpreadConstra
 from kubectl_dra.api.meta import ObjectMeta
 from kubectl_dra.api.volumes import PodVolume
 from kubectl_dra.api.wire import Amount, Wire, builtins, convert
+
+ENDED: Final = ("Succeeded", "Failed")
+"""The phases of pods that have ended and no longer need their devices."""
 
 
 class ClaimSource(Wire, frozen=True):
@@ -352,7 +355,7 @@ class Pod(Wire, frozen=True):
     @property
     def finished(self) -> bool:
         """Whether the pod has ended and no longer needs its devices."""
-        return self.status.phase in ("Succeeded", "Failed")
+        return self.status.phase in ENDED
 
     def condition(self, kind: str) -> PodCondition | None:
         """The condition of that type, if any."""

@@ -120,8 +120,11 @@ class SnapshotBuilder:
         """Add the objects of a page. Invalid ones become gaps, because the rest can be read."""
         if given.objects is not None:
             with suppress(InputError):
-                made = map(self._reader.pod, given.objects)
-                if all(pod is not None and self._add_found(kind, pod, pod.metadata, place) for pod in made):
+                made = ((self._reader.pod(text), text.metadata.resource_version) for text in given.objects)
+                if all(
+                    pod is not None and self._add_found(kind, pod, pod.metadata, version, place)
+                    for pod, version in made
+                ):
                     return []
             # Something is unusual: once more, object by object. What was taken already is the same.
             again = page(given.data)
@@ -138,12 +141,12 @@ class SnapshotBuilder:
                 gaps.append(Gap(kind, UNREADABLE, detail=str(error)))
         return gaps
 
-    def _add_found(self, kind: str, found: Any, meta: ObjectMeta, place: Place) -> bool:
+    def _add_found(self, kind: str, found: Any, meta: ObjectMeta, version: str, place: Place) -> bool:
         """Keep what the reader decoded. False if its name or namespace is missing. Raises InputError."""
         if not meta.name or not (meta.namespace or kind not in _NAMESPACED):
             return False
         space = meta.namespace if kind in _NAMESPACED else ""
-        self._hold(kind, (space, meta.name), Kept(found, place, meta.uid, meta.resource_version))
+        self._hold(kind, (space, meta.name), Kept(found, place, meta.uid, version))
         return True
 
     def add_item(self, data: Any, place: Place, kind: str = "", api_version: str = "") -> None:

@@ -15,6 +15,7 @@ from msgspec.structs import force_setattr as put
 
 from kubectl_dra.api.meta import ObjectMeta, OwnerReference
 from kubectl_dra.api.pods import (
+    ENDED,
     BoundSpec,
     ClaimStatus,
     Container,
@@ -133,11 +134,13 @@ class PodLists:
         """The pod without the parts that nobody reads. Raises ValueError if it needs a closer look."""
         meta, status = raw.metadata, raw.status
         owners = bytes(memoryview(meta.owners))
+        node, (spec, (requests, first_requests)) = self._spec(bytes(memoryview(raw.spec)), owners)
         metadata = ObjectMeta(
             meta.name,
             intern(meta.namespace),
             meta.uid,
-            meta.resource_version,
+            # What was written after what matters where a pod waits, or has ended.
+            "" if node and status.phase not in ENDED else meta.resource_version,
             meta.generation,
             intern(meta.generate_name),
             self._times.first(meta.creation_timestamp, meta.creation_timestamp),
@@ -147,7 +150,6 @@ class PodLists:
             meta.finalizers,
             self._owners.made(owners, _owners.decode),
         )
-        node, (spec, (requests, first_requests)) = self._spec(bytes(memoryview(raw.spec)), owners)
         return Pod(
             metadata,
             spec,

@@ -28,10 +28,11 @@ from kubectl_dra.cluster.sharing import REMEMBERED, CheckedAmounts, FirstOfEqual
 
 
 class Found(NamedTuple):
-    """An object, and its metadata."""
+    """An object, its metadata, and its resource version, which pods that run do not keep."""
 
     object: Any
     metadata: ObjectMeta
+    version: str
 
 
 class _Pool(Wire, frozen=True, forbid_unknown_fields=True):
@@ -130,7 +131,7 @@ class Reader:
 
     def _pod(self, raw: PodText) -> Found:
         pod = self._pods.read(raw)
-        return Found(pod, pod.metadata)
+        return Found(pod, pod.metadata, raw.metadata.resource_version)
 
     def _slice(self, raw: _Slice) -> Found:
         spec, meta = raw.spec, raw.metadata
@@ -149,7 +150,7 @@ class Reader:
             creation_timestamp=self._times.first(meta.creation_timestamp, meta.creation_timestamp),
             individual=individual,
         )
-        return Found(found, meta)
+        return Found(found, meta, meta.resource_version)
 
     def _claim(self, raw: _Claim) -> Found:
         key = bytes(memoryview(raw.spec))
@@ -179,7 +180,7 @@ class Reader:
         )
         meta = _slim(raw.metadata)
         claim = ResourceClaim(metadata=meta, allocation=allocation, reserved_for=reserved, **fields)
-        return Found(claim, meta)
+        return Found(claim, meta, meta.resource_version)
 
     def _node(self, node: Node) -> Found:
         """A node; what it has in common with others is shared. It has just been decoded and has no other owner."""
@@ -189,7 +190,7 @@ class Reader:
             # Most values are those of many nodes, and one is the name.
             meta.labels[name] = intern(value)
         put(node, "status", self._node_status(node.status))
-        return Found(node, meta)
+        return Found(node, meta, meta.resource_version)
 
     def _node_status(self, status: NodeStatus) -> NodeStatus:
         """One object for all nodes of a kind; of others, the parts that many have. Raises Unusual."""

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.meta import ObjectMeta
 from kubectl_dra.api.nodes import Node
-from kubectl_dra.api.pods import Pod
+from kubectl_dra.api.pods import ENDED, Pod
 from kubectl_dra.api.policy import ResourceQuota
 from kubectl_dra.api.slices import ResourceSlice
 from kubectl_dra.api.versions import Release
@@ -145,7 +145,7 @@ class ClusterState:
         by_node: dict[str, list[Pod]] = defaultdict(list)
         self._waiting: list[Pod] = []
         for pod in snapshot.pods.values():
-            if pod.status.phase in ("Succeeded", "Failed"):
+            if pod.status.phase in ENDED:
                 continue
             if pod.node_name:
                 by_node[pod.node_name].append(pod)

@@ -42,6 +42,7 @@ def raw_pod(name: str = "web-abcde", node: str = "n1", **changes: Any) -> Json:
             "name": name,
             "namespace": "team",
             "uid": f"u-{name}",
+            "resourceVersion": "7",
             "labels": {"app": "web"},
             "annotations": {"checksum": "0", "resource.kubernetes.io/pod-claim-name": "x"},
             "ownerReferences": [{"kind": "ReplicaSet", "name": "web", "uid": "r", "controller": True}],
@@ -61,12 +62,12 @@ def expected(raw: Json) -> Pod:
     pod = Pod.from_json(raw)
     spec, status = pod.spec, pod.status
     kept = {name: text for name, text in pod.metadata.annotations.items() if name.startswith(KEPT_ANNOTATIONS)}
-    conditions = status.conditions
+    conditions, runs = status.conditions, pod.node_name and not pod.finished
     if pod.node_name and not spec.resource_claims:
         conditions = tuple(one for one in conditions if one.type not in USUAL)
     own: Any = structs.replace
     return Pod(
-        own(pod.metadata, annotations=kept),
+        own(pod.metadata, annotations=kept, resource_version="" if runs else pod.metadata.resource_version),
         own(spec, volumes=tuple(volume for volume in spec.volumes if volume != PodVolume(volume.name))),
         own(
             status,
