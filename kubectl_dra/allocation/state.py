@@ -67,13 +67,8 @@ def allocated_state(claims: Iterable[ResourceClaim], features: Features) -> Allo
                 total = consumed.setdefault(device, {})
                 for name, amount in result.consumed_capacity.items():
                     total[name] = total[name] + amount if name in total else amount
-    return AllocatedState(
-        # A view of the keys takes no memory, and a set of all held devices as much as their holders.
-        exclusive=frozenset(exclusive) if shared else holders.keys(),
-        shared=frozenset(shared),
-        consumed=consumed,
-        holders=holders,
-    )
+    # A view of the keys takes no memory, and a set of all held devices as much as their holders.
+    return AllocatedState(frozenset(exclusive) if shared else holders.keys(), frozenset(shared), consumed, holders)
 
 
 def released(state: AllocatedState, claims: Collection[ResourceClaim], features: Features) -> AllocatedState:
@@ -89,11 +84,13 @@ def released(state: AllocatedState, claims: Collection[ResourceClaim], features:
     touched = devices.keys()
     kept = {device: again.consumed[device] for device in touched & again.consumed.keys()}
     held = {device: again.holders[device] for device in touched & again.holders.keys()}
+    holders = {device: entry for device, entry in state.holders.items() if device not in devices} | held
+    shared = state.shared - touched | (again.shared & touched)
     return AllocatedState(
-        exclusive=state.exclusive - touched | (again.exclusive & touched),
-        shared=state.shared - touched | (again.shared & touched),
+        exclusive=state.exclusive - touched | (again.exclusive & touched) if shared else holders.keys(),
+        shared=shared,
         consumed={device: used for device, used in state.consumed.items() if device not in devices} | kept,
-        holders={device: entry for device, entry in state.holders.items() if device not in devices} | held,
+        holders=holders,
     )
 
 

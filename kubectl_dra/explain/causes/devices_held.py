@@ -115,12 +115,11 @@ HELD_WHOLE = CauseKind(
 
 def _held(blocked: Blocked) -> Iterator[Finding]:
     holders = blocked.scene.holders
-    held: dict[str, list[Phrase]] = {}
+    held: dict[str, list[Published]] = {}
     claims: dict[str, ResourceClaim] = {}
     for item in blocked.lost:
         for claim in holders.claims(item.id):
-            device = say("{device:short}", device=item.id)
-            held.setdefault(claim.key, []).append(device)
+            held.setdefault(claim.key, []).append(item)
             claims[claim.key] = claim
     found = in_the_way(blocked)
     kind, remedy, stuck = _free(blocked, found)
@@ -137,7 +136,7 @@ def _held(blocked: Blocked) -> Iterator[Finding]:
         Evidence(
             holders.describe_claim(claim),
             "holds",
-            say("{devices:some}", devices=held[claim.key]),
+            say("{devices:some}", devices=[say("{device:short}", device=item.id) for item in held[claim.key]]),
             relation=Relation.DOES,
         )
         for claim in ranked[:MAX_EVIDENCE]
