@@ -15,10 +15,11 @@ from kubectl_dra.manifests.source import Source
 from kubectl_dra.manifests.style import Style
 from kubectl_dra.manifests.workloads import containers, pod_specs
 from kubectl_dra.migrate.kustomize.difference import FIELDS, BuildDifference
-from kubectl_dra.migrate.kustomize.repair import Repaired, is_of, listed_in
-from kubectl_dra.migrate.render import documents_of
+from kubectl_dra.migrate.kustomize.repair import Repaired, is_of, listed_in, objects_in, read
+from kubectl_dra.migrate.render import added_behind, documents_of
 
 CLAIMS: Final = "kubectl-dra-claims.yaml"
+HEADING: Final = "# The claims for devices that patches here ask for, written by kubectl dra migrate.\n"
 Objects = Sequence[Mapping[str, Any]]
 
 
@@ -56,7 +57,7 @@ def _brought_by(
 ) -> Iterator[Repaired]:
     """The claims of one kustomization's own patches."""
     claims = f"{one.directory}/{CLAIMS}"
-    if File(claims).exists() or claims in texts:
+    if claims in texts:
         return
     templates: dict[str, Mapping[str, Any]] = {}
     for path in sorted(one.patches & set(texts)):
@@ -79,8 +80,35 @@ def _brought_by(
             reread(source, text, expected)
             yield Repaired(path, text, "claims")
     if templates:
-        yield Repaired(claims, documents_of(list(templates.values()), Style()), "claims")
-        yield Repaired(one.path, listed_in(one, "resources", CLAIMS, texts), "claims")
+        text = _beside(claims, list(templates.values()), one)
+        yield Repaired(claims, text or HEADING + documents_of(list(templates.values()), Style()), "claims")
+        if not text:
+            yield Repaired(one.path, listed_in(one, "resources", CLAIMS, texts), "claims")
+
+
+def _beside(path: str, claims: Sequence[Mapping[str, Any]], one: Kustomization) -> str:
+    """The text of the file of an earlier run with more claims; empty if there is none.
+
+    Raises:
+        EditRefused: another file has its name, or a claim in it has one of the names.
+    """
+    if not File(path).exists():
+        return ""
+    source = read(path)
+    there = list(objects_in(source)) if source is not None else []
+    if (
+        source is None
+        or path not in one.files
+        or not there
+        or not {each.kind for each in there} <= set(FIELDS.values())
+    ):
+        raise EditRefused(f"{CLAIMS}, which it would get, is there already and is no file of its claims")
+    if {object_key(each.object) for each in there} & {object_key(raw) for raw in claims}:
+        raise EditRefused(f"{CLAIMS} has a claim of the name already that it would get")
+    documents = parse(source)
+    text = edited(source.text, [added_behind(documents[-1], claims)])
+    reread(source, text, [*(document.object for document in documents), *claims])
+    return text
 
 
 def _added(

@@ -59,6 +59,15 @@ def asking(patch: AskingPatch, *, in_run: bool) -> BuildObstacle:
     return BuildObstacle(problem, refusals.WAY_OUT_PATCH)
 
 
+def out_of_run(path: str, own: str) -> BuildObstacle:
+    """A file would have to be changed that migrate was not given; ``own`` is that of the kustomization itself."""
+    what = "that" if path == own else shown(path)
+    return BuildObstacle(
+        f"{what} would have to be changed as well, but is not in this run",
+        "give migrate its directory as well, or -k with it",
+    )
+
+
 def remote(word: str) -> BuildObstacle:
     """It takes something from another repository."""
     return BuildObstacle(
@@ -94,10 +103,8 @@ def lacking(difference: BuildDifference, in_run: bool) -> BuildObstacle:
     return BuildObstacle(problem, "let the base ask for the devices, or write the claims into the overlay by hand")
 
 
-def of_difference(
-    difference: BuildDifference, built: Iterable[Mapping[str, Any]], patch: AskingPatch | None = None
-) -> BuildObstacle:
-    """The new build has something else than it should have; ``patch`` is the one that asked for it, if known."""
+def of_difference(difference: BuildDifference, built: Iterable[Mapping[str, Any]]) -> BuildObstacle:
+    """The new build has something else than it should have."""
     who = _name(difference.object)
     if difference.found is None and difference.claim is not None:
         kind, space, name = difference.claim
@@ -113,8 +120,7 @@ def of_difference(
         )
     words = _of_claims(difference.found, difference.wanted) if difference.claim is not None else ""
     if words:
-        by = f", which {shown(patch.file)}:{patch.line} asks for" if patch is not None else ""
-        return BuildObstacle(f"{who} would {words}{by}")
+        return BuildObstacle(f"{who} would {words}")
     where = f": {path_text(difference.path)}" if difference.path else ""
     return BuildObstacle(f"{who}{where} would be {_value(difference.found)} and not {_value(difference.wanted)}")
 

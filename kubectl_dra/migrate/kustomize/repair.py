@@ -8,9 +8,9 @@ from typing import Any, Final, Literal, NamedTuple
 
 from kubectl_dra.api.versions import GROUP
 from kubectl_dra.errors import InputError
-from kubectl_dra.manifests.changes import Append, Path, Set, changed
+from kubectl_dra.manifests.changes import Append, Change, EditRefused, Path, Set, changed
 from kubectl_dra.manifests.documents import parse
-from kubectl_dra.manifests.edits import edited, edits_of, reread
+from kubectl_dra.manifests.edits import edited, edits_of, reread, verified
 from kubectl_dra.manifests.kustomization import Kustomization
 from kubectl_dra.manifests.objects import ManifestObject, ObjectKey, objects
 from kubectl_dra.manifests.source import Source, decode
@@ -109,7 +109,8 @@ def followed_names(
         path = "/".join(str(part) for part in difference.path if isinstance(part, str))
         kind = difference.object[0]
         kinds.setdefault(difference.claim[0], {}).setdefault(field, set()).add((f"{path}/{field}", kind, groups[kind]))
-    if not kinds or not one.renames or f"{one.directory}/{CONFIGURATION}" in texts:
+    path = f"{one.directory}/{CONFIGURATION}"
+    if not kinds or not one.renames or path in texts:
         return
     entries = [
         {
@@ -123,12 +124,40 @@ def followed_names(
         }
         for claim, fields in sorted(kinds.items())
     ]
+    if File(path).exists():
+        yield Repaired(path, _more_names(path, entries, one), "names")
+        return
     text = (
         "# Where workloads refer to claims, so that kustomize writes the names there that it gives the claims.\n"
         + documents_of([{"nameReference": entries}], Style())
     )
-    yield Repaired(f"{one.directory}/{CONFIGURATION}", text, "names")
+    yield Repaired(path, text, "names")
     yield Repaired(one.path, listed_in(one, "configurations", CONFIGURATION, texts), "names")
+
+
+def _more_names(path: str, entries: Sequence[Mapping[str, Any]], one: Kustomization) -> str:
+    """The text of the configuration of an earlier run with more places.
+
+    Raises:
+        EditRefused: another file has its name.
+    """
+    source = read(path)
+    document = parse(source)[0] if source is not None and source.text.strip() else None
+    there = document.object.get("nameReference") if document is not None else None
+    if (
+        document is None
+        or not isinstance(there, list)
+        or CONFIGURATION not in one.document.object.get("configurations", ())
+    ):
+        raise EditRefused(f"{CONFIGURATION}, which it would get, is there already and is no configuration of it")
+    changes: list[Change] = []
+    for entry in entries:
+        index = next((index for index, each in enumerate(there) if each.get("kind") == entry["kind"]), None)
+        if index is None:
+            changes.append(Append(("nameReference",), entry))
+        else:
+            changes += [Append(("nameReference", index, "fieldSpecs"), place) for place in entry["fieldSpecs"]]
+    return verified((document,), edits_of(document, changes), {document.index: changed(document.object, changes)})
 
 
 def listed_in(one: Kustomization, field: str, entry: Any, texts: Mapping[str, Source]) -> str:

@@ -19,7 +19,7 @@ from kubectl_dra.migrate.engine import MigrationJob, migrate, misread
 from kubectl_dra.migrate.inline_patches import GONE, without_empty_lists
 from kubectl_dra.migrate.kustomize import obstacles, outcome
 from kubectl_dra.migrate.kustomize.asking import AskingPatch, asking_patches
-from kubectl_dra.migrate.kustomize.brought import CLAIMS, brought_claims, is_brought
+from kubectl_dra.migrate.kustomize.brought import brought_claims, is_brought
 from kubectl_dra.migrate.kustomize.builds import Workshop, can_build
 from kubectl_dra.migrate.kustomize.counts import claim_patches, counted_inline
 from kubectl_dra.migrate.kustomize.difference import BuildDifference, differences, objects_of
@@ -28,7 +28,7 @@ from kubectl_dra.migrate.kustomize.labels import labels_taken_out
 from kubectl_dra.migrate.kustomize.layout import built_from
 from kubectl_dra.migrate.kustomize.namespaces import followed_namespaces
 from kubectl_dra.migrate.kustomize.obstacles import BuildObstacle
-from kubectl_dra.migrate.kustomize.repair import CONFIGURATION, Repaired, followed_names
+from kubectl_dra.migrate.kustomize.repair import Repaired, followed_names
 from kubectl_dra.migrate.kustomize.targets import is_for
 from kubectl_dra.migrate.prefilter import pointed
 from kubectl_dra.migrate.result import MigratedFile, MigrationReport, Remark
@@ -36,8 +36,10 @@ from kubectl_dra.migrate.result import MigratedFile, MigrationReport, Remark
 _ROUNDS: Final = 6
 _PASSES: Final = 4
 _ASKED: Final = frozenset(("limits", "requests", "resources", "resourceClaims"))
-_MADE: Final = (CLAIMS, CONFIGURATION)
-"""The names of files that are added, and never extended."""
+
+
+class _OutOfRun(Exception):
+    """A file would have to be changed that is not of the run; the argument is its path."""
 
 
 def migrate_built(inputs: Sequence[Input], job: MigrationJob) -> MigrationReport:
@@ -226,21 +228,20 @@ def _settled(
         if offered is not None:
             return obstacles.unsafe(offered)
         builds = (objects_of(before), wanted, after)
-        repaired, why = [], ""
+        repaired, why = list[Repaired](), None
         try:
             repaired = _repaired(group, one, found, builds, names) if number + 1 < _ROUNDS else []
         except EditRefused as refused:
-            why = str(refused)
+            why = obstacles.refused(str(refused))
+        except _OutOfRun as missing:
+            why = obstacles.out_of_run(missing.args[0], one.path)
         if not repaired:
             brought = next((each for each in found if is_brought(each)), None)
             if brought is not None:
                 return obstacles.lacking(brought, one.path in names)
-            if why:
-                return obstacles.refused(why)
-            asking = _asking(one, found[0], group, job)
-            return _by_patch(one, found[0], group, names, job) or obstacles.of_difference(
-                found[0], after, next(iter(asking), None)
-            )
+            if why is not None:
+                return why
+            return _by_patch(one, found[0], group, names, job) or obstacles.of_difference(found[0], after)
         shop.put({each.path: group.texts[each.path].encode(each.text) for each in repaired})
     return None
 
@@ -297,6 +298,7 @@ def _repaired(
 
     Raises:
         EditRefused: a file cannot be changed for certain.
+        _OutOfRun: a file that would have to be changed is not of the run.
     """
     before, wanted, after = builds
     made = [each for each in labels_taken_out(one, found, group.texts) if each.path in names]
@@ -304,8 +306,9 @@ def _repaired(
     made = made or list(followed_namespaces(one, found, after, group.texts))
     made = made or list(brought_claims(one, found, before, wanted, group.texts))
     made = made or list(counted_inline(one, found, group.texts, group.kustomizations))
-    if any(_is_there(each.path, names, group.texts) for each in made):
-        return []
+    for each in made:
+        if each.path not in names and each.path not in group.texts and File(each.path).exists():
+            raise _OutOfRun(each.path)
     made = made or [each for each in claim_patches(one, found, group.texts) if each.text != group.texts[each.path].text]
     return _recorded(group, one, made, names)
 
@@ -324,9 +327,3 @@ def _recorded(group: Group, one: Kustomization, made: list[Repaired], names: Map
         group.texts[each.path] = Source(name, each.text, source.encoding, source.bom)
         group.said.setdefault(each.path, []).extend(outcome.remarks(each, name))
     return made
-
-
-def _is_there(path: str, names: Mapping[str, str], texts: Mapping[str, Source]) -> bool:
-    """Whether a file that is to be made exists already, or one that is to be changed is not of the run."""
-    made = File(path).name in _MADE and path not in texts
-    return (made or path not in names) and File(path).exists()
