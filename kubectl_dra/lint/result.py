@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kubectl_dra.api.versions import Release
 from kubectl_dra.lint.finding import Safety, Severity
-from kubectl_dra.lint.upgrade import Upgrade
 from kubectl_dra.manifests.changes import Change, Path
 
 if TYPE_CHECKING:
+    from kubectl_dra.lint.upgrade import Upgrade
     from kubectl_dra.lint.verify import SelectorOpinion
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Enum
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kubectl_dra.api.versions import Release, gate_default, known_gates
 from kubectl_dra.manifests.changes import Path
-from kubectl_dra.scheduling.release_changes import Deciding
+
+if TYPE_CHECKING:
+    from kubectl_dra.scheduling.release_changes import Deciding
 
 
 class DevicesGiven(Enum):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from kubectl_dra.api.versions import lifecycle, versions_of
 from kubectl_dra.lint.analysis.both_releases import FieldKept, both_releases, fields_switched, refusals
@@ -12,8 +12,10 @@ from kubectl_dra.lint.example_claims import claim, selecting
 from kubectl_dra.lint.finding import LintFinding, Severity
 from kubectl_dra.lint.rule import ANY_KIND, Rule
 from kubectl_dra.lint.upgrade import DevicesGiven, DifferentAnswers, SchedulerAnswer
-from kubectl_dra.scheduling.release_changes import ChangeKind, Deciding, SchedulerChange
 from kubectl_dra.wording import amount, some
+
+if TYPE_CHECKING:
+    from kubectl_dra.scheduling.release_changes import Deciding, SchedulerChange
 
 _RULES_GATE: Final = "DRADeviceTaintRules"
 _BINDING: Final = "pods then wait until the driver has prepared the device"
@@ -308,6 +310,8 @@ def _because(deciding: Deciding, release: str) -> str:
 
 
 def _change(change: SchedulerChange, release: str) -> str:
+    from kubectl_dra.scheduling.release_changes import ChangeKind
+
     told = {
         ChangeKind.GATE_ON: f"the gate {change.name} turns on",
         ChangeKind.GATE_OFF: f"the gate {change.name} turns off",
