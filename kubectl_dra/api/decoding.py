@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
+
+from msgspec import Struct
 
 from kubectl_dra.api.fields import Field, FieldPath, fields, path_text
 from kubectl_dra.api.quantity import BLANKS, Quantity, QuantityError
 
 
-class Mismatch(NamedTuple):
+class Mismatch(Struct, frozen=True):
     """A value of the wrong type: where it is, what the API wants there, and what was found."""
 
     path: FieldPath

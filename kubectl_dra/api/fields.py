@@ -14,7 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
 
 from kubectl_dra.api.limits import (
     MAX_ATTRIBUTE_VALUE,
@@ -47,7 +49,7 @@ VALUES: Final[Mapping[str, tuple[str, ...]]] = {
 _SCALARS: Final = frozenset(("string", "int", "bool", "quantity", "time", "any", "object"))
 
 
-class Field(NamedTuple):
+class Field(Struct, frozen=True):
     """A field: ``type`` is a scalar or a struct's name, ``container`` is "", "list" or "map".
 
     ``since`` and ``until`` are the first and last minor release of Kubernetes 1 that have it; 31 includes all

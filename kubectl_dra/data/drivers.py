@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import cache, cached_property
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
+
+from msgspec import Struct
 
 from kubectl_dra.cel.columns import Column
 from kubectl_dra.data.files import VendorFile, parsed, vendor_files
@@ -16,7 +18,7 @@ _CLASSES: Final = re.compile(r"^classes:.*(?:\n[ #].*)*", re.MULTILINE)
 # The section of a driver's document.
 
 
-class Attribute(NamedTuple):
+class Attribute(Struct, frozen=True):
     """An attribute of a driver. ``type`` is string, int, bool or version; empty if unknown.
 
     ``values`` are all possible values; empty if open. No two devices have the same value of a ``unique`` one.
@@ -36,7 +38,7 @@ def name_in(driver: str, column: Column) -> str:
     return column.id or "" if own else f"{column.domain}/{column.id}"
 
 
-class Kind(NamedTuple):
+class Kind(Struct, frozen=True):
     """One kind of device of a driver: a shape for ``rules.possible``.
 
     ``given`` are the values that define this kind, ``absent`` what its devices never or not always have.
@@ -70,7 +72,7 @@ class Kind(NamedTuple):
         return attribute.values if attribute is not None and attribute.values else None
 
 
-class ConfigKind(NamedTuple):
+class ConfigKind(Struct, frozen=True):
     """An opaque config of a driver. A field's type is int, string, bool, quantity, any, a list or a mapping."""
 
     kind: str
@@ -78,7 +80,7 @@ class ConfigKind(NamedTuple):
     fields: Mapping[str, Any]
 
 
-class InstalledClass(NamedTuple):
+class InstalledClass(Struct, frozen=True):
     """A DeviceClass as the driver's chart installs it.
 
     ``selector`` is its CEL, empty if unknown. ``extended_resource`` is its ``extendedResourceName``,
@@ -94,7 +96,7 @@ class InstalledClass(NamedTuple):
     kinds: tuple[str, ...] = ()
 
 
-class Driver(NamedTuple):
+class Driver(Struct, frozen=True):
     """A driver as its document describes it. ``configs`` is None if its parameters are unknown.
 
     ``kubernetes`` is the first release that it runs on, ``notes`` are what to know before installing it.

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kubectl_dra.api.versions import GROUP, LIFECYCLES
 from kubectl_dra.errors import FileError
@@ -36,14 +39,14 @@ _OTHER_KINDS: Final = frozenset((("", "Pod"), ("", "Namespace"), ("", "ResourceQ
 _ASKED_FOR: Final = frozenset(kind for rule in RULES for kind in rule.kinds) - {entry.kind for entry in LIFECYCLES}
 
 
-class Job(NamedTuple):
+class Job(Struct, frozen=True):
     """What all files of a run share."""
 
     target: AssumedCluster
     selection: Selection
 
 
-class FileResult(NamedTuple):
+class FileResult(Struct, frozen=True):
     """The result for one file. ``digest`` tells whether the file is unchanged when it is read again.
 
     ``left_out``: nothing in the file could be checked; a note says why.
@@ -77,7 +80,7 @@ def check_file(found: Input, job: Job, texts: Texts) -> FileResult:
         return _failed(found, files.Unreadable, error.problem, job)
     if too_large := _too_large(source.text):
         return _failed(found, files.TooLarge, too_large, job)
-    return _check_text(found, source, job, texts)._replace(digest=hash(data))
+    return replace(_check_text(found, source, job, texts), digest=hash(data))
 
 
 def _too_large(text: str) -> str:
@@ -278,7 +281,7 @@ def _duplicates(document: Document) -> Iterator[LocatedFinding]:
             if name in first:
                 message = f'the key "{name}" is there already, in line {first[name]}'
                 found = spanned(files.DuplicateKey, source.name, message, at, excerpt(source, at))
-                yield found._replace(field=path_text((*path, name)), document=document.index)
+                yield replace(found, field=path_text((*path, name)), document=document.index)
             first.setdefault(name, at.line)
             stack.append((value, (*path, name)))
 

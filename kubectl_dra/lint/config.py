@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
+
+from msgspec import Struct
 
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.lint.finding import SEVERITIES
@@ -15,7 +17,7 @@ _TOP: Final = ("kubernetesVersion", "featureGates", "lint")
 _LINT: Final = ("select", "ignore", "perFileIgnores", "exclude", "failOn")
 
 
-class Config(NamedTuple):
+class Config(Struct, frozen=True):
     """The file's content. ``source`` is its path, empty if there is no file."""
 
     source: str = ""

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
+from msgspec import Struct
+
 from kubectl_dra.api.conversion import VERSIONS, ConversionError, reshaped
 from kubectl_dra.api.decoding import mismatch
 from kubectl_dra.api.fields import KINDS
@@ -235,7 +237,7 @@ def stored_key(raw: Mapping[str, Any]) -> tuple[str, str, str, str]:
     return group, str(raw.get("kind")), str(metadata.get("namespace") or "default"), str(metadata.get("name"))
 
 
-class AssumedCluster(NamedTuple):
+class AssumedCluster(Struct, frozen=True):
     """The assumed cluster. ``snapshot`` is set with ``--snapshot`` or ``--live``, ``stored`` with ``--old``,
     ``upgrade`` with ``--from``: the cluster is then the one after it.
     """
@@ -251,7 +253,7 @@ class AssumedCluster(NamedTuple):
         return gate in self.features
 
 
-class WrittenSelector(NamedTuple):
+class WrittenSelector(Struct, frozen=True):
     """A CEL selector of an item: its path (in v1's shape), its text, and the result of compiling it."""
 
     path: Path

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
+
+from msgspec import Struct
 
 from kubectl_dra.errors import InputError
 from kubectl_dra.lint.finding import Safety
@@ -21,7 +23,7 @@ Check = Callable[[str, bytes], Sequence[LocatedFinding]]
 """Lint the bytes of the file with a name."""
 
 
-class Fixed(NamedTuple):
+class Fixed(Struct, frozen=True):
     """The result for one file. ``refused`` are fixes that were not made, with the reason."""
 
     text: Rewritten
@@ -64,7 +66,7 @@ def _key(found: LocatedFinding) -> tuple[Any, ...]:
     return found.code, found.document, found.path, found.message
 
 
-class _Plan(NamedTuple):
+class _Plan(Struct, frozen=True):
     """A finding, and the edits in the text that its fix consists of."""
 
     found: LocatedFinding
@@ -157,7 +159,7 @@ def _overlap(own: Sequence[Edit], others: Sequence[Edit]) -> bool:
     return any(one.start <= other.end and other.start <= one.end for one in own for other in others)
 
 
-class Replacement(NamedTuple):
+class Replacement(Struct, frozen=True):
     """A span of a file's text, and the text that a fix puts there."""
 
     at: SourcePosition

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from kubectl_dra.api.versions import Release
 from kubectl_dra.lint.finding import Safety, Severity
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
     from kubectl_dra.lint.verify import SelectorOpinion
 
 
-class LocatedFinding(NamedTuple):
+class LocatedFinding(Struct, frozen=True):
     """A finding with its position.
 
     Lines and columns count from 1, in characters; the end is after the last one; offsets count characters of
@@ -51,7 +53,7 @@ class LocatedFinding(NamedTuple):
         return self.line, self.column, self.end_line, self.end_column, self.code, self.message
 
 
-class Report(NamedTuple):
+class Report(Struct, frozen=True):
     """The findings of a run, by file in input order and then by place.
 
     ``files`` are the names of the files that were read, ``objects`` the (file, title) of objects that rules

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from kubectl_dra.errors import UsageError
 from kubectl_dra.lint.registry import RULES
@@ -12,7 +13,7 @@ from kubectl_dra.manifests.inputs import matches
 from kubectl_dra.names import nearest
 
 
-class Selection(NamedTuple):
+class Selection(Struct, frozen=True):
     """Selected and ignored codes, of which the more specific wins, and codes ignored in some files."""
 
     select: tuple[str, ...] = ("DRA",)

@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
 
 from kubectl_dra.lint.locate import excerpt
 from kubectl_dra.lint.registry import BY_CODE, RULES
@@ -23,7 +25,7 @@ _COMMENT: Final = re.compile(r"(?<!\S)#[ \t]*kubectl-dra:[ \t]*([^\r\n]*)")
 _IGNORE: Final = re.compile(r"ignore[ \t]*\[([^\]]*)\][ \t]*(.*)")
 
 
-class Suppression(NamedTuple):
+class Suppression(Struct, frozen=True):
     """A comment: its position, its line's text, the line that it covers, its codes.
 
     ``problem`` says why it cannot be understood.

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from kubectl_dra.api.versions import Release, gate_default, known_gates
 from kubectl_dra.manifests.changes import Path
@@ -21,7 +23,7 @@ class DevicesGiven(Enum):
     UNKNOWN = "unknown"
 
 
-class SchedulerAnswer(NamedTuple):
+class SchedulerAnswer(Struct, frozen=True):
     """What the scheduler of one release says: the nodes that suit, and why none does or nobody knows."""
 
     outcome: DevicesGiven
@@ -29,7 +31,7 @@ class SchedulerAnswer(NamedTuple):
     reason: str = ""
 
 
-class DifferentAnswers(NamedTuple):
+class DifferentAnswers(Struct, frozen=True):
     """A pod or claim for which the schedulers of both releases differ.
 
     ``runs``: it has its devices, and was judged as if it were made again. ``alike`` counts the others of its shape.
@@ -49,7 +51,7 @@ WrittenAt = tuple[str, int, Path]
 """The file, the document in it, and the path inside the document."""
 
 
-class Upgrade(NamedTuple):
+class Upgrade(Struct, frozen=True):
     """The release that a cluster leaves, with the gates that are on there.
 
     ``is_stored``: the objects are those of the cluster, not manifests. ``rescheduled`` are those of them for which
@@ -63,7 +65,7 @@ class Upgrade(NamedTuple):
     written: Mapping[WrittenAt, DifferentAnswers] = {}
 
 
-class GateChanges(NamedTuple):
+class GateChanges(Struct, frozen=True):
     """Gates whose default differs between two releases, in the order of the table of gates."""
 
     on: tuple[str, ...]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from kubectl_dra.lint.context import AssumedCluster, Item, compile_selector, selector_texts
 
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
 _SHOWN = 3
 
 
-class SelectorOpinion(NamedTuple):
+class SelectorOpinion(Struct, frozen=True):
     """How many evaluations agree; those that differ, in words; how many could not be compared, by reason."""
 
     expressions: int

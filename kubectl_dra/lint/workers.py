@@ -10,7 +10,9 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any, BinaryIO, Final, NamedTuple
+from typing import Any, BinaryIO, Final
+
+from msgspec import Struct
 
 from kubectl_dra.lint.check_file import FileResult, Job, check_file
 from kubectl_dra.lint.finding import LintFinding
@@ -24,7 +26,7 @@ _MOST_CHUNKS: Final = 1_000
 _NUMBER: Final = 4
 
 
-class FileAsked(NamedTuple):
+class FileAsked(Struct, frozen=True):
     """A finding to be located, and the number of its item within the file."""
 
     item: int
@@ -65,7 +67,7 @@ class _Checker:
         return out
 
 
-class _Fork(NamedTuple):
+class _Fork(Struct, frozen=True):
     """A process that waits for requests, and what it has checked."""
 
     process: int

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from operator import is_
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
+
+from msgspec import Struct
 
 from kubectl_dra.manifests.values import PLAIN, Node, is_merge, key_text, scalar
 
@@ -15,7 +17,7 @@ DEEPEST: Final = 400
 _LONG_LINE: Final = re.compile(r"(?:\A|\n)[^\n]{800}")
 
 
-class NodePair(NamedTuple):
+class NodePair(Struct, frozen=True):
     """The node of a value, and of its key if it has one."""
 
     key: Node | None

@@ -75,14 +75,14 @@ def test_mig_profiles_fit_their_own_pattern() -> None:
 
 def test_no_field_is_misspelled() -> None:
     own = {"driver", "mig", "hints"}
-    known = own | set(Driver._fields) - {"name", "mig_profiles", "mig_pattern"}
+    known = own | set(Driver.__struct_fields__) - {"name", "mig_profiles", "mig_pattern"}
     for file in vendor_files().values():
         for text in file.drivers.values():
             raw = parsed(text)
             assert set(raw) <= known, raw["driver"]
             for name, attribute in (raw.get("attributes") or {}).items():
-                assert set(attribute) <= set(Attribute._fields), name
+                assert set(attribute) <= set(Attribute.__struct_fields__), name
             for entry in raw.get("classes", ()):
-                assert set(entry) <= set(InstalledClass._fields) - {"driver"}, entry
+                assert set(entry) <= set(InstalledClass.__struct_fields__) - {"driver"}, entry
             for entry in raw.get("kinds", ()):
                 assert set(entry) <= {"name", "where", "always", "sometimes", "always_capacities"}, entry

@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 
 import jsonschema
 import pytest
+from msgspec.structs import replace
 
 from kubectl_dra.lint.result import LocatedFinding, Report
 from kubectl_dra.report.lint_github import write_github
@@ -111,9 +112,9 @@ def test_sarif_has_what_github_wants(flat: Report, clean: Report) -> None:
 
 def test_sarif_has_no_more_than_github_takes(flat: Report) -> None:
     [found] = flat.findings
-    many = [found._replace(severity="info", line=line) for line in range(1, 20)]
-    many += [found._replace(line=line) for line in range(20, 20 + MOST_RESULTS)]
-    [run] = to_sarif(flat._replace(findings=tuple(many)))["runs"]
+    many = [replace(found, severity="info", line=line) for line in range(1, 20)]
+    many += [replace(found, line=line) for line in range(20, 20 + MOST_RESULTS)]
+    [run] = to_sarif(replace(flat, findings=tuple(many)))["runs"]
     assert len(run["results"]) == MOST_RESULTS
     assert {result["level"] for result in run["results"]} == {"error"}
     [told] = run["invocations"][0]["toolExecutionNotifications"]
@@ -151,8 +152,8 @@ def test_sarif_uri_below_the_working_directory_is_relative(tmp_path: Path, monke
 def odd(**changes: Any) -> Report:
     found = LocatedFinding("DRA101", "error", "a,b:%.yaml", 1, 2, 1, 3, 1, 2, "Pod a", "spec", "50%\nof: <it> \x00")
     base = report(CLAIM)
-    return base._replace(
-        findings=(found._replace(**changes),), objects=(("a,b:%.yaml", "Pod a"), ("a,b:%.yaml", "Pod b"))
+    return replace(
+        base, findings=(replace(found, **changes),), objects=(("a,b:%.yaml", "Pod a"), ("a,b:%.yaml", "Pod b"))
     )
 
 
@@ -168,7 +169,7 @@ def test_github_escapes() -> None:
 
 def test_github_has_worst_first_and_no_columns_over_lines() -> None:
     mild = odd(severity="info").findings[0]
-    both = odd(end_line=2)._replace(findings=(mild, odd(end_line=2).findings[0]))
+    both = replace(odd(end_line=2), findings=(mild, odd(end_line=2).findings[0]))
     stream = StringIO()
     write_github(both, stream)
     commands = re.findall(r"^::(\w+) (.*?)::", stream.getvalue(), re.MULTILINE)

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from msgspec.structs import replace
+
 from kubectl_dra.api.versions import NEWEST_MODELLED, OLDEST_MODELLED, TARGET, Release, default_features
 from kubectl_dra.cli.baseline import check_usage as check_baseline
 from kubectl_dra.cli.baseline import new_findings, write_baseline
@@ -73,7 +75,7 @@ def run(asked: LintFlags, connection: ConnectionFlags) -> int:
     if not report.manifests and not report.findings:
         return _nothing(asked, inputs, report, output, color)
     if asked.baseline:
-        report = report._replace(findings=tuple(new_findings(asked.baseline, report.findings, FAMILY)))
+        report = replace(report, findings=tuple(new_findings(asked.baseline, report.findings, FAMILY)))
     if charts.unrendered and not report.findings and not asked.allow_empty:
         raise InputError(
             f"{charts.unrendered[0]}: a chart, which was not rendered: helm template CHART | kubectl dra lint -"
@@ -88,7 +90,7 @@ def run(asked: LintFlags, connection: ConnectionFlags) -> int:
     _write(fixed)
     report = lint(inputs, job)
     if asked.baseline:
-        report = report._replace(findings=tuple(new_findings(asked.baseline, report.findings, FAMILY)))
+        report = replace(report, findings=tuple(new_findings(asked.baseline, report.findings, FAMILY)))
     _print(report, output, color, inputs)
     return _code(report, fail_on)
 
@@ -118,8 +120,8 @@ def _cluster_upgraded(
     to = upgrade.release_named(*_wanted_release(asked, config))
     compared = upgrade.schedulers(cluster.snapshot, target.upgrade, target.features, asked, to)
     tell_notes((*compared.notes, *upgrade.notes_about_cluster(cluster.snapshot, target)))
-    judged = target.upgrade._replace(is_stored=True, rescheduled=compared.found)
-    return job._replace(target=target._replace(upgrade=judged)), cluster.inputs
+    judged = replace(target.upgrade, is_stored=True, rescheduled=compared.found)
+    return replace(job, target=replace(target, upgrade=judged)), cluster.inputs
 
 
 def _manifests_upgraded(
@@ -133,7 +135,7 @@ def _manifests_upgraded(
     to = upgrade.release_named(*_wanted_release(asked, config))
     compared = upgrade.schedulers_about_manifests(inputs, target, asked, connection, to)
     tell_notes(compared.notes)
-    return job._replace(target=target._replace(upgrade=target.upgrade._replace(written=compared.found)))
+    return replace(job, target=replace(target, upgrade=replace(target.upgrade, written=compared.found)))
 
 
 def is_of_cluster(asked: LintFlags) -> bool:
@@ -185,7 +187,7 @@ def _target(asked: LintFlags, config: Config, connection: ConnectionFlags) -> As
     from kubectl_dra.cli.lint.upgrade import notes_about_flags, upgrade_of
 
     tell_notes(tuple(notes_about_flags(asked, release)))
-    return target._replace(upgrade=upgrade_of(asked, config.gates, source, release))
+    return replace(target, upgrade=upgrade_of(asked, config.gates, source, release))
 
 
 def _stored(asked: LintFlags) -> Stored:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kubectl_dra.api.defaults import gates_in_use
 from kubectl_dra.api.fields import KINDS, Field
@@ -16,7 +19,7 @@ if TYPE_CHECKING:
     from kubectl_dra.lint.server.model import Violation
 
 
-class BothReleases(NamedTuple):
+class BothReleases(Struct, frozen=True):
     """The cluster before and after the upgrade, as the API server sees it that gets the object."""
 
     before: AssumedCluster
@@ -33,16 +36,16 @@ def both_releases(context: Context) -> BothReleases | None:
     upgrade = context.target.upgrade
     if upgrade is None:
         return None
-    after = context.target._replace(upgrade=None)
-    before = after._replace(release=upgrade.release, features=upgrade.features)
+    after = replace(context.target, upgrade=None)
+    before = replace(after, release=upgrade.release, features=upgrade.features)
     if upgrade.is_stored and context.v1 and context.item.kind in KINDS:
         shown = gates_in_use(context.v1)
-        before = before._replace(features=before.features | shown)
-        after = after._replace(features=after.features | shown)
+        before = replace(before, features=before.features | shown)
+        after = replace(after, features=after.features | shown)
     return BothReleases(before, after, upgrade.is_stored)
 
 
-class ServersRefuse(NamedTuple):
+class ServersRefuse(Struct, frozen=True):
     """What the API servers refuse in an object, of a version that both can serve.
 
     ``is_frozen``: the later one also refuses every change of the stored object.
@@ -84,7 +87,7 @@ def _refuses_changes(context: Context, both: BothReleases) -> bool:
     return verdict is not None and not verdict.accepted
 
 
-class FieldKept(NamedTuple):
+class FieldKept(Struct, frozen=True):
     """A field that needs a gate, whether each release keeps it, and in how many places the object has it.
 
     ``path`` leads to the first of them. ``gate`` is the first gate that is off where the field is not kept; empty
@@ -118,7 +121,7 @@ def fields_switched(context: Context) -> tuple[FieldKept, ...]:
         off = next((gate for gate in field.gates if not without.has(gate)), "")
         gate = off if field.exists(without.release) else ""
         kept = found.get(name)
-        found[name] = FieldKept(path, before, after, gate, 1) if kept is None else kept._replace(places=kept.places + 1)
+        found[name] = FieldKept(path, before, after, gate, 1) if kept is None else replace(kept, places=kept.places + 1)
     return tuple(found.values())
 
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kubectl_dra.cel import ast
 from kubectl_dra.cel.columns import DRIVER, Column, columns_of
@@ -18,7 +21,7 @@ _TURNED: Final = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": 
 _CALLS: Final = {"isGreaterThan": ">", "isLessThan": "<"}
 
 
-class Constant(NamedTuple):
+class Constant(Struct, frozen=True):
     """A constant in an expression. ``type`` is string, int, double, bool, quantity or version.
 
     ``value`` is the Python value, a Quantity, or a version's text; ``text`` is the constant as written.
@@ -29,7 +32,7 @@ class Constant(NamedTuple):
     text: str
 
 
-class ConstantComparison(NamedTuple):
+class ConstantComparison(Struct, frozen=True):
     """A column compared with constants. ``operator`` is normalized to the column on the left.
 
     There are several ``constants`` only for ``in``. ``called``: the comparison is a method such as
@@ -183,7 +186,7 @@ def constant(node: ast.Expression) -> Constant | None:
         return _literal(node.value)
     if isinstance(node, ast.Call) and node.function == "-_" and isinstance(node.arguments[0], ast.Literal):
         found = _literal(node.arguments[0].value)
-        return None if found is None or found.type not in ("int", "double") else found._replace(value=-found.value)
+        return None if found is None or found.type not in ("int", "double") else replace(found, value=-found.value)
     if isinstance(node, ast.Call) and node.function in ("quantity", "semver") and node.arguments:
         text = node.arguments[0]
         if not isinstance(text, ast.Literal) or not isinstance(text.value, str):

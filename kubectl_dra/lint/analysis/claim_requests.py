@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
+
+from msgspec import Struct
 
 from kubectl_dra.lint.context import Context, once
 from kubectl_dra.manifests.changes import Path
@@ -11,7 +13,7 @@ from kubectl_dra.manifests.changes import Path
 CLAIM_KINDS: Final = ("ResourceClaim", "ResourceClaimTemplate")
 
 
-class RequestAlternative(NamedTuple):
+class RequestAlternative(Struct, frozen=True):
     """The content of ``exactly``, or one subrequest. ``name`` is as constraints write it."""
 
     request: str

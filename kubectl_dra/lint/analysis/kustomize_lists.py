@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
+
+from msgspec import Struct
 
 from kubectl_dra.errors import InputError
 from kubectl_dra.lint.analysis.claim_requests import items
@@ -17,7 +19,7 @@ from kubectl_dra.manifests.objects import object_key, objects
 from kubectl_dra.manifests.source import Source, decode
 
 
-class ReplacedList(NamedTuple):
+class ReplacedList(Struct, frozen=True):
     """The file of a patch that has a list without an entry, and the file of the base that has it with the entry."""
 
     field: str

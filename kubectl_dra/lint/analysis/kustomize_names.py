@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
 
 from kubectl_dra.api.versions import GROUP
 from kubectl_dra.data.drivers import catalogue
@@ -17,7 +19,7 @@ CLASS: Final = "DeviceClass"
 _MAY_KEEP_NAME: Final = ("Namespace", CLASS)
 
 
-class OldName(NamedTuple):
+class OldName(Struct, frozen=True):
     """A field that names an object as it was before the build. ``renamed`` is the object."""
 
     path: Path

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
+
+from msgspec import Struct
 
 from kubectl_dra.data.drivers import Driver, catalogue
 from kubectl_dra.lint.analysis.claim_requests import items
@@ -19,7 +21,7 @@ _NETWORK: Final = re.compile(
 )
 
 
-class Reference(NamedTuple):
+class Reference(Struct, frozen=True):
     """An entry of a pod's ``spec.resourceClaims`` that names an object through one of the two fields."""
 
     path: Path

@@ -8,7 +8,9 @@ occur. Any form of guard works, because ``has(x)`` is known to be false if the a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, Protocol
+
+from msgspec import Struct
 
 from kubectl_dra.cel import ast
 from kubectl_dra.cel.columns import Column
@@ -24,14 +26,14 @@ class Shape(Protocol):
         """The possible values of an attribute or capacity: empty if it is absent, None if unknown."""
 
 
-class Read(NamedTuple):
+class Read(Struct, frozen=True):
     """A reading of an attribute or capacity that the shape does not have."""
 
     column: Column
     node: ast.Expression
 
 
-class PossibleResults(NamedTuple):
+class PossibleResults(Struct, frozen=True):
     """The possible values of a sub-expression (None: any), and whether it can be an error."""
 
     values: tuple[Any, ...] | None = None
@@ -43,7 +45,7 @@ class PossibleResults(NamedTuple):
         return self.values is None or any(one is value for one in self.values)
 
 
-class _Optional(NamedTuple):
+class _Optional(Struct, frozen=True):
     inner: PossibleResults | None
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct
 
 from kubectl_dra.cel.columns import Column
 from kubectl_dra.cel.errors import CompileError
@@ -20,7 +22,7 @@ SELECTOR_KINDS: Final = ("ResourceClaim", "ResourceClaimTemplate", "DeviceClass"
 _NO_DRIVER: Final = "another.driver.invalid"
 
 
-class OtherDriver(NamedTuple):
+class OtherDriver(Struct, frozen=True):
     """A device of a driver that the expression does not expect."""
 
     driver: str = _NO_DRIVER
@@ -30,7 +32,7 @@ class OtherDriver(NamedTuple):
         return ()
 
 
-class Lacking(NamedTuple):
+class Lacking(Struct, frozen=True):
     """A device of any driver that lacks exactly one attribute or capacity."""
 
     column: Column
@@ -41,7 +43,7 @@ class Lacking(NamedTuple):
         return () if column == self.column else None
 
 
-class AskedSelector(NamedTuple):
+class AskedSelector(Struct, frozen=True):
     """A selector, and what is known about the devices on which it is evaluated.
 
     ``kinds`` are the possible kinds of devices of known drivers; ``sure`` means that there are no others.
@@ -180,7 +182,7 @@ def _can_match(program: Program, driver: Driver, kind: Kind) -> bool:
     return outcome(program.ast.expression, Perhaps(driver, kind))[0].can_be(True)
 
 
-class Perhaps(NamedTuple):
+class Perhaps(Struct, frozen=True):
     """A kind of device with everything that any of its devices may have."""
 
     known: Driver

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from kubectl_dra.cel.columns import Column
 from kubectl_dra.cel.errors import EvaluationError
@@ -177,7 +179,7 @@ class AbsentOnSome(Rule):
                 )
 
 
-class _Known(NamedTuple):
+class _Known(Struct, frozen=True):
     snapshot: Snapshot
     devices: tuple[Device, ...]
 

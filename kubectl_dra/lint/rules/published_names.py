@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct
 
 from kubectl_dra.cel import ast
 from kubectl_dra.cel.columns import Column
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 _STANDARD_NAMES: Final = ("pcieRoot", "pciBusID", "numaNode", "pageSize", "hugeTLB")
 
 
-class Mention(NamedTuple):
+class Mention(Struct, frozen=True):
     """A name of an attribute or capacity in a manifest. ``cel`` is None if it is a field's value."""
 
     path: Path

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
+
+from msgspec import Struct
 
 from kubectl_dra.cel import ast
 from kubectl_dra.lint.analysis.claim_requests import CLAIM_KINDS
@@ -24,7 +26,7 @@ _HOLDERS: Final = frozenset(("capacity", "counters", "hard", "limits", "overhead
 # Mappings with quantities in them; requests of a claim are a list.
 
 
-class _Power(NamedTuple):
+class _Power(Struct, frozen=True):
     """``worked_out``: even reading the text takes long, not only comparing the quantity."""
 
     exponent: int

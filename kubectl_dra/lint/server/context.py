@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kubectl_dra.api.versions import Release
 
@@ -11,7 +14,7 @@ if TYPE_CHECKING:
     from kubectl_dra.cel import Environment
 
 
-class ServerContext(NamedTuple):
+class ServerContext(Struct, frozen=True):
     """The server that receives an object, and the object's namespace.
 
     ``labels`` are that namespace's, None if unknown.
@@ -32,7 +35,7 @@ class ServerContext(NamedTuple):
         """The same, but for expressions that the server has stored: they may use more."""
         from kubectl_dra.cel.environment import Environment
 
-        return self._replace(environment=Environment.for_release(self.release, self.features, stored=True))
+        return replace(self, environment=Environment.for_release(self.release, self.features, stored=True))
 
     def repeated(self, name: str) -> tuple[str, ...]:
         """Where below an item the server reports that the item's key, in this field, is in the list already."""
