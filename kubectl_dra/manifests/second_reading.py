@@ -12,6 +12,7 @@ from kubectl_dra.manifests.files import Rewritten
 from kubectl_dra.manifests.source import Source
 
 _MARKER: Final = re.compile(r"^(?=---(?:\s|\Z))", re.MULTILINE)
+_FIRST_MARKER: Final = re.compile(r"\A((?:[ \t]*(?:#.*)?\r?\n)*)---[ \t]*\r?\n")
 _DIRECTIVE: Final = re.compile(r"^%", re.MULTILINE)
 _PAIR: Final = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 
@@ -21,12 +22,20 @@ def confirmed(file: Rewritten) -> bool:
     try:
         documents = parse(Source(file.file, file.after))
     except NotAnObject:
-        # Nothing is left in it.
-        return not file.after.strip()
+        # Nothing is left in it, or it is a list, as a JSON patch is.
+        return not file.after.strip() or confirmed(
+            file._replace(before=_below_key(file.before), after=_below_key(file.after))
+        )
     except FileError:
         return False
     alike = read_alike(file.after, documents)
     return bool(alike) or (alike is None and read_alike(file.before, ()) is None)
+
+
+def _below_key(text: str) -> str:
+    """The one document of a text as the value of a key."""
+    lines = _FIRST_MARKER.sub(r"\1#\n", text).splitlines(keepends=True)
+    return "text:\n" + "".join(f"  {line}" for line in lines)
 
 
 def read_alike(text: str, documents: Sequence[Document]) -> bool | None:

@@ -41,11 +41,11 @@ class InlinePatch(NamedTuple):
         return self.path[:2]
 
 
-class _Left(Exception):
+class CommentsLeave(Exception):
     """Comments in a patch say to leave it; the argument is their number."""
 
 
-class _Without(NamedTuple):
+class Without(NamedTuple):
     """What is left of a patch: its text, empty for nothing; and why its requests may go.
 
     ``comments`` are those of a text of which nothing else is left.
@@ -85,7 +85,7 @@ def plan_inline(raw: Mapping[str, Any], around: Sequence[Mapping[str, Any]], set
             continue
         try:
             found = _without_requests(patch, around, settings)
-        except _Left as comments:
+        except CommentsLeave as comments:
             left += comments.args[0]
             continue
         except (FileError, EditRefused):
@@ -123,30 +123,42 @@ def without_empty_lists(raw: Mapping[str, Any]) -> Iterator[Delete]:
 
 def _without_requests(
     patch: InlinePatch, around: Sequence[Mapping[str, Any]], settings: MigrationSettings
-) -> _Without | None:
+) -> Without | None:
     """What is left of a patch; None if its requests stay.
 
     Raises:
         FileError: it is not YAML.
         EditRefused: what would be left is uncertain, or still names a resource.
-        _Left: a comment says to leave it.
+        CommentsLeave: a comment says to leave it.
     """
     try:
         found = _merge_left(parse(Source("<patch>", patch.text)), around, settings)
     except NotAnObject:
-        found = _operations_left(_operations(patch.text), settings)
+        return operations_without(patch.text, settings)
+    if found is not None and named_in(found.text, settings.catalogue):
+        raise EditRefused("something else of the patch names a resource")
+    return found
+
+
+def operations_without(text: str, settings: MigrationSettings) -> Without | None:
+    """What is left of a JSON patch; None if its requests stay.
+
+    Raises:
+        FileError, EditRefused, CommentsLeave: as for other patches.
+    """
+    found = _operations_left(_operations(text), settings)
     if found is not None and named_in(found.text, settings.catalogue):
         raise EditRefused("something else of the patch names a resource")
     return found
 
 
 def _check_comments(documents: Sequence[Document], places: Sequence[tuple[Document, Path]]) -> None:
-    """Raises _Left where comments of the patch itself cover what would go."""
+    """Raises CommentsLeave where comments of the patch itself cover what would go."""
     ignored = Ignored(documents[0].source, documents)
     for document, path in places:
         ignored.covers(GONE, document, path)
     if ignored.count:
-        raise _Left(ignored.count)
+        raise CommentsLeave(ignored.count)
 
 
 def _operations(text: str) -> Document:
@@ -163,7 +175,7 @@ def _operations(text: str) -> Document:
     return document
 
 
-def _operations_left(document: Document, settings: MigrationSettings) -> _Without | None:
+def _operations_left(document: Document, settings: MigrationSettings) -> Without | None:
     listed = document.object[_OPERATIONS]
     asked = {index: resource for index, one in enumerate(listed) if (resource := _asked(one, settings)) is not None}
     moved = {resource.name: resource for resource in asked.values()}
@@ -174,10 +186,10 @@ def _operations_left(document: Document, settings: MigrationSettings) -> _Withou
     _check_comments((document,), [(document, (_OPERATIONS, index, "path")) for index in asked])
     reason, safety = request_gone(moved)
     if len(asked) == len(listed):
-        return _Without("", reason, safety, tuple(comments_of(document.source.text, [document.root])))
+        return Without("", reason, safety, tuple(comments_of(document.source.text, [document.root])))
     changes = [Delete((_OPERATIONS, index)) for index in asked]
     text = verified((document,), edits_of(document, changes), {document.index: changed(document.object, changes)})
-    return _Without(text.removeprefix(f"{_OPERATIONS}:")[1:], reason, safety)
+    return Without(text.removeprefix(f"{_OPERATIONS}:")[1:], reason, safety)
 
 
 def _asked(operation: Any, settings: MigrationSettings) -> Resource | None:
@@ -194,7 +206,7 @@ def _asked(operation: Any, settings: MigrationSettings) -> Resource | None:
 
 def _merge_left(
     documents: Sequence[Document], around: Sequence[Mapping[str, Any]], settings: MigrationSettings
-) -> _Without | None:
+) -> Without | None:
     edits = []
     expected: dict[int, Any] = {}
     places: list[tuple[Document, Path]] = []
@@ -217,4 +229,4 @@ def _merge_left(
     _check_comments(documents, places)
     text = verified(documents, edits, expected)
     unsafe = any(step.safety == "unsafe" for step in steps)
-    return _Without(text, "; ".join(dict.fromkeys(step.reason for step in steps)), "unsafe" if unsafe else "safe")
+    return Without(text, "; ".join(dict.fromkeys(step.reason for step in steps)), "unsafe" if unsafe else "safe")

@@ -105,10 +105,11 @@ ABOUT: Final = (
         "patch",
         "refusal",
         "A patch names the resource",
-        "A JSON patch in a file, a JSON patch that removes a resource or sets all of them at once, or a patch of Flux "
-        "is about an object elsewhere. Unchanged, it would bring the resource back beside the claim, or fail because "
-        "there is no limit left to replace. The count of devices is now in the ResourceClaimTemplate: patch that.",
-        "- op: replace\n  path: /spec/template/spec/containers/0/resources/limits/nvidia.com~1gpu\n  value: 4\n",
+        "A JSON patch that removes a resource or sets all of them at once, one in a file that no kustomization here "
+        "names, or a patch of Flux is about an object elsewhere. Unchanged, it would bring the resource back beside "
+        "the claim, or fail because there is no limit left to replace. The count of devices is now in the "
+        "ResourceClaimTemplate: patch that.",
+        "- op: replace\n  path: /spec/template/spec/containers/0/resources/limits\n  value: {nvidia.com/gpu: 4}\n",
         "# target: {kind: ResourceClaimTemplate, name: train-gpu}\n"
         "- op: replace\n  path: /spec/spec/devices/requests/0/exactly/count\n  value: 4\n",
     ),
@@ -122,7 +123,7 @@ ABOUT: Final = (
         "if it cannot be built, or if it takes a base from elsewhere, none of the files that it shares with "
         "others is changed.",
         "patches:\n- target: {kind: Deployment}\n  patch: |-\n    - op: replace\n"
-        "      path: /spec/template/spec/containers/0/resources/limits/nvidia.com~1gpu\n      value: 4\n",
+        "      path: /spec/template/spec/containers/0/resources/limits\n      value: {nvidia.com/gpu: 4}\n",
         "patches:\n- target: {kind: ResourceClaimTemplate}\n  patch: |-\n    - op: add\n"
         "      path: /spec/spec/devices/requests/0/exactly/count\n      value: 4\n",
     ),

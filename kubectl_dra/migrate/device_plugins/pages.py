@@ -76,9 +76,9 @@ _REFUSALS: Final = (
         "The patch no longer asks device plugins for anything",
         "A patch of a kustomization, in a file or in the kustomization itself, says only what differs. The claim is in "
         "what it patches; lists that a patch would add, such as tolerations and resourceClaims of custom resources, "
-        "would take the place of the base's. Of a JSON patch in the kustomization, the operation that sets the number "
-        "goes. Another number of devices, or labels that choose other ones, become a patch of the claim template "
-        "(MIG110).",
+        "would take the place of the base's. Of a JSON patch, the operation that sets the number goes, and with the "
+        "last one the patch; its comments stay. Another number of devices, or labels that choose other ones, become "
+        "a patch of the claim template (MIG110).",
         "containers:\n- name: main\n  resources:\n    limits:\n      nvidia.com/gpu: 4\n",
         "containers:\n- name: main\n",
     ),

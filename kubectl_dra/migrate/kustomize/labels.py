@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from kubectl_dra.errors import FileError
 from kubectl_dra.manifests.changes import Change, Delete, changed, value_at
-from kubectl_dra.manifests.documents import parse
+from kubectl_dra.manifests.documents import Document, parse
 from kubectl_dra.manifests.edits import edited, edits_of, reread
 from kubectl_dra.manifests.kustomization import Kustomization, with_components
 from kubectl_dra.manifests.objects import ManifestObject, objects
@@ -32,7 +33,7 @@ def labels_taken_out(
     patches = {path for part in with_components(one) for path in part.patches} if surplus else set()
     for path in sorted(patches):
         source = texts.get(path) or read(path)
-        documents = parse(source) if source is not None else ()
+        documents = _documents(source) if source is not None else ()
         expected = [document.object for document in documents]
         edits = []
         for number, document in enumerate(documents):
@@ -54,3 +55,11 @@ def _taken_out(patch: ManifestObject, surplus: Sequence[BuildDifference]) -> Seq
     ]
     made = tidied(patch.object, (Delete(path) for path in paths)) if paths else ()
     return [Delete((*patch.path, *change.path)) for change in made]
+
+
+def _documents(source: Source) -> tuple[Document, ...]:
+    """The documents of a patch; none of a JSON patch, which has no labels of its own."""
+    try:
+        return parse(source)
+    except FileError:
+        return ()

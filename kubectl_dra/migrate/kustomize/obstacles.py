@@ -50,7 +50,7 @@ def refused(why: str) -> BuildObstacle:
 
 def asking(patch: AskingPatch, *, in_run: bool) -> BuildObstacle:
     """A patch stays and asks for a resource of what would claim devices; ``in_run``: its file may be changed."""
-    problem = f"its patch in {shown(patch.file)}:{patch.line} still asks for {patch.resource}"
+    problem = f"its patch in {shown(patch.file)}:{patch.line} still names {patch.resource}"
     if patch.ignored:
         way_out = "take the comment away, or put one at all that the patch is for"
         return BuildObstacle(f"{problem}, as a comment there says", way_out)

@@ -18,12 +18,13 @@ from kubectl_dra.manifests.source import Source
 from kubectl_dra.migrate.engine import MigrationJob, migrate, misread
 from kubectl_dra.migrate.inline_patches import GONE, without_empty_lists
 from kubectl_dra.migrate.kustomize import obstacles, outcome
-from kubectl_dra.migrate.kustomize.asking import AskingPatch, asking_patches
+from kubectl_dra.migrate.kustomize.asking import AskingPatch, asking_patches, patch_files
 from kubectl_dra.migrate.kustomize.brought import brought_claims, is_brought
 from kubectl_dra.migrate.kustomize.builds import Workshop, can_build
 from kubectl_dra.migrate.kustomize.counts import claim_patches, counted_inline
 from kubectl_dra.migrate.kustomize.difference import BuildDifference, differences, objects_of
 from kubectl_dra.migrate.kustomize.group import Group, groups_of
+from kubectl_dra.migrate.kustomize.json_files import without_json_patches
 from kubectl_dra.migrate.kustomize.labels import labels_taken_out
 from kubectl_dra.migrate.kustomize.layout import built_from
 from kubectl_dra.migrate.kustomize.namespaces import followed_namespaces
@@ -52,9 +53,11 @@ def migrate_built(inputs: Sequence[Input], job: MigrationJob) -> MigrationReport
     """
     report = migrate(inputs, job)
     names = {_absolute(found.name): found.name for found in inputs if found.data is None}
+    files = {_absolute(file.name): file for file in report.files}
+    files |= without_json_patches(files, names, job)
     changed = {
         path: file.text
-        for file in report.files
+        for file in files.values()
         if file.changed and file.text is not None and (path := _absolute(file.name)) in names
     }
     found = built_from(sorted(changed)) if changed else []
@@ -63,7 +66,6 @@ def migrate_built(inputs: Sequence[Input], job: MigrationJob) -> MigrationReport
         {path: Source(text.file, text.after, text.source.encoding, text.source.bom) for path, text in changed.items()},
     )
     notes = list(report.notes)
-    files = {_absolute(file.name): file for file in report.files}
     built = {path for group in groups for path in group.texts}
     unbuilt = {path: file for path, file in files.items() if path not in built and _patches(file)}
     if not groups and not unbuilt:
@@ -184,7 +186,7 @@ def _texts_of(one: Kustomization, group: Group) -> Mapping[str, str]:
 
 def _touched(one: Kustomization, texts: Mapping[str, Source]) -> bool:
     """Whether patches of a kustomization are among the changed files; in its own file only patches change."""
-    return bool((one.patches | {one.path}) & texts.keys())
+    return bool({one.path, *one.patches, *(path for _, path in patch_files(one))} & texts.keys())
 
 
 def _patches(file: MigratedFile) -> bool:
