@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import gc
-import os
 import signal
 import sys
 from contextlib import suppress
 from types import FrameType
 from typing import Any
+
+from kubectl_dra import short_run
 
 _AGAIN_SECONDS = (0.001, 0.05)
 """After how long, and then how often."""
@@ -53,9 +53,7 @@ def _unraisable(lost: Any) -> None:
 
 
 def _main() -> None:
-    # One short run that keeps what it reads: collecting garbage only costs time (3x on large snapshots). What waits
-    # for hours enables it again.
-    gc.disable()
+    short_run.begin()
     if sys.argv[1:2] == ["__complete"]:
         from kubectl_dra.cli.completion.answer import answer
 
@@ -71,17 +69,7 @@ def _main() -> None:
             sys.exit(0)
     from kubectl_dra.cli.main import run
 
-    _end(run(sys.argv[1:]))
-
-
-def _end(code: int) -> None:
-    """Ends the process at once. Python would first give back each object, which takes a tenth of most runs."""
-    if os.environ.get("KUBECTL_DRA_DEBUG"):
-        # A profiler writes its results at Python's own end.
-        sys.exit(code)
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code)
+    short_run.end(run(sys.argv[1:]))
 
 
 if __name__ == "__main__":

@@ -30,6 +30,7 @@ from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.what_if_flag import Supposition, parse
 from kubectl_dra.report.explain_words import Invocation
+from kubectl_dra.short_run import keep
 
 if TYPE_CHECKING:
     from kubectl_dra.explain.devices.inventory import Inventory
@@ -65,6 +66,7 @@ def run(asked: ExplainFlags, connection: ConnectionFlags) -> int:
 
         workloads = replicas_that_fit(posed, diagnoses, asked)
     _print(diagnoses, asked, _invocation(asked, connection), workloads)
+    keep(posed, diagnoses)
     return _code(diagnoses)
 
 

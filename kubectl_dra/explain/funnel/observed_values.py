@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -55,22 +55,50 @@ def counted_values(items: Sequence[Published], column: Column) -> Counter[str | 
     return counts
 
 
-def own_values_in(items: Sequence[Published], columns: Iterable[Column]) -> bool:
+def own_values_in(items: Iterable[Published], columns: Iterable[Column]) -> bool:
     """Whether some of the devices share an object, but have values of their own in these columns."""
-    apart = {id(item.slice): item.slice for item in items if item.slice.individual is not None}
-    return any(own_texts(entry, column) for entry in apart.values() for column in columns)
+    every = [_OwnTexts(column) for column in columns]
+    entry: ResourceSlice | None = None
+    for item in items:
+        if item.slice is not entry:
+            entry = item.slice
+            if any(own.column_in(entry) for own in every):
+                return True
+    return False
 
 
-def own_texts(entry: ResourceSlice, column: Column) -> Sequence[str]:
-    """The values of the devices of a slice in a column that is kept apart from them; else empty."""
-    if entry.individual is None or not column.id or (column.kind != "attribute" and column.kind != "capacity"):
-        return ()
-    domain = entry.driver if column.domain is None else column.domain
-    qualified = f"{domain}/{column.id}"
-    found = entry.own_texts(OwnColumn(column.kind, qualified))
-    if found or domain != entry.driver or any(qualified in _table(device, column) for device in entry.devices):
-        return found
-    return entry.own_texts(OwnColumn(column.kind, column.id))
+class _OwnTexts:
+    """The values of one column that slices keep apart from their devices."""
+
+    def __init__(self, column: Column) -> None:
+        self._column = column
+        # By the identity of the devices, which many slices share.
+        self._known: dict[int, OwnColumn | None] = {}
+
+    def of(self, entry: ResourceSlice) -> Sequence[str]:
+        """The value of each device; empty if they are not kept apart."""
+        column = self.column_in(entry)
+        return entry.own_texts(column) if column is not None else ()
+
+    def column_in(self, entry: ResourceSlice) -> OwnColumn | None:
+        """The column as the slice keeps it apart; None if it does not."""
+        if entry.individual is None:
+            return None
+        key = id(entry.devices)
+        if key not in self._known:
+            self._known[key] = self._find(entry, entry.individual.columns)
+        return self._known[key]
+
+    def _find(self, entry: ResourceSlice, apart: Collection[OwnColumn]) -> OwnColumn | None:
+        column = self._column
+        domain = entry.driver if column.domain is None else column.domain
+        qualified = OwnColumn(column.kind, f"{domain}/{column.id}")
+        if qualified in apart:
+            return qualified
+        plain = OwnColumn(column.kind, column.id or "")
+        if plain not in apart or domain != entry.driver:
+            return None
+        return None if any(qualified.name in _table(device, column) for device in entry.devices) else plain
 
 
 def _table(device: Device, column: Column) -> Mapping[str, Mapping[str, Any]]:
@@ -86,10 +114,11 @@ def values_of(items: Sequence[Published], column: Column) -> list[str | None]:
     out: list[str | None] = []
     entry: ResourceSlice | None = None
     own: Sequence[str] = ()
+    apart = _OwnTexts(column)
     for item in items:
         if item.slice is not entry:
             entry = item.slice
-            own = own_texts(entry, column)
+            own = apart.of(entry)
         if own:
             out.append(own[item.position])
             continue

@@ -14,7 +14,6 @@ from kubectl_dra.api.taints import DeviceTaintRule, DeviceToleration
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.explain.phrase import Phrase, say
-from kubectl_dra.explain.question.device_name import device_named
 from kubectl_dra.explain.question.giving_back import GivingBack, of_claims, of_pods
 from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.names import nearest
@@ -188,6 +187,8 @@ def _given_back(snapshot: Snapshot, given: GivingBack) -> Snapshot:
 
 def _untainted(snapshot: Snapshot, name: str) -> Snapshot:
     """The cluster with one device free of taints, the driver's and those of rules, which keep their other devices."""
+    from kubectl_dra.explain.question.device_name import device_named
+
     try:
         wanted, _ = device_named(snapshot, name)
     except InputError as error:

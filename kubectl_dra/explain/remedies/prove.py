@@ -21,7 +21,6 @@ from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import ResourceSlice
 from kubectl_dra.cluster.snapshot import Key
-from kubectl_dra.explain.funnel.search_refusals import Refusals
 from kubectl_dra.explain.phrase import Statement
 from kubectl_dra.explain.question.giving_back import GivingBack, of_claims, of_pods
 from kubectl_dra.explain.question.what_if_flag import Supposition
@@ -30,6 +29,7 @@ from kubectl_dra.explain.remedies.step import ChangeStep
 from kubectl_dra.explain.remedies.surroundings import Surroundings
 
 if TYPE_CHECKING:
+    from kubectl_dra.explain.funnel.search_refusals import Refusals
     from kubectl_dra.explain.remedies.exact_pools import ExactPools
 
 MAX_NODES = 200
@@ -182,6 +182,8 @@ class World(Struct, frozen=True):
     def _taken(self, cycle: Cycle, nodes: Sequence[Node], tries: Tries, steps: int) -> Iterator[Attempt]:
         """The attempts on nodes that accept the pod: the devices exist, and no filter refuses it."""
         refused = False
+        if self.exact is not None:
+            self.exact.judge(cycle, nodes, self.claims)
         for node in self._tried(nodes, tries):
             attempt = self._attempt(cycle, node, steps)
             if attempt.verdict is not AttemptVerdict.ALLOCATED or _beyond_the_model(attempt):
@@ -228,6 +230,8 @@ class World(Struct, frozen=True):
 
     def refusals(self) -> Refusals:
         """What the search refuses on the nodes because of devices that it picked before."""
+        from kubectl_dra.explain.funnel.search_refusals import Refusals
+
         seen = Refusals()
         cycle = self.cycle.changed()
         for node in self.nodes:

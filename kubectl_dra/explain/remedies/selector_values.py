@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from heapq import nsmallest
 from itertools import chain, compress, islice, repeat
@@ -88,9 +88,11 @@ def loosened_term(
         yield TermOffer(change, offer.amount)
 
 
-def _like(view: View, carriers: Sequence[Published], items: Sequence[Published]) -> Iterator[Published]:
+def _like(view: View, carriers: Sequence[Published], items: Sequence[Published]) -> Iterable[Published]:
     """Those of the devices that are the same objects as the carriers; of a carrier with its own values only itself."""
     own = {id(item) for item in carriers if view.differs(item.slice)}
+    if len(own) == len(carriers):
+        return carriers
     shared = {id(item.device) for item in carriers if id(item) not in own}
     return (item for item in items if id(item) in own or (id(item.device) in shared and not view.differs(item.slice)))
 

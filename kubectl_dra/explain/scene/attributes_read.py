@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from kubectl_dra.api.slices import OwnColumn
 from kubectl_dra.cel import CompileError, Environment, Program, compile_expression
-from kubectl_dra.cel.column_comparisons import KeyAnswer
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.explain.scene.prepare import Settings
 from kubectl_dra.names import nearest
 
-_Reads = tuple[OwnColumn | None, KeyAnswer | None]
-"""An attribute or capacity without its domain, None if it could be any, and how its reader answers from it."""
+if TYPE_CHECKING:
+    from kubectl_dra.cel.column_comparisons import KeyAnswer
+
+    _Reads = tuple[OwnColumn | None, KeyAnswer | None]
+    """An attribute or capacity without its domain, None if it could be any, and how its reader answers from it."""
 
 
 def complete(question: Question, snapshot: Snapshot, settings: Settings) -> Snapshot:
