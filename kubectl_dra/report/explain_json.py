@@ -158,7 +158,7 @@ def _plain(value: Any, name: str = "") -> Any:
         if name in _PAIRS:
             first, second = _PAIRS[name]
             return [{first: _plain(one), second: two} for one, two in value]
-        return [_plain(entry) for entry in value]
+        return [entry if entry.__class__ is str else _plain(entry) for entry in value]
     return value
 
 

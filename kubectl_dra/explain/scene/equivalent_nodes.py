@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence, Set
+from functools import cached_property
 from typing import Final
 
 from msgspec import json
@@ -44,13 +45,17 @@ class Likeness:
         # Mode All lists devices that are held as well, and admin access takes them.
         self._passes_held = not self._all and not any(spec.admin_access for spec in self._specs)
         state = cycle.state
-        self._in_use = {device[:2] for devices in (state.shared, state.consumed) for device in devices}
-        self._in_use.update(state.exclusive_by_pool)
+        self._held = state.exclusive_by_pool
+        self._used = {device[:2] for devices in (state.shared, state.consumed) for device in devices}
         self._refused = self._refused_by_all()
         self._kinds: dict[Hashable, int] = {}
         self._of_device: dict[int, int] = {}
         self._of_list: dict[int, tuple[int, ...]] = {}
-        self._names = _names_of_several(cycle) if cycle.quirks.counters_keyed_by_pool_name else frozenset()
+
+    @cached_property
+    def _names(self) -> Set[str]:
+        """Names of pools whose counters the scheduler may confuse."""
+        return _names_of_several(self._cycle) if self._cycle.quirks.counters_keyed_by_pool_name else frozenset()
 
     def _refused_by_all(self) -> Set[int]:
         """The devices, by their identity, that selectors of every request are known to be false on."""
@@ -104,7 +109,10 @@ class Likeness:
                 ]
             except InvalidNodeSelector:
                 return None
-        if pool.id in self._in_use:
+        if self._passes_held and pool.id not in self._used and not pool.counter_sets:
+            if held := self._held.get(pool.id):
+                kinds = [_NEVER_TAKEN if name in held else kind for kind, name in zip(kinds, entry.names, strict=True)]
+        elif pool.id in self._used or pool.id in self._held:
             kinds = [
                 self._with_use(kind, DeviceID(*pool.id, name), counted=bool(pool.counter_sets))
                 for kind, name in zip(kinds, entry.names, strict=True)
