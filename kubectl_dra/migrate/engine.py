@@ -24,7 +24,7 @@ from kubectl_dra.migrate.make_edits import code_of, settle
 from kubectl_dra.migrate.model import Migration, MigrationSettings, PlanSurroundings
 from kubectl_dra.migrate.new_objects import template_key
 from kubectl_dra.migrate.placeholders import fill_in
-from kubectl_dra.migrate.prefilter import evidence, pointed, relevant
+from kubectl_dra.migrate.prefilter import evidence, is_json_patch, pointed, relevant
 from kubectl_dra.migrate.read_texts import check_readable, source_of
 from kubectl_dra.migrate.registry import all_migrations
 from kubectl_dra.migrate.result import MigratedFile, MigrationReport, Remark
@@ -96,7 +96,8 @@ def result_of(file: File) -> MigratedFile:
 
 def _unused(files: Iterable[File]) -> Iterator[str]:
     for file in files:
-        for comment in file.ignored.unused():
+        # Of a file that is no object, most was not looked at.
+        for comment in file.ignored.unused() if file.before else ():
             codes = ", ".join(code for code in comment.codes if code.startswith(MIGRATE))
             yield f"{file.name}:{comment.at.line}: nothing to ignore here for {codes}"
 
@@ -264,7 +265,9 @@ class _Run:
         if isinstance(error, TemplateError) or (not isinstance(error, NotAnObject) and fill_in(line)):
             code, message = refusals.TEMPLATE, "a template has no objects until it is filled in"
             way_out = fill_in(line)
-        elif isinstance(error, NotAnObject) and pointed(source.text, self.job.settings.catalogue):
+        elif isinstance(error, NotAnObject) and (
+            is_json_patch(source.text) or pointed(source.text, self.job.settings.catalogue)
+        ):
             code, message, way_out = refusals.PATCH, "a JSON patch", refusals.WAY_OUT_PATCH
         elif isinstance(error, NotAnObject):
             code, way_out = refusals.NOT_AN_OBJECT, _WAY_OUT_VALUES

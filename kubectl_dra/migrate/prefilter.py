@@ -27,6 +27,7 @@ _AMOUNTS: Final = re.compile(
 )
 # As a JSON pointer writes it: the slash of the name is ~1.
 _POINTED: Final = re.compile(r"(?<=/)((?:[-a-z0-9]+\.)+[-a-z0-9]+)~1([A-Za-z0-9][-\w.]*)")
+_OPERATION: Final = re.compile(r"^\s*(?:\[\s*\{|-\s+\{?)\s*[\"']?op[\"']?\s*:", re.MULTILINE)
 _VERSION: Final = re.compile(r"/v\d+((alpha|beta)\d+)?\Z")
 _COMMENT: Final = re.compile(r"(?:^|\s)#(?!\{)|\{\{-?\s*/\*")
 _KEY: Final = re.compile(r"(?:.*[\s{,\[-])?[\"']?key[\"']?:\s*[\"']?")
@@ -85,6 +86,11 @@ def pointed(text: str, catalogue: VendorCatalogue) -> list[tuple[int, str]]:
     """Which resources of the catalogue the JSON patches (RFC 6902) of a text name, and where."""
     found = [(one.start(), f"{one[1]}/{one[2]}") for one in _POINTED.finditer(text)] if "~1" in text else []
     return [(at, name) for at, name in found if catalogue.moves(name)]
+
+
+def is_json_patch(text: str) -> bool:
+    """Whether a list has operations of a JSON patch (RFC 6902) in it."""
+    return _OPERATION.search(text) is not None
 
 
 def named_in(text: str, catalogue: VendorCatalogue) -> list[str]:

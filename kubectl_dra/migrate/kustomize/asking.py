@@ -14,7 +14,7 @@ from kubectl_dra.manifests.source import Source
 from kubectl_dra.migrate.ignored import Ignored
 from kubectl_dra.migrate.inline_patches import FIELDS, GONE, InlinePatch, inline_patches
 from kubectl_dra.migrate.kustomize.repair import read
-from kubectl_dra.migrate.prefilter import evidence
+from kubectl_dra.migrate.prefilter import evidence, pointed
 from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue
 
 
@@ -50,13 +50,17 @@ def asking_patches(
                 ignored = Ignored(part.document.source, (part.document,)).covers(GONE, part.document, patch.path)
                 ignored = ignored or _says_ignore(patch.text, named[0])
                 yield AskingPatch(part.path, line + inside, named[1], patch.text in left, ignored, patch)
-        for patch, path in patch_files(part):
+        files = {path: patch for patch, path in patch_files(part)}
+        for path in sorted(part.files - {part.path}):
             source = read(path)
-            named = _named(source.text, catalogue) if source is not None else None
-            if source is not None and named is not None:
-                stays = _named(texts[path].text, catalogue) is not None if path in texts else True
-                ignored = _says_ignore(source.text, named[0])
-                yield AskingPatch(path, named[0], named[1], stays, ignored, patch._replace(text=source.text))
+            # Transformers may have JSON patches, too.
+            if source is None or not (path in files or pointed(source.text, catalogue)):
+                continue
+            named = _named(source.text, catalogue)
+            if named is not None:
+                patch = files.get(path, InlinePatch((), "", {}))._replace(text=source.text)
+                stays = path not in texts or _named(texts[path].text, catalogue) is not None
+                yield AskingPatch(path, named[0], named[1], stays, _says_ignore(source.text, named[0]), patch)
 
 
 def patch_files(part: Kustomization) -> Iterator[tuple[InlinePatch, str]]:

@@ -50,7 +50,10 @@ def without_json_patches(
                 continue
             text = source.text[:start] + (left.text or _emptied(source.text, left))
             unnamed = {} if left.text else {one.path: _unnamed(one, path, {**files, **out}, names) for one in users}
-        except (FileError, EditRefused, CommentsLeave):
+        except CommentsLeave:
+            out[path] = file._replace(items=tuple(item for item in file.items if item is not refused))
+            continue
+        except (FileError, EditRefused):
             continue
         gone = refused._replace(sort="change", code=GONE, message=left.reason, way_out="", safety=left.safety)
         out |= unnamed
