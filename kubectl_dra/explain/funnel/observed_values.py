@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -30,6 +30,7 @@ def observations(program: Program, items: Sequence[Published]) -> tuple[Observat
         absent = counts.pop(None, 0)
         # By frequency, then by value: one sort after the other is faster than pairs as keys.
         ranked: list[tuple[str | None, int]] = sorted(counts.items(), key=itemgetter(0))
+        del counts
         ranked.sort(key=itemgetter(1), reverse=True)
         out.append(Observation(_label(column, items), (*ranked, *([(None, absent)] if absent else ()))))
     return tuple(out)
@@ -50,7 +51,7 @@ def counted_values(items: Sequence[Published], column: Column) -> Counter[str | 
     different = dict(zip(keys, items, strict=True))
     counts: Counter[str | None] = Counter()
     times = Counter(keys).values()
-    for value, number in zip(values_of(list(different.values()), column), times, strict=True):
+    for value, number in zip(values_of(different.values(), column), times, strict=True):
         counts[value] += number
     return counts
 
@@ -105,13 +106,12 @@ def _table(device: Device, column: Column) -> Mapping[str, Mapping[str, Any]]:
     return device.attributes if column.kind == "attribute" else device.capacity
 
 
-def values_of(items: Sequence[Published], column: Column) -> list[str | None]:
+def values_of(items: Iterable[Published], column: Column) -> Iterator[str | None]:
     """``value_of`` for each device; fast for a text attribute, or a capacity, in the devices' own domain."""
     usual_place = column.kind in ("attribute", "capacity") and column.domain and column.id
     attributes = column.kind == "attribute"
     usual = "string" if attributes else "value"
     domain, name, qualified = column.domain, column.id or "", f"{column.domain}/{column.id}"
-    out: list[str | None] = []
     entry: ResourceSlice | None = None
     own: Sequence[str] = ()
     apart = _OwnTexts(column)
@@ -120,14 +120,13 @@ def values_of(items: Sequence[Published], column: Column) -> list[str | None]:
             entry = item.slice
             own = apart.of(entry)
         if own:
-            out.append(own[item.position])
+            yield own[item.position]
             continue
         device = item.device
         table = device.attributes if attributes else device.capacity
         raw = table.get(name) if usual_place and device.driver == domain and qualified not in table else None
         text = raw.get(usual) if raw is not None and len(raw) == 1 else None
-        out.append(text if text.__class__ is str else value_of(device, column))
-    return out
+        yield text if text.__class__ is str else value_of(device, column)
 
 
 def value_of(device: Device, column: Column) -> str | None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
+from functools import cached_property
 from heapq import nsmallest
-from itertools import chain, compress, islice, repeat
-from operator import eq
 from typing import Any, Final, NamedTuple
 
 from kubectl_dra.allocation.selectors import Selectors
@@ -108,15 +107,17 @@ def loosened(selectors: Selectors, expression: str, term: int, items: Sequence[P
     found = 0
     for slot in slots(program):
         seen = _values(slot, program, different, items)
-        for value, text in _texts(slot, program, seen):
+        texts = list(_texts(slot, program, seen))
+        carriers = seen.carriers(value for value, _ in texts)
+        for value, text in texts:
             changed = expression[: slot.start] + text + expression[slot.end :]
-            if not _holds(selectors, changed, term, everything or [item.exact for item in seen.carriers(value)]):
+            if not _holds(selectors, changed, term, everything or [item.exact for item in carriers[value]]):
                 continue
             end = program.end + len(text) - (slot.end - slot.start)
             new_term = changed[program.start : end]
             amount = slot.kind in _ORDERED
             old = expression[slot.start : slot.end]
-            yield Offer(old, text, program.expression, new_term, amount, seen.carriers(value))
+            yield Offer(old, text, program.expression, new_term, amount, carriers[value])
             found += 1
             if found == MAX_OFFERS:
                 return
@@ -185,40 +186,61 @@ def _made(node: ast.Expression | None, comparison: ast.Expression) -> Iterator[S
 
 
 class Seen:
-    """The values of some columns of devices: how many devices have each, in ``counts``, and which ones."""
+    """The values of some columns of devices, read anew each time: a million serial numbers take 0.1 GB.
 
-    def __init__(self) -> None:
-        self.counts: Counter[str] = Counter()
-        self._columns: list[tuple[Sequence[Published], Sequence[str | None]]] = []
-        self._carriers: dict[str, list[Published]] = {}
+    ``different`` are ``items`` without those that are the same to the question.
+    """
 
-    def add(self, column: Column, different: Sequence[Published], items: Sequence[Published]) -> None:
-        """The values of one more column: each of ``items`` counts, ``different`` are these without repetitions."""
-        values = values_of(different, column)
-        self._columns.append((different, values))
-        counts = Counter(values) if len(different) == len(items) else counted_values(items, column)
-        self.counts.update({value: number for value, number in counts.items() if value is not None})
+    def __init__(self, columns: Sequence[Column], different: Sequence[Published], items: Sequence[Published]) -> None:
+        self._columns = columns
+        self._different = different
+        self._items = items
 
-    def carriers(self, value: str) -> list[Published]:
-        """The first few devices that have a value."""
-        known = self._carriers.get(value)
-        if known is None:
-            having = chain.from_iterable(
-                compress(different, map(eq, values, repeat(value))) for different, values in self._columns
-            )
-            known = self._carriers[value] = list(islice(having, CARRIERS))
-        return known
+    def values(self) -> Iterator[str]:
+        """The values, column by column, each as often as it is there."""
+        for column in self._columns:
+            yield from (value for value in values_of(self._different, column) if value is not None)
+
+    @cached_property
+    def many(self) -> bool:
+        """Whether they are more than ``MAX_TEXTS``."""
+        return len(_first(MAX_TEXTS + 1, self.values())) > MAX_TEXTS
+
+    @cached_property
+    def counts(self) -> Counter[str]:
+        """How many devices have each value."""
+        found: Counter[str] = Counter()
+        for column in self._columns:
+            counts = counted_values(self._items, column)
+            found.update({value: number for value, number in counts.items() if value is not None})
+        return found
+
+    def carriers(self, values: Iterable[str]) -> Mapping[str, Sequence[Published]]:
+        """The first few devices that have each of these values."""
+        found: dict[str | None, list[Published]] = {value: [] for value in values}
+        for column in self._columns:
+            for item, value in zip(self._different, values_of(self._different, column), strict=True):
+                having = found.get(value)
+                if having is not None and len(having) < CARRIERS:
+                    having.append(item)
+        return {value: having for value, having in found.items() if value is not None}
+
+
+def _first(number: int, values: Iterable[str]) -> Collection[str]:
+    """The first different values, in their order."""
+    found: dict[str, None] = {}
+    for value in values:
+        found[value] = None
+        if len(found) == number:
+            break
+    return found
 
 
 def _values(slot: Slot, program: Program, different: Sequence[Published], items: Sequence[Published]) -> Seen:
     """The devices' values of what the constant is compared with."""
     columns = columns_of(slot.comparison) or program.columns or ()
-    seen = Seen()
-    for column in columns:
-        if not column.id and column.kind not in ("driver", "allowMultipleAllocations"):
-            continue
-        seen.add(column, different, items)
-    return seen
+    read = [column for column in columns if column.id or column.kind in ("driver", "allowMultipleAllocations")]
+    return Seen(read, different, items)
 
 
 def _texts(slot: Slot, program: Program, seen: Seen) -> Iterator[tuple[str, str]]:
@@ -243,14 +265,13 @@ def _texts(slot: Slot, program: Program, seen: Seen) -> Iterator[tuple[str, str]
 
 def _ranked(slot: Slot, seen: Seen) -> list[str]:
     """The values most similar to the constant, then the most frequent; of very many texts only similar ones."""
-    counts = seen.counts
-    if slot.kind == "string" and len(counts) > MAX_TEXTS:
+    if slot.kind == "string" and seen.many:
         asked = slot.value.lower()
         half = max(1, len(asked) // 2)
         start, end = asked[:half], asked[-half:]
-        alike = (value for value in counts if value.lower().startswith(start) or value.lower().endswith(end))
-        return list(nearest(slot.value, islice(alike, MAX_DEVICES), MAX_VALUES))
-    asked = slot.value if slot.kind == "string" else ""
+        alike = (value for value in seen.values() if value.lower().startswith(start) or value.lower().endswith(end))
+        return list(nearest(slot.value, _first(MAX_DEVICES, alike), MAX_VALUES))
+    asked, counts = slot.value if slot.kind == "string" else "", seen.counts
 
     def order(value: str) -> tuple[float, int, str]:
         likeness = SequenceMatcher(None, value.lower(), asked.lower()).ratio() if asked else 0.0

@@ -102,8 +102,6 @@ class View:
         self.published = tuple(chain.from_iterable(self.by_slice.values()))
         self._on_node: dict[str, list[Published]] = {}
         self._kinds: Sequence[Published] | None = None
-        self._alike: dict[str, Hashable] = {}
-        self._same: dict[Hashable, Hashable] = {}
         # Verdicts are remembered by a device's identity, so devices that are only supposed must live on.
         self.supposed: list[Device] = []
 
@@ -165,17 +163,12 @@ class View:
                 found.extend((item for item in items if item.on(node)) if entry.per_device_node_selection else items)
         return found
 
-    def alike(self, name: str) -> Hashable:
+    def _alike(self, name: str) -> Hashable:
         """What attempts can see of a node's devices, whatever their claims; nodes with equal values fare
         alike.
 
         None if it is too much. What attempts with certain claims read is less (``likeness``).
         """
-        if name not in self._alike:
-            self._alike[name] = self._find_alike(name)
-        return self._alike[name]
-
-    def _find_alike(self, name: str) -> Hashable:
         state, pools = self.cycle.state, self.pools.get(name)
         if pools is None or state.shared or state.consumed:
             return None
@@ -188,7 +181,7 @@ class View:
                     return None
                 seen.append(id(entry) if self.differs(entry) else id(entry.devices))
                 seen.append(tuple(map(self.held_alone(entry).__contains__, entry.names)))
-        return self._same.setdefault(value := tuple(seen), value)
+        return tuple(seen)
 
     def differs(self, entry: ResourceSlice) -> bool:
         """Whether the devices of a slice have values of their own in what the question reads."""
@@ -199,7 +192,7 @@ class View:
         seen: set[Hashable] = set()
         found: list[Node] = []
         for node in self.nodes:
-            key = self.alike(node.name)
+            key = self._alike(node.name)
             if key is None or key not in seen:
                 seen.add(key)
                 found.append(node)
