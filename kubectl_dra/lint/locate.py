@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final
 
 from msgspec.structs import replace
@@ -76,6 +77,7 @@ def excerpt_of_line(source: Source, line: int) -> str:
 _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
 
 
+@lru_cache(4096)
 def path_text(path: Path) -> str:
     """A path as Kubernetes writes it: ``spec.devices.requests[0].name``."""
     out: list[str] = []

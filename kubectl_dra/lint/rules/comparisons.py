@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Final
 
 from kubectl_dra.cel.columns import Column
@@ -244,11 +245,12 @@ def _replaced(
     return None
 
 
-def _alike(text: str, products: tuple[str, ...]) -> list[str]:
+@lru_cache(1024)
+def _alike(text: str, products: tuple[str, ...]) -> tuple[str, ...]:
     """Complete product names that contain the text or differ from it in spelling."""
     wanted = text.lower().replace("-", " ").replace("_", " ").removeprefix("nvidia ")
     if len(wanted) < 2:
-        return []
+        return ()
     # "h100" is a part of "nvidia h100 pcie", and "a100 80gb" of "nvidia a100 sxm4 80gb", word by word.
     words = wanted.split()
     found = []
@@ -256,7 +258,7 @@ def _alike(text: str, products: tuple[str, ...]) -> list[str]:
         parts = product.lower().replace("-", " ").split()
         if all(word in parts for word in words):
             found.append(product)
-    return found
+    return tuple(found)
 
 
 def _core(text: str) -> str:

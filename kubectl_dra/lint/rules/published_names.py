@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
@@ -70,6 +71,7 @@ def _constraints(raw: Any, path: Path) -> Iterator[tuple[Path, str]]:
                 yield from _constraints(below, (*path, index))
 
 
+@lru_cache(1024)
 def span_of(program: Program, column: Column) -> tuple[int, int] | None:
     """Where an expression first reads a column."""
     for node in ast.walk(program.ast.expression):

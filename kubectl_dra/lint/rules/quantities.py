@@ -89,7 +89,7 @@ def _written(value: Any, path: Path, held: bool) -> Iterator[tuple[Path, str, _P
             yield path, value, power
     elif isinstance(value, dict):
         for key, below in value.items():
-            if key != "opaque" and (held or not isinstance(below, str)):
+            if key != "opaque" and isinstance(below, (dict, list, str) if held else (dict, list)):
                 yield from _written(below, (*path, key), held or (key in _HOLDERS and isinstance(below, dict)))
     elif isinstance(value, list):
         for index, below in enumerate(value):

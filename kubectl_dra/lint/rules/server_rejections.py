@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from kubectl_dra.lint.analysis.server_verdict import verdict_of, violations_of
@@ -80,8 +81,7 @@ class ServerRule(Rule):
     """The server's rules that only this rule covers, whatever their reason."""
 
     def check(self, context: Context) -> Iterator[LintFinding]:
-        for found in _by_code(context).get(self.code, ()):
-            yield self._found(context, found)
+        return map(partial(self._found, context), _by_code(context).get(self.code, ()))
 
     def _found(self, context: Context, found: Violation) -> LintFinding:
         from kubectl_dra.lint.analysis.rejection_fixes import remedy
