@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import unicodedata
 from collections.abc import Iterator, Mapping
@@ -19,7 +18,6 @@ _FLAGS: Final = {"safe": " (--fix)", "unsafe": " (--unsafe-fixes)", "none": ""}
 _STYLES: Final = {"error": "red", "warning": "yellow", "info": "cyan"}
 _BEFORE: Final = 60
 _CUT: Final = "…"
-_NO_TAB: Final = re.compile(r"[^\t]+", re.DOTALL)
 
 
 def write_text(report: Report, color: str = "auto", stream: TextIO | None = None) -> None:
@@ -71,7 +69,7 @@ def _source(out: Painter, finding: LocatedFinding) -> Iterator[str]:
         line = line[cut : cut + room]
         line = (_CUT if cut else line[:1]) + line[1:-1] + (_CUT if cut + room < len(finding.excerpt) else line[-1:])
     start, end = max(0, start - cut), max(0, min(end - cut, len(line)))
-    lead = _NO_TAB.sub(lambda found: " " * _width(found[0]), line[:start])
+    lead = "\t".join([" " * _width(part) for part in line[:start].split("\t")])
     caret = "^" * max(1, _width(line[start:end]))
     yield out.line("    ", (f"{number} | ", "dim"), _shown(line))
     yield out.line("    ", (f"{' ' * len(number)} | ", "dim"), lead, (caret, _STYLES[finding.severity]))

@@ -10,7 +10,7 @@ from msgspec import Struct
 from kubectl_dra.api.versions import GROUP
 from kubectl_dra.data.drivers import catalogue
 from kubectl_dra.lint.analysis.claim_requests import alternatives
-from kubectl_dra.lint.analysis.pod_claims import is_given, references
+from kubectl_dra.lint.analysis.pod_claims import is_given, references, references_of
 from kubectl_dra.lint.context import Context, Item, once
 from kubectl_dra.manifests.changes import Path
 from kubectl_dra.manifests.inputs import KUSTOMIZED
@@ -49,7 +49,7 @@ def _old_names(context: Context) -> Iterator[OldName]:
 def _missing(context: Context) -> Iterator[tuple[Path, str, str]]:
     """The field, kind and name of what the item refers to and nobody has."""
     if context.item.kind == "Pod":
-        for reference in references(context.raw):
+        for reference in references(context):
             if not is_given(context, reference.kind, reference.target, context.item.namespace):
                 yield (*reference.path, reference.field), reference.kind, reference.target
         return
@@ -93,7 +93,7 @@ def _looks_built(context: Context, renamed: Item, before: str, behind: str) -> b
             continue
         if item.kind not in _MAY_KEEP_NAME and not _between(item.name, before, behind):
             return False
-        if item.kind == "Pod" and any(reference.target == renamed.name for reference in references(item.raw)):
+        if item.kind == "Pod" and any(reference.target == renamed.name for reference in references_of(item.raw)):
             return False
     return True
 

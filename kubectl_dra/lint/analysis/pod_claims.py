@@ -11,7 +11,7 @@ from msgspec import Struct
 from kubectl_dra.data.drivers import Driver, catalogue
 from kubectl_dra.lint.analysis.claim_requests import items
 from kubectl_dra.lint.analysis.selector_targets import drivers_of
-from kubectl_dra.lint.context import Context, Item
+from kubectl_dra.lint.context import Context, Item, once
 from kubectl_dra.manifests.changes import Path
 
 REFERENCES: Final = {"resourceClaimName": "ResourceClaim", "resourceClaimTemplateName": "ResourceClaimTemplate"}
@@ -35,7 +35,13 @@ class Reference(Struct, frozen=True):
         return REFERENCES[self.field]
 
 
-def references(pod: Mapping[str, Any]) -> Iterator[Reference]:
+@once
+def references(context: Context) -> tuple[Reference, ...]:
+    """What ``references_of`` finds in the pod that is examined."""
+    return tuple(references_of(context.raw))
+
+
+def references_of(pod: Mapping[str, Any]) -> Iterator[Reference]:
     """The claims and templates that a pod names, without entries that name both or neither (the API server
     reports those).
     """

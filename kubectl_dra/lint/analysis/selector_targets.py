@@ -144,16 +144,14 @@ def drivers_of(context: Context, name: str) -> tuple[Driver, ...]:
 
 
 def _kinds(context: Context, name: str, program: Program) -> tuple[tuple[Kind, ...], bool]:
-    read = sorted({column.domain for column in program.columns or () if column.domain})
-    of_read = tuple(kind for domain in read for kind in _kinds_of_driver(domain))
     if not name:
-        return of_read, False
+        return _kinds_read(program), False
     own = catalogue().of_class(name)
     if own is not None:
         return own.kinds_of(name), bool(own.kinds)
     programs = class_programs(context, name)
     if programs is None:
-        return of_read, False
+        return _kinds_read(program), False
     kinds = _admitted(programs)
     return kinds, bool(kinds)
 
@@ -173,9 +171,12 @@ def _admitted(programs: tuple[Program, ...]) -> tuple[Kind, ...]:
     return tuple(found)
 
 
-def _kinds_of_driver(name: str) -> tuple[Kind, ...]:
-    driver = catalogue().driver(name)
-    return () if driver is None else driver.kinds
+@lru_cache(1024)
+def _kinds_read(program: Program) -> tuple[Kind, ...]:
+    """The kinds of the drivers whose attributes or capacities an expression reads."""
+    domains = sorted({column.domain for column in program.columns or () if column.domain})
+    drivers = map(catalogue().driver, domains)
+    return tuple(kind for driver in drivers if driver is not None for kind in driver.kinds)
 
 
 def _can_match(program: Program, driver: Driver, kind: Kind) -> bool:

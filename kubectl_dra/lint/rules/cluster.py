@@ -86,7 +86,7 @@ spec:
         if snapshot is None:
             return
         namespace = context.item.namespace or "default"
-        for reference in references(context.raw):
+        for reference in references(context):
             if snapshot.is_gap(reference.kind, namespace) or context.world.find(
                 reference.kind, reference.target, context.item.namespace
             ):

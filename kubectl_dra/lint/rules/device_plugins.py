@@ -297,7 +297,7 @@ def _called_after(context: Context, path: Path, resource: str) -> str:
         container = container[step]
     used = {str(use.get("name")) for use in items(container.get("resources"), "claims")}
     word = resource.rpartition("/")[2]
-    for reference in references(context.raw):
+    for reference in references(context):
         given = context.world.find(reference.kind, reference.target, context.item.namespace)
         called = word in (*reference.name.split("-"), *reference.target.split("-"))
         if reference.name in used and not given and called and not speaks_of_network(context, reference):
@@ -309,14 +309,14 @@ def _called_after(context: Context, path: Path, resource: str) -> str:
 
 def _known_drivers(context: Context) -> frozenset[str]:
     """The drivers of those of the pod's claims that are known."""
-    found = (drivers_of_claim(context, reference) for reference in references(context.raw))
+    found = (drivers_of_claim(context, reference) for reference in references(context))
     return frozenset(driver.name for drivers in found for driver in drivers or ())
 
 
 def _claimed_drivers(context: Context) -> frozenset[str] | None:
     """The drivers of the pod's claims; None if one of them is unknown."""
     found: set[str] = set()
-    for reference in references(context.raw):
+    for reference in references(context):
         drivers = drivers_of_claim(context, reference)
         if drivers is None:
             if not speaks_of_network(context, reference):

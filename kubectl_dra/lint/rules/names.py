@@ -35,7 +35,7 @@ class MissingName(Rule):
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         if context.item.kind == "Pod":
-            for reference in references(context.raw):
+            for reference in references(context):
                 if is_given(context, reference.kind, reference.target, context.item.namespace):
                     continue
                 if has_old_name(context, reference.kind, reference.target):
@@ -95,7 +95,7 @@ class OtherNamespace(Rule):
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         own = context.item.namespace
-        for reference in references(context.raw):
+        for reference in references(context):
             given = context.world.find(reference.kind, reference.target)
             places = {item.namespace for item in given}
             if not given or own in places or (own and "" in places):

@@ -96,7 +96,7 @@ class UnusedClaim(Rule):
 
     def _reaches_pod(self, context: Context, name: str) -> bool:
         """Whether a driver gives the devices to the whole pod, as network drivers do."""
-        for reference in references(context.raw):
+        for reference in references(context):
             if reference.name == name:
                 drivers = drivers_of_claim(context, reference)
                 if drivers is None:
@@ -122,7 +122,7 @@ class UnknownRequest(Rule):
     fixable = "unsafe"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
-        entries = {reference.name: reference for reference in references(context.raw)}
+        entries = {reference.name: reference for reference in references(context)}
         for path, name, request in uses(context.raw):
             reference = entries.get(name)
             if not request or reference is None:
@@ -159,7 +159,7 @@ class ClaimOrTemplate(Rule):
     fixable = "unsafe"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
-        for reference in references(context.raw):
+        for reference in references(context):
             other_field = next(field for field in REFERENCES if field != reference.field)
             other = REFERENCES[other_field]
             namespace = context.item.namespace
@@ -217,7 +217,7 @@ spec:
         if not daemon and number <= 1:
             return
         who = "every pod of the DaemonSet" if daemon else f"{number} pods"
-        for reference in references(context.raw):
+        for reference in references(context):
             if reference.field != "resourceClaimName" or any(
                 one.shareable for one in drivers_of_claim(context, reference) or ()
             ):
@@ -279,7 +279,7 @@ class SameClaimTwice(Rule):
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         seen: dict[str, str] = {}
-        for reference in references(context.raw):
+        for reference in references(context):
             if reference.field != "resourceClaimName":
                 continue
             first = seen.setdefault(reference.target, reference.name)

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from kubectl_dra.api.limits import MAX_RESULTS
 from kubectl_dra.lint.analysis.claim_requests import items
-from kubectl_dra.lint.analysis.pod_claims import references
+from kubectl_dra.lint.analysis.pod_claims import references_of
 from kubectl_dra.lint.context import Context, Item
 from kubectl_dra.lint.finding import LintFinding
 from kubectl_dra.lint.rule import Rule
@@ -114,7 +114,7 @@ def _asked(context: Context) -> Iterator[tuple[str, Counter[str]]]:
         elif item.kind == "Pod":
             number = _pods(item)
             counted: Counter[str] = Counter()
-            for reference in references(item.raw) if number else ():
+            for reference in references_of(item.raw) if number else ():
                 given = context.world.templates(reference.target, namespace)
                 if reference.kind == "ResourceClaimTemplate" and len(given) == 1:
                     counted.update(_counted(given[0], number))
