@@ -15,6 +15,7 @@ from kubectl_dra.manifests.documents import Skipped, each
 from kubectl_dra.manifests.inputs import SUFFIXES, Input
 from kubectl_dra.manifests.source import Source, SourcePosition
 from kubectl_dra.migrate.engine import MigrationJob, migrate
+from kubectl_dra.migrate.inline_patches import GONE
 from kubectl_dra.migrate.model import MigrationSettings
 
 NEIGHBOURS: Final = 40
@@ -63,12 +64,15 @@ def ignoring(name: str, text: str, found: LocatedFinding) -> Replacement | None:
 
 
 def migrated(name: str, text: str, settings: MigrationSettings) -> str:
-    """The text as migrate would write it; the same text if there is nothing to migrate, or it cannot be read."""
+    """The text as migrate would write it; the same text if there is nothing to migrate, or it cannot be read.
+
+    A patch stays: what is to be patched instead only the builds of its kustomization show.
+    """
     try:
         report = migrate([Input(name, True, text.encode("utf-8", "surrogatepass"))], MigrationJob(settings))
     except DraError:
         return text
-    if report.defects:
+    if report.defects or any(item.code == GONE for item in report.items()):
         return text
     return next((file.text.after for file in report.files if file.changed and file.text is not None), text)
 

@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from kubectl_dra.lsp.checks import migrated
 from tests.lsp.editor import Editor, edit
+from tests.migrate.runs import settings
 
 SNAPSHOT = Path(__file__).parent.parent.parent / "examples" / "explain" / "no-device-matches" / "cluster.yaml"
 CLAIM = """apiVersion: resource.k8s.io/v1
@@ -77,6 +79,15 @@ def test_device_plugins_are_rewritten(tmp_path: Path) -> None:
 
     after = edit(tmp_path, act)
     assert "kind: ResourceClaimTemplate" in after and "nvidia.com/gpu: 1" not in after
+
+
+def test_counts_in_patches_are_not_taken_out_without_a_build() -> None:
+    text = (
+        "patches:\n- target: {kind: Pod}\n  patch: |-\n    - op: replace\n"
+        "      path: /spec/containers/0/resources/limits/nvidia.com~1gpu\n      value: 8\n"
+    )
+    assert migrated("kustomization.yaml", text, settings()) == text
+    assert migrated("pod.yaml", POD, settings()) != POD
 
 
 def test_attributes_are_those_of_the_snapshot(tmp_path: Path) -> None:

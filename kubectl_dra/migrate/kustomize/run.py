@@ -327,5 +327,7 @@ def _recorded(group: Group, one: Kustomization, made: list[Repaired], names: Map
             )
         name = names.get(each.path, source.name)
         group.texts[each.path] = Source(name, each.text, source.encoding, source.bom)
-        group.said.setdefault(each.path, []).extend(outcome.remarks(each, name))
+        said = group.said.setdefault(each.path, [])
+        # What another overlay needs of the same file is said once.
+        said += [item for item in outcome.remarks(each, name) if item not in said]
     return made
