@@ -35,6 +35,8 @@ class NodeState:
     ``removed`` and ``added`` are the pods by which it differs from the same node in the cluster.
     """
 
+    __slots__ = ("_affine", "_allocatable", "_repelling", "_requested", "_rules", "added", "node", "pods", "removed")
+
     def __init__(
         self,
         node: Node,
@@ -48,7 +50,7 @@ class NodeState:
         self.removed = removed
         self.added = added
         self._rules = rules
-        # Plain fields: a ``cached_property`` gives each of 100,000 nodes a dictionary of 400 bytes.
+        # Not a ``cached_property``, which would give each of 100,000 nodes a dictionary of 400 bytes.
         self._requested: Amounts | None = None
         self._allocatable: Amounts | None = None
         self._affine: Sequence[Pod] | None = None

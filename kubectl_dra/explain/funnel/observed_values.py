@@ -28,12 +28,24 @@ def observations(program: Program, items: Sequence[Published]) -> tuple[Observat
     for column in sorted(readable, key=lambda entry: (entry.kind, entry.domain or "", entry.id or ""))[:MAX_NAMES]:
         counts = counted_values(items, column)
         absent = counts.pop(None, 0)
-        # By frequency, then by value: one sort after the other is faster than pairs as keys.
-        ranked: list[tuple[str | None, int]] = sorted(counts.items(), key=itemgetter(0))
+        ranked = _ranked(counts)
         del counts
-        ranked.sort(key=itemgetter(1), reverse=True)
-        out.append(Observation(_label(column, items), (*ranked, *([(None, absent)] if absent else ()))))
+        if absent:
+            ranked.append((None, absent))
+        out.append(Observation(_label(column, items), tuple(ranked)))
     return tuple(out)
+
+
+def _ranked(counts: Counter[str | None]) -> list[tuple[str | None, int]]:
+    """By frequency, then by value. Empties the counts, which may be as many as devices."""
+    if len(counts) == counts.total():
+        texts = sorted(map(str, counts))
+        counts.clear()
+        return [(text, 1) for text in texts]
+    # One sort after the other is faster than pairs as keys.
+    ranked: list[tuple[str | None, int]] = sorted(counts.items(), key=itemgetter(0))
+    ranked.sort(key=itemgetter(1), reverse=True)
+    return ranked
 
 
 def _label(column: Column, items: Iterable[Published]) -> str:
