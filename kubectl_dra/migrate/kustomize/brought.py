@@ -6,16 +6,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path as File
 from typing import Any, Final
 
+from kubectl_dra.errors import FileError
 from kubectl_dra.manifests.changes import Change, EditRefused, Path, Set, changed, value_at
-from kubectl_dra.manifests.documents import parse
-from kubectl_dra.manifests.edits import edited, edits_of, reread
+from kubectl_dra.manifests.documents import Document, parse
+from kubectl_dra.manifests.edits import edited, edits_of, reread, verified
 from kubectl_dra.manifests.kustomization import Kustomization, with_components
 from kubectl_dra.manifests.objects import ManifestObject, ObjectKey, object_key, objects
 from kubectl_dra.manifests.source import Source
 from kubectl_dra.manifests.style import Style
 from kubectl_dra.manifests.workloads import containers, pod_specs
+from kubectl_dra.migrate.inline_patches import InlinePatch, inline_patches
+from kubectl_dra.migrate.kustomize.asking import patch_files
 from kubectl_dra.migrate.kustomize.difference import FIELDS, BuildDifference
 from kubectl_dra.migrate.kustomize.repair import Repaired, is_of, listed_in, objects_in, read
+from kubectl_dra.migrate.kustomize.targets import is_for
 from kubectl_dra.migrate.render import added_behind, documents_of
 
 CLAIMS: Final = "kubectl-dra-claims.yaml"
@@ -45,45 +49,73 @@ def brought_claims(
     old = {object_key(raw): raw for raw in before}
     new = {object_key(raw): raw for raw in wanted}
     for part in with_components(one) if missing else ():
-        yield from _brought_by(part, missing, old, new, texts)
+        yield from _brought_by(part, one, missing, old, new, texts)
 
 
 def _brought_by(
+    part: Kustomization,
     one: Kustomization,
     missing: Sequence[BuildDifference],
     old: Mapping[ObjectKey, Mapping[str, Any]],
     new: Mapping[ObjectKey, Mapping[str, Any]],
     texts: Mapping[str, Source],
 ) -> Iterator[Repaired]:
-    """The claims of one kustomization's own patches."""
-    claims = f"{one.directory}/{CLAIMS}"
+    """The claims of the patches of a kustomization, which is ``one`` itself or a component of it."""
+    claims = f"{part.directory}/{CLAIMS}"
     if claims in texts:
         return
     templates: dict[str, Mapping[str, Any]] = {}
-    for path in sorted(one.patches & set(texts)):
-        source = texts[path]
-        documents = parse(source)
+
+    def referring(patch: InlinePatch, source: Source) -> str:
+        """The text of a patch with references to claims."""
+        documents = _documents(source)
         expected = [document.object for document in documents]
         edits = []
         for number, document in enumerate(documents):
             changes: list[Change] = []
-            for patch in objects((document,)):
+            for raw in objects((document,)):
                 for each in missing:
-                    if is_of(patch.object, each.object) and each.object in old and each.object in new:
-                        names = _named(patch, each, _added(each, old, new), new, templates)
-                        changes += _referring(patch, each, old, new, names)
+                    fits = is_for(patch, each.object, one) if patch.target else is_of(raw.object, each.object)
+                    if fits and each.object in old and each.object in new:
+                        names = _named(raw, each, _added(each, old, new), new, templates)
+                        changes += _referring(raw, each, old, new, names)
             if changes:
                 edits += edits_of(document, changes)
                 expected[number] = changed(document.object, changes)
+        text = edited(source.text, edits)
         if edits:
-            text = edited(source.text, edits)
             reread(source, text, expected)
+        return text
+
+    for patch, path in patch_files(part):
+        if path in texts and (text := referring(patch, texts[path])) != texts[path].text:
             yield Repaired(path, text, "claims")
+    own = texts.get(part.path, part.document.source)
+    document = parse(own)[0]
+    # Only those that asked for devices have changed.
+    same = {patch.text for patch in inline_patches(part.document.object)}
+    changes = [
+        Set(patch.path, text)
+        for patch in inline_patches(document.object)
+        if patch.text not in same and (text := referring(patch, Source(own.name, patch.text))) != patch.text
+    ]
+    text = verified((document,), edits_of(document, changes), {document.index: changed(document.object, changes)})
     if templates:
-        text = _beside(claims, list(templates.values()), one)
-        yield Repaired(claims, text or HEADING + documents_of(list(templates.values()), Style()), "claims")
-        if not text:
-            yield Repaired(one.path, listed_in(one, "resources", CLAIMS, texts), "claims")
+        beside = _beside(claims, list(templates.values()), part)
+        yield Repaired(claims, beside or HEADING + documents_of(list(templates.values()), Style()), "claims")
+        if not beside:
+            now = {**texts, part.path: Source(own.name, text, own.encoding, own.bom)}
+            text = listed_in(part, "resources", CLAIMS, now)
+        if text != own.text:
+            yield Repaired(part.path, text, "claims")
+
+
+def _documents(source: Source) -> tuple[Document, ...]:
+    """The documents of a patch; none of a JSON patch, which has no room for claims."""
+    try:
+        return parse(source)
+    except FileError:
+        return ()
 
 
 def _beside(path: str, claims: Sequence[Mapping[str, Any]], one: Kustomization) -> str:
@@ -130,8 +162,8 @@ def _named(
 ) -> dict[str, str]:
     """What the new claims of a build are called in the overlay; the objects are added to ``templates``."""
     _, space, built = difference.object
-    metadata = patch.object["metadata"]
-    own = str(metadata["name"])
+    metadata = patch.object.get("metadata") or {}
+    own = str(metadata.get("name") or "patched")
     names: dict[str, str] = {}
     for entry in added:
         for field, kind in FIELDS.items():
