@@ -12,6 +12,7 @@ from kubectl_dra.manifests.scalar_offsets import source_offsets
 from kubectl_dra.manifests.source import SourcePosition
 from kubectl_dra.manifests.values import Node
 
+_LINE_END: Final = re.compile(r"[\r\n]")
 _FLAT: Final = ("v1beta1", "v1alpha3")
 _TOKEN: Final = re.compile(
     r"[A-Za-z_]\w*|\d[\w.]*|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|&&|\|\||[=!<>]=|.", re.DOTALL
@@ -66,12 +67,9 @@ def position_of(
         return whole
     # A list item or the root: its first line.
     text = document.source.text
-    end = whole.offset
-    while end < whole.end_offset and text[end] not in "\r\n":
-        end += 1
-    while end > whole.offset + 1 and text[end - 1] in " \t":
-        end -= 1
-    return document.source.span(whole.offset, end)
+    found = _LINE_END.search(text, whole.offset, whole.end_offset)
+    line = text[whole.offset : whole.end_offset if found is None else found.start()]
+    return document.source.span(whole.offset, whole.offset + len(line.rstrip(" \t") or line[:1]))
 
 
 def _inside(document: Document, value: Any, node: Node, cel: tuple[int, int]) -> SourcePosition | None:

@@ -28,7 +28,11 @@ def source_offsets(text: str, node: Any, value: str) -> Offsets | None:
     if style in ("|", ">"):
         characters, offsets = _block(text, start, end, value, folded=style == ">")
     else:
-        characters, offsets = _flow(text, start, end, style or "")
+        inside = (start + 1, end - 1) if style else (start, end)
+        if text[slice(*inside)] == value:
+            # Nothing in it is escaped or folded.
+            return [(at, at + 1) for at in range(*inside)]
+        characters, offsets = _flow(text, *inside, style or "")
     if "".join(characters[: len(value)]) != value:
         return None
     return offsets[: len(value)]
@@ -43,7 +47,7 @@ def _content(text: str, start: int, end: int, style: str | None) -> int:
     return start
 
 
-def _flow(text: str, start: int, end: int, quote: str) -> tuple[list[str], Offsets]:
+def _flow(text: str, index: int, stop: int, quote: str) -> tuple[list[str], Offsets]:
     """Plain and quoted scalars: escapes, and line ends folded to a space."""
     characters: list[str] = []
     offsets: Offsets = []
@@ -52,7 +56,6 @@ def _flow(text: str, start: int, end: int, quote: str) -> tuple[list[str], Offse
         characters.append(character)
         offsets.append((at, behind))
 
-    index, stop = (start + 1, end - 1) if quote else (start, end)
     while index < stop:
         character = text[index]
         if character in _BLANKS or character in _BREAKS:
