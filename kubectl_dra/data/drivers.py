@@ -149,6 +149,7 @@ class Catalogue:
         self._files = files
         self._texts = {name: text for file in files.values() for name, text in file.drivers.items()}
         self._parsed: dict[str, Driver] = {}
+        self._of_class: dict[str, Driver | None] = {}
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -166,8 +167,10 @@ class Catalogue:
 
     def of_class(self, name: str) -> Driver | None:
         """The driver that installs a class."""
-        mention = (self._driver(driver) for driver, text in self._texts.items() if name in text)
-        return next((driver for driver in mention if name in driver.classes), None)
+        if name not in self._of_class:
+            mention = (self._driver(driver) for driver, text in self._texts.items() if name in text)
+            self._of_class[name] = next((driver for driver in mention if name in driver.classes), None)
+        return self._of_class[name]
 
     def of_resource(self, name: str) -> Driver | None:
         """The driver for the devices that a vendor's device plugin offers under a resource name.

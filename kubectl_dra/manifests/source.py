@@ -60,7 +60,7 @@ class Source:
 
     def _lines(self) -> list[int]:
         ends = _LINE_END if "\r" in self.text else _LINE_FEED
-        self._line_starts = found = [0, *(match.end() for match in ends.finditer(self.text))]
+        self._line_starts = found = [0, *[match.end() for match in ends.finditer(self.text)]]
         return found
 
     def span(self, start: int, end: int) -> SourcePosition:
