@@ -17,7 +17,7 @@ from kubectl_dra.migrate.device_plugins.extended_resource import by_name
 from kubectl_dra.migrate.device_plugins.patches import plan_patch, request_gone
 from kubectl_dra.migrate.ignored import Ignored
 from kubectl_dra.migrate.model import MigrationSettings, ObjectPlan, PlanRefusal, Safety, Step
-from kubectl_dra.migrate.prefilter import named_in
+from kubectl_dra.migrate.prefilter import asked_in, named_in
 from kubectl_dra.migrate.refusals import PATCH, WAY_OUT_PATCH
 from kubectl_dra.migrate.vendors.model import Resource
 
@@ -135,7 +135,7 @@ def _without_requests(
         found = _merge_left(parse(Source("<patch>", patch.text)), around, settings)
     except NotAnObject:
         return operations_without(patch.text, settings)
-    if found is not None and named_in(found.text, settings.catalogue):
+    if found is not None and asked_in(found.text, settings.catalogue):
         raise EditRefused("something else of the patch names a resource")
     return found
 
@@ -147,7 +147,7 @@ def operations_without(text: str, settings: MigrationSettings) -> Without | None
         FileError, EditRefused, CommentsLeave: as for other patches.
     """
     found = _operations_left(_operations(text), settings)
-    if found is not None and named_in(found.text, settings.catalogue):
+    if found is not None and asked_in(found.text, settings.catalogue):
         raise EditRefused("something else of the patch names a resource")
     return found
 

@@ -76,6 +76,11 @@ def evidence(text: str, catalogue: VendorCatalogue, version: str) -> list[tuple[
     return sorted((*out, *pointed(text, catalogue)))
 
 
+def asked_in(text: str, catalogue: VendorCatalogue) -> list[tuple[int, str]]:
+    """The resources of the catalogue that a text asks for, and where: without labels, which have values of letters."""
+    return [(at, name) for at, name in evidence(text, catalogue, "") if catalogue.moves(name)]
+
+
 def _is_mention(text: str, at: int) -> bool:
     """Whether the name is in a comment the key of a toleration or taint, or of a query: these request nothing."""
     lead = text[text.rfind("\n", 0, at) + 1 : at]

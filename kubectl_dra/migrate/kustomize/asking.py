@@ -14,7 +14,7 @@ from kubectl_dra.manifests.source import Source
 from kubectl_dra.migrate.ignored import Ignored
 from kubectl_dra.migrate.inline_patches import FIELDS, GONE, InlinePatch, inline_patches
 from kubectl_dra.migrate.kustomize.repair import read
-from kubectl_dra.migrate.prefilter import evidence, pointed
+from kubectl_dra.migrate.prefilter import asked_in, pointed
 from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue
 
 
@@ -78,9 +78,7 @@ def patch_files(part: Kustomization) -> Iterator[tuple[InlinePatch, str]]:
 def _named(text: str, catalogue: VendorCatalogue) -> tuple[int, str] | None:
     """The first line of a text that asks for a resource, and its name."""
     source = Source("<patch>", text)
-    return next(
-        ((source.place(at)[0], name) for at, name in evidence(text, catalogue, "") if catalogue.moves(name)), None
-    )
+    return next(((source.place(at)[0], name) for at, name in asked_in(text, catalogue)), None)
 
 
 def _says_ignore(text: str, line: int) -> bool:

@@ -21,7 +21,7 @@ from kubectl_dra.migrate.kustomize.targets import is_for
 from kubectl_dra.migrate.render import added_behind, documents_of
 
 COUNTS: Final = "kubectl-dra-counts.yaml"
-HEADING: Final = "# How many devices the claims ask for here, written by kubectl dra migrate from patches of pods.\n"
+HEADING: Final = "# The devices that claims ask for here, written by kubectl dra migrate from patches of pods.\n"
 
 Texts = Mapping[str, Source]
 """The current texts of changed files, by absolute path."""

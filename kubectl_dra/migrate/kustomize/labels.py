@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from kubectl_dra.errors import FileError
-from kubectl_dra.manifests.changes import Change, Delete, changed, value_at
+from kubectl_dra.manifests.changes import Change, Delete, Set, changed, value_at
 from kubectl_dra.manifests.documents import Document, parse
-from kubectl_dra.manifests.edits import edited, edits_of, reread
+from kubectl_dra.manifests.edits import Edit, edits_of, verified
 from kubectl_dra.manifests.kustomization import Kustomization, with_components
 from kubectl_dra.manifests.objects import ManifestObject, objects
 from kubectl_dra.manifests.source import Source
 from kubectl_dra.migrate.device_plugins.emptied import tidied
+from kubectl_dra.migrate.inline_patches import InlinePatch, inline_patches
+from kubectl_dra.migrate.kustomize.asking import patch_files
 from kubectl_dra.migrate.kustomize.difference import BuildDifference
 from kubectl_dra.migrate.kustomize.repair import Repaired, is_of, read
+from kubectl_dra.migrate.kustomize.targets import is_for
 
 _FIELDS: Final = ("nodeSelector", "affinity")
 
@@ -30,31 +33,47 @@ def labels_taken_out(
         EditRefused: a patch cannot be changed for certain.
     """
     surplus = [each for each in found if each.wanted is None and any(field in each.path for field in _FIELDS)]
-    patches = {path for part in with_components(one) for path in part.patches} if surplus else set()
-    for path in sorted(patches):
-        source = texts.get(path) or read(path)
-        documents = _documents(source) if source is not None else ()
-        expected = [document.object for document in documents]
-        edits = []
-        for number, document in enumerate(documents):
-            changes = [change for patch in objects((document,)) for change in _taken_out(patch, surplus)]
-            if changes:
-                edits += edits_of(document, changes)
-                expected[number] = changed(document.object, changes)
-        if source is not None and edits:
-            text = edited(source.text, edits)
-            reread(source, text, expected)
-            yield Repaired(path, text, "labels")
+    for part in with_components(one) if surplus else ():
+        for patch, path in patch_files(part):
+            source = texts.get(path) or read(path)
+            if source is not None and (text := _without(patch, source, surplus, one)) != source.text:
+                yield Repaired(path, text, "labels")
+        own = texts.get(part.path, part.document.source)
+        document = parse(own)[0]
+        changes = [
+            Set(patch.path, text)
+            for patch in inline_patches(document.object)
+            if (text := _without(patch, Source(own.name, patch.text), surplus, one)) != patch.text
+        ]
+        if changes:
+            text = verified((document,), edits_of(document, changes), {0: changed(document.object, changes)})
+            yield Repaired(part.path, text, "labels")
 
 
-def _taken_out(patch: ManifestObject, surplus: Sequence[BuildDifference]) -> Sequence[Change]:
+def _without(patch: InlinePatch, source: Source, surplus: Sequence[BuildDifference], one: Kustomization) -> str:
+    """The text of a patch without the labels."""
+    documents = _documents(source)
+    expected: dict[int, Any] = {}
+    edits: list[Edit] = []
+    for document in documents:
+        changes = [change for raw in objects((document,)) for change in _taken_out(patch, raw, surplus, one)]
+        if changes:
+            edits += edits_of(document, changes)
+            expected[document.index] = changed(document.object, changes)
+    return verified(documents, edits, expected) if edits else source.text
+
+
+def _taken_out(
+    patch: InlinePatch, raw: ManifestObject, surplus: Sequence[BuildDifference], one: Kustomization
+) -> Sequence[Change]:
     paths = [
         each.path
         for each in surplus
-        if is_of(patch.object, each.object) and value_at(patch.object, each.path) == each.found
+        if value_at(raw.object, each.path) == each.found
+        and (is_for(patch, each.object, one) if patch.target else is_of(raw.object, each.object))
     ]
-    made = tidied(patch.object, (Delete(path) for path in paths)) if paths else ()
-    return [Delete((*patch.path, *change.path)) for change in made]
+    made = tidied(raw.object, (Delete(path) for path in paths)) if paths else ()
+    return [Delete((*raw.path, *change.path)) for change in made]
 
 
 def _documents(source: Source) -> tuple[Document, ...]:

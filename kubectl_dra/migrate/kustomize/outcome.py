@@ -20,6 +20,8 @@ from kubectl_dra.migrate.result import MigratedFile, Remark
 PATCHED: Final = "MIG110"
 NAMES: Final = "MIG139"
 BROUGHT: Final = "MIG127"
+TEXT: Final = "MIG123"
+"""A text is not changed: said of patches before a build shows what of them has to go."""
 
 
 def remarks(made: Repaired, name: str) -> list[Remark]:
@@ -30,7 +32,7 @@ def remarks(made: Repaired, name: str) -> list[Remark]:
             for root, document, raw in made.objects
         ]
     if made.does == "counts":
-        message = "the count of devices that a patch here asked for is in a patch of the claim now"
+        message = "the devices that a patch here asked for or chose are in a patch of the claim now"
         return [Remark("change", PATCHED, name, 1, 1, "Kustomization", "patches", message)]
     if made.does == "claims":
         message = "the overlay asks for devices that its base does not ask for: it has claims of its own"
@@ -54,6 +56,8 @@ def put(group: Group, files: dict[str, MigratedFile], names: Mapping[str, str]) 
         kept = old.items if old is not None else ()
         if any(item.code == BROUGHT for item in more):
             kept = tuple(item for item in kept if item.code != GONE)
+        if any(item.code == GONE for item in more):
+            kept = tuple(item for item in kept if item.code != TEXT)
         items = (*kept, *more)
         files[path] = MigratedFile(name, Rewritten(name, source.text, text.text, source), items)
 
