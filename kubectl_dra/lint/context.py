@@ -237,7 +237,7 @@ def stored_key(raw: Mapping[str, Any]) -> tuple[str, str, str, str]:
     return group, str(raw.get("kind")), str(metadata.get("namespace") or "default"), str(metadata.get("name"))
 
 
-class AssumedCluster(Struct, frozen=True):
+class AssumedCluster(Struct, frozen=True, eq=False):
     """The assumed cluster. ``snapshot`` is set with ``--snapshot`` or ``--live``, ``stored`` with ``--old``,
     ``upgrade`` with ``--from``: the cluster is then the one after it.
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,7 +12,15 @@ from kubectl_dra.cel.columns import Column
 from kubectl_dra.cel.errors import CompileError
 from kubectl_dra.data.drivers import Driver, Kind, catalogue
 from kubectl_dra.lint.analysis.possible_results import outcome
-from kubectl_dra.lint.context import Context, WrittenSelector, compile_selector, once, selector_texts
+from kubectl_dra.lint.context import (
+    AssumedCluster,
+    Context,
+    Item,
+    WrittenSelector,
+    compile_selector,
+    once,
+    selector_texts,
+)
 from kubectl_dra.manifests.changes import Path
 
 if TYPE_CHECKING:
@@ -109,6 +117,7 @@ def selectors(context: Context) -> Sequence[WrittenSelector]:
     return found
 
 
+@lru_cache(1024)
 def columns(program: Program) -> tuple[Column, ...]:
     """The attributes and capacities that the expression names, sorted; empty if unknown."""
     found = program.columns or ()
@@ -119,17 +128,24 @@ def columns(program: Program) -> tuple[Column, ...]:
 
 def class_programs(context: Context, name: str) -> tuple[Program, ...] | None:
     """The compiled selectors of a class from the manifests or the snapshot; None if there is none."""
-    expressions: list[str] = []
     given = context.world.classes(name)
     if given:
-        for item in given[:1]:
-            expressions.extend(text for _, text in selector_texts(item.v1 or item.raw, ("spec",)))
-    elif context.snapshot is not None and name in context.snapshot.classes:
-        expressions.extend(text for text in context.snapshot.classes[name].selectors if text)
-    else:
-        return None
-    compiled = [compile_selector(text, context.target) for text in expressions]
-    return tuple(program for program in compiled if not isinstance(program, CompileError))
+        return _programs_of(given[0], context.target)
+    if context.snapshot is not None and name in context.snapshot.classes:
+        return _compiled((text for text in context.snapshot.classes[name].selectors if text), context.target)
+    return None
+
+
+@lru_cache(1024)
+def _programs_of(device_class: Item, target: AssumedCluster) -> tuple[Program, ...]:
+    texts = (text for _, text in selector_texts(device_class.v1 or device_class.raw, ("spec",)))
+    return _compiled(texts, target)
+
+
+def _compiled(expressions: Iterable[str], target: AssumedCluster) -> tuple[Program, ...]:
+    """The programs of those that compile."""
+    results = [compile_selector(text, target) for text in expressions]
+    return tuple(program for program in results if not isinstance(program, CompileError))
 
 
 def drivers_of(context: Context, name: str) -> tuple[Driver, ...]:
