@@ -220,10 +220,11 @@ class ClusterState:
         """The same cluster with one more node, the pods on it, and what drivers publish for it."""
         snapshot = self.snapshot
         out = self.with_snapshot(replace(snapshot, pods={}, nodes={}))
+        more = {(pod.metadata.namespace, pod.metadata.name): pod for pod in pods}
         out.snapshot = replace(
             snapshot,
             nodes={**snapshot.nodes, node.name: node},
-            pods={**snapshot.pods, **{(pod.metadata.namespace, pod.metadata.name): pod for pod in pods}},
+            pods={**snapshot.pods, **more} if more else snapshot.pods,
             slices=(*snapshot.slices, *slices),
         )
         out._waiting = self._waiting

@@ -174,7 +174,7 @@ def _others_free(located: Located) -> int:
     """The most devices of one node that only a selector of the request refuses, and that nobody holds: enough of
     another kind, for a count that is lowered together with that selector.
     """
-    refused = [item for stage in located.funnel.stages if stage.name == "request-selector" for item in stage.failed]
+    refused = (item for stage in located.funnel.stages if stage.name == "request-selector" for item in stage.failed)
     held = located.funnel.pools_held
     free = (
         item.slice.scope.node_name

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable, Sequence
 from itertools import islice
 from typing import Final
 
 from msgspec.structs import replace
 
 from kubectl_dra.allocation.pools import SliceIndex
-from kubectl_dra.api.slices import PoolID, ResourceSlice
+from kubectl_dra.api.slices import ResourceSlice
 from kubectl_dra.explain.diagnosis import Way
 from kubectl_dra.explain.phrase import ObjectName
 from kubectl_dra.explain.remedies.proof import NEW_NODE
@@ -66,7 +65,7 @@ def one_more_node(trial: Trial) -> Way | None:
     if state is None:
         state = ClusterState(trial.scene.snapshot, settings.release, settings.gates, settings.patch)
     slices = world.cycle.index.slices
-    local = _local(slices)
+    local = _local(world.cycle.index.by_pool.values())
     everywhere = [entry for entry in slices if not entry.scope.node_name]
     with_devices = (more for more in node_copies(state, local) if more.slices)
     for more in islice(with_devices, MAX_KINDS):
@@ -79,15 +78,15 @@ def one_more_node(trial: Trial) -> Way | None:
     return None
 
 
-def _local(slices: tuple[ResourceSlice, ...]) -> dict[str, list[ResourceSlice]]:
+def _local(pools: Iterable[Sequence[ResourceSlice]]) -> dict[str, Sequence[ResourceSlice]]:
     """The newest slices of the pools that are of one node alone, by this node."""
-    pools: dict[PoolID, list[ResourceSlice]] = defaultdict(list)
-    for entry in slices:
-        pools[entry.pool].append(entry)
-    found: dict[str, list[ResourceSlice]] = defaultdict(list)
-    for entries in pools.values():
-        newest = max(entry.generation for entry in entries)
+    found: dict[str, Sequence[ResourceSlice]] = {}
+    for entries in pools:
         home = entries[0].scope.node_name
-        if home and all(entry.scope.node_name == home for entry in entries):
-            found[home].extend(entry for entry in entries if entry.generation == newest)
+        if not home or any(entry.scope.node_name != home for entry in entries):
+            continue
+        newest = max(entry.generation for entry in entries)
+        if len(entries) > 1:
+            entries = [entry for entry in entries if entry.generation == newest]
+        found[home] = (*found[home], *entries) if home in found else entries
     return found

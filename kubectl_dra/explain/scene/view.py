@@ -102,6 +102,7 @@ class View:
         self.published = tuple(chain.from_iterable(self.by_slice.values()))
         self._on_node: dict[str, list[Published]] = {}
         self._kinds: Sequence[Published] | None = None
+        self._different: list[Node] | None = None
         # Verdicts are remembered by a device's identity, so devices that are only supposed must live on.
         self.supposed: list[Device] = []
 
@@ -187,16 +188,17 @@ class View:
         """Whether the devices of a slice have values of their own in what the question reads."""
         return entry.individual is not None and not self._judged.isdisjoint(entry.individual.columns)
 
-    def different_nodes(self) -> list[Node]:
+    def different_nodes(self) -> Sequence[Node]:
         """The first node of each kind that an attempt can distinguish."""
-        seen: set[Hashable] = set()
-        found: list[Node] = []
-        for node in self.nodes:
-            key = self._alike(node.name)
-            if key is None or key not in seen:
-                seen.add(key)
-                found.append(node)
-        return found
+        if self._different is None:
+            seen: set[Hashable] = set()
+            self._different = []
+            for node in self.nodes:
+                key = self._alike(node.name)
+                if key is None or key not in seen:
+                    seen.add(key)
+                    self._different.append(node)
+        return self._different
 
     @property
     def kinds(self) -> Sequence[Published]:
