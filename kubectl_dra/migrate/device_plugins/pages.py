@@ -78,7 +78,8 @@ _REFUSALS: Final = (
         "what it patches; lists that a patch would add, such as tolerations and resourceClaims of custom resources, "
         "would take the place of the base's. Of a JSON patch, the operation that sets the number goes, and with the "
         "last one the patch; its comments stay. Another number of devices, or labels that choose other ones, become "
-        "a patch of the claim template (MIG110).",
+        "a patch of the claim template (MIG110). A comment # kubectl-dra: ignore[MIG109] above the patch, or in "
+        "its text on the line that asks, leaves it; then what it patches stays as well.",
         "containers:\n- name: main\n  resources:\n    limits:\n      nvidia.com/gpu: 4\n",
         "containers:\n- name: main\n",
     ),
