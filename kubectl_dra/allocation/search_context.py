@@ -127,8 +127,8 @@ class SearchContext(Struct):
         device = candidate.device
         if device.binding_conditions and not self.features.binding_conditions:
             return False
-        place = candidate.id if self.features.errors_name_device else None
-        if not matches(alternative.selectors, self.selectors, device, place):
+        named = self.features.errors_name_device
+        if not matches(alternative.selectors, self.selectors, device, candidate.id, named=named):
             return False
         if not candidate.slice.per_device_node_selection:
             return True

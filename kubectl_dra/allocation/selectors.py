@@ -148,8 +148,11 @@ class SelectorList(Struct, frozen=True):
     device_class: str = ""
     claim: str = ""
 
-    def first_false(self, selectors: Selectors, device: Device, place: DeviceID | None = None) -> int | None:
+    def first_false(self, selectors: Selectors, device: Device, place: DeviceID, *, named: bool = False) -> int | None:
         """The index of the first selector that is false on the device, or None if all hold.
+
+        ``named``: errors name the device, as those of releases from 1.37 on do. Their details have its ``place`` in
+        any case: devices of many places may be one object.
 
         Raises:
             AllocationError: a selector has no CEL, does not compile, or fails on the device.
@@ -169,13 +172,14 @@ class SelectorList(Struct, frozen=True):
                 return index
             kind = "compile" if isinstance(verdict, CompileError) else "runtime"
             raise AllocationError(
-                _failure(f"{self.owner}: selector #{index}", kind, str(verdict), place),
+                _failure(f"{self.owner}: selector #{index}", kind, str(verdict), place if named else None),
                 check=f"cel-{kind}",
                 subject=self.owner,
                 detail={
                     "selector": index,
                     "expression": expression,
                     "device": device,
+                    "place": place,
                     "error": verdict,
                     "class": self.device_class,
                     "claim": self.claim,
@@ -192,13 +196,15 @@ def _failure(selector: str, kind: str, why: str, place: DeviceID | None) -> str:
     return f"{selector} on device {place}: CEL {kind} error: {why}{advice}"
 
 
-def matches(lists: Sequence[SelectorList], selectors: Selectors, device: Device, place: DeviceID | None = None) -> bool:
+def matches(
+    lists: Sequence[SelectorList], selectors: Selectors, device: Device, place: DeviceID, *, named: bool = False
+) -> bool:
     """Whether a device satisfies class and request selectors, evaluated in order up to the first false one.
 
     Raises:
         AllocationError: see SelectorList.first_false.
     """
     for entry in lists:  # noqa: SIM110, a generator costs more than what it runs here
-        if entry.first_false(selectors, device, place) is not None:
+        if entry.first_false(selectors, device, place, named=named) is not None:
             return False
     return True

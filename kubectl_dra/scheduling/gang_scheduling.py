@@ -18,6 +18,7 @@ from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.reasons import PluginName, Reason, Rejection
 
 if TYPE_CHECKING:
+    from kubectl_dra.cluster.snapshot import Snapshot
     from kubectl_dra.scheduling.outcome import Outcome
 
 UNSCHEDULABLE_GROUP: Final = (
@@ -159,7 +160,7 @@ def in_queue(pod: Pod, state: ClusterState) -> Rejection | None:
     if isinstance(found, Reason):
         return Rejection(PluginName.GANG_SCHEDULING, (found,))
     if found is None or len(found.members) >= found.minimum:
-        waiting = (member for member in _members(pod, state) if not member.node_name) if pod.pod_group else ()
+        waiting = (member for member in members(pod, state.snapshot) if not member.node_name) if pod.pod_group else ()
         differs = next((other for member in waiting if (other := priority_differs(member, state))), None)
         return Rejection(PluginName.GANG_SCHEDULING, (differs,)) if differs is not None else None
     peers = tuple(sorted(member.key for member in found.members))
@@ -220,13 +221,13 @@ def gang_of(pod: Pod, state: ClusterState) -> Gang | Reason | None:
 def _gang(name: str, policy: GroupPolicy, pod: Pod, state: ClusterState, topology: tuple[str, ...] = ()) -> Gang | None:
     if policy.gang is None:
         return None
-    return Gang(name, policy.gang.min_count, tuple(_members(pod, state)), topology)
+    return Gang(name, policy.gang.min_count, tuple(members(pod, state.snapshot)), topology)
 
 
-def _members(pod: Pod, state: ClusterState) -> list[Pod]:
+def members(pod: Pod, snapshot: Snapshot) -> list[Pod]:
     """The pods of the same group that have not ended, including the pod itself."""
     found = [pod]
-    for other in state.snapshot.pods.values():
+    for other in snapshot.pods.values():
         if other.metadata.namespace != pod.metadata.namespace or other.metadata.name == pod.metadata.name:
             continue
         same = other.spec.scheduling_group == pod.spec.scheduling_group

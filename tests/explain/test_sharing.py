@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from itertools import islice
+from typing import Any
 
 import pytest
 
 from tests.conformance.alloc import lines
 from tests.explain.sharing import DATA, compared
+
+JSON = dict[str, Any]
+GPU = "gpu.example.com"
+UUID = f'device.attributes["{GPU}"].uuid'
 
 
 @pytest.mark.parametrize(
@@ -21,3 +26,61 @@ def test_the_answers_are_the_same(corpus: str, step: int) -> None:
         asked, apart = asked + count, apart + kept
         assert not different
     assert asked > 20 and apart > 10
+
+
+def cluster(*objects: JSON) -> JSON:
+    """Two nodes of two devices that differ in nothing but their names and UUIDs, with more objects."""
+    items: list[JSON] = [{"kind": "DeviceClass", "apiVersion": "resource.k8s.io/v1", "metadata": {"name": "gpu"}}]
+    for node in ("a", "b"):
+        devices = [
+            {"name": f"gpu-{node}-{index}", "attributes": {"uuid": {"string": f"{node}-{index}"}}} for index in range(2)
+        ]
+        pool = {"name": node, "generation": 1, "resourceSliceCount": 1}
+        spec = {"driver": GPU, "nodeName": node, "pool": pool, "devices": devices}
+        ready = {"allocatable": {"cpu": "8", "memory": "8Gi", "pods": "10"}}
+        items.append({"kind": "Node", "apiVersion": "v1", "metadata": {"name": node}, "status": ready})
+        items.append(
+            {"kind": "ResourceSlice", "apiVersion": "resource.k8s.io/v1", "metadata": {"name": node}, "spec": spec}
+        )
+    return {"release": "1.36", "snapshot": {"kind": "List", "apiVersion": "v1", "items": [*items, *objects]}}
+
+
+def claim(name: str, selector: str = "", held: tuple[str, ...] = ()) -> JSON:
+    """A claim that asks for a device, or holds some of node a or b."""
+    exactly = {"deviceClassName": "gpu", "selectors": [{"cel": {"expression": selector}}] if selector else []}
+    results = [{"request": "gpu", "driver": GPU, "pool": device[4], "device": device} for device in held]
+    return {
+        "kind": "ResourceClaim",
+        "apiVersion": "resource.k8s.io/v1",
+        "metadata": {"name": name, "namespace": "default", "uid": name},
+        "spec": {"devices": {"requests": [{"name": "gpu", "exactly": exactly}]}},
+        "status": {"allocation": {"devices": {"results": results}}} if held else {},
+    }
+
+
+def member(name: str) -> JSON:
+    """A pod of a gang with the claim of its name."""
+    spec = {
+        "schedulingGroup": {"podGroupName": "train"},
+        "containers": [{"name": "c", "image": "i"}],
+        "resourceClaims": [{"name": "gpu", "resourceClaimName": name}],
+    }
+    meta = {"name": name, "namespace": "default", "uid": name}
+    return {"kind": "Pod", "apiVersion": "v1", "metadata": meta, "spec": spec, "status": {"phase": "Pending"}}
+
+
+@pytest.mark.parametrize("wanted", ["a-0", "b-1", "none"])
+def test_what_other_pods_of_a_gang_ask_for(wanted: str) -> None:
+    policy = {"schedulingPolicy": {"gang": {"minCount": 3}}}
+    meta = {"name": "train", "namespace": "default"}
+    group = {"kind": "PodGroup", "apiVersion": "scheduling.k8s.io/v1alpha2", "metadata": meta, "spec": policy}
+    claims = (claim("p0"), claim("p1", f'{UUID} == "b-1"'), claim("p2", f'{UUID} == "{wanted}"'))
+    asked, apart, different = compared(cluster(group, *claims, *map(member, ("p0", "p1", "p2"))))
+    assert (asked, apart, different) == (6, 1, [])
+
+
+def test_on_which_of_devices_that_are_one_object_a_selector_fails() -> None:
+    """The first of them is held, so the scheduler does not ask about it."""
+    held = claim("held", held=("gpu-a-0", "gpu-a-1", "gpu-b-0"))
+    asked, apart, different = compared(cluster(held, claim("failing", f'{UUID.replace("uuid", "none")} == "x"')))
+    assert (asked, apart, different) == (2, 1, [])

@@ -71,11 +71,12 @@ UNCONVERTIBLE = CauseKind(
 def _runtime(trial: Trial, error: AllocationError, node: str) -> Iterator[Finding]:
     view = trial.view
     expression = str(error.detail.get("expression") or "")
-    device, problem = error.detail.get("device"), error.detail.get("error")
+    device, place, problem = (error.detail.get(name) for name in ("device", "place", "error"))
     if not isinstance(problem, EvaluationError) or not isinstance(device, Device):
         return
-    # Equal devices of several nodes may be one object.
-    published = next((item for item in (*view.on_node(node), *view.published) if item.device is device), None)
+    # Equal devices of several places may be one object.
+    same = (item for item in (*view.on_node(node), *view.published) if item.device is device)
+    published = next((item for item in same if item.id == place), None)
     name = published.id if published else ""
     about = say("device {device} on node {node}", device=name, node=ObjectName("Node", node))
     evidence = [expression_of(error), Evidence(about, "CEL run-time error", str(problem))]

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.slices import OwnColumn
 from kubectl_dra.cel import CompileError, Environment, Program, compile_expression
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.explain.question.resolve import Question
+from kubectl_dra.explain.question.resolve import Question, about_pod
 from kubectl_dra.explain.scene.prepare import Settings
 from kubectl_dra.names import nearest
+from kubectl_dra.scheduling.gang_scheduling import members
 
 if TYPE_CHECKING:
     from kubectl_dra.cel.column_comparisons import KeyAnswer
@@ -63,10 +65,7 @@ def _read(question: Question, snapshot: Snapshot, settings: Settings) -> Iterato
     """What is read of devices."""
     expressions = {text for entry in snapshot.classes.values() for text in entry.selectors}
     derived: set[str] = set()
-    for state in question.claims:
-        claim = state.claim
-        if claim is None:
-            continue
+    for claim in _claims(question, snapshot):
         for constraint in claim.constraints:
             name = constraint.match_attribute or constraint.distinct_attribute
             yield _without_domain(OwnColumn("attribute", name)), None
@@ -86,6 +85,16 @@ def _read(question: Question, snapshot: Snapshot, settings: Settings) -> Iterato
             return
         # Terms of an expression that may cost too much are not evaluated by themselves.
         yield from _read_by((program,) if derives or not program.cheap else program.terms())
+
+
+def _claims(question: Question, snapshot: Snapshot) -> Iterator[ResourceClaim]:
+    """The claims of the question, and of the pods of its pod's group, which may be placed together with it."""
+    yield from question.existing_claims
+    pod = question.pod
+    if pod is not None and (pod.pod_group or pod.spec.workload_ref):
+        for member in members(pod, snapshot):
+            if member is not pod:
+                yield from about_pod(member, snapshot, exists=True).existing_claims
 
 
 def _read_by(programs: Sequence[Program]) -> Iterator[_Reads]:
