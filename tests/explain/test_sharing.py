@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from itertools import islice
 from typing import Any
+from unittest import mock
 
 import pytest
 
+from kubectl_dra.cli.explain.drawn_devices import fleet
+from kubectl_dra.cluster import device_lists
+from kubectl_dra.cluster.files import read_snapshot
 from tests.conformance.alloc import lines
-from tests.explain.sharing import DATA, compared
+from tests.explain.sharing import DATA, compared, settings_of, text_of
 
 JSON = dict[str, Any]
 GPU = "gpu.example.com"
@@ -84,3 +88,13 @@ def test_on_which_of_devices_that_are_one_object_a_selector_fails() -> None:
     held = claim("held", held=("gpu-a-0", "gpu-a-1", "gpu-b-0"))
     asked, apart, different = compared(cluster(held, claim("failing", f'{UUID.replace("uuid", "none")} == "x"')))
     assert (asked, apart, different) == (2, 1, [])
+
+
+def test_devices_are_counted_by_classes_that_read_their_own_values() -> None:
+    case = cluster()
+    case["snapshot"]["items"][0]["spec"] = {"selectors": [{"cel": {"expression": f'{UUID} == "b-1"'}}]}
+    text, settings = text_of(case), settings_of(case)
+    with mock.patch.object(device_lists, "SAMPLE", 1):
+        shown = fleet(None, read_snapshot(["-"], stdin=text, compact=True), settings)
+    assert shown is not None
+    assert [(row.id.device, row.classes) for row in shown.rows if row.classes] == [("gpu-b-1", ("gpu",))]

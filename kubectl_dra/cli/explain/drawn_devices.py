@@ -12,14 +12,12 @@ from kubectl_dra.explain.scene.attributes_read import complete
 from kubectl_dra.explain.scene.prepare import Settings, cycle_of
 
 
-def fleet(question: Question, snapshot: Snapshot, settings: Settings) -> Inventory | None:
-    """The devices of the question's cluster, of one node with ``--node``; None if they were not read."""
-    return every_device(complete(question, snapshot, settings), settings)
+def fleet(question: Question | None, snapshot: Snapshot, settings: Settings) -> Inventory | None:
+    """The devices of a cluster, of one node with ``--node``; None if they were not read.
 
-
-def every_device(snapshot: Snapshot, settings: Settings) -> Inventory | None:
-    """All devices of a cluster, of one node with ``--node``; None if they were not read."""
-    shown = snapshot.for_lists()
+    They are exact in what classes read, and the ``question`` if it is about one pod or claim.
+    """
+    shown = complete(question, snapshot, settings).for_lists()
     wanted = Wanted(nodes=(settings.node,) if settings.node else ())
     try:
         return take_inventory(shown, cycle_of(shown, settings), wanted, rules_notes(shown, settings))

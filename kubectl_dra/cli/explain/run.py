@@ -179,11 +179,11 @@ def _run_all(asked: ExplainFlags, connection: ConnectionFlags, output: str, colo
         short = asked.summary and not asked.full
         write_overview(found, color, flags=_of_everything(asked) + invocation.where, short=short)
     elif output == "html":
-        from kubectl_dra.cli.explain.drawn_devices import every_device
+        from kubectl_dra.cli.explain.drawn_devices import fleet
         from kubectl_dra.cli.origin import page_origin
         from kubectl_dra.report.explain_html import overview_html
 
-        devices = every_device(snapshot, settings)
+        devices = fleet(None, snapshot, settings)
         put(overview_html(found, devices, page_origin(snapshot, settings), invocation))
     else:
         from kubectl_dra.report.explain_json import overview_json

@@ -21,12 +21,13 @@ if TYPE_CHECKING:
     """An attribute or capacity without its domain, None if it could be any, and how its reader answers from it."""
 
 
-def complete(question: Question, snapshot: Snapshot, settings: Settings) -> Snapshot:
+def complete(question: Question | None, snapshot: Snapshot, settings: Settings) -> Snapshot:
     """The snapshot with every value that a selector or constraint of the question, or a class, can tell apart.
 
     Individual attributes and capacities (``Snapshot.individual``) that are read, or have a similar name, are restored
     to the devices; all if only evaluation tells what is read. Where selectors only compare one with constants,
-    devices that get the same answers stay shared (``Snapshot.judged``). Names stay where they are.
+    devices that get the same answers stay shared (``Snapshot.judged``). Names stay where they are. Without a question,
+    classes count alone.
     """
     if not snapshot.individual:
         return snapshot
@@ -61,7 +62,7 @@ def _together(answers: Sequence[KeyAnswer | None]) -> Callable[[str], Hashable] 
     return answered
 
 
-def _read(question: Question, snapshot: Snapshot, settings: Settings) -> Iterator[_Reads]:
+def _read(question: Question | None, snapshot: Snapshot, settings: Settings) -> Iterator[_Reads]:
     """What is read of devices."""
     expressions = {text for entry in snapshot.classes.values() for text in entry.selectors}
     derived: set[str] = set()
@@ -87,8 +88,10 @@ def _read(question: Question, snapshot: Snapshot, settings: Settings) -> Iterato
         yield from _read_by((program,) if derives or not program.cheap else program.terms())
 
 
-def _claims(question: Question, snapshot: Snapshot) -> Iterator[ResourceClaim]:
+def _claims(question: Question | None, snapshot: Snapshot) -> Iterator[ResourceClaim]:
     """The claims of the question, and of the pods of its pod's group, which may be placed together with it."""
+    if question is None:
+        return
     yield from question.existing_claims
     pod = question.pod
     if pod is not None and (pod.pod_group or pod.spec.workload_ref):
