@@ -7,10 +7,14 @@ from typing import Any
 from unittest import mock
 
 import pytest
+from msgspec.structs import replace
 
 from kubectl_dra.cli.explain.drawn_devices import fleet
 from kubectl_dra.cluster import device_lists
 from kubectl_dra.cluster.files import read_snapshot
+from kubectl_dra.explain.diagnosis import Diagnosis
+from kubectl_dra.explain.pipeline import diagnose
+from kubectl_dra.explain.question.resolve import about_pod
 from tests.conformance.alloc import lines
 from tests.explain.sharing import DATA, compared, settings_of, text_of
 
@@ -73,14 +77,33 @@ def member(name: str) -> JSON:
     return {"kind": "Pod", "apiVersion": "v1", "metadata": meta, "spec": spec, "status": {"phase": "Pending"}}
 
 
-@pytest.mark.parametrize("wanted", ["a-0", "b-1", "none"])
-def test_what_other_pods_of_a_gang_ask_for(wanted: str) -> None:
-    policy = {"schedulingPolicy": {"gang": {"minCount": 3}}}
+def gang(*selectors: str) -> JSON:
+    """A cluster with a gang of pods whose claims have these selectors."""
+    policy = {"schedulingPolicy": {"gang": {"minCount": len(selectors)}}}
     meta = {"name": "train", "namespace": "default"}
     group = {"kind": "PodGroup", "apiVersion": "scheduling.k8s.io/v1alpha2", "metadata": meta, "spec": policy}
-    claims = (claim("p0"), claim("p1", f'{UUID} == "b-1"'), claim("p2", f'{UUID} == "{wanted}"'))
-    asked, apart, different = compared(cluster(group, *claims, *map(member, ("p0", "p1", "p2"))))
+    names = [f"p{number}" for number in range(len(selectors))]
+    return cluster(group, *map(claim, names, selectors), *map(member, names))
+
+
+@pytest.mark.parametrize("wanted", ["a-0", "b-1", "none"])
+def test_what_other_pods_of_a_gang_ask_for(wanted: str) -> None:
+    asked, apart, different = compared(gang("", f'{UUID} == "b-1"', f'{UUID} == "{wanted}"'))
     assert (asked, apart, different) == (6, 1, [])
+
+
+def test_what_the_pod_of_a_gang_asks_for_beside_a_supposed_claim() -> None:
+    case = gang("", f'{UUID} == "b-1"', "", "")
+
+    def answer(*, compact: bool) -> Diagnosis:
+        snapshot = read_snapshot(["-"], stdin=text_of(case), compact=compact)
+        plain, wanting = snapshot.claims["default", "p0"], snapshot.claims["default", "p1"]
+        question = about_pod(snapshot.pods["default", "p1"], snapshot, exists=True)
+        supposed = replace(question.claims[0], claim=replace(wanting, requests=plain.requests))
+        return diagnose(replace(question, claims=(supposed,)), snapshot, settings_of(case))
+
+    with mock.patch.object(device_lists, "SAMPLE", 1):
+        assert answer(compact=True) == answer(compact=False)
 
 
 def test_on_which_of_devices_that_are_one_object_a_selector_fails() -> None:

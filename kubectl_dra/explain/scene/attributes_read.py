@@ -89,15 +89,17 @@ def _read(question: Question | None, snapshot: Snapshot, settings: Settings) -> 
 
 
 def _claims(question: Question | None, snapshot: Snapshot) -> Iterator[ResourceClaim]:
-    """The claims of the question, and of the pods of its pod's group, which may be placed together with it."""
+    """The claims of the question, and of all pods of its pod's group, which may be placed together.
+
+    A group is placed with the claims that the cluster has, also where the question is about changed ones.
+    """
     if question is None:
         return
     yield from question.existing_claims
     pod = question.pod
     if pod is not None and (pod.pod_group or pod.spec.workload_ref):
         for member in members(pod, snapshot):
-            if member is not pod:
-                yield from about_pod(member, snapshot, exists=True).existing_claims
+            yield from about_pod(member, snapshot, exists=True).existing_claims
 
 
 def _read_by(programs: Sequence[Program]) -> Iterator[_Reads]:
