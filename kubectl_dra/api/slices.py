@@ -311,10 +311,8 @@ class ResourceSlice(Struct, frozen=True, gc=False):
         """
         for column, answer in answers.items():
             texts = self.own_texts(column)
-            if texts:
-                usual = answer(_text_in(self.devices[0], column))
-                if any(answer(text) != usual for text in texts):
-                    return self.exact(answers)
+            if texts and {*map(answer, texts)} != {answer(_text_in(self.devices[0], column))}:
+                return self.exact(answers)
         return self
 
     def exact_device(self, position: int) -> Device:

@@ -12,6 +12,7 @@ from kubectl_dra.allocation.pools import Pool
 from kubectl_dra.api.claims import ALL, DeviceRequest, ResourceClaim
 from kubectl_dra.api.classes import DeviceClass
 from kubectl_dra.api.nodes import OPTIONAL_OPERATIONS
+from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import blocking_taint
 from kubectl_dra.cel import EvaluationError, Program
 from kubectl_dra.explain.diagnosis import Observation
@@ -36,7 +37,7 @@ from kubectl_dra.explain.funnel.stages import (
 )
 from kubectl_dra.explain.phrase import ObjectName, Words, say
 from kubectl_dra.explain.scene.holders import HolderIndex
-from kubectl_dra.explain.scene.view import Published, View
+from kubectl_dra.explain.scene.view import Published, View, in_slices
 
 if TYPE_CHECKING:
     from kubectl_dra.allocation.compatibility_groups import GroupClash
@@ -75,9 +76,9 @@ class RequestFunnel:
         self.usable = self._left
         self.failures = Failures(view, self.stages)
 
-    def holders_of(self, item: Published) -> Sequence[ResourceClaim]:
+    def holders_of(self, device: DeviceID) -> Sequence[ResourceClaim]:
         """The claims that hold a device."""
-        return self._holders.claims(item.id)
+        return self._holders.claims(device)
 
     @cached_property
     def pools_held(self) -> Set[tuple[str, str]]:
@@ -186,8 +187,15 @@ class RequestFunnel:
 
     def _itself(self, items: Sequence[Published]) -> list[object]:
         """Who holds a device: the same claims hold many."""
-        held, claims = self.view.held_alone, self._holders.claims
-        return [id(claims(item.id)) if (of := held(item.slice)) and item.name in of else None for item in items]
+        claims, found = self._holders.claims, list[object]()
+        for entry, group in in_slices(items):
+            held = self.view.held_alone(entry)
+            names = entry.names if held else ()
+            found += [
+                id(claims(DeviceID(*entry.pool, name))) if held and (name := names[item.position]) in held else None
+                for item in group
+            ]
+        return found
 
     @staticmethod
     def _counting(items: Sequence[Published]) -> list[object]:

@@ -14,6 +14,7 @@ from kubectl_dra.allocation.constraints import attribute_of
 from kubectl_dra.allocation.selectors import SelectorVerdict
 from kubectl_dra.api.claims import ALL, DeviceRequest, ResourceClaim
 from kubectl_dra.api.quantity import Quantity
+from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import DeviceTaint, blocking_taint
 from kubectl_dra.explain.funnel.blocked import Located
 from kubectl_dra.explain.funnel.stages import StageResult
@@ -33,7 +34,7 @@ from kubectl_dra.explain.remedies.prove import Change
 from kubectl_dra.explain.remedies.selector_values import distinct, loosened_term
 from kubectl_dra.explain.remedies.way_in import LetIn, can_end
 from kubectl_dra.explain.scene.holders import HolderIndex
-from kubectl_dra.explain.scene.view import Published, View
+from kubectl_dra.explain.scene.view import Published, View, in_slices
 
 MAX_TERMS = 6
 MAX_HOLDERS = 6
@@ -176,12 +177,16 @@ def _others_free(located: Located) -> int:
     """
     refused = (item for stage in located.funnel.stages if stage.name == "request-selector" for item in stage.failed)
     held = located.funnel.pools_held
-    free = (
-        item.slice.scope.node_name
-        for item in refused
-        if item.slice.pool not in held or not located.funnel.holders_of(item)
-    )
-    return max(Counter(node for node in free if node).values(), default=0)
+    free: Counter[str] = Counter()
+    for entry, items in in_slices(refused):
+        if entry.pool in held:
+            names = entry.names
+            ids = (DeviceID(*entry.pool, names[item.position]) for item in items)
+            free[entry.scope.node_name] += sum(1 for device in ids if not located.funnel.holders_of(device))
+        else:
+            free[entry.scope.node_name] += len(items)
+    del free[""]
+    return max(free.values(), default=0)
 
 
 def _alike(view: View, located: Located) -> int:

@@ -55,6 +55,10 @@ def _together(answers: Sequence[KeyAnswer | None]) -> Callable[[str], Hashable] 
     if not told or len(told) < len(answers):
         return None
 
+    if len(told) == 1:
+        (only,) = told
+        return lambda text: text if (found := only(text)) is None else found
+
     def answered(text: str) -> Hashable:
         found = tuple([answer(text) for answer in told])
         return text if None in found else found

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
-from itertools import chain, count, repeat
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Set
+from itertools import chain, count, groupby, repeat
 from typing import Final
 
 from msgspec import Struct
@@ -66,6 +66,13 @@ class Published(Struct, frozen=True, gc=False):
             return scope_matches(self.device.scope, node)
         except InvalidNodeSelector:
             return False
+
+
+def in_slices(items: Iterable[Published]) -> Iterator[tuple[ResourceSlice, list[Published]]]:
+    """The devices of each slice, as far as they come in a row: what slices keep apart is then looked up once."""
+    for _, group in groupby(items, lambda item: id(item.slice)):
+        found = list(group)
+        yield found[0].slice, found
 
 
 class View:
