@@ -52,6 +52,14 @@ class Kustomization(Struct, frozen=True, eq=False):
         """Whether it renames objects and so has to know who refers to them."""
         return any(self.document.object.get(field) for field in ("namePrefix", "nameSuffix"))
 
+    def path_of(self, word: str) -> str:
+        """The absolute path of a file or directory that the kustomization names."""
+        return _path_in(self.directory, word)
+
+
+def _path_in(directory: str, word: str) -> str:
+    return os.path.normpath(os.path.join(directory, word))  # noqa: PTH118
+
 
 @lru_cache(maxsize=4096)
 def kustomization_in(directory: str) -> Kustomization | None:
@@ -73,18 +81,18 @@ def _read(directory: str, path: str, document: Document) -> Kustomization:
     for word in _words(raw):
         # Generators write a file as KEY=FILE.
         for part in {word, word.rpartition("=")[2]}:
-            found = os.path.normpath(os.path.join(directory, part))  # noqa: PTH118
+            found = _path_in(directory, part)
             if part and os.path.isfile(found):  # noqa: PTH113
                 files.add(found)
     for field in _ROOTS:
         for entry in _list(raw.get(field)):
-            found = os.path.normpath(os.path.join(directory, str(entry)))  # noqa: PTH118
+            found = _path_in(directory, str(entry))
             if os.path.isdir(found):  # noqa: PTH112
                 roots.append(found)
             elif found not in files and _REMOTE.match(str(entry)):
                 remote.append(str(entry))
     patches = {
-        os.path.normpath(os.path.join(directory, str(word)))  # noqa: PTH118
+        _path_in(directory, word)
         for field in _PATCHES
         for entry in _list(raw.get(field))
         for word in [entry.get("path") if isinstance(entry, dict) else entry]

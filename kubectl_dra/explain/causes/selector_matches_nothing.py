@@ -20,8 +20,8 @@ from kubectl_dra.explain.phrase import Joined, ObjectName, Phrase, Subject, Word
 from kubectl_dra.explain.remedies.change import ReplaceTerm, RequestChange, UseClass
 from kubectl_dra.explain.remedies.other_class import fitting_classes
 from kubectl_dra.explain.remedies.proof import Tried
-from kubectl_dra.explain.remedies.selector_values import MAX_TEXTS, distinct, loosened_term
-from kubectl_dra.explain.scene.view import View
+from kubectl_dra.explain.remedies.selector_values import MAX_TEXTS, loosened_term
+from kubectl_dra.explain.scene.view import View, distinct
 
 _DRIVER = re.compile(r"\bdevice\.driver\b")
 _MAX_NAMES = 2

@@ -11,7 +11,7 @@ from kubectl_dra.api.slices import Device, OwnColumn, ResourceSlice
 from kubectl_dra.cel import Program
 from kubectl_dra.cel.columns import Column
 from kubectl_dra.explain.diagnosis import Observation
-from kubectl_dra.explain.scene.view import Published
+from kubectl_dra.explain.scene.view import Published, in_slices
 
 MAX_NAMES = 4
 
@@ -71,13 +71,7 @@ def counted_values(items: Sequence[Published], column: Column) -> Counter[str | 
 def own_values_in(items: Iterable[Published], columns: Iterable[Column]) -> bool:
     """Whether some of the devices share an object, but have values of their own in these columns."""
     every = [_OwnTexts(column) for column in columns]
-    entry: ResourceSlice | None = None
-    for item in items:
-        if item.slice is not entry:
-            entry = item.slice
-            if any(own.column_in(entry) for own in every):
-                return True
-    return False
+    return any(own.column_in(entry) for entry, _ in in_slices(items) for own in every)
 
 
 class _OwnTexts:
@@ -124,21 +118,17 @@ def values_of(items: Iterable[Published], column: Column) -> Iterator[str | None
     attributes = column.kind == "attribute"
     usual = "string" if attributes else "value"
     domain, name, qualified = column.domain, column.id or "", f"{column.domain}/{column.id}"
-    entry: ResourceSlice | None = None
-    own: Sequence[str] = ()
     apart = _OwnTexts(column)
-    for item in items:
-        if item.slice is not entry:
-            entry = item.slice
-            own = apart.of(entry)
-        if own:
-            yield own[item.position]
+    for entry, group in in_slices(items):
+        if own := apart.of(entry):
+            yield from [own[item.position] for item in group]
             continue
-        device = item.device
-        table = device.attributes if attributes else device.capacity
-        raw = table.get(name) if usual_place and device.driver == domain and qualified not in table else None
-        text = raw.get(usual) if raw is not None and len(raw) == 1 else None
-        yield text if text.__class__ is str else value_of(device, column)
+        for item in group:
+            device = item.device
+            table = device.attributes if attributes else device.capacity
+            raw = table.get(name) if usual_place and device.driver == domain and qualified not in table else None
+            text = raw.get(usual) if raw is not None and len(raw) == 1 else None
+            yield text if text.__class__ is str else value_of(device, column)
 
 
 def value_of(device: Device, column: Column) -> str | None:

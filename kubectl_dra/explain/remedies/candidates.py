@@ -31,10 +31,10 @@ from kubectl_dra.explain.remedies.change import (
 from kubectl_dra.explain.remedies.free import freeing
 from kubectl_dra.explain.remedies.other_class import fitting_classes
 from kubectl_dra.explain.remedies.prove import Change
-from kubectl_dra.explain.remedies.selector_values import distinct, loosened_term
+from kubectl_dra.explain.remedies.selector_values import loosened_term
 from kubectl_dra.explain.remedies.way_in import LetIn, can_end
 from kubectl_dra.explain.scene.holders import HolderIndex
-from kubectl_dra.explain.scene.view import Published, View, in_slices
+from kubectl_dra.explain.scene.view import Published, View, distinct, in_slices
 
 MAX_TERMS = 6
 MAX_HOLDERS = 6

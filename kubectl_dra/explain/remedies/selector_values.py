@@ -18,7 +18,7 @@ from kubectl_dra.cel.columns import Column, DeviceTable, columns_of
 from kubectl_dra.explain.funnel.observed_values import counted_values, own_values_in, values_of
 from kubectl_dra.explain.remedies.change import ReplaceTerm
 from kubectl_dra.explain.remedies.prove import RequestPlace
-from kubectl_dra.explain.scene.view import Published, View
+from kubectl_dra.explain.scene.view import Published, View, distinct
 from kubectl_dra.names import nearest
 
 MAX_VALUES = 8
@@ -121,11 +121,6 @@ def loosened(selectors: Selectors, expression: str, term: int, items: Sequence[P
             found += 1
             if found == MAX_OFFERS:
                 return
-
-
-def distinct(items: Sequence[Published]) -> list[Published]:
-    """Each device object once, at one of its places; devices that the question cannot tell apart may share one."""
-    return list({id(item.device): item for item in items}.values())
 
 
 def _holds(selectors: Selectors, expression: str, term: int, devices: Sequence[Device] | DeviceTable) -> bool:

@@ -75,6 +75,11 @@ def in_slices(items: Iterable[Published]) -> Iterator[tuple[ResourceSlice, list[
         yield found[0].slice, found
 
 
+def distinct(items: Iterable[Published]) -> list[Published]:
+    """Each device object once, at one of its places; devices that the question cannot tell apart may share one."""
+    return list({id(item.device): item for item in items}.values())
+
+
 class View:
     """Indexes for one question. ``ineligible`` maps a node's name to why the pod cannot run there.
 
@@ -209,14 +214,9 @@ class View:
 
     @property
     def kinds(self) -> Sequence[Published]:
-        """The published devices without those that are the same object as an earlier one: equal except for
-        their place.
-        """
+        """The published devices, each object once."""
         if self._kinds is None:
-            first: dict[int, Published] = {}
-            for item in self.published:
-                first.setdefault(id(item.device), item)
-            self._kinds = tuple(first.values())
+            self._kinds = distinct(self.published)
         return self._kinds
 
     def nodes_of(self, item: Published) -> list[str]:

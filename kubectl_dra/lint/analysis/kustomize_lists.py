@@ -61,7 +61,7 @@ def _patches(parts: list[Kustomization], item: Item, field: str) -> Iterator[tup
             if isinstance(text, str) or "\n" in path:
                 file, source = part.path, Source(part.path, text if isinstance(text, str) else path)
             else:
-                file = os.path.normpath(os.path.join(part.directory, path))  # noqa: PTH118
+                file = part.path_of(path)
                 source = _source(file) if file in part.files else Source(file, "")
             yield from ((file, names) for names in _lists(source, item, field, entry.get("target")))
 

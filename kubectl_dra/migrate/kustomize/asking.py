@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -69,7 +68,7 @@ def patch_files(part: Kustomization) -> Iterator[tuple[InlinePatch, str]]:
         listed = part.document.object.get(field)
         for index, entry in enumerate(listed if isinstance(listed, list) else ()):
             word = entry if isinstance(entry, str) else value_at(entry, ("path",))
-            path = os.path.normpath(os.path.join(part.directory, word)) if isinstance(word, str) else ""  # noqa: PTH118
+            path = part.path_of(word) if isinstance(word, str) else ""
             if path in part.files:
                 target: Any = value_at(entry, ("target",))
                 yield InlinePatch((field, index), "", target if isinstance(target, Mapping) else {}), path

@@ -90,7 +90,7 @@ def _unnamed(
         gone = [
             index
             for index, entry in enumerate(listed)
-            if isinstance(entry, Mapping) and _is(one, entry.get("path"), path)
+            if isinstance(entry, Mapping) and isinstance(word := entry.get("path"), str) and one.path_of(word) == path
         ]
         changes += [Clear((field,))] if gone and len(gone) == len(listed) else [Delete((field, at)) for at in gone]
     text = verified((document,), edits_of(document, changes), {document.index: changed(document.object, changes)})
@@ -107,7 +107,3 @@ def _listed(raw: Mapping[str, object]) -> Iterator[tuple[str, list[object]]]:
         listed = raw.get(field)
         if isinstance(listed, list):
             yield field, listed
-
-
-def _is(one: Kustomization, word: object, path: str) -> bool:
-    return isinstance(word, str) and os.path.normpath(os.path.join(one.directory, word)) == path  # noqa: PTH118
