@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from kubectl_dra.api.classes import selectors_from_json
 from kubectl_dra.api.labels import InvalidNodeSelector
@@ -263,6 +264,10 @@ class ResourceClaim(Struct, frozen=True, gc=False):
     def key(self) -> str:
         """``namespace/name``."""
         return self.metadata.key
+
+    def deallocated(self) -> ResourceClaim:
+        """The claim without its devices. The server drops what drivers said of them as well."""
+        return replace(self, allocation=None, reserved_for=(), device_statuses=())
 
 
 class ResourceClaimTemplate(Struct, frozen=True, gc=False):

@@ -357,6 +357,11 @@ class Pod(Wire, frozen=True):
         """Whether the pod has ended and no longer needs its devices."""
         return self.status.phase in ENDED
 
+    @property
+    def is_queued(self) -> bool:
+        """Whether it is the scheduler's to place; one that is being deleted is not."""
+        return not self.node_name and not self.finished and not self.metadata.deletion_timestamp
+
     def condition(self, kind: str) -> PodCondition | None:
         """The condition of that type, if any."""
         return next((entry for entry in self.status.conditions if entry.type == kind), None)

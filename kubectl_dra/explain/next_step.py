@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kubectl_dra.cluster.relation import waiting_for
 from kubectl_dra.cluster.snapshot import ABSENT, FORBIDDEN
 from kubectl_dra.explain.diagnosis import Finding, Look, NextStep, Verdict
-from kubectl_dra.explain.question.consumers import consumers
 from kubectl_dra.explain.question.resolve import ClaimEntry
 from kubectl_dra.explain.question.what_if_flag import Supposition
 from kubectl_dra.explain.trial import Trial
@@ -103,7 +103,7 @@ def _written(trial: Trial, entry: ClaimEntry) -> NextStep:
 def _rival(trial: Trial) -> str:
     """Another pod of the namespace that uses a claim to be allocated."""
     name = trial.question.name
-    pods = (pod for claim in trial.claims for pod in consumers(claim, trial.scene.snapshot))
+    pods = (pod for claim in trial.claims for pod in waiting_for(claim, trial.scene.snapshot))
     return next((pod.metadata.name for pod in pods if pod.metadata.name != name), "")
 
 

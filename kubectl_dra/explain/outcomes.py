@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
+from kubectl_dra.cluster.relation import relation_of
 from kubectl_dra.explain.diagnosis import ClaimReport, NodeDevices, NodeGroup
 from kubectl_dra.explain.funnel.blocked import Located
 from kubectl_dra.explain.funnel.funnel_report import report
 from kubectl_dra.explain.funnel.stages import Shortfall
 from kubectl_dra.explain.phrase import Joined, Words, say
-from kubectl_dra.explain.question.consumers import reserved
 from kubectl_dra.explain.question.resolve import ClaimEntry
 from kubectl_dra.explain.remedies.proof import placed_devices
 from kubectl_dra.explain.scene.node_reasons import reason_of
@@ -138,6 +138,6 @@ def _reservation(asking: Pod | None, claim: ResourceClaim) -> Words:
     """Whether an allocated claim is reserved, and for whom if not for the pod in question."""
     if not claim.reserved_for:
         return "allocated"
-    if asking is None or reserved(asking, claim):
+    if asking is None or relation_of(claim, asking).listed:
         return "allocated and reserved"
     return say("allocated, reserved for {others:some}", others=[str(entry) for entry in claim.reserved_for])

@@ -113,8 +113,11 @@ def waiting(snapshot: Snapshot, settings: Settings) -> Iterator[Pod | ResourceCl
     backed = _backed(snapshot, settings)
     used: set[tuple[str, str]] = set()
     for (space, _), pod in snapshot.pods.items():
+        if pod.finished:
+            continue
         used |= {(space, name) for name in pod.claim_names}
-        if not pod.node_name and not pod.finished and (pod.claims or not backed.isdisjoint(resources_of(pod))):
+        # One that is being deleted is not queued, and is shown as well: a cause says what keeps it.
+        if not pod.node_name and (pod.claims or not backed.isdisjoint(resources_of(pod))):
             yield pod
     for key, claim in snapshot.claims.items():
         if claim.allocation is None and key not in used:

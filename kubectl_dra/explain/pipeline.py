@@ -244,7 +244,7 @@ def _message(trial: Trial, verdict: Verdict) -> str:
     if outcome is not None:
         return outcome.message if outcome.certain else ""
     # Where something else is the answer already, the scheduler tries the pod all the same if it is in its queue.
-    waits = trial.question.exists and not pod.finished and not pod.metadata.deletion_timestamp
+    waits = trial.question.exists and pod.is_queued
     if not waits or not trial.scene.settings.schedules(pod) or kept_out(filters.chain.pod, filters.chain.state):
         return ""
     tried = trial.trying_nodes().outcome

@@ -18,6 +18,7 @@ from kubectl_dra.explain.deciding_changes import TookTooLong, deciding_changes
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.overview import SECONDS_PER_SHAPE, waiting
 from kubectl_dra.explain.pipeline import diagnose
+from kubectl_dra.explain.question.giving_back import of_pods
 from kubectl_dra.explain.question.new_pod import about_new_pod
 from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod
 from kubectl_dra.explain.scene.prepare import SECONDS, SECONDS_PER_NODE, Settings
@@ -171,7 +172,8 @@ def _running(snapshot: Snapshot) -> Iterator[AskedSubject]:
         if not pod.node_name or pod.finished or pod.metadata.deletion_timestamp or not pod.claims:
             continue
         used = dict(_claims(pod, snapshot))
-        freed = {each: _freed(claim) for each, claim in used.items() if _is_alone(pod, claim)}
+        given = of_pods([pod], used.values(), snapshot.pods).claims
+        freed = {(claim.metadata.namespace, claim.metadata.name): claim.deallocated() for claim in given}
         if not freed:
             continue
         again = _unscheduled(pod)
@@ -186,15 +188,6 @@ def _claims(pod: Pod, snapshot: Snapshot) -> Iterator[tuple[Key, ResourceClaim]]
         claim = snapshot.claims.get(key)
         if claim is not None and claim.allocation is not None:
             yield key, claim
-
-
-def _freed(claim: ResourceClaim) -> ResourceClaim:
-    return replace(claim, allocation=None, reserved_for=(), device_statuses=())
-
-
-def _is_alone(pod: Pod, claim: ResourceClaim) -> bool:
-    """Whether nobody else uses the claim, so that its devices come back with the pod's end."""
-    return all(consumer.name == pod.metadata.name for consumer in claim.reserved_for)
 
 
 def _unscheduled(pod: Pod) -> Pod:

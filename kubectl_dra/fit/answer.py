@@ -127,7 +127,7 @@ def fit(
         str(settings.release),
         settings.release_source,
         tuple(sorted(settings.gates)),
-        waiting=sum(not pod.node_name and not pod.finished and bool(pod.claims) for pod in snapshot.pods.values()),
+        waiting=sum(pod.is_queued and bool(pod.claims) for pod in snapshot.pods.values()),
         notes=tuple(_notes(plans)),
     )
 

@@ -15,7 +15,7 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.policy import ResourceQuota
 from kubectl_dra.api.slices import DeviceID, ResourceSlice
 from kubectl_dra.cluster.snapshot import Key, Snapshot
-from kubectl_dra.explain.question.giving_back import of_claims, of_pods
+from kubectl_dra.explain.question.giving_back import GivingBack, of_claims, of_pods
 from kubectl_dra.scheduling.binding import bound
 from kubectl_dra.scheduling.chain import Chain
 from kubectl_dra.scheduling.framework import ClusterState
@@ -69,31 +69,22 @@ class Ground(Struct, frozen=True, eq=False):
     def ending(self, pods: Collection[Pod], claims: Collection[ResourceClaim] | None = None) -> Ground:
         """After pods ended: what they alone used is free. ``claims`` are those that they use, where that is known."""
         given = of_pods(pods, self.snapshot.claims.values() if claims is None else claims)
-        return self._without(given.pods, given.claims)
+        return self._without(given)
 
     def freeing(self, claims: Collection[ResourceClaim]) -> Ground:
         """After claims were given back, and the pods that use them ended."""
-        given = of_claims(claims, self.snapshot.claims.values(), self.snapshot.pods)
-        return self._without(given.pods, given.claims)
+        return self._without(of_claims(claims, self.snapshot.claims.values(), self.snapshot.pods))
 
     def taking_back(self, claim: ResourceClaim) -> Ground:
         """After the scheduler took the devices from a claim that nobody uses; the claim stays."""
-        free = structs.replace(claim, allocation=None, reserved_for=(), device_statuses=())
         key = (claim.metadata.namespace, claim.metadata.name)
-        state = self.state.with_claims({**self.snapshot.claims, key: free})
+        state = self.state.with_claims({**self.snapshot.claims, key: claim.deallocated()})
         cycle = self.cycle.changed(state=released(self.cycle.state, [claim], self.cycle.features))
         return structs.replace(self, state=state, cycle=cycle, version=self.version + 1)
 
-    def _without(self, pods: Collection[Key], claims: Collection[ResourceClaim]) -> Ground:
-        gone = {(claim.metadata.namespace, claim.metadata.name) for claim in claims}
-        left = {key: claim for key, claim in self.snapshot.claims.items() if key not in gone}
-        # A claim that a pod names itself outlives it.
-        for claim in claims:
-            if claim.metadata.controller() is None:
-                free = structs.replace(claim, allocation=None, reserved_for=())
-                left[claim.metadata.namespace, claim.metadata.name] = free
-        state = self.state.changed(ended=pods).with_claims(left)
-        cycle = self.cycle.changed(state=released(self.cycle.state, claims, self.cycle.features))
+    def _without(self, given: GivingBack) -> Ground:
+        state = self.state.changed(ended=given.pods).with_claims(given.left(self.snapshot.claims))
+        cycle = self.cycle.changed(state=released(self.cycle.state, given.claims, self.cycle.features))
         return structs.replace(self, state=state, cycle=cycle, version=self.version + 1)
 
     def adding(self, node: Node, pods: Sequence[Pod], slices: Sequence[ResourceSlice]) -> Ground:

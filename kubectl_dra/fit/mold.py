@@ -9,10 +9,10 @@ from msgspec import Struct, json, structs
 
 from kubectl_dra.admission.refusal import Concerned, FieldRefused
 from kubectl_dra.api.claims import ResourceClaim
-from kubectl_dra.api.meta import OwnerReference
 from kubectl_dra.api.pods import ClaimStatus, Pod
 from kubectl_dra.api.volumes import ClaimTemplate, ClaimVolumeSource, EphemeralVolumeSource, PodVolume
 from kubectl_dra.api.wire import convert
+from kubectl_dra.cluster.relation import as_made_for
 from kubectl_dra.cluster.snapshot import Key, Snapshot
 from kubectl_dra.explain.question.new_pod import about_new_pod
 from kubectl_dra.explain.question.resolve import Question
@@ -75,13 +75,11 @@ class Mold:
         volumes = tuple(entry.persistent_volume_claim for entry in pod.spec.volumes)
         if not any(entry.ephemeral for entry in pod.spec.volumes):
             pod = structs.replace(pod, metadata=structs.replace(pod.metadata, uid=f"fit:{pod.key}"))
-        owner = OwnerReference("Pod", pod.metadata.name, pod.metadata.uid, controller=True, api_version="v1")
         claims, statuses = {}, []
         for entry in self._claims:
             assert entry.claim is not None
             name = f"{pod.metadata.name}-{entry.entry}"
-            meta = structs.replace(entry.claim.metadata, name=name, owners=(owner,))
-            claims[pod.metadata.namespace, name] = structs.replace(entry.claim, metadata=meta)
+            claims[pod.metadata.namespace, name] = as_made_for(pod, entry.claim, name)
             statuses.append(ClaimStatus(entry.entry, name))
         # No filter reads the phase; who holds devices is told by it.
         status = structs.replace(pod.status, resource_claim_statuses=tuple(statuses), phase="Running")

@@ -116,7 +116,7 @@ def _brought(report: MigrationReport, namespace: str) -> Snapshot:
 
 def _unused(snapshot: Snapshot) -> Snapshot:
     """The cluster with nothing in use: no pods, and no allocated claims."""
-    claims = {key: replace(claim, allocation=None, reserved_for=()) for key, claim in snapshot.claims.items()}
+    claims = {key: claim.deallocated() for key, claim in snapshot.claims.items()}
     return replace(snapshot, pods={}, claims=claims)
 
 

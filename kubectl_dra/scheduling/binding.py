@@ -8,6 +8,7 @@ from msgspec import structs
 
 from kubectl_dra.api.claims import Allocation, Consumer, ResourceClaim
 from kubectl_dra.api.pods import ExtendedClaimStatus, NodeResourcesOfClaim, Pod
+from kubectl_dra.cluster.relation import relation_of
 from kubectl_dra.cluster.snapshot import Key
 from kubectl_dra.scheduling.chain import Chain
 from kubectl_dra.scheduling.framework import ClusterState
@@ -41,7 +42,7 @@ def reserved(pod: Pod, node: str, chain: Chain) -> Iterator[tuple[Key, ResourceC
         return
     user = Consumer("pods", pod.metadata.name, pod.metadata.uid)
     for claim in devices.claims:
-        if claim.allocation is not None and user not in claim.reserved_for:
+        if claim.allocation is not None and not relation_of(claim, pod, groups=False).listed:
             yield _key(claim), structs.replace(claim, reserved_for=(*claim.reserved_for, user))
     attempt = devices.attempts.get(node)
     if attempt is None:

@@ -14,6 +14,7 @@ from kubectl_dra.api.claims import DeviceResult, ResourceClaim
 from kubectl_dra.api.limits import MAX_CONSUMERS
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod, PodClaim
+from kubectl_dra.cluster.relation import made_for, relation_of
 from kubectl_dra.scheduling.devices import make_cycle
 from kubectl_dra.scheduling.framework import ClusterState, NodeState, Plugin
 from kubectl_dra.scheduling.node_resources_fit import Insufficient
@@ -266,34 +267,28 @@ class DynamicResources(Plugin):
             for claim in self.claims
             if claim.allocation is not None
             and claim.reserved_for
-            and not self._is_consumer(claim)
+            and not self._listed(claim, groups=WORKLOAD_CLAIMS in self.state.gates)
             and is_mapped(claim, self.cycle.index.by_pool)
         )
 
-    def _is_consumer(self, claim: ResourceClaim) -> bool:
-        pod = self.pod
-        by_group = pod.pod_group if WORKLOAD_CLAIMS in self.state.gates else ""
-        return any(
-            entry.uid == pod.metadata.uid or (by_group and entry.resource == "podgroups" and entry.name == by_group)
-            for entry in claim.reserved_for
-        )
+    def _listed(self, claim: ResourceClaim, *, groups: bool) -> bool:
+        """Whether the claim is reserved for the pod, or with ``groups`` for its PodGroup."""
+        return relation_of(claim, self.pod, groups=groups).listed
 
     @property
     def freed(self) -> ResourceClaim | None:
         """The unused claim that the scheduler gives back because its devices are where the pod cannot run."""
-        own = self.pod.metadata.uid
         for claim in self.unavailable.values():
-            consumers = [entry.uid for entry in claim.reserved_for]
-            if not consumers or (len(consumers) == 1 and own and consumers[0] == own):
+            users = len(claim.reserved_for)
+            if not users or (users == 1 and self._listed(claim, groups=False)):
                 return claim
         return None
 
     def _hopeless(self) -> Iterator[Reason]:
-        own = self.pod.metadata.uid
+        groups = WORKLOAD_CLAIMS in self.state.gates
         for claim in self.claims:
             if claim.allocation is not None:
-                reserved = any(entry.uid == own for entry in claim.reserved_for)
-                if len(claim.reserved_for) >= MAX_CONSUMERS and not reserved:
+                if len(claim.reserved_for) >= MAX_CONSUMERS and not self._listed(claim, groups=groups):
                     yield ClaimInUse(claim.key)
                 continue
             for request in claim.requests:
@@ -335,7 +330,7 @@ def resolve(pod: Pod, state: ClusterState) -> Iterator[ResourceClaim | Reason]:
             yield ClaimMissing("/".join(key))
         elif claim.metadata.deletion_timestamp:
             yield ClaimDeleting(claim.key)
-        elif generated and not _owned(claim, pod):
+        elif generated and not made_for(claim, pod, pod.pod_group):
             yield ClaimOfOther(pod.key, claim.key)
         else:
             yield claim
@@ -347,13 +342,6 @@ def _claim_name(pod: Pod, entry: PodClaim) -> tuple[str | None, bool]:
         return entry.claim_name, False
     statuses = pod.claim_statuses
     return statuses.get(entry.name), entry.name in statuses
-
-
-def _owned(claim: ResourceClaim, pod: Pod) -> bool:
-    owner = claim.metadata.controller()
-    if owner is not None and owner.kind == "PodGroup" and owner.name == pod.pod_group:
-        return True
-    return not pod.metadata.uid or owner is None or owner.uid == pod.metadata.uid
 
 
 def _made_for(pod: Pod, state: ClusterState) -> ResourceClaim | None:

@@ -179,6 +179,5 @@ def _preemption(chain: Chain, rejected: Mapping[str, Rejection]) -> Preemption |
 
 def _without_devices(state: ClusterState, claim: ResourceClaim) -> ClusterState:
     """The cluster after the scheduler took the devices from an unused claim."""
-    free = replace(claim, allocation=None, reserved_for=(), device_statuses=())
     key = (claim.metadata.namespace, claim.metadata.name)
-    return state.with_snapshot(replace(state.snapshot, claims={**state.snapshot.claims, key: free}))
+    return state.with_snapshot(replace(state.snapshot, claims={**state.snapshot.claims, key: claim.deallocated()}))

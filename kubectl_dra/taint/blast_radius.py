@@ -15,6 +15,7 @@ from kubectl_dra.api.claims import ALL, Consumer, DeviceResult, ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import BLOCKING_EFFECTS, DeviceTaint
+from kubectl_dra.cluster.relation import ListedConsumer, consumers_of
 from kubectl_dra.cluster.snapshot import ABSENT, Gap, Snapshot
 from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.explain.devices.inventory import DeviceRow
@@ -56,6 +57,11 @@ class PodHit(Struct, frozen=True):
     fate: str = STAYS
     at: str = ""
     why: str = ""
+
+    @property
+    def identity(self) -> tuple[str, str, str]:
+        """Namespace, name and UID; pods that were saved without a UID are told apart by their names."""
+        return self.namespace, self.name, self.uid
 
 
 class ClaimHit(Struct, frozen=True):
@@ -102,24 +108,24 @@ class Radius(Struct, frozen=True):
     notes: tuple[str, ...] = ()
     unread: Gap | None = None
 
-    def pods(self) -> dict[str, PodHit]:
-        """Every pod once, by UID; with the worst fate if it uses several devices."""
-        out: dict[str, PodHit] = {}
+    def pods(self) -> dict[tuple[str, str, str], PodHit]:
+        """Every pod once, by namespace, name and UID; with the worst fate if it uses several devices."""
+        out: dict[tuple[str, str, str], PodHit] = {}
         for claim in self.claims:
             for pod in claim.pods:
-                known = out.get(pod.uid)
-                out[pod.uid] = pod if known is None else worse(known, pod)
+                known = out.get(pod.identity)
+                out[pod.identity] = pod if known is None else worse(known, pod)
         return out
 
     def deleted(self, device: DeviceID | None = None) -> int:
         """The number of pods known to be deleted, now or later, for one device or all."""
-        uids = {
-            pod.uid
+        found = {
+            pod.identity
             for claim in self.claims
             for pod in claim.pods
             if pod.fate in (NOW, LATER) and device in (None, claim.device)
         }
-        return len(uids)
+        return len(found)
 
 
 _RANK: Final = {ENDED: 0, STAYS: 1, UNKNOWN: 2, LATER: 3, NOW: 4}
@@ -194,12 +200,15 @@ def _claim_hit(wish: Wish, claim: ResourceClaim, snapshot: Snapshot, at: datetim
     results = [r for r in (claim.allocation.results if claim.allocation else ()) if r.device == wish.device]
     pods: list[PodHit] = []
     others: list[Consumer] = []
-    for entry in claim.reserved_for:
-        users = [(entry.name, entry.uid)] if entry.resource == "pods" else members(claim, entry, snapshot)
+    taint = taint_of(wish, at)
+    # A pod that was not read may be younger than the list of pods, so it is never taken to be gone.
+    for use in consumers_of(claim, snapshot.pods).entries:
+        users = [use]
+        if not use.relation.of_pod:
+            users = [ListedConsumer(use.entry, pod, use.relation) for pod in members(claim, use.entry, snapshot)]
         if not users:
-            others.append(entry)
-        taint = taint_of(wish, at)
-        pods += [_pod_hit(claim, *user, results, taint, snapshot, at, tolerations_kept) for user in users]
+            others.append(use.entry)
+        pods += [_pod_hit(claim, user, results, taint, at, tolerations_kept) for user in users]
     return ClaimHit(wish.device, claim, all(r.admin_access for r in results), tuple(pods), tuple(others))
 
 
@@ -211,12 +220,12 @@ def _together(hits: Sequence[ClaimHit]) -> ClaimHit:
     return replace(hits[0], pods=tuple(pods))
 
 
-def members(claim: ResourceClaim, consumer: Consumer, snapshot: Snapshot) -> list[tuple[str, str]]:
-    """Name and UID of the pods of a PodGroup for which a claim is reserved (KEP-5729); the server evicts these."""
+def members(claim: ResourceClaim, consumer: Consumer, snapshot: Snapshot) -> list[Pod]:
+    """The pods of a PodGroup for which a claim is reserved (KEP-5729); the server evicts these."""
     if consumer.resource != "podgroups":
         return []
     return [
-        (pod.metadata.name, pod.metadata.uid)
+        pod
         for (space, _), pod in snapshot.pods.items()
         if space == claim.metadata.namespace and pod.pod_group == consumer.name and pod.node_name
     ]
@@ -224,24 +233,24 @@ def members(claim: ResourceClaim, consumer: Consumer, snapshot: Snapshot) -> lis
 
 def _pod_hit(
     claim: ResourceClaim,
-    name: str,
-    uid: str,
+    use: ListedConsumer,
     results: Sequence[DeviceResult],
     taint: DeviceTaint,
-    snapshot: Snapshot,
     at: datetime,
     tolerations_kept: bool,
 ) -> PodHit:
-    space = claim.metadata.namespace
-    pod = snapshot.pods.get((space, name))
+    space, pod = claim.metadata.namespace, use.pod
     tolerates = all(any(entry.tolerates(taint) for entry in result.tolerations) for result in results)
-    if pod is None or (uid and pod.metadata.uid and pod.metadata.uid != uid):
+    if pod is None:
+        name, uid = use.entry.name, use.entry.uid
+        if use.relation.stale:
+            return PodHit(space, name, uid, tolerates=tolerates, fate=ENDED, why="an earlier pod of that name")
         fate = UNKNOWN if taint.effect == "NoExecute" else STAYS
         return PodHit(space, name, uid, tolerates=tolerates, fate=fate, why="the pod was not found")
     owner = pod.metadata.controller()
     hit = PodHit(
         namespace=space,
-        name=name,
+        name=pod.metadata.name,
         uid=pod.metadata.uid,
         owner=f"{owner.kind} {owner.name}" if owner else "",
         created=pod.metadata.creation_timestamp,

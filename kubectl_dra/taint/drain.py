@@ -14,6 +14,7 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import DeviceTaint
 from kubectl_dra.cluster.live import Cluster
+from kubectl_dra.cluster.relation import same_uid
 from kubectl_dra.taint import times
 from kubectl_dra.taint.watched_objects import Lookout
 
@@ -179,7 +180,10 @@ class Drain:
             if claim.metadata.deletion_timestamp:
                 why = f"the claim is being deleted; finalizers: {', '.join(claim.metadata.finalizers) or 'none'}"
                 return [Blocker(holder.device, key, "", why, claim.metadata.deletion_timestamp)]
-            why = "allocated, but no pod uses it; kube-controller-manager takes the allocation back"
+            why = (
+                "allocated, but no pod uses it: nothing frees its devices by itself "
+                f"(kubectl delete resourceclaim {holder.name} -n {holder.namespace})"
+            )
             return [Blocker(holder.device, key, "", why)]
         out: list[Blocker] = []
         for entry in claim.reserved_for:
@@ -217,13 +221,13 @@ class Drain:
         raw = self._get("Pod", name, namespace)
         if raw is None:
             return PodState(GONE, why="the pod is gone; kube-controller-manager has not released its claim yet")
-        if uid and (raw.get("metadata") or EMPTY).get("uid") != uid:
-            return PodState(GONE, why="the pod is gone (another has its name); its claim is not released yet")
         pod = Pod.from_json(raw)
-        if pod.metadata.deletion_timestamp:
-            return PodState(TERMINATING, _deleted_at(raw), _terminating(raw, pod))
+        if not same_uid(uid, pod.metadata.uid):
+            return PodState(GONE, why="the pod is gone (another has its name); its claim is not released yet")
         if pod.finished:
             return PodState(ENDED, why=f"the pod has ended ({pod.phase}); its claim is not released yet")
+        if pod.metadata.deletion_timestamp:
+            return PodState(TERMINATING, _deleted_at(raw), _terminating(raw, pod))
         condition = pod.condition("DisruptionTarget")
         if condition is not None and condition.status == "True" and condition.reason == EVICTION_REASON:
             return PodState(EVICTING, condition.last_transition_time, "chosen for eviction, not deleted yet")

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import DeviceTaint, DeviceTaintRule
+from kubectl_dra.cluster.relation import consumers_of
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.devices.inventory import DeviceRow
 from kubectl_dra.taint import times
@@ -133,12 +134,14 @@ def _selects(rule: DeviceTaintRule) -> str:
 
 
 def _users(snapshot: Snapshot) -> dict[DeviceID, list[str]]:
-    """The pods that use each allocated device, and its other users."""
+    """The pods that use each allocated device, and its other users; pods that have ended do not use it."""
     out: dict[DeviceID, list[str]] = {}
     for claim in snapshot.claims.values():
+        space = claim.metadata.namespace
         pods = [
-            f"{claim.metadata.namespace}/{entry.name}" + ("" if entry.resource == "pods" else f" ({entry.resource})")
-            for entry in claim.reserved_for
+            f"{space}/{use.entry.name}" + ("" if use.relation.of_pod else f" ({use.entry.resource})")
+            for use in consumers_of(claim, snapshot.pods).entries
+            if not use.relation.stale
         ]
         for result in claim.allocation.results if claim.allocation else ():
             out.setdefault(result.device, []).extend(pods)

@@ -160,8 +160,9 @@ class _Trial:
 def _pending(snapshot: Snapshot) -> Iterator[Question]:
     used: set[tuple[str, str]] = set()
     for (space, _), pod in snapshot.pods.items():
-        used |= {(space, name) for name in pod.claim_names}
-        if pod.claims and not pod.node_name and not pod.finished and not pod.metadata.deletion_timestamp:
+        if not pod.finished:
+            used |= {(space, name) for name in pod.claim_names}
+        if pod.claims and pod.is_queued:
             yield about_pod(pod, snapshot, exists=True)
     for key, claim in snapshot.claims.items():
         if claim.allocation is None and key not in used and not claim.metadata.deletion_timestamp:

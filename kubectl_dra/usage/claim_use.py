@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from typing import Final
 
 from msgspec import Struct
 
 from kubectl_dra.api.claims import DeviceResult, ResourceClaim
 from kubectl_dra.api.pods import Pod
+from kubectl_dra.cluster.relation import (
+    ClaimRelation,
+    Consumers,
+    ListedConsumer,
+    all_pods_known,
+    consumers_of,
+)
 from kubectl_dra.cluster.snapshot import ABSENT, NOT_SERVED, Snapshot
 from kubectl_dra.errors import InputError
 from kubectl_dra.explain.phrase import Statement, Words, say
@@ -124,12 +132,11 @@ def _users(snapshot: Snapshot) -> dict[tuple[str, str], list[Pod]]:
 
 
 def _use(claim: ResourceClaim, users: list[Pod], snapshot: Snapshot) -> ClaimUse:
-    space = claim.metadata.namespace
-    reserved = [entry.name for entry in claim.reserved_for]
-    pods = [pod for name in reserved if (pod := snapshot.pods.get((space, name))) is not None] or users
-    state, waits_for = _state(claim, users, snapshot)
+    listed = consumers_of(claim, snapshot.pods, complete=all_pods_known(snapshot, claim.metadata.namespace))
+    pods = list(listed.pods) if listed.entries else users
+    state, waits_for = _state(claim, users, listed)
     results = tuple(one for one in claim.allocation.results if not one.admin_access) if claim.allocation else ()
-    names = tuple(reserved or (pod.metadata.name for pod in users))
+    names = tuple([use.entry.name for use in listed.entries] or [pod.metadata.name for pod in users])
     return ClaimUse(claim, state, results, _node(claim, pods), names, owner_of_claim(claim.metadata, pods), waits_for)
 
 
@@ -144,7 +151,7 @@ def _node(claim: ResourceClaim, pods: list[Pod]) -> str:
     return fields[0].values[0] if len(terms) == len(fields) == 1 else ""
 
 
-def _state(claim: ResourceClaim, users: list[Pod], snapshot: Snapshot) -> tuple[ClaimState, Words]:
+def _state(claim: ResourceClaim, users: list[Pod], listed: Consumers) -> tuple[ClaimState, Words]:
     deleted = claim.metadata.deletion_timestamp
     if claim.allocation is None:
         if deleted:
@@ -159,39 +166,43 @@ def _state(claim: ResourceClaim, users: list[Pod], snapshot: Snapshot) -> tuple[
         return ClaimState.BINDING, condition
     if not claim.reserved_for:
         return ClaimState.UNUSED, "a pod that uses it, or somebody who deletes it"
-    return _of_consumers(claim, snapshot)
+    return _of_consumers(listed)
 
 
-def _of_consumers(claim: ResourceClaim, snapshot: Snapshot) -> tuple[ClaimState, Words]:
-    """The state by those for whom the claim is reserved: one that runs decides, else one that starts, and so on."""
-    space = claim.metadata.namespace
-    # Objects that people saved may be any part of a cluster: a pod that is not among them need not be gone.
-    complete = snapshot.release_source == "server" and snapshot.missing("Pod", space) is None
-    found: dict[ClaimState, Words] = {}
-    for entry in claim.reserved_for:
-        pod = snapshot.pods.get((space, entry.name)) if entry.resource == "pods" else None
-        if pod is not None and entry.uid and pod.metadata.uid and pod.metadata.uid != entry.uid:
-            found.setdefault(ClaimState.ENDED, WaitsForRelease(entry.name, "an earlier pod of that name"))
-        elif pod is not None:
-            state, words = _of_pod(pod)
-            found.setdefault(state, words)
-        elif complete and entry.resource == "pods":
-            found.setdefault(ClaimState.ENDED, WaitsForRelease(entry.name, "the pod does not exist any more"))
-        else:
-            found.setdefault(ClaimState.RESERVED, "")
-    order = (ClaimState.IN_USE, ClaimState.STARTING, ClaimState.TERMINATING, ClaimState.RESERVED, ClaimState.ENDED)
-    return next((state, found[state]) for state in order if state in found)
+_STATES: Final = {
+    ClaimRelation.RUNNING: ClaimState.IN_USE,
+    ClaimRelation.STARTING: ClaimState.STARTING,
+    ClaimRelation.BINDING: ClaimState.STARTING,
+    ClaimRelation.ENDING: ClaimState.TERMINATING,
+    ClaimRelation.UNSEEN: ClaimState.RESERVED,
+    ClaimRelation.GROUP: ClaimState.RESERVED,
+    ClaimRelation.FOREIGN: ClaimState.RESERVED,
+}
+"""The states by what a consumer does, that of any other is ``ENDED``; of several consumers the first here decides."""
 
 
-def _of_pod(pod: Pod) -> tuple[ClaimState, Words]:
-    name = pod.metadata.name
-    if pod.finished:
-        return ClaimState.ENDED, WaitsForRelease(name, f"it is {pod.phase}")
-    if pod.metadata.deletion_timestamp:
-        return ClaimState.TERMINATING, WaitsForEnd(name, pod.metadata.deletion_timestamp)
-    if pod.phase == "Running":
-        return ClaimState.IN_USE, ""
-    return ClaimState.STARTING, WaitsForStart(name, pod.phase or "no phase") if pod.node_name else _placing(pod)
+def _of_consumers(listed: Consumers) -> tuple[ClaimState, Words]:
+    """The state by those for whom the claim is reserved."""
+    order = list(_STATES)
+    first = min(listed.entries, key=lambda use: order.index(use.relation) if use.relation in _STATES else len(order))
+    return _STATES.get(first.relation, ClaimState.ENDED), _awaited(first)
+
+
+def _awaited(use: ListedConsumer) -> Words:
+    name, pod = use.entry.name, use.pod
+    if use.relation is ClaimRelation.REPLACED:
+        return WaitsForRelease(name, "an earlier pod of that name")
+    if use.relation is ClaimRelation.GONE:
+        return WaitsForRelease(name, "the pod does not exist any more")
+    if pod is None or use.relation is ClaimRelation.RUNNING:
+        return ""
+    if use.relation is ClaimRelation.FINISHED:
+        return WaitsForRelease(name, f"it is {pod.phase}")
+    if use.relation is ClaimRelation.NEVER_RAN:
+        return WaitsForRelease(name, "it was deleted before it had a node")
+    if use.relation is ClaimRelation.ENDING:
+        return WaitsForEnd(name, pod.metadata.deletion_timestamp)
+    return WaitsForStart(name, pod.phase or "no phase") if pod.node_name else _placing(pod)
 
 
 def _placing(pod: Pod) -> Words:

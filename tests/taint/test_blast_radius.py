@@ -7,7 +7,7 @@ import pytest
 
 from kubectl_dra.allocation.attempt import Cycle
 from kubectl_dra.cli.taint.session import TaintWorld
-from kubectl_dra.taint.blast_radius import LATER, NOW, STAYS, UNKNOWN, Radius, blast_radius
+from kubectl_dra.taint.blast_radius import ENDED, LATER, NOW, STAYS, UNKNOWN, Radius, blast_radius
 from kubectl_dra.taint.rules import Wish
 from kubectl_dra.taint.typed_words import TaintSpec
 from tests.taint.world import claim, device_class, gpu, node, pod, result, slice_of, world
@@ -75,8 +75,19 @@ def test_pods_that_are_not_evicted() -> None:
 
 
 def test_a_pod_of_another_uid_is_not_the_user() -> None:
+    """The entry means the pod before it, which is gone: a name has one pod at a time."""
     here = world(*BASE, claim("c", result("gpu-0"), pods=("p",)), pod("p", uid="later"))
-    assert radius_of(here, "gpu-0").claims[0].pods[0].fate == UNKNOWN
+    (found,) = radius_of(here, "gpu-0").claims[0].pods
+    assert (found.fate, found.why) == (ENDED, "an earlier pod of that name")
+
+
+def test_pods_without_uids_are_counted_by_their_names() -> None:
+    held = claim("c", result("gpu-0"), pods=("p", "q"))
+    for entry in held["status"]["reservedFor"]:
+        entry["uid"] = ""
+    here = world(*BASE, held, pod("p", uid=""), pod("q", uid=""))
+    found = radius_of(here, "gpu-0")
+    assert found.deleted() == 2 and len(found.pods()) == 2
 
 
 def test_a_pod_of_several_devices_is_counted_once() -> None:

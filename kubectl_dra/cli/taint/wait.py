@@ -70,7 +70,7 @@ def _lookout(world: TaintWorld, deadline: float | None = None) -> Lookout:
 
 def _drain(world: TaintWorld, wishes: Sequence[Wish], result: Tainted, lookout: Lookout, effect: str) -> Drain:
     assert world.cluster is not None
-    pods = [(pod.namespace, pod.name, uid) for uid, pod in result.radius.pods().items() if pod.fate != ENDED]
+    pods = [identity for identity, pod in result.radius.pods().items() if pod.fate != ENDED]
     parts = parts_of([wish.device for wish in wishes], world.inventory.rows)
     others = [part for each in parts.values() for part in each]
     return Drain(world.cluster, lookout, _taints(wishes, effect), pods, others)

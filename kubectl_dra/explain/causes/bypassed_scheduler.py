@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
+from kubectl_dra.cluster.relation import relation_of
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
 from kubectl_dra.explain.phrase import ObjectName, Subject, named, say
-from kubectl_dra.explain.question.consumers import reserved
 from kubectl_dra.explain.question.resolve import Question
 
 BOUND_BY_HAND = CauseKind(
@@ -61,7 +61,7 @@ def _misplaced(pod: Pod, claims: Sequence[ResourceClaim], snapshot: Snapshot) ->
     if node is None or pod.phase not in ("", "Pending"):
         return
     for claim in claims:
-        if claim.allocation is None or reserved(pod, claim) or claim.allocation.usable_on(node):
+        if claim.allocation is None or relation_of(claim, pod).listed or claim.allocation.usable_on(node):
             continue
         selector = claim.allocation.node_selector
         text = "the pod was bound to node {node} without the scheduler, but claim {claim} is allocated for {selector}"

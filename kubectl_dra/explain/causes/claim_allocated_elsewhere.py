@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.cluster.relation import relation_of
 from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
@@ -103,9 +104,8 @@ def _of_claims(trial: Trial) -> Iterator[Finding]:
 
 def _finding(trial: Trial, claim: ResourceClaim) -> Finding:
     asking = trial.question.pod
-    others = [
-        entry for entry in claim.reserved_for if asking is None or not entry.uid or entry.uid != asking.metadata.uid
-    ]
+    listed = asking is not None and relation_of(claim, asking, groups=False).listed
+    others = len(claim.reserved_for) - listed
     selector = claim.allocation.node_selector if claim.allocation else None
     usable = [
         node

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.cluster.relation import all_pods_known, consumers_of, relation_of
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
@@ -59,14 +60,16 @@ def _deleting(question: Question, snapshot: Snapshot, _: Sequence[Finding]) -> I
 
 def _users(claim: ResourceClaim, question: Question, snapshot: Snapshot) -> list[Phrase]:
     """The pods that keep the claim, with what they do; none where something else than pods does, or this pod alone."""
+    if question.pod is not None and relation_of(claim, question.pod).listed:
+        return []
     out: list[Phrase] = []
-    for entry in claim.reserved_for:
-        pod = snapshot.pods.get((claim.metadata.namespace, entry.name))
-        if entry.resource != "pods" or (question.pod is not None and entry.uid == question.pod.metadata.uid):
+    for use in consumers_of(claim, snapshot.pods, complete=all_pods_known(snapshot, claim.metadata.namespace)).entries:
+        if not use.relation.of_pod:
             return []
-        since = pod.metadata.deletion_timestamp if pod is not None else ""
+        since = use.pod.metadata.deletion_timestamp if use.pod is not None else ""
         text = "pod {name} (Terminating since {since})" if since else "pod {name}"
-        out.append(say(text, name=entry.name, since=since))
+        if not use.relation.stale:
+            out.append(say(text, name=use.entry.name, since=since))
     return out
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kubectl_dra.api.limits import MAX_CONSUMERS
+from kubectl_dra.cluster.relation import relation_of
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
 from kubectl_dra.explain.phrase import Subject, named, say
-from kubectl_dra.explain.question.consumers import reserved
 from kubectl_dra.explain.question.resolve import Question
 
 TOO_MANY_CONSUMERS = CauseKind(
@@ -36,7 +36,7 @@ def _full(question: Question, _: Snapshot, __: Sequence[Finding]) -> Iterator[Fi
         return
     for claim in question.existing_claims:
         count = len(claim.reserved_for)
-        if count >= MAX_CONSUMERS and not reserved(pod, claim):
+        if count >= MAX_CONSUMERS and not relation_of(claim, pod).listed:
             text = "claim {claim} has {count} consumers, and no claim can have more"
             facts = Evidence(
                 Subject("ResourceClaim", named("ResourceClaim", claim)),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kubectl_dra.cluster.relation import waiting_for
 from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
 from kubectl_dra.explain.phrase import say
-from kubectl_dra.explain.question.consumers import consumers
 from kubectl_dra.explain.trial import Trial
 
 NOBODY_CONSUMES = CauseKind(
@@ -35,7 +35,7 @@ def _nobody(trial: Trial) -> Iterator[Finding]:
     if asked.pod is not None or not asked.exists or snapshot.missing("Pod") is not None:
         return
     claim = trial.claims[0]
-    if consumers(claim, snapshot):
+    if waiting_for(claim, snapshot):
         return
     names = {"namespace": claim.metadata.namespace, "name": claim.metadata.name}
     yield Finding(

@@ -8,12 +8,13 @@ from collections.abc import Iterator, Sequence
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod
+from kubectl_dra.cluster.relation import relation_of
 from kubectl_dra.cluster.snapshot import Event, Snapshot
 from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
 from kubectl_dra.explain.phrase import ObjectName, Subject, named, say
-from kubectl_dra.explain.question.consumers import consumers_named, reserved
+from kubectl_dra.explain.question.consumers import consumers_named
 from kubectl_dra.explain.trial import Trial
 
 # What the kubelet writes: its own words are all that tells.
@@ -127,7 +128,7 @@ def _on_node(trial: Trial) -> Iterator[Finding]:
     if pod is None or pod.phase not in ("", "Pending"):
         return
     for claim in claims:
-        if not reserved(pod, claim):
+        if not relation_of(claim, pod).listed:
             yield _not_reserved(claim)
     events = [
         event

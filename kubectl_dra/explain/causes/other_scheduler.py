@@ -8,8 +8,8 @@ from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When, of_question
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.phrase import Subject, named, say
-from kubectl_dra.explain.question.consumers import DEFAULT_SCHEDULER
 from kubectl_dra.explain.trial import Trial
+from kubectl_dra.scheduling.profile import DEFAULT_SCHEDULER
 
 OTHER_SCHEDULER = CauseKind(
     code="other-scheduler",

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from typing import Final
 
 from kubectl_dra.api.pods import Pod
+from kubectl_dra.cluster.relation import waiting_for
 from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.causes.search_too_slow import SLOW
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
 from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, named, say
-from kubectl_dra.explain.question.consumers import consumers
 from kubectl_dra.explain.question.last_word import last_word
 from kubectl_dra.explain.trial import Trial
 
@@ -164,7 +164,7 @@ def _other_consumers(trial: Trial, asking: Pod) -> Iterator[Evidence]:
     """Other pods that use the claims to be allocated."""
     for claim in trial.claims:
         states: list[Phrase] = []
-        for pod in consumers(claim, trial.scene.snapshot):
+        for pod in waiting_for(claim, trial.scene.snapshot):
             if pod.key != asking.key:
                 where = say("on {node}", node=ObjectName("Node", pod.node_name)) if pod.node_name else pod.phase or "?"
                 states.append(say("{pod} ({where})", pod=named("Pod", pod), where=where))

@@ -1,12 +1,18 @@
-"""What happens when a claim gives its devices back: the pods that use it end, and with them further claims."""
+"""What an end does: which pods go, which claims give their devices back, and which claims go with their pods.
+
+The rules are those of the claim controller (pkg/controller/resourceclaim): it removes the entries of pods that are gone
+or have ended. If none is left, it clears the allocation, and deletes a claim that was made for such a pod; one that
+somebody made by hand stays.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
+from kubectl_dra.cluster.relation import PodSet, consumers_of
 from kubectl_dra.cluster.snapshot import Key
 
 
@@ -16,34 +22,55 @@ class GivingBack(NamedTuple):
     pods: frozenset[Key]
     claims: tuple[ResourceClaim, ...]
 
+    def sparing(self, pod: Key) -> GivingBack:
+        """The same, but this pod does not end: it is the one that waits for the devices."""
+        return self._replace(pods=self.pods - {pod})
+
+    def left(self, claims: Mapping[Key, ResourceClaim]) -> dict[Key, ResourceClaim]:
+        """The claims that are there then: one that was made for a pod goes with it, any other stays without devices."""
+        after = dict(claims)
+        for claim in self.claims:
+            space = claim.metadata.namespace
+            owner = claim.metadata.controller()
+            if owner is not None and owner.kind == "Pod" and (space, owner.name) in self.pods:
+                after.pop((space, claim.metadata.name), None)
+            else:
+                after[space, claim.metadata.name] = claim.deallocated()
+        return after
+
 
 def of_claims(
     claims: Collection[ResourceClaim], others: Iterable[ResourceClaim], pods: Mapping[Key, Pod]
 ) -> GivingBack:
     """The consequences of giving claims back: a claim keeps its devices as long as a pod uses it."""
-    ended = {key: pod for claim in claims for key, pod in _consumers(claim, pods)}
-    uids = {entry.uid for claim in claims for entry in claim.reserved_for if entry.uid}
+    ended, known = PodSet(), set[Key]()
+    for claim in claims:
+        for use in consumers_of(claim, pods).entries:
+            if use.relation.of_pod:
+                ended.add(claim.metadata.namespace, use.entry.name, use.entry.uid)
+            if use.pod is not None:
+                known.add((claim.metadata.namespace, use.entry.name))
     own = {id(claim) for claim in claims}
-    more = (claim for claim in others if id(claim) not in own and _only_for(claim, uids))
-    return GivingBack(frozenset(ended), (*claims, *more))
+    more = _free_without(ended, (claim for claim in others if id(claim) not in own), pods)
+    return GivingBack(frozenset(known), (*claims, *more))
 
 
-def of_pods(ended: Iterable[Pod], claims: Iterable[ResourceClaim]) -> GivingBack:
-    """The consequences of ending pods: claims that nobody else uses are free."""
-    gone = tuple(ended)
-    uids = {pod.metadata.uid for pod in gone if pod.metadata.uid}
-    keys = frozenset((pod.metadata.namespace, pod.metadata.name) for pod in gone)
-    return GivingBack(keys, tuple(claim for claim in claims if _only_for(claim, uids)))
+def of_pods(ended: Iterable[Pod], claims: Iterable[ResourceClaim], pods: Mapping[Key, Pod] | None = None) -> GivingBack:
+    """The consequences of ending pods: claims that nobody else uses are free. ``pods`` are all that are known."""
+    gone, known = PodSet(), dict[Key, Pod]()
+    for pod in ended:
+        gone.add(pod.metadata.namespace, pod.metadata.name, pod.metadata.uid)
+        known[pod.metadata.namespace, pod.metadata.name] = pod
+    return GivingBack(frozenset(known), tuple(_free_without(gone, claims, known if pods is None else pods)))
 
 
-def _only_for(claim: ResourceClaim, uids: Collection[str]) -> bool:
-    users = claim.reserved_for
-    return bool(users) and all(entry.resource == "pods" and entry.uid in uids for entry in users)
-
-
-def _consumers(claim: ResourceClaim, pods: Mapping[Key, Pod]) -> Iterable[tuple[Key, Pod]]:
-    for entry in claim.reserved_for:
-        key = (claim.metadata.namespace, entry.name)
-        pod = pods.get(key)
-        if entry.resource == "pods" and pod is not None and (not pod.metadata.uid or pod.metadata.uid == entry.uid):
-            yield key, pod
+def _free_without(ended: PodSet, claims: Iterable[ResourceClaim], pods: Mapping[Key, Pod]) -> Iterator[ResourceClaim]:
+    """The claims that hold devices, and none when these pods have ended."""
+    for claim in claims:
+        if claim.allocation is None:
+            continue
+        space, owner = claim.metadata.namespace, claim.metadata.controller()
+        used = any(ended.has(space, entry.name, entry.uid) for entry in claim.reserved_for)
+        made = owner is not None and owner.kind == "Pod" and ended.has(space, owner.name, owner.uid)
+        if (used or made) and consumers_of(claim, pods).end_with(ended):
+            yield claim

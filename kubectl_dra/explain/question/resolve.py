@@ -9,6 +9,7 @@ from msgspec import Struct
 from kubectl_dra.admission.refusal import Refusal
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod, PodClaim
+from kubectl_dra.cluster.relation import as_made_for, made_for
 from kubectl_dra.cluster.snapshot import Snapshot
 
 
@@ -100,21 +101,14 @@ def _resolve(pod: Pod, entry: PodClaim, snapshot: Snapshot, *, exists: bool) -> 
             return None
         claim = snapshot.claims.get((namespace, name))
         if claim is not None:
-            return ClaimEntry(entry.name, template, claim, name=name, unresolved=_of_another(pod, claim))
+            other = None if made_for(claim, pod, pod.pod_group) else Unresolved.OF_ANOTHER_POD
+            return ClaimEntry(entry.name, template, claim, name=name, unresolved=other)
         return ClaimEntry(entry.name, template, name=name, unresolved=Unresolved.MADE_CLAIM_GONE)
     source = snapshot.templates.get((namespace, template))
     if source is None:
         return ClaimEntry(entry.name, template, unresolved=Unresolved.TEMPLATE_MISSING)
     base = pod.metadata.name or pod.metadata.generate_name.rstrip("-") or "pod"
-    claim = source.claim(f"{base}-{entry.name}", namespace)
+    name = f"{base}-{entry.name}"
+    claim = as_made_for(pod, source.claim(name, namespace), name)
     waiting = Unresolved.NOT_CREATED if exists else None
     return ClaimEntry(entry.name, template, claim, hypothetical=True, unresolved=waiting)
-
-
-def _of_another(pod: Pod, claim: ResourceClaim) -> Unresolved | None:
-    owner = claim.metadata.controller()
-    if owner is not None and owner.kind == "PodGroup" and owner.name == pod.pod_group:
-        return None
-    if pod.metadata.uid and (owner is None or owner.uid != pod.metadata.uid):
-        return Unresolved.OF_ANOTHER_POD
-    return None

@@ -179,10 +179,7 @@ def _ended(snapshot: Snapshot, names: str) -> Snapshot:
 
 def _given_back(snapshot: Snapshot, given: GivingBack) -> Snapshot:
     pods = {key: pod for key, pod in snapshot.pods.items() if key not in given.pods}
-    claims = dict(snapshot.claims)
-    for claim in given.claims:
-        claims[claim.metadata.namespace, claim.metadata.name] = replace(claim, allocation=None, reserved_for=())
-    return replace(snapshot, pods=pods, claims=claims)
+    return replace(snapshot, pods=pods, claims=given.left(snapshot.claims))
 
 
 def _untainted(snapshot: Snapshot, name: str) -> Snapshot:

@@ -93,11 +93,6 @@ def _claims(spot: Spot, holders: HolderIndex) -> list[ResourceClaim]:
 
 def _freed(spot: Spot, ended: Sequence[ResourceClaim], holders: HolderIndex) -> list[Published]:
     """The devices that are free when these claims are given back, and with them what else only their pods use."""
-    own = {id(claim) for claim in ended}
-    gone = {entry.uid for claim in ended for entry in claim.reserved_for}
-
-    def free(claim: ResourceClaim) -> bool:
-        uids = {entry.uid for entry in claim.reserved_for}
-        return id(claim) in own or bool(uids and uids <= gone)
-
-    return [item for item in spot.lost if all(free(claim) for claim in holders.claims(item.id))]
+    given = holders.given_back(ended, _claims(spot, holders))
+    free = {id(claim) for claim in given}
+    return [item for item in spot.lost if all(id(claim) in free for claim in holders.claims(item.id))]

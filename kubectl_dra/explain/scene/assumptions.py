@@ -9,9 +9,9 @@ from kubectl_dra.allocation.features import FIRST_SORTED
 from kubectl_dra.api.known_defects import RULES_UNSEEN
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import PoolID
+from kubectl_dra.cluster.relation import waiting_for
 from kubectl_dra.cluster.snapshot import ABSENT, MADE_BY, NOT_SERVED, Gap, Snapshot
 from kubectl_dra.explain.phrase import Phrase, Words, say
-from kubectl_dra.explain.question.consumers import consumers
 from kubectl_dra.explain.scene.prepare import Scene, Settings
 from kubectl_dra.scheduling.kinds_to_read import group_kind
 
@@ -120,7 +120,7 @@ def _about_pod(scene: Scene) -> Iterator[Phrase]:
     pod, snapshot = scene.question.pod, scene.snapshot
     if pod is None:
         claim = scene.question.claims[0].claim
-        if snapshot.pods and claim is not None and not consumers(claim, snapshot):
+        if snapshot.pods and claim is not None and not waiting_for(claim, snapshot):
             yield NO_CONSUMER
         return
     if snapshot.missing("Pod") is not None and not pod.node_name:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import timedelta
 from enum import IntEnum, auto
 from typing import Final
@@ -11,13 +11,15 @@ from msgspec import Struct
 
 from kubectl_dra.allocation.pools import Pool
 from kubectl_dra.allocation.state import AllocatedState
-from kubectl_dra.api.claims import Consumer, ResourceClaim
+from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.meta import OwnerReference
 from kubectl_dra.api.owners import Owner, owner_of
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import DeviceID
-from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.cluster.relation import ClaimRelation, Consumers, ListedConsumer, consumers_of
+from kubectl_dra.cluster.snapshot import Key, Snapshot
 from kubectl_dra.explain.phrase import Joined, ObjectName, Phrase, Words, named, say
+from kubectl_dra.explain.question.giving_back import of_claims
 from kubectl_dra.explain.scene.clock import Clock
 
 STARTING: Final = timedelta(minutes=10)
@@ -39,6 +41,21 @@ class HolderState(IntEnum):
     """Pods that do not run (yet)."""
     RUNNING = auto()
     """Pods that run, or that were not seen."""
+
+
+_STANDING: Final = {
+    ClaimRelation.BINDING: HolderState.PENDING,
+    ClaimRelation.STARTING: HolderState.PENDING,
+    ClaimRelation.RUNNING: HolderState.RUNNING,
+    ClaimRelation.UNSEEN: HolderState.RUNNING,
+    ClaimRelation.ENDING: HolderState.ENDING,
+    ClaimRelation.FINISHED: HolderState.ENDED,
+    ClaimRelation.NEVER_RAN: HolderState.ENDED,
+    ClaimRelation.REPLACED: HolderState.ENDED,
+    ClaimRelation.GONE: HolderState.ENDED,
+    ClaimRelation.GROUP: HolderState.FOREIGN,
+    ClaimRelation.FOREIGN: HolderState.FOREIGN,
+}
 
 
 class ClaimHolder(Struct, frozen=True):
@@ -128,7 +145,7 @@ class HolderIndex:
     def __init__(
         self,
         state: AllocatedState,
-        pods: Mapping[tuple[str, str], Pod],
+        pods: Mapping[Key, Pod],
         complete: Callable[[str], bool] = lambda _: False,
         clock: Clock | None = None,
         asking: Pod | None = None,
@@ -140,7 +157,7 @@ class HolderIndex:
         self._asking = asking
         self._known: dict[int, ClaimHolder] = {}
         self._by_owner: dict[OwnerReference, list[Pod]] | None = None
-        self._by_user: dict[str, dict[int, ResourceClaim]] | None = None
+        self._by_user: dict[Key, dict[int, ResourceClaim]] | None = None
         self._described: dict[int, Phrase] = {}
 
     def claims(self, device: DeviceID) -> tuple[ResourceClaim, ...]:
@@ -155,8 +172,9 @@ class HolderIndex:
         return known
 
     def _holder(self, claim: ResourceClaim) -> ClaimHolder:
-        standing = max((self._standing(claim, entry) for entry in claim.reserved_for), default=HolderState.UNUSED)
-        pods = tuple(self.pods_of(claim))
+        uses = self.uses(claim)
+        standing = max((_STANDING[use.relation] for use in uses.entries), default=HolderState.UNUSED)
+        pods = uses.pods
         since = claim.allocation.timestamp if claim.allocation is not None else ""
         since = since or min((pod.status.start_time or pod.metadata.creation_timestamp for pod in pods), default="")
         owner = owner_of(pods[0]) if pods else None
@@ -172,19 +190,9 @@ class HolderIndex:
             lasting=self._clock.lasting(since),
         )
 
-    def _standing(self, claim: ResourceClaim, entry: Consumer) -> HolderState:
-        if entry.resource != "pods":
-            return HolderState.FOREIGN
-        pod = self._pods.get((claim.metadata.namespace, entry.name))
-        if pod is None:
-            return HolderState.ENDED if self._gone(claim, entry.name) else HolderState.RUNNING
-        if not _is(pod, entry):
-            return HolderState.ENDED
-        if pod.finished:
-            return HolderState.ENDED
-        if pod.metadata.deletion_timestamp:
-            return HolderState.ENDING
-        return HolderState.PENDING if pod.phase == "Pending" else HolderState.RUNNING
+    def uses(self, claim: ResourceClaim) -> Consumers:
+        """The consumers of a claim."""
+        return consumers_of(claim, self._pods, complete=self._complete(claim.metadata.namespace))
 
     def _alike(self, pod: Pod) -> tuple[Pod, ...]:
         """The pods of the same owner that have not ended."""
@@ -205,33 +213,26 @@ class HolderIndex:
             for claims in self._state.holders.values():
                 for other in claims:
                     for entry in other.reserved_for:
-                        self._by_user.setdefault(entry.uid, {})[id(other)] = other
-        gone = {pod.metadata.uid for pod in pods}
-        found = {id(claim): claim}
-        for uid in gone:
-            for key, other in self._by_user.get(uid, {}).items():
-                if all(entry.uid in gone for entry in other.reserved_for):
-                    found[key] = other
-        return sum(map(self.size, found.values()))
+                        users = self._by_user.setdefault((other.metadata.namespace, entry.name), {})
+                        users[id(other)] = other
+        names = [(pod.metadata.namespace, pod.metadata.name) for pod in pods]
+        others = {key: other for name in names for key, other in self._by_user.get(name, {}).items()}
+        return sum(map(self.size, self.given_back([claim], others.values())))
+
+    def given_back(
+        self, claims: Collection[ResourceClaim], others: Iterable[ResourceClaim]
+    ) -> tuple[ResourceClaim, ...]:
+        """These claims, and those of the others that only their pods use."""
+        return of_claims(claims, others, self._pods).claims
 
     def _related(self, pods: tuple[Pod, ...]) -> bool:
         asking = self._asking.metadata.controller() if self._asking is not None else None
         return asking is not None and any(pod.metadata.controller() == asking for pod in pods)
 
-    def _gone(self, claim: ResourceClaim, name: str) -> bool:
-        """Whether there is no pod of that name, as far as all pods are known."""
-        space = claim.metadata.namespace
-        return (space, name) not in self._pods and self._complete(space)
-
     @staticmethod
     def size(claim: ResourceClaim) -> int:
         """How many devices a claim holds."""
         return len(claim.allocation.results) if claim.allocation else 0
-
-    def pods_of(self, claim: ResourceClaim) -> list[Pod]:
-        """The pods that consume a claim, as far as they are known."""
-        known = ((entry, self._pods.get((claim.metadata.namespace, entry.name))) for entry in claim.reserved_for)
-        return [pod for entry, pod in known if pod is not None and _is(pod, entry)]
 
     def describe(self, device: DeviceID) -> Joined:
         """Who holds a device."""
@@ -253,7 +254,7 @@ class HolderIndex:
         return known
 
     def _describe(self, claim: ResourceClaim) -> Phrase:
-        consumers = [self._consumer(claim, entry.resource, entry.name, entry.uid) for entry in claim.reserved_for]
+        consumers = [_consumer(claim, use) for use in self.uses(claim).entries]
         if not consumers:
             return say("claim {key} (allocated, but nobody consumes it)", key=named("ResourceClaim", claim))
         if not claim.metadata.deletion_timestamp:
@@ -264,23 +265,6 @@ class HolderIndex:
             consumers=consumers,
             since=claim.metadata.deletion_timestamp,
         )
-
-    def _consumer(self, claim: ResourceClaim, resource: str, name: str, uid: str) -> Phrase:
-        if resource != "pods":
-            return say(
-                "{resource} {name}, which is not a pod: nothing releases it by itself", resource=resource, name=name
-            )
-        pod = self._pods.get((claim.metadata.namespace, name))
-        known = ObjectName("Pod", name, claim.metadata.namespace)
-        if pod is None and self._gone(claim, name):
-            return say("pod {name}, which does not exist any more", name=name)
-        if pod is None:
-            return say("pod {name}", name=name)
-        if uid and pod.metadata.uid and pod.metadata.uid != uid:
-            return say("pod {name:bare}, an earlier one of that name", name=known)
-        if pod.metadata.deletion_timestamp:
-            return say("pod {name:bare}, Terminating since {since}", name=known, since=pod.metadata.deletion_timestamp)
-        return say("pod {name:bare}, {phase}" if pod.phase else "pod {name:bare}", name=known, phase=pod.phase)
 
     def of_counter_set(self, pool: Pool, counter_set: str) -> tuple[Phrase, ...]:
         """The allocated devices of a pool that draw on a counter set, with their claims."""
@@ -297,6 +281,18 @@ class HolderIndex:
         )
 
 
-def _is(pod: Pod, entry: Consumer) -> bool:
-    """Whether a pod is the consumer, and not a later one of its name."""
-    return not entry.uid or not pod.metadata.uid or entry.uid == pod.metadata.uid
+def _consumer(claim: ResourceClaim, use: ListedConsumer) -> Phrase:
+    """A consumer and what it does."""
+    pod, name = use.pod, ObjectName("Pod", use.entry.name, claim.metadata.namespace)
+    if not use.relation.of_pod:
+        text = "{resource} {name}, which is not a pod: nothing releases it by itself"
+        return say(text, resource=use.entry.resource, name=use.entry.name)
+    if use.relation is ClaimRelation.GONE:
+        return say("pod {name}, which does not exist any more", name=use.entry.name)
+    if use.relation is ClaimRelation.REPLACED:
+        return say("pod {name:bare}, an earlier one of that name", name=name)
+    if pod is None:
+        return say("pod {name}", name=use.entry.name)
+    if pod.metadata.deletion_timestamp and not pod.finished:
+        return say("pod {name:bare}, Terminating since {since}", name=name, since=pod.metadata.deletion_timestamp)
+    return say("pod {name:bare}, {phase}" if pod.phase else "pod {name:bare}", name=name, phase=pod.phase)

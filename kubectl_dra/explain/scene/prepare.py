@@ -16,6 +16,7 @@ from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.versions import Release
+from kubectl_dra.cluster.relation import all_pods_known
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import InputError
 from kubectl_dra.explain.phrase import say
@@ -161,12 +162,7 @@ def prepare(question: Question, snapshot: Snapshot, settings: Settings) -> Scene
 
 def holder_index(state: AllocatedState, snapshot: Snapshot, asking: Pod | None = None) -> HolderIndex:
     """Who holds devices in a cluster, as the pod that asks for them sees it."""
-    return HolderIndex(state, snapshot.pods, partial(_all_pods, snapshot), Clock(snapshot), asking)
-
-
-def _all_pods(snapshot: Snapshot, namespace: str) -> bool:
-    """Whether all pods of a namespace are known: objects that people saved may be any part of a cluster."""
-    return snapshot.release_source == "server" and snapshot.missing("Pod", namespace) is None
+    return HolderIndex(state, snapshot.pods, partial(all_pods_known, snapshot), Clock(snapshot), asking)
 
 
 def with_extended(question: Question, snapshot: Snapshot, cycle: Cycle) -> Question:
