@@ -10,6 +10,12 @@ from kubectl_dra.api.pods import Pod
 _HASHES: Final[Mapping[str, str]] = {"pod-template-hash": "Deployment", "rollouts-pod-template-hash": "Rollout"}
 
 
+MAKES_AGAIN: Final = frozenset(
+    ("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "ReplicationController", "Rollout")
+)
+"""Kinds that make another pod when one ends."""
+
+
 class Owner(NamedTuple):
     """The object that a pod's life depends on, in the pod's namespace."""
 

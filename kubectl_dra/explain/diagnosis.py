@@ -172,7 +172,8 @@ class Finding(Struct, frozen=True):
     advice).
 
     ``place`` describes the request where nobody wrote it under its name. ``object`` is the name of a missing
-    object, ``device`` one that shows the cause, ``device_class`` the affected class. ``next`` is what to look at
+    object, ``device`` one that shows the cause, ``device_class`` the affected class. ``state`` describes the pod or
+    claim if "is allocated" would hide that this does not last or serves nobody. ``next`` is what to look at
     next, if that depends on more than the kind. ``contrary``: the objects say that the pod fits, but the
     scheduler's message, still valid, says otherwise.
     """
@@ -189,6 +190,7 @@ class Finding(Struct, frozen=True):
     next: NextStep | None = None
     contrary: bool = False
     place: Words = ""
+    state: Words = ""
 
     @property
     def proof(self) -> Proof | None:
@@ -417,13 +419,15 @@ class Diagnosis(Struct, frozen=True):
 
     @property
     def troubled(self) -> bool:
-        """Whether the pod has its devices, and they or something else keep it from running as it should."""
-        allocated = self.kind == "pod" and self.verdict is Verdict.ALLOCATED
-        return allocated and bool(self.findings) and bool(self.findings[0].kind.state)
+        """Whether there are devices that serve nobody, or not for long: the pod does not run as it should or is being
+        deleted, or nobody uses the claim.
+        """
+        first = self.findings[0] if self.findings and self.verdict is Verdict.ALLOCATED else None
+        return first is not None and bool(first.state or (self.kind == "pod" and first.kind.state))
 
     @property
     def exit_code(self) -> int:
-        """That of the verdict; 1 also if the pod has its devices and does not start, or one of them is unhealthy."""
+        """That of the verdict; 1 also if what is allocated does not serve its purpose (``troubled``)."""
         return 1 if self.troubled else self.verdict.exit_code
 
     @property

@@ -23,7 +23,7 @@ _BETWEEN: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def pods_of(workload: WorkloadPods, snapshot: Snapshot) -> list[Pod]:
-    """The pods of a workload that have not ended."""
+    """The pods of a workload that count as its replicas: those that have not ended and do not end."""
     own = {(role.pod.metadata.namespace, role.pod.metadata.name) for role in workload.roles if role.exact}
     found = []
     for key, pod in snapshot.pods.items():
@@ -35,6 +35,9 @@ def pods_of(workload: WorkloadPods, snapshot: Snapshot) -> list[Pod]:
 def _made_by(workload: WorkloadPods, pod: Pod) -> bool:
     owner = owner_of(pod)
     if owner is None or not workload.raw:
+        return False
+    if pod.metadata.deletion_timestamp and owner.kind != "StatefulSet":
+        # Its successor is made at once, while it holds its devices; in a StatefulSet it has the same name, and waits.
         return False
     if owner == (workload.kind, workload.name):
         return True

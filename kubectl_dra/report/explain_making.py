@@ -31,14 +31,17 @@ def making(made: Sequence[object], asked: Invocation) -> tuple[Argv, ...]:
     (holder,) = made[0].holders
     where = () if asked.saved else tuple(shlex.split(asked.where))
     space, claim = ("-n", holder.claim.metadata.namespace), holder.claim.metadata.name
-    if holder.standing is HolderState.UNUSED or (holder.standing is HolderState.ENDED and not holder.pods):
+    if holder.standing is HolderState.ENDED:
+        # It renews its lease every few seconds; where it does not, nothing is released.
+        return (("kubectl", "get", "lease", "-n", "kube-system", "kube-controller-manager", *where),)
+    if holder.standing is HolderState.UNUSED:
         return (("kubectl", "delete", "resourceclaim", *space, claim, *where),)
     names = [user.name for user in holder.claim.reserved_for]
     if holder.standing is HolderState.FOREIGN:
         return (("kubectl", "get", "resourceclaim", *space, claim, "-o", "yaml", *where),)
     if holder.standing is HolderState.ENDING:
         return (("kubectl", "describe", "pod", *space, *names, *where),)
-    if holder.owner is None or holder.standing is HolderState.ENDED:
+    if holder.owner is None:
         return (("kubectl", "delete", "pod", *space, *names, *where),)
     return _without_successor(holder, space, where) if len(names) == 1 else ()
 

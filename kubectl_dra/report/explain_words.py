@@ -89,8 +89,8 @@ def parts(diagnosis: Diagnosis) -> tuple[str, str]:
 
 def _allocated(diagnosis: Diagnosis, subject: str, first: str) -> tuple[str, str]:
     found = diagnosis.findings
-    if found and found[0].kind.state:
-        return f"{subject} {found[0].kind.state}", first
+    if found and (state := found[0].state or found[0].kind.state):
+        return f"{subject} {written(state)}", first
     where = f" on node {diagnosis.node}" if diagnosis.node else ""
     if diagnosis.kind == "pod" and not diagnosis.claims and where:
         return f"{subject} is{where}", "it asks for no devices" + (f"; but {first}" if first else "")

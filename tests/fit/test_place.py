@@ -126,6 +126,22 @@ def test_pods_that_run_already_count(tmp_path: Path) -> None:
     assert found["replicas"]["fit"] == 3
 
 
+@pytest.mark.parametrize(("kind", "runs"), [("ReplicaSet", 1), ("StatefulSet", 2)])
+def test_a_pod_that_is_being_deleted_is_no_replica(tmp_path: Path, kind: str, runs: int) -> None:
+    """Its successor is made at once, while it holds its device; that of a StatefulSet waits for it."""
+    labels = {"pod-template-hash": "5d"} if kind == "ReplicaSet" else {}
+    owner = {"kind": kind, "apiVersion": "apps/v1", "name": "web-5d" if labels else "web"}
+    first, last = (running(f"web-{number}", "a", [number], owner) for number in range(2))
+    for pod in (first[0], last[0]):
+        pod["metadata"]["labels"] = labels
+    last[0]["metadata"]["deletionTimestamp"] = "2026-03-01T10:00:00Z"
+    wanted = deployment(2)
+    if kind == "StatefulSet":
+        wanted["kind"], wanted["spec"]["serviceName"] = kind, "web"
+    found = item(tmp_path, [*node("a", 2), *first, *last, template()], [wanted])
+    assert (found["pods"]["running"], found["pods"]["fit"]) == (runs, runs)
+
+
 @pytest.mark.parametrize(("quota", "fit"), [({"pods": "2"}, 2), ({"count/resourceclaims.resource.k8s.io": "3"}, 3)])
 def test_quotas_end_it(tmp_path: Path, quota: dict[str, str], fit: int) -> None:
     limit: dict[str, Any] = {"kind": "ResourceQuota", "apiVersion": "v1"}

@@ -34,7 +34,8 @@ Reads the live cluster, or a snapshot with --snapshot. Never writes.
 \b
 Exit codes:
   0  allocated, or can be allocated
-  1  cannot be allocated; or the pod has its devices, but does not start or has an unhealthy one
+  1  cannot be allocated; or the pod has its devices, but does not start, has an unhealthy one or is being deleted; or
+     the claim holds devices for nobody who needs them
   2  error: usage, input, connection
   3  undetermined: a deciding fact could not be seen or is not modelled
 """

@@ -12,7 +12,7 @@ from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.phrase import ObjectName, Subject, named, nodes_named, say
-from kubectl_dra.explain.question.consumers import consumers_named
+from kubectl_dra.explain.scene.holders import consumers_named
 from kubectl_dra.explain.trial import Trial
 
 MAX_NODES = 3

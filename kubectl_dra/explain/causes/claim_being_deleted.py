@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from kubectl_dra.api.claims import ResourceClaim
-from kubectl_dra.cluster.relation import all_pods_known, consumers_of, relation_of
+from kubectl_dra.cluster.relation import Consumers, all_pods_known, consumers_of, relation_of
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, NextStep, Remedy
 from kubectl_dra.explain.phrase import Phrase, Subject, named, say
-from kubectl_dra.explain.question.consumers import consumers_named
 from kubectl_dra.explain.question.resolve import Question
+from kubectl_dra.explain.scene.holders import consumers_named
 
 CLAIM_DELETING = CauseKind(
     code="claim-being-deleted",
@@ -40,7 +39,8 @@ def _deleting(question: Question, snapshot: Snapshot, _: Sequence[Finding]) -> I
         own = Subject("ResourceClaim", named("ResourceClaim", claim))
         finalizers = say("{names: else none}", names=tuple(claim.metadata.finalizers))
         consumers = consumers_named(claim)
-        users = _users(claim, question, snapshot)
+        listed = consumers_of(claim, snapshot.pods, complete=all_pods_known(snapshot, claim.metadata.namespace))
+        users = _users(listed, question)
         first = next(iter(claim.reserved_for), None)
         text = "ResourceClaim {claim} is being deleted"
         if users:
@@ -53,17 +53,17 @@ def _deleting(question: Question, snapshot: Snapshot, _: Sequence[Finding]) -> I
                 Evidence(own, "status.reservedFor", say("{consumers: else nobody}", consumers=consumers)),
                 Evidence(own, "metadata.finalizers", finalizers),
             ),
-            _remedy(claim, users, finalizers),
+            _remedy(listed, users, finalizers),
             next=NextStep(Look.POD, first.name, claim.metadata.namespace) if users and first is not None else None,
         )
 
 
-def _users(claim: ResourceClaim, question: Question, snapshot: Snapshot) -> list[Phrase]:
+def _users(listed: Consumers, question: Question) -> list[Phrase]:
     """The pods that keep the claim, with what they do; none where something else than pods does, or this pod alone."""
-    if question.pod is not None and relation_of(claim, question.pod).listed:
+    if question.pod is not None and relation_of(listed.claim, question.pod).listed:
         return []
     out: list[Phrase] = []
-    for use in consumers_of(claim, snapshot.pods, complete=all_pods_known(snapshot, claim.metadata.namespace)).entries:
+    for use in listed.entries:
         if not use.relation.of_pod:
             return []
         since = use.pod.metadata.deletion_timestamp if use.pod is not None else ""
@@ -73,7 +73,11 @@ def _users(claim: ResourceClaim, question: Question, snapshot: Snapshot) -> list
     return out
 
 
-def _remedy(claim: ResourceClaim, users: Sequence[Phrase], finalizers: Phrase) -> Remedy | None:
+def _remedy(listed: Consumers, users: Sequence[Phrase], finalizers: Phrase) -> Remedy | None:
+    claim = listed.claim
+    if listed.entries and all(use.relation.stale for use in listed.entries):
+        text = "Wait a few seconds: its pods have ended, and kube-controller-manager then lets it go."
+        return Remedy(text)
     if not claim.reserved_for and claim.metadata.finalizers:
         text = "Nobody uses it: what keeps it is finalizer {finalizers}, which its controller has to remove."
         return Remedy(say(text, finalizers=finalizers))

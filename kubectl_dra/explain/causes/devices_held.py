@@ -6,16 +6,19 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from kubectl_dra.api.claims import ALL, ResourceClaim
+from kubectl_dra.cluster.relation import waiting_for
 from kubectl_dra.explain import confirm
+from kubectl_dra.explain.causes.pod_ended import node_not_ready, who_ends
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.causes.too_few_on_one_node import TOO_FEW
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Relation, Remedy
 from kubectl_dra.explain.funnel.blocked import MAX_EVIDENCE, Blocked, in_all
-from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, Words, say
-from kubectl_dra.explain.remedies.free import first_enough
+from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, Words, named, say
+from kubectl_dra.explain.remedies.free import Free, first_enough
 from kubectl_dra.explain.remedies.holders_in_the_way import InTheWay, in_the_way, sets_of_holders
-from kubectl_dra.explain.scene.holders import ClaimHolder, HolderState
+from kubectl_dra.explain.scene.holders import ClaimHolder, HolderState, consumers_named
 from kubectl_dra.explain.scene.view import Published
+from kubectl_dra.explain.trial import Trial
 
 ALL_INCOMPLETE = CauseKind(
     code="all-not-possible",
@@ -285,6 +288,42 @@ _STUCK = {
 }
 
 
+def _of_claim(trial: Trial) -> Iterator[Finding]:
+    """The claim itself is asked about, and nobody needs its devices, or not for long."""
+    if trial.question.pod is not None:
+        return
+    snapshot, holders = trial.scene.snapshot, trial.scene.holders
+    for claim in trial.scene.allocated:
+        holder = holders.holder(claim)
+        results = claim.allocation.results if claim.allocation is not None else ()
+        devices = [entry.device for entry in results if not entry.admin_access]
+        if not devices or (holder.standing is HolderState.UNUSED and waiting_for(claim, snapshot)):
+            continue
+        own = Evidence(
+            Subject("ResourceClaim", named("ResourceClaim", claim)),
+            "status.reservedFor",
+            say("{consumers: else nobody}", consumers=consumers_named(claim)),
+        )
+        words = {"devices": devices, "users": holder.users, "count": len(claim.reserved_for)}
+        if holder.standing is HolderState.UNUSED:
+            text = "it holds {devices:some} until a pod uses it or it is deleted"
+            remedy = Remedy("Delete it if no pod is going to use it.", offers=(Free.of([holder], ()),))
+            yield Finding(ORPHANED, say(text, **words), (own,), remedy, state="is allocated, but no pod uses it")
+        elif holder.standing is HolderState.ENDED:
+            gone = "has ended|have ended" if holder.pods else "is gone|are gone"
+            state = say("is allocated for {users}, which {count:" + gone + "}", **words)
+            summary = say("it holds {devices:some} until kube-controller-manager releases it", **words)
+            change = "Wait a few seconds. If it stays, find out whether kube-controller-manager runs."
+            yield Finding(HOLDER_STUCK, summary, (own,), Remedy(change), state=state)
+        elif holder.standing is HolderState.ENDING:
+            last = next(pod for pod in holder.pods if pod.metadata.deletion_timestamp)
+            text = "is allocated for {users}, Terminating since {since}"
+            state = say(text, since=last.metadata.deletion_timestamp, **words)
+            summary = say("it holds {devices:some} until {count:that pod is|those pods are} gone", **words)
+            facts = (own, *node_not_ready(last, snapshot))
+            yield Finding(HOLDER_STUCK, summary, facts, who_ends(last, snapshot), state=state)
+
+
 SAYING_PRIORITY = frozenset((ALL_INCOMPLETE, ALL_HELD, ORPHANED, HOLDER_STUCK, NOT_RUNNING, HELD_WHOLE, TOO_FEW))
 """Kinds whose findings say already that priority does not help, where somebody might expect it."""
-FINDERS = (Finder(When.STAGE, _held, of="held"),)
+FINDERS = (Finder(When.STAGE, _held, of="held"), Finder(When.PLACED, _of_claim, -10))

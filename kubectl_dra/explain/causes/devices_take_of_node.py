@@ -9,8 +9,8 @@ from kubectl_dra.explain.causes.claim_allocated_elsewhere import elsewhere
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, NextStep
 from kubectl_dra.explain.phrase import ObjectName, Subject, Words, by_key, say
-from kubectl_dra.explain.question.consumers import consumers_named
 from kubectl_dra.explain.refused_nodes import by_reason, evidence
+from kubectl_dra.explain.scene.holders import consumers_named
 from kubectl_dra.explain.scene.node_reasons import ShortForDevices, reason_of
 from kubectl_dra.explain.trial import Trial
 from kubectl_dra.scheduling.node_resources_of_devices import (

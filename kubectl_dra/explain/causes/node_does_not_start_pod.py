@@ -14,7 +14,7 @@ from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
 from kubectl_dra.explain.phrase import ObjectName, Subject, named, say
-from kubectl_dra.explain.question.consumers import consumers_named
+from kubectl_dra.explain.scene.holders import consumers_named
 from kubectl_dra.explain.trial import Trial
 
 # What the kubelet writes: its own words are all that tells.

@@ -6,8 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from kubectl_dra.api.claims import DeviceResult, ResourceClaim
 from kubectl_dra.api.events import EVICTION_REASON
+from kubectl_dra.api.owners import MAKES_AGAIN, owner_of
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.taints import DeviceTaint
+from kubectl_dra.cluster.relation import ClaimRelation, relation_of
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
@@ -15,6 +17,8 @@ from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, 
 from kubectl_dra.explain.funnel.stages import with_rule
 from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, Words, named, say
 from kubectl_dra.explain.question.resolve import Question
+from kubectl_dra.explain.scene.clock import Clock
+from kubectl_dra.explain.trial import Trial
 
 EVICTED = CauseKind(
     code="evicted-by-taint",
@@ -46,8 +50,9 @@ EVICTED = CauseKind(
 FINISHED = CauseKind(
     code="pod-finished",
     title="The pod has ended",
-    why="A pod in phase Succeeded or Failed is not scheduled again.",
-    fix="Create a new pod.",
+    why="A pod in phase Succeeded or Failed is not scheduled again. kube-controller-manager takes its devices back "
+    "within seconds.",
+    fix="Nothing, if it has done its work. To run it again, create a new pod.",
     seen_as="phase Succeeded or Failed",
     normal="For the pods of a Job, and for every pod that is not restarted.",
     confirm=(confirm.Check("`Completed` or `Error`.", "kubectl get pod POD -n NAMESPACE"),),
@@ -58,11 +63,18 @@ FINISHED = CauseKind(
 DELETING = CauseKind(
     code="pod-being-deleted",
     title="The pod is being deleted",
-    why="The scheduler skips a pod with metadata.deletionTimestamp. While a finalizer keeps it, it stays pending.",
-    fix="Create a new pod. If this one stays, find the controller that has to remove its finalizers.",
+    why=(
+        "The scheduler skips a pod with metadata.deletionTimestamp. While a finalizer keeps it, it stays pending. A "
+        "pod on a node has its devices until the node's kubelet has ended its containers."
+    ),
+    fix=(
+        "Create a new pod. If this one stays, find the controller that has to remove its finalizers, or find out why "
+        "its node does not end it."
+    ),
     seen_as="metadata.deletionTimestamp; FailedScheduling: skip schedule deleting pod: …",
     normal=(
-        "For a moment. A pod without a node has nothing to end and disappears at once, unless a finalizer keeps it."
+        "For the grace period of the pod, 30 seconds by default. A pod without a node has nothing to end and "
+        "disappears at once, unless a finalizer keeps it."
     ),
     confirm=(
         confirm.Check(
@@ -84,18 +96,84 @@ def _ended(question: Question, snapshot: Snapshot, _: Sequence[Finding]) -> Iter
     if condition is not None and condition.status == "True" and condition.reason == EVICTION_REASON:
         yield _evicted(pod, condition.message or condition.reason, question.existing_claims, snapshot)
     elif pod.finished:
-        facts = (Evidence(Subject("Pod", named("Pod", pod)), "status.phase", pod.phase),)
-        yield Finding(FINISHED, say("{pod} has ended ({phase})", pod="the pod", phase=pod.phase), facts)
+        yield _finished(pod, question.existing_claims)
     elif pod.metadata.deletion_timestamp and not pod.node_name:
         yield _deleting(pod)
 
 
-def _deleting(pod: Pod) -> Finding:
+def _finished(pod: Pod, claims: Sequence[ResourceClaim]) -> Finding:
+    facts = [Evidence(Subject("Pod", named("Pod", pod)), "status.phase", pod.phase)]
+    for claim in claims:
+        if claim.allocation is not None and relation_of(claim, pod).listed:
+            own = Subject("ResourceClaim", named("ResourceClaim", claim))
+            said = "lists it still: kube-controller-manager removes that, and takes the devices back, within seconds"
+            facts.append(Evidence(own, "status.reservedFor", said))
+    if pod.phase == "Succeeded":
+        change: Words = "Nothing has to be done: it has done its work. To run it again, create a new pod."
+    else:
+        owner = owner_of(pod)
+        text = "Find out why it failed; to run it again, create a new pod."
+        if owner is not None and owner.kind in MAKES_AGAIN:
+            text = "Find out why it failed; {owner} creates the next one."
+        change = say(text, owner=str(owner))
+    summary = say("{pod} has ended ({phase})", pod="the pod", phase=pod.phase)
+    return Finding(FINISHED, summary, tuple(facts), Remedy(change))
+
+
+def _deletion(pod: Pod) -> Iterator[Evidence]:
     own = Subject("Pod", named("Pod", pod))
-    facts = [Evidence(own, "metadata.deletionTimestamp", pod.metadata.deletion_timestamp)]
+    yield Evidence(own, "metadata.deletionTimestamp", pod.metadata.deletion_timestamp)
     if pod.metadata.finalizers:
-        facts.append(Evidence(own, "metadata.finalizers", say("{names}", names=pod.metadata.finalizers)))
-    return Finding(DELETING, say("{pod} is being deleted, so the scheduler skips it", pod="the pod"), tuple(facts))
+        yield Evidence(own, "metadata.finalizers", say("{names}", names=pod.metadata.finalizers))
+
+
+def _deleting(pod: Pod) -> Finding:
+    summary = say("{pod} is being deleted, so the scheduler skips it", pod="the pod")
+    change = "Create a new pod. If this one stays, find the controller that has to remove its finalizers."
+    return Finding(DELETING, summary, tuple(_deletion(pod)), Remedy(change))
+
+
+def _terminating(trial: Trial) -> Iterator[Finding]:
+    """The pod has its devices until it is gone, and its node decides when."""
+    pod, snapshot = trial.question.pod, trial.scene.snapshot
+    if pod is None:
+        return
+    held = [
+        result.device
+        for claim in trial.scene.allocated
+        if relation_of(claim, pod) is ClaimRelation.ENDING
+        for result in (claim.allocation.results if claim.allocation else ())
+    ]
+    if held:
+        facts = (*_deletion(pod), *node_not_ready(pod, snapshot))
+        text = "it has {devices:some} until the kubelet of node {node} has ended it"
+        summary = say(text, devices=held, node=ObjectName("Node", pod.node_name))
+        yield Finding(DELETING, summary, facts, who_ends(pod, snapshot), state="is being deleted")
+
+
+def node_not_ready(pod: Pod, snapshot: Snapshot) -> Iterator[Evidence]:
+    """That the pod's node does not answer, or is gone."""
+    node, own = snapshot.nodes.get(pod.node_name), ObjectName("Node", pod.node_name)
+    if node is not None and node.ready is False:
+        yield Evidence(Subject("Node", own), "condition Ready", "not True")
+    elif node is None and snapshot.nodes and not snapshot.is_gap("Node"):
+        yield Evidence("the cluster", "has no node of this name any more", pod.node_name)
+
+
+def who_ends(pod: Pod, snapshot: Snapshot) -> Remedy:
+    """Who has to do what so that a pod that is being deleted gives its devices back."""
+    since = pod.metadata.deletion_timestamp
+    if any(node_not_ready(pod, snapshot)):
+        text = (
+            "Bring node {node} back: only its kubelet can tell that pod {pod} has ended. If the node is certainly off, "
+            "delete the pod by force (kubectl delete pod -n {namespace:shell} {name:shell} --force --grace-period=0)."
+        )
+    elif Clock(snapshot).age(since):
+        text = "Find out why the kubelet of node {node} has not ended pod {pod}: its time to end was over at {since}."
+    else:
+        text = "Wait: the kubelet of node {node} ends pod {pod} by {since}."
+    node, meta = ObjectName("Node", pod.node_name), pod.metadata
+    return Remedy(say(text, pod=pod.key, node=node, since=since, namespace=meta.namespace, name=meta.name))
 
 
 def _evicted(pod: Pod, said: str, claims: Sequence[ResourceClaim], snapshot: Snapshot) -> Finding:
@@ -199,4 +277,4 @@ def _no_execute(result: DeviceResult, snapshot: Snapshot) -> Iterator[DeviceTain
             yield rule.taint
 
 
-FINDERS = (Finder(When.QUESTION, _ended, 10),)
+FINDERS = (Finder(When.QUESTION, _ended, 10), Finder(When.PLACED, _terminating, -10))

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.nodes import Node
+from kubectl_dra.api.owners import MAKES_AGAIN
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.explain.phrase import Joined, Phrase, Words, say
 from kubectl_dra.explain.question.what_if_flag import Supposition
@@ -17,12 +18,9 @@ from kubectl_dra.explain.scene.holders import ClaimHolder, HolderIndex, HolderSt
 from kubectl_dra.explain.scene.view import View
 
 MOST_TRIED: Final = 60
-_MAKES_AGAIN: Final = frozenset(
-    ("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "ReplicationController", "Rollout")
-)
 _PRICES: Final = {
     HolderState.UNUSED: Price.NOTHING,
-    HolderState.ENDED: Price.END_IDLE,
+    HolderState.ENDED: Price.WAIT,
     HolderState.ENDING: Price.WAIT,
     HolderState.FOREIGN: Price.END_IDLE,
     HolderState.PENDING: Price.END_IDLE,
@@ -108,7 +106,7 @@ def _ending(holder: ClaimHolder) -> Phrase:
     claim = holder.claim
     text = _TEXTS[holder.standing]
     if holder.standing is HolderState.ENDED and not holder.pods:
-        text = "delete claim {key}, whose {pods} {users:does|do} not exist any more"
+        text = "wait until kube-controller-manager releases claim {key}: {pods} {users:does|do} not exist any more"
     known = len(holder.pods) == len(claim.reserved_for)
     return say(
         text,
@@ -126,7 +124,7 @@ def _ending(holder: ClaimHolder) -> Phrase:
 
 _TEXTS: Final = {
     HolderState.UNUSED: "delete claim {key}, which nobody uses",
-    HolderState.ENDED: "delete {pods}, which {users:has|have} ended but not released claim {key}",
+    HolderState.ENDED: "wait until kube-controller-manager releases claim {key}: {pods} {users:has|have} ended",
     HolderState.ENDING: "get {pods} to end (Terminating since {since}, {users:holds|hold} {held:device})",
     HolderState.FOREIGN: "release claim {key}, which is reserved for {pods}: nothing does so by itself",
     HolderState.PENDING: "end {pods} (Pending{lasting}, {users:holds|hold} {held:device}{owner})",
@@ -138,7 +136,7 @@ def _owner(holder: ClaimHolder) -> Words:
     """What makes the pod again, or what it belongs to."""
     if holder.owner is None:
         return ""
-    text = "; {owner} makes it again" if holder.owner.kind in _MAKES_AGAIN else "; it belongs to {owner}"
+    text = "; {owner} makes it again" if holder.owner.kind in MAKES_AGAIN else "; it belongs to {owner}"
     return say(text, owner=str(holder.owner))
 
 

@@ -120,7 +120,8 @@ def _about_pod(scene: Scene) -> Iterator[Phrase]:
     pod, snapshot = scene.question.pod, scene.snapshot
     if pod is None:
         claim = scene.question.claims[0].claim
-        if snapshot.pods and claim is not None and not waiting_for(claim, snapshot):
+        pending = claim if claim is not None and claim.allocation is None else None
+        if snapshot.pods and pending is not None and not waiting_for(pending, snapshot):
             yield NO_CONSUMER
         return
     if snapshot.missing("Pod") is not None and not pod.node_name:

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from kubectl_dra.allocation.pools import Pool
 from kubectl_dra.allocation.state import AllocatedState
-from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.claims import Consumer, ResourceClaim
 from kubectl_dra.api.meta import OwnerReference
 from kubectl_dra.api.owners import Owner, owner_of
 from kubectl_dra.api.pods import Pod
@@ -296,3 +296,19 @@ def _consumer(claim: ResourceClaim, use: ListedConsumer) -> Phrase:
     if pod.metadata.deletion_timestamp and not pod.finished:
         return say("pod {name:bare}, Terminating since {since}", name=name, since=pod.metadata.deletion_timestamp)
     return say("pod {name:bare}, {phase}" if pod.phase else "pod {name:bare}", name=name, phase=pod.phase)
+
+
+_KINDS: Final = {"pods": "Pod", "podgroups": "PodGroup"}
+
+
+def consumers_named(claim: ResourceClaim) -> list[Phrase]:
+    """The consumers for which a claim is reserved, according to its status."""
+    return [
+        say("{resource} {name:bare}", resource=entry.resource, name=_named(claim, entry))
+        for entry in claim.reserved_for
+    ]
+
+
+def _named(claim: ResourceClaim, entry: Consumer) -> ObjectName | str:
+    kind = _KINDS.get(entry.resource)
+    return ObjectName(kind, entry.name, claim.metadata.namespace) if kind else entry.name
