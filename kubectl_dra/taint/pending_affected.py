@@ -61,7 +61,7 @@ def lost_matches(
     trial = _Trial(wishes, snapshot, settings)
     out: list[Lost] = []
     cache: dict[str, bool] = {}
-    questions = [each for each in _pending(snapshot) if _may_get(each, devices, cycle, cache)]
+    questions = [each for each in pending_questions(snapshot) if _may_get(each, devices, cycle, cache)]
     known: dict[str, bool] = {}
     untried = 0
     for number, question in enumerate(questions):
@@ -157,7 +157,8 @@ class _Trial:
             raise _TooLong
 
 
-def _pending(snapshot: Snapshot) -> Iterator[Question]:
+def pending_questions(snapshot: Snapshot) -> Iterator[Question]:
+    """The pods with claims that wait for a node, and the pending claims that no pod uses."""
     used: set[tuple[str, str]] = set()
     for (space, _), pod in snapshot.pods.items():
         if not pod.finished:

@@ -13,12 +13,16 @@ from kubectl_dra.allocation.features import Features
 from kubectl_dra.allocation.state import allocated_state
 from kubectl_dra.api.claims import Consumer, ResourceClaim
 from kubectl_dra.api.pods import Pod
+from kubectl_dra.cli.assumed import assumed
 from kubectl_dra.cluster.relation import ClaimRelation, relation_of
 from kubectl_dra.cluster.snapshot import Key, Snapshot
+from kubectl_dra.explain.overview import waiting
 from kubectl_dra.explain.question.giving_back import of_claims, of_pods
 from kubectl_dra.explain.scene.holders import HolderState
 from kubectl_dra.explain.scene.prepare import holder_index
+from kubectl_dra.explain.two_releases import compare
 from kubectl_dra.report.phrases import written
+from kubectl_dra.taint.pending_affected import pending_questions
 from kubectl_dra.usage.claim_use import claim_uses
 
 Json = dict[str, Any]
@@ -267,3 +271,27 @@ def test_an_end_leaves_what_the_claim_controller_leaves(
     left = given_back.left(here.claims)
     assert {name for _, name in left} >= {name for _, name in after.claims}
     assert all(left[key].allocation is None for key in left if key[1] in freed)
+
+
+@pytest.mark.parametrize(("phase", "waits"), [("Pending", False), ("Succeeded", True)])
+def test_a_pending_claim_that_only_an_ended_pod_names_has_no_pod(phase: str, waits: bool) -> None:
+    """It is listed as one that waits by itself, and asked about when devices are tainted."""
+    here = cluster(claim().deallocated(), pods=(pod(phase, ""),))
+    settings = assumed(here)
+    listed = [one for one in waiting(here, settings) if isinstance(one, ResourceClaim)]
+    asked = [one.kind for one in pending_questions(here)]
+    assert bool(listed) is waits and asked == (["claim"] if waits else ["pod"])
+    assert claim_uses(here).items[0].state.value == ("no-pod" if waits else "pending")
+
+
+@pytest.mark.parametrize(
+    ("entries", "judged"),
+    [([entry()], 1), ([entry(uid="")], 1), ([entry(uid="earlier")], 0), ([entry(), entry("q")], 0), ([], 0)],
+    ids=["its own", "without a uid", "of an earlier pod", "of two", "of nobody"],
+)
+def test_of_what_runs_an_upgrade_is_asked_only_about_claims_that_come_back_with_it(
+    entries: list[Json], judged: int
+) -> None:
+    here = cluster(claim(*entries), pods=(pod(),))
+    settings = assumed(here)
+    assert compare(here, settings, settings).judged == judged
