@@ -18,6 +18,8 @@ from kubectl_dra.api.meta import OwnerReference
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import Key, Snapshot
 
+PODGROUPS: Final = "podgroups"
+
 
 class ClaimRelation(Enum):
     """What a pod, or an entry of ``status.reservedFor``, is to a claim."""
@@ -94,9 +96,6 @@ def relation_of(
     if group and any(entry.resource == PODGROUPS and entry.name == group for entry in claim.reserved_for):
         return ClaimRelation.GROUP
     return _naming(claim, user, group)
-
-
-PODGROUPS: Final = "podgroups"
 
 
 def _of_entry(claim: ResourceClaim, entry: Consumer, pod: Pod | None, *, complete: bool) -> ClaimRelation:
@@ -222,11 +221,7 @@ def all_pods_known(snapshot: Snapshot, namespace: str) -> bool:
 
 
 def waiting_for(claim: ResourceClaim, snapshot: Snapshot) -> list[Pod]:
-    """The pods that name a claim and have not ended, listed or not."""
-    space = claim.metadata.namespace
-    return [
-        pod
-        for (namespace, _), pod in snapshot.pods.items()
-        if namespace == space and (pod.spec.resource_claims or pod.extended_resource_claim)
-        if not pod.finished and claim.metadata.name in pod.claim_names
-    ]
+    """The pods that use a claim or are going to: listed or not, and not ended."""
+    over = (ClaimRelation.NONE, ClaimRelation.NAMED)
+    own = (pod for (namespace, _), pod in snapshot.pods.items() if namespace == claim.metadata.namespace)
+    return [pod for pod in own if (found := relation_of(claim, pod)) not in over and not found.stale]

@@ -173,10 +173,10 @@ _STATES: Final = {
     ClaimRelation.RUNNING: ClaimState.IN_USE,
     ClaimRelation.STARTING: ClaimState.STARTING,
     ClaimRelation.BINDING: ClaimState.STARTING,
-    ClaimRelation.ENDING: ClaimState.TERMINATING,
     ClaimRelation.UNSEEN: ClaimState.RESERVED,
     ClaimRelation.GROUP: ClaimState.RESERVED,
     ClaimRelation.FOREIGN: ClaimState.RESERVED,
+    ClaimRelation.ENDING: ClaimState.TERMINATING,
 }
 """The states by what a consumer does, that of any other is ``ENDED``; of several consumers the first here decides."""
 

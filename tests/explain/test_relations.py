@@ -159,6 +159,16 @@ def test_the_pod_and_the_node_of_a_successor_are_not_those_of_a_claim() -> None:
     assert written(use.waits_for) == "its reservation for pod p to be removed (an earlier pod of that name)"
 
 
+@pytest.mark.parametrize("live", [True, False])
+def test_a_claim_ends_with_the_last_of_its_consumers(live: bool) -> None:
+    """One that is not seen may run: a claim of two is no more over for ``claims`` than for its holder."""
+    here = cluster(claim(entry(), entry("q")), pods=(pod(deletionTimestamp=SINCE),), live=live)
+    (use,) = claim_uses(here).items
+    holder = holder_index(allocated_state([use.claim], Features.from_gates(frozenset())), here).holder(use.claim)
+    wanted = (HolderState.ENDING, "terminating") if live else (HolderState.RUNNING, "reserved")
+    assert (holder.standing, use.state.value) == wanted
+
+
 @pytest.mark.parametrize(
     ("asked", "listed", "relation"),
     [
