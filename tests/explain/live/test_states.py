@@ -71,6 +71,8 @@ def test_orphaned_allocation(referee: Referee) -> None:
 
     answer = referee.rejected("allocation-orphaned", claims={"gpu": cluster.claim([request(gpu)])})
     assert f"Delete claim {cluster.namespace}/orphan" in answer.report["causes"][0]["fix"]
+    alone = referee.explain("claim/orphan")
+    assert (alone.code, alone.report["verdict"], alone.causes) == (1, "allocated", ["allocation-orphaned"])
 
     cluster.api.delete(orphan)
 
@@ -84,6 +86,25 @@ def test_holder_that_does_not_end(referee: Referee) -> None:
     cluster.scheduled(cluster.pod("one", claims={"gpu": cluster.claim([request(gpu)], "held")}))
     cluster.api.delete(cluster.get("Pod", "one", "v1"))
     referee.rejected("holder-stuck", claims={"gpu": cluster.claim([request(gpu)])})
+    for name, code in (("pod/one", "pod-being-deleted"), ("claim/held", "holder-stuck")):
+        found = referee.explain(name)
+        assert (found.code, found.report["verdict"], found.causes) == (1, "allocated", [code])
+
+
+def test_devices_of_a_pod_that_ends_come_back_by_themselves(referee: Referee) -> None:
+    """Nobody has to delete the pod: kube-controller-manager takes the claim's allocation back."""
+    cluster = referee.cluster
+    gpu = cluster.device_class()
+    cluster.publish([device("gpu-0")], pool="pool", node=cluster.node())
+    cluster.scheduled(cluster.pod("one", claims={"gpu": cluster.claim([request(gpu)], "held")}))
+    referee.rejected("devices-held", "two", claims={"gpu": cluster.claim([request(gpu)])})
+
+    cluster.api.patch(cluster.get("Pod", "one", "v1"), {"status": {"phase": "Succeeded"}}, "status")
+
+    cluster.scheduled("two", 30)
+    found = referee.explain("pod/one")
+    assert (found.code, found.causes) == (1, ["pod-finished"])
+    assert found.report["causes"][0]["fix"].startswith("Nothing has to be done")
 
 
 def test_partition_blocks_the_whole_card(referee: Referee) -> None:
