@@ -24,6 +24,7 @@ _ORDERS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
     "_>_": operator.gt,
     "_>=_": operator.ge,
 }
+_MAPS: Final[Mapping[str, str]] = {"attribute": "attributes", "capacity": "capacity"}
 
 
 def key_answer(node: Expression, columns: frozenset[Column] | None) -> KeyAnswer | None:
@@ -40,10 +41,10 @@ def key_answer(node: Expression, columns: frozenset[Column] | None) -> KeyAnswer
     order = _ORDERS[node.function]
     if column.kind == "attribute":
         text = right.value if isinstance(right, Literal) else None
-        if text.__class__ is str and node.function in ("_==_", "_!=_") and _only_reads(left):
+        if text.__class__ is str and node.function in ("_==_", "_!=_") and _is_entry(left, column):
             return lambda key: order(key, text) if key.__class__ is str else None
         return None
-    amount = _compared_with(left) if _is_zero(right) and column.kind == "capacity" else None
+    amount = _compared_with(left, column) if _is_zero(right) and column.kind == "capacity" else None
     if amount is None:
         return None
     nanos = amount.nanos
@@ -59,26 +60,33 @@ def key_answer(node: Expression, columns: frozenset[Column] | None) -> KeyAnswer
     return compared
 
 
-def _only_reads(node: Expression) -> bool:
-    """Whether an expression is nothing but fields and keys of the device."""
-    while True:
+def _is_entry(node: Expression, column: Column) -> bool:
+    """Whether an expression is the column's attribute or capacity itself.
+
+    A step further, such as ``.string`` or ``[0]``, reads the same column, but fails or has another value.
+    """
+    for name in (column.id, column.domain, _MAPS[column.kind]):
+        step: Any
         if isinstance(node, Select) and not node.test_only:
-            node = node.operand
-        elif isinstance(node, Call) and node.function == "_[_]":
-            node = node.arguments[0]
+            step, node = node.field, node.operand
+        elif isinstance(node, Call) and node.function == "_[_]" and isinstance(key := node.arguments[1], Literal):
+            step, node = key.value, node.arguments[0]
         else:
-            return isinstance(node, Identifier) and node.name == "device"
+            return False
+        if step != name:
+            return False
+    return isinstance(node, Identifier) and node.name == "device"
 
 
-def _compared_with(node: Expression) -> Quantity | None:
-    """The quantity of ``capacity.compareTo(quantity("…"))``."""
+def _compared_with(node: Expression, column: Column) -> Quantity | None:
+    """The quantity of ``capacity.compareTo(quantity("…"))``, where the capacity is the column's."""
     if not isinstance(node, Call) or node.function != "compareTo" or node.target is None or len(node.arguments) != 1:
         return None
     made = node.arguments[0]
     if not isinstance(made, Call) or made.function != "quantity" or made.target is not None:
         return None
     text = made.arguments[0] if len(made.arguments) == 1 else None
-    if not isinstance(text, Literal) or not isinstance(text.value, str) or not _only_reads(node.target):
+    if not isinstance(text, Literal) or not isinstance(text.value, str) or not _is_entry(node.target, column):
         return None
     try:
         return Quantity.parse(text.value)

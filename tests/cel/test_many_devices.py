@@ -10,15 +10,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from kubectl_dra.cel import CompileError, Environment, EvaluationError, Program, compile_expression
+from kubectl_dra.cel import Environment, EvaluationError, Program, compile_expression
 from kubectl_dra.cel.columns import DeviceTable
 
 DATA = Path(__file__).parents[1] / "conformance" / "data"
 ENVIRONMENT = Environment.for_release("1.36")
-LISTS = Environment.for_release("1.36", {"DRAConsumableCapacity", "DRAListTypeAttributes"})
 A = 'device.attributes["d"]'
 C = 'device.capacity["d"]'
 
@@ -67,110 +64,6 @@ def test_recorded_expressions_joined() -> None:
     for first, second in zip(texts[::7], texts[3::7], strict=False):
         program = compile_expression(ENVIRONMENT, f"({first}) == true && ({second}) == true")
         assert together(program, devices) == [alone(program, device) for device in devices], (first, second)
-
-
-TEXTS = ["", "a", "A100", "1.0.0", "dra.example.com", "x-1"]
-VALUES = st.one_of(
-    st.sampled_from(TEXTS).map(lambda v: {"string": v}),
-    st.integers(-2, 3).map(lambda v: {"int": v}),
-    st.sampled_from([2**63 - 1, -(2**63)]).map(lambda v: {"int": v}),
-    st.booleans().map(lambda v: {"bool": v}),
-    st.sampled_from(["1.0.0", "1.0.0+b", "1.0.0-rc.1", "10.2.0"]).map(lambda v: {"version": v}),
-)
-LIST_VALUES = st.one_of(
-    VALUES,
-    st.lists(st.sampled_from(TEXTS), max_size=3).map(lambda v: {"strings": v}),
-    st.lists(st.integers(0, 2), max_size=3).map(lambda v: {"ints": v}),
-)
-AMOUNTS = st.sampled_from(["0", "1", "1500m", "1Gi", "1024Mi", "40Gi", "-1"]).map(lambda v: {"value": v})
-NAMES = st.sampled_from(["m", "n", "d/m", "e/m"])
-
-
-def devices(values: st.SearchStrategy[dict[str, Any]]) -> st.SearchStrategy[dict[str, Any]]:
-    return st.fixed_dictionaries(
-        {
-            "driver": st.sampled_from(["d", "e"]),
-            "attributes": st.dictionaries(NAMES, values, max_size=4),
-            "capacity": st.dictionaries(NAMES, AMOUNTS, max_size=3),
-            "allowMultipleAllocations": st.booleans(),
-        }
-    )
-
-
-# Expressions from a small grammar in which types go wrong at run time all the time.
-
-PLACES = st.sampled_from([f"{A}.m", f"{A}.n", 'device.attributes["e"].m', "device.attributes[device.driver].m"])
-AMOUNT = st.sampled_from(
-    [f"{C}.m", f"{C}.n", 'quantity("1Gi")', 'quantity("1")', f"{C}.m.add({C}.n)", f'{C}.?m.orValue(quantity("2"))']
-)
-CONSTANTS = st.sampled_from(
-    ['"a"', '"1.0.0"', "1", "-2", "true", "1u", "1.0", 'semver("1.0.0")', "device.driver", '"A100"', "null"]
-)
-OPERANDS = st.one_of(PLACES, CONSTANTS.map(lambda text: f"dyn({text})"), PLACES.map(lambda p: f"{p}"))
-RELATIONS = st.sampled_from(["==", "!=", "<", "<=", ">", ">="])
-ATOMS = st.one_of(
-    st.builds("{} {} {}".format, OPERANDS, RELATIONS, OPERANDS),
-    st.builds("{} {} {}".format, PLACES, RELATIONS, st.sampled_from(['"a"', "1", "0", '"1.0.0"'])),
-    st.builds("{} == {}".format, PLACES, CONSTANTS),
-    st.builds("{} != {}".format, PLACES, CONSTANTS),
-    st.builds("{} == {}".format, CONSTANTS, PLACES),
-    st.builds("{} == {}".format, AMOUNT, AMOUNT),
-    st.builds("{} != {}".format, AMOUNT, AMOUNT),
-    st.builds("{}.{}({})".format, AMOUNT, st.sampled_from(["isLessThan", "isGreaterThan"]), AMOUNT),
-    st.builds("{}.compareTo({}) {} 0".format, AMOUNT, AMOUNT, RELATIONS),
-    st.builds("{}.{}(semver('1.0.0'))".format, PLACES, st.sampled_from(["isLessThan", "isGreaterThan"])),
-    st.builds("{}.compareTo(semver('1.0.0')) {} 0".format, PLACES, RELATIONS),
-    st.builds("{}.{}('a')".format, PLACES, st.sampled_from(["startsWith", "endsWith", "contains", "matches"])),
-    st.builds("{} in {}".format, OPERANDS, st.sampled_from(['["a", "A100"]', "[0, 1]", f"[{A}.m]", A, "[1.0]"])),
-    st.builds("has({})".format, PLACES),
-    st.builds("{} % 2 == 1".format, PLACES),
-    st.builds("{} + 1 > 1".format, PLACES),
-    st.builds("{}.lowerAscii() == 'a100'".format, PLACES),
-    st.builds("{}.size() > 1".format, st.sampled_from([A, C, "device.attributes", f"{A}.m"])),
-    st.builds("{}.exists(k, k == 'm')".format, st.sampled_from([A, C, "device.attributes"])),
-    st.builds("{}.all(k, v, v == {})".format, st.just(A), PLACES),
-    st.builds("{}.exists_one(k, {}[k] == 1)".format, st.just(A), st.just(A)),
-    st.builds("['a', 'b'].{}(x, x == {})".format, st.sampled_from(["all", "exists", "exists_one"]), PLACES),
-    st.builds("[1, 2].filter(x, x == {}).size() == 1".format, PLACES),
-    st.builds("['a'].map(x, x == 'a', x + {}).size() == 1".format, PLACES),
-    st.builds("{}.?m.orValue('a') == 'a'".format, st.just(A)),
-    st.builds("{}[?'n'].hasValue()".format, st.just(A)),
-    PLACES,
-    st.sampled_from(["device.allowMultipleAllocations", "true", "false", "device.driver == 'd'"]),
-)
-EXPRESSIONS = st.recursive(
-    ATOMS,
-    lambda inner: st.one_of(
-        st.builds("({} && {})".format, inner, inner),
-        st.builds("({} || {})".format, inner, inner),
-        st.builds("!({})".format, inner),
-        st.builds("({} ? {} : {})".format, inner, inner, inner),
-        st.builds("cel.bind(b, {}, b == 'a' || {})".format, PLACES, inner),
-        st.builds("cel.bind(b, {}, {})".format, inner, inner),
-    ),
-    max_leaves=4,
-)
-
-
-def check_random(text: str, environment: Environment, some: list[dict[str, Any]]) -> None:
-    devices = [device_of(device) for device in some]
-    try:
-        program = compile_expression(environment, text)
-    except CompileError:
-        return
-    assert together(program, devices) == [alone(program, device) for device in devices]
-
-
-@settings(max_examples=400)
-@given(st.lists(EXPRESSIONS, min_size=1, max_size=3), st.lists(devices(VALUES), min_size=1, max_size=6))
-def test_random_conjunctions(texts: list[str], some: list[dict[str, Any]]) -> None:
-    check_random(" && ".join(texts), ENVIRONMENT, some)
-
-
-@settings(max_examples=200)
-@given(st.lists(EXPRESSIONS, min_size=1, max_size=3), st.lists(devices(LIST_VALUES), min_size=1, max_size=6))
-def test_random_conjunctions_over_lists(texts: list[str], some: list[dict[str, Any]]) -> None:
-    check_random(" && ".join(texts), LISTS, some)
 
 
 def with_attributes(**attributes: Any) -> Any:
