@@ -229,6 +229,8 @@ def _with_flags(
     if options.server:
         server = options.server if "://" in options.server else f"http://{options.server}"
         cluster["server"] = server
+        # The name belongs to the kubeconfig's server, and not to another one.
+        cluster.pop("tls-server-name", None)
     if options.insecure_skip_tls_verify:
         cluster["insecure-skip-tls-verify"] = True
         cluster.pop("certificate-authority", None)

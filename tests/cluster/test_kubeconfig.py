@@ -53,6 +53,25 @@ def test_home_and_flags(tmp_path: Path) -> None:
     assert endpoint.tls_name == "name"
 
 
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        (ConnectionOptions(), "mine"),
+        (ConnectionOptions(tls_server_name="other"), "other"),
+        (ConnectionOptions(insecure_skip_tls_verify=True), "mine"),
+        (ConnectionOptions(server="https://two"), ""),
+        (ConnectionOptions(server="https://two", tls_server_name="other"), "other"),
+    ],
+)
+def test_the_name_of_the_certificate_goes_with_the_server(
+    flags: ConnectionOptions, expected: str, tmp_path: Path
+) -> None:
+    config = kubeconfig("https://one", {"token": "t"})
+    config["clusters"][0]["cluster"]["tls-server-name"] = "mine"
+    _write(tmp_path / "home" / ".kube" / "config", config)
+    assert connect(flags).endpoint.tls_name == expected
+
+
 def test_several_files_the_first_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one = kubeconfig("https://one", {"token": "1"}, name="first")
     two = kubeconfig("https://two", {"token": "2"}, name="second")
