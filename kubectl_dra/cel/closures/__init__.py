@@ -295,8 +295,6 @@ class _Compiler:
 
     def _strict(self, node: ast.Call, closures: list[Closure], function: Callable[..., Value]) -> Closure:
         """A call that needs the values of all its operands."""
-        if self._meter is None:
-            return calls.strict(node, closures, function)
         name, overloads = node.function, self._overloads.get(node.id, ())
         declared = self._environment.function(name)
         # cel-go stops at a failed operand in calls with many or any number, in those with a compiled pattern, and
@@ -307,6 +305,8 @@ class _Compiler:
             or name == "format"
             or (name[0].isalpha() and len(overloads) > 1 and declared is not None and not declared.implementation)
         )
+        if self._meter is None:
+            return calls.strict(node, closures, function, stops)
         return calls.metered(node, closures, function, overloads, self._meter, stops)
 
     # --- aggregates ------------------------------------------------------------------------------

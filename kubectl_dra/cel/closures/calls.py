@@ -80,8 +80,8 @@ def not_strictly_false(closure: Closure, meter: CostMeter | None) -> Closure:
     return lenient
 
 
-def strict(node: ast.Call, closures: Sequence[Closure], function: Callable[..., Value]) -> Closure:
-    """A call that needs the values of all its operands."""
+def strict(node: ast.Call, closures: Sequence[Closure], function: Callable[..., Value], stops: bool) -> Closure:
+    """A call that needs the values of all its operands. With ``stops``, a failed operand skips the rest."""
     if len(closures) == 1:
         only = closures[0]
 
@@ -97,7 +97,12 @@ def strict(node: ast.Call, closures: Sequence[Closure], function: Callable[..., 
         left, right = closures
 
         def binary(frame: Frame) -> Value:
-            first = left(frame)
+            try:
+                first = left(frame)
+            except EvaluationError as error:
+                if not (stops or error.fatal):
+                    _panic_of(right, frame)
+                raise
             second = right(frame)
             try:
                 return function(first, second)
@@ -114,6 +119,15 @@ def strict(node: ast.Call, closures: Sequence[Closure], function: Callable[..., 
             raise located(error, node)  # noqa: B904
 
     return several
+
+
+def _panic_of(operand: Closure, frame: Frame) -> None:
+    """Evaluate an operand whose value no longer matters, as cel-go does. It may still panic."""
+    try:
+        operand(frame)
+    except EvaluationError as error:
+        if error.fatal:
+            raise
 
 
 def metered(
