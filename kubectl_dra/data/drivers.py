@@ -39,7 +39,7 @@ def name_in(driver: str, column: Column) -> str:
 
 
 class Kind(Struct, frozen=True):
-    """One kind of device of a driver: a shape for ``rules.possible``.
+    """One kind of device of a driver: a ``Shape`` for ``lint.analysis.possible_results``.
 
     ``given`` are the values that define this kind, ``absent`` what its devices never or not always have.
     """
@@ -60,7 +60,7 @@ class Kind(Struct, frozen=True):
         return name in self.always or self.sometimes is None or name in self.sometimes or "/" in name
 
     def values(self, column: Column) -> tuple[Any, ...] | None:
-        """See ``rules.possible.Shape``. What only some devices have counts as absent."""
+        """See ``lint.analysis.possible_results.Shape``. What only some devices have counts as absent."""
         name = name_in(self.driver, column)
         if column.kind == "capacity":
             return None if name in self.capacities else ()

@@ -12,6 +12,7 @@ from kubectl_dra.explain.devices.alike_devices import AlikeDevices
 from kubectl_dra.explain.devices.arrangement import CountedBy
 from kubectl_dra.explain.devices.device_state import DeviceState, taint_owner
 from kubectl_dra.explain.devices.inventory import DeviceRow, Inventory
+from kubectl_dra.explain.devices.model import identifying
 from kubectl_dra.explain.devices.tally import Tally
 from kubectl_dra.report.device_names import compressed
 from kubectl_dra.report.paint import Painter
@@ -19,8 +20,6 @@ from kubectl_dra.report.phrases import written
 from kubectl_dra.report.table import fitted, narrowed
 from kubectl_dra.wording import amount, listed, some
 
-# The attributes that tell devices apart for a person, best first; drivers differ in what they publish.
-KEY_ATTRIBUTES = ("productName", "model", "deviceType", "type", "profile", "architecture", "family", "version", "uuid")
 MAX_ATTRIBUTES = 4
 MAX_HOLDERS = 2
 # Colours cost a tenth of a millisecond a line.
@@ -269,9 +268,7 @@ def _capacity(row: DeviceRow) -> Iterator[str]:
 
 def _key_attributes(attributes: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, str]]:
     """The few attributes that say what the device is."""
-    short = {name.rpartition("/")[2]: name for name in attributes}
-    chosen = [short[name] for name in KEY_ATTRIBUTES if name in short][:MAX_ATTRIBUTES]
-    chosen = chosen or list(attributes)[:MAX_ATTRIBUTES]
+    chosen = (identifying(attributes, "version", "uuid") or list(attributes))[:MAX_ATTRIBUTES]
     return [(name.rpartition("/")[2], plain(attributes[name])) for name in chosen]
 
 

@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 
 EXTENDED = "extended resources"
 NOT_ASKED = say("not looked at (--node)")
+"""Why a node is not looked at that the question leaves out."""
 SECONDS = 8.0
 SECONDS_PER_NODE = 0.001
 """How long the attempts of one question may take in all, those that prove changes among them."""
-"""Why a node is not looked at that the question leaves out."""
 
 
 class Settings(Struct, frozen=True):

@@ -10,6 +10,7 @@ from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.explain.devices.device_state import DeviceState, NodeMissing, SeenByNoNode, taint_owner
 from kubectl_dra.explain.devices.inventory import DeviceRow
+from kubectl_dra.explain.devices.model import identifying
 from kubectl_dra.report.devices_text import plain
 from kubectl_dra.report.phrases import written
 from kubectl_dra.wording import amount, listed, some
@@ -25,8 +26,6 @@ MARK_WORDS = {
     KEPT: "asked for by class and selectors, but cannot be had now",
 }
 
-# Attributes that say what a device is, without those that differ from device to device.
-KIND_ATTRIBUTES = ("productName", "model", "deviceType", "type", "profile", "architecture", "family")
 MAX_KIND = 3
 MAX_CLAIMS = 6
 MAX_TAINTS = 6
@@ -180,10 +179,9 @@ def _facts(row: DeviceRow, mark: Mark | None) -> Iterator[tuple[str, str]]:
 
 
 def _kind(row: DeviceRow) -> str:
-    """The few attributes that identify the kind of device."""
+    """The few attributes that identify the kind of device, without those that differ from device to device."""
     own = [column.name for column in row.slice.individual.columns] if row.slice.individual else ()
-    short = {name.rpartition("/")[2]: name for name in row.device.attributes if name not in own}
-    names = [short[name] for name in KIND_ATTRIBUTES if name in short][:MAX_KIND]
+    names = identifying(name for name in row.device.attributes if name not in own)[:MAX_KIND]
     return ", ".join(plain(row.device.attributes[name]) for name in names)
 
 
