@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from kubectl_dra.allocation.budgets import Budget
 from kubectl_dra.allocation.capacity import NOTHING, shortage
 from kubectl_dra.allocation.counters import CounterLedger, Key, Table
 from kubectl_dra.allocation.errors import AllocationError, NodeRejected, SearchBudgetExceeded
@@ -25,7 +26,7 @@ from kubectl_dra.allocation.request import (
     prepare_alternative,
 )
 from kubectl_dra.allocation.result import AllocationResult, build_result
-from kubectl_dra.allocation.search_context import Budget, CandidateDevice, Observer, PickedDevice, SearchContext
+from kubectl_dra.allocation.search_context import CandidateDevice, Observer, PickedDevice, SearchContext
 from kubectl_dra.allocation.selectors import Selectors
 from kubectl_dra.allocation.solve import solve
 from kubectl_dra.allocation.state import AllocatedState
@@ -55,7 +56,7 @@ class Attempt(Struct, frozen=True):
 
     ``results`` holds one allocation per claim, in the order of the claims. ``steps`` counts the devices tried.
     ``would_time_out``: the answer is where the scheduler's search leads, but that search would probably hit the
-    scheduler's time-out of 10 s per node first (see ``pruning.strategies.SCHEDULER_STEPS``). ``order_decides``: pools
+    scheduler's time-out of 10 s per node first (see ``budgets.SCHEDULER_STEPS``). ``order_decides``: pools
     are tried in random order, and two orders lead to different verdicts; ``fails_in_some_order`` is the error of one.
     """
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from msgspec import Struct, field
 
+from kubectl_dra.allocation.budgets import Budget
 from kubectl_dra.allocation.capacity import fault
-from kubectl_dra.allocation.errors import AllocationError, SearchBudgetExceeded
+from kubectl_dra.allocation.errors import AllocationError
 from kubectl_dra.allocation.features import Features, Quirks
 from kubectl_dra.allocation.pools import Pool, scope_matches
 from kubectl_dra.allocation.request import Alternative
@@ -19,8 +19,6 @@ from kubectl_dra.api.labels import InvalidNodeSelector
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import Device, DeviceID, ResourceSlice
-
-TICKS_PER_CLOCK = 256
 
 
 class CandidateDevice(NamedTuple):
@@ -51,26 +49,6 @@ class Observer(Protocol):
     """Learns of every device that the search refuses. ``check`` names the rule, ``detail`` what it saw."""
 
     def rejected(self, alternative: Alternative, candidate: CandidateDevice, check: str, detail: object) -> None: ...
-
-
-class Budget(Struct):
-    """How long a search may take. ``steps`` counts tried devices. ``deadline`` is in seconds of the process's
-    own CPU time, so that the answer does not depend on other load on the machine.
-    """
-
-    max_steps: int = 2_000_000
-    deadline: float = float("inf")
-    steps: int = 0
-
-    def tick(self) -> None:
-        """Count one step.
-
-        Raises:
-            SearchBudgetExceeded: the budget is used up.
-        """
-        self.steps += 1
-        if self.steps >= self.max_steps or (self.steps % TICKS_PER_CLOCK == 0 and time.process_time() > self.deadline):
-            raise SearchBudgetExceeded
 
 
 class SearchContext(Struct):

@@ -5,16 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
+from kubectl_dra.allocation.budgets import PLAIN_STEPS, Budget
 from kubectl_dra.allocation.counters import CounterLedger
 from kubectl_dra.allocation.errors import SearchBudgetExceeded
 from kubectl_dra.allocation.request import PreparedClaim
 from kubectl_dra.allocation.search import Search, Solution
-from kubectl_dra.allocation.search_context import Budget, SearchContext
+from kubectl_dra.allocation.search_context import SearchContext
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.cel.recursion import with_room
-
-PLAIN_STEPS = 20_000
-"""How many devices the plain search tries before the merged search starts; 0.1 s or less."""
 
 
 def solve(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
+from kubectl_dra.allocation.budgets import PROOF_NODES
 from kubectl_dra.allocation.extended_resources import amount_of
 from kubectl_dra.api.known_defects import SCORING_FAILS
 from kubectl_dra.explain.causes import claim_and_device_plugin, devices_held, no_consumer, pool_name_shared
@@ -12,7 +13,6 @@ from kubectl_dra.explain.diagnosis import Finding, Way
 from kubectl_dra.explain.phrase import Phrase, Statement, Words, say
 from kubectl_dra.explain.question.last_word import last_word
 from kubectl_dra.explain.question.what_if_flag import to_make
-from kubectl_dra.explain.remedies.prove import MAX_NODES
 from kubectl_dra.explain.scene.assumptions import NO_CONSUMER, notes_of
 from kubectl_dra.explain.scheduler_profile import scheduler_notes
 from kubectl_dra.explain.trial import Trial
@@ -163,5 +163,5 @@ def _cut(trial: Trial, findings: Sequence[Finding], ways: Sequence[Way]) -> Iter
     if not ways and not any(finding.proof for finding in findings):
         return
     nodes = len(trial.view.different_nodes())
-    if nodes > MAX_NODES:
-        yield NotOnAllNodes(MAX_NODES, nodes)
+    if nodes > PROOF_NODES:
+        yield NotOnAllNodes(PROOF_NODES, nodes)

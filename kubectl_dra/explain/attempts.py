@@ -6,14 +6,9 @@ import time
 from collections.abc import Hashable
 
 from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict
-from kubectl_dra.allocation.search_context import Budget
+from kubectl_dra.allocation.budgets import ANSWER_SECONDS_PER_NODE, ATTEMPTS_SECONDS, NODE_SECONDS, NODE_STEPS, Budget
 from kubectl_dra.explain.scene.equivalent_nodes import Likeness
 from kubectl_dra.explain.scene.prepare import Scene
-
-SECONDS_PER_NODE = 4.0
-SECONDS_TOTAL = 7.0
-SECONDS_PER_EASY_NODE = 0.001
-STEPS_PER_NODE = 400_000
 
 
 def run_attempts(scene: Scene) -> dict[str, Attempt]:
@@ -22,7 +17,7 @@ def run_attempts(scene: Scene) -> dict[str, Attempt]:
     Nodes that are rejected alike share the attempt on the first of them.
     """
     out: dict[str, Attempt] = {}
-    end = time.process_time() + max(SECONDS_TOTAL, SECONDS_PER_EASY_NODE * len(scene.view.nodes))
+    end = time.process_time() + max(ATTEMPTS_SECONDS, ANSWER_SECONDS_PER_NODE * len(scene.view.nodes))
     same = scene.unallocated
     likeness: dict[frozenset[str], Likeness] = {}
     tried: dict[Hashable, Attempt] = {}
@@ -41,8 +36,8 @@ def run_attempts(scene: Scene) -> dict[str, Attempt]:
             continue
         now = time.process_time()
         budget = Budget(
-            max_steps=STEPS_PER_NODE if now < end else 1,
-            deadline=min(now + SECONDS_PER_NODE, end),
+            max_steps=NODE_STEPS if now < end else 1,
+            deadline=min(now + NODE_SECONDS, end),
         )
         attempt = out[node.name] = scene.view.cycle.attempt(node, claims, budget=budget, pools=pools)
         if attempt.verdict in (AttemptVerdict.REJECTED, AttemptVerdict.ALLOCATED):

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from msgspec import Struct
 from msgspec.structs import replace
 
+from kubectl_dra.allocation.budgets import ANSWER_SECONDS, ANSWER_SECONDS_PER_NODE, SHAPE_SECONDS
 from kubectl_dra.allocation.extended_resources import amount_of, class_by_resource, resources_of
 from kubectl_dra.allocation.features import Features
 from kubectl_dra.api.claims import ResourceClaim
@@ -19,10 +20,7 @@ from kubectl_dra.explain.phrase import Words, say
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod
 from kubectl_dra.explain.scene.assumptions import gap
-from kubectl_dra.explain.scene.prepare import SECONDS, SECONDS_PER_NODE, Settings
-
-SECONDS_PER_SHAPE = 0.1
-"""Time limit for one question, besides ``SECONDS`` for all."""
+from kubectl_dra.explain.scene.prepare import Settings
 
 
 class Alike(Struct, frozen=True):
@@ -72,7 +70,11 @@ def pending(
         groups.setdefault(shape(question, snapshot), []).append(question)
     out: list[Alike] = []
     left_out = 0
-    end = time.process_time() + SECONDS + len(groups) * (SECONDS_PER_SHAPE + SECONDS_PER_NODE * len(snapshot.nodes))
+    end = (
+        time.process_time()
+        + ANSWER_SECONDS
+        + len(groups) * (SHAPE_SECONDS + ANSWER_SECONDS_PER_NODE * len(snapshot.nodes))
+    )
     for number, questions in enumerate(groups.values(), 1):
         if time.process_time() > end:
             left_out += len(questions)

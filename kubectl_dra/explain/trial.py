@@ -8,6 +8,7 @@ from functools import cached_property
 from heapq import nsmallest
 
 from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict
+from kubectl_dra.allocation.budgets import PROOF_NODES
 from kubectl_dra.allocation.extended_resources import CLAIM_NAME, container_of
 from kubectl_dra.api.claims import MAX_RESULTS, ResourceClaim
 from kubectl_dra.api.nodes import Node
@@ -15,7 +16,7 @@ from kubectl_dra.explain.attempts import run_attempts, unavailable_nodes
 from kubectl_dra.explain.funnel.blocked import Located
 from kubectl_dra.explain.funnel.request_funnel import RequestFunnel
 from kubectl_dra.explain.question.resolve import Question
-from kubectl_dra.explain.remedies.prove import MAX_NODES, World
+from kubectl_dra.explain.remedies.prove import World
 from kubectl_dra.explain.remedies.surroundings import Surroundings
 from kubectl_dra.explain.scene.prepare import Scene
 from kubectl_dra.explain.scene.view import View
@@ -167,8 +168,8 @@ class Trial:
     def world(self) -> World:
         """The real cluster, on the nodes that differ; of very many, on those that come closest."""
         nodes = self.view.different_nodes()
-        if len(nodes) > MAX_NODES:
-            nodes = nsmallest(MAX_NODES, nodes, lambda node: sum(_distance(entry, node) for entry in self.funnels))
+        if len(nodes) > PROOF_NODES:
+            nodes = nsmallest(PROOF_NODES, nodes, lambda node: sum(_distance(entry, node) for entry in self.funnels))
         others = tuple(self.scene.snapshot.claims.values())
         cycle, around = self.view.cycle, self.surroundings
         exact = None

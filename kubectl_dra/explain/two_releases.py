@@ -10,18 +10,19 @@ from typing import NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
+from kubectl_dra.allocation.budgets import ANSWER_SECONDS, ANSWER_SECONDS_PER_NODE, SHAPE_SECONDS
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import Key, Snapshot
 from kubectl_dra.explain.alike import shape
 from kubectl_dra.explain.deciding_changes import TookTooLong, deciding_changes
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
-from kubectl_dra.explain.overview import SECONDS_PER_SHAPE, waiting
+from kubectl_dra.explain.overview import waiting
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.giving_back import of_pods
 from kubectl_dra.explain.question.new_pod import about_new_pod
 from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod
-from kubectl_dra.explain.scene.prepare import SECONDS, SECONDS_PER_NODE, Settings
+from kubectl_dra.explain.scene.prepare import Settings
 from kubectl_dra.scheduling.release_changes import Deciding
 
 
@@ -106,8 +107,8 @@ def compare(
     for subject in subjects:
         alike = (subject.runs, shape(subject.question, subject.snapshot))
         groups.setdefault(alike, AlikeSubjects(subject, [])).names.append(subject.question.name)
-    each = SECONDS_PER_SHAPE + SECONDS_PER_NODE * len(snapshot.nodes)
-    end = time.process_time() + 2 * (SECONDS + each * len(groups))
+    each = SHAPE_SECONDS + ANSWER_SECONDS_PER_NODE * len(snapshot.nodes)
+    end = time.process_time() + 2 * (ANSWER_SECONDS + each * len(groups))
     found: list[Differing] = []
     judged = undetermined = left_out = 0
     for number, (first, names) in enumerate(groups.values(), 1):
@@ -130,7 +131,7 @@ def compare(
 
 def _deciding(subject: AskedSubject, around: Snapshot, before: Settings, after: Settings) -> Deciding | None:
     """What makes the difference, if that is found in time."""
-    end = time.process_time() + SECONDS + SECONDS_PER_NODE * len(around.nodes)
+    end = time.process_time() + ANSWER_SECONDS + ANSWER_SECONDS_PER_NODE * len(around.nodes)
 
     def answer(settings: Settings) -> tuple[Verdict, frozenset[str]]:
         if time.process_time() > end:

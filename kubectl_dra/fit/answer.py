@@ -10,6 +10,7 @@ from typing import Final
 
 from msgspec import Struct, structs
 
+from kubectl_dra.allocation.budgets import CHOICES, CHOICES_SECONDS
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import UsageError
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
@@ -36,9 +37,6 @@ MOST_PODS: Final = 5_000
 """With ``--max`` no more are placed."""
 MOST_FOLLOWING: Final = 64
 """With it, so many pods more are tried with each change."""
-TRIES: Final = 8
-SECONDS_OF_TRIES: Final = 3.0
-"""How often, and how long, other choices among equal nodes are tried."""
 
 
 _EXCLUSIVE: Final = frozenset(
@@ -266,9 +264,9 @@ def _with_ranges(
 ) -> list[WorkloadFit]:
     """The results with the numbers of pods that other choices lead to."""
     counts = [{one.placed} for one in found]
-    end = monotonic() + SECONDS_OF_TRIES
+    end = monotonic() + CHOICES_SECONDS
     pods = _pods(plans, snapshot)
-    for number in range(1, TRIES + 1):
+    for number in range(1, CHOICES + 1):
         if monotonic() > end:
             break
         chance = Random(number)

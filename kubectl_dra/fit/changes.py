@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from time import process_time
 from typing import Final
 
+from kubectl_dra.allocation.budgets import ROOM_SECONDS
 from kubectl_dra.fit.ground import Ground
 from kubectl_dra.fit.holders import WithRoom, with_room
 from kubectl_dra.fit.lane import Lane
@@ -16,8 +17,6 @@ from kubectl_dra.fit.result import ClusterChange, More
 
 MAX_SHOWN: Final = 3
 """Of either sort: holders and nodes."""
-SECONDS: Final = 8.0
-"""How long the search for holders may take. Each try places groups as a whole."""
 
 
 class Changes:
@@ -42,7 +41,7 @@ class Changes:
 
     def _holders(self, placement: Placement, first: Unplaced) -> list[More]:
         found: list[More] = []
-        end = process_time() + SECONDS
+        end = process_time() + ROOM_SECONDS
         for room in with_room(placement, first, self._helps):
             if more := self._with(room.change, room.ground):
                 found.append(more)

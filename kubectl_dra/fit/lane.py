@@ -12,9 +12,9 @@ from typing import Final
 from msgspec import structs
 
 from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict
+from kubectl_dra.allocation.budgets import PLACE_STEPS, Budget
 from kubectl_dra.allocation.errors import AllocationError
 from kubectl_dra.allocation.pools import gather
-from kubectl_dra.allocation.search_context import Budget
 from kubectl_dra.explain.scene.equivalent_nodes import Likeness
 from kubectl_dra.fit.ground import Ground
 from kubectl_dra.fit.mold import NewPod
@@ -28,7 +28,6 @@ from kubectl_dra.scheduling.reasons import Rejection
 from kubectl_dra.scheduling.volume_restrictions import VolumeRestrictions
 
 _READ_OTHER_NODES: Final = (InterPodAffinity, PodTopologySpread, VolumeRestrictions)
-_STEPS: Final = 200_000
 
 
 class Lane:
@@ -162,7 +161,7 @@ class Lane:
             if known is not None:
                 self._attempts[name] = structs.replace(known, node=name, pools=pools)
                 continue
-            found = cycle.attempt(state.node, claims, budget=Budget(max_steps=_STEPS), pools=pools)
+            found = cycle.attempt(state.node, claims, budget=Budget(max_steps=PLACE_STEPS), pools=pools)
             self._attempts[name] = found
             if found.verdict is AttemptVerdict.REJECTED and alike is not None:
                 rejected[alike] = found

@@ -9,6 +9,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from kubectl_dra.allocation.budgets import MOST_SCORED
 from kubectl_dra.api.claims import Allocation
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import DeviceID
@@ -27,8 +28,6 @@ from kubectl_dra.scheduling.winner import winner_among
 
 Progress = Callable[[str], None]
 
-MOST_SCORED: Final = 60_000
-"""How many nodes are scored in all; after that, pods go where the fewest of the workload are."""
 _TOLD_EVERY: Final = 50
 
 

@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import Final
 
 from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict, Cycle
+from kubectl_dra.allocation.budgets import NODE_SECONDS, NODE_STEPS, Budget
 from kubectl_dra.allocation.extended_resources import CLAIM_NAME, MADE_FOR_EXTENDED, ExtendedRequests, extended_requests
-from kubectl_dra.allocation.search_context import Budget
 from kubectl_dra.api.claims import DeviceResult, ResourceClaim
 from kubectl_dra.api.limits import MAX_CONSUMERS
 from kubectl_dra.api.nodes import Node
@@ -32,8 +32,6 @@ from kubectl_dra.scheduling.node_resources_of_devices import (
 )
 from kubectl_dra.scheduling.reasons import PluginName, Reason, Rejection
 
-STEPS_PER_NODE: Final = 400_000
-SECONDS_PER_NODE: Final = 4.0
 WORKLOAD_CLAIMS: Final = "DRAWorkloadResourceClaims"
 
 
@@ -299,7 +297,7 @@ class DynamicResources(Plugin):
     def _attempt(self, node: Node, claims: Sequence[ResourceClaim]) -> Attempt:
         known = self.attempts.get(node.name)
         if known is None:
-            budget = Budget(max_steps=STEPS_PER_NODE, deadline=time.process_time() + SECONDS_PER_NODE)
+            budget = Budget(max_steps=NODE_STEPS, deadline=time.process_time() + NODE_SECONDS)
             known = self.attempts[node.name] = self.cycle.attempt(node, claims, budget=budget)
         return known
 

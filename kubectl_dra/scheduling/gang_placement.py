@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from random import Random
-from typing import Final
 
 from msgspec import structs
 
+from kubectl_dra.allocation.budgets import GANG_TRIES, GANG_WORK, SMALL_GANG_TRIES, SMALL_GANG_WORK
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.scheduling.binding import bound
 from kubectl_dra.scheduling.dynamic_resources import ClaimNotCreated, resolve
@@ -21,14 +21,6 @@ from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.gang_scheduling import Gang, Obstacle, Placed
 from kubectl_dra.scheduling.outcome import Outcome, schedule
 from kubectl_dra.scheduling.pod_claims import fully_bound, volume_claims
-
-MAX_WORK: Final = 60_000
-"""Members times nodes and slices; larger groups are not tried."""
-TRIES: Final = 6
-TRIES_OF_SMALL: Final = 30
-"""How often a small group is tried, with different choices where the scheduler chooses at random."""
-SMALL: Final = 1_000
-"""The work up to which a group counts as small."""
 
 
 def placed_together(gang: Gang, pod: Pod, state: ClusterState) -> Placed | Obstacle:
@@ -38,7 +30,7 @@ def placed_together(gang: Gang, pod: Pod, state: ClusterState) -> Placed | Obsta
     if gang.nested:
         return Obstacle.NESTED
     work = len(waiting) * (len(state.nodes) + len(state.snapshot.slices))
-    if work > MAX_WORK:
+    if work > GANG_WORK:
         return Obstacle.TOO_LARGE
     if any(isinstance(found, ClaimNotCreated) for member in waiting for found in resolve(member, state)):
         return Obstacle.CLAIMS
@@ -48,7 +40,7 @@ def placed_together(gang: Gang, pod: Pod, state: ClusterState) -> Placed | Obsta
     if domains is None:
         return Obstacle.DOMAIN
     found, *others = _in_domains(gang, waiting, bound, state, domains, chance := _Chance(0))
-    tries = TRIES_OF_SMALL if work <= SMALL else TRIES
+    tries = SMALL_GANG_TRIES if work <= SMALL_GANG_WORK else GANG_TRIES
     for number in range(1, tries if chance.taken else 1):
         more = _in_domains(gang, waiting, bound, state, domains, _Chance(number))
         if more[0].fits != found.fits:

@@ -11,22 +11,21 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict, Cycle
+from kubectl_dra.allocation.budgets import NODE_SECONDS, NODE_STEPS, TAINT_SECONDS, Budget
 from kubectl_dra.allocation.extended_resources import extended_requests
-from kubectl_dra.allocation.search_context import Budget
 from kubectl_dra.api.claims import ALL, DeviceRequest, Request
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.slices import Device, DeviceID, PoolID, ResourceSlice
 from kubectl_dra.api.taints import DeviceTaint
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.alike import shape
-from kubectl_dra.explain.attempts import SECONDS_PER_NODE, STEPS_PER_NODE, unavailable_nodes
+from kubectl_dra.explain.attempts import unavailable_nodes
 from kubectl_dra.explain.causes.registry import of_question
 from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod
 from kubectl_dra.explain.scene.prepare import Scene, Settings, prepare
 from kubectl_dra.taint import times
 from kubectl_dra.taint.rules import Wish
 
-SECONDS: Final = 6.0
 """CPU time limit for trying all pending pods and claims."""
 _MANY_NODES: Final = 100
 """With at least this many nodes, selectors are evaluated for all devices at once."""
@@ -93,7 +92,7 @@ class _Trial:
         self._snapshot = snapshot
         self._settings = settings
         self._after: Snapshot | None = None
-        self._end = time.process_time() + SECONDS
+        self._end = time.process_time() + TAINT_SECONDS
 
     def loses(self, question: Question) -> bool:
         """Whether a pod or claim that fits now would fit nowhere.
@@ -137,7 +136,7 @@ class _Trial:
             self._check_time()
             if number == _MANY_NODES:
                 self._prefetch(case)
-            budget = Budget(max_steps=STEPS_PER_NODE, deadline=time.process_time() + SECONDS_PER_NODE)
+            budget = Budget(max_steps=NODE_STEPS, deadline=time.process_time() + NODE_SECONDS)
             pools = case.view.pools.get(node.name)
             attempt = case.view.cycle.attempt(node, case.claims_on(node), budget=budget, pools=pools)
             if attempt.verdict is AttemptVerdict.ALLOCATED:

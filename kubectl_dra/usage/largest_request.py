@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from msgspec import Struct
 
 from kubectl_dra.allocation.attempt import AttemptVerdict, Cycle
+from kubectl_dra.allocation.budgets import LARGEST_NODES
 from kubectl_dra.api.claims import DeviceRequest, Request, ResourceClaim
 from kubectl_dra.api.limits import MAX_RESULTS
 from kubectl_dra.api.meta import ObjectMeta
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.explain.devices.inventory import DeviceRow
-
-MAX_NODES: Final = 50
-"""Nodes on which allocation is tried; devices that share counters need more than the first."""
 
 
 class LargestRequest(Struct, frozen=True):
@@ -52,7 +49,7 @@ def largest_request(name: str, rows: Sequence[DeviceRow], cycle: Cycle, nodes: S
         most = min(free[node], MAX_RESULTS)
         if most <= best.count:
             break
-        if tried == MAX_NODES:
+        if tried == LARGEST_NODES:
             return LargestRequest(best.count, best.node, at_least=True)
         count = _most(name, known[node], cycle, best.count, most)
         if count > best.count:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from kubectl_dra.allocation import attempt
 from kubectl_dra.allocation.attempt import AttemptVerdict, Cycle, candidates
+from kubectl_dra.allocation.budgets import Budget
 from kubectl_dra.allocation.counters import CounterLedger
 from kubectl_dra.allocation.errors import AllocationError, SearchBudgetExceeded
 from kubectl_dra.allocation.features import Quirks
@@ -25,7 +26,7 @@ from kubectl_dra.allocation.pruning.merged_search import MergedSearch, RelaxedSe
 from kubectl_dra.allocation.pruning.problem import Problem
 from kubectl_dra.allocation.request import PreparedClaim
 from kubectl_dra.allocation.search import Search
-from kubectl_dra.allocation.search_context import Budget, SearchContext
+from kubectl_dra.allocation.search_context import SearchContext
 from kubectl_dra.allocation.solve import solve
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.nodes import Node

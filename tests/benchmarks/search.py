@@ -12,8 +12,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from kubectl_dra.allocation.budgets import Budget
 from kubectl_dra.allocation.features import Quirks
-from kubectl_dra.allocation.search_context import Budget
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.slices import ResourceSlice

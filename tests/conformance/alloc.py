@@ -12,10 +12,10 @@ from typing import Any
 from msgspec.structs import replace
 
 from kubectl_dra.allocation.attempt import INVALID_POOLS, Attempt, AttemptVerdict, Cycle
+from kubectl_dra.allocation.budgets import Budget
 from kubectl_dra.allocation.errors import AllocationError
 from kubectl_dra.allocation.features import Features, Quirks
 from kubectl_dra.allocation.pools import SliceIndex, gather
-from kubectl_dra.allocation.search_context import Budget
 from kubectl_dra.allocation.selectors import Selectors
 from kubectl_dra.allocation.slices_as_read import slices_as_read
 from kubectl_dra.allocation.state import allocated_state

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from kubectl_dra.scheduling.gang_placement import MAX_WORK, placed_together
+from kubectl_dra.allocation.budgets import GANG_WORK
+from kubectl_dra.scheduling.gang_placement import placed_together
 from kubectl_dra.scheduling.gang_scheduling import UNSCHEDULABLE_GROUP, Gang, Obstacle, Placed, gang_of, message_of
 from tests.scheduling.small_clusters import JSON, ZONE, claim, node, pod, state, using
 
@@ -144,7 +145,7 @@ def test_what_cannot_be_tried() -> None:
     uncreated: JSON = {"resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "t"}]}
     objects = [*NODES, group(2), member("p0", "1"), member("p1", "1", **uncreated)]
     assert outcome("p0", objects)[0] is Obstacle.CLAIMS
-    many = [member(f"p{index}", "1") for index in range(MAX_WORK // len(NODES) + 1)]
+    many = [member(f"p{index}", "1") for index in range(GANG_WORK // len(NODES) + 1)]
     assert outcome("p0", [*NODES, group(2), *many])[0] is Obstacle.TOO_LARGE
 
 

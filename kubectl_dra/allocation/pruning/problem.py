@@ -15,12 +15,13 @@ from copy import copy
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from kubectl_dra.allocation.budgets import Budget
 from kubectl_dra.allocation.capacity import NOTHING, shortage
 from kubectl_dra.allocation.constraints import attribute_of
 from kubectl_dra.allocation.counters import CounterLedger, Key, Table
 from kubectl_dra.allocation.errors import AllocationError
 from kubectl_dra.allocation.request import Alternative, PreparedClaim
-from kubectl_dra.allocation.search_context import Budget, CandidateDevice, SearchContext
+from kubectl_dra.allocation.search_context import CandidateDevice, SearchContext
 from kubectl_dra.api.claims import MAX_RESULTS, DeviceConstraint, ResourceClaim
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import Device

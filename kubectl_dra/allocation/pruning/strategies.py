@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
+from kubectl_dra.allocation.budgets import COUNTING_STEPS, KNOWN_STEPS, PRUNED_SECONDS, SCHEDULER_STEPS, Budget
 from kubectl_dra.allocation.counters import CounterLedger
 from kubectl_dra.allocation.errors import SearchBudgetExceeded
 from kubectl_dra.allocation.pruning.distinct_values import lacks_values
@@ -14,20 +15,8 @@ from kubectl_dra.allocation.pruning.merged_search import MergedSearch, RelaxedSe
 from kubectl_dra.allocation.pruning.problem import Problem
 from kubectl_dra.allocation.request import PreparedClaim
 from kubectl_dra.allocation.search import Search, Solution
-from kubectl_dra.allocation.search_context import Budget, SearchContext
+from kubectl_dra.allocation.search_context import SearchContext
 from kubectl_dra.api.claims import ResourceClaim
-
-COUNTING_STEPS = 30_000
-"""How many devices the merged search may try to find out how long the plain search is."""
-
-KNOWN_STEPS = 200_000
-"""How many devices the plain search tries before an easier question, if nothing can be merged."""
-
-SECONDS = 6.0
-"""How long the pruned searches may take in total."""
-
-SCHEDULER_STEPS = 20_000_000
-"""How many devices the scheduler can try before its time-out: 10 s (``filterTimeout``) at 2 million a second."""
 
 
 def pruned_solution(
@@ -42,7 +31,7 @@ def pruned_solution(
         AllocationError: fatal, as the plain search would raise it.
         SearchBudgetExceeded: no answer within the budget.
     """
-    end = min(context.budget.deadline, time.process_time() + SECONDS)
+    end = min(context.budget.deadline, time.process_time() + PRUNED_SECONDS)
     # Rejections were reported by the plain search; the pruned ones meet only some of them.
     quiet = replace(context, observer=None, budget=replace(context.budget, deadline=end))
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 
+from kubectl_dra.allocation.budgets import TRIES_ALONE, TRIES_TOGETHER
 from kubectl_dra.explain.diagnosis import Finding, Way
 from kubectl_dra.explain.question.what_if_flag import Supposition
 from kubectl_dra.explain.remedies.change import ReplaceTerm, selector_of
@@ -16,8 +17,6 @@ from kubectl_dra.explain.remedies.step import ChangeStep
 MAX_WAYS = 4
 MAX_HOLDERS = 2
 MAX_TOGETHER = 3
-TRIES_ALONE = 400
-TRIES_TOGETHER = 1200
 
 
 def ways(world: World, changes: Sequence[Change], findings: Sequence[Finding]) -> list[Way]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Final, NamedTuple
 
+from kubectl_dra.allocation.budgets import HOLDERS_TRIED
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.owners import MAKES_AGAIN
@@ -17,7 +18,6 @@ from kubectl_dra.explain.remedies.step import ChangeStep, StepHolder, StepKind, 
 from kubectl_dra.explain.scene.holders import ClaimHolder, HolderIndex, HolderState
 from kubectl_dra.explain.scene.view import View
 
-MOST_TRIED: Final = 60
 _PRICES: Final = {
     HolderState.UNUSED: Price.NOTHING,
     HolderState.ENDED: Price.WAIT,
@@ -156,7 +156,7 @@ class HolderSearch(NamedTuple):
 def first_enough(world: World, frees: Sequence[Free]) -> HolderSearch:
     """The first of these changes that is proved to be enough."""
     tried = 0
-    for free in frees[:MOST_TRIED]:
+    for free in frees[:HOLDERS_TRIED]:
         tried += 1
         if (proof := free.made_in(world).proof(free.near or None)) is not None:
             return HolderSearch((free, proof), tried, len(frees))

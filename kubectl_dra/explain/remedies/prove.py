@@ -12,9 +12,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict, Cycle
+from kubectl_dra.allocation.budgets import PROOF_NODES, PROOF_STEPS, QUICK_STEPS, Budget
 from kubectl_dra.allocation.features import Features, Quirks
 from kubectl_dra.allocation.pools import SliceIndex
-from kubectl_dra.allocation.search_context import Budget
 from kubectl_dra.allocation.state import allocated_state, released
 from kubectl_dra.api.claims import EXACT_COUNT, DeviceConstraint, DeviceRequest, Request, ResourceClaim
 from kubectl_dra.api.nodes import Node
@@ -31,9 +31,6 @@ from kubectl_dra.explain.remedies.surroundings import Surroundings
 if TYPE_CHECKING:
     from kubectl_dra.explain.funnel.search_refusals import Refusals
     from kubectl_dra.explain.remedies.exact_pools import ExactPools
-
-MAX_NODES = 200
-STEPS = 200_000
 
 
 class RequestPlace(NamedTuple):
@@ -152,7 +149,7 @@ class World(Struct, frozen=True):
     def proof(self, nodes: Sequence[Node] | None = None) -> Proof | None:
         """The first node that accepts the pod with its claims, and the devices; none if an error ends the attempt."""
         cycle = self.cycle.changed()
-        for attempt in self._taken(cycle, self.nodes if nodes is None else nodes, Tries(), STEPS):
+        for attempt in self._taken(cycle, self.nodes if nodes is None else nodes, Tries(), PROOF_STEPS):
             proof = self._shown(attempt)
             return proof if self.ends_without_error(proof) else None
         return None
@@ -172,7 +169,7 @@ class World(Struct, frozen=True):
         """The proof that the pod fits with all these changes; also none if the tries do not suffice."""
         world = self.with_all(changes)
         cycle = world.cycle.changed()
-        return next((world._shown(found) for found in world._taken(cycle, world.nodes, tries, STEPS // 10)), None)
+        return next((world._shown(found) for found in world._taken(cycle, world.nodes, tries, QUICK_STEPS)), None)
 
     def _shown(self, attempt: Attempt) -> Proof:
         """What an attempt that takes the pod shows."""
@@ -196,7 +193,7 @@ class World(Struct, frozen=True):
         # Nodes with the same devices may differ in what the filters say.
         done = {node.name for node in nodes}
         others = (node for node in self.alike if node.name not in done and self.surroundings.refusal(node) is None)
-        for node in self._tried(islice(others, MAX_NODES), tries):
+        for node in self._tried(islice(others, PROOF_NODES), tries):
             attempt = self._attempt(cycle, node, steps)
             if attempt.verdict is not AttemptVerdict.ALLOCATED or _beyond_the_model(attempt):
                 continue
@@ -221,7 +218,7 @@ class World(Struct, frozen=True):
         for node in self.nodes:
             if node.name == proof.node:
                 continue
-            attempt = self._attempt(cycle, node, STEPS // 10)
+            attempt = self._attempt(cycle, node, QUICK_STEPS)
             if attempt.verdict is not AttemptVerdict.ERROR:
                 continue
             if self.surroundings is None or self.surroundings.refusal(node) is None:
@@ -235,7 +232,7 @@ class World(Struct, frozen=True):
         seen = Refusals()
         cycle = self.cycle.changed()
         for node in self.nodes:
-            self._attempt(cycle, node, STEPS // 10, seen)
+            self._attempt(cycle, node, QUICK_STEPS, seen)
         return seen
 
     def _attempt(self, cycle: Cycle, node: Node, steps: int, observer: Refusals | None = None) -> Attempt:
@@ -356,7 +353,7 @@ class World(Struct, frozen=True):
 
     def on_named(self, names: Container[str]) -> World:
         """The same question, also tried on those of these nodes that it concerns."""
-        return self.also_on([node for node in self.alike if node.name in names][:MAX_NODES])
+        return self.also_on([node for node in self.alike if node.name in names][:PROOF_NODES])
 
     def publishing(self, slices: Iterable[ResourceSlice], instead_of: Container[str] = ()) -> World:
         """Further slices published, possibly replacing some by name."""

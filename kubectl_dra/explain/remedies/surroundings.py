@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from msgspec import structs
 
 from kubectl_dra.allocation.attempt import Attempt, Cycle
+from kubectl_dra.allocation.budgets import FEWEST_REBUILDS, MOST_REBUILDS, REBUILT_OBJECTS
 from kubectl_dra.api.affinity import Toleration
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.nodes import Node, NodeTaint
@@ -24,11 +25,6 @@ from kubectl_dra.scheduling.reasons import Rejection
 if TYPE_CHECKING:
     from kubectl_dra.scheduling.node_copy import NodeCopy
 
-MOST_REBUILDS: Final = 400
-FEWEST_REBUILDS: Final = 6
-COUNTED: Final = 800_000
-"""How many nodes and pods may be counted again, in total, for hypothetical changes."""
-
 
 class Rebuilds:
     """How many changed clusters may still be built. ``stopped``: some change was not tried because the limit
@@ -42,7 +38,7 @@ class Rebuilds:
     @classmethod
     def of_size(cls, objects: int) -> Rebuilds:
         """The limit for a cluster with that many nodes and pods."""
-        return cls(max(FEWEST_REBUILDS, min(MOST_REBUILDS, COUNTED // max(1, objects))))
+        return cls(max(FEWEST_REBUILDS, min(MOST_REBUILDS, REBUILT_OBJECTS // max(1, objects))))
 
     def take(self) -> bool:
         """Whether another one may be built; counts it."""

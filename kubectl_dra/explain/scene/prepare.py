@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kubectl_dra.allocation.attempt import Cycle
+from kubectl_dra.allocation.budgets import ANSWER_SECONDS, ANSWER_SECONDS_PER_NODE
 from kubectl_dra.allocation.extended_resources import CLAIM_NAME, ExtendedRequests, extended_requests
 from kubectl_dra.allocation.state import AllocatedState
 from kubectl_dra.api.claims import ResourceClaim
@@ -36,9 +37,6 @@ if TYPE_CHECKING:
 EXTENDED = "extended resources"
 NOT_ASKED = say("not looked at (--node)")
 """Why a node is not looked at that the question leaves out."""
-SECONDS = 8.0
-SECONDS_PER_NODE = 0.001
-"""How long the attempts of one question may take in all, those that prove changes among them."""
 
 
 class Settings(Struct, frozen=True):
@@ -140,7 +138,7 @@ def prepare(question: Question, snapshot: Snapshot, settings: Settings) -> Scene
         InputError: the node asked about does not exist.
     """
     cycle = cycle_of(snapshot, settings)
-    cycle.deadline = time.process_time() + SECONDS + SECONDS_PER_NODE * len(snapshot.nodes)
+    cycle.deadline = time.process_time() + ANSWER_SECONDS + ANSWER_SECONDS_PER_NODE * len(snapshot.nodes)
     nodes = _nodes(snapshot, cycle, settings)
     extended = _extended(question, cycle)
     profile = settings.profile_of(question.pod) if question.pod is not None else None
