@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from enum import Enum
 from operator import is_
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from kubectl_dra.allocation.budgets import Budget
+from kubectl_dra.allocation.budgets import ATTEMPT, Budget, unlimited
 from kubectl_dra.allocation.capacity import NOTHING, shortage
 from kubectl_dra.allocation.counters import CounterLedger, Key, Table
 from kubectl_dra.allocation.errors import AllocationError, NodeRejected, SearchBudgetExceeded
@@ -84,8 +83,8 @@ class Cycle(Struct):
 
     ``available`` is the counter table that the scheduler computes once per cycle, ``groups`` what devices in use have
     in common. Do not reuse a cycle for
-    another pod or state; ``changed`` makes a new one. No attempt goes on after ``deadline``, in seconds of
-    the process's own time as in ``Budget``.
+    another pod or state; ``changed`` makes a new one. All attempts, also those of changed ones, take their steps from
+    ``budget``.
     """
 
     index: SliceIndex
@@ -96,7 +95,7 @@ class Cycle(Struct):
     quirks: Quirks = field(default_factory=Quirks)
     available: dict[Key, Table] = field(default_factory=dict)
     groups: InUse = field(default_factory=dict)
-    deadline: float = float("inf")
+    budget: Budget = field(default_factory=unlimited)
     _prepared: tuple[tuple[ResourceClaim, ...], list[PreparedClaim]] | None = None
 
     def changed(self, **changes: Any) -> Cycle:
@@ -104,9 +103,9 @@ class Cycle(Struct):
         return replace(self, available={}, groups={}, _prepared=None, **changes)
 
     @property
-    def late(self) -> bool:
-        """Whether the deadline has passed, so that attempts end without an answer."""
-        return time.process_time() > self.deadline
+    def exhausted(self) -> bool:
+        """Whether no steps are left, so that attempts end without an answer."""
+        return not self.budget.left
 
     def attempt(
         self,
@@ -125,7 +124,7 @@ class Cycle(Struct):
         one = self.in_order(node, claims, budget, observer, pools)
         if one.pools is None or not self.features.any_pool_order or len(one.pools.pools) < 2:
             return one
-        other = self.in_order(node, claims, Budget(budget.max_steps, budget.deadline), None, _backwards(one.pools))
+        other = self.in_order(node, claims, Budget(budget.max_steps), None, _backwards(one.pools))
         if other.verdict is one.verdict or AttemptVerdict.UNDETERMINED in (one.verdict, other.verdict):
             return one
         fails = next((each.message for each in (one, other) if each.verdict is AttemptVerdict.ERROR), "")
@@ -147,25 +146,40 @@ class Cycle(Struct):
         pools: NodePools | None = None,
     ) -> Attempt:
         """Allocate the claims with the pools in the order given."""
-        budget.deadline = min(budget.deadline, self.deadline)
+        own = Budget(min(budget.left, self.budget.left))
         try:
-            if self.late:
+            return self._attempted(node, claims, own, observer, pools)
+        finally:
+            own.charge(ATTEMPT)
+            budget.add(own)
+            self.budget.add(own)
+
+    def _attempted(
+        self,
+        node: Node,
+        claims: Sequence[ResourceClaim],
+        budget: Budget,
+        observer: Observer | None,
+        pools: NodePools | None,
+    ) -> Attempt:
+        try:
+            if self.exhausted:
                 raise SearchBudgetExceeded
             pools = pools or gather(self.index, node, self.features, self.quirks)
             context = self._context(node, pools, budget, observer)
             prepared = self._prepare(claims, context, pools)
             solution = solve(context, claims, prepared, self.ledger)
         except AllocationError as error:
-            return Attempt(node.name, AttemptVerdict.ERROR, error.message, error=error, pools=pools, steps=budget.steps)
+            return Attempt(node.name, AttemptVerdict.ERROR, error.message, error=error, pools=pools, steps=budget.tried)
         except NodeRejected as error:
-            return Attempt(node.name, AttemptVerdict.REJECTED, str(error), pools=pools, steps=budget.steps)
+            return Attempt(node.name, AttemptVerdict.REJECTED, str(error), pools=pools, steps=budget.tried)
         except SearchBudgetExceeded as error:
             return Attempt(
                 node.name,
                 AttemptVerdict.UNDETERMINED,
                 str(error),
                 pools=pools,
-                steps=budget.steps,
+                steps=budget.tried,
                 would_time_out=error.would_time_out,
             )
         late = solution.would_time_out
@@ -173,10 +187,10 @@ class Cycle(Struct):
             invalid = any(pool.invalid for pool in pools.pools) and not self.features.loose_pools
             message = INVALID_POOLS if invalid else NOT_FOUND
             return Attempt(
-                node.name, AttemptVerdict.REJECTED, message, pools=pools, steps=budget.steps, would_time_out=late
+                node.name, AttemptVerdict.REJECTED, message, pools=pools, steps=budget.tried, would_time_out=late
             )
         placements = tuple(tuple(placed) for placed in solution.results)
-        return self._allocated(node, claims, placements, pools, budget.steps, late=late)
+        return self._allocated(node, claims, placements, pools, budget.tried, late=late)
 
     def repeated(self, known: Attempt, node: Node, claims: Sequence[ResourceClaim], pools: NodePools) -> Attempt:
         """An attempt that ended with devices, on another node from which an attempt reads the same.

@@ -1,46 +1,58 @@
-"""How much work goes into an answer before it is undetermined: all limits of all commands.
+"""How much work goes into an answer before it is undetermined: the limits of all commands.
 
-A step is one device tried, 200,000 are about a second.
+They are counted in steps, so that an answer depends neither on the machine nor on what else runs there. A step is one
+device tried, or as much work of another kind: about 5 µs.
 """
 
 from __future__ import annotations
 
-import time
+import sys
 from typing import Final
 
 from msgspec import Struct
 
 from kubectl_dra.allocation.errors import SearchBudgetExceeded
 
+# What work that tries no device counts as.
+ATTEMPT: Final = 20
+"""An attempt on a node, before the first device is tried."""
+FILTERED_NODE: Final = 3
+"""A node that the other filters look at."""
+SCORED_PER_STEP: Final = 2
+"""How many nodes are scored for a pod, for one step."""
+PLACED_POD: Final = 150
+"""A pod that is given a node, in the cluster with it."""
+FLOW: Final = 25
+EDGES_PER_STEP: Final = 4
+"""A flow through a graph, and how many of its edges count as one step."""
+COMPARED_PER_STEP: Final = 32
+"""How many devices are compared with what is remembered of a search, for one step."""
+
 # A search on one node.
-STEPS: Final = 2_000_000
+SEARCH_STEPS: Final = 2_000_000
 """Where a caller sets no limit of its own."""
 PLAIN_STEPS: Final = 20_000
-"""How many devices the plain search tries before the merged search starts; 0.1 s or less."""
+"""The plain search, before the merged search starts."""
 COUNTING_STEPS: Final = 30_000
-"""How many devices the merged search may try to find out how long the plain search is."""
+"""The merged search that finds out how long the plain one is."""
 KNOWN_STEPS: Final = 200_000
-"""How many devices the plain search tries before an easier question, if nothing can be merged."""
-PRUNED_SECONDS: Final = 6.0
-"""How long the pruned searches may take in total."""
+"""The plain search before an easier question, if nothing can be merged."""
 SCHEDULER_STEPS: Final = 20_000_000
 """How many devices the scheduler can try before its time-out: 10 s (``filterTimeout``) at 2 million a second."""
-TICKS_PER_CLOCK: Final = 256
 
 # The answer to one question.
-NODE_STEPS: Final = 400_000
-NODE_SECONDS: Final = 4.0
+NODE_STEPS: Final = 600_000
 """An attempt on one node."""
-ATTEMPTS_SECONDS: Final = 7.0
-"""The attempts on all nodes."""
-ANSWER_SECONDS: Final = 8.0
-ANSWER_SECONDS_PER_NODE: Final = 0.001
-"""The attempts in all, those that prove changes among them."""
+ATTEMPTS_STEPS: Final = 1_400_000
+"""The attempts on all nodes; ``STEPS_PER_NODE`` if that is more."""
+ANSWER_STEPS: Final = 1_600_000
+STEPS_PER_NODE: Final = 200
+"""The answer, the attempts that prove changes included, and what each node adds."""
 
 # Changes that help, each proved by attempts with it.
 PROOF_STEPS: Final = 200_000
 """An attempt that proves a change."""
-QUICK_STEPS: Final = PROOF_STEPS // 10
+QUICK_STEPS: Final = 20_000
 """An attempt that looks for one."""
 PROOF_NODES: Final = 200
 """Nodes on which a change is tried, of those that differ."""
@@ -56,9 +68,9 @@ REBUILT_OBJECTS: Final = 800_000
 """How many changed clusters are built, and how many nodes and pods may be counted again for them in total."""
 
 # Several questions.
-SHAPE_SECONDS: Final = 0.1
-"""One of several questions, besides ``ANSWER_SECONDS`` for all."""
-TAINT_SECONDS: Final = 6.0
+SHAPE_STEPS: Final = 20_000
+"""One of several questions, besides ``ANSWER_STEPS`` for all, and ``STEPS_PER_NODE``."""
+TAINT_STEPS: Final = 1_200_000
 """Which pending pods a taint keeps from fitting."""
 
 # Pods of a workload.
@@ -67,10 +79,10 @@ PLACE_STEPS: Final = 200_000
 MOST_SCORED: Final = 60_000
 """How many nodes are scored in all; after that, pods go where the fewest of the workload are."""
 CHOICES: Final = 8
-CHOICES_SECONDS: Final = 3.0
-"""How often, and how long, other choices among equal nodes are tried."""
-ROOM_SECONDS: Final = 8.0
-"""The search for holders that would make room. Each try places groups as a whole."""
+CHOICES_STEPS: Final = 600_000
+"""How often other choices among equal nodes are tried, and how much work is done before the last of them begins."""
+ROOM_STEPS: Final = 1_600_000
+"""Looking for holders that would make room. Each try places groups as a whole."""
 
 # Pods that are placed together.
 GANG_WORK: Final = 60_000
@@ -86,20 +98,52 @@ LARGEST_NODES: Final = 50
 
 
 class Budget(Struct):
-    """How long a search may take. ``steps`` counts tried devices. ``deadline`` is in seconds of the process's
-    own CPU time, so that the answer does not depend on other load on the machine.
+    """How much work a search, or all of the searches for an answer, may still do.
+
+    ``steps`` are those that were taken, ``charged`` those of them that tried no device. What a part takes is taken from
+    the ``whole`` as well, which does not limit the part.
     """
 
-    max_steps: int = STEPS
-    deadline: float = float("inf")
+    max_steps: int = SEARCH_STEPS
     steps: int = 0
+    charged: int = 0
+    whole: Budget | None = None
+
+    @property
+    def tried(self) -> int:
+        """How many devices were tried."""
+        return self.steps - self.charged
+
+    @property
+    def left(self) -> int:
+        """The steps that may still be taken."""
+        return max(0, self.max_steps - self.steps)
 
     def tick(self) -> None:
-        """Count one step.
+        """Count one device tried.
 
         Raises:
             SearchBudgetExceeded: the budget is used up.
         """
         self.steps += 1
-        if self.steps >= self.max_steps or (self.steps % TICKS_PER_CLOCK == 0 and time.process_time() > self.deadline):
+        if self.steps >= self.max_steps:
             raise SearchBudgetExceeded
+
+    def charge(self, steps: int) -> None:
+        """Count work of another kind. The next ``tick`` tells whether it was too much."""
+        self._take(steps, steps)
+
+    def add(self, part: Budget) -> None:
+        """Count what was taken from another budget."""
+        self._take(part.steps, part.charged)
+
+    def _take(self, steps: int, charged: int) -> None:
+        self.steps += steps
+        self.charged += charged
+        if self.whole is not None:
+            self.whole._take(steps, charged)
+
+
+def unlimited() -> Budget:
+    """A budget that only counts."""
+    return Budget(sys.maxsize)

@@ -23,7 +23,7 @@ class AllocationError(Exception):
 
 
 class SearchBudgetExceeded(Exception):
-    """The search took more steps or time than allowed, so the answer is undetermined.
+    """The search took more steps than allowed, so the answer is undetermined.
 
     ``would_time_out``: it got far enough to say that the scheduler's search would probably time out as well.
     """

@@ -69,7 +69,7 @@ class Search:
     @property
     def tally(self) -> int:
         """How many devices were tried."""
-        return self.context.budget.steps
+        return self.context.budget.tried
 
     def run(self) -> bool:
         """Whether the claims fit together. If so, ``results`` holds the placements per claim.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 
 from kubectl_dra.allocation.budgets import PLAIN_STEPS, Budget
@@ -30,7 +29,7 @@ def solve(
         SearchBudgetExceeded: no answer within the budget.
     """
     budget = context.budget
-    first = Budget(min(plain_steps, budget.max_steps - budget.steps), budget.deadline)
+    first = Budget(min(plain_steps, budget.left))
 
     context.budget = first
 
@@ -41,14 +40,10 @@ def solve(
     try:
         return with_room(plain)
     except SearchBudgetExceeded:
-        if (
-            _plain_only(context, prepared)
-            or budget.steps + first.steps >= budget.max_steps
-            or time.process_time() > budget.deadline
-        ):
+        if _plain_only(context, prepared) or first.steps >= budget.left:
             raise
     finally:
-        budget.steps += first.steps
+        budget.add(first)
         context.budget = budget
     # Loaded where it is needed, which is rare.
     from kubectl_dra.allocation.pruning.strategies import pruned_solution

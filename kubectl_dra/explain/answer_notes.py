@@ -37,7 +37,7 @@ class NotAllInTime(SearchLimit, frozen=True):
     """There are too many combinations of devices."""
 
     CODE = "too-many-combinations"
-    TEXT = "not every change was tried: there are too many combinations of devices to try them all in time"
+    TEXT = "not every change was tried: there are too many combinations of devices to try them all"
 
 
 class NotOnAllNodes(SearchLimit, frozen=True):
@@ -158,7 +158,7 @@ def _cut(trial: Trial, findings: Sequence[Finding], ways: Sequence[Way]) -> Iter
     around = trial.surroundings
     if around is not None and around.rebuilds.stopped:
         yield NotAllTried()
-    if trial.view.cycle.late:
+    if trial.view.cycle.exhausted:
         yield NotAllInTime()
     if not ways and not any(finding.proof for finding in findings):
         return

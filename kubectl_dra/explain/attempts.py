@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Hashable
 
 from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict
-from kubectl_dra.allocation.budgets import ANSWER_SECONDS_PER_NODE, ATTEMPTS_SECONDS, NODE_SECONDS, NODE_STEPS, Budget
+from kubectl_dra.allocation.budgets import ATTEMPTS_STEPS, NODE_STEPS, STEPS_PER_NODE, Budget
 from kubectl_dra.explain.scene.equivalent_nodes import Likeness
 from kubectl_dra.explain.scene.prepare import Scene
 
 
 def run_attempts(scene: Scene) -> dict[str, Attempt]:
-    """One attempt per eligible node, in node order, within a total time.
+    """One attempt per eligible node, in node order, within a total number of steps.
 
     Nodes that are rejected alike share the attempt on the first of them.
     """
     out: dict[str, Attempt] = {}
-    end = time.process_time() + max(ATTEMPTS_SECONDS, ANSWER_SECONDS_PER_NODE * len(scene.view.nodes))
+    whole = scene.view.cycle.budget
+    end = whole.steps + max(ATTEMPTS_STEPS, STEPS_PER_NODE * len(scene.view.nodes))
     same = scene.unallocated
     likeness: dict[frozenset[str], Likeness] = {}
     tried: dict[Hashable, Attempt] = {}
@@ -34,11 +34,7 @@ def run_attempts(scene: Scene) -> dict[str, Attempt]:
             allocated = known.verdict is AttemptVerdict.ALLOCATED
             out[node.name] = scene.view.cycle.repeated(known, node, claims, pools) if allocated else known
             continue
-        now = time.process_time()
-        budget = Budget(
-            max_steps=NODE_STEPS if now < end else 1,
-            deadline=min(now + NODE_SECONDS, end),
-        )
+        budget = Budget(max(1, min(NODE_STEPS, end - whole.steps)))
         attempt = out[node.name] = scene.view.cycle.attempt(node, claims, budget=budget, pools=pools)
         if attempt.verdict in (AttemptVerdict.REJECTED, AttemptVerdict.ALLOCATED):
             tried[alike] = attempt

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kubectl_dra.allocation.budgets import ANSWER_SECONDS, ANSWER_SECONDS_PER_NODE, SHAPE_SECONDS
+from kubectl_dra.allocation.budgets import ANSWER_STEPS, SHAPE_STEPS, STEPS_PER_NODE, Budget
 from kubectl_dra.allocation.extended_resources import amount_of, class_by_resource, resources_of
 from kubectl_dra.allocation.features import Features
 from kubectl_dra.api.claims import ResourceClaim
@@ -70,19 +69,15 @@ def pending(
         groups.setdefault(shape(question, snapshot), []).append(question)
     out: list[Alike] = []
     left_out = 0
-    end = (
-        time.process_time()
-        + ANSWER_SECONDS
-        + len(groups) * (SHAPE_SECONDS + ANSWER_SECONDS_PER_NODE * len(snapshot.nodes))
-    )
+    budget = Budget(ANSWER_STEPS + len(groups) * (SHAPE_STEPS + STEPS_PER_NODE * len(snapshot.nodes)))
     for number, questions in enumerate(groups.values(), 1):
-        if time.process_time() > end:
+        if not budget.left:
             left_out += len(questions)
             continue
         if progress is not None:
             progress(f"explaining {number} of {len(groups)}: {questions[0].kind} {questions[0].name}")
         names = tuple(f"{question.kind}/{question.name}" for question in questions)
-        out.append(Alike(diagnose(questions[0], snapshot, replace(settings, with_ways=False)), names))
+        out.append(Alike(diagnose(questions[0], snapshot, replace(settings, with_ways=False), budget), names))
     unseen = (*_unseen(snapshot, namespace), *_untried(left_out))
     return Overview(namespace, tuple(out), elsewhere, unseen, not out and _blind(snapshot, namespace), left_out)
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from kubectl_dra.allocation.attempt import AttemptVerdict
+from kubectl_dra.allocation.budgets import Budget
 from kubectl_dra.api.events import DEVICE_EVENTS
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import InputError
@@ -41,14 +42,14 @@ _VERDICTS = {
 }
 
 
-def diagnose(question: Question, snapshot: Snapshot, settings: Settings) -> Diagnosis:
-    """Answer the question.
+def diagnose(question: Question, snapshot: Snapshot, settings: Settings, budget: Budget | None = None) -> Diagnosis:
+    """Answer the question. What that takes is taken from the ``budget`` as well.
 
     Raises:
         InputError: the node or request asked about does not exist.
     """
     snapshot = complete(question, snapshot, settings)
-    trial = Trial(prepare(question, snapshot, settings))
+    trial = Trial(prepare(question, snapshot, settings, budget))
     before = [*of_question(question, snapshot), *ask(When.SCENE, trial)]
     funnels = _asked_for(trial)
     first = before or ask(When.CRASH, trial)

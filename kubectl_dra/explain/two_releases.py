@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 from typing import NamedTuple
@@ -10,7 +9,7 @@ from typing import NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kubectl_dra.allocation.budgets import ANSWER_SECONDS, ANSWER_SECONDS_PER_NODE, SHAPE_SECONDS
+from kubectl_dra.allocation.budgets import ANSWER_STEPS, SHAPE_STEPS, STEPS_PER_NODE, Budget
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import Key, Snapshot
@@ -107,19 +106,19 @@ def compare(
     for subject in subjects:
         alike = (subject.runs, shape(subject.question, subject.snapshot))
         groups.setdefault(alike, AlikeSubjects(subject, [])).names.append(subject.question.name)
-    each = SHAPE_SECONDS + ANSWER_SECONDS_PER_NODE * len(snapshot.nodes)
-    end = time.process_time() + 2 * (ANSWER_SECONDS + each * len(groups))
+    each = SHAPE_STEPS + STEPS_PER_NODE * len(snapshot.nodes)
+    budget = Budget(2 * (ANSWER_STEPS + each * len(groups)))
     found: list[Differing] = []
     judged = undetermined = left_out = 0
     for number, (first, names) in enumerate(groups.values(), 1):
-        if time.process_time() > end:
+        if not budget.left:
             left_out += len(names)
             continue
         if progress is not None:
             progress(f"comparing {number} of {len(groups)}: {first.question.kind} {first.question.name}")
         around = first.surroundings(snapshot)
         was, will = (
-            diagnose(first.question, around, replace(settings, with_ways=False)) for settings in (before, after)
+            diagnose(first.question, around, replace(settings, with_ways=False), budget) for settings in (before, after)
         )
         judged += len(names)
         if _outcome(was) != _outcome(will):
@@ -130,13 +129,13 @@ def compare(
 
 
 def _deciding(subject: AskedSubject, around: Snapshot, before: Settings, after: Settings) -> Deciding | None:
-    """What makes the difference, if that is found in time."""
-    end = time.process_time() + ANSWER_SECONDS + ANSWER_SECONDS_PER_NODE * len(around.nodes)
+    """What makes the difference, if that is found with few enough steps."""
+    budget = Budget(ANSWER_STEPS + STEPS_PER_NODE * len(around.nodes))
 
     def answer(settings: Settings) -> tuple[Verdict, frozenset[str]]:
-        if time.process_time() > end:
+        if not budget.left:
             raise TookTooLong
-        return _outcome(diagnose(subject.question, around, replace(settings, with_ways=False)))
+        return _outcome(diagnose(subject.question, around, replace(settings, with_ways=False), budget))
 
     try:
         return deciding_changes(before, after, answer)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from random import Random
-from time import monotonic
 from typing import Final
 
 from msgspec import Struct, structs
 
-from kubectl_dra.allocation.budgets import CHOICES, CHOICES_SECONDS
+from kubectl_dra.allocation.budgets import CHOICES, CHOICES_STEPS
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import UsageError
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
@@ -264,10 +263,11 @@ def _with_ranges(
 ) -> list[WorkloadFit]:
     """The results with the numbers of pods that other choices lead to."""
     counts = [{one.placed} for one in found]
-    end = monotonic() + CHOICES_SECONDS
+    spent = ground.cycle.budget
+    end = spent.steps + CHOICES_STEPS
     pods = _pods(plans, snapshot)
     for number in range(1, CHOICES + 1):
-        if monotonic() > end:
+        if spent.steps > end:
             break
         chance = Random(number)
         again = Placer(ground, chance=chance).place_all(_mixed(pods, plans, chance))

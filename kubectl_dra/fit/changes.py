@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from time import process_time
 from typing import Final
 
-from kubectl_dra.allocation.budgets import ROOM_SECONDS
+from kubectl_dra.allocation.budgets import ROOM_STEPS
 from kubectl_dra.fit.ground import Ground
 from kubectl_dra.fit.holders import WithRoom, with_room
 from kubectl_dra.fit.lane import Lane
@@ -41,11 +40,12 @@ class Changes:
 
     def _holders(self, placement: Placement, first: Unplaced) -> list[More]:
         found: list[More] = []
-        end = process_time() + ROOM_SECONDS
+        spent = placement.ground.cycle.budget
+        end = spent.steps + ROOM_STEPS
         for room in with_room(placement, first, self._helps):
             if more := self._with(room.change, room.ground):
                 found.append(more)
-            if len(found) == MAX_SHOWN or process_time() > end:
+            if len(found) == MAX_SHOWN or spent.steps > end:
                 break
         return found
 

@@ -12,7 +12,7 @@ from typing import Final
 from msgspec import structs
 
 from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict
-from kubectl_dra.allocation.budgets import PLACE_STEPS, Budget
+from kubectl_dra.allocation.budgets import FILTERED_NODE, PLACE_STEPS, Budget
 from kubectl_dra.allocation.errors import AllocationError
 from kubectl_dra.allocation.pools import gather
 from kubectl_dra.explain.scene.equivalent_nodes import Likeness
@@ -115,6 +115,7 @@ class Lane:
         self._others = Chain(self.pod, state, without_devices(state.profile))
         self._rejected, self._feasible, self._error = {}, {}, False
         asked = state.nodes if self._only is None else self._only
+        ground.cycle.budget.charge(FILTERED_NODE * len(asked))
         for name in asked:
             if (rejection := self._others.filter(state.nodes[name])) is not None:
                 self._rejected[name] = rejection
@@ -161,7 +162,7 @@ class Lane:
             if known is not None:
                 self._attempts[name] = structs.replace(known, node=name, pools=pools)
                 continue
-            found = cycle.attempt(state.node, claims, budget=Budget(max_steps=PLACE_STEPS), pools=pools)
+            found = cycle.attempt(state.node, claims, budget=Budget(PLACE_STEPS), pools=pools)
             self._attempts[name] = found
             if found.verdict is AttemptVerdict.REJECTED and alike is not None:
                 rejected[alike] = found

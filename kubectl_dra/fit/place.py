@@ -9,7 +9,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from kubectl_dra.allocation.budgets import MOST_SCORED
+from kubectl_dra.allocation.budgets import MOST_SCORED, PLACED_POD, SCORED_PER_STEP
 from kubectl_dra.api.claims import Allocation
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import DeviceID
@@ -211,6 +211,7 @@ class Placer:
             return next(iter(feasible)), Chosen.ONLY
         self._scored += len(feasible)
         if self._scored <= MOST_SCORED:
+            self.ground.cycle.budget.charge(len(feasible) // SCORED_PER_STEP)
             best = winner_among(lane.chain, tuple(feasible))
             if best.exact and len(best.nodes) == 1:
                 return best.nodes[0], Chosen.BEST
@@ -237,6 +238,7 @@ class Placer:
             devices.attempts[node] = lane.attempts[node]
         chain = Chain(new.pod, ground.state, ()).joined(devices)
         self.ground = ground.seating(new.pod, node, chain)
+        self.ground.cycle.budget.charge(PLACED_POD)
         held = tuple(_held(new.pod, self.ground))
         self.seats.append(Seat(new, node, held, chosen, evicted))
         self._on[node] = self._on.get(node, 0) + 1

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Final
 
 from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict, Cycle
-from kubectl_dra.allocation.budgets import NODE_SECONDS, NODE_STEPS, Budget
+from kubectl_dra.allocation.budgets import NODE_STEPS, Budget
 from kubectl_dra.allocation.extended_resources import CLAIM_NAME, MADE_FOR_EXTENDED, ExtendedRequests, extended_requests
 from kubectl_dra.api.claims import DeviceResult, ResourceClaim
 from kubectl_dra.api.limits import MAX_CONSUMERS
@@ -140,7 +139,7 @@ class AllocationFailed(Reason, frozen=True):
 
 
 class SearchNotEnded(Reason, frozen=True):
-    """Our search did not finish in time, so the answer for this node is unknown."""
+    """Our search did not end within its steps, so the answer for this node is unknown."""
 
     @property
     def words(self) -> str:
@@ -297,8 +296,7 @@ class DynamicResources(Plugin):
     def _attempt(self, node: Node, claims: Sequence[ResourceClaim]) -> Attempt:
         known = self.attempts.get(node.name)
         if known is None:
-            budget = Budget(max_steps=NODE_STEPS, deadline=time.process_time() + NODE_SECONDS)
-            known = self.attempts[node.name] = self.cycle.attempt(node, claims, budget=budget)
+            known = self.attempts[node.name] = self.cycle.attempt(node, claims, budget=Budget(NODE_STEPS))
         return known
 
     def _refused(self, attempt: Attempt) -> Rejection:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from datetime import datetime
 from typing import Final
@@ -11,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict, Cycle
-from kubectl_dra.allocation.budgets import NODE_SECONDS, NODE_STEPS, TAINT_SECONDS, Budget
+from kubectl_dra.allocation.budgets import NODE_STEPS, TAINT_STEPS, Budget
 from kubectl_dra.allocation.extended_resources import extended_requests
 from kubectl_dra.api.claims import ALL, DeviceRequest, Request
 from kubectl_dra.api.nodes import Node
@@ -26,7 +25,6 @@ from kubectl_dra.explain.scene.prepare import Scene, Settings, prepare
 from kubectl_dra.taint import times
 from kubectl_dra.taint.rules import Wish
 
-"""CPU time limit for trying all pending pods and claims."""
 _MANY_NODES: Final = 100
 """With at least this many nodes, selectors are evaluated for all devices at once."""
 
@@ -41,7 +39,7 @@ class Lost(Struct, frozen=True):
 
 
 class _TooLong(Exception):
-    """The total time limit has passed."""
+    """No steps are left for further pods and claims."""
 
 
 def lost_matches(
@@ -92,13 +90,13 @@ class _Trial:
         self._snapshot = snapshot
         self._settings = settings
         self._after: Snapshot | None = None
-        self._end = time.process_time() + TAINT_SECONDS
+        self._budget = Budget(TAINT_STEPS)
 
     def loses(self, question: Question) -> bool:
         """Whether a pod or claim that fits now would fit nowhere.
 
         Raises:
-            _TooLong: the time limit has passed.
+            _TooLong: no steps are left.
         """
         if of_question(question, self._snapshot) or any(entry.claim is None for entry in question.claims):
             return False
@@ -116,8 +114,8 @@ class _Trial:
         return self._fit(self._case(question, self._after), near) is None
 
     def _case(self, question: Question, snapshot: Snapshot) -> Scene:
-        self._check_time()
-        return prepare(question, snapshot, self._settings)
+        self._check_budget()
+        return prepare(question, snapshot, self._settings, self._budget)
 
     def _nodes(self, case: Scene, unavailable: Mapping[str, str]) -> tuple[list[Node], list[Node]]:
         """The nodes that see pools of the devices, and the others."""
@@ -133,12 +131,11 @@ class _Trial:
     def _fit(self, case: Scene, nodes: Sequence[Node]) -> Attempt | None:
         """The attempt on the first node that works, or None."""
         for number, node in enumerate(nodes):
-            self._check_time()
+            self._check_budget()
             if number == _MANY_NODES:
                 self._prefetch(case)
-            budget = Budget(max_steps=NODE_STEPS, deadline=time.process_time() + NODE_SECONDS)
             pools = case.view.pools.get(node.name)
-            attempt = case.view.cycle.attempt(node, case.claims_on(node), budget=budget, pools=pools)
+            attempt = case.view.cycle.attempt(node, case.claims_on(node), budget=Budget(NODE_STEPS), pools=pools)
             if attempt.verdict is AttemptVerdict.ALLOCATED:
                 return attempt
         return None
@@ -151,8 +148,8 @@ class _Trial:
             for spec in _specs(claim.requests):
                 selected(spec, devices, cycle)
 
-    def _check_time(self) -> None:
-        if time.process_time() > self._end:
+    def _check_budget(self) -> None:
+        if not self._budget.left:
             raise _TooLong
 
 

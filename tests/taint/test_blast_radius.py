@@ -219,7 +219,6 @@ def test_only_nodes_and_claims_that_matter_are_tried(monkeypatch: pytest.MonkeyP
 
 def test_pods_of_one_workload_are_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The answer for one of them holds for all, and only for them: not for claims that are shared or ask for more."""
-    monkeypatch.setattr("kubectl_dra.taint.pending_affected.TAINT_SECONDS", 20.0)
     claims = [claim(f"c-{number}") for number in range(30)]
     pods = [pod(f"p-{number}", f"c-{number}", node_name="") for number in range(30)]
     two = pod("two", "c-30", node_name="")

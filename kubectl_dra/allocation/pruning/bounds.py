@@ -16,6 +16,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from kubectl_dra.allocation.budgets import EDGES_PER_STEP, FLOW
 from kubectl_dra.allocation.constraints import ConstraintState
 from kubectl_dra.allocation.counters import CounterLedger
 from kubectl_dra.allocation.pruning.flow import Flow
@@ -234,7 +235,7 @@ class Bounds:
                     flow.edge(number, ("value", value), 1)
         for value in values:
             flow.edge(("value", value), "sink", 1)
-        return flow.maximum("source", "sink") < sum(demand.need for demand in own)
+        return self._maximum(flow) < sum(demand.need for demand in own)
 
     def _too_few(self, demands: Sequence[Demand], supplies: Sequence[Supply], usable: Allowed) -> bool:
         """Whether there are not enough devices for all demands at once, ignoring everything else."""
@@ -256,7 +257,11 @@ class Bounds:
                 inside.setdefault(supply.component, []).append(supply)
         for component, members in inside.items():
             flow.edge(component, "sink", self._room(component, members))
-        return flow.maximum("source", "sink") < sum(demand.need for demand in demands)
+        return self._maximum(flow) < sum(demand.need for demand in demands)
+
+    def _maximum(self, flow: Flow) -> int:
+        self._problem.context.budget.charge(FLOW + flow.edges // EDGES_PER_STEP)
+        return flow.maximum("source", "sink")
 
     def _counts(self, supply: Supply) -> bool:
         return self._search.counts(supply.position)

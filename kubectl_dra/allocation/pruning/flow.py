@@ -11,9 +11,11 @@ class Flow:
 
     def __init__(self) -> None:
         self._room: dict[Hashable, dict[Hashable, int]] = {}
+        self.edges = 0
 
     def edge(self, start: Hashable, end: Hashable, limit: int) -> None:
         """Add an edge, once per pair of nodes."""
+        self.edges += 1
         self._room.setdefault(start, {})[end] = limit
         self._room.setdefault(end, {}).setdefault(start, 0)
 

@@ -33,6 +33,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from kubectl_dra.allocation.budgets import COMPARED_PER_STEP
 from kubectl_dra.allocation.capacity import NOTHING, consumption
 from kubectl_dra.allocation.constraints import ConstraintState
 from kubectl_dra.allocation.counters import CounterLedger, Key, Table
@@ -58,7 +59,10 @@ class Remembered(Struct, frozen=True):
 
 
 class MergedSearch(Search):
-    """The search of a ``Problem``. ``tally`` estimates how many devices the plain search would have tried."""
+    """The search of a ``Problem``. ``tally`` estimates how many devices the plain search would have tried.
+
+    ``counting``: the search only finds that out, and its steps are the devices that it tries.
+    """
 
     def __init__(
         self,
@@ -68,6 +72,7 @@ class MergedSearch(Search):
         exact: bool = False,
         skip_equal: bool = False,
         bounded: bool = False,
+        counting: bool = False,
         claims: list[ResourceClaim] | None = None,
     ) -> None:
         context = problem.context
@@ -81,7 +86,7 @@ class MergedSearch(Search):
         self._skip_equal = skip_equal
         self._bounds = Bounds(problem, ledger, self) if bounded else None
         self._skipped = 0
-        self._started = context.budget.steps
+        self._started = context.budget.tried
         self._remembered: dict[Hashable, Remembered] = {}
         self._memory = 0
         self.status: list[Hashable] = [None] * len(context.candidates)
@@ -89,6 +94,7 @@ class MergedSearch(Search):
         self._free_numbers: dict[int, list[int]] = {}
         self._names: list[tuple[Component | None, int]] = []
         self._bare: dict[Hashable, int] = {}
+        self._weight = 0 if counting else len(context.candidates) // COMPARED_PER_STEP
         # Whether a device that was taken can be of use again: another share, or admin access.
         self._lasting = problem.admin or any(candidate.shareable for candidate in context.candidates)
         self._options: dict[tuple[int, int, int], list[int]] = {}
@@ -99,7 +105,7 @@ class MergedSearch(Search):
     @property
     def tally(self) -> int:
         """Devices tried so far, by this search or by the plain one in the skipped parts."""
-        return self._skipped + self.context.budget.steps - self._started
+        return self._skipped + self.context.budget.tried - self._started
 
     def _step(self, claim: int, request: int, chosen: Alternative | None, placed: int, start: int) -> SearchOutcome:
         if chosen is not None and placed and placed >= chosen.needed:
@@ -111,6 +117,7 @@ class MergedSearch(Search):
             chosen = alternatives[0]
         if chosen is not None and chosen.listed is not None and placed:
             return super()._step(claim, request, chosen, placed, start)
+        self.context.budget.charge(self._weight)
         number = self.problem.index[claim] + request
         key = self._key(number, chosen, placed, start)
         known = self._remembered.get(key)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
-from kubectl_dra.allocation.budgets import COUNTING_STEPS, KNOWN_STEPS, PRUNED_SECONDS, SCHEDULER_STEPS, Budget
+from kubectl_dra.allocation.budgets import COUNTING_STEPS, KNOWN_STEPS, SCHEDULER_STEPS, Budget
 from kubectl_dra.allocation.counters import CounterLedger
 from kubectl_dra.allocation.errors import SearchBudgetExceeded
 from kubectl_dra.allocation.pruning.distinct_values import lacks_values
@@ -31,28 +30,23 @@ def pruned_solution(
         AllocationError: fatal, as the plain search would raise it.
         SearchBudgetExceeded: no answer within the budget.
     """
-    end = min(context.budget.deadline, time.process_time() + PRUNED_SECONDS)
     # Rejections were reported by the plain search; the pruned ones meet only some of them.
-    quiet = replace(context, observer=None, budget=replace(context.budget, deadline=end))
-    try:
-        problem = Problem(quiet, claims, prepared, ledger())
-        if problem.history.none:
-            return _by_sets(problem, ledger)
-        return _by_sequences(problem, ledger)
-    finally:
-        context.budget.steps = quiet.budget.steps
+    problem = Problem(replace(context, observer=None), claims, prepared, ledger())
+    if problem.history.none:
+        return _by_sets(problem, ledger)
+    return _by_sequences(problem, ledger)
 
 
 def _by_sets(problem: Problem, ledger: Callable[[], CounterLedger]) -> Solution:
     """If failures leave nothing behind: merge, and drop hopeless parts if they cannot hide an error."""
-    counting = MergedSearch(_limited(problem, COUNTING_STEPS), ledger())
+    counting = MergedSearch(_limited(problem, COUNTING_STEPS), ledger(), counting=True)
     try:
         found = counting.run()
         return Solution(found, counting.results, counting.tally > SCHEDULER_STEPS)
     except SearchBudgetExceeded:
         pass  # Not even the merged search ended soon, so the plain one is taken to be too long.
     finally:
-        problem.context.budget.steps += counting.context.budget.steps
+        problem.context.budget.add(counting.context.budget)
     search = MergedSearch(problem, ledger(), skip_equal=True, bounded=not problem.fails)
     return _run(search)
 
@@ -62,14 +56,14 @@ def _by_sequences(problem: Problem, ledger: Callable[[], CounterLedger]) -> Solu
     if not problem.history.traceable:
         return _by_steps(problem, ledger)
     budget = problem.context.budget
-    counting = MergedSearch(_limited(problem, COUNTING_STEPS), ledger(), exact=True)
+    counting = MergedSearch(_limited(problem, COUNTING_STEPS), ledger(), exact=True, counting=True)
     try:
         found = counting.run()
         return Solution(found, counting.results, counting.tally > SCHEDULER_STEPS)
     except SearchBudgetExceeded:
         pass
     finally:
-        budget.steps += counting.context.budget.steps
+        budget.add(counting.context.budget)
     if _impossible(problem, ledger):
         return Solution(False, would_time_out=True)
     return _run(MergedSearch(problem, ledger(), exact=True))
@@ -86,26 +80,26 @@ def _by_steps(problem: Problem, ledger: Callable[[], CounterLedger]) -> Solution
     except SearchBudgetExceeded:
         pass
     finally:
-        budget.steps += search.tally
+        budget.add(known.context.budget)
     if _impossible(problem, ledger):
         return Solution(False, would_time_out=True)
     return _run(Search(problem.context, problem.claims, problem.prepared, ledger()))
 
 
 def _impossible(problem: Problem, ledger: Callable[[], CounterLedger]) -> bool:
-    """Whether an easier question has no solution, using half of the remaining time."""
+    """Whether an easier question has no solution, using half of the steps that are left."""
     if problem.fails:
         return False
     if lacks_values(problem):
         return True
     budget = problem.context.budget
-    half = replace(budget, deadline=(time.process_time() + budget.deadline) / 2)
+    half = Budget(budget.left // 2)
     try:
         return not RelaxedSearch(problem.within(half), ledger()).run()
     except SearchBudgetExceeded:
         return False
     finally:
-        budget.steps = half.steps
+        budget.add(half)
 
 
 def _run(search: Search) -> Solution:
@@ -118,4 +112,4 @@ def _run(search: Search) -> Solution:
 
 def _limited(problem: Problem, steps: int) -> Problem:
     budget = problem.context.budget
-    return problem.within(Budget(min(steps, budget.max_steps - budget.steps), budget.deadline))
+    return problem.within(Budget(min(steps, budget.left)))

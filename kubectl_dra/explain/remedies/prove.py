@@ -202,7 +202,7 @@ class World(Struct, frozen=True):
 
     def _tried(self, nodes: Iterable[Node], tries: Tries) -> Iterator[Node]:
         for node in nodes:
-            if not tries.left or self.cycle.late:
+            if not tries.left or self.cycle.exhausted:
                 return
             tries.left -= 1
             yield node
@@ -223,7 +223,7 @@ class World(Struct, frozen=True):
                 continue
             if self.surroundings is None or self.surroundings.refusal(node) is None:
                 return False
-        return not cycle.late
+        return not cycle.exhausted
 
     def refusals(self) -> Refusals:
         """What the search refuses on the nodes because of devices that it picked before."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -10,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kubectl_dra.allocation.attempt import Cycle
-from kubectl_dra.allocation.budgets import ANSWER_SECONDS, ANSWER_SECONDS_PER_NODE
+from kubectl_dra.allocation.budgets import ANSWER_STEPS, FILTERED_NODE, STEPS_PER_NODE, Budget
 from kubectl_dra.allocation.extended_resources import CLAIM_NAME, ExtendedRequests, extended_requests
 from kubectl_dra.allocation.state import AllocatedState
 from kubectl_dra.api.claims import ResourceClaim
@@ -131,14 +130,15 @@ def cycle_of(snapshot: Snapshot, settings: Settings) -> Cycle:
     return make_cycle(snapshot, settings.release, settings.gates, settings.patch, settings.ahead)
 
 
-def prepare(question: Question, snapshot: Snapshot, settings: Settings) -> Scene:
-    """The scene of a question.
+def prepare(question: Question, snapshot: Snapshot, settings: Settings, budget: Budget | None = None) -> Scene:
+    """The scene of a question. What its answer takes is taken from the ``budget`` as well.
 
     Raises:
         InputError: the node asked about does not exist.
     """
     cycle = cycle_of(snapshot, settings)
-    cycle.deadline = time.process_time() + ANSWER_SECONDS + ANSWER_SECONDS_PER_NODE * len(snapshot.nodes)
+    cycle.budget = Budget(ANSWER_STEPS + STEPS_PER_NODE * len(snapshot.nodes), whole=budget)
+    cycle.budget.charge(FILTERED_NODE * len(snapshot.nodes))
     nodes = _nodes(snapshot, cycle, settings)
     extended = _extended(question, cycle)
     profile = settings.profile_of(question.pod) if question.pod is not None else None
