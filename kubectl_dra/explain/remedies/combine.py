@@ -35,7 +35,7 @@ def ways(world: World, changes: Sequence[Change], findings: Sequence[Finding]) -
     for size in range(2, MAX_TOGETHER + 1):
         found: dict[tuple[Change, ...], Proof] = {}
         for group in _groups(changes, size):
-            if not tries.left or len(found) == MAX_WAYS:
+            if not tries.left or world.cycle.exhausted or len(found) == MAX_WAYS:
                 break
             if (proof := world.quick_proof(group, tries)) is not None:
                 found[group] = proof

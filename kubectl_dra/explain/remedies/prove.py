@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict, Cycle
-from kubectl_dra.allocation.budgets import PROOF_NODES, PROOF_STEPS, QUICK_STEPS, Budget
+from kubectl_dra.allocation.budgets import COPIED_PER_STEP, PROOF_NODES, PROOF_STEPS, QUICK_STEPS, Budget
 from kubectl_dra.allocation.features import Features, Quirks
 from kubectl_dra.allocation.pools import SliceIndex
 from kubectl_dra.allocation.state import allocated_state, released
@@ -333,6 +333,7 @@ class World(Struct, frozen=True):
         return self._given_back(of_pods(pods, self.all_claims))
 
     def _given_back(self, given: GivingBack) -> World:
+        self.cycle.budget.charge((len(self.all_claims) + len(self._pods)) // COPIED_PER_STEP)
         gone = {id(claim) for claim in given.claims}
         kept = tuple(claim for claim in self.all_claims if id(claim) not in gone)
         state = released(self.cycle.state, given.claims, self.cycle.features)
