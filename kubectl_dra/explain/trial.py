@@ -169,14 +169,30 @@ class Trial:
         nodes = self.view.different_nodes()
         if len(nodes) > MAX_NODES:
             nodes = nsmallest(MAX_NODES, nodes, lambda node: sum(_distance(entry, node) for entry in self.funnels))
-        others = tuple(self.scene.snapshot.claims.values())
-        cycle, around = self.view.cycle, self.surroundings
+        scene = self.scene
         exact = None
-        if self.scene.snapshot.judged:
+        if scene.snapshot.judged:
             from kubectl_dra.explain.remedies.exact_pools import ExactPools
 
             exact = ExactPools()
-        return World(cycle, tuple(self.claims), tuple(nodes), others, around, self.scene.asked_nodes, exact=exact)
+        claims: list[ResourceClaim] = []
+        others: list[tuple[int, ResourceClaim]] = []
+        for claim in self.question.existing_claims:
+            if claim.allocation is not None:
+                others.append((len(claims), claim))
+            else:
+                claims.append(claim)
+        return World(
+            cycle=self.view.cycle,
+            claims=tuple(claims),
+            nodes=tuple(nodes),
+            all_claims=scene.snapshot.claims,
+            surroundings=self.surroundings,
+            others=tuple(others),
+            extended=scene.extended,
+            alike=scene.asked_nodes,
+            exact=exact,
+        )
 
     @cached_property
     def surroundings(self) -> Surroundings | None:

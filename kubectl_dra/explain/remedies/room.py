@@ -77,7 +77,7 @@ class EndPods(Change, frozen=True):
         return world.ending(self.ended).on_named(self.onto)
 
     def step(self, world: World) -> ChangeStep:
-        given = of_pods(self.ended, world.all_claims).claims
+        given = of_pods(self.ended, world.all_claims.values(), world.pods).claims
         frees = (result.device for claim in given if claim.allocation for result in claim.allocation.results)
         return ChangeStep(StepKind.END_PODS, StepTarget(pods=self.keys, nodes=(self.node,)), frees=tuple(frees))
 

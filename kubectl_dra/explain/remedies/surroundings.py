@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from msgspec import structs
 
@@ -14,15 +14,13 @@ from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.nodes import Node, NodeTaint
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import Key
+from kubectl_dra.explain.question.giving_back import GivingBack
 from kubectl_dra.explain.scene.filters import Filters
 from kubectl_dra.scheduling.chain import Chain, without_devices
 from kubectl_dra.scheduling.dynamic_resources import DynamicResources
-from kubectl_dra.scheduling.framework import ClusterState
+from kubectl_dra.scheduling.framework import ClusterState, NodeCopy
 from kubectl_dra.scheduling.node_unschedulable import CORDON
 from kubectl_dra.scheduling.reasons import Rejection
-
-if TYPE_CHECKING:
-    from kubectl_dra.scheduling.node_copy import NodeCopy
 
 MOST_REBUILDS: Final = 400
 FEWEST_REBUILDS: Final = 6
@@ -156,7 +154,12 @@ class Surroundings:
 
     def with_node(self, more: NodeCopy) -> Surroundings:
         """With one more node."""
-        return self._with_state(self.state.with_node(more.node, more.pods, more.slices))
+        return self._with_state(self.state.with_node(more))
+
+    def given_back(self, given: GivingBack) -> Surroundings:
+        """After other pods have ended, and claims have given their devices back."""
+        state = self.state.changed(ended=given.pods & self.state.snapshot.pods.keys())
+        return self._with_state(state.with_claims(given.left(self.state.snapshot.claims)))
 
     def without_pods(self, pods: Iterable[Key]) -> Surroundings:
         """After pods have ended."""
