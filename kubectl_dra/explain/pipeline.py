@@ -214,7 +214,10 @@ def _with_what_if(trial: Trial, findings: Sequence[Finding]) -> Iterator[Finding
         from kubectl_dra.explain.remedies.combine import as_steps, as_what_if
 
         made, world = remedy.offers[:1], trial.world
-        remedy = replace(remedy, what_if=as_what_if(world, made), steps=as_steps(world, made))
+        # Where a request was left out, nothing that can be supposed makes the pod fit.
+        alone = remedy.proof.beside is None or not remedy.proof.beside.aside
+        what_if = as_what_if(world, (*remedy.with_others, *made)) if alone else ()
+        remedy = replace(remedy, what_if=what_if, steps=as_steps(world, made))
         yield replace(finding, remedy=remedy)
 
 

@@ -40,6 +40,8 @@ LINES: Final = 15
 MAX_CAUSES = 2
 MAX_FACTS = 2
 MAX_NOTES = 2
+LONGEST_FIX = 7
+"""Lines of the first fix, or of those that only help together."""
 _OUR_PAGE: Final = (Look.DEVICES, Look.SELECTORS, Look.ONE_DEVICE)
 """Where what to look at next stands on the full page, or behind it."""
 
@@ -178,16 +180,40 @@ def _offers(out: Painter, diagnosis: Diagnosis, asked: Invocation) -> list[list[
     chosen = [offer for number, offer in enumerate(offers) if offer.proof is not None or not number]
     if not chosen:
         return []
-    chosen.sort(key=lambda offer: offer.price)
-    if (own := offers[0]) in chosen[2:]:
-        # What ends the first cause is not left out for what costs less.
-        chosen.remove(own)
-        chosen.insert(1, own)
     head = "Fixes"
     if all(offer.proof is not None for offer in chosen):
         head = "Fixes, proved by running the scheduler's steps with them"
-    first, *others = [list(_offer(out, offer, asked)) for offer in chosen]
+    # Where several requests fail, the fix of one is none without those of the others.
+    own, *rest = _together(chosen)
+    parts = sorted((own, *rest), key=_price)
+    if own in parts[2:]:
+        # What ends the first cause is not left out for what costs less.
+        parts.remove(own)
+        parts.insert(1, own)
+    blocks = [[line for offer in part for line in _offer(out, offer, asked)] for part in parts]
+    # A fix is told whole or not at all: half of one would not help.
+    short = [block for block in blocks if len(block) <= LONGEST_FIX]
+    first, *others = short or [[("  - It is too long for this page: see the full one.",)]]
     return [[((head, "bold"),), *first], *others]
+
+
+def _together(offers: Sequence[ShownFix]) -> list[list[ShownFix]]:
+    """The fixes one by one, but those of several requests that all fail as one, where the first of them is."""
+    out: list[list[ShownFix]] = []
+    joint: list[ShownFix] = []
+    for offer in offers:
+        part = [offer]
+        if offer.proof is not None and offer.proof.beside is not None:
+            joint.append(offer)
+            if len(joint) > 1:
+                continue
+            part = joint
+        out.append(part)
+    return out
+
+
+def _price(part: Sequence[ShownFix]) -> Price:
+    return max(offer.price for offer in part)
 
 
 def _all_offers(diagnosis: Diagnosis) -> Iterator[ShownFix]:
@@ -208,7 +234,7 @@ def _offer(out: Painter, offer: ShownFix, asked: Invocation) -> Iterator[Line]:
         text += f"; {fits_there(offer.proof)}"
     first, *rest = wrap(f"{text[:1].upper()}{text[1:]}.", min(out.width, 120) - 4)
     yield "  - ", first
-    yield from ((f"    {line}",) for line in rest[:2])
+    yield from ((f"    {line}",) for line in rest)
     if commands := making(offer.made, asked):
         yield "    $ ", (shell(commands), "cyan")
     elif supposed := supposing(offer.what_if, asked):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kubectl_dra.explain.diagnosis import (
@@ -148,19 +149,36 @@ def fix(finding: Finding) -> str:
 
 
 def fits_there(found: Proof) -> str:
-    """A proof in short: on which node it then fits."""
-    return f"{_WITH[found.tried].format(request=found.request)} it fits on {found.node}"
+    """A proof in short: on which node it then fits, and what it rests on besides."""
+    return f"{_then(found)}{_beside(found)}"
 
 
 def proof(found: Proof) -> str:
     """A proof: on which node it then fits, and the devices."""
-    text = fits_there(found)
-    if found.devices:
-        text += f": {some([str(one.device) for one in found.devices])}"
-    if found.others is None:
-        return text
-    others = "with the fixes of the other requests made as well" if found.others else "other requests left aside"
-    return f"{text} ({others})"
+    devices = f": {some([str(one.device) for one in found.devices])}" if found.devices else ""
+    return f"{_then(found)}{devices}{_beside(found)}"
+
+
+def _then(found: Proof) -> str:
+    return f"{_WITH[found.tried].format(request=found.request)} it fits on {found.node}"
+
+
+def _beside(found: Proof) -> str:
+    """What was done about other requests that fail: their fixes made as well, or without them."""
+    if found.beside is None:
+        return ""
+    changed, aside = found.beside.changed, found.beside.aside
+    parts = []
+    if changed:
+        parts.append(f"with the {'fixes' if changed[1:] else 'fix'} of {_requests(changed)} made too")
+    if aside:
+        parts.append(f"without {_requests(aside)}, which {'fail' if aside[1:] else 'fails'} too")
+    return f" ({', and '.join(parts)})"
+
+
+def _requests(names: Sequence[str]) -> str:
+    quoted = [f'"{name}"' for name in names]
+    return f"{'requests' if names[1:] else 'request'} {' and '.join(quoted)}"
 
 
 def about(evidence: Evidence) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Any
 
 from kubectl_dra.api.claims import DeviceConstraint
 from kubectl_dra.explain.diagnosis import NodeDevices, Remedy, Way
@@ -16,9 +16,6 @@ from kubectl_dra.report.evidence_json import device_json
 from kubectl_dra.report.explain_making import Argv, making, supposing
 from kubectl_dra.report.explain_words import Invocation
 from kubectl_dra.report.phrases import written
-
-_OTHERS: Final = {False: "set-aside", True: "changed-as-well"}
-"""What was done about other requests that fail by themselves."""
 
 
 def remedy_json(remedy: Remedy, asked: Invocation) -> dict[str, Any] | None:
@@ -120,8 +117,10 @@ def _proof(proof: Proof) -> dict[str, Any]:
     else:
         out["node"] = proof.node
         out["devices"] = [_placed(one) for one in proof.devices]
-    if proof.others is not None:
-        out["otherRequests"] = _OTHERS[proof.others]
+    if proof.beside is not None:
+        out["otherRequests"] = "set-aside" if proof.beside.aside else "changed-as-well"
+        named = (("changedAsWell", proof.beside.changed), ("setAside", proof.beside.aside))
+        out |= {name: list(requests) for name, requests in named if requests}
     return out
 
 

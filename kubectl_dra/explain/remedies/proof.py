@@ -51,13 +51,22 @@ NEW_NODE: Final = "the new node"
 """Stands for the node of a proof that does not exist yet."""
 
 
+class Beside(Struct, frozen=True):
+    """What a proof did about other requests that fail by themselves, by their names.
+
+    Those ``changed`` had their own fixes made, those ``aside`` were left out: they keep the pod waiting all the same.
+    """
+
+    changed: tuple[str, ...] = ()
+    aside: tuple[str, ...] = ()
+
+
 class Proof(Struct, frozen=True):
     """A scheduler's attempt with a change: the first node that then accepts the pod, and the devices there.
 
     ``filters``: a pod was tried, with all filters of the scheduler; otherwise only the allocation of the claims.
     ``like`` is the node of which a copy was tried; then ``node`` is ``NEW_NODE``. ``request`` is the one that was left
-    out. ``others`` says what was done about other requests that fail by themselves: False if they were set aside, True
-    if their changes were made as well.
+    out. ``beside`` is about other requests that fail by themselves, where there are some.
     """
 
     node: str
@@ -66,4 +75,4 @@ class Proof(Struct, frozen=True):
     tried: Tried = Tried.CHANGE
     request: str = ""
     like: str = ""
-    others: bool | None = None
+    beside: Beside | None = None
