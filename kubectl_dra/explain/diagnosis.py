@@ -15,8 +15,8 @@ from kubectl_dra.explain.confirm import Check
 from kubectl_dra.explain.phrase import ObjectName, Words
 from kubectl_dra.explain.question.what_if_flag import Supposition
 from kubectl_dra.explain.remedies.proof import PlacedDevice, Proof
-from kubectl_dra.explain.remedies.prove import Change, Price
-from kubectl_dra.explain.remedies.step import ChangeStep
+from kubectl_dra.explain.remedies.prove import Change
+from kubectl_dra.explain.remedies.step import ChangeStep, Price
 
 SCHEMA_VERSION = "3"
 

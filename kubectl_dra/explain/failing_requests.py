@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
@@ -12,8 +11,9 @@ from kubectl_dra.explain.diagnosis import Evidence, Finding
 from kubectl_dra.explain.funnel.blocked import Blocked, Located, by_request, made_by_scheduler
 from kubectl_dra.explain.funnel.selector_terms import judge
 from kubectl_dra.explain.phrase import Subject, Words, named, say
-from kubectl_dra.explain.remedies.proof import Beside
-from kubectl_dra.explain.remedies.prove import Change, Price, World
+from kubectl_dra.explain.remedies.proof import Beside, OtherRequest
+from kubectl_dra.explain.remedies.prove import Change, World
+from kubectl_dra.explain.remedies.step import Price
 from kubectl_dra.explain.trial import Trial
 
 # Stages at which a node loses devices that are what was asked for; before them it has none of that kind.
@@ -42,15 +42,18 @@ def _of_several(trial: Trial, groups: Sequence[Sequence[Located]]) -> list[Findi
     """The causes of several requests: each proved with the unsolved others set aside, the last with all changes."""
     found: list[Finding] = []
     world = trial.world
-    names = {_place(group): name for group, name in zip(groups, _names(groups), strict=True)}
+    names = {_place(group): _other(group[0]) for group in groups}
     unsolved = list(names)
     changed: dict[tuple[int, int], Change] = {}
     for group in groups:
         place = _place(group)
         aside = [other for other in unsolved if other != place]
-        beside = Beside(tuple(names[other] for other in changed), tuple(names[other] for other in aside))
-        made = tuple(changed.values())
         findings = _of_request(trial, world.setting_aside(aside), group)
+        # One change may be the fix of several requests.
+        own = findings[0].remedy.offers[:1] if findings[0].remedy is not None else ()
+        others = {other: change for other, change in changed.items() if change not in own}
+        beside = Beside(tuple(names[other] for other in others), tuple(names[other] for other in aside))
+        made = tuple(others.values())
         remedy = findings[0].remedy
         if remedy is not None and remedy.proof is not None and remedy.offers:
             world = remedy.offers[0].made_in(world)
@@ -64,18 +67,18 @@ def _place(group: Sequence[Located]) -> tuple[int, int]:
     return group[0].claim_index, group[0].request_index
 
 
-def _names(groups: Sequence[Sequence[Located]]) -> Iterator[str]:
-    """The requests as people know them, with their claims where two of them have one name."""
-    times = Counter(group[0].names[0] for group in groups)
-    for group in groups:
-        name = group[0].names[0]
-        yield name if times[name] == 1 else f"{name} of claim {group[0].claim.key}"
+def _other(located: Located) -> OtherRequest:
+    name, claim = located.names[0], located.claim.key
+    if made_by_scheduler(located.claim):
+        return OtherRequest(name, claim, located.where)
+    text = 'request "{name}" of claim {claim}' if located.ambiguous else 'request "{name}"'
+    return OtherRequest(name, claim, say(text, name=name, claim=claim))
 
 
 def _proved_beside(finding: Finding, beside: Beside, made: tuple[Change, ...]) -> Finding:
     """The finding, with what was done about the other requests when it was proved."""
     remedy = finding.remedy
-    if remedy is None or remedy.proof is None:
+    if remedy is None or remedy.proof is None or not (beside.changed or beside.aside):
         return finding
     return replace(finding, remedy=replace(remedy, proof=replace(remedy.proof, beside=beside), with_others=made))
 

@@ -14,8 +14,9 @@ from kubectl_dra.addresses import page_of_cause
 from kubectl_dra.explain.diagnosis import Diagnosis, Evidence, Finding, Look, Verdict
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.question.what_if_flag import Supposition
+from kubectl_dra.explain.remedies.change import RequestChange
 from kubectl_dra.explain.remedies.proof import Proof
-from kubectl_dra.explain.remedies.prove import Price
+from kubectl_dra.explain.remedies.step import Price
 from kubectl_dra.report.assumed import assumed
 from kubectl_dra.report.cel_text import folded
 from kubectl_dra.report.explain_making import making, shell, supposing
@@ -178,6 +179,9 @@ def _offers(out: Painter, diagnosis: Diagnosis, asked: Invocation) -> list[list[
     """The fixes, the first with a heading: what ends the first cause, and whatever is proved."""
     offers = list(_all_offers(diagnosis))
     chosen = [offer for number, offer in enumerate(offers) if offer.proof is not None or not number]
+    # Where one change is the fix of several requests, the last proof has it for all of them.
+    last = {tuple(offer.made): offer for offer in chosen if offer.made}
+    chosen = [offer for offer in chosen if not offer.made or last[tuple(offer.made)] is offer]
     if not chosen:
         return []
     head = "Fixes"
@@ -203,7 +207,8 @@ def _together(offers: Sequence[ShownFix]) -> list[list[ShownFix]]:
     joint: list[ShownFix] = []
     for offer in offers:
         part = [offer]
-        if offer.proof is not None and offer.proof.beside is not None:
+        beside = offer.proof.beside if offer.proof is not None else None
+        if beside is not None and (beside.changed or beside.aside):
             joint.append(offer)
             if len(joint) > 1:
                 continue
@@ -218,12 +223,16 @@ def _price(part: Sequence[ShownFix]) -> Price:
 
 def _all_offers(diagnosis: Diagnosis) -> Iterator[ShownFix]:
     """What ends each cause, and what else would help."""
+    several = sum(len(claim.funnels) for claim in diagnosis.claims) > 1
     for finding in diagnosis.findings:
         remedy = finding.remedy
         if remedy is None:
             yield ShownFix(fix(finding), None)
         elif not remedy.not_alone:
-            yield ShownFix(fix(finding), remedy.proof, remedy.price, remedy.offers[:1], remedy.what_if)
+            text, made = fix(finding), remedy.offers[:1]
+            if several and made and isinstance(made[0], RequestChange) and (where := written(made[0].where)):
+                text = f"{where.strip()}: {text[:1].lower()}{text[1:]}"
+            yield ShownFix(text, remedy.proof, remedy.price, made, remedy.what_if)
     for way in diagnosis.ways:
         yield ShownFix(", and ".join(changes_told(way)), way.proof, way.price, way.changes, way.what_if)
 

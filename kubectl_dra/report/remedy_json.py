@@ -10,8 +10,8 @@ from kubectl_dra.api.claims import DeviceConstraint
 from kubectl_dra.explain.diagnosis import NodeDevices, Remedy, Way
 from kubectl_dra.explain.phrase import by_key
 from kubectl_dra.explain.remedies.proof import PlacedDevice, Proof
-from kubectl_dra.explain.remedies.prove import Change, Price
-from kubectl_dra.explain.remedies.step import ChangeStep, StepHolder, StepTarget, StepValue
+from kubectl_dra.explain.remedies.prove import Change
+from kubectl_dra.explain.remedies.step import ChangeStep, Price, StepHolder, StepTarget, StepValue
 from kubectl_dra.report.evidence_json import device_json
 from kubectl_dra.report.explain_making import Argv, making, supposing
 from kubectl_dra.report.explain_words import Invocation
@@ -118,9 +118,14 @@ def _proof(proof: Proof) -> dict[str, Any]:
         out["node"] = proof.node
         out["devices"] = [_placed(one) for one in proof.devices]
     if proof.beside is not None:
-        out["otherRequests"] = "set-aside" if proof.beside.aside else "changed-as-well"
-        named = (("changedAsWell", proof.beside.changed), ("setAside", proof.beside.aside))
-        out |= {name: list(requests) for name, requests in named if requests}
+        beside = proof.beside
+        if beside.aside or beside.changed:
+            out["otherRequests"] = "set-aside" if beside.aside else "changed-as-well"
+        for name, requests in (("changedAsWell", beside.changed), ("setAside", beside.aside)):
+            if requests:
+                out[name] = [{"claim": _named(one.claim), "request": one.request} for one in requests]
+        if beside.causes:
+            out["otherCauses"] = list(beside.causes)
     return out
 
 

@@ -1,12 +1,31 @@
-"""Edits of a claim's requests and selectors."""
+"""Edits of a claim's requests and selectors, and the place of one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from kubectl_dra.api.claims import EXACT_COUNT, DeviceRequest, Request, ResourceClaim
+
+
+class RequestPlace(NamedTuple):
+    """One request or subrequest: indices of claim, request and alternative, and its name.
+
+    ``extended``: it belongs to the claim that the scheduler makes for extended resources, which nobody
+    writes; ``container`` asks for ``resource`` then, as far as they are known. ``of`` is the claim's key where
+    another claim has a request of this name.
+    """
+
+    claim: int
+    request: int
+    alternative: int
+    name: str
+    extended: bool
+    resource: str = ""
+    container: str = ""
+    of: str = ""
 
 
 def with_request(

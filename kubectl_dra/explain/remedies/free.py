@@ -12,8 +12,8 @@ from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.explain.phrase import Joined, Phrase, Words, say
 from kubectl_dra.explain.question.what_if_flag import Supposition
 from kubectl_dra.explain.remedies.proof import Proof
-from kubectl_dra.explain.remedies.prove import Change, Price, World
-from kubectl_dra.explain.remedies.step import ChangeStep, StepHolder, StepKind, StepTarget
+from kubectl_dra.explain.remedies.prove import Change, World
+from kubectl_dra.explain.remedies.step import ChangeStep, Price, StepHolder, StepKind, StepTarget
 from kubectl_dra.explain.scene.holders import ClaimHolder, HolderIndex, HolderState
 from kubectl_dra.explain.scene.view import View
 

@@ -14,8 +14,8 @@ from kubectl_dra.api.slices import ResourceSlice
 from kubectl_dra.explain.diagnosis import Way
 from kubectl_dra.explain.phrase import ObjectName
 from kubectl_dra.explain.remedies.proof import NEW_NODE
-from kubectl_dra.explain.remedies.prove import Change, Price, World
-from kubectl_dra.explain.remedies.step import ChangeStep, StepKind, StepTarget
+from kubectl_dra.explain.remedies.prove import Change, World
+from kubectl_dra.explain.remedies.step import ChangeStep, Price, StepKind, StepTarget
 from kubectl_dra.explain.trial import Trial
 from kubectl_dra.scheduling.framework import ClusterState, NodeCopy
 from kubectl_dra.scheduling.node_copy import node_copies

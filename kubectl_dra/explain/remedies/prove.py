@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Container, Hashable, Iterable, Iterator, Mapping, Sequence
-from enum import IntEnum, auto
 from itertools import islice
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict, Cycle
-from kubectl_dra.allocation.extended_resources import CLAIM_NAME, ExtendedRequests
+from kubectl_dra.allocation.extended_resources import CLAIM_NAME, ExtendedRequests, extended_requests
 from kubectl_dra.allocation.features import Features, Quirks
 from kubectl_dra.allocation.pools import SliceIndex
 from kubectl_dra.allocation.search_context import Budget
@@ -25,9 +24,15 @@ from kubectl_dra.cluster.snapshot import Key
 from kubectl_dra.explain.phrase import Statement
 from kubectl_dra.explain.question.giving_back import GivingBack, of_claims, of_pods
 from kubectl_dra.explain.question.what_if_flag import Supposition
-from kubectl_dra.explain.remedies.claim_edits import in_single_requests, needing_nothing, with_request, with_selector
+from kubectl_dra.explain.remedies.claim_edits import (
+    RequestPlace,
+    in_single_requests,
+    needing_nothing,
+    with_request,
+    with_selector,
+)
 from kubectl_dra.explain.remedies.proof import Proof, placed_devices
-from kubectl_dra.explain.remedies.step import ChangeStep
+from kubectl_dra.explain.remedies.step import ChangeStep, Price
 from kubectl_dra.explain.remedies.surroundings import Surroundings
 
 if TYPE_CHECKING:
@@ -36,43 +41,6 @@ if TYPE_CHECKING:
 
 MAX_NODES = 200
 STEPS = 200_000
-
-
-class RequestPlace(NamedTuple):
-    """One request or subrequest: indices of claim, request and alternative, and its name.
-
-    ``extended``: it belongs to the claim that the scheduler makes for extended resources, which nobody
-    writes; ``container`` asks for ``resource`` then, as far as they are known.
-    """
-
-    claim: int
-    request: int
-    alternative: int
-    name: str
-    extended: bool
-    resource: str = ""
-    container: str = ""
-
-
-class Price(IntEnum):
-    """What a change asks of people, the least first: the order in which changes are offered."""
-
-    NOTHING = auto()
-    """Nobody misses what goes."""
-    EDIT = auto()
-    """A line of what was asked for."""
-    TOLERATE = auto()
-    """To accept what somebody keeps others away from."""
-    WAIT = auto()
-    """It comes, or ends, by itself or by somebody else's repair."""
-    OTHER_DEVICES = auto()
-    """A line of what was asked for, and with it devices of another kind."""
-    END_IDLE = auto()
-    """A pod that does no work ends."""
-    END_RUNNING = auto()
-    """A pod that works ends."""
-    BUY = auto()
-    """More hardware."""
 
 
 class Change(Statement, frozen=True, eq=False):
@@ -134,8 +102,7 @@ class World(Struct, frozen=True):
     ``nodes`` are those that are tried: of those where the pod may run one of each kind. ``alike`` are all that the
     question is about. ``exact`` gives the pools that are tried where devices share what the question cannot tell apart.
     ``all_claims`` is everything that may hold devices. ``surroundings`` is the pod with what
-    filters read; None where no pod waits for a node. ``rereads``: selectors see devices that they did not see before,
-    so that they may fail on some. Each change gives a new world.
+    filters read; None where no pod waits for a node. Each change gives a new world.
 
     ``claims`` are those of the question that need devices. ``others`` are those that have some as things are, each
     with the number of ``claims`` before it: one that has given them back is asked for as well. ``lacking``: a claim
@@ -152,7 +119,6 @@ class World(Struct, frozen=True):
     lacking: bool = False
     extended: ExtendedRequests | None = None
     alike: tuple[Node, ...] = ()
-    rereads: bool = False
     exact: ExactPools | None = None
 
     def request(self, place: RequestPlace) -> DeviceRequest:
@@ -233,7 +199,7 @@ class World(Struct, frozen=True):
         if not _allocates(attempt):
             return None
         claims, around = self.asked_on(node), self.surroundings
-        if around is not None and not around.takes(attempt, cycle, claims):
+        if self._never_binds(node) or (around is not None and not around.takes(attempt, cycle, claims)):
             return None
         return Proof(node.name, tuple(placed_devices(claims, attempt.results)), filters=around is not None)
 
@@ -245,22 +211,33 @@ class World(Struct, frozen=True):
             yield node
 
     def ends_without_error(self, proof: Proof) -> bool:
-        """Whether no attempt on another node ends with an error, which would end the attempt for the pod.
+        """Whether nothing on another node ends the pod's attempts: an error, or that it is taken and never binds.
 
-        Only selectors that see other devices than before can newly fail.
+        A search that gets further than before, or a node that was refused, may come to a device on which a selector
+        fails.
         """
-        if not self.rereads:
-            return True
         cycle = self.cycle.changed()
-        for node in self.nodes:
-            if node.name == proof.node:
+        around = self.surroundings
+        nodes = list(self.nodes)
+        if around is not None and around.changed:
+            known = {node.name for node in nodes}
+            nodes += islice((node for node in self.alike if node.name not in known), MAX_NODES)
+        for node in nodes:
+            if node.name == proof.node or (around is not None and around.refusal(node) is not None):
                 continue
             attempt = self._attempt(cycle, node, STEPS // 10)
-            if attempt.verdict is not AttemptVerdict.ERROR:
-                continue
-            if self.surroundings is None or self.surroundings.refusal(node) is None:
+            if attempt.verdict is AttemptVerdict.ERROR:
                 return False
+            if self._never_binds(node) and _allocates(attempt):
+                return False
+            if around is not None and cycle.index.takes_of_nodes and _allocates(attempt):
+                rejection = around.rejection(attempt, cycle, self.asked_on(node))
+                if rejection is not None and rejection.error:
+                    return False
         return not cycle.late
+
+    def _never_binds(self, node: Node) -> bool:
+        return self.extended is not None and self.extended.never_binds(node)
 
     def refusals(self) -> Refusals:
         """What the search refuses on the nodes because of devices that it picked before."""
@@ -285,11 +262,18 @@ class World(Struct, frozen=True):
 
     def editing(self, place: RequestPlace, edit: Callable[[DeviceRequest], DeviceRequest]) -> World:
         """One request or subrequest changed."""
-        claim, old = self.claims[place.claim], self.request(place)
-        made = self._with_claim(place.claim, with_request(claim, place.request, place.alternative, edit))
-        new = made.request(place)
-        rereads = (new.selectors, new.device_class) != (old.selectors, old.device_class)
-        return replace(made, rereads=True) if rereads else made
+        claim = self.claims[place.claim]
+        return self._with_claim(place.claim, with_request(claim, place.request, place.alternative, edit))
+
+    def limiting(self, container: str, resource: str, amount: int) -> World:
+        """With another limit of an extended resource in one container, and the claim that the scheduler makes then."""
+        if self.surroundings is None:
+            return self
+        around = self.surroundings.limiting(container, resource, amount)
+        extended = extended_requests(around.pod, self.cycle.classes)
+        made = extended.claim(extended.amounts) if extended is not None else None
+        claims = (made if claim.metadata.name == CLAIM_NAME and made else claim for claim in self.claims)
+        return replace(self, claims=tuple(claims), surroundings=around, extended=extended)
 
     def setting_aside(self, requests: Container[tuple[int, int]]) -> World:
         """Without the requests at these (claim, request) indices, which then need nothing."""
@@ -310,13 +294,12 @@ class World(Struct, frozen=True):
 
     def with_selector(self, old: str, new: str) -> World:
         """A selector of a request or class replaced."""
-
         claims = tuple(with_selector(claim, old, new) for claim in self.claims)
         classes = {
             name: replace(entry, selectors=tuple(new if text == old else text for text in entry.selectors))
             for name, entry in self.cycle.classes.items()
         }
-        return replace(self, cycle=self.cycle.changed(classes=classes), claims=claims, rereads=True)
+        return replace(self, cycle=self.cycle.changed(classes=classes), claims=claims)
 
     def constraints(self) -> Iterator[tuple[int, DeviceConstraint]]:
         """The constraints of all claims, each with the index of its claim."""
@@ -338,9 +321,12 @@ class World(Struct, frozen=True):
 
     def freeing(self, holders: Collection[ResourceClaim], deleted: Collection[Key] = ()) -> World:
         """Claims have given back their devices: the pods that use them have ended, or the claims are ``deleted``."""
+        known = (self.all_claims.get((claim.metadata.namespace, claim.metadata.name)) for claim in holders)
+        # Another change may have ended some of them already.
+        left = [claim for claim in known if claim is not None and claim.allocation is not None]
         pod = self.surroundings.pod.metadata if self.surroundings is not None else None
         keep = (pod.namespace, pod.name) if pod is not None else None
-        given = of_claims(holders, self.all_claims.values(), self.pods, keep)
+        given = of_claims(left, self.all_claims.values(), self.pods, keep)
         return self._given_back(given._replace(deleted=frozenset(deleted)))
 
     def ending(self, pods: Iterable[Pod]) -> World:

@@ -9,8 +9,8 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.explain.phrase import Phrase, say
 from kubectl_dra.explain.question.giving_back import of_pods
 from kubectl_dra.explain.question.what_if_flag import Supposition
-from kubectl_dra.explain.remedies.prove import Change, Price, World
-from kubectl_dra.explain.remedies.step import ChangeStep, StepKind, StepTarget
+from kubectl_dra.explain.remedies.prove import Change, World
+from kubectl_dra.explain.remedies.step import ChangeStep, Price, StepKind, StepTarget
 from kubectl_dra.explain.remedies.surroundings import Surroundings
 from kubectl_dra.scheduling.chain import Chain
 from kubectl_dra.scheduling.default_preemption import by_importance
