@@ -168,7 +168,7 @@ def make_so(cluster: Cluster, before: list[Json], after: list[Json]) -> None:
         elif entry["kind"] in _DONE and entry["spec"] != known["spec"]:
             cluster.api.request("PUT", cluster.api.path(entry["apiVersion"], key[0], "", key[2]), entry)
     for key, entry in old.items():
-        if key[0] == "ResourceClaim":
+        if key[0] == "ResourceClaim" and (entry.get("status") or {}).get("allocation"):
             wait(partial(_settled, cluster, entry, new.get(key)), f"{key} to be free", GIVEN_BACK_SECONDS)
 
 
@@ -232,11 +232,19 @@ def tried(cluster: Cluster, random: Random, number: int, folder: Path) -> Json |
     text, fix = offered[number]
     kinds = [change["kind"] for change in fix.get("changes", ())] or [fix["cause"]["kind"]["code"]]
     line = {"answer": answer["answer"], "fix": text, "of": len(offered), "kinds": kinds, "proof": fix["proof"]}
+    waiting = _waiting(cluster)
     try:
         node, message = _really(cluster, pod, answer, text, fix)
     except AssertionError as error:
         node, message = "", f"not carried out: {error}"
-    return {**line, "ran": bool(node), "node": node, "message": message}
+    # What a fix frees goes to whoever is first in the scheduler's queue.
+    rivals = sorted(waiting - _waiting(cluster))
+    return {**line, "ran": bool(node), "node": node, "message": message, "rivals": rivals}
+
+
+def _waiting(cluster: Cluster) -> set[str]:
+    pods = cluster.api.list("v1", "Pod", cluster.namespace)
+    return {pod["metadata"]["name"] for pod in pods if not pod["spec"].get("nodeName")}
 
 
 def _really(cluster: Cluster, pod: Json, answer: Json, text: str, fix: Json) -> tuple[str, str]:
@@ -280,10 +288,10 @@ def main() -> None:
         for line in results(range(options.seed, options.seed + options.pods), options.all):
             out.write(json.dumps(line) + "\n")
             out.flush()
-            count["ran" if line["ran"] else "did not run"] += 1
+            count["ran" if line["ran"] else "rivals" if line["rivals"] else "did not run"] += 1
             if not line["ran"]:
                 print(json.dumps(line), flush=True)
-    print(f"{count['ran']} of {count.total()} fixes ran")
+    print(f"{count['ran']} of {count.total()} fixes ran; {count['rivals']} times a pod that waited already was first")
 
 
 if __name__ == "__main__":
