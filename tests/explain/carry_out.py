@@ -190,9 +190,7 @@ class _Edit:
             self._drop_resource(name)
             return
         dropped = 0
-        for devices in list(self._all_devices()):
-            if claim is not None and devices is not self._devices(claim):
-                continue
+        for devices in [self._devices(claim)] if claim is not None else list(self._all_devices()):
             before = len(devices["requests"])
             devices["requests"] = [entry for entry in devices["requests"] if entry["name"] != name.split("/")[0]]
             dropped += before - len(devices["requests"])
