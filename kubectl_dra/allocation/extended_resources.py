@@ -52,6 +52,13 @@ class ExtendedRequests(Struct, frozen=True):
         """The resources that devices must serve on this node, because no device plugin offers them there."""
         return frozenset(name for name in self.amounts if not amount_of(node.allocatable.get(name)))
 
+    def never_binds(self, node: Node) -> bool:
+        """Whether the pod passes the filters on the node and is then never bound: it has claims of its own, and a
+        device plugin serves all its extended resources there. The scheduler makes an empty claim for these, which it
+        then refuses to record (a defect of 1.36 and 1.37).
+        """
+        return bool(self.pod.claims) and not self.delegated(node)
+
     def claim(self, delegated: Collection[str]) -> ResourceClaim | None:
         """The claim for the delegated resources, or None if there are none."""
         requests: list[DeviceRequest] = []
@@ -106,9 +113,11 @@ def extended_requests(pod: Pod, classes: Mapping[str, DeviceClass]) -> ExtendedR
     return ExtendedRequests(pod, {resource: backed[resource] for resource in amounts}, amounts)
 
 
-def container_of(pod: Pod, request: str) -> str:
-    """The container for which the scheduler makes a request of its own claim."""
-    return pod.containers[int(request.split("-")[1])].name
+def limit_of(pod: Pod, request: str) -> tuple[str, str]:
+    """The container and the resource for which the scheduler makes a request of its own claim."""
+    _, container, _, resource = request.split("-")
+    asking = pod.containers[int(container)]
+    return asking.name, sorted(asking.requests)[int(resource)]
 
 
 def amount_of(value: object) -> int:

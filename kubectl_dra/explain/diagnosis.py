@@ -15,8 +15,8 @@ from kubectl_dra.explain.confirm import Check
 from kubectl_dra.explain.phrase import ObjectName, Words
 from kubectl_dra.explain.question.what_if_flag import Supposition
 from kubectl_dra.explain.remedies.proof import PlacedDevice, Proof
-from kubectl_dra.explain.remedies.prove import Change, Price
-from kubectl_dra.explain.remedies.step import ChangeStep
+from kubectl_dra.explain.remedies.prove import Change
+from kubectl_dra.explain.remedies.step import ChangeStep, Price
 
 SCHEMA_VERSION = "3"
 
@@ -149,8 +149,9 @@ class Remedy(Struct, frozen=True):
     """What ends a cause in this case: the change in words, its proof if it was tried, and its cost.
 
     ``cost`` counts devices that somebody else must give up. ``offers`` are the changes named in the text, so
-    that they are not offered twice; ``what_if`` is the first of them as a value of ``--what-if``.
+    that they are not offered twice; ``what_if`` is what was proved as values of ``--what-if``.
     ``not_alone``: it takes several changes, which the ways out name. ``steps`` is the change that was proved, as data.
+    ``with_others`` are the changes of other requests that were made for the proof.
     """
 
     change: Words
@@ -160,6 +161,7 @@ class Remedy(Struct, frozen=True):
     what_if: tuple[Supposition, ...] = ()
     not_alone: bool = False
     steps: tuple[ChangeStep, ...] = ()
+    with_others: tuple[Change, ...] = ()
 
     @property
     def price(self) -> Price:

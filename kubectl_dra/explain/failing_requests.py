@@ -11,7 +11,9 @@ from kubectl_dra.explain.diagnosis import Evidence, Finding
 from kubectl_dra.explain.funnel.blocked import Blocked, Located, by_request, made_by_scheduler
 from kubectl_dra.explain.funnel.selector_terms import judge
 from kubectl_dra.explain.phrase import Subject, Words, named, say
-from kubectl_dra.explain.remedies.prove import Price, World
+from kubectl_dra.explain.remedies.proof import Beside, OtherRequest
+from kubectl_dra.explain.remedies.prove import Change, World
+from kubectl_dra.explain.remedies.step import Price
 from kubectl_dra.explain.trial import Trial
 
 # Stages at which a node loses devices that are what was asked for; before them it has none of that kind.
@@ -40,24 +42,45 @@ def _of_several(trial: Trial, groups: Sequence[Sequence[Located]]) -> list[Findi
     """The causes of several requests: each proved with the unsolved others set aside, the last with all changes."""
     found: list[Finding] = []
     world = trial.world
-    unsolved = [(group[0].claim_index, group[0].request_index) for group in groups]
+    names = {_place(group): _other(group[0]) for group in groups}
+    unsolved = list(names)
+    changed: dict[tuple[int, int], Change] = {}
     for group in groups:
-        place = (group[0].claim_index, group[0].request_index)
+        place = _place(group)
         aside = [other for other in unsolved if other != place]
         findings = _of_request(trial, world.setting_aside(aside), group)
+        # One change may be the fix of several requests.
+        own = findings[0].remedy.offers[:1] if findings[0].remedy is not None else ()
+        others = {other: change for other, change in changed.items() if change not in own}
+        beside = Beside(tuple(names[other] for other in others), tuple(names[other] for other in aside))
+        made = tuple(others.values())
         remedy = findings[0].remedy
         if remedy is not None and remedy.proof is not None and remedy.offers:
             world = remedy.offers[0].made_in(world)
             unsolved.remove(place)
-        found.extend(_proved_beside(finding, not aside) for finding in findings)
+            changed[place] = remedy.offers[0]
+        found.extend(_proved_beside(finding, beside, made) for finding in findings)
     return found
 
 
-def _proved_beside(finding: Finding, others: bool) -> Finding:
+def _place(group: Sequence[Located]) -> tuple[int, int]:
+    return group[0].claim_index, group[0].request_index
+
+
+def _other(located: Located) -> OtherRequest:
+    name, claim = located.names[0], located.claim.key
+    if made_by_scheduler(located.claim):
+        return OtherRequest(name, claim, located.where)
+    text = 'request "{name}" of claim {claim}' if located.ambiguous else 'request "{name}"'
+    return OtherRequest(name, claim, say(text, name=name, claim=claim))
+
+
+def _proved_beside(finding: Finding, beside: Beside, made: tuple[Change, ...]) -> Finding:
     """The finding, with what was done about the other requests when it was proved."""
-    if finding.remedy is None or finding.remedy.proof is None:
+    remedy = finding.remedy
+    if remedy is None or remedy.proof is None or not (beside.changed or beside.aside):
         return finding
-    return replace(finding, remedy=replace(finding.remedy, proof=replace(finding.remedy.proof, others=others)))
+    return replace(finding, remedy=replace(remedy, proof=replace(remedy.proof, beside=beside), with_others=made))
 
 
 def _of_request(trial: Trial, world: World, group: Sequence[Located]) -> list[Finding]:

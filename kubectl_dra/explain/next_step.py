@@ -81,8 +81,8 @@ def _as_written(trial: Trial, finding: Finding) -> NextStep | None:
 def _to_make(trial: Trial, change: Supposition) -> NextStep | None:
     """What to look at to make a change real: the claim's holder, the taints, or what requests devices."""
     if change.kind == "free":
-        namespace, _, name = change.value.rpartition("/")
-        return NextStep(Look.CLAIM_HOLDER, name, namespace or "default")
+        namespace, _, name = change.value.split(",")[0].strip().rpartition("/")
+        return NextStep(Look.CLAIM_HOLDER, name, namespace or trial.question.namespace)
     if change.kind == "end":
         return NextStep(Look.ALL_PODS)
     if change.kind == "untaint":

@@ -23,6 +23,7 @@ from kubectl_dra.explain.next_step import next_step
 from kubectl_dra.explain.outcomes import claim_report, node_groups, placements
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.question.resolve import Question
+from kubectl_dra.explain.remedies.proof import Beside, Proof
 from kubectl_dra.explain.remedies.prove import Change
 from kubectl_dra.explain.scene.attributes_read import complete
 from kubectl_dra.explain.scene.prepare import Settings, prepare
@@ -61,6 +62,9 @@ def diagnose(question: Question, snapshot: Snapshot, settings: Settings, budget:
     expected = Verdict.NOT_ALLOCATABLE if first else _expected(trial, findings)
     judged = _judge(trial, expected, findings, before, stopped=stopped)
     found = [] if stopped else _ways(trial, judged)
+    if first:
+        judged = judged._replace(findings=[_beside(finding, first) for finding in judged.findings])
+        found = [replace(way, proof=_resting_on(way.proof, first), what_if=()) for way in found]
     shown = _with_note_on_ways(list(_with_what_if(trial, judged.findings)), found)
     chosen = choice(trial, judged.verdict)
     return Diagnosis(
@@ -155,7 +159,7 @@ def _after_attempts(trial: Trial) -> list[Finding]:
 def _ways(trial: Trial, judged: Judgement) -> list[Way]:
     """Changes that would help, except those that findings offer; devices to add if nothing cheaper was found."""
     scene = trial.scene
-    failed = any(
+    failed = trial.fails_somewhere or any(
         attempt.verdict is not AttemptVerdict.REJECTED and name not in trial.overtaxed
         for name, attempt in trial.attempts.items()
     )
@@ -195,6 +199,21 @@ def _ends(trial: Trial) -> Sequence[Change]:
     return [*ending_pods(around, full), *more]
 
 
+def _beside(finding: Finding, others: Sequence[Finding]) -> Finding:
+    """The finding, whose fix does not end these other causes."""
+    remedy = finding.remedy
+    if remedy is None or remedy.proof is None:
+        return finding
+    others = [other for other in others if other.kind is not finding.kind]
+    return replace(finding, remedy=replace(remedy, proof=_resting_on(remedy.proof, others)))
+
+
+def _resting_on(proof: Proof, others: Sequence[Finding]) -> Proof:
+    """The proof, with causes that have to be mended as well."""
+    codes = tuple(dict.fromkeys(other.kind.code for other in others))
+    return replace(proof, beside=replace(proof.beside or Beside(), causes=codes)) if codes else proof
+
+
 def _with_note_on_ways(findings: Sequence[Finding], ways: Sequence[Way]) -> list[Finding]:
     """The findings; the first one says if only several changes together help."""
     together = ways and len(ways[0].changes) > 1
@@ -215,7 +234,11 @@ def _with_what_if(trial: Trial, findings: Sequence[Finding]) -> Iterator[Finding
         from kubectl_dra.explain.remedies.combine import as_steps, as_what_if
 
         made, world = remedy.offers[:1], trial.world
-        remedy = replace(remedy, what_if=as_what_if(world, made), steps=as_steps(world, made))
+        # Where a request was left out, or another cause stays, nothing that can be supposed makes the pod fit.
+        beside = remedy.proof.beside
+        alone = beside is None or not (beside.aside or beside.causes)
+        what_if = as_what_if(world, (*remedy.with_others, *made)) if alone else ()
+        remedy = replace(remedy, what_if=what_if, steps=as_steps(world, made))
         yield replace(finding, remedy=remedy)
 
 

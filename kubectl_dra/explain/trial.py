@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from enum import Enum, auto
 from functools import cached_property
@@ -9,7 +10,7 @@ from heapq import nsmallest
 
 from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict
 from kubectl_dra.allocation.budgets import PROOF_NODES
-from kubectl_dra.allocation.extended_resources import CLAIM_NAME, container_of
+from kubectl_dra.allocation.extended_resources import CLAIM_NAME, limit_of
 from kubectl_dra.api.claims import MAX_RESULTS, ResourceClaim
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.explain.attempts import run_attempts, unavailable_nodes
@@ -75,6 +76,8 @@ class Trial:
         if self._known_funnels is not None:
             return self._known_funnels
         out: list[Located] = []
+        claims = self.question.existing_claims
+        times = Counter(name for claim in claims for name in {entry.name for entry in claim.requests})
         for claim_index, claim in enumerate(self.claims):
             for request_index, entry in enumerate(claim.requests):
                 for alternative, spec in enumerate(entry.alternatives()):
@@ -82,14 +85,15 @@ class Trial:
                     if device_class is not None:
                         name = entry.result_name(spec)
                         funnel = RequestFunnel(self.view, name, spec, device_class, self.scene.holders)
-                        container = self._container(claim, name)
-                        out.append(Located(claim_index, request_index, alternative, claim, funnel, container))
+                        container, resource = self._limit(claim, name)
+                        twice = times[entry.name] > 1
+                        place = (claim_index, request_index, alternative)
+                        out.append(Located(*place, claim, funnel, container, resource, twice))
         return tuple(out)
 
-    def _container(self, claim: ResourceClaim, request: str) -> str:
+    def _limit(self, claim: ResourceClaim, request: str) -> tuple[str, str]:
         pod = self.question.pod
-        made = pod is not None and claim.metadata.name == CLAIM_NAME
-        return container_of(pod, request) if made and pod is not None else ""
+        return limit_of(pod, request) if pod is not None and claim.metadata.name == CLAIM_NAME else ("", "")
 
     @cached_property
     def attempts(self) -> Mapping[str, Attempt]:
@@ -142,11 +146,11 @@ class Trial:
         if not self.claims:
             if self.question.kind == "claim" or bound:
                 return Outlook.PLACED
-            if self.takers and not self._fails_somewhere:
+            if self.takers and not self.fails_somewhere:
                 return Outlook.FITS
             return Outlook.OPEN if self.published_twice else Outlook.FAILS
         outcomes = {attempt.verdict for attempt in self.attempts.values()}
-        if AttemptVerdict.ERROR in outcomes or self._fails_somewhere:
+        if AttemptVerdict.ERROR in outcomes or self.fails_somewhere:
             return Outlook.FAILS
         if any(name not in self.unavailable for name in self.fitting):
             return Outlook.FITS
@@ -154,7 +158,7 @@ class Trial:
         return Outlook.OPEN if open_ else Outlook.FAILS
 
     @property
-    def _fails_somewhere(self) -> bool:
+    def fails_somewhere(self) -> bool:
         """Whether what devices take of a node cannot be computed, which ends the scheduler's attempt for all nodes."""
         return any(rejection.error for rejection in self.overtaxed.values())
 
@@ -170,14 +174,30 @@ class Trial:
         nodes = self.view.different_nodes()
         if len(nodes) > PROOF_NODES:
             nodes = nsmallest(PROOF_NODES, nodes, lambda node: sum(_distance(entry, node) for entry in self.funnels))
-        others = tuple(self.scene.snapshot.claims.values())
-        cycle, around = self.view.cycle, self.surroundings
+        scene = self.scene
         exact = None
-        if self.scene.snapshot.judged:
+        if scene.snapshot.judged:
             from kubectl_dra.explain.remedies.exact_pools import ExactPools
 
             exact = ExactPools()
-        return World(cycle, tuple(self.claims), tuple(nodes), others, around, self.scene.asked_nodes, exact=exact)
+        claims: list[ResourceClaim] = []
+        others: list[tuple[int, ResourceClaim]] = []
+        for claim in self.question.existing_claims:
+            if claim.allocation is not None:
+                others.append((len(claims), claim))
+            else:
+                claims.append(claim)
+        return World(
+            cycle=self.view.cycle,
+            claims=tuple(claims),
+            nodes=tuple(nodes),
+            all_claims=scene.snapshot.claims,
+            surroundings=self.surroundings,
+            others=tuple(others),
+            extended=scene.extended,
+            alike=scene.asked_nodes,
+            exact=exact,
+        )
 
     @cached_property
     def surroundings(self) -> Surroundings | None:

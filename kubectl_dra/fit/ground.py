@@ -10,7 +10,6 @@ from kubectl_dra.allocation.attempt import Cycle
 from kubectl_dra.allocation.pools import SliceIndex
 from kubectl_dra.allocation.state import released, taken
 from kubectl_dra.api.claims import ResourceClaim
-from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.policy import ResourceQuota
 from kubectl_dra.api.slices import DeviceID, ResourceSlice
@@ -18,7 +17,7 @@ from kubectl_dra.cluster.snapshot import Key, Snapshot
 from kubectl_dra.explain.question.giving_back import GivingBack, of_claims, of_pods
 from kubectl_dra.scheduling.binding import bound
 from kubectl_dra.scheduling.chain import Chain
-from kubectl_dra.scheduling.framework import ClusterState
+from kubectl_dra.scheduling.framework import ClusterState, NodeCopy
 
 
 class Ground(Struct, frozen=True, eq=False):
@@ -87,11 +86,12 @@ class Ground(Struct, frozen=True, eq=False):
         cycle = self.cycle.changed(state=released(self.cycle.state, given.claims, self.cycle.features))
         return structs.replace(self, state=state, cycle=cycle, version=self.version + 1)
 
-    def adding(self, node: Node, pods: Sequence[Pod], slices: Sequence[ResourceSlice]) -> Ground:
+    def adding(self, more: NodeCopy) -> Ground:
         """With one more node, what runs on it, and what drivers publish for it."""
-        state = self.state.with_node(node, pods, slices)
-        index = SliceIndex((*self.cycle.index.slices, *slices)) if slices else self.cycle.index
-        return Ground(state, self.cycle.changed(index=index), _homes(index.slices), self.version + 1)
+        index = SliceIndex((*self.cycle.index.slices, *more.slices)) if more.slices else self.cycle.index
+        held = taken(self.cycle.state, more.claims, self.cycle.features) if more.claims else self.cycle.state
+        cycle = self.cycle.changed(index=index, state=held)
+        return Ground(self.state.with_node(more), cycle, _homes(index.slices), self.version + 1)
 
     def touched(self, devices: Iterable[DeviceID], node: str) -> frozenset[str] | None:
         """The nodes for which something changes when devices are taken or given back on a node; None for all."""

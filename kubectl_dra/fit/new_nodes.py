@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator
 from itertools import islice
 from typing import Final, NamedTuple
 
-from kubectl_dra.api.slices import ResourceSlice
 from kubectl_dra.fit.ground import Ground
 from kubectl_dra.fit.result import OneMoreNode
 from kubectl_dra.scheduling.node_copy import node_copies
@@ -25,10 +23,5 @@ class WithNode(NamedTuple):
 
 def with_new_nodes(ground: Ground) -> Iterator[WithNode]:
     """The cluster with a node of each kind, the most frequent first."""
-    local: dict[str, list[ResourceSlice]] = defaultdict(list)
-    for entry in ground.snapshot.slices:
-        if entry.scope.node_name and ground.homes.get(entry.pool.name) == entry.scope.node_name:
-            local[entry.scope.node_name].append(entry)
-    for more in islice(node_copies(ground.state, local), MAX_KINDS):
-        changed = ground.adding(more.node, list(more.pods), list(more.slices))
-        yield WithNode(OneMoreNode(more.like, more.exist), changed, more.node.name)
+    for more in islice(node_copies(ground.state, ground.cycle.index), MAX_KINDS):
+        yield WithNode(OneMoreNode(more.like, more.exist), ground.adding(more), more.node.name)

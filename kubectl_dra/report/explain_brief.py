@@ -14,8 +14,9 @@ from kubectl_dra.addresses import page_of_cause
 from kubectl_dra.explain.diagnosis import Diagnosis, Evidence, Finding, Look, Verdict
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.question.what_if_flag import Supposition
+from kubectl_dra.explain.remedies.change import RequestChange
 from kubectl_dra.explain.remedies.proof import Proof
-from kubectl_dra.explain.remedies.prove import Price
+from kubectl_dra.explain.remedies.step import Price
 from kubectl_dra.report.assumed import assumed
 from kubectl_dra.report.cel_text import folded
 from kubectl_dra.report.explain_making import making, shell, supposing
@@ -40,6 +41,8 @@ LINES: Final = 15
 MAX_CAUSES = 2
 MAX_FACTS = 2
 MAX_NOTES = 2
+LONGEST_FIX = 7
+"""Lines of the first fix, or of those that only help together."""
 _OUR_PAGE: Final = (Look.DEVICES, Look.SELECTORS, Look.ONE_DEVICE)
 """Where what to look at next stands on the full page, or behind it."""
 
@@ -176,28 +179,60 @@ def _offers(out: Painter, diagnosis: Diagnosis, asked: Invocation) -> list[list[
     """The fixes, the first with a heading: what ends the first cause, and whatever is proved."""
     offers = list(_all_offers(diagnosis))
     chosen = [offer for number, offer in enumerate(offers) if offer.proof is not None or not number]
+    # Where one change is the fix of several requests, the last proof has it for all of them.
+    last = {tuple(offer.made): offer for offer in chosen if offer.made}
+    chosen = [offer for offer in chosen if not offer.made or last[tuple(offer.made)] is offer]
     if not chosen:
         return []
-    chosen.sort(key=lambda offer: offer.price)
-    if (own := offers[0]) in chosen[2:]:
-        # What ends the first cause is not left out for what costs less.
-        chosen.remove(own)
-        chosen.insert(1, own)
     head = "Fixes"
     if all(offer.proof is not None for offer in chosen):
         head = "Fixes, proved by running the scheduler's steps with them"
-    first, *others = [list(_offer(out, offer, asked)) for offer in chosen]
+    # Where several requests fail, the fix of one is none without those of the others.
+    own, *rest = _together(chosen)
+    parts = sorted((own, *rest), key=_price)
+    if own in parts[2:]:
+        # What ends the first cause is not left out for what costs less.
+        parts.remove(own)
+        parts.insert(1, own)
+    blocks = [[line for offer in part for line in _offer(out, offer, asked)] for part in parts]
+    # A fix is told whole or not at all: half of one would not help.
+    short = [block for block in blocks if len(block) <= LONGEST_FIX]
+    first, *others = short or [[("  - It is too long for this page: see the full one.",)]]
     return [[((head, "bold"),), *first], *others]
+
+
+def _together(offers: Sequence[ShownFix]) -> list[list[ShownFix]]:
+    """The fixes one by one, but those of several requests that all fail as one, where the first of them is."""
+    out: list[list[ShownFix]] = []
+    joint: list[ShownFix] = []
+    for offer in offers:
+        part = [offer]
+        beside = offer.proof.beside if offer.proof is not None else None
+        if beside is not None and (beside.changed or beside.aside):
+            joint.append(offer)
+            if len(joint) > 1:
+                continue
+            part = joint
+        out.append(part)
+    return out
+
+
+def _price(part: Sequence[ShownFix]) -> Price:
+    return max(offer.price for offer in part)
 
 
 def _all_offers(diagnosis: Diagnosis) -> Iterator[ShownFix]:
     """What ends each cause, and what else would help."""
+    several = sum(len(claim.funnels) for claim in diagnosis.claims) > 1
     for finding in diagnosis.findings:
         remedy = finding.remedy
         if remedy is None:
             yield ShownFix(fix(finding), None)
         elif not remedy.not_alone:
-            yield ShownFix(fix(finding), remedy.proof, remedy.price, remedy.offers[:1], remedy.what_if)
+            text, made = fix(finding), remedy.offers[:1]
+            if several and made and isinstance(made[0], RequestChange) and (where := written(made[0].where)):
+                text = f"{where.strip()}: {text[:1].lower()}{text[1:]}"
+            yield ShownFix(text, remedy.proof, remedy.price, made, remedy.what_if)
     for way in diagnosis.ways:
         yield ShownFix(", and ".join(changes_told(way)), way.proof, way.price, way.changes, way.what_if)
 
@@ -208,7 +243,7 @@ def _offer(out: Painter, offer: ShownFix, asked: Invocation) -> Iterator[Line]:
         text += f"; {fits_there(offer.proof)}"
     first, *rest = wrap(f"{text[:1].upper()}{text[1:]}.", min(out.width, 120) - 4)
     yield "  - ", first
-    yield from ((f"    {line}",) for line in rest[:2])
+    yield from ((f"    {line}",) for line in rest)
     if commands := making(offer.made, asked):
         yield "    $ ", (shell(commands), "cyan")
     elif supposed := supposing(offer.what_if, asked):

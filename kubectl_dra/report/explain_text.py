@@ -37,11 +37,11 @@ from kubectl_dra.report.explain_words import (
     fix,
     node_groups,
     notes,
+    observation,
     placed,
     proof,
     style,
 )
-from kubectl_dra.report.observations import observation
 from kubectl_dra.report.paint import Painter, linked, wrap
 from kubectl_dra.report.phrases import written
 from kubectl_dra.wording import amount, some

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kubectl_dra.explain.diagnosis import (
@@ -14,14 +15,15 @@ from kubectl_dra.explain.diagnosis import (
     NextStep,
     NodeDevices,
     NodeGroup,
+    Observation,
     Relation,
     Verdict,
     Way,
 )
 from kubectl_dra.explain.phrase import Phrase
 from kubectl_dra.explain.remedies.change import RequestChange
-from kubectl_dra.explain.remedies.proof import Proof, Tried
-from kubectl_dra.explain.remedies.prove import RequestPlace
+from kubectl_dra.explain.remedies.claim_edits import RequestPlace
+from kubectl_dra.explain.remedies.proof import OtherRequest, Proof, Tried
 from kubectl_dra.report.phrases import written
 from kubectl_dra.wording import amount, some
 
@@ -41,6 +43,7 @@ _WITH: Final = {
     Tried.CLAIM_PER_REQUEST: "with a claim for each request",
 }
 """What was changed for a proof."""
+MAX_VALUES: Final = 6
 _TOGETHER: Final = "No change is enough by itself; several together are, see what would help."
 
 
@@ -148,19 +151,39 @@ def fix(finding: Finding) -> str:
 
 
 def fits_there(found: Proof) -> str:
-    """A proof in short: on which node it then fits."""
-    return f"{_WITH[found.tried].format(request=found.request)} it fits on {found.node}"
+    """A proof in short: on which node it then fits, and what it rests on besides."""
+    return f"{_then(found)}{_beside(found)}"
 
 
 def proof(found: Proof) -> str:
     """A proof: on which node it then fits, and the devices."""
-    text = fits_there(found)
-    if found.devices:
-        text += f": {some([str(one.device) for one in found.devices])}"
-    if found.others is None:
-        return text
-    others = "with the fixes of the other requests made as well" if found.others else "other requests left aside"
-    return f"{text} ({others})"
+    devices = f": {some([str(one.device) for one in found.devices])}" if found.devices else ""
+    return f"{_then(found)}{devices}{_beside(found)}"
+
+
+def _then(found: Proof) -> str:
+    return f"{_WITH[found.tried].format(request=found.request)} it fits on {found.node}"
+
+
+def _beside(found: Proof) -> str:
+    """What else the pod needs: other requests that fail were changed as well, or left out; other causes are mended."""
+    if found.beside is None:
+        return ""
+    changed, aside = found.beside.changed, found.beside.aside
+    parts = []
+    if changed:
+        parts.append(f"with the fix of {_places(changed)} made too")
+    if aside:
+        parts.append(f"without {_places(aside)}, which {'fail' if aside[1:] else 'fails'} too")
+    if found.beside.causes:
+        parts.append(
+            f"once {' and '.join(found.beside.causes)} {'are' if found.beside.causes[1:] else 'is'} mended too"
+        )
+    return f" ({', and '.join(parts)})"
+
+
+def _places(found: Sequence[OtherRequest]) -> str:
+    return " and ".join(written(one.place) for one in found)
 
 
 def about(evidence: Evidence) -> str:
@@ -188,6 +211,17 @@ def changes_told(way: Way) -> list[str]:
             out.append(written(change))
             place = None
     return out
+
+
+def observation(seen: Observation) -> str:
+    """What refused devices have, each value with the number of devices, the most frequent ones only."""
+    total = sum(count for _, count in seen.values)
+    parts = [
+        f"absent on {count:,} of {total:,}" if value is None else f"{value} on {count:,}"
+        for value, count in seen.values[:MAX_VALUES]
+    ]
+    more = len(seen.values) - MAX_VALUES
+    return f"refused: {seen.name} is {', '.join(parts)}" + (f", and {more:,} other values" if more > 0 else "")
 
 
 def placed(placement: NodeDevices) -> str:

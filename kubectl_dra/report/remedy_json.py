@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Any
 
 from kubectl_dra.api.claims import DeviceConstraint
 from kubectl_dra.explain.diagnosis import NodeDevices, Remedy, Way
 from kubectl_dra.explain.phrase import by_key
 from kubectl_dra.explain.remedies.proof import PlacedDevice, Proof
-from kubectl_dra.explain.remedies.prove import Change, Price
-from kubectl_dra.explain.remedies.step import ChangeStep, StepHolder, StepTarget, StepValue
+from kubectl_dra.explain.remedies.prove import Change
+from kubectl_dra.explain.remedies.step import ChangeStep, Price, StepHolder, StepTarget, StepValue
 from kubectl_dra.report.evidence_json import device_json
 from kubectl_dra.report.explain_making import Argv, making, supposing
 from kubectl_dra.report.explain_words import Invocation
 from kubectl_dra.report.phrases import written
-
-_OTHERS: Final = {False: "set-aside", True: "changed-as-well"}
-"""What was done about other requests that fail by themselves."""
 
 
 def remedy_json(remedy: Remedy, asked: Invocation) -> dict[str, Any] | None:
@@ -120,8 +117,15 @@ def _proof(proof: Proof) -> dict[str, Any]:
     else:
         out["node"] = proof.node
         out["devices"] = [_placed(one) for one in proof.devices]
-    if proof.others is not None:
-        out["otherRequests"] = _OTHERS[proof.others]
+    if proof.beside is not None:
+        beside = proof.beside
+        if beside.aside or beside.changed:
+            out["otherRequests"] = "set-aside" if beside.aside else "changed-as-well"
+        for name, requests in (("changedAsWell", beside.changed), ("setAside", beside.aside)):
+            if requests:
+                out[name] = [{"claim": _named(one.claim), "request": one.request} for one in requests]
+        if beside.causes:
+            out["otherCauses"] = list(beside.causes)
     return out
 
 

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import copy
 from functools import cached_property, lru_cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
@@ -22,11 +22,14 @@ from kubectl_dra.api.pods import ENDED, Pod
 from kubectl_dra.api.policy import ResourceQuota
 from kubectl_dra.api.slices import ResourceSlice
 from kubectl_dra.api.versions import Release
+from kubectl_dra.api.volumes import CSINode
 from kubectl_dra.api.wire import Amount
 from kubectl_dra.cluster.snapshot import Key, Snapshot
 from kubectl_dra.scheduling.amounts import Amounts, Rules, amounts_of, pod_amounts
 from kubectl_dra.scheduling.profile import Profile, default_profile
 from kubectl_dra.scheduling.reasons import NotRead, PluginName, Reason, Rejection
+
+_Object = TypeVar("_Object", Pod, ResourceClaim)
 
 
 class NodeState:
@@ -123,6 +126,21 @@ def _shared_amounts(written: tuple[tuple[str, Amount], ...]) -> Amounts:
     return amounts_of(dict(written))
 
 
+class NodeCopy(NamedTuple):
+    """A node that could be had: it is like ``like``, of which kind ``exist`` are there.
+
+    ``pods`` run on it from the beginning, with their ``claims``; ``csi_node`` says what storage drivers can do there.
+    """
+
+    like: str
+    exist: int
+    node: Node
+    pods: Sequence[Pod] = ()
+    slices: Sequence[ResourceSlice] = ()
+    claims: Sequence[ResourceClaim] = ()
+    csi_node: CSINode | None = None
+
+
 class ClusterState:
     """The indexed part of a cluster that plugins read; made once for any number of pods.
 
@@ -216,16 +234,20 @@ class ClusterState:
         out.nodes = {**self.nodes, node.name: NodeState(node.node, (*node.pods, pod), self.rules)}
         return out
 
-    def with_node(self, node: Node, pods: Sequence[Pod], slices: Sequence[ResourceSlice]) -> ClusterState:
-        """The same cluster with one more node, the pods on it, and what drivers publish for it."""
-        snapshot = self.snapshot
+    def with_node(self, more: NodeCopy) -> ClusterState:
+        """The same cluster with one more node, the pods on it with their claims, and what drivers publish for it."""
+        snapshot, node, pods = self.snapshot, more.node, more.pods
         out = self.with_snapshot(replace(snapshot, pods={}, nodes={}))
-        more = {(pod.metadata.namespace, pod.metadata.name): pod for pod in pods}
+        others = snapshot.others
+        if more.csi_node is not None:
+            others = {**others, "CSINode": {**others["CSINode"], ("", node.name): more.csi_node}}
         out.snapshot = replace(
             snapshot,
             nodes={**snapshot.nodes, node.name: node},
-            pods={**snapshot.pods, **more} if more else snapshot.pods,
-            slices=(*snapshot.slices, *slices),
+            pods={**snapshot.pods, **_by_key(pods)} if pods else snapshot.pods,
+            claims={**snapshot.claims, **_by_key(more.claims)} if more.claims else snapshot.claims,
+            slices=(*snapshot.slices, *more.slices),
+            others=others,
         )
         out._waiting = self._waiting
         out.nodes = {**self.nodes, node.name: NodeState(node, pods, self.rules)}
@@ -255,6 +277,10 @@ class ClusterState:
             if pod.status.nominated_node_name:
                 out[pod.status.nominated_node_name].append(pod)
         return out
+
+
+def _by_key(objects: Iterable[_Object]) -> dict[Key, _Object]:
+    return {(entry.metadata.namespace, entry.metadata.name): entry for entry in objects}
 
 
 class Plugin:

@@ -1,76 +1,225 @@
-"""One more node like one that exists: the node, the pods that run on all of its kind, its slices with free devices."""
+"""One more node like one that exists: the node, the pods that run on all of its kind, its slices with free devices.
+
+What is copied is the kind, not the individual: whatever says which node or which hardware it is becomes that of the
+new one. That is told by meaning (the label of the host's name, the node of a slice) or by a value that is the whole
+name; a name that is only a part of another text says nothing.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from msgspec import json, structs
 
-from kubectl_dra.api.nodes import Node
+from kubectl_dra.allocation.pools import SliceIndex
+from kubectl_dra.api.claims import Allocation, Consumer, DeviceResult, ResourceClaim
+from kubectl_dra.api.hardware_id import identifies
+from kubectl_dra.api.labels import Requirement
+from kubectl_dra.api.nodes import Node, NodeSelector
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.api.slices import PoolID, ResourceSlice
-from kubectl_dra.scheduling.framework import ClusterState
+from kubectl_dra.api.slices import Device, NodeScope, PoolID, ResourceSlice
+from kubectl_dra.api.volumes import CSINode
+from kubectl_dra.scheduling.framework import ClusterState, NodeCopy
 from kubectl_dra.scheduling.spread_constraints import HOSTNAME
 
 _MORE: Final = "-more"
+_NAME: Final = "metadata.name"
 
 
-class NodeCopy(NamedTuple):
-    """A node that could be had: it is like ``like``, of which kind ``exist`` are there."""
-
-    like: str
-    exist: int
-    node: Node
-    pods: Sequence[Pod]
-    slices: Sequence[ResourceSlice]
-
-
-def node_copies(state: ClusterState, local: Mapping[str, Sequence[ResourceSlice]]) -> Iterator[NodeCopy]:
-    """One copy of each kind of node, the most frequent first; ``local`` are the slices of pools of one node."""
+def node_copies(state: ClusterState, index: SliceIndex) -> Iterator[NodeCopy]:
+    """One copy of each kind of node, the most frequent first, with the devices that it publishes by itself."""
+    local = _local(state.snapshot.nodes, index)
     kinds: dict[Hashable, list[Node]] = defaultdict(list)
     for node in state.snapshot.nodes.values():
         kinds[_kind(node, local.get(node.name, ()))].append(node)
     for nodes in sorted(kinds.values(), key=lambda nodes: -len(nodes)):
         like = next((node for node in nodes if not node.spec.unschedulable), None)
         if like is not None:
-            name = like.name + _MORE
-            slices = [_for_node(entry, name) for entry in local.get(like.name, ())]
-            yield NodeCopy(like.name, len(nodes), _copy(like, name), _daemons(like.name, name, state), slices)
+            slices = local.get(like.name, ())
+            yield _Copier(like, slices, state, index).copied(len(nodes))
 
 
 def _kind(node: Node, slices: Sequence[ResourceSlice]) -> Hashable:
     """What nodes have in common of which one more may be had. A zone counts: there may be no place in another one."""
-    labels = sorted((key, value) for key, value in node.labels.items() if node.name not in value and key != HOSTNAME)
+    own = _names(node)
+    labels = sorted((key, value) for key, value in node.labels.items() if key != HOSTNAME and value not in own)
     devices = tuple((entry.driver, tuple(entry.names)) for entry in slices)
     return json.encode((labels, node.spec, node.status.allocatable)), devices
 
 
-def _copy(like: Node, name: str) -> Node:
-    labels = {key: value.replace(like.name, name) for key, value in like.labels.items()}
-    return structs.replace(like, metadata=structs.replace(like.metadata, name=name, uid=f"more:{name}", labels=labels))
+def _names(node: Node) -> tuple[str, str]:
+    """What a node is called: by the API, and by its host. The host's name may be a shorter one."""
+    return node.name, node.labels.get(HOSTNAME, node.name)
 
 
-def _daemons(like: str, name: str, state: ClusterState) -> list[Pod]:
-    """The pods that run on every such node: those of DaemonSets and of the kubelet."""
-    return [_moved(pod, name) for pod in state.nodes[like].pods if _of_every_node(pod)]
+def _local(nodes: Mapping[str, Node], index: SliceIndex) -> dict[str, Sequence[ResourceSlice]]:
+    """The newest slices of the pools that are for one node alone, by this node."""
+    hosts = {host: name for name, node in nodes.items() if (host := node.labels.get(HOSTNAME))}
+    found: dict[str, Sequence[ResourceSlice]] = {}
+    for entries in index.by_pool.values():
+        home = _home(entries[0], hosts)
+        if not home or any(_home(entry, hosts) != home for entry in entries[1:]):
+            continue
+        newest = max(entry.generation for entry in entries)
+        if len(entries) > 1:
+            entries = [entry for entry in entries if entry.generation == newest]
+        found[home] = (*found[home], *entries) if home in found else entries
+    return found
+
+
+def _home(entry: ResourceSlice, hosts: Mapping[str, str]) -> str:
+    """The only node that can use the devices of a slice; empty if there is none, or several."""
+    if not entry.per_device_node_selection:
+        return _only_node(entry.scope, hosts)
+    found = {_only_node(device.scope, hosts) for device in entry.devices}
+    return found.pop() if len(found) == 1 else ""
+
+
+def _only_node(scope: NodeScope, hosts: Mapping[str, str]) -> str:
+    if scope.node_name or scope.node_selector is None:
+        return scope.node_name
+    if len(scope.node_selector.terms) != 1:
+        return ""
+    (term,) = scope.node_selector.terms
+    for entry in (*term.expressions, *term.fields):
+        if entry.operator == "In" and len(entry.values) == 1 and entry.key in (HOSTNAME, _NAME):
+            return entry.values[0] if entry.key == _NAME else hosts.get(entry.values[0], "")
+    return ""
+
+
+class _Copier:
+    """Copies what belongs to one node."""
+
+    def __init__(self, like: Node, slices: Sequence[ResourceSlice], state: ClusterState, index: SliceIndex) -> None:
+        self._like = like
+        self._slices = slices
+        self._state = state
+        self._pools = {entry.pool: entry.pool for entry in slices}
+        self._more = _MORE
+        number = 1
+        while self._name in state.snapshot.nodes or any(self._pool(pool) in index.by_pool for pool in self._pools):
+            number += 1
+            self._more = f"{_MORE}-{number}"
+        # A rule that names no pool taints the devices of a new node as well.
+        rules = state.snapshot.taint_rules
+        self._lasting = {rule.metadata.name for rule in rules if rule.selector is not None and rule.selector[1] is None}
+        self._texts = {text: text + self._more for text in _names(like)}
+
+    @property
+    def _name(self) -> str:
+        return self._like.name + self._more
+
+    def copied(self, exist: int) -> NodeCopy:
+        """The node with all that it brings; ``exist`` nodes of its kind are there."""
+        pods, claims = self._daemons()
+        slices = [self._slice(entry) for entry in self._slices]
+        return NodeCopy(self._like.name, exist, self._node(), pods, slices, claims, self._csi_node())
+
+    def _node(self) -> Node:
+        meta = self._like.metadata
+        labels = {key: self._texts.get(value, value) for key, value in meta.labels.items()}
+        notes = {key: self._texts.get(value, value) for key, value in meta.annotations.items()}
+        new = structs.replace(meta, name=self._name, uid=f"more:{self._name}", labels=labels, annotations=notes)
+        return structs.replace(self._like, metadata=new)
+
+    def _csi_node(self) -> CSINode | None:
+        old: CSINode | None = self._state.others("CSINode").get(("", self._like.name))
+        if old is None:
+            return None
+        drivers = tuple(
+            structs.replace(entry, node_id=self._texts.get(entry.node_id, entry.node_id)) for entry in old.spec.drivers
+        )
+        return structs.replace(
+            old,
+            metadata=structs.replace(old.metadata, name=self._name),
+            spec=structs.replace(old.spec, drivers=drivers),
+        )
+
+    def _daemons(self) -> tuple[list[Pod], list[ResourceClaim]]:
+        """The pods that run on every such node, those of DaemonSets and the kubelet, with their claims."""
+        stored = self._state.snapshot.claims
+        pods, claims = [], []
+        for pod in self._state.nodes[self._like.name].pods:
+            if not _of_every_node(pod):
+                continue
+            space = pod.metadata.namespace
+            meta = structs.replace(
+                pod.metadata, name=pod.metadata.name + self._more, uid=f"more:{space}/{pod.metadata.name}"
+            )
+            pods.append(structs.replace(pod, metadata=meta, node_name=self._name))
+            user = Consumer("pods", meta.name, meta.uid)
+            for name in sorted(pod.claim_names):
+                claim = stored.get((space, name))
+                if claim is not None and (copied := self._claim(claim, pod, user)) is not None:
+                    claims.append(copied)
+        return pods, claims
+
+    def _claim(self, claim: ResourceClaim, pod: Pod, user: Consumer) -> ResourceClaim | None:
+        """The claim of a daemon's next pod, which takes the same of the new node's devices; None without any."""
+        owner = claim.metadata.controller()
+        if owner is None or owner.name != pod.metadata.name or claim.allocation is None:
+            return None
+        results = tuple(self._result(result) for result in claim.allocation.results if self._is_local(result))
+        meta = structs.replace(claim.metadata, name=claim.metadata.name + self._more, uid=f"more:{claim.key}")
+        allocation = Allocation(results, None, claim.allocation.timestamp)
+        return structs.replace(claim, metadata=meta, allocation=allocation, reserved_for=(user,)) if results else None
+
+    def _is_local(self, result: DeviceResult) -> bool:
+        return PoolID(result.device.driver, result.device.pool) in self._pools
+
+    def _result(self, result: DeviceResult) -> DeviceResult:
+        pool = self._pool(PoolID(result.device.driver, result.device.pool))
+        return structs.replace(result, device=result.device._replace(pool=pool.name))
+
+    def _pool(self, pool: PoolID) -> PoolID:
+        return pool._replace(name=pool.name + self._more)
+
+    def _slice(self, entry: ResourceSlice) -> ResourceSlice:
+        """A slice with the same devices, healthy ones."""
+        exact = entry.exact()
+        devices = tuple(map(self._device, exact.devices))
+        return structs.replace(
+            exact,
+            name=entry.name + self._more,
+            pool=self._pool(entry.pool),
+            scope=self._scope(entry.scope),
+            devices=devices,
+        )
+
+    def _device(self, device: Device) -> Device:
+        taints = tuple(taint for taint in device.taints if taint.rule in self._lasting)
+        attributes = device.attributes
+        if any(map(identifies, attributes)):
+            attributes = {
+                name: {kind: f"{text}{self._more}" for kind, text in value.items()} if identifies(name) else value
+                for name, value in attributes.items()
+            }
+        same = len(taints) == len(device.taints) and attributes is device.attributes and device.scope.empty
+        if same:
+            return device
+        return structs.replace(device, taints=taints, attributes=attributes, scope=self._scope(device.scope))
+
+    def _scope(self, scope: NodeScope) -> NodeScope:
+        if scope.node_name:
+            return structs.replace(scope, node_name=self._name)
+        if scope.node_selector is None:
+            return scope
+        terms = tuple(
+            structs.replace(
+                term,
+                expressions=tuple(map(self._requirement, term.expressions)),
+                fields=tuple(map(self._requirement, term.fields)),
+            )
+            for term in scope.node_selector.terms
+        )
+        return structs.replace(scope, node_selector=NodeSelector(terms))
+
+    def _requirement(self, entry: Requirement) -> Requirement:
+        return structs.replace(entry, values=tuple(self._texts.get(value, value) for value in entry.values))
 
 
 def _of_every_node(pod: Pod) -> bool:
     owner = pod.metadata.controller()
     return owner is not None and owner.kind in ("DaemonSet", "Node")
-
-
-def _moved(pod: Pod, node: str) -> Pod:
-    meta = structs.replace(pod.metadata, name=f"{pod.metadata.name}{_MORE}", uid="")
-    return structs.replace(pod, metadata=meta, node_name=node)
-
-
-def _for_node(entry: ResourceSlice, node: str) -> ResourceSlice:
-    """A slice with the same devices, healthy ones."""
-    scope = structs.replace(entry.scope, node_name=node)
-    pool = PoolID(entry.pool.driver, entry.pool.name + _MORE)
-    exact = entry.exact()
-    devices = tuple(structs.replace(device, taints=()) if device.taints else device for device in exact.devices)
-    return structs.replace(exact, name=entry.name + _MORE, pool=pool, scope=scope, devices=devices)

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.hardware_id import hardware_id
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.explain.devices.inventory import DeviceRow
 from kubectl_dra.names import nearest
-from kubectl_dra.taint.hardware_id import hardware_id
 from kubectl_dra.wording import some
 
 

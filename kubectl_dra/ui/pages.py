@@ -182,7 +182,7 @@ class ExplainPage(ScreenPage):
 
     def action_what_if(self) -> None:
         """Ask for a change to suppose."""
-        hint = "count=2, class=NAME, selector=CEL, free=NS/CLAIM, end=NS/POD, untaint=DEVICE"
+        hint = "count=2, class=NAME, selector=CEL, free=[NS/]CLAIM, end=[NS/]POD, untaint=DEVICE"
         self.prompt.ask("What if", self._suppose, value=self._typed, hint=hint, left=self._focus)
 
     def _focus(self) -> None:

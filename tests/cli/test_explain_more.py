@@ -26,6 +26,8 @@ Dra = Callable[..., Ran]
         ("gaudi-too-few", ["pod/llama-hpu-0", "-n", "ml"], ["hpu:count 7"], 0),
         ("gaudi-too-few", ["pod/llama-hpu-0", "-n", "ml"], ["free=ml/eval-hpu-0-hpu-45s44"], 0),
         ("gaudi-too-few", ["pod/llama-hpu-0", "-n", "ml"], ["free=ml/eval-hpu-1-hpu-9mw2r"], 0),
+        ("gaudi-too-few", ["pod/llama-hpu-0", "-n", "ml"], ["free=eval-hpu-1-hpu-9mw2r"], 0),
+        ("gaudi-too-few", ["pod/llama-hpu-0", "-n", "ml"], ["end=eval-hpu-1"], 0),
         ("all-tainted", ["pod/eval-0", "-n", "ml"], ["toleration=gpu.nvidia.com/xid=79:NoSchedule"], 0),
         ("all-tainted", ["pod/eval-0", "-n", "ml"], ["toleration gpu.nvidia.com/xid"], 0),
         ("all-tainted", ["pod/eval-0", "-n", "ml"], ["toleration=gpu.nvidia.com/xid=1"], 1),
@@ -66,6 +68,7 @@ def test_what_if_drops_constraints(dra: Dra, monkeypatch: pytest.MonkeyPatch) ->
         ("untaint=gpu-99", "pool/device"),
         ("capacity=memory=lots", "quantities"),
         ("hpu:free=ml/x", "not about one request"),
+        ("end=llama-hpu-0", "that is the pod that is asked about"),
     ],
 )
 def test_what_if_that_makes_no_sense(dra: Dra, monkeypatch: pytest.MonkeyPatch, change: str, expected: str) -> None:

@@ -5,11 +5,9 @@ Every case runs the command itself with -o json; one that expects a text runs it
 
 from __future__ import annotations
 
-import io
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,10 +15,10 @@ import jsonschema
 import pytest
 import yaml
 
-from kubectl_dra.cli.main import run as command
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
 from kubectl_dra.cluster.snapshot import KINDS
 from kubectl_dra.explain.causes.registry import all_kinds
+from tests.explain.asked import Asked
 from tests.explain.existing import unknown
 from tests.explain.proved import proof_of, way_of
 
@@ -85,11 +83,11 @@ FILES = sorted(FOLDER.glob("*.yaml")) + sorted(THREADS.glob("*.yaml"))
 CASES = [case for path in FILES for case in _cases(path)]
 
 
-def run_case(case: Case, folder: Path, output: str, *, full: bool = True) -> tuple[int, str]:
-    """The command on the case: exit code and output. What is not in ``unseen`` was listed completely."""
+def asked(case: Case) -> Asked:
+    """The question of the case. What is not in ``unseen`` was listed completely."""
     unseen = case.raw.get("unseen", ())
     further = {entry["kind"]: entry["apiVersion"] for entry in case.objects if entry["kind"] not in KINDS}
-    lists = [
+    lists: list[JSON] = [
         {
             "apiVersion": further.get(kind) or API_VERSION.get(kind, "v1"),
             "kind": f"{kind}List",
@@ -100,21 +98,21 @@ def run_case(case: Case, folder: Path, output: str, *, full: bool = True) -> tup
     ]
     # Kinds that are read only where a pod needs them.
     lists += [entry for entry in case.objects if entry["kind"] in SCHEDULING_KINDS]
-    snapshot = folder / "cluster.yaml"
-    snapshot.write_text("\n---\n".join(json.dumps(entry) for entry in lists))
-    words = ["explain", "--snapshot", str(snapshot), "-o", output, *case.raw.get("flags", ())]
-    words += ["--full"] if full else []
+    files = {"cluster.yaml": lists}
+    words = ["explain", "--snapshot", "cluster.yaml", *case.raw.get("flags", ())]
     if "explain" in case.raw:
         words.append(case.raw["explain"])
     if "manifest" in case.raw:
-        manifest = folder / "manifest.yaml"
-        manifest.write_text("\n---\n".join(json.dumps(entry) for entry in _objects(case.raw["manifest"])))
-        words += ["-f", str(manifest)]
-    out, errors = io.StringIO(), io.StringIO()
-    with redirect_stdout(out), redirect_stderr(errors):
-        code = command(words)
-    assert errors.getvalue() == ""
-    return code, out.getvalue()
+        files["manifest.yaml"] = list(_objects(case.raw["manifest"]))
+        words += ["-f", "manifest.yaml"]
+    return Asked(f"{case.file}: {case.name}", files, tuple(words))
+
+
+def run_case(case: Case, folder: Path, output: str, *, full: bool = True) -> tuple[int, str]:
+    """The command on the case, with its files in a folder: exit code and output."""
+    code, written, errors = asked(case).ask("-o", output, *(["--full"] if full else []), folder=folder)
+    assert errors == ""
+    return code, written
 
 
 @pytest.mark.parametrize("case", CASES, ids=[f"{case.file}: {case.name}" for case in CASES])

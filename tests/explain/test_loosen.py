@@ -11,7 +11,7 @@ from kubectl_dra.api.claims import DeviceRequest
 from kubectl_dra.api.slices import Device, ResourceSlice
 from kubectl_dra.cel import Environment
 from kubectl_dra.explain.remedies.change import ReplaceTerm
-from kubectl_dra.explain.remedies.prove import RequestPlace
+from kubectl_dra.explain.remedies.claim_edits import RequestPlace
 from kubectl_dra.explain.remedies.selector_values import loosened
 from kubectl_dra.explain.scene.view import Published
 

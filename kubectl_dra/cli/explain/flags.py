@@ -66,8 +66,8 @@ class ExplainFlags(opt.CommandFlags, frozen=True):
             "--what-if",
             metavar="CHANGE",
             help="Answer as if something were different; may be repeated. [REQUEST:]count=N, class=NAME, selector=CEL, "
-            "capacity=NAME=QUANTITY or toleration=KEY[=VALUE][:EFFECT]; constraints=none, free=NAMESPACE/CLAIM, "
-            "end=NAMESPACE/POD, untaint=DEVICE.",
+            "capacity=NAME=QUANTITY or toleration=KEY[=VALUE][:EFFECT]; constraints=none, free=[NAMESPACE/]CLAIM, "
+            "end=[NAMESPACE/]POD, untaint=DEVICE.",
         ),
     ] = ()
     all_claims: Annotated[

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
-from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
+from kubectl_dra.explain.choice import choice
+from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Verdict
 from kubectl_dra.explain.phrase import ObjectName, Subject, say
 from kubectl_dra.explain.trial import Trial
 
@@ -17,11 +18,11 @@ MIXED = CauseKind(
     title="A pod with a claim and an extended resource lands on a device plugin node",
     why=(
         "If a pod has a normal claim and an extended resource that a class backs, a node that serves the resource "
-        "through a device plugin passes the filter, and then binding always fails (a defect of 1.36)."
+        "through a device plugin passes the filter, and then binding always fails (a defect of 1.36 and 1.37)."
     ),
     fix="Keep such a pod off device plugin nodes, or use claims for both.",
     seen_as="SchedulerError: nil or empty request mappings",
-    normal="Never: it is a defect of 1.36.",
+    normal="Never: it is a defect of 1.36 and 1.37.",
     confirm=(
         confirm.ERROR,
         confirm.Check(
@@ -36,26 +37,32 @@ MIXED = CauseKind(
 
 
 def never_bound(trial: Trial) -> set[str]:
-    """Nodes that pass the filters and then fail to bind: a claim, and extended resources from a device
-    plugin.
-
-    There the scheduler makes an empty claim for the extended resources, which it then refuses to record.
-    """
-    pod = trial.question.pod
-    if trial.scene.extended is None or pod is None or not pod.claims:
+    """Nodes that pass the filters and then fail to bind (``ExtendedRequests.never_binds``)."""
+    extended = trial.scene.extended
+    if extended is None:
         return set()
-    return {name for name in trial.fitting if not trial.scene.delegated(trial.view.node_by_name[name])}
+    return {name for name in trial.fitting if extended.never_binds(trial.view.node_by_name[name])}
 
 
 def _mixed(trial: Trial) -> Iterator[Finding]:
     never, extended = never_bound(trial), trial.scene.extended
-    if not never or extended is None or not set(trial.fitting) - set(trial.unavailable) <= never:
+    if not never or extended is None:
         return
-    resources = sorted(extended.amounts)
     text = (
         "the pod uses claims and {resources}, and fits only on nodes that serve {resources} by device plugin: "
         "{nodes:some}"
     )
+    if not set(trial.fitting) - set(trial.unavailable) <= never:
+        # It would fit elsewhere, but each attempt takes the node that scores best.
+        taken = choice(trial, Verdict.ALLOCATABLE)
+        if taken is None or not taken.certain or not never.issuperset(taken.nodes):
+            return
+        never = set(taken.nodes)
+        text = (
+            "the pod uses claims and {resources}, and the scheduler takes {nodes:some}, which scores best and serves "
+            "{resources} by device plugin"
+        )
+    resources = sorted(extended.amounts)
     yield Finding(
         MIXED,
         say(text, resources=resources, nodes=sorted(never)),

@@ -86,6 +86,8 @@ def _tainted(blocked: Blocked) -> Iterator[Finding]:
 
 def _remedy(blocked: Blocked, kind: CauseKind, taints: tuple[DeviceTaint, ...], missed: tuple[Phrase, ...]) -> Remedy:
     rules = sorted({item.rule for item in _blocking_all(blocked) if item.rule})
+    if rules and blocked.located.place.extended:
+        return Remedy(say("End the maintenance (DeviceTaintRule {rules}).", rules=rules))
     tolerate = Tolerate(blocked.located.place, taints)
     offers = (tolerate, *(Tolerate(blocked.located.place, (taint,)) for taint in taints)) if rules else (tolerate,)
     if kind is TOLERATION:

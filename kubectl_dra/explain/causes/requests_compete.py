@@ -15,10 +15,10 @@ from kubectl_dra.explain.causes.devices_held import ALL_INCOMPLETE
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Remedy
 from kubectl_dra.explain.funnel.blocked import made_by_scheduler
-from kubectl_dra.explain.phrase import Subject, named, say
+from kubectl_dra.explain.phrase import Subject, Words, named, say
 from kubectl_dra.explain.remedies.change import LowerCount
+from kubectl_dra.explain.remedies.claim_edits import RequestPlace
 from kubectl_dra.explain.remedies.proof import Tried
-from kubectl_dra.explain.remedies.prove import RequestPlace
 from kubectl_dra.explain.trial import Trial
 
 MAX_EVIDENCE = 8
@@ -66,13 +66,13 @@ def _competition(trial: Trial) -> Iterator[Finding]:
             continue
         kind = ADMIN_BLOCKS if _admin(entry) else COMPETITION
         without = replace(proof, tried=Tried.WITHOUT_REQUEST, request=entry.name)
-        text = (
-            'request "{name}" of claim {claim} and the pod\'s other requests want the same devices: each fits alone, '
-            "all together on no node"
-        )
+        place: Words = say('request "{name}" of claim {claim}', name=entry.name, claim=claim.key)
+        if made_by_scheduler(claim):
+            place = next(one.where for one in trial.funnels if (one.claim, one.names[0]) == (claim, entry.name))
+        text = "{place} and the pod's other requests want the same devices: each fits alone, all together on no node"
         yield Finding(
             kind,
-            say(text, name=entry.name, claim=claim.key),
+            say(text, place=place),
             tuple(_usable(trial)),
             Remedy(kind.fix, without),
             claim=claim.key,
@@ -95,15 +95,15 @@ def _used_up(trial: Trial) -> Iterator[Finding]:
         text = 'the devices for request "{request}" cannot be had together: {lack}'
     summary = say(text, request=refusal.request, check=refusal.check, lack=refusal.lack)
     facts = (Evidence(Subject("device", refusal.device), refusal.check, refusal.lack), *_usable(trial))
-    for claim_index, claim in enumerate(trial.claims):
-        for request_index, entry in enumerate(claim.requests):
+    for claim in trial.claims:
+        for entry in claim.requests:
             spec = entry.exactly
             if spec is None or entry.name != refusal.request:
                 continue
             every = spec.allocation_mode == ALL
             if every:
                 kind = ALL_INCOMPLETE
-            place = RequestPlace(claim_index, request_index, 0, entry.name, made_by_scheduler(claim))
+            place = next(one.place for one in trial.funnels if (one.claim, one.names[0]) == (claim, entry.name))
             most = _most_on_one_node(trial, entry.name) if every else spec.count
             remedy = _fewer(trial, place, min(most, MAX_RESULTS), every)
             if remedy is not None:

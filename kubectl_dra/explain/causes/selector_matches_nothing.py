@@ -17,8 +17,8 @@ from kubectl_dra.explain.funnel.blocked import Blocked
 from kubectl_dra.explain.funnel.plain_terms import plain
 from kubectl_dra.explain.funnel.stages import StageResult
 from kubectl_dra.explain.phrase import Joined, ObjectName, Phrase, Subject, Words, named, say
+from kubectl_dra.explain.remedies.candidates import fitting_classes
 from kubectl_dra.explain.remedies.change import ReplaceTerm, RequestChange, UseClass
-from kubectl_dra.explain.remedies.other_class import fitting_classes
 from kubectl_dra.explain.remedies.proof import Tried
 from kubectl_dra.explain.remedies.selector_values import MAX_TEXTS, loosened_term
 from kubectl_dra.explain.scene.view import View, distinct
@@ -133,7 +133,7 @@ def _remedy(blocked: Blocked, have: Words) -> Remedy | None:
         # It does not compile.
         return None
     index = blocked.spec.selectors.index(stage.program)
-    for offer in loosened_term(blocked.view, place, index, stage.program, stage.term, blocked.lost):
+    for offer in loosened_term(blocked.view, place, index, blocked.spec, stage.term, blocked.lost):
         if remedy := _proved(blocked, offer.change, "Ask for what there is: {what}."):
             return remedy
     drop = ReplaceTerm(place, selectors, index, stage.term, terms[stage.term].expression)

@@ -66,6 +66,9 @@ def _in_shares(blocked: Blocked) -> Proof | None:
     """The proof that a request fits as several requests of count 1, if its devices can be shared."""
     if blocked.spec.allocation_mode == ALL or not 1 < blocked.spec.count <= MAX_RESULTS:
         return None
+    if blocked.located.place.extended:
+        # Nobody writes the requests of an extended resource.
+        return None
     if not any(item.device.allow_multiple_allocations for item in blocked.funnel.usable):
         return None
     split = blocked.world.splitting(blocked.located.claim_index, blocked.located.request_index)

@@ -15,8 +15,9 @@ from kubectl_dra.explain.funnel.request_funnel import RequestFunnel
 from kubectl_dra.explain.funnel.stages import StageResult, counted
 from kubectl_dra.explain.phrase import Phrase, Words, say
 from kubectl_dra.explain.remedies.change import LowerCount
+from kubectl_dra.explain.remedies.claim_edits import RequestPlace
 from kubectl_dra.explain.remedies.proof import Proof
-from kubectl_dra.explain.remedies.prove import RequestPlace, World
+from kubectl_dra.explain.remedies.prove import World
 from kubectl_dra.explain.scene.prepare import Scene
 from kubectl_dra.explain.scene.view import Published, View
 
@@ -27,7 +28,8 @@ MAX_EVIDENCE = 6
 class Located(Struct, frozen=True):
     """A funnel with its place: indices of claim, request and alternative.
 
-    ``container`` is the one that asks for an extended resource; empty for a request that somebody wrote.
+    ``container`` is the one that asks for an extended resource, the ``limit``; both are empty for a request that
+    somebody wrote. ``ambiguous``: another claim has a request of this name.
     """
 
     claim_index: int
@@ -36,6 +38,8 @@ class Located(Struct, frozen=True):
     claim: ResourceClaim
     funnel: RequestFunnel
     container: str = ""
+    limit: str = ""
+    ambiguous: bool = False
 
     @property
     def where(self) -> Phrase:
@@ -52,14 +56,16 @@ class Located(Struct, frozen=True):
     @property
     def resource(self) -> str:
         """The extended resource that the class of the request serves; empty if there is none."""
-        return self.funnel.device_class.extended_resource_name
+        return self.limit or self.funnel.device_class.extended_resource_name
 
     @property
     def place(self) -> RequestPlace:
         """The place in the form that changes use."""
         extended = made_by_scheduler(self.claim)
         limit = (self.resource, self.container) if extended else ("", "")
-        return RequestPlace(self.claim_index, self.request_index, self.alternative, self.funnel.name, extended, *limit)
+        of = self.claim.key if self.ambiguous else ""
+        name = self.funnel.name
+        return RequestPlace(self.claim_index, self.request_index, self.alternative, name, extended, *limit, of)
 
     @property
     def names(self) -> tuple[str, str]:

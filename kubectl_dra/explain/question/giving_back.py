@@ -17,35 +17,41 @@ from kubectl_dra.cluster.snapshot import Key
 
 
 class GivingBack(NamedTuple):
-    """Pods that end, and the claims that are then free."""
+    """Pods that end, the claims that are then free, and those of them that somebody deletes."""
 
     pods: frozenset[Key]
     claims: tuple[ResourceClaim, ...]
-
-    def sparing(self, pod: Key) -> GivingBack:
-        """The same, but this pod does not end: it is the one that waits for the devices."""
-        return self._replace(pods=self.pods - {pod})
+    deleted: frozenset[Key] = frozenset()
 
     def left(self, claims: Mapping[Key, ResourceClaim]) -> dict[Key, ResourceClaim]:
-        """The claims that are there then: one that was made for a pod goes with it, any other stays without devices."""
+        """The claims that are there then: one made for a pod goes with it, another one stays without devices."""
         after = dict(claims)
         for claim in self.claims:
-            space = claim.metadata.namespace
+            key = claim.metadata.namespace, claim.metadata.name
             owner = claim.metadata.controller()
-            if owner is not None and owner.kind == "Pod" and (space, owner.name) in self.pods:
-                after.pop((space, claim.metadata.name), None)
+            of_pod = owner is not None and owner.kind == "Pod" and (key[0], owner.name) in self.pods
+            if of_pod or key in self.deleted:
+                after.pop(key, None)
             else:
-                after[space, claim.metadata.name] = claim.deallocated()
+                after[key] = claim.deallocated()
         return after
 
 
 def of_claims(
-    claims: Collection[ResourceClaim], others: Iterable[ResourceClaim], pods: Mapping[Key, Pod]
+    claims: Collection[ResourceClaim],
+    others: Iterable[ResourceClaim],
+    pods: Mapping[Key, Pod],
+    keep: Key | None = None,
 ) -> GivingBack:
-    """The consequences of giving claims back: a claim keeps its devices as long as a pod uses it."""
+    """The consequences of giving claims back: a claim keeps its devices as long as a pod uses it.
+
+    The pods of the claims end, but for ``keep``: that is the one that waits for the devices.
+    """
     ended, known = PodSet(), set[Key]()
     for claim in claims:
         for use in consumers_of(claim, pods).entries:
+            if (claim.metadata.namespace, use.entry.name) == keep:
+                continue
             if use.relation.of_pod:
                 ended.add(claim.metadata.namespace, use.entry.name, use.entry.uid)
             if use.pod is not None:

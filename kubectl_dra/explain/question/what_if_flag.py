@@ -11,17 +11,17 @@ from kubectl_dra.api.claims import DeviceRequest
 from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.api.slices import DeviceID, ResourceSlice
 from kubectl_dra.api.taints import DeviceTaintRule, DeviceToleration
-from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.cluster.snapshot import Key, Snapshot
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.explain.phrase import Phrase, say
 from kubectl_dra.explain.question.giving_back import GivingBack, of_claims, of_pods
-from kubectl_dra.explain.question.resolve import Question
+from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod
 from kubectl_dra.names import nearest
 from kubectl_dra.wording import some
 
 GRAMMAR = (
     "[REQUEST:]count=N, [REQUEST:]class=NAME, [REQUEST:]selector=CEL, [REQUEST:]capacity=NAME=QUANTITY, "
-    "[REQUEST:]toleration=KEY[=VALUE][:EFFECT], constraints=none, free=NAMESPACE/CLAIM, end=NAMESPACE/POD, "
+    "[REQUEST:]toleration=KEY[=VALUE][:EFFECT], constraints=none, free=[NAMESPACE/]CLAIM, end=[NAMESPACE/]POD, "
     "untaint=DEVICE"
 )
 _OF_REQUEST = ("count", "class", "selector", "capacity", "toleration")
@@ -62,20 +62,32 @@ def parse(text: str) -> Supposition:
 def suppose(question: Question, snapshot: Snapshot, changes: Sequence[Supposition]) -> tuple[Question, Snapshot]:
     """The question and the cluster as they would be with the changes.
 
+    Claims and pods without a namespace are those of the question's. The question is asked of the changed cluster: a
+    claim of the pod that is free then needs devices again.
+
     Raises:
         UsageError: an invalid value.
-        InputError: a request, claim or device that does not exist.
+        InputError: a request, claim or device that does not exist, or the pod that is asked about should end.
     """
+    asked = question.namespace, question.name
+    after = snapshot
     for change in changes:
         if change.kind == "free":
-            snapshot = _freed(snapshot, change.value)
+            after = _given_back(after, _freed(after, change.value, question))
         elif change.kind == "end":
-            snapshot = _ended(snapshot, change.value)
+            after = _given_back(after, _ended(after, change.value, question))
         elif change.kind == "untaint":
-            snapshot = _untainted(snapshot, change.value)
-        else:
+            after = _untainted(after, change.value)
+    if question.pod is not None:
+        question = replace(question, claims=about_pod(question.pod, after, exists=question.exists).claims)
+    elif asked in snapshot.claims:
+        if asked not in after.claims:
+            raise InputError(f"ResourceClaim {'/'.join(asked)} is deleted with the pod that it was made for")
+        question = replace(question, claims=about_claim(after.claims[asked]).claims)
+    for change in changes:
+        if change.kind not in ("free", "end", "untaint"):
             question = _reworded(question, change)
-    return question, snapshot
+    return question, after
 
 
 def to_make(question: Question, changes: Sequence[Supposition]) -> Iterator[Phrase]:
@@ -147,12 +159,11 @@ def _toleration(text: str) -> DeviceToleration:
     return DeviceToleration(key=key, operator="Equal" if equal else "Exists", value=value, effect=effect)
 
 
-def _freed(snapshot: Snapshot, names: str) -> Snapshot:
-    """The cluster after claims, separated by commas, have given their devices back."""
+def _freed(snapshot: Snapshot, names: str, question: Question) -> GivingBack:
+    """What comes of it if claims, separated by commas, give their devices back."""
     freed = []
     for name in names.split(","):
-        namespace, slash, claim = name.strip().partition("/")
-        found = snapshot.claims.get((namespace, claim) if slash else ("default", namespace))
+        found = snapshot.claims.get(_key(name, question.namespace))
         if found is None or found.allocation is None:
             held = [f"{space}/{other}" for (space, other), entry in snapshot.claims.items() if entry.allocation]
             near = nearest(name, held) or held[:3]
@@ -160,21 +171,29 @@ def _freed(snapshot: Snapshot, names: str) -> Snapshot:
                 f"--what-if free={name}: no allocated claim of that name; there are: {some(near) or 'none'}"
             )
         freed.append(found)
-    return _given_back(snapshot, of_claims(freed, snapshot.claims.values(), snapshot.pods))
+    keep = (question.namespace, question.name) if question.pod is not None else None
+    return of_claims(freed, snapshot.claims.values(), snapshot.pods, keep)
 
 
-def _ended(snapshot: Snapshot, names: str) -> Snapshot:
-    """The cluster after pods, separated by commas, have ended."""
+def _ended(snapshot: Snapshot, names: str, question: Question) -> GivingBack:
+    """What comes of it if pods, separated by commas, end."""
     gone = []
     for name in names.split(","):
-        namespace, slash, pod = name.strip().partition("/")
-        found = snapshot.pods.get((namespace, pod) if slash else ("default", namespace))
+        key = _key(name, question.namespace)
+        if question.pod is not None and key == (question.namespace, question.name):
+            raise InputError(f"--what-if end={name}: that is the pod that is asked about")
+        found = snapshot.pods.get(key)
         if found is None:
             known = [f"{space}/{other}" for space, other in snapshot.pods]
             near = nearest(name, known) or known[:3]
             raise InputError(f"--what-if end={name}: no pod of that name; there are: {some(near) or 'none'}")
         gone.append(found)
-    return _given_back(snapshot, of_pods(gone, snapshot.claims.values()))
+    return of_pods(gone, snapshot.claims.values(), snapshot.pods)
+
+
+def _key(name: str, namespace: str) -> Key:
+    space, slash, rest = name.strip().partition("/")
+    return (space, rest) if slash else (namespace, space)
 
 
 def _given_back(snapshot: Snapshot, given: GivingBack) -> Snapshot:

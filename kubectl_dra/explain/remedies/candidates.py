@@ -14,7 +14,7 @@ from kubectl_dra.allocation.constraints import attribute_of
 from kubectl_dra.allocation.selectors import SelectorVerdict
 from kubectl_dra.api.claims import ALL, DeviceRequest, ResourceClaim
 from kubectl_dra.api.quantity import Quantity
-from kubectl_dra.api.slices import DeviceID
+from kubectl_dra.api.slices import Device, DeviceID
 from kubectl_dra.api.taints import DeviceTaint, blocking_taint
 from kubectl_dra.explain.funnel.blocked import Located
 from kubectl_dra.explain.funnel.stages import StageResult
@@ -29,7 +29,6 @@ from kubectl_dra.explain.remedies.change import (
     UseClass,
 )
 from kubectl_dra.explain.remedies.free import freeing
-from kubectl_dra.explain.remedies.other_class import fitting_classes
 from kubectl_dra.explain.remedies.prove import Change
 from kubectl_dra.explain.remedies.selector_values import loosened_term
 from kubectl_dra.explain.remedies.way_in import LetIn, can_end
@@ -41,6 +40,7 @@ MAX_HOLDERS = 6
 MAX_POOLS = 3
 MAX_NODE_REASONS = 3
 MAX_CAPACITIES = 2
+MAX_CLASSES = 40
 _ZERO = Quantity.parse("0")
 _BROKEN = re.compile(r"health|fail|fault|error|broken|fatal|lost|dead|xid|ecc|offline|unavailable|not-?ready", re.I)
 """Words in a driver's taint that mean that the device does not work."""
@@ -99,7 +99,7 @@ def _terms(view: View, located: Located) -> Iterator[Change]:
             if not refused or tried == MAX_TERMS:
                 continue
             tried += 1
-            for offer in loosened_term(view, located.place, index, expression or "", number, refused):
+            for offer in loosened_term(view, located.place, index, spec, number, refused):
                 if not listed or offer.amount:
                     yield offer.change
             yield ReplaceTerm(located.place, selectors, index, number, term.expression)
@@ -115,10 +115,24 @@ def _classes(view: View, located: Located) -> Iterator[Change]:
             yield UseClass(located.place, name)
 
 
+def fitting_classes(view: View, spec: DeviceRequest) -> Iterator[str]:
+    """Classes, other than the request's own, that admit devices which its selectors accept, by name."""
+    selectors = view.cycle.selectors
+    wanted = [text for text in spec.selectors if text]
+    for name in sorted(view.cycle.classes)[:MAX_CLASSES]:
+        devices: Sequence[Device] = [item.device for item in view.kinds] if name != spec.device_class else ()
+        for text in (*view.cycle.classes[name].selectors, *wanted):
+            verdicts = selectors.verdicts(text or "", devices) if devices else ()
+            devices = [device for device, verdict in zip(devices, verdicts, strict=True) if verdict is True]
+        if devices:
+            yield name
+
+
 def _tolerations(located: Located, stage: StageResult) -> Iterator[Change]:
     """Taints to tolerate: those of DeviceTaintRules, and those of the driver that do not mark a device as broken."""
     taints: dict[str, DeviceTaint] = {}
-    for item in stage.failed:
+    # Nobody writes tolerations for an extended resource.
+    for item in stage.failed if not located.place.extended else ():
         taint = blocking_taint(item.device.taints, located.funnel.spec.tolerations)
         if taint is not None and str(taint) not in taints and (taint.rule or _may_be_tolerated(taint)):
             taints[str(taint)] = blocking_taint(item.exact.taints, located.funnel.spec.tolerations) or taint

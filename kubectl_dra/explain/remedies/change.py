@@ -14,8 +14,9 @@ from kubectl_dra.api.slices import PoolID, ResourceSlice
 from kubectl_dra.api.taints import DeviceTaint, DeviceToleration
 from kubectl_dra.explain.phrase import Phrase, Words, say
 from kubectl_dra.explain.question.what_if_flag import Supposition
-from kubectl_dra.explain.remedies.prove import Change, Price, RequestPlace, World
-from kubectl_dra.explain.remedies.step import ChangeStep, StepKind, StepTarget, StepValue
+from kubectl_dra.explain.remedies.claim_edits import RequestPlace
+from kubectl_dra.explain.remedies.prove import Change, World
+from kubectl_dra.explain.remedies.step import ChangeStep, Price, StepKind, StepTarget, StepValue
 
 
 class RequestChange(Change, frozen=True):
@@ -27,7 +28,10 @@ class RequestChange(Change, frozen=True):
     @property
     def where(self) -> Words:
         """The place; nobody wrote a request of a claim for extended resources."""
-        return "" if self.place.extended else say('in request "{name}" ', name=self.place.name)
+        if self.place.extended:
+            return ""
+        text = 'in request "{name}" of claim {claim} ' if self.place.of else 'in request "{name}" '
+        return say(text, name=self.place.name, claim=self.place.of)
 
     @property
     def what(self) -> Phrase:
@@ -52,8 +56,12 @@ class RequestChange(Change, frozen=True):
         return ChangeStep(kind, StepTarget((claim,), request=self.place.name, field=field, term=term), before, after)
 
     def supposed(self, kind: str, value: object) -> Supposition | None:
-        """The change as a supposition; impossible for the claim for extended resources."""
-        return None if self.place.extended else Supposition(self.place.name, kind, str(value))
+        """The change as a supposition; impossible for the claim for extended resources, and where the name of the
+        request does not say which one it is.
+        """
+        if self.place.extended or self.place.of:
+            return None
+        return Supposition(self.place.name, kind, str(value))
 
 
 class LowerCount(RequestChange, frozen=True):
@@ -84,6 +92,11 @@ class LowerCount(RequestChange, frozen=True):
     @property
     def what_if(self) -> Supposition | None:
         return self.supposed("count", self.count)
+
+    def made_in(self, world: World) -> World:
+        if self.place.container:
+            return world.limiting(self.place.container, self.place.resource, self.count)
+        return super().made_in(world)
 
     def edited(self, spec: DeviceRequest) -> DeviceRequest:
         return replace(spec, allocation_mode=EXACT_COUNT, count=self.count)
@@ -194,11 +207,11 @@ class LessCapacity(RequestChange, frozen=True):
 class ReplaceTerm(RequestChange, frozen=True):
     """A term of a selector with one constant replaced; ``new_term`` is "true" if the term is dropped.
 
-    ``term`` is its number in the selector ``index``; ``old`` and ``new`` are the constant as written.
-    ``near`` are further nodes on which to try it.
+    ``term`` is its number in the selector ``index``; ``old`` and ``new`` are the constant as written, which is there
+    ``once`` in all selectors of the request, or else told with its term. ``near`` are further nodes on which to try it.
     """
 
-    ASIDE = frozenset(("selectors", "near", "amount"))
+    ASIDE = frozenset(("selectors", "near", "amount", "once"))
     selectors: Selectors
     index: int
     term: int
@@ -208,6 +221,7 @@ class ReplaceTerm(RequestChange, frozen=True):
     new: str = ""
     near: tuple[Node, ...] = ()
     amount: bool = False
+    once: bool = True
 
     @property
     def about(self) -> Hashable:
@@ -223,6 +237,8 @@ class ReplaceTerm(RequestChange, frozen=True):
 
     @property
     def what(self) -> Phrase:
+        if self.old and not self.once:
+            return say("write {new:flat} in place of {old:flat}", new=self.new_term, old=self.old_term)
         if self.old:
             return say("write {new} in place of {old}", new=self.new, old=self.old)
         return say("drop {term:flat}", term=self.old_term)
@@ -247,7 +263,8 @@ class ReplaceTerm(RequestChange, frozen=True):
     def step(self, world: World) -> ChangeStep:
         field = f"selectors[{self.index}].cel.expression"
         if self.old:
-            return self.step_in(world, StepKind.REPLACE_VALUE, field, self.old, self.new, self.old_term)
+            old, new = (self.old, self.new) if self.once else (self.old_term, self.new_term)
+            return self.step_in(world, StepKind.REPLACE_VALUE, field, old, new, self.old_term)
         return self.step_in(world, StepKind.DROP_TERM, field, self.old_term, None, self.old_term)
 
 

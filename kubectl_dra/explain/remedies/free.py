@@ -13,8 +13,8 @@ from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.explain.phrase import Joined, Phrase, Words, say
 from kubectl_dra.explain.question.what_if_flag import Supposition
 from kubectl_dra.explain.remedies.proof import Proof
-from kubectl_dra.explain.remedies.prove import Change, Price, World
-from kubectl_dra.explain.remedies.step import ChangeStep, StepHolder, StepKind, StepTarget
+from kubectl_dra.explain.remedies.prove import Change, World
+from kubectl_dra.explain.remedies.step import ChangeStep, Price, StepHolder, StepKind, StepTarget
 from kubectl_dra.explain.scene.holders import ClaimHolder, HolderIndex, HolderState
 from kubectl_dra.explain.scene.view import View
 
@@ -69,7 +69,10 @@ class Free(Change, frozen=True):
         return Supposition("", "free", ",".join(self.keys))
 
     def made_in(self, world: World) -> World:
-        return world.freeing([holder.claim for holder in self.holders]).also_on(self.near)
+        # Of a claim that nobody uses no end of a pod gives anything back: the claim itself has to go.
+        metas = [holder.claim.metadata for holder in self.holders if holder.standing is HolderState.UNUSED]
+        gone = [(meta.namespace, meta.name) for meta in metas]
+        return world.freeing([holder.claim for holder in self.holders], gone).also_on(self.near)
 
     def step(self, world: World) -> ChangeStep:
         return ChangeStep(

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable
 from itertools import islice
 from typing import Final
 
 from msgspec.structs import replace
 
 from kubectl_dra.allocation.pools import SliceIndex
+from kubectl_dra.allocation.state import taken
 from kubectl_dra.api.slices import ResourceSlice
 from kubectl_dra.explain.diagnosis import Way
 from kubectl_dra.explain.phrase import ObjectName
 from kubectl_dra.explain.remedies.proof import NEW_NODE
-from kubectl_dra.explain.remedies.prove import Change, Price, World
-from kubectl_dra.explain.remedies.step import ChangeStep, StepKind, StepTarget
+from kubectl_dra.explain.remedies.prove import Change, World
+from kubectl_dra.explain.remedies.step import ChangeStep, Price, StepKind, StepTarget
 from kubectl_dra.explain.trial import Trial
-from kubectl_dra.scheduling.framework import ClusterState
-from kubectl_dra.scheduling.node_copy import NodeCopy, node_copies
+from kubectl_dra.scheduling.framework import ClusterState, NodeCopy
+from kubectl_dra.scheduling.node_copy import node_copies
 
 MAX_KINDS: Final = 8
 
@@ -51,7 +52,8 @@ class AddNode(Change, frozen=True):
         index = SliceIndex((*self.everywhere, *self.copy.slices))
         around = world.surroundings
         there = around.with_node(self.copy) if around is not None else None
-        return replace(world, cycle=world.cycle.changed(index=index), surroundings=there)
+        state = taken(world.cycle.state, self.copy.claims, world.cycle.features)
+        return replace(world, cycle=world.cycle.changed(index=index, state=state), surroundings=there)
 
     def step(self, world: World) -> ChangeStep:
         return ChangeStep(StepKind.ADD_NODE, StepTarget(nodes=(self.like,)))
@@ -65,9 +67,8 @@ def one_more_node(trial: Trial) -> Way | None:
     if state is None:
         state = ClusterState(trial.scene.snapshot, settings.release, settings.gates, settings.patch)
     slices = world.cycle.index.slices
-    local = _local(world.cycle.index.by_pool.values())
     everywhere = [entry for entry in slices if not entry.scope.node_name]
-    with_devices = (more for more in node_copies(state, local) if more.slices)
+    with_devices = (more for more in node_copies(state, world.cycle.index) if more.slices)
     for more in islice(with_devices, MAX_KINDS):
         # Verdicts are remembered by a device's identity.
         view.supposed.extend(device for entry in more.slices for device in entry.devices)
@@ -76,17 +77,3 @@ def one_more_node(trial: Trial) -> Way | None:
             there = replace(proof, node=NEW_NODE, like=more.like, devices=())
             return Way((change,), there, steps=(change.step(world),))
     return None
-
-
-def _local(pools: Iterable[Sequence[ResourceSlice]]) -> dict[str, Sequence[ResourceSlice]]:
-    """The newest slices of the pools that are of one node alone, by this node."""
-    found: dict[str, Sequence[ResourceSlice]] = {}
-    for entries in pools:
-        home = entries[0].scope.node_name
-        if not home or any(entry.scope.node_name != home for entry in entries):
-            continue
-        newest = max(entry.generation for entry in entries)
-        if len(entries) > 1:
-            entries = [entry for entry in entries if entry.generation == newest]
-        found[home] = (*found[home], *entries) if home in found else entries
-    return found

@@ -11,6 +11,7 @@ from msgspec import Struct
 from kubectl_dra.allocation.result import AllocationResult
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.slices import DeviceID
+from kubectl_dra.explain.phrase import Words
 
 
 class PlacedDevice(NamedTuple):
@@ -51,13 +52,33 @@ NEW_NODE: Final = "the new node"
 """Stands for the node of a proof that does not exist yet."""
 
 
+class OtherRequest(NamedTuple):
+    """A request, its claim's key, and both in words that are clear here."""
+
+    request: str
+    claim: str
+    place: Words
+
+
+class Beside(Struct, frozen=True):
+    """What a proof rests on beside its change.
+
+    Of other requests that fail by themselves, those ``changed`` had their own fixes made, those ``aside`` were left
+    out. ``causes`` are codes of causes that have nothing to do with devices. What was left out, and
+    these causes, keep the pod waiting all the same.
+    """
+
+    changed: tuple[OtherRequest, ...] = ()
+    aside: tuple[OtherRequest, ...] = ()
+    causes: tuple[str, ...] = ()
+
+
 class Proof(Struct, frozen=True):
     """A scheduler's attempt with a change: the first node that then accepts the pod, and the devices there.
 
     ``filters``: a pod was tried, with all filters of the scheduler; otherwise only the allocation of the claims.
     ``like`` is the node of which a copy was tried; then ``node`` is ``NEW_NODE``. ``request`` is the one that was left
-    out. ``others`` says what was done about other requests that fail by themselves: False if they were set aside, True
-    if their changes were made as well.
+    out. ``beside`` is what else the pod needs, if anything.
     """
 
     node: str
@@ -66,4 +87,4 @@ class Proof(Struct, frozen=True):
     tried: Tried = Tried.CHANGE
     request: str = ""
     like: str = ""
-    others: bool | None = None
+    beside: Beside | None = None

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Container, Hashable, Iterable, Iterator, Mapping, Sequence
-from enum import IntEnum, auto
 from itertools import islice
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict, Cycle
 from kubectl_dra.allocation.budgets import COPIED_PER_STEP, PROOF_NODES, PROOF_STEPS, QUICK_STEPS, Budget
+from kubectl_dra.allocation.extended_resources import CLAIM_NAME, ExtendedRequests, extended_requests
 from kubectl_dra.allocation.features import Features, Quirks
 from kubectl_dra.allocation.pools import SliceIndex
 from kubectl_dra.allocation.state import allocated_state, released
-from kubectl_dra.api.claims import EXACT_COUNT, DeviceConstraint, DeviceRequest, Request, ResourceClaim
+from kubectl_dra.api.claims import DeviceConstraint, DeviceRequest, ResourceClaim
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import ResourceSlice
@@ -24,50 +24,20 @@ from kubectl_dra.cluster.snapshot import Key
 from kubectl_dra.explain.phrase import Statement
 from kubectl_dra.explain.question.giving_back import GivingBack, of_claims, of_pods
 from kubectl_dra.explain.question.what_if_flag import Supposition
+from kubectl_dra.explain.remedies.claim_edits import (
+    RequestPlace,
+    in_single_requests,
+    needing_nothing,
+    with_request,
+    with_selector,
+)
 from kubectl_dra.explain.remedies.proof import Proof, placed_devices
-from kubectl_dra.explain.remedies.step import ChangeStep
+from kubectl_dra.explain.remedies.step import ChangeStep, Price
 from kubectl_dra.explain.remedies.surroundings import Surroundings
 
 if TYPE_CHECKING:
     from kubectl_dra.explain.funnel.search_refusals import Refusals
     from kubectl_dra.explain.remedies.exact_pools import ExactPools
-
-
-class RequestPlace(NamedTuple):
-    """One request or subrequest: indices of claim, request and alternative, and its name.
-
-    ``extended``: it belongs to the claim that the scheduler makes for extended resources, which nobody
-    writes; ``container`` asks for ``resource`` then, as far as they are known.
-    """
-
-    claim: int
-    request: int
-    alternative: int
-    name: str
-    extended: bool
-    resource: str = ""
-    container: str = ""
-
-
-class Price(IntEnum):
-    """What a change asks of people, the least first: the order in which changes are offered."""
-
-    NOTHING = auto()
-    """Nobody misses what goes."""
-    EDIT = auto()
-    """A line of what was asked for."""
-    TOLERATE = auto()
-    """To accept what somebody keeps others away from."""
-    WAIT = auto()
-    """It comes, or ends, by itself or by somebody else's repair."""
-    OTHER_DEVICES = auto()
-    """A line of what was asked for, and with it devices of another kind."""
-    END_IDLE = auto()
-    """A pod that does no work ends."""
-    END_RUNNING = auto()
-    """A pod that works ends."""
-    BUY = auto()
-    """More hardware."""
 
 
 class Change(Statement, frozen=True, eq=False):
@@ -129,17 +99,23 @@ class World(Struct, frozen=True):
     ``nodes`` are those that are tried: of those where the pod may run one of each kind. ``alike`` are all that the
     question is about. ``exact`` gives the pools that are tried where devices share what the question cannot tell apart.
     ``all_claims`` is everything that may hold devices. ``surroundings`` is the pod with what
-    filters read; None where no pod waits for a node. ``rereads``: selectors see devices that they did not see before,
-    so that they may fail on some. Each change gives a new world.
+    filters read; None where no pod waits for a node. Each change gives a new world.
+
+    ``claims`` are those of the question that need devices. ``others`` are those that have some as things are, each
+    with the number of ``claims`` before it: one that has given them back is asked for as well. ``lacking``: a claim
+    that the pod names is gone, so it is not tried at all. ``extended`` is what devices may serve of the pod's extended
+    resources; the claim for them asks on each node for what no device plugin serves there.
     """
 
     cycle: Cycle
     claims: tuple[ResourceClaim, ...]
     nodes: tuple[Node, ...]
-    all_claims: tuple[ResourceClaim, ...]
+    all_claims: Mapping[Key, ResourceClaim]
     surroundings: Surroundings | None = None
+    others: tuple[tuple[int, ResourceClaim], ...] = ()
+    lacking: bool = False
+    extended: ExtendedRequests | None = None
     alike: tuple[Node, ...] = ()
-    rereads: bool = False
     exact: ExactPools | None = None
 
     def request(self, place: RequestPlace) -> DeviceRequest:
@@ -148,11 +124,34 @@ class World(Struct, frozen=True):
 
     def proof(self, nodes: Sequence[Node] | None = None) -> Proof | None:
         """The first node that accepts the pod with its claims, and the devices; none if an error ends the attempt."""
-        cycle = self.cycle.changed()
-        for attempt in self._taken(cycle, self.nodes if nodes is None else nodes, Tries(), PROOF_STEPS):
-            proof = self._shown(attempt)
-            return proof if self.ends_without_error(proof) else None
-        return None
+        tried = self.nodes if nodes is None else nodes
+        proof = next(self._proofs(self.cycle.changed(), tried, Tries(), PROOF_STEPS), None)
+        return proof if proof is not None and self.ends_without_error(proof) else None
+
+    def asked_on(self, node: Node) -> tuple[ResourceClaim, ...]:
+        """The claims that need devices on a node, in the order in which they get them."""
+        if self.extended is None:
+            return self._asked
+        served = self.extended.claim(self.extended.amounts.keys() - self.extended.delegated(node))
+        if served is None:
+            return self._asked
+        names = {entry.name for entry in served.requests}
+        out: list[ResourceClaim] = []
+        for claim in self._asked:
+            if claim.metadata.name == CLAIM_NAME:
+                claim = replace(claim, requests=tuple(entry for entry in claim.requests if entry.name not in names))
+            if claim.requests or claim.metadata.name != CLAIM_NAME:
+                out.append(claim)
+        return tuple(out)
+
+    @property
+    def _asked(self) -> tuple[ResourceClaim, ...]:
+        """The claims that need devices."""
+        claims = list(self.claims)
+        for place, claim in reversed(self.others):
+            if claim.allocation is None:
+                claims.insert(place, claim)
+        return tuple(claims)
 
     def proof_with(self, change: Change) -> Proof | None:
         """The proof that the pod fits with a change."""
@@ -168,37 +167,38 @@ class World(Struct, frozen=True):
     def quick_proof(self, changes: Iterable[Change], tries: Tries) -> Proof | None:
         """The proof that the pod fits with all these changes; also none if the tries do not suffice."""
         world = self.with_all(changes)
-        cycle = world.cycle.changed()
-        return next((world._shown(found) for found in world._taken(cycle, world.nodes, tries, QUICK_STEPS)), None)
+        return next(world._proofs(world.cycle.changed(), world.nodes, tries, QUICK_STEPS), None)
 
-    def _shown(self, attempt: Attempt) -> Proof:
-        """What an attempt that takes the pod shows."""
-        devices = tuple(placed_devices(self.claims, attempt.results))
-        return Proof(attempt.node, devices, filters=self.surroundings is not None)
-
-    def _taken(self, cycle: Cycle, nodes: Sequence[Node], tries: Tries, steps: int) -> Iterator[Attempt]:
-        """The attempts on nodes that accept the pod: the devices exist, and no filter refuses it."""
-        refused = False
+    def _proofs(self, cycle: Cycle, nodes: Sequence[Node], tries: Tries, steps: int) -> Iterator[Proof]:
+        """A proof for each node that accepts the pod: the devices exist, and no filter refuses it."""
+        around = self.surroundings
+        if self.lacking:
+            return
         if self.exact is not None:
-            self.exact.judge(cycle, nodes, self.claims)
+            self.exact.judge(cycle, nodes, self._asked)
+        refused = False
         for node in self._tried(nodes, tries):
             attempt = self._attempt(cycle, node, steps)
-            if attempt.verdict is not AttemptVerdict.ALLOCATED or _beyond_the_model(attempt):
-                continue
-            if self.surroundings is None or self.surroundings.takes(attempt, cycle, self.claims):
-                yield attempt
-            refused = True
-        if not refused or self.surroundings is None or not self.surroundings.changed:
+            refused = refused or _allocates(attempt)
+            if (proof := self._shown(cycle, node, attempt)) is not None:
+                yield proof
+        if not refused or around is None or not around.changed:
             return
         # Nodes with the same devices may differ in what the filters say.
         done = {node.name for node in nodes}
-        others = (node for node in self.alike if node.name not in done and self.surroundings.refusal(node) is None)
+        others = (node for node in self.alike if node.name not in done and around.refusal(node) is None)
         for node in self._tried(islice(others, PROOF_NODES), tries):
-            attempt = self._attempt(cycle, node, steps)
-            if attempt.verdict is not AttemptVerdict.ALLOCATED or _beyond_the_model(attempt):
-                continue
-            if self.surroundings.takes(attempt, cycle, self.claims):
-                yield attempt
+            if (proof := self._shown(cycle, node, self._attempt(cycle, node, steps))) is not None:
+                yield proof
+
+    def _shown(self, cycle: Cycle, node: Node, attempt: Attempt) -> Proof | None:
+        """What an attempt shows if the pod is taken."""
+        if not _allocates(attempt):
+            return None
+        claims, around = self.asked_on(node), self.surroundings
+        if self._never_binds(node) or (around is not None and not around.takes(attempt, cycle, claims)):
+            return None
+        return Proof(node.name, tuple(placed_devices(claims, attempt.results)), filters=around is not None)
 
     def _tried(self, nodes: Iterable[Node], tries: Tries) -> Iterator[Node]:
         for node in nodes:
@@ -208,22 +208,33 @@ class World(Struct, frozen=True):
             yield node
 
     def ends_without_error(self, proof: Proof) -> bool:
-        """Whether no attempt on another node ends with an error, which would end the attempt for the pod.
+        """Whether nothing on another node ends the pod's attempts: an error, or that it is taken and never binds.
 
-        Only selectors that see other devices than before can newly fail.
+        A search that gets further than before, or a node that was refused, may come to a device on which a selector
+        fails.
         """
-        if not self.rereads:
-            return True
         cycle = self.cycle.changed()
-        for node in self.nodes:
-            if node.name == proof.node:
+        around = self.surroundings
+        nodes = list(self.nodes)
+        if around is not None and around.changed:
+            known = {node.name for node in nodes}
+            nodes += islice((node for node in self.alike if node.name not in known), PROOF_NODES)
+        for node in nodes:
+            if node.name == proof.node or (around is not None and around.refusal(node) is not None):
                 continue
             attempt = self._attempt(cycle, node, QUICK_STEPS)
-            if attempt.verdict is not AttemptVerdict.ERROR:
-                continue
-            if self.surroundings is None or self.surroundings.refusal(node) is None:
+            if attempt.verdict is AttemptVerdict.ERROR:
                 return False
+            if self._never_binds(node) and _allocates(attempt):
+                return False
+            if around is not None and cycle.index.takes_of_nodes and _allocates(attempt):
+                rejection = around.rejection(attempt, cycle, self.asked_on(node))
+                if rejection is not None and rejection.error:
+                    return False
         return not cycle.exhausted
+
+    def _never_binds(self, node: Node) -> bool:
+        return self.extended is not None and self.extended.never_binds(node)
 
     def refusals(self) -> Refusals:
         """What the search refuses on the nodes because of devices that it picked before."""
@@ -237,7 +248,7 @@ class World(Struct, frozen=True):
 
     def _attempt(self, cycle: Cycle, node: Node, steps: int, observer: Refusals | None = None) -> Attempt:
         pools = self.exact.of(cycle, node) if self.exact is not None else None
-        return cycle.attempt(node, self.claims, budget=Budget(max_steps=steps), observer=observer, pools=pools)
+        return cycle.attempt(node, self.asked_on(node), budget=Budget(max_steps=steps), observer=observer, pools=pools)
 
     def asking(self, claims: Iterable[ResourceClaim]) -> World:
         """The same cluster with other claims."""
@@ -248,22 +259,23 @@ class World(Struct, frozen=True):
 
     def editing(self, place: RequestPlace, edit: Callable[[DeviceRequest], DeviceRequest]) -> World:
         """One request or subrequest changed."""
-        claim, old = self.claims[place.claim], self.request(place)
-        made = self._with_claim(place.claim, _edited(claim, place.request, place.alternative, edit))
-        new = made.request(place)
-        rereads = (new.selectors, new.device_class) != (old.selectors, old.device_class)
-        return replace(made, rereads=True) if rereads else made
+        claim = self.claims[place.claim]
+        return self._with_claim(place.claim, with_request(claim, place.request, place.alternative, edit))
+
+    def limiting(self, container: str, resource: str, amount: int) -> World:
+        """With another limit of an extended resource in one container, and the claim that the scheduler makes then."""
+        if self.surroundings is None:
+            return self
+        around = self.surroundings.limiting(container, resource, amount)
+        extended = extended_requests(around.pod, self.cycle.classes)
+        made = extended.claim(extended.amounts) if extended is not None else None
+        claims = (made if claim.metadata.name == CLAIM_NAME and made else claim for claim in self.claims)
+        return replace(self, claims=tuple(claims), surroundings=around, extended=extended)
 
     def setting_aside(self, requests: Container[tuple[int, int]]) -> World:
         """Without the requests at these (claim, request) indices, which then need nothing."""
         return self.asking(
-            replace(
-                claim,
-                requests=tuple(
-                    _needless(entry) if (index, number) in requests else entry
-                    for number, entry in enumerate(claim.requests)
-                ),
-            )
+            needing_nothing(claim, [number for number in range(len(claim.requests)) if (index, number) in requests])
             for index, claim in enumerate(self.claims)
         )
 
@@ -274,37 +286,17 @@ class World(Struct, frozen=True):
 
     def splitting(self, claim: int, request: int) -> World | None:
         """One request written as several of count 1; None for a prioritized list."""
-        old = self.claims[claim]
-        entry = old.requests[request]
-        if entry.exactly is None:
-            return None
-        one = replace(entry.exactly, count=1)
-        names = [f"{entry.name}-{number}" for number in range(entry.exactly.count)]
-        parts = tuple(replace(entry, name=name, exactly=one) for name in names)
-        constraints = tuple(
-            replace(kept, requests=tuple(n for own in kept.requests for n in (names if own == entry.name else (own,))))
-            for kept in old.constraints
-        )
-        requests = (*old.requests[:request], *parts, *old.requests[request + 1 :])
-        return self._with_claim(claim, replace(old, requests=requests, constraints=constraints))
+        parted = in_single_requests(self.claims[claim], request)
+        return self._with_claim(claim, parted) if parted is not None else None
 
     def with_selector(self, old: str, new: str) -> World:
         """A selector of a request or class replaced."""
-
-        def reworded(spec: DeviceRequest) -> DeviceRequest:
-            return replace(spec, selectors=tuple(new if text == old else text for text in spec.selectors))
-
-        claims = []
-        for claim in self.claims:
-            for index, entry in enumerate(claim.requests):
-                for alternative in range(len(entry.alternatives())):
-                    claim = _edited(claim, index, alternative, reworded)
-            claims.append(claim)
+        claims = tuple(with_selector(claim, old, new) for claim in self.claims)
         classes = {
             name: replace(entry, selectors=tuple(new if text == old else text for text in entry.selectors))
             for name, entry in self.cycle.classes.items()
         }
-        return replace(self, cycle=self.cycle.changed(classes=classes), claims=tuple(claims), rereads=True)
+        return replace(self, cycle=self.cycle.changed(classes=classes), claims=claims)
 
     def constraints(self) -> Iterator[tuple[int, DeviceConstraint]]:
         """The constraints of all claims, each with the index of its claim."""
@@ -324,26 +316,39 @@ class World(Struct, frozen=True):
         changed = tuple(new if entry is old else entry for entry in self.claims[claim].constraints)
         return self._with_claim(claim, replace(self.claims[claim], constraints=changed))
 
-    def freeing(self, holders: Collection[ResourceClaim]) -> World:
-        """Other claims have given back their devices, because the pods that use them have ended."""
-        return self._given_back(of_claims(holders, self.all_claims, self._pods))
+    def freeing(self, holders: Collection[ResourceClaim], deleted: Collection[Key] = ()) -> World:
+        """Claims have given back their devices: the pods that use them have ended, or the claims are ``deleted``."""
+        known = (self.all_claims.get((claim.metadata.namespace, claim.metadata.name)) for claim in holders)
+        # Another change may have ended some of them already.
+        left = [claim for claim in known if claim is not None and claim.allocation is not None]
+        pod = self.surroundings.pod.metadata if self.surroundings is not None else None
+        keep = (pod.namespace, pod.name) if pod is not None else None
+        given = of_claims(left, self.all_claims.values(), self.pods, keep)
+        return self._given_back(given._replace(deleted=frozenset(deleted)))
 
     def ending(self, pods: Iterable[Pod]) -> World:
         """Other pods have ended, and given back what only they used."""
-        return self._given_back(of_pods(pods, self.all_claims))
+        return self._given_back(of_pods(pods, self.all_claims.values(), self.pods))
 
     def _given_back(self, given: GivingBack) -> World:
-        self.cycle.budget.charge((len(self.all_claims) + len(self._pods)) // COPIED_PER_STEP)
-        gone = {id(claim) for claim in given.claims}
-        kept = tuple(claim for claim in self.all_claims if id(claim) not in gone)
-        state = released(self.cycle.state, given.claims, self.cycle.features)
+        self.cycle.budget.charge((len(self.all_claims) + len(self.pods)) // COPIED_PER_STEP)
         around = self.surroundings
         if around is not None:
-            around = around.without_pods(given.pods - {(around.pod.metadata.namespace, around.pod.metadata.name)})
-        return replace(self, cycle=self.cycle.changed(state=state), all_claims=kept, surroundings=around)
+            around = around.given_back(given)
+        left = given.left(self.all_claims)
+        others = [(place, left.get((claim.metadata.namespace, claim.metadata.name))) for place, claim in self.others]
+        return replace(
+            self,
+            cycle=self.cycle.changed(state=released(self.cycle.state, given.claims, self.cycle.features)),
+            all_claims=left,
+            surroundings=around,
+            others=tuple((place, claim) for place, claim in others if claim is not None),
+            lacking=self.lacking or any(claim is None for _, claim in others),
+        )
 
     @property
-    def _pods(self) -> Mapping[Key, Pod]:
+    def pods(self) -> Mapping[Key, Pod]:
+        """The pods that are known, by namespace and name."""
         return self.surroundings.state.snapshot.pods if self.surroundings is not None else {}
 
     def among(self, change: Callable[[Surroundings], Surroundings], names: Container[str]) -> World:
@@ -363,7 +368,7 @@ class World(Struct, frozen=True):
 
     def with_features(self, features: Features) -> World:
         """An allocator with other features."""
-        state = allocated_state(self.all_claims, features)
+        state = allocated_state(self.all_claims.values(), features)
         return replace(self, cycle=self.cycle.changed(features=features, state=state))
 
     def with_quirks(self, quirks: Quirks) -> World:
@@ -378,26 +383,8 @@ class World(Struct, frozen=True):
         return replace(self, nodes=(*self.nodes, *(node for node in more if node.name not in known)))
 
 
-def _edited(
-    claim: ResourceClaim, request: int, alternative: int, edit: Callable[[DeviceRequest], DeviceRequest]
-) -> ResourceClaim:
-    requests = list(claim.requests)
-    old = requests[request]
-    if old.first_available:
-        subrequests = list(old.first_available)
-        subrequests[alternative] = edit(subrequests[alternative])
-        requests[request] = replace(old, first_available=tuple(subrequests))
-    elif old.exactly is not None:
-        requests[request] = replace(old, exactly=edit(old.exactly))
-    return replace(claim, requests=tuple(requests))
-
-
-def _beyond_the_model(attempt: Attempt) -> bool:
-    """Whether a device has something that may keep the scheduler from giving it out, such as resources of the node."""
-    return any(picked.candidate.device.unmodelled for placed in attempt.placements for picked in placed)
-
-
-def _needless(entry: Request) -> Request:
-    """A request that is satisfied by nothing."""
-    spec = entry.alternatives()[0]
-    return replace(entry, exactly=replace(spec, allocation_mode=EXACT_COUNT, count=0), first_available=())
+def _allocates(attempt: Attempt) -> bool:
+    """Whether an attempt finds devices, none with what may keep the scheduler from giving it out (``unmodelled``)."""
+    return attempt.verdict is AttemptVerdict.ALLOCATED and not any(
+        picked.candidate.device.unmodelled for placed in attempt.placements for picked in placed
+    )

@@ -9,8 +9,8 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.explain.phrase import Phrase, say
 from kubectl_dra.explain.question.giving_back import of_pods
 from kubectl_dra.explain.question.what_if_flag import Supposition
-from kubectl_dra.explain.remedies.prove import Change, Price, World
-from kubectl_dra.explain.remedies.step import ChangeStep, StepKind, StepTarget
+from kubectl_dra.explain.remedies.prove import Change, World
+from kubectl_dra.explain.remedies.step import ChangeStep, Price, StepKind, StepTarget
 from kubectl_dra.explain.remedies.surroundings import Surroundings
 from kubectl_dra.scheduling.chain import Chain
 from kubectl_dra.scheduling.default_preemption import by_importance
@@ -77,7 +77,7 @@ class EndPods(Change, frozen=True):
         return world.ending(self.ended).on_named(self.onto)
 
     def step(self, world: World) -> ChangeStep:
-        given = of_pods(self.ended, world.all_claims).claims
+        given = of_pods(self.ended, world.all_claims.values(), world.pods).claims
         frees = (result.device for claim in given if claim.allocation for result in claim.allocation.results)
         return ChangeStep(StepKind.END_PODS, StepTarget(pods=self.keys, nodes=(self.node,)), frees=tuple(frees))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
@@ -10,6 +11,7 @@ from heapq import nsmallest
 from typing import Any, Final, NamedTuple
 
 from kubectl_dra.allocation.selectors import Selectors
+from kubectl_dra.api.claims import DeviceRequest
 from kubectl_dra.api.quantity import QuantityError, nanos_of
 from kubectl_dra.api.semver import Semver, SemverError
 from kubectl_dra.api.slices import Device
@@ -17,7 +19,7 @@ from kubectl_dra.cel import CompileError, Program, ast, compile_expression
 from kubectl_dra.cel.columns import Column, DeviceTable, columns_of
 from kubectl_dra.explain.funnel.observed_values import counted_values, own_values_in, values_of
 from kubectl_dra.explain.remedies.change import ReplaceTerm
-from kubectl_dra.explain.remedies.prove import RequestPlace
+from kubectl_dra.explain.remedies.claim_edits import RequestPlace
 from kubectl_dra.explain.scene.view import Published, View, distinct
 from kubectl_dra.names import nearest
 
@@ -66,10 +68,11 @@ class Slot(NamedTuple):
 
 
 def loosened_term(
-    view: View, place: RequestPlace, index: int, expression: str, term: int, refused: Sequence[Published]
+    view: View, place: RequestPlace, index: int, spec: DeviceRequest, term: int, refused: Sequence[Published]
 ) -> Iterator[TermOffer]:
     """Changes of one term of a request's selector ``index`` with which it holds on some of the devices it rejects."""
-    selectors = view.cycle.selectors
+    selectors, expression = view.cycle.selectors, spec.selectors[index] or ""
+    written = " ".join(text for text in spec.selectors if text)
     for offer in loosened(selectors, expression, term, refused):
         near = tuple(view.near(_like(view, offer.carriers, refused)))
         change = ReplaceTerm(
@@ -83,6 +86,7 @@ def loosened_term(
             offer.new,
             near=near,
             amount=offer.amount,
+            once=len(re.findall(rf"(?<![\w.-]){re.escape(offer.old)}(?![\w.-])", written)) == 1,
         )
         yield TermOffer(change, offer.amount)
 

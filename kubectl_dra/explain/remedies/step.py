@@ -1,8 +1,8 @@
-"""A change as data: what is changed, from what to what, and what it gives back."""
+"""A change as data: what is changed, from what to what, what it gives back, and what it asks of people."""
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import Enum, IntEnum, auto
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -12,6 +12,27 @@ from kubectl_dra.api.slices import DeviceID, PoolID
 from kubectl_dra.api.taints import DeviceTaint
 
 StepValue: TypeAlias = str | int | tuple[DeviceTaint, ...] | DeviceConstraint | None
+
+
+class Price(IntEnum):
+    """What a change asks of people, the least first: the order in which changes are offered."""
+
+    NOTHING = auto()
+    """Nobody misses what goes."""
+    EDIT = auto()
+    """A line of what was asked for."""
+    TOLERATE = auto()
+    """To accept what somebody keeps others away from."""
+    WAIT = auto()
+    """It comes, or ends, by itself or by somebody else's repair."""
+    OTHER_DEVICES = auto()
+    """A line of what was asked for, and with it devices of another kind."""
+    END_IDLE = auto()
+    """A pod that does no work ends."""
+    END_RUNNING = auto()
+    """A pod that works ends."""
+    BUY = auto()
+    """More hardware."""
 
 
 class StepKind(Enum):

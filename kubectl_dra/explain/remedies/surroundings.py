@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TypeVar
 
 from msgspec import structs
 
@@ -13,17 +13,17 @@ from kubectl_dra.allocation.budgets import FEWEST_REBUILDS, MOST_REBUILDS, REBUI
 from kubectl_dra.api.affinity import Toleration
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.nodes import Node, NodeTaint
-from kubectl_dra.api.pods import Pod
+from kubectl_dra.api.pods import Container, Pod
 from kubectl_dra.cluster.snapshot import Key
+from kubectl_dra.explain.question.giving_back import GivingBack
 from kubectl_dra.explain.scene.filters import Filters
 from kubectl_dra.scheduling.chain import Chain, without_devices
 from kubectl_dra.scheduling.dynamic_resources import DynamicResources
-from kubectl_dra.scheduling.framework import ClusterState
+from kubectl_dra.scheduling.framework import ClusterState, NodeCopy
 from kubectl_dra.scheduling.node_unschedulable import CORDON
 from kubectl_dra.scheduling.reasons import Rejection
 
-if TYPE_CHECKING:
-    from kubectl_dra.scheduling.node_copy import NodeCopy
+C = TypeVar("C", bound=Container)
 
 
 class Rebuilds:
@@ -83,29 +83,46 @@ class Surroundings:
         )
 
     def takes(self, attempt: Attempt, cycle: Cycle, claims: Sequence[ResourceClaim]) -> bool:
-        """Whether all filters accept the pod on a node where its claims are allocated like this.
+        """Whether all filters accept the pod on a node where its claims are allocated like this; also False if no more
+        clusters may be built.
 
         ``claims`` are the pod's unallocated claims, as they would be.
         """
-        chain = self.chain
-        if chain is None:
-            return False
-        node = self.state.nodes.get(attempt.node)
-        if node is None:
-            return True
+        return self.chain is not None and self.rejection(attempt, cycle, claims) is None
+
+    def rejection(self, attempt: Attempt, cycle: Cycle, claims: Sequence[ResourceClaim]) -> Rejection | None:
+        """Why a filter refuses the pod where its claims are allocated like this."""
+        chain, node = self.chain, self.state.nodes.get(attempt.node)
+        if chain is None or node is None:
+            return None
         known = {(claim.metadata.namespace, claim.metadata.name): claim for claim in claims}
         state = self.state.with_claims({**self.state.snapshot.claims, **known})
         devices = DynamicResources(self.pod, state, cycle)
         devices.attempts[attempt.node] = attempt
         # The scheduler deletes it and tries again.
         devices.leftover = None
-        return chain.joined(devices).filter(node) is None
+        return chain.joined(devices).filter(node)
 
     def _with_pod(self, pod: Pod) -> Surroundings:
         return Surroundings(pod, self.state, self.rebuilds)
 
     def _with_state(self, state: ClusterState) -> Surroundings:
         return Surroundings(self.pod, state, self.rebuilds)
+
+    def limiting(self, container: str, resource: str, amount: int) -> Surroundings:
+        """With a pod one of whose containers asks for another amount of an extended resource."""
+
+        def limited(old: C) -> C:
+            if old.name != container:
+                return old
+            tables = old.resources.requests, old.resources.limits
+            requests, limits = ({**table, resource: str(amount)} if resource in table else table for table in tables)
+            return structs.replace(old, resources=structs.replace(old.resources, requests=requests, limits=limits))
+
+        spec = self.pod.spec
+        containers = tuple(map(limited, spec.containers))
+        spec = structs.replace(spec, containers=containers, init_containers=tuple(map(limited, spec.init_containers)))
+        return self._with_pod(structs.replace(self.pod, spec=spec))
 
     def tolerating(self, taint: NodeTaint) -> Surroundings:
         """With a pod that tolerates a node taint."""
@@ -152,7 +169,12 @@ class Surroundings:
 
     def with_node(self, more: NodeCopy) -> Surroundings:
         """With one more node."""
-        return self._with_state(self.state.with_node(more.node, more.pods, more.slices))
+        return self._with_state(self.state.with_node(more))
+
+    def given_back(self, given: GivingBack) -> Surroundings:
+        """After other pods have ended, and claims have given their devices back."""
+        state = self.state.changed(ended=given.pods & self.state.snapshot.pods.keys())
+        return self._with_state(state.with_claims(given.left(self.state.snapshot.claims)))
 
     def without_pods(self, pods: Iterable[Key]) -> Surroundings:
         """After pods have ended."""

@@ -9,9 +9,9 @@ from msgspec.structs import replace
 from kubectl_dra.api.nodes import NodeTaint
 from kubectl_dra.explain.diagnosis import Look, NextStep, Remedy
 from kubectl_dra.explain.phrase import Phrase, Words, say
-from kubectl_dra.explain.remedies.prove import Change, Price, World
+from kubectl_dra.explain.remedies.prove import Change, World
 from kubectl_dra.explain.remedies.room import ending_pods
-from kubectl_dra.explain.remedies.step import ChangeStep, StepKind, StepTarget
+from kubectl_dra.explain.remedies.step import ChangeStep, Price, StepKind, StepTarget
 from kubectl_dra.explain.remedies.surroundings import Surroundings
 from kubectl_dra.explain.scene.node_reasons import (
     AffinityDiffers,

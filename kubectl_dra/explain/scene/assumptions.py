@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubectl_dra.allocation.extended_resources import ExtendedRequests, container_of
+from kubectl_dra.allocation.extended_resources import ExtendedRequests, limit_of
 from kubectl_dra.allocation.features import FIRST_SORTED
 from kubectl_dra.api.known_defects import RULES_UNSEEN
 from kubectl_dra.api.pods import Pod
@@ -160,5 +160,5 @@ def extended_notes(extended: ExtendedRequests) -> Iterator[Phrase]:
         )
     claim = extended.claim(extended.amounts)
     for entry in claim.requests if claim else ():
-        container = container_of(extended.pod, entry.name)
+        container, _ = limit_of(extended.pod, entry.name)
         yield say('request "{request}" is that of container {container}', request=entry.name, container=container)

@@ -151,7 +151,9 @@ def prepare(question: Question, snapshot: Snapshot, settings: Settings, budget: 
         question=_with_extended(question, extended, snapshot),
         snapshot=snapshot,
         settings=settings,
-        view=View(cycle, [node for node in nodes if node.name not in ineligible], ineligible, snapshot.judged),
+        view=View(
+            cycle, [node for node in nodes if node.name not in ineligible], ineligible, snapshot.judged, extended
+        ),
         holders=holder_index(cycle.state, snapshot, question.pod),
         filters=filters,
         extended=extended,

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from kubectl_dra.allocation.attempt import Cycle
 from kubectl_dra.allocation.errors import AllocationError
+from kubectl_dra.allocation.extended_resources import ExtendedRequests
 from kubectl_dra.allocation.pools import NodePools, Pool, gather, scope_matches
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.labels import InvalidNodeSelector
@@ -83,14 +84,20 @@ def distinct(items: Iterable[Published]) -> list[Published]:
 class View:
     """Indexes for one question. ``ineligible`` maps a node's name to why the pod cannot run there.
 
-    ``judged``: see ``Snapshot.judged``.
+    ``judged``: see ``Snapshot.judged``. ``extended``: what devices may serve of the pod's extended resources.
     """
 
     def __init__(
-        self, cycle: Cycle, nodes: Sequence[Node], ineligible: Mapping[str, Words], judged: Set[OwnColumn] = frozenset()
+        self,
+        cycle: Cycle,
+        nodes: Sequence[Node],
+        ineligible: Mapping[str, Words],
+        judged: Set[OwnColumn] = frozenset(),
+        extended: ExtendedRequests | None = None,
     ) -> None:
         self.cycle = cycle
         self._judged = judged
+        self._extended = extended
         self.nodes = tuple(nodes)
         self.ineligible = ineligible
         self.node_by_name = {node.name: node for node in nodes}
@@ -207,8 +214,9 @@ class View:
             self._different = []
             for node in self.nodes:
                 key = self._alike(node.name)
-                if key is None or key not in seen:
-                    seen.add(key)
+                kind = (key, self._extended.delegated(node) if self._extended is not None else None)
+                if key is None or kind not in seen:
+                    seen.add(kind)
                     self._different.append(node)
         return self._different
 

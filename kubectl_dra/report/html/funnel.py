@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kubectl_dra.explain.diagnosis import Funnel, Stage, StageError
+from kubectl_dra.report.explain_words import observation
 from kubectl_dra.report.html.markup import Markup, code, join, tag
-from kubectl_dra.report.observations import observation
 from kubectl_dra.report.phrases import written
 
 MAX_REASONS = 8

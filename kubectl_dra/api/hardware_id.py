@@ -19,5 +19,14 @@ def hardware_id(device: Device) -> str:
     for name, value in device.attributes.items():
         text = value.get("string")
         if isinstance(text, str) and text:
-            found.setdefault(name.rpartition("/")[2].lower(), text)
+            found.setdefault(_plain(name), text)
     return next((found[name] for name in _NAMES if name in found), "")
+
+
+def identifies(attribute: str) -> bool:
+    """Whether an attribute of this name tells one piece of hardware from another of its kind."""
+    return _plain(attribute) in _NAMES
+
+
+def _plain(attribute: str) -> str:
+    return attribute.rpartition("/")[2].lower()

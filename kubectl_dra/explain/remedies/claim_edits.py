@@ -1,0 +1,86 @@
+"""Edits of a claim's requests and selectors, and the place of one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from kubectl_dra.api.claims import EXACT_COUNT, DeviceRequest, Request, ResourceClaim
+
+
+class RequestPlace(NamedTuple):
+    """One request or subrequest: indices of claim, request and alternative, and its name.
+
+    ``extended``: it belongs to the claim that the scheduler makes for extended resources, which nobody
+    writes; ``container`` asks for ``resource`` then, as far as they are known. ``of`` is the claim's key where
+    another claim has a request of this name.
+    """
+
+    claim: int
+    request: int
+    alternative: int
+    name: str
+    extended: bool
+    resource: str = ""
+    container: str = ""
+    of: str = ""
+
+
+def with_request(
+    claim: ResourceClaim, request: int, alternative: int, edit: Callable[[DeviceRequest], DeviceRequest]
+) -> ResourceClaim:
+    """The claim with one request or subrequest edited."""
+    requests = list(claim.requests)
+    old = requests[request]
+    if old.first_available:
+        subrequests = list(old.first_available)
+        subrequests[alternative] = edit(subrequests[alternative])
+        requests[request] = replace(old, first_available=tuple(subrequests))
+    elif old.exactly is not None:
+        requests[request] = replace(old, exactly=edit(old.exactly))
+    return replace(claim, requests=tuple(requests))
+
+
+def with_selector(claim: ResourceClaim, old: str, new: str) -> ResourceClaim:
+    """The claim with a selector replaced wherever a request has it."""
+
+    def reworded(spec: DeviceRequest) -> DeviceRequest:
+        return replace(spec, selectors=tuple(new if text == old else text for text in spec.selectors))
+
+    for index, entry in enumerate(claim.requests):
+        for alternative in range(len(entry.alternatives())):
+            claim = with_request(claim, index, alternative, reworded)
+    return claim
+
+
+def in_single_requests(claim: ResourceClaim, request: int) -> ResourceClaim | None:
+    """The claim with one request written as several of count 1; None for a prioritized list."""
+    entry = claim.requests[request]
+    if entry.exactly is None:
+        return None
+    one = replace(entry.exactly, count=1)
+    names = [f"{entry.name}-{number}" for number in range(entry.exactly.count)]
+    parts = tuple(replace(entry, name=name, exactly=one) for name in names)
+    constraints = tuple(
+        replace(kept, requests=tuple(n for own in kept.requests for n in (names if own == entry.name else (own,))))
+        for kept in claim.constraints
+    )
+    return replace(
+        claim, requests=(*claim.requests[:request], *parts, *claim.requests[request + 1 :]), constraints=constraints
+    )
+
+
+def needing_nothing(claim: ResourceClaim, requests: Iterable[int]) -> ResourceClaim:
+    """The claim with some requests, by their numbers, that nothing satisfies already."""
+    idle = frozenset(requests)
+    return replace(
+        claim,
+        requests=tuple(_needless(entry) if number in idle else entry for number, entry in enumerate(claim.requests)),
+    )
+
+
+def _needless(entry: Request) -> Request:
+    spec = entry.alternatives()[0]
+    return replace(entry, exactly=replace(spec, allocation_mode=EXACT_COUNT, count=0), first_available=())
