@@ -8,6 +8,7 @@ from typing import Any, Final
 from msgspec import Struct, json, structs
 
 from kubectl_dra.admission.refusal import Concerned, FieldRefused
+from kubectl_dra.admission.server import check
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import ClaimStatus, Pod
 from kubectl_dra.api.volumes import ClaimTemplate, ClaimVolumeSource, EphemeralVolumeSource, PodVolume
@@ -20,7 +21,6 @@ from kubectl_dra.explain.scene.prepare import Settings
 from kubectl_dra.fit.controllers import controller_of
 from kubectl_dra.fit.ordinals import Ordinal, identity
 from kubectl_dra.fit.workload import Role, WorkloadPods
-from kubectl_dra.lint.server import check
 
 VOLUME_CLAIM: Final = "PersistentVolumeClaim"
 

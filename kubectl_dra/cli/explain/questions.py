@@ -161,8 +161,8 @@ def _questions(
 def _about_new_pods(manifest: Snapshot, snapshot: Snapshot, settings: Settings) -> list[Question]:
     """The questions about pods to be created, with the API server's errors in their fields."""
     from kubectl_dra.admission.refusal import Concerned, FieldRefused
+    from kubectl_dra.admission.server import check
     from kubectl_dra.explain.question.new_pod import about_new_pod
-    from kubectl_dra.lint.server import check
 
     found = []
     for key, pod in manifest.pods.items():
