@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from random import Random
 from time import monotonic
@@ -10,11 +10,13 @@ from typing import Final
 
 from msgspec import Struct, structs
 
+from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import UsageError
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.phrase import Words, say
 from kubectl_dra.explain.pipeline import diagnose
+from kubectl_dra.explain.scene.assumptions import refused_notes
 from kubectl_dra.explain.scene.attributes_read import complete
 from kubectl_dra.explain.scene.filters import proved_by_pods
 from kubectl_dra.explain.scene.prepare import Settings, cycle_of
@@ -22,6 +24,7 @@ from kubectl_dra.explain.scene.view import nodes_of
 from kubectl_dra.fit import existing
 from kubectl_dra.fit.changes import Changes
 from kubectl_dra.fit.controllers import with_controllers
+from kubectl_dra.fit.existing import Place
 from kubectl_dra.fit.ground import Ground
 from kubectl_dra.fit.groups import unclear_groups
 from kubectl_dra.fit.mold import Mold, NewPod
@@ -63,20 +66,30 @@ class FitWish(Struct, frozen=True):
 
 
 class FitPlan(Struct, frozen=True):
-    """A workload with all that is needed to place it. ``running``: how many of its pods have a node already."""
+    """A workload with all that is needed to place it, and its ``existing`` pods by their places."""
 
     workload: WorkloadPods
     number: int
     molds: tuple[Mold, ...]
     replicas: int
-    running: int
+    existing: Mapping[Place, Pod]
+
+    @property
+    def running(self) -> int:
+        """How many of its pods have a node already."""
+        return sum(bool(pod.node_name) for pod in self.existing.values())
 
     def pods_of(self, replica: int, snapshot: Snapshot) -> list[NewPod]:
         """The pods of one replica, but those that run already."""
         found = []
-        for mold, role in zip(self.molds, self.workload.roles, strict=True):
-            found += [mold.make(ordinal, snapshot) for ordinal in ordinals(role, replica)]
-        return found[max(0, self.running - replica * self.workload.size) :]
+        for number, (mold, role) in enumerate(zip(self.molds, self.workload.roles, strict=True)):
+            for ordinal in ordinals(role, replica):
+                known = self.existing.get(Place(number, ordinal))
+                if known is None:
+                    found.append(mold.make(ordinal, snapshot))
+                elif not known.node_name:
+                    found.append(mold.keep(known, ordinal, snapshot))
+        return found
 
 
 def fit(
@@ -99,12 +112,14 @@ def fit(
     snapshot = with_controllers(snapshot, workloads)
     plans = []
     for number, workload in enumerate(workloads):
-        own = existing.pods_of(workload, snapshot)
-        snapshot = existing.without_waiting(snapshot, own)
-        running = sum(bool(pod.node_name) for pod in own)
         molds = tuple(Mold(workload, number, role, snapshot, settings) for role in range(len(workload.roles)))
         replicas = workload.replicas if wish.replicas is None else wish.replicas
-        plans.append(FitPlan(workload, number, molds, replicas, running))
+        own = existing.pods_of(workload, snapshot)
+        # A pod that waits and is no longer as it is written is made anew.
+        outdated = [pod for pod in own if workload.raw and not pod.node_name and not _is_as_written(pod, molds)]
+        snapshot = existing.without(snapshot, outdated)
+        kept = existing.filled(workload, [pod for pod in own if pod not in outdated], replicas)
+        plans.append(FitPlan(workload, number, molds, replicas, kept))
     for plan in plans:
         for mold in plan.molds:
             snapshot = complete(mold.question, snapshot, settings)
@@ -127,9 +142,22 @@ def fit(
         str(settings.release),
         settings.release_source,
         tuple(sorted(settings.gates)),
-        waiting=sum(pod.is_queued and bool(pod.claims) for pod in snapshot.pods.values()),
-        notes=tuple(_notes(plans)),
+        waiting=sum(_waits(pod) for pod in snapshot.pods.values()) - sum(map(_waits, _existing(plans))),
+        notes=(*refused_notes(snapshot.refused), *_notes(plans)),
     )
+
+
+def _is_as_written(pod: Pod, molds: Sequence[Mold]) -> bool:
+    return any(mold.is_as_written(pod) for mold in molds)
+
+
+def _waits(pod: Pod) -> bool:
+    return pod.is_queued and bool(pod.claims)
+
+
+def _existing(plans: Sequence[FitPlan]) -> Iterator[Pod]:
+    for plan in plans:
+        yield from plan.existing.values()
 
 
 def _pods(plans: Sequence[FitPlan], snapshot: Snapshot) -> list[NewPod]:

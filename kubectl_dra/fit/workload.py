@@ -95,11 +95,15 @@ def _key(role: Role) -> Key:
 def _namespace(raw: Mapping[str, Any], pod: str, manifest: Snapshot) -> str:
     """The namespace of a workload: where none is written, that which its pods were put into."""
     written = (raw.get("metadata") or {}).get("namespace")
-    return str(written) if written else next(space for space, name in manifest.written if name == pod)
+    return (
+        str(written)
+        if written
+        else next(space for kind, space, name in manifest.written if (kind, name) == ("Pod", pod))
+    )
 
 
 def _role(name: str, key: Key, manifest: Snapshot, each: int = 1, *, exact: bool = False) -> Role:
-    return Role(name, manifest.pods[key], manifest.written.get(key, {}), each, exact)
+    return Role(name, manifest.pods[key], manifest.written.get(("Pod", *key), {}), each, exact)
 
 
 def _bare(keys: Sequence[Key], manifest: Snapshot) -> Iterator[WorkloadPods]:

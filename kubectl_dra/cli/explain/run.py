@@ -17,7 +17,7 @@ from kubectl_dra.cli.explain.questions import (
     Posed,
     completed,
     questions_of,
-    read,
+    read_cluster,
     scheduler_config,
     settings_of,
 )
@@ -166,7 +166,7 @@ def _run_all(asked: ExplainFlags, connection: ConnectionFlags, output: str, colo
         raise UsageError("--devices of all that is pending needs -o json or yaml; as text, name one pod or claim")
     from kubectl_dra.explain.overview import pending
 
-    snapshot, namespace, _ = read(asked, connection)
+    snapshot, namespace = read_cluster(asked, connection)
     with Progress() as progress:
         waiting = [pod for pod in snapshot.pods.values() if not pod.finished]
         snapshot = completed(snapshot, waiting, asked, connection)
