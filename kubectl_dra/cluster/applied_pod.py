@@ -55,9 +55,14 @@ def _refused(live: Pod, before: JSON, after: JSON) -> Iterator[str]:
 
 def are_alike(live: PodSpec, new: PodSpec) -> bool:
     """Whether a pod that exists is as one that would be created, but for volumes, which its controller may add."""
-    tolerations = ({str(entry) for entry in spec.tolerations} for spec in (live, new))
-    differing = set(_differing(builtins(live), builtins(new))) - {"volumes", "tolerations"}
-    return not differing and len(set(map(frozenset, tolerations))) == 1
+    other = {"volumes", "tolerations", "priority", "preemptionPolicy"}
+    same = not set(_differing(builtins(live), builtins(new))) - other
+    return same and _tolerated(live) == _tolerated(new) and (live.priority or 0) == (new.priority or 0)
+
+
+def _tolerated(spec: PodSpec) -> set[str]:
+    """The tolerations but for those with which a node is left after a while, which the server adds."""
+    return {str(entry) for entry in spec.tolerations if entry.toleration_seconds is None}
 
 
 def _differing(before: JSON, after: JSON) -> Iterator[str]:

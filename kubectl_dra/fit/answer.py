@@ -29,6 +29,7 @@ from kubectl_dra.fit.ground import Ground
 from kubectl_dra.fit.groups import unclear_groups
 from kubectl_dra.fit.mold import Mold, NewPod
 from kubectl_dra.fit.ordinals import ordinals
+from kubectl_dra.fit.own_pods import without_own
 from kubectl_dra.fit.place import Placement, Placer, Progress, Unplaced, in_turn
 from kubectl_dra.fit.result import FirstUnplaced, FitAnswer, FitVerdict, WorkloadFit
 from kubectl_dra.fit.workload import WorkloadPods
@@ -57,7 +58,7 @@ _EXCLUSIVE: Final = frozenset(
 class FitWish(Struct, frozen=True):
     """How many replicas to place: as many as are written where it is None; ``most``: as many as fit.
 
-    ``only_counts``: neither what stops the next pod nor what makes room is looked for.
+    ``only_counts``: what makes room is not looked for, and that the first pod of each role can be judged is known.
     """
 
     replicas: int | None = None
@@ -199,8 +200,10 @@ def _result(
     workload = plan.workload
     seats = tuple(seat for seat in placement.seats if seat.new.workload == plan.number)
     refused = [one for one in placement.refused if one.new.workload == plan.number]
-    unclear: list[Words] = [] if wish.only_counts else list(_unclear_before(plan, snapshot, settings))
-    stop = None if wish.only_counts else _stop(plan, refused, settings)
+    unclear: list[Words] = list(_not_modelled(workload))
+    if not unclear and not wish.only_counts:
+        unclear.extend(_unclear_before(plan, snapshot, settings))
+    stop = _stop(plan, refused, placement, settings)
     if stop is not None and stop.diagnosis.verdict is Verdict.UNDETERMINED:
         unclear.extend(stop.diagnosis.unclear[:1] or ("the search did not end in time",))
     kinds = {new.likeness: new for new in (*(seat.new for seat in seats), *(one.new for one in refused))}
@@ -209,7 +212,7 @@ def _result(
         unclear.append("volumes are bound together with the pods; which are left for the next pod is not known")
     fitting = plan.replicas if wish.most else plan.replicas - len({one.new.ordinal.replica for one in refused})
     wanted = [one.new for one in refused] if not wish.most else list(_following(plan, snapshot))
-    changes = Changes(placement, refused if stop is not None and not unclear else (), wanted)
+    changes = Changes(placement, () if unclear or wish.only_counts else refused, wanted)
     placed = plan.running + len(seats)
     return WorkloadFit(
         workload,
@@ -246,15 +249,18 @@ def _following(plan: FitPlan, snapshot: Snapshot) -> Iterator[NewPod]:
         yield from plan.pods_of(replica, snapshot)
 
 
-def _unclear_before(plan: FitPlan, snapshot: Snapshot, settings: Settings) -> Iterator[Words]:
-    """Why nobody can say whether the first pod of a role fits at all."""
-    for annotation in _EXCLUSIVE & _annotations(plan.workload):
+def _not_modelled(workload: WorkloadPods) -> Iterator[Words]:
+    """What a controller does with the pods of a workload that is not known here."""
+    for annotation in sorted(_EXCLUSIVE & _annotations(workload))[:1]:
         text = (
             "{annotation} gives each group of pods nodes of its own: a controller adds the affinity for that after a "
             "first pod has its node, which is not modelled"
         )
         yield say(text, annotation=annotation)
-        return
+
+
+def _unclear_before(plan: FitPlan, snapshot: Snapshot, settings: Settings) -> Iterator[Words]:
+    """Why nobody can say whether the first pod of a role fits at all."""
     quick = structs.replace(settings, with_ways=False)
     for mold, role in zip(plan.molds, plan.workload.roles, strict=True):
         if role.each and plan.replicas:
@@ -270,7 +276,7 @@ def _annotations(workload: WorkloadPods) -> frozenset[str]:
     return frozenset(written).union(*(role.pod.metadata.annotations for role in workload.roles))
 
 
-def _stop(plan: FitPlan, refused: Sequence[Unplaced], settings: Settings) -> FirstUnplaced | None:
+def _stop(plan: FitPlan, refused: Sequence[Unplaced], placement: Placement, settings: Settings) -> FirstUnplaced | None:
     """What stops the first pod that does not fit."""
     if not refused:
         return None
@@ -278,6 +284,7 @@ def _stop(plan: FitPlan, refused: Sequence[Unplaced], settings: Settings) -> Fir
     ground = first.ground
     mold = plan.molds[first.new.role]
     diagnosis = diagnose(mold.question_about(first.new, ground.snapshot, settings), ground.snapshot, settings)
+    diagnosis = without_own(diagnosis, {seat.new.pod.key for seat in placement.seats})
     gang = gang_of(first.new.pod, ground.state) if first.new.group[2] else None
     own = (one for one in refused if one.new.group[2] and one.new.group == first.new.group)
     differs = next((found for one in own if (found := priority_differs(one.new.pod, ground.state))), None)

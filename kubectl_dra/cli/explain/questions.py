@@ -32,11 +32,12 @@ if TYPE_CHECKING:
 
 
 class Posed(NamedTuple):
-    """A question ready to be answered, with its hypothetical changes and the cluster under them."""
+    """A question ready to be answered, with its hypothetical changes and the cluster under them, and the manifest."""
 
     question: Question
     snapshot: Snapshot
     settings: Settings
+    manifest: Snapshot | None = None
 
 
 def questions_of(asked: ExplainFlags, connection: ConnectionFlags, changes: Sequence[Supposition]) -> list[Posed]:
@@ -53,7 +54,7 @@ def questions_of(asked: ExplainFlags, connection: ConnectionFlags, changes: Sequ
     questions = _questions(asked, target, given._replace(snapshot=snapshot))
     snapshot = completed(snapshot, [one.pod for one in questions if one.pod is not None], asked, connection)
     settings = replace(settings_of(asked, snapshot), supposed=tuple(changes))
-    return [Posed(*suppose(question, snapshot, changes), settings) for question in questions]
+    return [Posed(*suppose(question, snapshot, changes), settings, given.manifest) for question in questions]
 
 
 class Given(NamedTuple):
