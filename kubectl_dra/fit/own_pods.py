@@ -7,8 +7,8 @@ from collections.abc import Set
 from msgspec.structs import replace
 
 from kubectl_dra.explain.diagnosis import Diagnosis, Finding, Remedy
-from kubectl_dra.explain.remedies.prove import Change
 from kubectl_dra.explain.remedies.free import Free
+from kubectl_dra.explain.remedies.prove import Change
 from kubectl_dra.explain.remedies.room import EndPods
 
 

@@ -10,6 +10,7 @@ from kubectl_dra.allocation.errors import AllocationError
 from kubectl_dra.api.slices import Device, DeviceID
 from kubectl_dra.cel import CelError, EvaluationError
 from kubectl_dra.cel.columns import Column
+from kubectl_dra.cel.constants import FailingConstant, failing_constants
 from kubectl_dra.cel.errors import ErrorKind
 from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
@@ -107,6 +108,12 @@ def _runtime(trial: Trial, error: AllocationError, node: str) -> Iterator[Findin
             value=next((str(value) for value in (device.attributes.get(problem.name) or {}).values()), ""),
             why=problem.reason,
         )
+    elif (constant := _constant(view, expression, problem)) is not None:
+        text = "selector {number} of {subject} fails, whatever a device has: {reason}"
+        # What Kubernetes writes is a regular expression.
+        evidence[1] = Evidence(about, "CEL run-time error", say("in {written}", written=constant.written))
+        summary = say(text, number=number_of(error), subject=error.subject, reason=constant.reason)
+        remedy = _instead(constant, expression, trial.world)
     elif problem.kind is ErrorKind.NO_KEY:
         missing = _missing(view, expression, problem.name)
         if missing is None:
@@ -128,6 +135,24 @@ def _runtime(trial: Trial, error: AllocationError, node: str) -> Iterator[Findin
         device=published.id if published else None,
         device_class=class_of(error),
     )
+
+
+def _constant(view: View, expression: str, problem: EvaluationError) -> FailingConstant | None:
+    """The part that fails whatever the device has, if that is the problem."""
+    program = view.cycle.selectors.program(expression)
+    if isinstance(program, CelError):
+        return None
+    return next((one for one in failing_constants(program) if str(one.problem) == str(problem)), None)
+
+
+def _instead(constant: FailingConstant, expression: str, world: World) -> Remedy:
+    """What was probably meant, proved if the claims fit with it."""
+    for text in constant.instead:
+        changed = expression[: constant.start] + text + expression[constant.end :]
+        proof = world.with_selector(expression, changed).proof()
+        if proof is not None:
+            return Remedy(constant.advice, proof)
+    return Remedy(constant.advice)
 
 
 class _Missing(NamedTuple):
