@@ -116,8 +116,8 @@ def fit(
         molds = tuple(Mold(workload, number, role, snapshot, settings) for role in range(len(workload.roles)))
         replicas = workload.replicas if wish.replicas is None else wish.replicas
         own = existing.pods_of(workload, snapshot)
-        # A pod that waits and is no longer as it is written is made anew.
-        outdated = [pod for pod in own if workload.raw and not pod.node_name and not _is_as_written(pod, molds)]
+        # A pod that waits is made anew where it ends, or is no longer as it is written.
+        outdated = [pod for pod in own if workload.raw and not pod.node_name and not _stays(pod, molds)]
         snapshot = existing.without(snapshot, outdated)
         kept = existing.filled(workload, [pod for pod in own if pod not in outdated], replicas)
         plans.append(FitPlan(workload, number, molds, replicas, kept))
@@ -148,8 +148,8 @@ def fit(
     )
 
 
-def _is_as_written(pod: Pod, molds: Sequence[Mold]) -> bool:
-    return any(mold.is_as_written(pod) for mold in molds)
+def _stays(pod: Pod, molds: Sequence[Mold]) -> bool:
+    return pod.is_queued and any(mold.is_as_written(pod) for mold in molds)
 
 
 def _waits(pod: Pod) -> bool:

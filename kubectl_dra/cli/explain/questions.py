@@ -16,7 +16,6 @@ from kubectl_dra.cli.explain.flags import ExplainFlags
 from kubectl_dra.cli.explain.target import TypedTarget, find, target_of
 from kubectl_dra.cli.live import Progress
 from kubectl_dra.cli.options import ConnectionFlags
-from kubectl_dra.cluster.apply import Server
 from kubectl_dra.cluster.snapshot import MADE_BY, Snapshot
 from kubectl_dra.errors import InputError
 from kubectl_dra.explain.question.pod_selectors import check_selectors
@@ -28,6 +27,9 @@ from kubectl_dra.scheduling.profile import default_profile
 
 if TYPE_CHECKING:
     from kubectl_dra.api.versions import Release
+    from kubectl_dra.cluster.apply import Server
+    from kubectl_dra.explain.diagnosis import Diagnosis
+    from kubectl_dra.fit.result import WorkloadFit
     from kubectl_dra.scheduling.scheduler_config import SchedulerConfig
 
 
@@ -38,6 +40,19 @@ class Posed(NamedTuple):
     snapshot: Snapshot
     settings: Settings
     manifest: Snapshot | None = None
+
+
+class Answered(NamedTuple):
+    """The diagnoses, the workloads whose pods are counted, and the exit code."""
+
+    diagnoses: Sequence[Diagnosis]
+    workloads: Sequence[WorkloadFit] = ()
+    code: int = 0
+
+    @classmethod
+    def of(cls, diagnoses: Sequence[Diagnosis]) -> Answered:
+        """Diagnoses by themselves."""
+        return cls(diagnoses, (), max((diagnosis.exit_code for diagnosis in diagnoses), default=0))
 
 
 def questions_of(asked: ExplainFlags, connection: ConnectionFlags, changes: Sequence[Supposition]) -> list[Posed]:
@@ -86,6 +101,8 @@ def applied(cluster: Snapshot, manifest: Snapshot, asked: ExplainFlags) -> Snaps
 
 
 def _server(asked: ExplainFlags, snapshot: Snapshot) -> Server:
+    from kubectl_dra.cluster.apply import Server
+
     settings = assumed(snapshot, asked.release, asked.gates)
     return Server(settings.release, settings.gates)
 

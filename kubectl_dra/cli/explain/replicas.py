@@ -5,10 +5,10 @@ does not.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from kubectl_dra.cli.explain.flags import ExplainFlags
-from kubectl_dra.cli.explain.questions import Posed
+from kubectl_dra.cli.explain.questions import Answered, Posed
 from kubectl_dra.cli.live import Progress
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.pipeline import diagnose
@@ -19,20 +19,12 @@ if TYPE_CHECKING:
     from kubectl_dra.fit.result import FitAnswer, WorkloadFit
 
 
-class Answered(NamedTuple):
-    """The diagnoses, the workloads whose pods are counted, and the exit code."""
-
-    diagnoses: Sequence[Diagnosis]
-    workloads: Sequence[WorkloadFit] = ()
-    code: int = 0
-
-
 def answered(posed: Sequence[Posed], diagnoses: Sequence[Diagnosis], asked: ExplainFlags) -> Answered:
     """The diagnoses, where those about pods that workloads of the manifest make are replaced by what comes of all.
 
     They stay where the question is about a part of the cluster or about a changed one, and where they are open.
     """
-    alone = Answered(diagnoses, (), max((diagnosis.exit_code for diagnosis in diagnoses), default=0))
+    alone = Answered.of(diagnoses)
     manifest = posed[0].manifest if posed else None
     narrowed = asked.target or asked.what_if or asked.node or asked.request
     if narrowed or manifest is None or not manifest.workloads:

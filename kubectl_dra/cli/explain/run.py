@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from kubectl_dra.api.versions import UNTOLD
 from kubectl_dra.cli.explain.flags import ExplainFlags, ExplainOutput
 from kubectl_dra.cli.explain.questions import (
+    Answered,
     Posed,
     completed,
     questions_of,
@@ -21,7 +22,6 @@ from kubectl_dra.cli.explain.questions import (
     scheduler_config,
     settings_of,
 )
-from kubectl_dra.cli.explain.replicas import Answered, answered
 from kubectl_dra.cli.explain.target import NotThere
 from kubectl_dra.cli.live import Progress, passes
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags
@@ -60,10 +60,18 @@ def run(asked: ExplainFlags, connection: ConnectionFlags) -> int:
     if asked.watch:
         return _run_watch(asked, connection, changes)
     posed = questions_of(asked, connection, changes)
-    found = answered(posed, [_diagnosed(one, asked) for one in posed], asked)
+    found = _answered(posed, [_diagnosed(one, asked) for one in posed], asked)
     _print(found, asked, _invocation(asked, connection))
     keep(posed, found)
     return found.code
+
+
+def _answered(posed: Sequence[Posed], diagnoses: Sequence[Diagnosis], asked: ExplainFlags) -> Answered:
+    if not asked.manifests:
+        return Answered.of(diagnoses)
+    from kubectl_dra.cli.explain.replicas import answered
+
+    return answered(posed, diagnoses, asked)
 
 
 def _answer(asked: ExplainFlags, connection: ConnectionFlags, changes: Sequence[Supposition]) -> list[Diagnosis]:
@@ -101,17 +109,13 @@ def _run_html(asked: ExplainFlags, connection: ConnectionFlags, changes: Sequenc
             known[id(one.snapshot)] = fleet(one.question, one.snapshot, one.settings)
         answers.append((diagnosis, known.get(id(one.snapshot)) if pictured else None))
     origin = page_origin(posed[0].snapshot, posed[0].settings)
-    found = answered(posed, [diagnosis for diagnosis, _ in answers], asked)
+    found = _answered(posed, [diagnosis for diagnosis, _ in answers], asked)
     drawn = dict(
         zip(map(id, (diagnosis for diagnosis, _ in answers)), (devices for _, devices in answers), strict=True)
     )
     shown = [(diagnosis, drawn.get(id(diagnosis))) for diagnosis in found.diagnoses]
     put(to_html(shown, origin, _invocation(asked, connection)))
     return found.code
-
-
-def _code(diagnoses: Sequence[Diagnosis]) -> int:
-    return max((diagnosis.exit_code for diagnosis in diagnoses), default=0)
 
 
 def _run_watch(asked: ExplainFlags, connection: ConnectionFlags, changes: Sequence[Supposition]) -> int:
@@ -144,11 +148,11 @@ def _run_watch(asked: ExplainFlags, connection: ConnectionFlags, changes: Sequen
         if diagnoses != shown:
             if shown and asked.output is ExplainOutput.text:
                 put("\n")
-            _print(Answered(diagnoses), asked, _invocation(asked, connection))
+            _print(Answered.of(diagnoses), asked, _invocation(asked, connection))
             sys.stdout.flush()
             shown = diagnoses
         if all(diagnosis.verdict is Verdict.ALLOCATED or diagnosis.ended for diagnosis in diagnoses):
-            return _code(diagnoses)
+            return Answered.of(diagnoses).code
         if not waiting:
             waiting = True
             tell(f"note: waiting for {'the snapshot' if asked.snapshots else 'the cluster'} to change; Ctrl-C ends it")

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kubectl_dra.allocation.errors import AllocationError
 from kubectl_dra.api.slices import Device, DeviceID
 from kubectl_dra.cel import CelError, EvaluationError
 from kubectl_dra.cel.columns import Column
-from kubectl_dra.cel.constants import FailingConstant, failing_constants
 from kubectl_dra.cel.errors import ErrorKind
 from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
@@ -21,6 +20,9 @@ from kubectl_dra.explain.remedies.prove import World
 from kubectl_dra.explain.scene.view import View
 from kubectl_dra.explain.trial import Trial
 from kubectl_dra.names import nearest
+
+if TYPE_CHECKING:
+    from kubectl_dra.cel.constants import FailingConstant
 
 _READ = r"""device\.(?:attributes|capacity)\[(?:"[^"]*"|'[^']*'|device\.driver)\]\.%s\b"""
 _EXCERPT = 60
@@ -108,7 +110,7 @@ def _runtime(trial: Trial, error: AllocationError, node: str) -> Iterator[Findin
             value=next((str(value) for value in (device.attributes.get(problem.name) or {}).values()), ""),
             why=problem.reason,
         )
-    elif (constant := _constant(view, expression, problem)) is not None:
+    elif problem.kind is ErrorKind.OTHER and (constant := _constant(view, expression, problem)):
         text = "selector {number} of {subject} fails, whatever a device has: {reason}"
         # What Kubernetes writes is a regular expression.
         evidence[1] = Evidence(about, "CEL run-time error", say("in {written}", written=constant.written))
@@ -139,6 +141,8 @@ def _runtime(trial: Trial, error: AllocationError, node: str) -> Iterator[Findin
 
 def _constant(view: View, expression: str, problem: EvaluationError) -> FailingConstant | None:
     """The part that fails whatever the device has, if that is the problem."""
+    from kubectl_dra.cel.constants import failing_constants
+
     program = view.cycle.selectors.program(expression)
     if isinstance(program, CelError):
         return None
