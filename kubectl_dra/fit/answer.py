@@ -24,7 +24,7 @@ from kubectl_dra.explain.scene.view import nodes_of
 from kubectl_dra.fit import existing
 from kubectl_dra.fit.changes import Changes
 from kubectl_dra.fit.controllers import with_controllers
-from kubectl_dra.fit.existing import Place
+from kubectl_dra.fit.existing import PodPlace
 from kubectl_dra.fit.ground import Ground
 from kubectl_dra.fit.groups import unclear_groups
 from kubectl_dra.fit.mold import Mold, NewPod
@@ -73,7 +73,7 @@ class FitPlan(Struct, frozen=True):
     number: int
     molds: tuple[Mold, ...]
     replicas: int
-    existing: Mapping[Place, Pod]
+    existing: Mapping[PodPlace, Pod]
 
     @property
     def running(self) -> int:
@@ -85,7 +85,7 @@ class FitPlan(Struct, frozen=True):
         found = []
         for number, (mold, role) in enumerate(zip(self.molds, self.workload.roles, strict=True)):
             for ordinal in ordinals(role, replica):
-                known = self.existing.get(Place(number, ordinal))
+                known = self.existing.get(PodPlace(number, ordinal))
                 if known is None:
                     found.append(mold.make(ordinal, snapshot))
                 elif not known.node_name:

@@ -23,7 +23,7 @@ _BETWEEN: Final[Mapping[str, tuple[str, ...]]] = {
 """What stands between a workload and its pods; its name begins with that of the workload."""
 
 
-class Place(NamedTuple):
+class PodPlace(NamedTuple):
     """Where a pod belongs in a workload: the number of its role, and its ordinal there."""
 
     role: int
@@ -65,17 +65,17 @@ def without(snapshot: Snapshot, pods: Collection[Pod]) -> Snapshot:
     )
 
 
-def filled(workload: WorkloadPods, pods: Collection[Pod], replicas: int) -> dict[Place, Pod]:
+def filled(workload: WorkloadPods, pods: Collection[Pod], replicas: int) -> dict[PodPlace, Pod]:
     """The places of a workload that pods have already.
 
     A pod that is called as its controller calls the one of a place has that place. Of the others, those with a node
     come first; a StatefulSet does not count them.
     """
-    places: dict[str, Place] = {}
+    places: dict[str, PodPlace] = {}
     for replica in range(replicas + len(pods)):
         for number, role in enumerate(workload.roles):
             for ordinal in ordinals(role, replica):
-                places[identity(workload, role, ordinal).name] = Place(number, ordinal)
+                places[identity(workload, role, ordinal).name] = PodPlace(number, ordinal)
     found = {places[pod.metadata.name]: pod for pod in pods if pod.metadata.name in places}
     if workload.kind != "StatefulSet":
         free = (place for place in places.values() if place not in found)

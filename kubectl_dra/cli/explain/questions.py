@@ -42,7 +42,7 @@ class Posed(NamedTuple):
     manifest: Snapshot | None = None
 
 
-class Answered(NamedTuple):
+class Answers(NamedTuple):
     """The diagnoses, the workloads whose pods are counted, and the exit code."""
 
     diagnoses: Sequence[Diagnosis]
@@ -50,7 +50,7 @@ class Answered(NamedTuple):
     code: int = 0
 
     @classmethod
-    def of(cls, diagnoses: Sequence[Diagnosis]) -> Answered:
+    def of(cls, diagnoses: Sequence[Diagnosis]) -> Answers:
         """Diagnoses by themselves."""
         return cls(diagnoses, (), max((diagnosis.exit_code for diagnosis in diagnoses), default=0))
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kubectl_dra.cli.explain.flags import ExplainFlags
-from kubectl_dra.cli.explain.questions import Answered, Posed
+from kubectl_dra.cli.explain.questions import Answers, Posed
 from kubectl_dra.cli.live import Progress
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.pipeline import diagnose
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from kubectl_dra.fit.result import FitAnswer, WorkloadFit
 
 
-def answered(posed: Sequence[Posed], diagnoses: Sequence[Diagnosis], asked: ExplainFlags) -> Answered:
+def answered(posed: Sequence[Posed], diagnoses: Sequence[Diagnosis], asked: ExplainFlags) -> Answers:
     """The diagnoses, where those about pods that workloads of the manifest make are replaced by what comes of all.
 
     They stay where the question is about a part of the cluster or about a changed one, and where they are open.
     """
-    alone = Answered.of(diagnoses)
+    alone = Answers.of(diagnoses)
     manifest = posed[0].manifest if posed else None
     narrowed = asked.target or asked.what_if or asked.node or asked.request
     if narrowed or manifest is None or not manifest.workloads:
@@ -51,7 +51,7 @@ def answered(posed: Sequence[Posed], diagnoses: Sequence[Diagnosis], asked: Expl
             codes.append(workload.verdict.exit_code)
             own = [one for one in diagnoses if of_pods.get((one.namespace, one.name)) is workload]
             shown.extend(_shown(workload, own, posed[0]))
-    return Answered(shown, several, max(codes, default=0))
+    return Answers(shown, several, max(codes, default=0))
 
 
 def _fitted(posed: Sequence[Posed], manifest: Snapshot) -> FitAnswer | None:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from kubectl_dra.api.versions import UNTOLD
 from kubectl_dra.cli.explain.flags import ExplainFlags, ExplainOutput
 from kubectl_dra.cli.explain.questions import (
-    Answered,
+    Answers,
     Posed,
     completed,
     questions_of,
@@ -66,9 +66,9 @@ def run(asked: ExplainFlags, connection: ConnectionFlags) -> int:
     return found.code
 
 
-def _answered(posed: Sequence[Posed], diagnoses: Sequence[Diagnosis], asked: ExplainFlags) -> Answered:
+def _answered(posed: Sequence[Posed], diagnoses: Sequence[Diagnosis], asked: ExplainFlags) -> Answers:
     if not asked.manifests:
-        return Answered.of(diagnoses)
+        return Answers.of(diagnoses)
     from kubectl_dra.cli.explain.replicas import answered
 
     return answered(posed, diagnoses, asked)
@@ -148,11 +148,11 @@ def _run_watch(asked: ExplainFlags, connection: ConnectionFlags, changes: Sequen
         if diagnoses != shown:
             if shown and asked.output is ExplainOutput.text:
                 put("\n")
-            _print(Answered.of(diagnoses), asked, _invocation(asked, connection))
+            _print(Answers.of(diagnoses), asked, _invocation(asked, connection))
             sys.stdout.flush()
             shown = diagnoses
         if all(diagnosis.verdict is Verdict.ALLOCATED or diagnosis.ended for diagnosis in diagnoses):
-            return Answered.of(diagnoses).code
+            return Answers.of(diagnoses).code
         if not waiting:
             waiting = True
             tell(f"note: waiting for {'the snapshot' if asked.snapshots else 'the cluster'} to change; Ctrl-C ends it")
@@ -223,7 +223,7 @@ def _of_everything(asked: ExplainFlags) -> str:
     return "".join(f" {flag} {shlex.quote(value)}" for flag, value in words if value)
 
 
-def _print(found: Answered, asked: ExplainFlags, invocation: Invocation) -> None:
+def _print(found: Answers, asked: ExplainFlags, invocation: Invocation) -> None:
     output = asked.output.value
     stopped = any(one.stop is not None for one in found.workloads)
     if stopped:
