@@ -117,9 +117,9 @@ def fit(
         replicas = workload.replicas if wish.replicas is None else wish.replicas
         own = existing.pods_of(workload, snapshot)
         # A pod that waits is made anew where it ends, or is no longer as it is written.
-        outdated = [pod for pod in own if workload.raw and not pod.node_name and not _stays(pod, molds)]
-        snapshot = existing.without(snapshot, outdated)
-        kept = existing.filled(workload, [pod for pod in own if pod not in outdated], replicas)
+        outdated = {pod.key: pod for pod in own if workload.raw and not pod.node_name and not _stays(pod, molds)}
+        snapshot = existing.without(snapshot, outdated.values())
+        kept = existing.filled(workload, [pod for pod in own if pod.key not in outdated], replicas)
         plans.append(FitPlan(workload, number, molds, replicas, kept))
     for plan in plans:
         for mold in plan.molds:
