@@ -64,7 +64,7 @@ SLOW = (
     "explain/test_reads.py",
     "explain/test_unmodelled.py",
     "golden/",
-    "lint/server/test_recorded.py",
+    "admission/server/test_recorded.py",
     "lint/test_broken.py",
     "lint/test_verify.py",
     "lint/test_workers.py",

@@ -143,7 +143,7 @@ def test_the_page_tells_of_every_folder() -> None:
 
 def test_files_that_the_page_names_exist() -> None:
     named = re.findall(r"`((?:\w+/)+(?:\w+\.(?:py|yaml))?)`", PAGE.read_text(encoding="utf-8"))
-    roots = (PACKAGE, PACKAGE.parent, PACKAGE / "explain", PACKAGE / "lint")
+    roots = (PACKAGE, PACKAGE.parent, PACKAGE / "admission", PACKAGE / "explain", PACKAGE / "lint")
     assert [name for name in named if not any((root / name).exists() for root in roots)] == []
 
 

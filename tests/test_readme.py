@@ -66,7 +66,7 @@ def disagreeing() -> list[str]:
 
 
 def test_the_figures_are_of_everything_that_is_recorded() -> None:
-    """That all agree is what tests/conformance, tests/cel and tests/lint/server assert of the same files."""
+    """That all agree is what tests/conformance, tests/cel and tests/admission/server assert of the same files."""
     found = TABLE.search(README.read_text(encoding="utf-8"))
     assert found is not None
     assert found["text"] == table(), "run: python -m tests.test_readme"

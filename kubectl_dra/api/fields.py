@@ -2,7 +2,7 @@
 
 It determines how the API server prints an object (``api.encoding``), which values have the wrong type
 (``api.decoding``), what the server fills in and drops (``api.defaults``), which releases have a field, which
-feature gates it needs and how much it may hold (``lint.server``). It lists the fields of releases up to 1.37.
+feature gates it needs and how much it may hold (``admission.server``). It lists the fields of releases up to 1.37.
 
 A type is written as in the API's Go types: ``T`` is always printed, ``T?`` left out when empty, ``*T``
 printed when set; ``[]T`` and ``{}T`` are a list and a map, left out when empty. A ``!`` after a list or
@@ -150,7 +150,7 @@ _SLICE_SPEC: Final[_Struct] = {
     "nodeName": "*string",
     "nodeSelector": "*NodeSelector",
     "allNodes": "*bool",
-    # 64 where a device has taints, consumes counters or has a list as attribute: see ``lint.server.slices``.
+    # 64 where a device has taints, consumes counters or has a list as attribute: see ``admission.server.slices``.
     "devices": _with("[]Device", most=128),
     "perDeviceNodeSelection": _with("*bool", _PARTITIONS, since=33),
     "sharedCounters": _with("[]CounterSet", _PARTITIONS, since=33, most={35: 8}),

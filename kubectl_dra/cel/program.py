@@ -323,6 +323,10 @@ class Program:
             self._terms = tuple(found) if len(found) > 1 else (self,)
         return self._terms
 
+    def part(self, node: ast.Expression) -> Program:
+        """A part of the expression that is outside of loops, as a program with its own span."""
+        return _term(node, (), self)
+
 
 def _collect_terms(
     node: ast.Expression, bindings: tuple[ast.Comprehension, ...], found: list[Program], whole: Program

@@ -51,8 +51,8 @@ def _validate_call(node: ast.Call, environment: Environment, issues: list[Issue]
             compile_pattern(literal.value)
         else:
             _convert(node.function, environment)(literal.value)
-    except EvaluationError:
-        issues.append(Issue(f"invalid {node.function} argument", literal.position))
+    except EvaluationError as error:
+        issues.append(Issue(f"invalid {node.function} argument", literal.position, hint=error.message))
 
 
 def compile_pattern(pattern: str) -> None:

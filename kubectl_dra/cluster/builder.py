@@ -29,6 +29,7 @@ from kubectl_dra.cluster.snapshot import (
     Gap,
     Key,
     Snapshot,
+    WrittenKey,
 )
 from kubectl_dra.errors import InputError
 
@@ -71,7 +72,7 @@ class SnapshotBuilder:
 
     def __init__(self, namespace: str = "default", *, workloads: bool = False, compact: bool = False) -> None:
         """``workloads``: the objects are manifests. A Deployment, Job and so on stands for one pod per
-        template, and pods are also kept as written.
+        template, and all are also kept as written.
 
         ``compact``: devices that look alike are shared (see ``Snapshot.individual``).
         """
@@ -87,7 +88,7 @@ class SnapshotBuilder:
         self._sources: list[str] = []
         self._server = self._context = ""
         self._release: Release | None = None
-        self._written: dict[Key, Mapping[str, Any]] = {}
+        self._written: dict[WrittenKey, Mapping[str, Any]] = {}
         self._makers: list[Mapping[str, Any]] = []
 
     def add(self, raw: dict[str, Any], place: Place) -> None:
@@ -291,8 +292,8 @@ class SnapshotBuilder:
         if isinstance(found, Mismatch):
             raise _mismatched(found, written, place)
         self._hold(kind, (namespace, name), Kept(found, place, meta.get("uid"), meta.get("resourceVersion")))
-        if self._workloads and kind == "Pod":
-            self._written[namespace, name] = written
+        if self._workloads:
+            self._written[kind, namespace, name] = written
 
     def _hold(self, kind: str, key: tuple[str, str], kept: Kept) -> None:
         """Keep an object, or choose between two with the same name. Raises InputError if they differ."""

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
+from kubectl_dra.cluster.apply import SOME_SERVER, Server, apply
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
-from kubectl_dra.cluster.snapshot import ABSENT, Key, Snapshot
+from kubectl_dra.cluster.snapshot import ABSENT, MADE_BY, Key, RefusedChange, Snapshot, WrittenKey
+
+K = TypeVar("K", str, Key)
 
 
-def overlay(base: Snapshot, manifest: Snapshot) -> Snapshot:
-    """The snapshot with the manifest's objects added; objects of the same name are replaced.
+def overlay(base: Snapshot, manifest: Snapshot, server: Server = SOME_SERVER) -> Snapshot:
+    """The snapshot after the objects of a manifest were applied; see ``apply`` for those that exist already.
+
+    A pod that stands for those of a workload is left out where a pod of that name exists.
 
     Kinds that only the manifest has remain gaps of the snapshot, except templates, classes and claims, for
     which the manifest is sufficient.
@@ -29,40 +34,84 @@ def overlay(base: Snapshot, manifest: Snapshot) -> Snapshot:
         )
         if present
     }
-    names = {entry.name for entry in manifest.slices}
+    on = _Applying(manifest.written, server)
+    others = {
+        kind: on.applied(kind, base.others.get(kind, {}), manifest.others.get(kind, {}))
+        for kind in {**base.others, **manifest.others}
+    }
+    pods = {
+        key: pod
+        for key, pod in manifest.pods.items()
+        if key not in base.pods or MADE_BY not in pod.metadata.annotations
+    }
+    slices, new = ({entry.name: entry for entry in each.slices} for each in (base, manifest))
     return replace(
         base,
-        slices=(*(entry for entry in base.slices if entry.name not in names), *manifest.slices),
-        classes={**base.classes, **manifest.classes},
-        claims={**base.claims, **manifest.claims},
-        templates={**base.templates, **manifest.templates},
-        pods={**base.pods, **manifest.pods},
-        nodes={**base.nodes, **manifest.nodes},
-        taint_rules=(*base.taint_rules, *manifest.taint_rules),
-        namespaces={**base.namespaces, **manifest.namespaces},
-        others=_merged(base.others, manifest.others),
+        slices=tuple(on.applied("ResourceSlice", slices, new).values()),
+        classes=on.applied("DeviceClass", base.classes, manifest.classes),
+        claims=on.applied("ResourceClaim", base.claims, manifest.claims),
+        templates=on.applied("ResourceClaimTemplate", base.templates, manifest.templates),
+        pods=on.applied("Pod", base.pods, pods),
+        nodes=on.applied("Node", base.nodes, manifest.nodes),
+        taint_rules=tuple(
+            on.applied("DeviceTaintRule", _by_key(base.taint_rules), _by_key(manifest.taint_rules)).values()
+        ),
+        quotas=tuple(on.applied("ResourceQuota", _by_key(base.quotas), _by_key(manifest.quotas)).values()),
+        namespaces=on.applied("Namespace", base.namespaces, manifest.namespaces),
+        others=others,
         gaps=tuple(gap for gap in base.gaps if not (gap.reason == ABSENT and gap.kind in brought)),
         notes=(*base.notes, *manifest.notes),
         sources=(*base.sources, *manifest.sources),
         individual=base.individual | manifest.individual,
         written={**base.written, **manifest.written},
         workloads=(*base.workloads, *manifest.workloads),
+        refused=on.refused(base.refused),
     )
 
 
-def with_kinds(base: Snapshot, more: Snapshot, kinds: Iterable[str]) -> Snapshot:
-    """The snapshot with objects of further kinds, read later. Kinds without objects are known to have none."""
+def with_kinds(base: Snapshot, more: Snapshot, kinds: Iterable[str], server: Server = SOME_SERVER) -> Snapshot:
+    """The snapshot with objects of further kinds, read later. Kinds without objects are known to have none.
+
+    What a manifest brought to the snapshot is applied to them.
+    """
+    on = _Applying(base.written, server)
     read = {kind: more.others.get(kind, {}) for kind in kinds if kind in SCHEDULING_KINDS}
-    known = {(entry.metadata.namespace, entry.metadata.name): entry for entry in (*base.quotas, *more.quotas)}
     return replace(
         base,
-        others=_merged(read, base.others),
-        quotas=tuple(known.values()),
+        others={
+            **base.others,
+            **{kind: on.applied(kind, live, base.others.get(kind, {})) for kind, live in read.items()},
+        },
+        quotas=tuple(on.applied("ResourceQuota", _by_key(more.quotas), _by_key(base.quotas)).values()),
         gaps=(*base.gaps, *(gap for gap in more.gaps if gap not in base.gaps)),
+        refused=on.refused(base.refused),
     )
 
 
-def _merged(
-    base: Mapping[str, Mapping[Key, Any]], more: Mapping[str, Mapping[Key, Any]]
-) -> dict[str, Mapping[Key, Any]]:
-    return {kind: {**base.get(kind, {}), **more.get(kind, {})} for kind in {**base, **more}}
+class _Applying:
+    """Applies the objects of a manifest, and remembers what the server refuses."""
+
+    def __init__(self, written: Mapping[WrittenKey, Mapping[str, Any]], server: Server) -> None:
+        self._written = written
+        self._server = server
+        self._refused: dict[WrittenKey, RefusedChange] = {}
+
+    def applied(self, kind: str, live: Mapping[K, Any], new: Mapping[K, Any]) -> dict[K, Any]:
+        """The objects of a kind: those that exist and those that are new, by their keys."""
+        out = {**live, **new}
+        for key in new:
+            namespace, name = key if isinstance(key, tuple) else ("", key)
+            written = self._written.get((kind, namespace, name))
+            if key in live and written is not None:
+                out[key], fields = apply(kind, live[key], new[key], written, self._server)
+                if fields:
+                    self._refused[kind, namespace, name] = RefusedChange(kind, namespace, name, fields)
+        return out
+
+    def refused(self, before: Iterable[RefusedChange]) -> tuple[RefusedChange, ...]:
+        """All that is refused, each object once."""
+        return tuple({**{entry[:3]: entry for entry in before}, **self._refused}.values())
+
+
+def _by_key(entries: Iterable[Any]) -> dict[Key, Any]:
+    return {(entry.metadata.namespace, entry.metadata.name): entry for entry in entries}

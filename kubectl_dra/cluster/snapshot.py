@@ -20,6 +20,8 @@ from kubectl_dra.api.versions import Release
 
 Key = tuple[str, str]
 """Namespace and name."""
+WrittenKey = tuple[str, str, str]
+"""Kind, namespace (empty if it has none) and name of an object of a manifest."""
 Progress = Callable[[str], None]
 """Receives a short description of what is being read."""
 
@@ -64,6 +66,18 @@ class Gap(NamedTuple):
         return f"{self.kind}{where} {self.reason}{detail}"
 
 
+class RefusedChange(NamedTuple):
+    """An object that exists, and the ``fields`` in which a manifest differs although nobody can change them.
+
+    The server refuses the manifest, and all of the object stays as it is.
+    """
+
+    kind: str
+    namespace: str
+    name: str
+    fields: tuple[str, ...]
+
+
 class Event(Struct, frozen=True):
     """A core event about a Pod or a ResourceClaim. Times are RFC 3339 text, empty if not set."""
 
@@ -89,8 +103,9 @@ class Snapshot(Struct, frozen=True, eq=False):
     address and ``context`` the kubeconfig's context. ``individual`` are the columns whose values some
     slices keep apart from their devices (``api.slices.Individual``); it is empty unless the reader was asked to share
     devices. ``judged`` are those of them that a question reads: where slices keep them apart, its selectors answer for
-    each device as they do for the value that stands in for its own. ``written`` holds the pods of manifests as written,
-    ``workloads`` the objects that make pods.
+    each device as they do for the value that stands in for its own. ``written`` holds the objects of manifests as
+    written, ``workloads`` those of them that make pods, ``refused`` those that the server refuses because nobody can
+    change what exists in that way.
     ``others`` holds the objects of ``cluster.kinds.SCHEDULING_KINDS`` by kind, then by namespace (empty if
     none) and name.
     """
@@ -115,8 +130,9 @@ class Snapshot(Struct, frozen=True, eq=False):
     context: str = ""
     individual: frozenset[OwnColumn] = frozenset()
     judged: frozenset[OwnColumn] = frozenset()
-    written: Mapping[Key, Mapping[str, Any]] = field(default_factory=dict)
+    written: Mapping[WrittenKey, Mapping[str, Any]] = field(default_factory=dict)
     workloads: tuple[Mapping[str, Any], ...] = ()
+    refused: tuple[RefusedChange, ...] = ()
 
     def exact(self, only: Set[OwnColumn] | None = None) -> Snapshot:
         """The snapshot with all of every device's own values in ``slices``, or of individual columns ``only`` these."""

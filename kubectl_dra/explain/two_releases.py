@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from kubectl_dra.allocation.budgets import ANSWER_STEPS, SHAPE_STEPS, STEPS_PER_NODE, Budget
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.cluster.snapshot import Key, Snapshot
+from kubectl_dra.cluster.snapshot import MADE_BY, Key, Snapshot
 from kubectl_dra.explain.alike import shape
 from kubectl_dra.explain.deciding_changes import TookTooLong, deciding_changes
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
@@ -29,18 +29,25 @@ class AskedSubject(NamedTuple):
     """A pod or claim as the scheduler meets it: the question, and the snapshot in which it was resolved.
 
     What runs is asked about as if it were made again, as the pod ``again``, after the claims that only it uses gave
-    their devices back: ``freed``, by namespace and name.
+    their devices back: ``freed``, by namespace and name. A ``new`` pod is asked about as each release's API server
+    would store it; ``written`` is its manifest.
     """
 
     question: Question
     snapshot: Snapshot
     again: Pod | None = None
     freed: Mapping[Key, ResourceClaim] = {}
+    new: Pod | None = None
+    written: Mapping[str, Any] = {}
 
     @property
     def runs(self) -> bool:
         """Whether it runs now."""
         return self.again is not None
+
+    def question_on(self, settings: Settings) -> Question:
+        """The question to a release."""
+        return self.question if self.new is None else about_new_pod(self.new, self.snapshot, settings, self.written)
 
     def surroundings(self, snapshot: Snapshot) -> Snapshot:
         """The whole cluster in which it is asked about."""
@@ -118,7 +125,8 @@ def compare(
             progress(f"comparing {number} of {len(groups)}: {first.question.kind} {first.question.name}")
         around = first.surroundings(snapshot)
         was, will = (
-            diagnose(first.question, around, replace(settings, with_ways=False), budget) for settings in (before, after)
+            diagnose(first.question_on(settings), around, replace(settings, with_ways=False), budget)
+            for settings in (before, after)
         )
         judged += len(names)
         if _outcome(was) != _outcome(will):
@@ -135,7 +143,7 @@ def _deciding(subject: AskedSubject, around: Snapshot, before: Settings, after: 
     def answer(settings: Settings) -> tuple[Verdict, frozenset[str]]:
         if not budget.left:
             raise TookTooLong
-        return _outcome(diagnose(subject.question, around, replace(settings, with_ways=False), budget))
+        return _outcome(diagnose(subject.question_on(settings), around, replace(settings, with_ways=False), budget))
 
     try:
         return deciding_changes(before, after, answer)
@@ -156,26 +164,38 @@ def _waiting(snapshot: Snapshot, settings: Settings) -> Iterator[AskedSubject]:
 
 
 def _new(manifest: Snapshot, snapshot: Snapshot, settings: Settings) -> Iterator[AskedSubject]:
-    """What would wait if the objects of a manifest were made."""
-    for entry in waiting(replace(snapshot, pods=manifest.pods, claims=manifest.claims), settings):
+    """What would wait if a manifest were applied, and what of it runs."""
+    claims = {key: snapshot.claims[key] for key in manifest.claims}
+    for entry in waiting(replace(snapshot, pods=manifest.pods, claims=claims), settings):
         if isinstance(entry, ResourceClaim):
             yield AskedSubject(about_claim(entry), snapshot)
+            continue
+        key = (entry.metadata.namespace, entry.metadata.name)
+        known = snapshot.pods.get(key)
+        if known is None or MADE_BY in entry.metadata.annotations:
+            pod, written = _unscheduled(entry), manifest.written.get(("Pod", *key), {})
+            yield AskedSubject(about_new_pod(pod, snapshot, settings, written), snapshot, new=pod, written=written)
+        elif known.node_name:
+            yield from _run(known, snapshot)
         else:
-            key = (entry.metadata.namespace, entry.metadata.name)
-            question = about_new_pod(_unscheduled(entry), snapshot, manifest.written.get(key))
-            yield AskedSubject(question, snapshot)
+            yield AskedSubject(about_pod(_unscheduled(known), snapshot, exists=True), snapshot)
 
 
 def _running(snapshot: Snapshot) -> Iterator[AskedSubject]:
     """The pods that hold devices, each in the cluster in which it was made again and waits."""
     for pod in snapshot.pods.values():
-        if not pod.node_name or pod.finished or pod.metadata.deletion_timestamp or not pod.claims:
-            continue
-        used = dict(_claims(pod, snapshot))
-        given = of_pods([pod], used.values(), snapshot.pods).claims
-        freed = {(claim.metadata.namespace, claim.metadata.name): claim.deallocated() for claim in given}
-        if not freed:
-            continue
+        if pod.node_name:
+            yield from _run(pod, snapshot)
+
+
+def _run(pod: Pod, snapshot: Snapshot) -> Iterator[AskedSubject]:
+    """A pod with a node in the cluster in which it was made again; nothing where it holds nothing alone."""
+    if pod.finished or pod.metadata.deletion_timestamp or not pod.claims:
+        return
+    used = dict(_claims(pod, snapshot))
+    given = of_pods([pod], used.values(), snapshot.pods).claims
+    freed = {(claim.metadata.namespace, claim.metadata.name): claim.deallocated() for claim in given}
+    if freed:
         again = _unscheduled(pod)
         # To tell pods that are alike, its own claims are enough.
         own = replace(snapshot, claims={**used, **freed})

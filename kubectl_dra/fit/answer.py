@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from random import Random
 from typing import Final
@@ -10,11 +10,13 @@ from typing import Final
 from msgspec import Struct, structs
 
 from kubectl_dra.allocation.budgets import CHOICES, CHOICES_STEPS
+from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import UsageError
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.phrase import Words, say
 from kubectl_dra.explain.pipeline import diagnose
+from kubectl_dra.explain.scene.assumptions import refused_notes
 from kubectl_dra.explain.scene.attributes_read import complete
 from kubectl_dra.explain.scene.filters import proved_by_pods
 from kubectl_dra.explain.scene.prepare import Settings, cycle_of
@@ -22,10 +24,12 @@ from kubectl_dra.explain.scene.view import nodes_of
 from kubectl_dra.fit import existing
 from kubectl_dra.fit.changes import Changes
 from kubectl_dra.fit.controllers import with_controllers
+from kubectl_dra.fit.existing import PodPlace
 from kubectl_dra.fit.ground import Ground
 from kubectl_dra.fit.groups import unclear_groups
 from kubectl_dra.fit.mold import Mold, NewPod
 from kubectl_dra.fit.ordinals import ordinals
+from kubectl_dra.fit.own_pods import without_own
 from kubectl_dra.fit.place import Placement, Placer, Progress, Unplaced, in_turn
 from kubectl_dra.fit.result import FirstUnplaced, FitAnswer, FitVerdict, WorkloadFit
 from kubectl_dra.fit.workload import WorkloadPods
@@ -51,7 +55,7 @@ _EXCLUSIVE: Final = frozenset(
 class FitWish(Struct, frozen=True):
     """How many replicas to place: as many as are written where it is None; ``most``: as many as fit.
 
-    ``only_counts``: neither what stops the next pod nor what makes room is looked for.
+    ``only_counts``: what makes room is not looked for, and that the first pod of each role can be judged is known.
     """
 
     replicas: int | None = None
@@ -60,20 +64,30 @@ class FitWish(Struct, frozen=True):
 
 
 class FitPlan(Struct, frozen=True):
-    """A workload with all that is needed to place it. ``running``: how many of its pods have a node already."""
+    """A workload with all that is needed to place it, and its ``existing`` pods by their places."""
 
     workload: WorkloadPods
     number: int
     molds: tuple[Mold, ...]
     replicas: int
-    running: int
+    existing: Mapping[PodPlace, Pod]
+
+    @property
+    def running(self) -> int:
+        """How many of its pods have a node already."""
+        return sum(bool(pod.node_name) for pod in self.existing.values())
 
     def pods_of(self, replica: int, snapshot: Snapshot) -> list[NewPod]:
         """The pods of one replica, but those that run already."""
         found = []
-        for mold, role in zip(self.molds, self.workload.roles, strict=True):
-            found += [mold.make(ordinal, snapshot) for ordinal in ordinals(role, replica)]
-        return found[max(0, self.running - replica * self.workload.size) :]
+        for number, (mold, role) in enumerate(zip(self.molds, self.workload.roles, strict=True)):
+            for ordinal in ordinals(role, replica):
+                known = self.existing.get(PodPlace(number, ordinal))
+                if known is None:
+                    found.append(mold.make(ordinal, snapshot))
+                elif not known.node_name:
+                    found.append(mold.keep(known, ordinal, snapshot))
+        return found
 
 
 def fit(
@@ -96,12 +110,14 @@ def fit(
     snapshot = with_controllers(snapshot, workloads)
     plans = []
     for number, workload in enumerate(workloads):
-        own = existing.pods_of(workload, snapshot)
-        snapshot = existing.without_waiting(snapshot, own)
-        running = sum(bool(pod.node_name) for pod in own)
         molds = tuple(Mold(workload, number, role, snapshot, settings) for role in range(len(workload.roles)))
         replicas = workload.replicas if wish.replicas is None else wish.replicas
-        plans.append(FitPlan(workload, number, molds, replicas, running))
+        own = existing.pods_of(workload, snapshot)
+        # A pod that waits is made anew where it ends, or is no longer as it is written.
+        outdated = {pod.key: pod for pod in own if workload.raw and not pod.node_name and not _stays(pod, molds)}
+        snapshot = existing.without(snapshot, outdated.values())
+        kept = existing.filled(workload, [pod for pod in own if pod.key not in outdated], replicas)
+        plans.append(FitPlan(workload, number, molds, replicas, kept))
     for plan in plans:
         for mold in plan.molds:
             snapshot = complete(mold.question, snapshot, settings)
@@ -124,9 +140,22 @@ def fit(
         str(settings.release),
         settings.release_source,
         tuple(sorted(settings.gates)),
-        waiting=sum(pod.is_queued and bool(pod.claims) for pod in snapshot.pods.values()),
-        notes=tuple(_notes(plans)),
+        waiting=sum(_waits(pod) for pod in snapshot.pods.values()) - sum(map(_waits, _existing(plans))),
+        notes=(*refused_notes(snapshot.refused), *_notes(plans)),
     )
+
+
+def _stays(pod: Pod, molds: Sequence[Mold]) -> bool:
+    return pod.is_queued and any(mold.is_as_written(pod) for mold in molds)
+
+
+def _waits(pod: Pod) -> bool:
+    return pod.is_queued and bool(pod.claims)
+
+
+def _existing(plans: Sequence[FitPlan]) -> Iterator[Pod]:
+    for plan in plans:
+        yield from plan.existing.values()
 
 
 def _pods(plans: Sequence[FitPlan], snapshot: Snapshot) -> list[NewPod]:
@@ -168,8 +197,10 @@ def _result(
     workload = plan.workload
     seats = tuple(seat for seat in placement.seats if seat.new.workload == plan.number)
     refused = [one for one in placement.refused if one.new.workload == plan.number]
-    unclear: list[Words] = [] if wish.only_counts else list(_unclear_before(plan, snapshot, settings))
-    stop = None if wish.only_counts else _stop(plan, refused, settings)
+    unclear: list[Words] = list(_not_modelled(workload))
+    if not unclear and not wish.only_counts:
+        unclear.extend(_unclear_before(plan, snapshot, settings))
+    stop = _stop(plan, refused, placement, settings)
     if stop is not None and stop.diagnosis.verdict is Verdict.UNDETERMINED:
         unclear.extend(stop.diagnosis.unclear[:1] or ("the search did not end in time",))
     kinds = {new.likeness: new for new in (*(seat.new for seat in seats), *(one.new for one in refused))}
@@ -178,7 +209,7 @@ def _result(
         unclear.append("volumes are bound together with the pods; which are left for the next pod is not known")
     fitting = plan.replicas if wish.most else plan.replicas - len({one.new.ordinal.replica for one in refused})
     wanted = [one.new for one in refused] if not wish.most else list(_following(plan, snapshot))
-    changes = Changes(placement, refused if stop is not None and not unclear else (), wanted)
+    changes = Changes(placement, () if unclear or wish.only_counts else refused, wanted)
     placed = plan.running + len(seats)
     return WorkloadFit(
         workload,
@@ -215,15 +246,18 @@ def _following(plan: FitPlan, snapshot: Snapshot) -> Iterator[NewPod]:
         yield from plan.pods_of(replica, snapshot)
 
 
-def _unclear_before(plan: FitPlan, snapshot: Snapshot, settings: Settings) -> Iterator[Words]:
-    """Why nobody can say whether the first pod of a role fits at all."""
-    for annotation in _EXCLUSIVE & _annotations(plan.workload):
+def _not_modelled(workload: WorkloadPods) -> Iterator[Words]:
+    """What a controller does with the pods of a workload that is not known here."""
+    for annotation in sorted(_EXCLUSIVE & _annotations(workload))[:1]:
         text = (
             "{annotation} gives each group of pods nodes of its own: a controller adds the affinity for that after a "
             "first pod has its node, which is not modelled"
         )
         yield say(text, annotation=annotation)
-        return
+
+
+def _unclear_before(plan: FitPlan, snapshot: Snapshot, settings: Settings) -> Iterator[Words]:
+    """Why nobody can say whether the first pod of a role fits at all."""
     quick = structs.replace(settings, with_ways=False)
     for mold, role in zip(plan.molds, plan.workload.roles, strict=True):
         if role.each and plan.replicas:
@@ -239,7 +273,7 @@ def _annotations(workload: WorkloadPods) -> frozenset[str]:
     return frozenset(written).union(*(role.pod.metadata.annotations for role in workload.roles))
 
 
-def _stop(plan: FitPlan, refused: Sequence[Unplaced], settings: Settings) -> FirstUnplaced | None:
+def _stop(plan: FitPlan, refused: Sequence[Unplaced], placement: Placement, settings: Settings) -> FirstUnplaced | None:
     """What stops the first pod that does not fit."""
     if not refused:
         return None
@@ -247,6 +281,7 @@ def _stop(plan: FitPlan, refused: Sequence[Unplaced], settings: Settings) -> Fir
     ground = first.ground
     mold = plan.molds[first.new.role]
     diagnosis = diagnose(mold.question_about(first.new, ground.snapshot, settings), ground.snapshot, settings)
+    diagnosis = without_own(diagnosis, {seat.new.pod.key for seat in placement.seats})
     gang = gang_of(first.new.pod, ground.state) if first.new.group[2] else None
     own = (one for one in refused if one.new.group[2] and one.new.group == first.new.group)
     differs = next((found for one in own if (found := priority_differs(one.new.pod, ground.state))), None)

@@ -1,15 +1,16 @@
-"""Pods of a workload that are in the cluster already: those that run count, those that wait are placed."""
+"""Pods of a workload that are in the cluster already: those that run count, those that wait are placed as they are."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Collection, Mapping
+from typing import Final, NamedTuple
 
 from msgspec import structs
 
 from kubectl_dra.api.owners import owner_of
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.cluster.snapshot import Key, Snapshot
+from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.fit.ordinals import Ordinal, identity, ordinals
 from kubectl_dra.fit.workload import WorkloadPods
 
 _BETWEEN: Final[Mapping[str, tuple[str, ...]]] = {
@@ -20,6 +21,13 @@ _BETWEEN: Final[Mapping[str, tuple[str, ...]]] = {
     "LeaderWorkerSet": ("StatefulSet",),
 }
 """What stands between a workload and its pods; its name begins with that of the workload."""
+
+
+class PodPlace(NamedTuple):
+    """Where a pod belongs in a workload: the number of its role, and its ordinal there."""
+
+    role: int
+    ordinal: Ordinal
 
 
 def pods_of(workload: WorkloadPods, snapshot: Snapshot) -> list[Pod]:
@@ -44,20 +52,33 @@ def _made_by(workload: WorkloadPods, pod: Pod) -> bool:
     return owner.kind in _BETWEEN.get(workload.kind, ()) and owner.name.startswith(f"{workload.name}-")
 
 
-def without_waiting(snapshot: Snapshot, pods: list[Pod]) -> Snapshot:
-    """The cluster without those of the pods that have no node yet, and the claims that were made for them."""
-    waiting: set[Key] = {(pod.metadata.namespace, pod.metadata.name) for pod in pods if not pod.node_name}
-    if not waiting:
+def without(snapshot: Snapshot, pods: Collection[Pod]) -> Snapshot:
+    """The cluster without pods, and without the claims that were made for them."""
+    if not pods:
         return snapshot
-    made = {
-        (pod.metadata.namespace, name)
-        for pod in pods
-        if not pod.node_name
-        for name in pod.claim_statuses.values()
-        if name is not None
-    }
+    gone = {(pod.metadata.namespace, pod.metadata.name) for pod in pods}
+    made = {(pod.metadata.namespace, name) for pod in pods for name in pod.claim_statuses.values() if name is not None}
     return structs.replace(
         snapshot,
-        pods={key: pod for key, pod in snapshot.pods.items() if key not in waiting},
+        pods={key: pod for key, pod in snapshot.pods.items() if key not in gone},
         claims={key: claim for key, claim in snapshot.claims.items() if key not in made},
     )
+
+
+def filled(workload: WorkloadPods, pods: Collection[Pod], replicas: int) -> dict[PodPlace, Pod]:
+    """The places of a workload that pods have already.
+
+    A pod that is called as its controller calls the one of a place has that place. Of the others, those with a node
+    come first; a StatefulSet does not count them.
+    """
+    places: dict[str, PodPlace] = {}
+    for replica in range(replicas + len(pods)):
+        for number, role in enumerate(workload.roles):
+            for ordinal in ordinals(role, replica):
+                places[identity(workload, role, ordinal).name] = PodPlace(number, ordinal)
+    found = {places[pod.metadata.name]: pod for pod in pods if pod.metadata.name in places}
+    if workload.kind != "StatefulSet":
+        free = (place for place in places.values() if place not in found)
+        others = [pod for pod in pods if pod.metadata.name not in places]
+        found.update(zip(free, sorted(others, key=lambda pod: not pod.node_name), strict=False))
+    return found

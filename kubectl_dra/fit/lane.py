@@ -41,7 +41,9 @@ class Lane:
 
     def __init__(self, new: NewPod, ground: Ground, only: Collection[str] | None = None) -> None:
         # Whichever of them is placed first, it is another one than the pod that stands for the next.
-        self.pod = structs.replace(new.pod, metadata=structs.replace(new.pod.metadata, uid=""))
+        self.pod = new.pod
+        if not new.exists:
+            self.pod = structs.replace(new.pod, metadata=structs.replace(new.pod.metadata, uid=""))
         self._only = only
         self._claims = new.claims
         self._names_claims = any(entry.claim_name for entry in new.pod.claims)

@@ -145,7 +145,9 @@ class Placer:
             self._progress(f"placing pods: {len(self.seats)} have a node")
 
     def _create(self, new: NewPod) -> bool:
-        """Whether quotas let the API server create the pod and its claims."""
+        """Whether quotas let the API server create the pod and its claims, or it exists."""
+        if new.exists:
+            return True
         created = denied(new, self.ground.snapshot)
         if created.denied is not None:
             self.refused.append(Unplaced(new, self.ground, denied=created.denied))

@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.cluster.snapshot import Key, Snapshot
+from kubectl_dra.cluster.snapshot import MADE_BY, Key, Snapshot
 from kubectl_dra.cluster.workload_pods import pods_of
 from kubectl_dra.fit.counts import counts_of
 
@@ -63,17 +63,17 @@ def workloads_of(manifest: Snapshot) -> list[WorkloadPods]:
     return [*found, *_bare([key for key in manifest.pods if key not in made], manifest)]
 
 
-def makers_of(snapshot: Snapshot) -> list[WorkloadPods]:
-    """The objects of a manifest that make pods; the snapshot may be a cluster that the manifest is laid over."""
+def makers_of(manifest: Snapshot) -> list[WorkloadPods]:
+    """The objects of a manifest that make pods."""
     found: list[WorkloadPods] = []
-    for raw in snapshot.workloads:
+    for raw in manifest.workloads:
         names = [pod["metadata"]["name"] for pod in pods_of(raw)]
-        namespace = _namespace(raw, names[0], snapshot)
+        namespace = _namespace(raw, names[0], manifest)
         counts = counts_of(raw)
         meta = raw.get("metadata") or {}
         title = str(meta.get("name") or meta.get("generateName") or "pod")
         roles = tuple(
-            _role(name.removeprefix(title).strip("-"), (namespace, name), snapshot, each)
+            _role(name.removeprefix(title).strip("-"), (namespace, name), manifest, each)
             for name, each in zip(names, counts.each, strict=True)
         )
         found.append(
@@ -82,10 +82,10 @@ def makers_of(snapshot: Snapshot) -> list[WorkloadPods]:
     return found
 
 
-def without_stand_ins(snapshot: Snapshot, workloads: Sequence[WorkloadPods]) -> Snapshot:
+def without_stand_ins(snapshot: Snapshot) -> Snapshot:
     """The cluster without the pods that stand for those of workloads."""
-    made = {_key(role) for workload in workloads for role in workload.roles}
-    return replace(snapshot, pods={key: pod for key, pod in snapshot.pods.items() if key not in made})
+    pods = {key: pod for key, pod in snapshot.pods.items() if MADE_BY not in pod.metadata.annotations}
+    return replace(snapshot, pods=pods)
 
 
 def _key(role: Role) -> Key:
@@ -95,11 +95,15 @@ def _key(role: Role) -> Key:
 def _namespace(raw: Mapping[str, Any], pod: str, manifest: Snapshot) -> str:
     """The namespace of a workload: where none is written, that which its pods were put into."""
     written = (raw.get("metadata") or {}).get("namespace")
-    return str(written) if written else next(space for space, name in manifest.written if name == pod)
+    return (
+        str(written)
+        if written
+        else next(space for kind, space, name in manifest.written if (kind, name) == ("Pod", pod))
+    )
 
 
 def _role(name: str, key: Key, manifest: Snapshot, each: int = 1, *, exact: bool = False) -> Role:
-    return Role(name, manifest.pods[key], manifest.written.get(key, {}), each, exact)
+    return Role(name, manifest.pods[key], manifest.written.get(("Pod", *key), {}), each, exact)
 
 
 def _bare(keys: Sequence[Key], manifest: Snapshot) -> Iterator[WorkloadPods]:

@@ -385,9 +385,9 @@ _MOST_TEXT: Final = 20_000
 
 def compile_selector(expression: str, target: AssumedCluster) -> Program | CompileError:
     """The program of a new selector in the target's environment, or why there is none; cached."""
+    from kubectl_dra.admission.server.selectors import compiled
     from kubectl_dra.cel.environment import Environment
     from kubectl_dra.cel.errors import CompileError, Issue
-    from kubectl_dra.lint.server.selectors import compiled
 
     if (
         len(expression) * 4 > MAX_EXPRESSION_BYTES

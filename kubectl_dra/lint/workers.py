@@ -172,7 +172,7 @@ def _warm_up() -> None:
     for name in (
         "yaml",
         "kubectl_dra.cel.program",
-        "kubectl_dra.lint.server.verdict",
+        "kubectl_dra.admission.server.verdict",
         "kubectl_dra.lint.analysis.rejection_fixes",
     ):
         import_module(name)

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from kubectl_dra.allocation.extended_resources import amount_of
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.versions import GROUP
+from kubectl_dra.cluster.apply import Server
 from kubectl_dra.cluster.builder import SnapshotBuilder
 from kubectl_dra.cluster.copies import Place
 from kubectl_dra.cluster.overlay import overlay
@@ -53,7 +54,7 @@ def compare(
     if not pairs:
         return []
     try:
-        world = overlay(snapshot, _brought(report, namespace))
+        world = overlay(snapshot, _brought(report, namespace), Server(assumed.release, assumed.gates))
     except InputError:
         world = snapshot
     settings = replace(assumed, with_ways=False)
@@ -100,7 +101,7 @@ def _identity(raw: Mapping[str, Any]) -> tuple[str, str]:
 
 def _brought(report: MigrationReport, namespace: str) -> Snapshot:
     """The DRA objects of all files after the migration."""
-    builder = SnapshotBuilder(namespace)
+    builder = SnapshotBuilder(namespace, workloads=True)
     for file in report.all_files:
         if file.text is None:
             continue

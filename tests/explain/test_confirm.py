@@ -16,7 +16,7 @@ from kubectl_dra.explain.causes.registry import all_kinds
 from kubectl_dra.explain.diagnosis import CauseKind
 
 SCHEMAS = Path(__file__).resolve().parents[2] / "schemas" / "kubernetes" / "1.36"
-VERBS = ("get", "describe", "logs", "auth", "create", "version")
+VERBS = ("get", "describe", "logs", "auth", "create", "diff", "version")
 FLAGS = {"-n", "-A", "-o", "-l", "-L", "-f", "--field-selector", "--show-labels", "--show-managed-fields", "--sort-by"}
 FLAGS |= {"--raw", "--all-containers", "--tail", "--dry-run", "--subresource", "--as"}
 SELECTABLE = {

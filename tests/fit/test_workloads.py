@@ -343,8 +343,9 @@ def explained(tmp_path: Path, gpus: int, *flags: str) -> tuple[int, str]:
 
 
 def test_explain_says_how_many_replicas_fit(tmp_path: Path) -> None:
-    """The exit code is that of the pod that it explains."""
-    assert explained(tmp_path, 2) == (0, "2 of 3 replicas of StatefulSet default/w fit.")
+    """The exit code is that of the workload, as ``fit`` has it."""
+    assert explained(tmp_path, 2) == (1, "2 of 3 replicas of StatefulSet default/w fit.")
+    assert explained(tmp_path, 3) == (0, "All 3 replicas of StatefulSet default/w fit.")
 
 
 def test_explain_does_not_where_only_a_pod_is_asked_about(tmp_path: Path) -> None:

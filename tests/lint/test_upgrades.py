@@ -137,6 +137,32 @@ def test_pods_of_manifests_are_put_to_both_schedulers(tmp_path: Path, capsys: py
     assert "the schedulers are not asked without a cluster: add --live or --snapshot" in capsys.readouterr().err
 
 
+REFUSED = """\
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaimTemplate
+metadata: {name: mig, namespace: serving}
+spec: {spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: mig.nvidia.com}}]}}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: odd, namespace: serving}
+spec:
+  resourceClaims: [{name: gpu, resourceClaimTemplateName: mig}]
+  containers: [{name: c, image: x, restartPolicy: Sometimes, resources: {claims: [{name: gpu}]}}]
+"""
+
+
+def test_fields_that_one_api_server_refuses_are_known(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Up to 1.34 the server drops the restart policy of a container that is not Always."""
+    path = tmp_path / "m.yaml"
+    path.write_text(REFUSED)
+    asked = ("--from", "1.34.10", "--kubernetes-version", "1.35.1", "--snapshot", str(CLUSTER), "--select", "DRA516")
+    assert lint(*asked, str(path), "-o", "json") == 1
+    (found,) = json.loads(capsys.readouterr().out)["findings"]
+    assert found["code"] == "DRA516"
+    assert "the API server refuses to create the pod: spec.containers[0].restartPolicy: " in found["message"]
+
+
 def test_what_cannot_be_put_to_schedulers_is_noted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "m.yaml"
     wrong = "---\napiVersion: v1\nkind: Pod\nmetadata: {name: bad}\nspec: {resourceClaims: 5}\n---\nkind: [\n"

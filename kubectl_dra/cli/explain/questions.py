@@ -16,7 +16,7 @@ from kubectl_dra.cli.explain.flags import ExplainFlags
 from kubectl_dra.cli.explain.target import TypedTarget, find, target_of
 from kubectl_dra.cli.live import Progress
 from kubectl_dra.cli.options import ConnectionFlags
-from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.cluster.snapshot import MADE_BY, Snapshot
 from kubectl_dra.errors import InputError
 from kubectl_dra.explain.question.pod_selectors import check_selectors
 from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod
@@ -27,15 +27,32 @@ from kubectl_dra.scheduling.profile import default_profile
 
 if TYPE_CHECKING:
     from kubectl_dra.api.versions import Release
+    from kubectl_dra.cluster.apply import Server
+    from kubectl_dra.explain.diagnosis import Diagnosis
+    from kubectl_dra.fit.result import WorkloadFit
     from kubectl_dra.scheduling.scheduler_config import SchedulerConfig
 
 
 class Posed(NamedTuple):
-    """A question ready to be answered, with its hypothetical changes and the cluster under them."""
+    """A question ready to be answered, with its hypothetical changes and the cluster under them, and the manifest."""
 
     question: Question
     snapshot: Snapshot
     settings: Settings
+    manifest: Snapshot | None = None
+
+
+class Answers(NamedTuple):
+    """The diagnoses, the workloads whose pods are counted, and the exit code."""
+
+    diagnoses: Sequence[Diagnosis]
+    workloads: Sequence[WorkloadFit] = ()
+    code: int = 0
+
+    @classmethod
+    def of(cls, diagnoses: Sequence[Diagnosis]) -> Answers:
+        """Diagnoses by themselves."""
+        return cls(diagnoses, (), max((diagnosis.exit_code for diagnosis in diagnoses), default=0))
 
 
 def questions_of(asked: ExplainFlags, connection: ConnectionFlags, changes: Sequence[Supposition]) -> list[Posed]:
@@ -45,26 +62,49 @@ def questions_of(asked: ExplainFlags, connection: ConnectionFlags, changes: Sequ
         DraError: arguments that name no object, unreadable input, or a cluster that does not answer.
     """
     target = target_of(asked.target) if asked.target else None
-    snapshot, namespace, manifest = read(asked, connection, target)
-    if manifest is not None and target is None:
-        snapshot = with_admission(snapshot, manifest, asked, connection)
-    questions = _questions(asked, target, namespace, snapshot, manifest)
+    given = read(asked, connection, target)
+    snapshot = given.snapshot
+    if given.manifest is not None:
+        snapshot = with_admission(snapshot, given.manifest, asked, connection)
+    questions = _questions(asked, target, given._replace(snapshot=snapshot))
     snapshot = completed(snapshot, [one.pod for one in questions if one.pod is not None], asked, connection)
     settings = replace(settings_of(asked, snapshot), supposed=tuple(changes))
-    return [Posed(*suppose(question, snapshot, changes), settings) for question in questions]
+    return [Posed(*suppose(question, snapshot, changes), settings, given.manifest) for question in questions]
 
 
-def read(
-    asked: ExplainFlags, connection: ConnectionFlags, target: TypedTarget | None = None
-) -> tuple[Snapshot, str, Snapshot | None]:
-    """The snapshot, the namespace meant, and the objects of the manifest alone."""
-    snapshot, namespace = read_cluster(asked, connection, target)
+class Given(NamedTuple):
+    """What is asked about: the state of the cluster with the manifest applied, each by itself, and the namespace meant.
+
+    Without a manifest the state is that of the cluster.
+    """
+
+    snapshot: Snapshot
+    cluster: Snapshot
+    manifest: Snapshot | None
+    namespace: str
+
+
+def read(asked: ExplainFlags, connection: ConnectionFlags, target: TypedTarget | None = None) -> Given:
+    """The cluster and the manifest."""
+    cluster, namespace = read_cluster(asked, connection, target)
     if not asked.manifests:
-        return snapshot, namespace, None
+        return Given(cluster, cluster, None, namespace)
+    manifest = read_manifest(asked, namespace)
+    return Given(applied(cluster, manifest, asked), cluster, manifest, namespace)
+
+
+def applied(cluster: Snapshot, manifest: Snapshot, asked: ExplainFlags) -> Snapshot:
+    """The cluster after its API server applied a manifest."""
     from kubectl_dra.cluster.overlay import overlay
 
-    manifest = read_manifest(asked, namespace)
-    return overlay(snapshot, manifest), namespace, manifest
+    return overlay(cluster, manifest, _server(asked, cluster))
+
+
+def _server(asked: ExplainFlags, snapshot: Snapshot) -> Server:
+    from kubectl_dra.cluster.apply import Server
+
+    settings = assumed(snapshot, asked.release, asked.gates)
+    return Server(settings.release, settings.gates)
 
 
 def read_cluster(
@@ -110,7 +150,9 @@ def completed(snapshot: Snapshot, pods: Iterable[Pod], asked: ExplainFlags, conn
 
     for space, entries in groupby(sorted(kinds), key=itemgetter(0)):
         names = tuple(kind for _, kind in entries)
-        snapshot = with_kinds(snapshot, read_kinds(connection, asked.namespace, names, of=space), names)
+        snapshot = with_kinds(
+            snapshot, read_kinds(connection, asked.namespace, names, of=space), names, _server(asked, snapshot)
+        )
     return snapshot
 
 
@@ -128,51 +170,44 @@ def with_admission(
     for (space, _), pod in manifest.pods.items():
         needed.setdefault(space, {}).update(dict.fromkeys(kinds_to_admit(pod)))
     for space, kinds in needed.items():
-        snapshot = with_kinds(snapshot, read_kinds(connection, asked.namespace, tuple(kinds), of=space), kinds)
+        snapshot = with_kinds(
+            snapshot, read_kinds(connection, asked.namespace, tuple(kinds), of=space), kinds, _server(asked, snapshot)
+        )
     return snapshot
 
 
-def _questions(
-    asked: ExplainFlags, target: TypedTarget | None, namespace: str, snapshot: Snapshot, manifest: Snapshot | None
-) -> list[Question]:
+def _questions(asked: ExplainFlags, target: TypedTarget | None, given: Given) -> list[Question]:
+    snapshot, manifest = given.snapshot, given.manifest
     if target is not None:
-        found = find(target, namespace, snapshot, anywhere=bool(asked.snapshots) and not asked.namespace)
+        found = find(target, given.namespace, snapshot, anywhere=bool(asked.snapshots) and not asked.namespace)
         if isinstance(found, ResourceClaim):
             return [about_claim(found)]
         check_selectors(found)
-        key = (found.metadata.namespace, found.metadata.name)
-        return [about_pod(found, snapshot, exists=manifest is None or key not in manifest.pods)]
+        return [_about_pod(found, given, settings_of(asked, snapshot))]
     assert manifest is not None
     if manifest.pods:
-        return _about_new_pods(manifest, snapshot, settings_of(asked, snapshot))
+        settings = settings_of(asked, snapshot)
+        return [_about_pod(pod, given, settings) for pod in manifest.pods.values()]
     if manifest.claims:
-        return [about_claim(claim) for claim in manifest.claims.values()]
+        return [about_claim(snapshot.claims[key]) for key in manifest.claims]
     if manifest.templates:
-        return [
-            about_claim(template.claim(template.metadata.name, space))
-            for (space, _), template in manifest.templates.items()
-        ]
+        made = (snapshot.templates[key] for key in manifest.templates)
+        return [about_claim(one.claim(one.metadata.name, one.metadata.namespace)) for one in made]
     raise InputError(
         f"{', '.join(asked.manifests)} holds no pod, workload, ResourceClaim or ResourceClaimTemplate: "
         "nothing to explain"
     )
 
 
-def _about_new_pods(manifest: Snapshot, snapshot: Snapshot, settings: Settings) -> list[Question]:
-    """The questions about pods to be created, with the API server's errors in their fields."""
-    from kubectl_dra.admission.refusal import Concerned, FieldRefused
+def _about_pod(pod: Pod, given: Given, settings: Settings) -> Question:
+    """The question about a pod of the cluster, or of the manifest: one that exists keeps what it has."""
+    key = (pod.metadata.namespace, pod.metadata.name)
+    if key in given.cluster.pods and MADE_BY not in pod.metadata.annotations:
+        return about_pod(given.snapshot.pods[key], given.snapshot, exists=True)
+    assert given.manifest is not None
     from kubectl_dra.explain.question.new_pod import about_new_pod
-    from kubectl_dra.lint.server import check
 
-    found = []
-    for key, pod in manifest.pods.items():
-        written = manifest.written.get(key)
-        labels = {name: each.labels for name, each in snapshot.namespaces.items()}
-        verdict = written and check(written, release=settings.release, features=settings.gates, namespaces=labels)
-        concerned = Concerned("Pod", pod.metadata.name, pod.metadata.namespace)
-        invalid = [FieldRefused(concerned, one.field, one.message) for one in (verdict.violations if verdict else ())]
-        found.append(about_new_pod(pod, snapshot, written, invalid))
-    return found
+    return about_new_pod(pod, given.snapshot, settings, given.manifest.written.get(("Pod", *key)))
 
 
 def settings_of(asked: ExplainFlags, snapshot: Snapshot) -> Settings:

@@ -14,10 +14,11 @@ from msgspec.structs import replace
 from kubectl_dra.api.versions import UNTOLD
 from kubectl_dra.cli.explain.flags import ExplainFlags, ExplainOutput
 from kubectl_dra.cli.explain.questions import (
+    Answers,
     Posed,
     completed,
     questions_of,
-    read,
+    read_cluster,
     scheduler_config,
     settings_of,
 )
@@ -59,15 +60,18 @@ def run(asked: ExplainFlags, connection: ConnectionFlags) -> int:
     if asked.watch:
         return _run_watch(asked, connection, changes)
     posed = questions_of(asked, connection, changes)
-    diagnoses = [_diagnosed(one, asked) for one in posed]
-    workloads: Sequence[WorkloadFit] = ()
-    if asked.manifests:
-        from kubectl_dra.cli.explain.replicas import replicas_that_fit
+    found = _answered(posed, [_diagnosed(one, asked) for one in posed], asked)
+    _print(found, asked, _invocation(asked, connection))
+    keep(posed, found)
+    return found.code
 
-        workloads = replicas_that_fit(posed, diagnoses, asked)
-    _print(diagnoses, asked, _invocation(asked, connection), workloads)
-    keep(posed, diagnoses)
-    return _code(diagnoses)
+
+def _answered(posed: Sequence[Posed], diagnoses: Sequence[Diagnosis], asked: ExplainFlags) -> Answers:
+    if not asked.manifests:
+        return Answers.of(diagnoses)
+    from kubectl_dra.cli.explain.replicas import answered
+
+    return answered(posed, diagnoses, asked)
 
 
 def _answer(asked: ExplainFlags, connection: ConnectionFlags, changes: Sequence[Supposition]) -> list[Diagnosis]:
@@ -105,12 +109,13 @@ def _run_html(asked: ExplainFlags, connection: ConnectionFlags, changes: Sequenc
             known[id(one.snapshot)] = fleet(one.question, one.snapshot, one.settings)
         answers.append((diagnosis, known.get(id(one.snapshot)) if pictured else None))
     origin = page_origin(posed[0].snapshot, posed[0].settings)
-    put(to_html(answers, origin, _invocation(asked, connection)))
-    return _code([diagnosis for diagnosis, _ in answers])
-
-
-def _code(diagnoses: Sequence[Diagnosis]) -> int:
-    return max((diagnosis.exit_code for diagnosis in diagnoses), default=0)
+    found = _answered(posed, [diagnosis for diagnosis, _ in answers], asked)
+    drawn = dict(
+        zip(map(id, (diagnosis for diagnosis, _ in answers)), (devices for _, devices in answers), strict=True)
+    )
+    shown = [(diagnosis, drawn.get(id(diagnosis))) for diagnosis in found.diagnoses]
+    put(to_html(shown, origin, _invocation(asked, connection)))
+    return found.code
 
 
 def _run_watch(asked: ExplainFlags, connection: ConnectionFlags, changes: Sequence[Supposition]) -> int:
@@ -143,11 +148,11 @@ def _run_watch(asked: ExplainFlags, connection: ConnectionFlags, changes: Sequen
         if diagnoses != shown:
             if shown and asked.output is ExplainOutput.text:
                 put("\n")
-            _print(diagnoses, asked, _invocation(asked, connection))
+            _print(Answers.of(diagnoses), asked, _invocation(asked, connection))
             sys.stdout.flush()
             shown = diagnoses
         if all(diagnosis.verdict is Verdict.ALLOCATED or diagnosis.ended for diagnosis in diagnoses):
-            return _code(diagnoses)
+            return Answers.of(diagnoses).code
         if not waiting:
             waiting = True
             tell(f"note: waiting for {'the snapshot' if asked.snapshots else 'the cluster'} to change; Ctrl-C ends it")
@@ -166,7 +171,7 @@ def _run_all(asked: ExplainFlags, connection: ConnectionFlags, output: str, colo
         raise UsageError("--devices of all that is pending needs -o json or yaml; as text, name one pod or claim")
     from kubectl_dra.explain.overview import pending
 
-    snapshot, namespace, _ = read(asked, connection)
+    snapshot, namespace = read_cluster(asked, connection)
     with Progress() as progress:
         waiting = [pod for pod in snapshot.pods.values() if not pod.finished]
         snapshot = completed(snapshot, waiting, asked, connection)
@@ -197,13 +202,17 @@ def _invocation(asked: ExplainFlags, connection: ConnectionFlags) -> Invocation:
     """The command line without what only refines the output, to be repeated with other flags."""
     where = cluster_flags(asked.snapshots, connection)
     words = ["kubectl dra explain", shlex.quote("/".join(asked.target)) if asked.target else ""]
-    words += [f"-f {shlex.quote(path)}" for path in asked.manifests]
+    return Invocation(" ".join(word for word in (*words, *_flags(asked)) if word) + where, where, bool(asked.snapshots))
+
+
+def _flags(asked: ExplainFlags) -> list[str]:
+    words = [f"-f {shlex.quote(path)}" for path in asked.manifests]
     words += [f"-n {shlex.quote(asked.namespace)}"] if asked.namespace else []
     words += [f"--what-if {shlex.quote(change)}" for change in asked.what_if]
     words += [f"--kubernetes-version {shlex.quote(asked.release)}"] if asked.release else []
     words += [f"--feature-gates {shlex.quote(gates)}" for gates in asked.gates]
     words += [f"--scheduler-config {shlex.quote(asked.scheduler_config)}"] if asked.scheduler_config else []
-    return Invocation(" ".join(word for word in words if word) + where, where, bool(asked.snapshots))
+    return words
 
 
 def _of_everything(asked: ExplainFlags) -> str:
@@ -214,24 +223,25 @@ def _of_everything(asked: ExplainFlags) -> str:
     return "".join(f" {flag} {shlex.quote(value)}" for flag, value in words if value)
 
 
-def _print(
-    diagnoses: Sequence[Diagnosis],
-    asked: ExplainFlags,
-    invocation: Invocation,
-    workloads: Sequence[WorkloadFit] = (),
-) -> None:
+def _print(found: Answers, asked: ExplainFlags, invocation: Invocation) -> None:
     output = asked.output.value
+    stopped = any(one.stop is not None for one in found.workloads)
+    if stopped:
+        # The same question with a change would be about the first pod, and not about the first that does not fit.
+        invocation = invocation._replace(command="")
     if output == "text":
         from kubectl_dra.report.explain_text import write_text
 
-        if workloads:
-            _print_headlines(workloads, asked)
-        write_text(diagnoses, asked.color.value, invocation=invocation, full=asked.whole_page)
+        if found.workloads:
+            _print_headlines(found.workloads, asked)
+        write_text(found.diagnoses, asked.color.value, invocation=invocation, full=asked.whole_page)
+        if stopped:
+            _print_next(f"{' '.join(('kubectl dra fit', *_flags(asked)))}{invocation.where}", asked)
         return
     from kubectl_dra.report.explain_json import to_json
     from kubectl_dra.report.structured import write
 
-    write(to_json(diagnoses, invocation, workloads), output, sys.stdout)
+    write(to_json(found.diagnoses, invocation, found.workloads), output, sys.stdout)
 
 
 def _print_headlines(workloads: Sequence[WorkloadFit], asked: ExplainFlags) -> None:
@@ -241,3 +251,10 @@ def _print_headlines(workloads: Sequence[WorkloadFit], asked: ExplainFlags) -> N
 
     for found in workloads:
         Painter(color=asked.color.value).paragraph(headline(found))
+
+
+def _print_next(command: str, asked: ExplainFlags) -> None:
+    """Says last what tells of all pods of the workloads."""
+    from kubectl_dra.report.paint import Painter
+
+    Painter(color=asked.color.value).write(("Next: ", "bold"), command)

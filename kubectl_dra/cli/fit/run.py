@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from kubectl_dra.api.versions import UNTOLD
 from kubectl_dra.cli.explain.flags import ExplainFlags
 from kubectl_dra.cli.explain.questions import (
+    applied,
     completed,
     read_cluster,
     read_manifest,
@@ -20,7 +21,6 @@ from kubectl_dra.cli.explain.questions import (
 from kubectl_dra.cli.fit.flags import FitFlags, FitOutput
 from kubectl_dra.cli.live import Progress
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags
-from kubectl_dra.cluster.overlay import overlay
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.console import put
 from kubectl_dra.errors import InputError, UsageError
@@ -70,15 +70,17 @@ def _check(asked: FitFlags) -> None:
 
 
 def _read(asked: ExplainFlags, connection: ConnectionFlags) -> tuple[list[WorkloadPods], Snapshot]:
-    """The workloads of the manifest, and the cluster with everything of the manifest but its pods."""
+    """The workloads of the manifest, and the cluster with everything of the manifest but its new pods."""
     cluster, namespace = read_cluster(asked, connection)
     manifest = read_manifest(asked, namespace)
     workloads = workloads_of(manifest)
     if not workloads:
         raise InputError(f"{', '.join(asked.manifests)} holds no pod and nothing that makes pods: nothing to place")
-    snapshot = overlay(cluster, replace(manifest, pods={}))
+    existing = {key: pod for key, pod in manifest.pods.items() if key in cluster.pods}
+    snapshot = applied(cluster, replace(manifest, pods=existing), asked)
     snapshot = with_admission(snapshot, manifest, asked, connection)
-    pods = [about_new_pod(pod, snapshot).pod for pod in manifest.pods.values()]
+    settings = settings_of(asked, snapshot)
+    pods = [about_new_pod(pod, snapshot, settings).pod for pod in manifest.pods.values()]
     return workloads, completed(snapshot, [pod for pod in pods if pod is not None], asked, connection)
 
 

@@ -210,10 +210,12 @@ def schedulers_about_manifests(
     from kubectl_dra.cli.explain.questions import completed, with_admission
     from kubectl_dra.cli.lint.manifest_pods import read_written
     from kubectl_dra.cli.live import Progress
+    from kubectl_dra.cluster.apply import Server
     from kubectl_dra.cluster.overlay import overlay
 
     manifest, places, left_out = read_written(inputs, _namespace(asked, connection))
-    around = overlay(cluster, replace(manifest, pods={}))
+    existing = {key: pod for key, pod in manifest.pods.items() if key in cluster.pods}
+    around = overlay(cluster, replace(manifest, pods=existing), Server(before.release, upgrade.features))
     reading = ExplainFlags(
         namespace=asked.namespace, snapshots=asked.snapshots, release=str(before.release), gates=asked.gates
     )

@@ -1,4 +1,6 @@
-"""The API server would refuse to create the pod: quotas, limits, classes that do not exist, Pod Security, fields."""
+"""The API server would refuse a manifest: quotas, limits, classes that do not exist, Pod Security, fields, and changes
+of what nobody can change.
+"""
 
 from __future__ import annotations
 
@@ -39,6 +41,23 @@ POD_REFUSED = CauseKind(
     passes=True,
 )
 
+CHANGE_REFUSED = CauseKind(
+    code="change-refused",
+    title="The API server refuses to change what exists already",
+    why=(
+        "The manifest has the name of a pod or claim that exists, and differs from it in fields that nobody can "
+        "change once they are stored: the spec of a ResourceClaim, and nearly all of that of a Pod. `kubectl apply` "
+        "fails, and the object stays as it is."
+    ),
+    fix="Delete the object first, or give the one of the manifest another name.",
+    seen_as="spec: Invalid value: …: field is immutable; spec: Forbidden: pod updates may not change fields other than",
+    normal="For every Pod and ResourceClaim: both are replaced, not changed.",
+    confirm=(confirm.Check("The server's words, without changing anything.", "kubectl diff -n NAMESPACE -f MANIFEST"),),
+    family=Family.POD,
+    look=Look.AS_WRITTEN,
+    state="cannot be changed like that",
+)
+_RESOURCES = {"pod": ("Pod", "pod"), "claim": ("ResourceClaim", "resourceclaim")}
 _FIXES = {
     AdmissionPlugin.NAMESPACE_LIFECYCLE: say("Create the namespace, or use one that exists and is not being deleted."),
     AdmissionPlugin.LIMIT_RANGER: say("Set requests and limits of the containers within those bounds."),
@@ -76,4 +95,29 @@ def _fix(refusal: Refusal, snapshot: Snapshot) -> Phrase:
     return say("Name a PriorityClass that exists: {names}.", names=near)
 
 
-FINDERS = (Finder(When.QUESTION, _refused, 5),)
+def _unchangeable(question: Question, snapshot: Snapshot, _: Sequence[Finding]) -> Iterator[Finding]:
+    kind, resource = _RESOURCES[question.kind]
+    for change in snapshot.refused:
+        if question.exists and change[:3] == (kind, question.namespace, question.name):
+            yield Finding(
+                CHANGE_REFUSED,
+                say("it exists already, and the API server lets nobody change its {fields}", fields=change.fields),
+                tuple(
+                    Evidence(
+                        Subject(kind, f"{question.namespace}/{question.name}"), field, say("differs in the manifest")
+                    )
+                    for field in change.fields
+                ),
+                Remedy(
+                    say(
+                        "Delete it first (kubectl delete {resource} {name} -n {namespace}), or give the one of the "
+                        "manifest another name.",
+                        resource=resource,
+                        name=question.name,
+                        namespace=question.namespace,
+                    )
+                ),
+            )
+
+
+FINDERS = (Finder(When.QUESTION, _unchangeable, 4), Finder(When.QUESTION, _refused, 5))

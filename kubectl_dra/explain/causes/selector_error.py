@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kubectl_dra.allocation.errors import AllocationError
 from kubectl_dra.api.slices import Device, DeviceID
@@ -20,6 +20,9 @@ from kubectl_dra.explain.remedies.prove import World
 from kubectl_dra.explain.scene.view import View
 from kubectl_dra.explain.trial import Trial
 from kubectl_dra.names import nearest
+
+if TYPE_CHECKING:
+    from kubectl_dra.cel.constants import FailingConstant
 
 _READ = r"""device\.(?:attributes|capacity)\[(?:"[^"]*"|'[^']*'|device\.driver)\]\.%s\b"""
 _EXCERPT = 60
@@ -107,6 +110,12 @@ def _runtime(trial: Trial, error: AllocationError, node: str) -> Iterator[Findin
             value=next((str(value) for value in (device.attributes.get(problem.name) or {}).values()), ""),
             why=problem.reason,
         )
+    elif problem.kind is ErrorKind.OTHER and (constant := _constant(view, expression, problem)):
+        text = "selector {number} of {subject} fails, whatever a device has: {reason}"
+        # What Kubernetes writes is a regular expression.
+        evidence[1] = Evidence(about, "CEL run-time error", say("in {written}", written=constant.written))
+        summary = say(text, number=number_of(error), subject=error.subject, reason=constant.reason)
+        remedy = _instead(constant, expression, trial.world)
     elif problem.kind is ErrorKind.NO_KEY:
         missing = _missing(view, expression, problem.name)
         if missing is None:
@@ -128,6 +137,26 @@ def _runtime(trial: Trial, error: AllocationError, node: str) -> Iterator[Findin
         device=published.id if published else None,
         device_class=class_of(error),
     )
+
+
+def _constant(view: View, expression: str, problem: EvaluationError) -> FailingConstant | None:
+    """The part that fails whatever the device has, if that is the problem."""
+    from kubectl_dra.cel.constants import failing_constants
+
+    program = view.cycle.selectors.program(expression)
+    if isinstance(program, CelError):
+        return None
+    return next((one for one in failing_constants(program) if str(one.problem) == str(problem)), None)
+
+
+def _instead(constant: FailingConstant, expression: str, world: World) -> Remedy:
+    """What was probably meant, proved if the claims fit with it."""
+    for text in constant.instead:
+        changed = expression[: constant.start] + text + expression[constant.end :]
+        proof = world.with_selector(expression, changed).proof()
+        if proof is not None:
+            return Remedy(constant.advice, proof)
+    return Remedy(constant.advice)
 
 
 class _Missing(NamedTuple):

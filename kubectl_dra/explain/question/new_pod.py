@@ -2,34 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from msgspec.structs import replace
 
-from kubectl_dra.admission import pod_security
 from kubectl_dra.admission.admit import admit
 from kubectl_dra.admission.known import AdmissionObjects
-from kubectl_dra.admission.refusal import Refusal
+from kubectl_dra.admission.refusal import Concerned, FieldRefused, Refusal
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.question.resolve import Question, about_pod
+from kubectl_dra.explain.scene.prepare import Settings
 
 
 def about_new_pod(
-    pod: Pod, snapshot: Snapshot, written: Mapping[str, Any] | None = None, invalid: Sequence[Refusal] = ()
+    pod: Pod, snapshot: Snapshot, settings: Settings, written: Mapping[str, Any] | None = None
 ) -> Question:
     """The question about a pod to be created, as the API server would store it.
 
-    ``written`` is its manifest, which Pod Security checks. ``invalid`` are fields that the server finds
-    invalid.
+    ``written`` is its manifest: the server checks its fields, and Pod Security checks it.
     """
-    space = pod.metadata.namespace
-    admission = admit(pod, AdmissionObjects.of(snapshot, space))
-    namespace = snapshot.namespaces.get(space)
-    insecure = None
-    if written is not None and namespace is not None:
-        insecure = pod_security.refusal(written, space, namespace.labels)
+    admission = admit(pod, AdmissionObjects.of(snapshot, pod.metadata.namespace))
     question = about_pod(admission.pod, snapshot, exists=False)
-    refusals = (*invalid, *admission.refusals, *((insecure,) if insecure else ()))
+    if not written:
+        return replace(question, refusals=admission.refusals, unread=admission.unread)
+    refusals = (
+        *_invalid(pod, written, snapshot, settings),
+        *admission.refusals,
+        *_insecure(pod, written, snapshot),
+    )
     return replace(question, refusals=refusals, unread=admission.unread)
+
+
+def _invalid(pod: Pod, written: Mapping[str, Any], snapshot: Snapshot, settings: Settings) -> Iterator[Refusal]:
+    """The fields that the server finds invalid."""
+    from kubectl_dra.admission.server import check
+
+    labels = {name: each.labels for name, each in snapshot.namespaces.items()}
+    found = check(written, release=settings.release, features=settings.gates, namespaces=labels)
+    concerned = Concerned("Pod", pod.metadata.name, pod.metadata.namespace)
+    for one in found.violations if found is not None else ():
+        yield FieldRefused(concerned, one.field, one.message)
+
+
+def _insecure(pod: Pod, written: Mapping[str, Any], snapshot: Snapshot) -> Iterator[Refusal]:
+    """What Pod Security of the namespace forbids."""
+    from kubectl_dra.admission import pod_security
+
+    namespace = snapshot.namespaces.get(pod.metadata.namespace)
+    found = pod_security.refusal(written, pod.metadata.namespace, namespace.labels) if namespace is not None else None
+    if found is not None:
+        yield found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from kubectl_dra.allocation.extended_resources import ExtendedRequests, limit_of
 from kubectl_dra.allocation.features import FIRST_SORTED
@@ -10,7 +10,7 @@ from kubectl_dra.api.known_defects import RULES_UNSEEN
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import PoolID
 from kubectl_dra.cluster.relation import waiting_for
-from kubectl_dra.cluster.snapshot import ABSENT, MADE_BY, NOT_SERVED, Gap, Snapshot
+from kubectl_dra.cluster.snapshot import ABSENT, MADE_BY, NOT_SERVED, Gap, RefusedChange, Snapshot
 from kubectl_dra.explain.phrase import Phrase, Words, say
 from kubectl_dra.explain.scene.prepare import Scene, Settings
 from kubectl_dra.scheduling.kinds_to_read import group_kind
@@ -23,6 +23,9 @@ _OPTIONAL = frozenset(("ResourceClaimTemplate", "DeviceTaintRule", "Namespace", 
 def notes_of(scene: Scene) -> Iterator[Words]:
     """All notes about a scene."""
     snapshot, settings = scene.snapshot, scene.settings
+    question = scene.question
+    own = ("Pod" if question.pod is not None else "ResourceClaim", question.namespace, question.name)
+    yield from refused_notes([change for change in snapshot.refused if change[:3] != own])
     yield from _gaps(snapshot)
     yield from rules_notes(snapshot, settings)
     if not snapshot.nodes:
@@ -46,6 +49,17 @@ def notes_of(scene: Scene) -> Iterator[Words]:
     yield from _about_pod(scene)
     if scene.extended is not None:
         yield from extended_notes(scene.extended)
+
+
+def refused_notes(changes: Iterable[RefusedChange]) -> Iterator[Phrase]:
+    """What of a manifest the API server does not take, so that it is left out of account."""
+    for change in changes:
+        yield say(
+            "{kind} {name} exists, and nobody can change its {fields}: it stays as it is, whatever the manifest says",
+            kind=change.kind,
+            name=f"{change.namespace}/{change.name}" if change.namespace else change.name,
+            fields=change.fields,
+        )
 
 
 def gap(missing: Gap) -> Phrase:

@@ -16,7 +16,7 @@ from kubectl_dra.lint.context import AssumedCluster, Context, once
 from kubectl_dra.manifests.changes import Path
 
 if TYPE_CHECKING:
-    from kubectl_dra.lint.server.model import Violation
+    from kubectl_dra.admission.server.model import Violation
 
 
 class BothReleases(Struct, frozen=True):
@@ -80,7 +80,7 @@ def _is_in(cluster: AssumedCluster, context: Context) -> bool:
 
 
 def _refuses_changes(context: Context, both: BothReleases) -> bool:
-    from kubectl_dra.lint.server import check_update
+    from kubectl_dra.admission.server import check_update
 
     raw, after = context.raw, both.after
     verdict = check_update(raw, raw, release=after.release, features=after.features, namespaces={})

@@ -12,7 +12,7 @@ from kubectl_dra.manifests.changes import Path, Set, value_at
 from kubectl_dra.names import nearest
 
 if TYPE_CHECKING:
-    from kubectl_dra.lint.server.model import Violation
+    from kubectl_dra.admission.server.model import Violation
 
 
 def meant_name(raw: Mapping[str, Any], found: Violation) -> Fix | None:

@@ -7,16 +7,16 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
+from kubectl_dra.admission.server.names import is_identifier
 from kubectl_dra.api.fields import VALUES, fields
 from kubectl_dra.lint.analysis.invented_fields import device_requests
 from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.finding import Fix
-from kubectl_dra.lint.server.names import is_identifier
 from kubectl_dra.manifests.changes import Change, Delete, Path, Rename, Set, Unwrap, Wrap
 from kubectl_dra.names import nearest
 
 if TYPE_CHECKING:
-    from kubectl_dra.lint.server.model import Violation
+    from kubectl_dra.admission.server.model import Violation
 
 _FLAT: Final = ("deviceClassName", "selectors", "allocationMode", "count", "adminAccess", "tolerations", "capacity")
 _DEVICE_PARTS: Final = ("requests", "constraints", "config")

@@ -15,7 +15,7 @@ from kubectl_dra.lint.rule import ANY_KIND, Rule
 from kubectl_dra.manifests.changes import Path, Splice, value_at
 
 if TYPE_CHECKING:
-    from kubectl_dra.lint.server.model import Violation
+    from kubectl_dra.admission.server.model import Violation
 
 _CLAIM: Final = """\
 apiVersion: resource.k8s.io/v1

@@ -238,7 +238,7 @@ def refused(cluster: Cluster, raw: Mapping[str, Any]) -> str:
 def here(raw: Json, cluster: Cluster) -> Json:
     """The object in the test's namespace, where its kind is namespaced, under a name that nobody else has.
 
-    Without its status, which a creation drops unread; recorded updates of the status are judged in tests/lint/server.
+    Without its status, which a creation drops unread; tests/admission/server judges recorded updates of the status.
     """
     moved = copy.deepcopy(raw)
     moved.pop("status", None)

@@ -1,0 +1,253 @@
+"""ResourceClaim and ResourceClaimTemplate: the spec, in v1's shape, after defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import chain
+from typing import Any, Final
+
+from kubectl_dra.admission.server.admin import check_admin_access
+from kubectl_dra.admission.server.configs import check_config
+from kubectl_dra.admission.server.context import ServerContext
+from kubectl_dra.admission.server.declared import is_declared
+from kubectl_dra.admission.server.derived_attributes import (
+    Used,
+    check_derived_attributes,
+    check_total_cost,
+    used_by_constraints,
+)
+from kubectl_dra.admission.server.equality import same_field
+from kubectl_dra.admission.server.metadata import check_generation, check_metadata, check_template_metadata
+from kubectl_dra.admission.server.model import (
+    INVALID,
+    Path,
+    Violation,
+    Violations,
+    check_list,
+    check_set,
+    missing,
+    struct,
+    text,
+    violation,
+)
+from kubectl_dra.admission.server.names import (
+    check_format,
+    check_fully_qualified,
+    check_required,
+    label_problems,
+    subdomain_problems,
+)
+from kubectl_dra.admission.server.selectors import check_selectors
+from kubectl_dra.admission.server.taints import check_toleration, unsupported
+from kubectl_dra.api.fields import VALUES, limit
+from kubectl_dra.api.limits import MAX_REQUESTS
+
+_ATTRIBUTE: Final = ("constraint-attribute-format", "constraint-attribute-long")
+
+IMMUTABLE: Final = "cannot be changed; delete the object and create it again"
+
+RequestNames = Mapping[str, frozenset[str]]
+"""The requests of a claim, each with the names of its subrequests."""
+
+
+def check_claim(claim: Mapping[str, Any], context: ServerContext) -> Violations:
+    """Check a ResourceClaim to be created. Its status is ignored."""
+    spec = struct(claim, "spec")
+    if context.old is None:
+        yield from check_admin_access(spec, context)
+    yield from check_metadata(claim.get("metadata"), subdomain_problems, namespaced=True, context=context)
+    if context.old is None:
+        yield from check_generation(claim.get("metadata"))
+    elif not same_field(claim, context.old, "ResourceClaim", "spec"):
+        yield violation(("spec",), INVALID, "spec-immutable", IMMUTABLE)
+    if context.old is None or not context.release.at_least(35):
+        yield from _check_devices(struct(spec, "devices"), ("spec", "devices"), context)
+
+
+def check_template(template: Mapping[str, Any], context: ServerContext) -> Violations:
+    """A ResourceClaimTemplate to be created."""
+    spec = struct(template, "spec")
+    claim_spec = struct(spec, "spec")
+    if context.old is None:
+        yield from check_admin_access(claim_spec, context, ("spec",))
+    yield from check_metadata(template.get("metadata"), subdomain_problems, namespaced=True, context=context)
+    if context.old is None:
+        yield from check_generation(template.get("metadata"))
+    elif not same_field(template, context.old, "ResourceClaimTemplate", "spec"):
+        yield violation(("spec",), INVALID, "spec-immutable", IMMUTABLE)
+    yield from check_template_metadata(spec.get("metadata"), ("spec", "metadata"))
+    devices, at = struct(claim_spec, "devices"), ("spec", "spec", "devices")
+    found = tuple(_check_devices(devices, at, context))
+    yield from found
+    if context.old is not None and not context.release.at_least(35):
+        # Servers of 1.34 check the new spec once more, as if it were stored.
+        known = {(one.field, one.reason) for one in found}
+        again = _check_devices(devices, at, context.as_stored())
+        yield from (one for one in again if (one.field, one.reason) not in known)
+
+
+def _check_devices(devices: Mapping[str, Any], at: Path, context: ServerContext) -> Violations:
+    names = request_names(devices)
+
+    used = used_by_constraints(devices)
+
+    def request(raw: Mapping[str, Any] | None, at: Path) -> Violations:
+        return _check_request(raw or {}, at, used, context)
+
+    def constraint(raw: Mapping[str, Any] | None, at: Path) -> Violations:
+        return _check_constraint(raw or {}, at, names, context)
+
+    def config(raw: Mapping[str, Any] | None, at: Path) -> Violations:
+        yield from check_references(raw, at, "config", names, context)
+        yield from check_config(raw, at, context)
+
+    rules = ("requests-too-many", "request-name-duplicate")
+    yield from check_set(
+        devices.get("requests"),
+        (*at, "requests"),
+        MAX_REQUESTS,
+        rules,
+        request,
+        _name,
+        context.repeated("name"),
+        release=context.release,
+    )
+    for name, check in (("constraints", constraint), ("config", config)):
+        most = limit("DeviceClaim", name)
+        yield from check_list(devices.get(name), (*at, name), most, f"{name}-too-many", check, release=context.release)
+    yield from check_total_cost(devices.get("requests") or (), at, context)
+
+
+def _name(raw: Mapping[str, Any] | None) -> str:
+    return text(raw, "name")
+
+
+def request_names(devices: Mapping[str, Any]) -> RequestNames:
+    """The names of a claim's requests and their alternatives."""
+    return {
+        _name(request): frozenset(_name(entry) for entry in (request or {}).get("firstAvailable") or ())
+        for request in devices.get("requests") or ()
+    }
+
+
+def _check_request(request: Mapping[str, Any], at: Path, used: Used, context: ServerContext) -> Violations:
+    yield from check_format(_name(request), (*at, "name"), "request-name-invalid", label_problems)
+    exactly, alternatives = request.get("exactly"), request.get("firstAvailable")
+    inside = chain(_check_alternatives(request, at, used, context), _check_exact(request, at, used, context))
+    if exactly is not None and alternatives:
+        message = "has both exactly and firstAvailable; only one of them may be set"
+        yield violation(at, INVALID, "request-kind-both", message)
+        # What is inside was checked up to 1.34; since 1.37 it is again, as far as the API's types say how.
+        if context.is_declarative():
+            yield from (found for found in inside if is_declared(found))
+        elif not context.release.at_least(35):
+            yield from inside
+    elif exactly is not None or alternatives:
+        yield from inside
+    else:
+        yield missing(at, "request-kind-missing", "must have either exactly or firstAvailable")
+
+
+def _check_exact(request: Mapping[str, Any], at: Path, used: Used, context: ServerContext) -> Violations:
+    exactly = request.get("exactly")
+    if exactly is not None:
+        yield from _check_device_request(exactly, (*at, "exactly"), _name(request), used, context)
+
+
+def _check_alternatives(request: Mapping[str, Any], at: Path, used: Used, context: ServerContext) -> Violations:
+    def subrequest(raw: Mapping[str, Any] | None, at: Path) -> Violations:
+        yield from check_format(_name(raw), (*at, "name"), "sub-request-name-invalid", label_problems)
+        yield from _check_device_request(raw or {}, at, f"{_name(request)}/{_name(raw)}", used, context)
+
+    rules = ("sub-requests-too-many", "sub-request-name-duplicate")
+    most, repeated = limit("DeviceRequest", "firstAvailable"), context.repeated("name")
+    alternatives = request.get("firstAvailable")
+    yield from check_set(
+        alternatives, (*at, "firstAvailable"), most, rules, subrequest, _name, repeated, release=context.release
+    )
+
+
+def _check_device_request(
+    request: Mapping[str, Any], at: Path, name: str, used: Used, context: ServerContext
+) -> Violations:
+    """Check what ``exactly`` and a subrequest have in common; ``name`` is how constraints refer to it."""
+    class_rules = ("class-name-missing", "class-name-invalid")
+    yield from check_required(
+        text(request, "deviceClassName"), (*at, "deviceClassName"), class_rules, subdomain_problems
+    )
+    yield from check_selectors(request.get("selectors"), (*at, "selectors"), "selectors-too-many", context)
+    yield from _check_count(text(request, "allocationMode"), request.get("count") or 0, at)
+    for index, toleration in enumerate(request.get("tolerations") or ()):
+        yield from check_toleration(toleration, (*at, "tolerations", index), context)
+    attributes, where = request.get("derivedAttributes"), (*at, "derivedAttributes")
+    yield from check_derived_attributes(attributes, where, name, used, context)
+
+
+def _check_count(mode: str, count: int, at: Path) -> Violations:
+    if mode == "All":
+        if count:
+            yield violation((*at, "count"), INVALID, "count-with-all", "must not be set with allocationMode All")
+    elif mode == "ExactCount":
+        if count <= 0:
+            yield violation((*at, "count"), INVALID, "count-not-positive", f"must be at least 1, not {count}")
+    else:
+        rule = "allocation-mode-unknown" if mode else "allocation-mode-missing"
+        yield unsupported(mode, (*at, "allocationMode"), rule, VALUES["allocationMode"])
+
+
+def _check_constraint(
+    constraint: Mapping[str, Any], at: Path, names: RequestNames, context: ServerContext
+) -> Violations:
+    yield from check_references(constraint, at, "constraint", names, context)
+    match, distinct = constraint.get("matchAttribute"), constraint.get("distinctAttribute")
+    if match is not None:
+        yield from check_fully_qualified(match, (*at, "matchAttribute"), _ATTRIBUTE, release=context.release)
+        if distinct is not None and context.release.at_least(37):
+            yield from check_fully_qualified(distinct, (*at, "distinctAttribute"), _ATTRIBUTE, release=context.release)
+    elif distinct is not None:
+        yield from check_fully_qualified(distinct, (*at, "distinctAttribute"), _ATTRIBUTE, release=context.release)
+    elif context.on("DRAConsumableCapacity"):
+        yield missing(at, "constraint-attribute-missing", "must have matchAttribute or distinctAttribute")
+    else:
+        yield missing((*at, "matchAttribute"), "constraint-attribute-missing")
+
+
+def check_references(
+    raw: Mapping[str, Any] | None, at: Path, rule: str, names: RequestNames, context: ServerContext
+) -> Violations:
+    """Check the ``requests`` of a constraint or config; ``rule`` is the prefix of the rules' names."""
+
+    def reference(name: str | None, at: Path) -> Violations:
+        return check_reference(name or "", at, f"{rule}-request-unknown", names)
+
+    def identity(name: str | None) -> str:
+        return name or ""
+
+    rules = (f"{rule}-requests-too-many", f"{rule}-request-duplicate")
+    yield from check_set(
+        (raw or {}).get("requests"),
+        (*at, "requests"),
+        MAX_REQUESTS,
+        rules,
+        reference,
+        identity,
+        release=context.release,
+    )
+
+
+def check_reference(name: str, at: Path, rule: str, names: RequestNames) -> Violations:
+    """A reference to a request or to one of its alternatives."""
+    parts = name.split("/")
+    if len(parts) > 2:
+        yield _unknown_request(name, at, rule, names)
+        return
+    for part in parts:
+        yield from check_format(part, at, rule, label_problems)
+    if parts[0] not in names or (len(parts) == 2 and parts[1] not in names[parts[0]]):
+        yield _unknown_request(name, at, rule, names)
+
+
+def _unknown_request(name: str, at: Path, rule: str, names: RequestNames) -> Violation:
+    owner = next((request for request, alternatives in names.items() if name in alternatives), None)
+    hint = f"; the subrequest is written {owner}/{name}" if owner is not None else ""
+    return violation(at, INVALID, rule, f"{name!r} is not a request of this claim{hint}")

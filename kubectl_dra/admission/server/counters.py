@@ -1,0 +1,144 @@
+"""Counters that devices share: the sets of a slice, and a device's consumption of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from kubectl_dra.admission.server.context import ServerContext
+from kubectl_dra.admission.server.model import (
+    INVALID,
+    TOO_MANY,
+    Path,
+    Violations,
+    check_set,
+    key_at,
+    missing,
+    text,
+    violation,
+)
+from kubectl_dra.admission.server.names import check_format, check_required, label_problems
+from kubectl_dra.api.fields import limit
+from kubectl_dra.api.limits import MAX_COUNTERS
+
+_TOTAL_MAX: Final = 32
+"""Up to 1.34: the most counters of a slice's sets together, and of those that one device consumes."""
+_SLICE_MAX: Final = 1024
+"""Up to 1.34: the most counters that the devices of a slice consume together."""
+_GROUPS_MAX: Final = 2
+
+Sets = Mapping[str, frozenset[str]]
+"""The counter sets of a slice, each with the names of its counters."""
+
+
+def sets_of(spec: Mapping[str, Any]) -> Sets:
+    """The counter sets that a slice declares."""
+    return {
+        text(each, "name"): frozenset((each or {}).get("counters") or ()) for each in spec.get("sharedCounters") or ()
+    }
+
+
+def check_counter_sets(sets: Any, at: Path, context: ServerContext) -> Violations:
+    """``sharedCounters`` of a slice."""
+
+    def check(counter_set: Mapping[str, Any] | None, at: Path) -> Violations:
+        yield from check_required(text(counter_set, "name"), (*at, "name"), ("counter-set-name",) * 2, label_problems)
+        rules = ("counters-missing", "counters-too-many", "counter-name")
+        yield from _check_counters((counter_set or {}).get("counters"), (*at, "counters"), rules, context)
+
+    total = _counters(sets)
+    if not context.release.at_least(35) and total > _TOTAL_MAX:
+        message = f"have {total} counters together, at most {_TOTAL_MAX} are allowed"
+        yield violation(at, INVALID, "counters-too-many", message)
+    most = limit("ResourceSliceSpec", "sharedCounters", context.release)
+    rules = ("counter-sets-too-many", "counter-set-name")
+    yield from check_set(
+        sets,
+        at,
+        most,
+        rules,
+        check,
+        lambda entry: text(entry, "name"),
+        context.repeated("name"),
+        release=context.release,
+    )
+
+
+def check_consumed_together(devices: Any, at: Path, context: ServerContext) -> Violations:
+    """The counters that all devices of a slice consume, which only 1.34 and before limit."""
+    total = sum(_counters((device or {}).get("consumesCounters")) for device in devices or ())
+    if not context.release.at_least(35) and total > _SLICE_MAX:
+        message = f"consume {total} counters together, at most {_SLICE_MAX} are allowed"
+        yield violation(at, INVALID, "consumes-too-many", message)
+
+
+def check_consumptions(device: Mapping[str, Any], device_at: Path, sets: Sets, context: ServerContext) -> Violations:
+    """``consumesCounters`` of a device. ``sets`` are those of its slice, where they must be up to 1.34."""
+    consumptions, at = device.get("consumesCounters"), (*device_at, "consumesCounters")
+    together = not context.release.at_least(35)
+
+    def check(consumption: Mapping[str, Any] | None, at: Path) -> Violations:
+        name = text(consumption, "counterSet")
+        if not name:
+            yield missing((*at, "counterSet"), "consumes-set")
+        elif not together:
+            yield from check_format(name, (*at, "counterSet"), "consumes-set", label_problems)
+        rules = ("consumes-counters",) * 3
+        yield from _check_counters((consumption or {}).get("counters"), (*at, "counters"), rules, context)
+        yield from _check_groups((consumption or {}).get("compatibilityGroups"), (*at, "compatibilityGroups"), context)
+
+    most = limit("Device", "consumesCounters", context.release)
+    rules = ("consumes-too-many", "consumes-duplicate")
+    repeated = context.repeated("counterSet")
+    yield from check_set(
+        consumptions, at, most, rules, check, lambda entry: text(entry, "counterSet"), repeated, release=context.release
+    )
+    if together:
+        total = _counters(consumptions)
+        if total > _TOTAL_MAX:
+            message = f"consumes {total} counters, at most {_TOTAL_MAX} are allowed"
+            yield violation(device_at, INVALID, "consumes-too-many", message)
+        yield from _check_known(consumptions or (), at, sets)
+
+
+def _check_known(consumptions: Any, at: Path, sets: Sets) -> Violations:
+    for index, consumption in enumerate(consumptions):
+        name = text(consumption, "counterSet")
+        if name not in sets:
+            message = f"{name!r} is not in sharedCounters of this slice"
+            yield violation((*at, index, "counterSet"), INVALID, "consumes-set", message)
+            continue
+        for counter in (consumption or {}).get("counters") or ():
+            if counter not in sets[name]:
+                message = f"{counter!r} is not a counter of {name!r} in this slice"
+                where = (*at, index, "counters")
+                yield violation(where, INVALID, "consumes-counters", message, below=(counter,))
+
+
+def _check_groups(groups: Any, at: Path, context: ServerContext) -> Violations:
+    def name_at(name: str | None, at: Path) -> Violations:
+        return check_format(name or "", at, "compatibility-groups", label_problems)
+
+    rules = ("compatibility-groups",) * 2
+    yield from check_set(groups, at, _GROUPS_MAX, rules, name_at, lambda name: name or "", release=context.release)
+
+
+def _counters(entries: Any) -> int:
+    return sum(len((entry or {}).get("counters") or ()) for entry in entries or ())
+
+
+def _check_counters(
+    counters: Mapping[str, Any] | None, at: Path, rules: tuple[str, str, str], context: ServerContext
+) -> Violations:
+    """Check counters; ``rules``: missing, too many, bad name."""
+    if not counters:
+        yield missing(at, rules[0], "must have at least one counter")
+        return
+    if context.release.at_least(35) and len(counters) > MAX_COUNTERS:
+        message = f"has {len(counters)} counters, at most {MAX_COUNTERS} are allowed"
+        yield violation(at, TOO_MANY, rules[1], message)
+        return
+    for name in counters:
+        for problem in label_problems(name):
+            field = None if context.release.at_least(36) else key_at(at, name, 63)[1]
+            yield violation(at, INVALID, rules[2], f"{name!r} {problem}", below=(name,), field=field)

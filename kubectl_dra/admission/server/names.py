@@ -1,0 +1,196 @@
+"""The formats of names in the Kubernetes API: labels, subdomains, drivers, pools, attribute names, versions.
+
+The ``*_problems`` functions return what is wrong with a text, or nothing. The ``check_*`` functions turn that
+into violations of a field.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Final
+
+from kubectl_dra.admission.server.model import INVALID, REQUIRED, TOO_LONG, Path, Violations, missing, size, violation
+from kubectl_dra.api.limits import MAX_DRIVER, MAX_IDENTIFIER, MAX_LABEL, MAX_POOL, MAX_SUBDOMAIN
+from kubectl_dra.api.versions import UNTOLD, Release
+
+Problems = tuple[str, ...]
+Format = Callable[[str], Problems]
+
+
+_LABEL: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?")
+_SUBDOMAIN: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*")
+_NAME_PART: Final = re.compile(r"(?:[A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
+_IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_PRERELEASE: Final = r"(?:0|[1-9][0-9]*|[0-9]*[a-zA-Z-][0-9a-zA-Z-]*)"
+_VERSION: Final = re.compile(
+    r"(?:0|[1-9][0-9]*)\.(?:0|[1-9][0-9]*)\.(?:0|[1-9][0-9]*)"
+    rf"(?:-{_PRERELEASE}(?:\.{_PRERELEASE})*)?(?:\+[0-9a-zA-Z-]+(?:\.[0-9a-zA-Z-]+)*)?"
+)
+
+
+def _matches(pattern: re.Pattern[str], value: str) -> bool:
+    return pattern.fullmatch(value) is not None
+
+
+def label_problems(value: str) -> Problems:
+    """DNS label (RFC 1123): lower case letters, digits and hyphens, at most 63."""
+    out = []
+    if size(value) > MAX_LABEL:
+        out.append(f"is longer than {MAX_LABEL} characters")
+    if not _matches(_LABEL, value):
+        out.append(
+            "must not contain dots"
+            if _matches(_SUBDOMAIN, value)
+            else "must be lower case letters, digits and '-', with a letter or digit at both ends"
+        )
+    return tuple(out)
+
+
+def subdomain_problems(value: str) -> Problems:
+    """DNS subdomain (RFC 1123): labels joined by dots, at most 253 characters."""
+    out = []
+    if size(value) > MAX_SUBDOMAIN:
+        out.append(f"is longer than {MAX_SUBDOMAIN} characters")
+    if not _matches(_SUBDOMAIN, value):
+        out.append("must be lower case letters, digits, '-' and '.', with a letter or digit at both ends of each part")
+    return tuple(out)
+
+
+def label_key_problems(value: str) -> Problems:
+    """Key of a label or taint: an optional ``subdomain/`` and a name of at most 63 characters."""
+    parts = value.split("/")
+    if len(parts) > 2:
+        return ("must be a name, or a DNS subdomain and a name with one '/' between them",)
+    out: list[str] = []
+    if len(parts) == 2:
+        prefix = parts[0]
+        out.extend(
+            f"prefix {problem}" for problem in (subdomain_problems(prefix) if prefix else ("must not be empty",))
+        )
+    name = parts[-1]
+    if not name:
+        out.append("name must not be empty")
+    elif size(name) > MAX_LABEL:
+        out.append(f"name is longer than {MAX_LABEL} characters")
+    elif not _matches(_NAME_PART, name):
+        out.append("name must be letters, digits, '-', '_' and '.', with a letter or digit at both ends")
+    return tuple(out)
+
+
+def label_value_problems(value: str) -> Problems:
+    """Value of a label or taint: empty, or at most 63 characters of a label key's name."""
+    out = []
+    if size(value) > MAX_LABEL:
+        out.append(f"is longer than {MAX_LABEL} characters")
+    if value and not _matches(_NAME_PART, value):
+        out.append("must be empty, or letters, digits, '-', '_' and '.', with a letter or digit at both ends")
+    return tuple(out)
+
+
+def generated(check: Format) -> Format:
+    """The format of a generateName: like a name, but it may end with a hyphen."""
+
+    def checked(value: str) -> Problems:
+        # Upstream drops the character before the hyphen, too.
+        return check(value[:-2] + "a" if len(value) > 1 and value.endswith("-") else value)
+
+    return checked
+
+
+def is_identifier(value: str) -> bool:
+    """Whether it is the name of an attribute or capacity without a domain."""
+    return _matches(_IDENTIFIER, value)
+
+
+def is_version(value: str) -> bool:
+    """Whether it is a semantic version (2.0.0). Its length is limited elsewhere."""
+    return _matches(_VERSION, value)
+
+
+def lower(value: str) -> str:
+    """Lower case as in Go: one character for each."""
+    return value.lower() if value.isascii() else "".join([character.lower()[:1] for character in value])
+
+
+def check_format(value: str, at: Path, rule: str, problems: Format, below: Path = ()) -> Violations:
+    """A violation for each problem with a text."""
+    for problem in problems(value):
+        yield violation(at, INVALID, rule, f"{value!r} {problem}", below=below)
+
+
+def check_required(value: str, at: Path, rules: tuple[str, str], problems: Format) -> Violations:
+    """Like ``check_format``, but an empty text is missing. ``rules``: missing, invalid."""
+    if value:
+        yield from check_format(value, at, rules[1], problems)
+    else:
+        yield missing(at, rules[0])
+
+
+def check_length(value: str, at: Path, limit: int, rule: str, below: Path = ()) -> Violations:
+    """A violation if the text has more than ``limit`` bytes."""
+    length = size(value)
+    if length > limit:
+        yield violation(at, TOO_LONG, rule, f"has {length} bytes, at most {limit} are allowed", below=below)
+
+
+def check_driver(
+    value: str, at: Path, rules: tuple[str, str, str], below: Path = (), *, release: Release = UNTOLD
+) -> Violations:
+    """A driver's name, which is also the domain of an attribute. ``rules``: missing, invalid, too long."""
+    if not value:
+        yield missing(at, rules[0])
+        if release.at_least(35):
+            return
+    yield from check_length(value, at, MAX_DRIVER, rules[2], below)
+    for problem in subdomain_problems(lower(value)):
+        yield violation(at, INVALID, rules[1], f"{value!r} {problem}", below=below)
+
+
+def check_pool(value: str, at: Path, rules: tuple[str, str, str]) -> Violations:
+    """A pool's name: subdomains separated by slashes. ``rules``: missing, invalid, too long."""
+    if not value:
+        yield missing(at, rules[0])
+        return
+    yield from check_length(value, at, MAX_POOL, rules[2])
+    for part in value.split("/"):
+        yield from check_format(part, at, rules[1], subdomain_problems)
+
+
+def check_qualified(
+    value: str, at: Path, rules: tuple[str, str], below: Path = (), *, release: Release = UNTOLD
+) -> Violations:
+    """The name of an attribute or capacity: an identifier, or ``domain/identifier``. ``rules``: invalid, too
+    long.
+
+    Like Kubernetes up to 1.37, accepts names with two or more slashes.
+    """
+    if not value and not release.at_least(35):
+        yield missing(at, rules[0])
+        return
+    empty = INVALID if release.at_least(35) else REQUIRED
+    parts = value.split("/")
+    if len(parts) > 2:
+        return
+    if len(parts) == 2:
+        if not parts[0]:
+            yield violation(at, empty, rules[0], f"{value!r}: the domain before '/' is empty", below=below)
+        else:
+            yield from check_driver(parts[0], at, (rules[0], *rules), below)
+        if not parts[1]:
+            yield violation(at, empty, rules[0], f"{value!r}: the name after '/' is empty", below=below)
+            return
+    yield from check_length(parts[-1], at, MAX_IDENTIFIER, rules[1], below)
+    if not is_identifier(parts[-1]):
+        message = f"{parts[-1]!r} must be letters, digits and '_', and must not begin with a digit"
+        yield violation(at, INVALID, rules[0], message, below=below)
+
+
+def check_fully_qualified(value: str, at: Path, rules: tuple[str, str], *, release: Release = UNTOLD) -> Violations:
+    """Like ``check_qualified``, but a domain is required."""
+    yield from check_qualified(value, at, rules, release=release)
+    domain = value.partition("/")[0] if value.count("/") == 1 else ""
+    if release.at_least(37) and domain != lower(domain):
+        yield violation(at, INVALID, rules[0], f"the domain in {value!r} must be lower case")
+    if "/" not in value and (value or release.at_least(35)):
+        yield violation(at, INVALID, rules[0], f"{value!r} must have a domain, as in 'example.com/name'")

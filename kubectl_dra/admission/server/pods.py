@@ -1,0 +1,240 @@
+"""Pods and pod templates: resource claims, containers and their resources.
+
+Of a pod's many other rules it checks only those that concern every pod: names, images, restart policy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from kubectl_dra.admission.server.container_ports import check_host_ports, check_ports
+from kubectl_dra.admission.server.context import ServerContext
+from kubectl_dra.admission.server.metadata import check_annotations, check_labels, check_metadata
+from kubectl_dra.admission.server.model import (
+    DUPLICATE,
+    FORBIDDEN,
+    INVALID,
+    NOT_FOUND,
+    Path,
+    Violations,
+    field_text,
+    missing,
+    struct,
+    text,
+    violation,
+)
+from kubectl_dra.admission.server.names import check_format, check_required, label_problems, subdomain_problems
+from kubectl_dra.admission.server.pod_containers import check_env, check_ids, check_restart
+from kubectl_dra.admission.server.pod_placement import check_placement
+from kubectl_dra.admission.server.pod_resources import check_pod_resources
+from kubectl_dra.admission.server.pod_volumes import check_mounts, check_volumes
+from kubectl_dra.admission.server.resources import check_amounts, container_amounts
+from kubectl_dra.admission.server.taints import unsupported
+
+RESTART_POLICIES: Final = ("Always", "OnFailure", "Never")
+
+_MIRROR: Final = "kubernetes.io/config.mirror"
+_SOURCES: Final = ("resourceClaimName", "resourceClaimTemplateName")
+_CHOICES: Final = {
+    "imagePullPolicy": ("Always", "IfNotPresent", "Never"),
+    "terminationMessagePolicy": ("File", "FallbackToLogsOnError"),
+}
+
+
+def check_pod(pod: Mapping[str, Any], context: ServerContext) -> Violations:
+    """A Pod to be created."""
+    yield from check_metadata(pod.get("metadata"), subdomain_problems, namespaced=True, context=context)
+    meta = pod.get("metadata") or {}
+    spec = struct(pod, "spec")
+    mirror = _MIRROR in (meta.get("annotations") or {})
+    yield from check_pod_spec(spec, ("spec",), context, mirror=mirror, labels=meta.get("labels") or {})
+    for name in ("containers", "initContainers"):
+        for index, container in enumerate(spec.get(name) or ()):
+            image = text(container, "image")
+            if image != image.strip():
+                message = "must not have blanks around it"
+                yield violation(("spec", name, index, "image"), INVALID, "container-image", message)
+    if spec.get("ephemeralContainers"):
+        message = "cannot be set when a pod is created"
+        yield violation(("spec", "ephemeralContainers"), FORBIDDEN, "ephemeral-containers", message)
+    if text(spec, "nodeName") and spec.get("schedulingGates"):
+        message = "cannot be set while there are schedulingGates"
+        yield violation(("spec", "nodeName"), FORBIDDEN, "pod-node-name", message)
+
+
+def check_template(
+    template: Mapping[str, Any], at: Path, context: ServerContext, extra_labels: Mapping[str, str] | None = None
+) -> Violations:
+    """A pod template. The server reports its labels without ``metadata`` and adds ``extra_labels`` itself."""
+    meta = template.get("metadata") or {}
+    labels = {**(extra_labels or {}), **(meta.get("labels") or {})}
+    yield from check_labels(labels, (*at, "metadata", "labels"), (*at, "labels"))
+    yield from check_annotations(meta.get("annotations"), (*at, "metadata", "annotations"), (*at, "annotations"))
+    spec = struct(template, "spec")
+    yield from check_pod_spec(spec, (*at, "spec"), context)
+    if spec.get("ephemeralContainers"):
+        message = "cannot be set in a template"
+        yield violation((*at, "spec", "ephemeralContainers"), FORBIDDEN, "ephemeral-containers", message)
+
+
+def check_pod_spec(
+    spec: Mapping[str, Any],
+    at: Path,
+    context: ServerContext,
+    mirror: bool = False,
+    labels: Mapping[str, Any] | None = None,
+) -> Violations:
+    """A pod's spec. ``mirror``: the pod represents a static pod of a kubelet. ``labels`` None: a template's spec."""
+    is_pod = labels is not None
+    wrong_volumes, volumes = check_volumes(spec, at)
+    yield from wrong_volumes
+    claims = spec.get("resourceClaims") or ()
+    yield from _check_claims(claims, (*at, "resourceClaims"), mirror)
+    names = frozenset(text(claim, "name") for claim in claims) - {""}
+    yield from _check_containers(spec, at, names, volumes, is_pod, context)
+    resources = spec.get("resources")
+    if resources is not None:
+        yield from check_pod_resources(spec, at, is_pod)
+        yield from _check_container_claims(resources.get("claims") or (), (*at, "resources", "claims"), names)
+    policy = text(spec, "restartPolicy") or "Always"
+    if policy not in RESTART_POLICIES:
+        yield unsupported(policy, (*at, "restartPolicy"), "restart-policy", RESTART_POLICIES)
+    yield from check_labels(spec.get("nodeSelector"), (*at, "nodeSelector"), rule="pod-node-selector")
+    yield from check_host_ports(spec, at, is_pod=is_pod)
+    yield from check_ids(spec.get("securityContext") or {}, (*at, "securityContext"))
+    yield from check_placement(spec, at, context, labels or {})
+    if spec.get("hostUsers") is False:
+        for name, reported in (("hostPID", "HostPID"), ("hostIPC", "HostIPC")):
+            if spec.get(name):
+                field = field_text((*at, reported))
+                yield violation((*at, name), FORBIDDEN, "pod-host-users", "needs the users of the host", field=field)
+    # The old name of serviceAccountName counts where the new one is empty.
+    named = {"serviceAccountName": text(spec, "serviceAccountName") or text(spec, "serviceAccount")}
+    named |= {name: text(spec, name) for name in ("nodeName", "priorityClassName", "runtimeClassName")}
+    for name, value in named.items():
+        # An empty text counts as a name only here.
+        if value or (name == "runtimeClassName" and spec.get(name) is not None):
+            yield from check_format(value, (*at, name), "pod-reference-name", subdomain_problems)
+
+
+def _check_claims(claims: Any, at: Path, mirror: bool) -> Violations:
+    if mirror:
+        for index, _ in enumerate(claims):
+            message = "static pods cannot use resource claims"
+            yield violation((*at, index), FORBIDDEN, "static-pod-claims", message, field="[]")
+        return
+    seen: set[str] = set()
+    for index, claim in enumerate(claims):
+        claim = claim or {}
+        where = (*at, index)
+        name = text(claim, "name")
+        if name in seen:
+            yield violation((*where, "name"), DUPLICATE, "pod-claim-name", f"{name!r} is already in the list")
+        else:
+            yield from check_required(name, (*where, "name"), ("pod-claim-name",) * 2, label_problems)
+            seen |= {name} - {""}
+        yield from _check_source(claim, where)
+
+
+def _check_source(claim: Mapping[str, Any], at: Path) -> Violations:
+    given = [name for name in _SOURCES if claim.get(name) is not None]
+    if len(given) > 1:
+        yield violation(at, INVALID, "pod-claim-source-both", f"has {' and '.join(given)}; only one may be set")
+    if not given:
+        yield violation(at, INVALID, "pod-claim-source-none", f"must have {' or '.join(_SOURCES)}")
+    for name in given:
+        yield from check_format(claim[name], (*at, name), "pod-claim-source-name", subdomain_problems)
+
+
+def _check_containers(
+    spec: Mapping[str, Any],
+    at: Path,
+    claims: frozenset[str],
+    volumes: frozenset[str],
+    is_pod: bool,
+    context: ServerContext,
+) -> Violations:
+    """All containers. A name must be unique among the preceding containers of any kind."""
+    containers = spec.get("containers") or ()
+    if not containers:
+        yield missing((*at, "containers"), "containers-missing", "must have at least one container")
+    seen: set[str] = set()
+    for kind in ("containers", "initContainers", "ephemeralContainers"):
+        for index, container in enumerate(spec.get(kind) or ()):
+            container = container or {}
+            where = (*at, kind, index)
+            yield from _check_container(container, where, claims, is_pod)
+            yield from check_mounts(container, where, volumes)
+            yield from check_ports(container, where, on_host=bool(is_pod and spec.get("hostNetwork")))
+            yield from check_env(container, where)
+            if kind != "ephemeralContainers":
+                yield from check_restart(container, where, context)
+            yield from _check_security(container.get("securityContext") or {}, (*where, "securityContext"))
+            if kind == "ephemeralContainers" and container.get("resources"):
+                message = "cannot be set for an ephemeral container"
+                yield violation((*where, "resources"), FORBIDDEN, "ephemeral-containers", message)
+            name = text(container, "name")
+            if name in seen:
+                yield violation((*where, "name"), DUPLICATE, "container-name", f"{name!r} is already in the list")
+            elif name or kind != "initContainers":
+                seen.add(name)
+
+
+def _check_container(container: Mapping[str, Any], at: Path, claims: frozenset[str], is_pod: bool) -> Violations:
+    yield from check_required(text(container, "name"), (*at, "name"), ("container-name",) * 2, label_problems)
+    if not text(container, "image"):
+        yield missing((*at, "image"), "container-image")
+    for name, known in _CHOICES.items():
+        value = text(container, name)
+        if value and value not in known:
+            yield unsupported(value, (*at, name), "container-choice", known)
+    resources = struct(container, "resources")
+    is_ephemeral = "ephemeralContainers" in at
+    limits = container_amounts(container, "limits", False)
+    requests = container_amounts(container, "requests", is_pod and not is_ephemeral)
+    yield from check_amounts(limits, requests, (*at, "resources"), for_pod=False)
+    yield from _check_container_claims(resources.get("claims") or (), (*at, "resources", "claims"), claims)
+
+
+def _check_security(security: Mapping[str, Any], at: Path) -> Violations:
+    """Security settings of a container, and those that conflict with ``allowPrivilegeEscalation: false``."""
+    yield from check_ids(security, at)
+    if security.get("allowPrivilegeEscalation") is not False:
+        return
+    if security.get("privileged"):
+        message = "cannot have allowPrivilegeEscalation false and privileged true"
+        yield violation(at, INVALID, "container-privileged", message)
+    for capability in (security.get("capabilities") or {}).get("add") or ():
+        if capability == "CAP_SYS_ADMIN":
+            message = "cannot have allowPrivilegeEscalation false and the capability CAP_SYS_ADMIN"
+            yield violation(at, INVALID, "container-privileged", message)
+
+
+def _check_container_claims(used: Any, at: Path, claims: frozenset[str]) -> Violations:
+    """The claims that a container uses; ``claims`` are the names of the pod's."""
+    whole: set[str] = set()
+    parts: dict[str, set[str]] = {}
+    for index, claim in enumerate(used):
+        where = (*at, index)
+        name, request = text(claim, "name"), text(claim, "request")
+        if not name:
+            yield missing(where, "container-claim-name")
+            continue
+        if name in whole:
+            yield violation(where, DUPLICATE, "container-claim-duplicate", f"all of {name!r} is used already")
+        elif not request:
+            for part in sorted(parts.get(name, ())):
+                message = f"the request {part!r} of {name!r} is used already"
+                yield violation(where, DUPLICATE, "container-claim-duplicate", message)
+            whole.add(name)
+        else:
+            yield from check_format(request, (*where, "request"), "container-claim-request", label_problems)
+            if request in parts.get(name, ()):
+                message = f"the request {request!r} of {name!r} is used already"
+                yield violation(where, DUPLICATE, "container-claim-duplicate", message)
+            parts.setdefault(name, set()).add(request)
+        if name not in claims:
+            has = f"it has {', '.join(sorted(claims))}" if claims else "it has none"
+            message = f"{name!r} is not in the pod's resourceClaims: {has}"
+            yield violation(where, NOT_FOUND, "container-claim-unknown", message)

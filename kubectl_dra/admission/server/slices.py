@@ -1,0 +1,195 @@
+"""ResourceSlice: the spec, in v1's shape."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from kubectl_dra.admission.server.context import ServerContext
+from kubectl_dra.admission.server.counters import check_consumed_together, check_counter_sets, sets_of
+from kubectl_dra.admission.server.declared import beyond_limit
+from kubectl_dra.admission.server.devices import LIST_VALUES, check_device
+from kubectl_dra.admission.server.metadata import check_metadata
+from kubectl_dra.admission.server.model import (
+    INVALID,
+    Key,
+    Path,
+    Violations,
+    check_set,
+    missing,
+    struct,
+    text,
+    violation,
+)
+from kubectl_dra.admission.server.names import (
+    check_driver,
+    check_format,
+    check_fully_qualified,
+    check_pool,
+    lower,
+    subdomain_problems,
+)
+from kubectl_dra.admission.server.node_selectors import check_node_selector
+from kubectl_dra.admission.server.taints import unsupported
+from kubectl_dra.api.fields import limit
+
+COSTLY_DEVICES_MAX: Final = 64
+"""The limit if any device has taints, consumes counters or has a list attribute."""
+
+_SPEC: Final[Path] = ("spec",)
+_OPERATIONS: Final = ("*", "NodePrepareResources", "NodeUnprepareResources")
+_NODE_FIELDS: Final = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
+
+
+def check_slice(resource_slice: Mapping[str, Any], context: ServerContext) -> Violations:
+    """A ResourceSlice to be created."""
+    yield from check_metadata(resource_slice.get("metadata"), subdomain_problems, namespaced=False, context=context)
+    spec = struct(resource_slice, "spec")
+    rules = ("slice-driver-missing", "slice-driver-invalid", "slice-driver-long")
+    yield from check_driver(text(spec, "driver"), (*_SPEC, "driver"), rules, release=context.release)
+    yield from _check_pool(struct(spec, "pool"), (*_SPEC, "pool"))
+    if context.old is not None:
+        yield from _check_fixed(spec, struct(context.old, "spec"))
+    yield from _check_nodes(spec)
+    yield from _check_contents(spec, context)
+
+
+def _check_fixed(spec: Mapping[str, Any], old: Mapping[str, Any]) -> Violations:
+    """What cannot change in a stored slice."""
+    pools = (text(struct(each, "pool"), "name") for each in (spec, old))
+    drivers = (text(each, "driver") for each in (spec, old))
+    nodes = (each.get("nodeName") for each in (spec, old))
+    for at, (now, before) in ((("pool", "name"), pools), (("driver",), drivers), (("nodeName",), nodes)):
+        if now != before:
+            yield violation((*_SPEC, *at), INVALID, "slice-immutable", f"cannot be changed from {before!r}")
+
+
+def slice_warnings(resource_slice: Mapping[str, Any]) -> tuple[str, ...]:
+    """What the server accepts but warns about."""
+    driver = text(struct(resource_slice, "spec"), "driver")
+    return () if driver == lower(driver) else (f"spec.driver: {driver!r} should be lower case",)
+
+
+def _check_pool(pool: Mapping[str, Any], at: Path) -> Violations:
+    yield from check_pool(
+        text(pool, "name"), (*at, "name"), ("pool-name-missing", "pool-name-invalid", "pool-name-long")
+    )
+    count = pool.get("resourceSliceCount") or 0
+    if count <= 0:
+        message = f"must be at least 1, not {count}"
+        yield violation((*at, "resourceSliceCount"), INVALID, "pool-count", message)
+    generation = pool.get("generation") or 0
+    if generation < 0:
+        yield violation((*at, "generation"), INVALID, "pool-generation", f"must not be negative, as {generation} is")
+
+
+def _check_nodes(spec: Mapping[str, Any]) -> Violations:
+    name, selector = spec.get("nodeName"), spec.get("nodeSelector")
+    if name is not None:
+        at = (*_SPEC, "nodeName")
+        if name:
+            yield from check_format(name, at, "slice-node-name-invalid", subdomain_problems)
+        else:
+            yield violation(at, INVALID, "slice-node-name-empty", "must not be empty where it is set")
+    if selector is not None:
+        at = (*_SPEC, "nodeSelector")
+        yield from check_node_selector(selector, at)
+        terms = selector.get("nodeSelectorTerms") or ()
+        if len(terms) != 1:
+            message = f"must have exactly one term, not {len(terms)}"
+            yield violation((*at, "nodeSelectorTerms"), INVALID, "node-selector-terms", message)
+    for field in ("allNodes", "perDeviceNodeSelection"):
+        if spec.get(field) is False:
+            yield violation((*_SPEC, field), INVALID, "slice-bool-false", "must be true where it is set")
+    given = [field for field in _NODE_FIELDS if spec.get(field) or (field == "nodeSelector" and selector is not None)]
+    if not given:
+        yield missing(_SPEC, "slice-node-missing", f"must have one of {', '.join(_NODE_FIELDS)}")
+    elif len(given) > 1:
+        message = f"has {' and '.join(given)}; only one of them may be set"
+        yield violation(_SPEC, INVALID, "slice-node-multiple", message)
+
+
+def _check_contents(spec: Mapping[str, Any], context: ServerContext) -> Violations:
+    devices, sets = spec.get("devices"), spec.get("sharedCounters")
+    if devices is not None and sets is not None and context.release.at_least(35):
+        message = "has devices and sharedCounters, which must be in different slices"
+        yield violation(_SPEC, INVALID, "devices-and-counters", message)
+    per_device = spec.get("perDeviceNodeSelection") is True
+    known = sets_of(spec)
+    stored = {_name(device): device or {} for device in reversed(struct(context.old, "spec").get("devices") or ())}
+
+    def check(device: Mapping[str, Any] | None, at: Path) -> Violations:
+        return check_device(device or {}, at, per_device, known, context, stored.get(_name(device)))
+
+    most = COSTLY_DEVICES_MAX if _is_costly(devices or (), context) else limit("ResourceSliceSpec", "devices")
+    rules = ("devices-too-many", "device-name-duplicate")
+    yield from check_set(
+        devices, (*_SPEC, "devices"), most, rules, check, _name, context.repeated("name"), release=context.release
+    )
+    yield from beyond_limit(devices, (*_SPEC, "devices"), most, check, context.release)
+    yield from check_consumed_together(devices, (*_SPEC, "devices"), context)
+    yield from check_counter_sets(sets, (*_SPEC, "sharedCounters"), context)
+    yield from _check_partition_type(spec, context)
+    yield from check_skipped(spec.get("skipNodeOperations"), (*_SPEC, "skipNodeOperations"), context)
+
+
+def _check_partition_type(spec: Mapping[str, Any], context: ServerContext) -> Violations:
+    """``partitionTypeAttribute``: an attribute that every device with counters has, as a string."""
+    name = spec.get("partitionTypeAttribute")
+    if name is None:
+        return
+    at, rule = (*_SPEC, "partitionTypeAttribute"), "partition-type"
+    malformed = tuple(check_fully_qualified(name, at, (rule, rule), release=context.release))
+    yield from malformed
+    consumers = [
+        (index, device)
+        for index, device in enumerate(spec.get("devices") or ())
+        if (device or {}).get("consumesCounters")
+    ]
+    if not consumers:
+        yield violation(at, INVALID, rule, "needs devices that consume counters")
+        return
+    if malformed:
+        return
+    bare = name.removeprefix(f"{text(spec, 'driver')}/")
+    for index, device in consumers:
+        attributes = device.get("attributes") or {}
+        where = (*_SPEC, "devices", index, "attributes", Key(name))
+        found = attributes.get(name, attributes.get(bare))
+        if found is None and name not in attributes and bare not in attributes:
+            yield missing(where, rule, "must be set, as partitionTypeAttribute names it")
+        elif (found or {}).get("string") is None:
+            yield violation(where, INVALID, rule, "must be a string, as partitionTypeAttribute names it")
+
+
+def check_skipped(operations: Any, at: Path, context: ServerContext) -> Violations:
+    """``skipNodeOperations`` of a slice or of an allocated device."""
+    rule = "skip-node-operations"
+
+    def known(operation: str | None, at: Path) -> Violations:
+        if operation not in _OPERATIONS:
+            yield unsupported(operation or "", at, rule, _OPERATIONS)
+
+    yield from check_set(
+        operations, at, None, (rule, rule), known, lambda operation: operation or "", release=context.release
+    )
+    skipped = set(operations or ())
+    if "NodePrepareResources" in skipped and not skipped & {"NodeUnprepareResources", "*"}:
+        yield violation(at, INVALID, rule, "NodePrepareResources is skipped only together with NodeUnprepareResources")
+
+
+def _name(raw: Mapping[str, Any] | None) -> str:
+    return text(raw, "name")
+
+
+def _is_costly(devices: Any, context: ServerContext) -> bool:
+    if not context.release.at_least(35):
+        return False
+    return any(
+        device and (device.get("taints") or device.get("consumesCounters") or _has_lists(device)) for device in devices
+    )
+
+
+def _has_lists(device: Mapping[str, Any]) -> bool:
+    attributes = device.get("attributes") or {}
+    return any((attribute or {}).get(name) is not None for attribute in attributes.values() for name in LIST_VALUES)

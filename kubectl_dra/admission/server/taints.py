@@ -1,0 +1,57 @@
+"""Device taints and tolerations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from kubectl_dra.admission.server.context import ServerContext
+from kubectl_dra.admission.server.model import INVALID, NOT_SUPPORTED, Path, Violations, missing, text, violation
+from kubectl_dra.admission.server.names import check_format, label_key_problems, label_value_problems
+from kubectl_dra.api.fields import VALUES
+from kubectl_dra.api.versions import Release
+
+_EFFECTS: Final = VALUES["effect"]
+_OPERATORS: Final = VALUES["operator"]
+
+
+def check_taint(taint: Mapping[str, Any] | None, at: Path, context: ServerContext, rule: str = "taint") -> Violations:
+    """A device taint; ``rule`` is the beginning of its rules' names."""
+    yield from check_format(text(taint, "key"), (*at, "key"), f"{rule}-key", label_key_problems)
+    yield from check_format(text(taint, "value"), (*at, "value"), f"{rule}-value", label_value_problems)
+    effect = text(taint, "effect")
+    if not effect:
+        yield missing((*at, "effect"), f"{rule}-effect")
+    else:
+        yield from _check_effect(effect, (*at, "effect"), f"{rule}-effect", context.release)
+
+
+def check_toleration(toleration: Mapping[str, Any] | None, at: Path, context: ServerContext) -> Violations:
+    """A toleration of a request, after defaults."""
+    key, value, effect = (text(toleration, name) for name in ("key", "value", "effect"))
+    if key:
+        yield from check_format(key, (*at, "key"), "toleration-key-invalid", label_key_problems)
+    operator = text(toleration, "operator")
+    if operator == "Exists":
+        if value:
+            message = f"must be empty with the operator Exists, not {value!r}"
+            yield violation((*at, "value"), INVALID, "toleration-exists-value", message)
+    elif operator == "Equal":
+        yield from check_format(value, (*at, "value"), "toleration-value-invalid", label_value_problems)
+    elif not operator:
+        yield missing((*at, "operator"), "toleration-operator")
+    else:
+        yield unsupported(operator, (*at, "operator"), "toleration-operator", _OPERATORS)
+    if effect:
+        yield from _check_effect(effect, (*at, "effect"), "toleration-effect", context.release)
+
+
+def _check_effect(effect: str, at: Path, rule: str, release: Release) -> Violations:
+    known = _EFFECTS if release.at_least(35) else _EFFECTS[:2]
+    if effect not in known:
+        yield unsupported(effect, at, rule, known)
+
+
+def unsupported(value: str, at: Path, rule: str, known: tuple[str, ...]) -> Any:
+    """A value that is none of the known ones."""
+    return violation(at, NOT_SUPPORTED, rule, f"{value!r} is none of {', '.join(known)}")

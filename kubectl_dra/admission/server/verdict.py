@@ -1,0 +1,182 @@
+"""The API server's answer to creating an object: what it checks, in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from importlib import import_module
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from kubectl_dra.admission.server.context import ServerContext
+from kubectl_dra.admission.server.declared import in_v1beta1, is_declared
+from kubectl_dra.admission.server.dra_decoding import decoding, duplicates
+from kubectl_dra.admission.server.model import INTERNAL_ERROR, Path, ServerVerdict, Violation, Violations
+from kubectl_dra.api.conversion import VERSIONS, reshaped
+from kubectl_dra.api.defaults import defaulted, without_disabled
+from kubectl_dra.api.fields import KINDS
+from kubectl_dra.api.versions import GROUP, UNTOLD, Release, default_features, lifecycle
+
+_Check = Callable[[Mapping[str, Any], ServerContext], Violations]
+_CHECKS: Final = {
+    "DeviceClass": ("classes", "check_class"),
+    "DeviceTaintRule": ("taint_rules", "check_taint_rule"),
+    "ResourceClaim": ("claims", "check_claim"),
+    "ResourceClaimTemplate": ("claims", "check_template"),
+    "ResourceSlice": ("slices", "check_slice"),
+    "ResourcePoolStatusRequest": ("pool_requests", "check_pool_request"),
+    "Pod": ("pods", "check_pod"),
+    "ResourceQuota": ("quota", "check_quota"),
+    "Deployment": ("workloads", "check_replicated"),
+    "ReplicaSet": ("workloads", "check_replicated"),
+    "StatefulSet": ("workloads", "check_replicated"),
+    "DaemonSet": ("workloads", "check_replicated"),
+    "Job": ("workloads", "check_job"),
+    "CronJob": ("workloads", "check_cron_job"),
+}
+"""By kind, the module beside this one and the function in it. Most files need one or two of these modules."""
+_OTHERS: Final = {
+    "ResourcePoolStatusRequest": (GROUP, "v1alpha3"),
+    **dict.fromkeys(("Pod", "ResourceQuota"), ("", "v1")),
+    **dict.fromkeys(("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"), ("apps", "v1")),
+    **dict.fromkeys(("Job", "CronJob"), ("batch", "v1")),
+}
+"""Group and version of the kinds that ``KINDS`` does not have."""
+
+
+@cache
+def check_of(kind: str) -> _Check:
+    """The rules for a known kind; imports their module."""
+    module, name = _CHECKS[kind]
+    found: _Check = getattr(import_module(f"kubectl_dra.admission.server.{module}"), name)
+    return found
+
+
+def is_known(raw: Any) -> bool:
+    """Whether ``check`` knows the rules for an object's apiVersion and kind."""
+    if not isinstance(raw, dict) or not isinstance(raw.get("kind"), str) or not isinstance(raw.get("apiVersion"), str):
+        return False
+    group, version = _group_version(raw)
+    kind = raw["kind"]
+    if group == GROUP and kind in KINDS:
+        return version in VERSIONS and lifecycle(version, kind) is not None
+    return _OTHERS.get(kind) == (group, version)
+
+
+def check(
+    raw: Mapping[str, Any],
+    *,
+    release: Release = UNTOLD,
+    features: Iterable[str] | None = None,
+    namespaces: Mapping[str, Mapping[str, str]] | None = None,
+    duplicate_fields: Iterable[Path] = (),
+) -> ServerVerdict | None:
+    """The answer to creating an object with strict field validation; None for kinds unknown to ``is_known``.
+
+    ``features`` are the enabled gates, None for the release's defaults. ``namespaces`` are the labels of
+    known namespaces; violations that depend on others are in ``unsure``. An object without a namespace is
+    assumed to go into "default". ``duplicate_fields`` are fields that occur twice in the manifest's text.
+
+    Not checked: whether the release serves the version at all, quotas, permissions, admission plugins, and
+    whether the object already exists.
+    """
+    if not is_known(raw):
+        return None
+    group, version = _group_version(raw)
+    broken = broken_parts(raw, release, duplicate_fields)
+    if broken:
+        return ServerVerdict(False, 400, broken, deprecation(raw))
+    found, unsure, warnings = _validation(raw, group, version, release, features, namespaces or {})
+    warnings = (*deprecation(raw), *warnings)
+    if not found:
+        return ServerVerdict(True, 201, (), warnings, unsure)
+    crashed = any(one.rule == "policy-range-step-zero" and one.reason == INTERNAL_ERROR for one in found)
+    return ServerVerdict(False, 500 if crashed else 422, found, warnings, unsure)
+
+
+def _group_version(raw: Mapping[str, Any]) -> tuple[str, str]:
+    group, _, version = raw["apiVersion"].rpartition("/")
+    return group, version
+
+
+def broken_parts(raw: Mapping[str, Any], release: Release, duplicate_fields: Iterable[Path]) -> tuple[Violation, ...]:
+    """What a server of the release cannot decode."""
+    return (*duplicates(duplicate_fields), *_decoding(raw, release))
+
+
+def _decoding(raw: Mapping[str, Any], release: Release) -> Violations:
+    group, version = _group_version(raw)
+    if group == GROUP and raw["kind"] in KINDS:
+        return decoding(raw, version, release)
+    from kubectl_dra.admission.server import core_decoding
+
+    return core_decoding.decoding(raw, group, version, release)
+
+
+def _validation(
+    raw: Mapping[str, Any],
+    group: str,
+    version: str,
+    release: Release,
+    features: Iterable[str] | None,
+    namespaces: Mapping[str, Mapping[str, str]],
+) -> tuple[tuple[Violation, ...], tuple[Violation, ...], tuple[str, ...]]:
+    """Violations, those that depend on an unknown namespace, and warnings."""
+    from kubectl_dra.cel.environment import Environment
+
+    gates = default_features(release) if features is None else frozenset(features)
+    namespace = (raw.get("metadata") or {}).get("namespace") or "default"
+    environment = Environment.for_release(release, gates)
+    context = ServerContext(release, gates, environment, namespaces.get(namespace))
+    kind = raw["kind"]
+    if group != GROUP or kind not in KINDS:
+        return tuple(check_of(kind)(raw, context)), (), ()
+    v1 = without_disabled(reshaped(defaulted(raw)), gates, release)
+    found = [as_written(one, kind, version, context) for one in check_of(kind)(v1, context)]
+    warnings = _warnings(v1, kind)
+    unsure: list[Violation] = []
+    if context.labels is None:
+        unsure = [one for one in found if one.rule == "admin-access-namespace"]
+        found = [one for one in found if one.rule != "admin-access-namespace"]
+    return tuple(found), tuple(unsure), warnings
+
+
+def _warnings(v1: Mapping[str, Any], kind: str) -> tuple[str, ...]:
+    if kind != "ResourceSlice":
+        return ()
+    from kubectl_dra.admission.server.slices import slice_warnings
+
+    return slice_warnings(v1)
+
+
+def as_written(found: Violation, kind: str, version: str, context: ServerContext) -> Violation:
+    """A violation of an object in v1's shape, as the server reports it about the manifest."""
+    old_shape = version == "v1beta1" and context.is_declarative() and is_declared(found)
+    field = in_v1beta1(found.field) if old_shape else found.field
+    return replace(found, path=_written(found.path, kind, version), field=field)
+
+
+def _written(path: Path, kind: str, version: str) -> Path:
+    """The path in the manifest of a path in v1's shape."""
+    if version not in ("v1beta1", "v1alpha3"):
+        return path
+    if kind in ("ResourceClaim", "ResourceClaimTemplate"):
+        start = path.index("requests") + 2 if "requests" in path else len(path)
+        is_flat = path[start - 3 : start - 1] == ("devices", "requests") and path[start : start + 1] == ("exactly",)
+        return (*path[:start], *path[start + 1 :]) if is_flat else path
+    if kind == "ResourceSlice" and path[:2] == ("spec", "devices") and len(path) > 3 and path[3] != "name":
+        return (*path[:3], "basic", *path[3:])
+    return path
+
+
+def deprecation(raw: Mapping[str, Any]) -> tuple[str, ...]:
+    """The warning about the version of the API, where it is deprecated."""
+    (group, version), kind = _group_version(raw), raw["kind"]
+    life = lifecycle(version, kind) if group == GROUP else None
+    # A server of a release warns from the release of the deprecation on. The recorded ones, built without a version,
+    # warn always, and so do we; lint itself goes by the release.
+    if life is None or life.deprecated is None:
+        return ()
+    until = f", unavailable in v1.{life.removed}+" if life.removed is not None else ""
+    return (f"{group}/{version} {kind} is deprecated in v1.{life.deprecated}+{until}",)

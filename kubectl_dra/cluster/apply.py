@@ -1,0 +1,246 @@
+"""What applying a manifest makes of an object that exists: what its author wrote changes, and nothing else.
+
+Status, and what controllers, the scheduler and the server wrote, stays. The server refuses to change some fields;
+then all of the object stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Set
+from typing import Any, Final, NamedTuple
+
+from msgspec import structs
+
+from kubectl_dra.api.claims import ResourceClaim, ResourceClaimTemplate, spec_fields
+from kubectl_dra.api.classes import DeviceClass
+from kubectl_dra.api.conversion import reshaped
+from kubectl_dra.api.defaults import defaulted, without_disabled
+from kubectl_dra.api.meta import EMPTY, ObjectMeta
+from kubectl_dra.api.policy import ResourceQuota
+from kubectl_dra.api.slices import ResourceSlice
+from kubectl_dra.api.taints import DeviceTaintRule
+from kubectl_dra.api.versions import UNTOLD, Release
+from kubectl_dra.api.wire import builtins
+from kubectl_dra.cluster.applied_pod import applied_pod
+from kubectl_dra.cluster.copies import essence
+from kubectl_dra.cluster.field_by_field import READ
+from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
+from kubectl_dra.cluster.merge import JSON, canonical, last_applied, merged
+
+_FIXED: Final[Mapping[str, tuple[str, ...]]] = {
+    "StorageClass": ("provisioner", "volumeBindingMode"),
+    "CSIDriver": ("spec.attachRequired",),
+    "CSIStorageCapacity": ("nodeTopology", "storageClassName"),
+    "VolumeAttachment": ("spec",),
+    "PriorityClass": ("value", "preemptionPolicy"),
+    "RuntimeClass": ("handler",),
+    "ReplicaSet": ("spec.selector",),
+    "StatefulSet": ("spec.selector",),
+    "PodGroup": ("spec.schedulingPolicy.basic", "spec.schedulingPolicy.gang", "spec.schedulingConstraints"),
+    "Workload": ("spec.podGroups",),
+    "PersistentVolume": tuple(
+        f"spec.{name}"
+        for name in ("csi", "gcePersistentDisk", "awsElasticBlockStore", "azureDisk", "cinder", "portworxVolume")
+    ),
+    "PersistentVolumeClaim": tuple(
+        f"spec.{name}" for name in ("accessModes", "selector", "volumeName", "storageClassName", "volumeMode")
+    ),
+    "ResourceQuota": ("spec.scopes", "spec.scopeSelector"),
+}
+"""Fields that the server does not let anybody change, of kinds that are merged field by field (1.36: the validation of
+updates in pkg/apis, and ``+k8s:immutable`` of scheduling.k8s.io)."""
+_FREE_SINCE: Final = {"spec.schedulingPolicy.gang": 37}
+"""The releases since which some of them may be changed."""
+_UNTIL_SET: Final = frozenset(("spec.volumeName", "spec.storageClassName", "spec.csi", "spec.scopeSelector"))
+"""Fields of them that may be set where there is nothing yet, or that saved snapshots leave out."""
+
+
+class Applied(NamedTuple):
+    """The object afterwards. ``refused`` are the fields that the server refuses to change; with any, all stays."""
+
+    object: Any
+    refused: tuple[str, ...] = ()
+
+
+class Server(NamedTuple):
+    """An API server: its release, and its feature gates, None where they are unknown: it drops the fields of others."""
+
+    release: Release
+    gates: Set[str] | None = None
+
+
+SOME_SERVER: Final = Server(UNTOLD)
+"""One of which nothing is known."""
+
+
+def apply(kind: str, live: Any, new: Any, written: JSON, server: Server = SOME_SERVER) -> Applied:
+    """An object of a kind after a manifest was applied to it. ``new`` is what the manifest would make by itself."""
+    special = _SPECIAL.get(kind)
+    if special is not None:
+        return special(live, new, written, server)
+    last = last_applied((live if kind == "Namespace" else live.metadata).annotations)
+    if kind == "Namespace":
+        return Applied(_metadata(live, written, last))
+    before = _body(builtins(live))
+    decode = SCHEDULING_KINDS[kind].decode if kind in SCHEDULING_KINDS else READ[kind]
+    found = decode(merged(before, _body(written), _body(last)))
+    # Without defaults, which one may write and another leave out.
+    after = _body(builtins(found))
+    if refused := tuple(_refused(kind, before, after, server.release)):
+        return Applied(live, refused)
+    metadata = _metadata(live.metadata, written, last)
+    if canonical(after) == canonical(before):
+        return Applied(structs.replace(live, metadata=metadata))
+    if isinstance(found, ResourceQuota):
+        # The quota controller follows within seconds; what is used stays.
+        found = structs.replace(found, status=structs.replace(live.status, hard=found.spec.hard))
+        return Applied(structs.replace(found, metadata=metadata))
+    kept = {"status": live.status} if hasattr(live, "status") else {}
+    return Applied(structs.replace(found, metadata=metadata, **kept))
+
+
+def _body(raw: JSON) -> dict[str, Any]:
+    """What an author can write of an object, besides its metadata."""
+    return {name: value for name, value in raw.items() if name not in ("apiVersion", "kind", "metadata", "status")}
+
+
+def _metadata(live: ObjectMeta, written: JSON, last: JSON) -> ObjectMeta:
+    """The metadata after labels and annotations of a manifest were merged into it; the server owns the rest."""
+    before, new, old = builtins(live), written.get("metadata") or EMPTY, last.get("metadata") or EMPTY
+    found = {}
+    for name in ("labels", "annotations"):
+        found[name] = merged(before.get(name) or {}, new.get(name) or {}, old.get(name) or {}, name)
+    if found["labels"] == live.labels and found["annotations"] == live.annotations:
+        return live
+    return structs.replace(live, **found)
+
+
+def _refused(kind: str, before: JSON, after: JSON, release: Release) -> Iterator[str]:
+    for path in _FIXED.get(kind, ()):
+        if path in _FREE_SINCE and release.at_least(_FREE_SINCE[path]):
+            continue
+        was, now = _at(before, path), _at(after, path)
+        if canonical(was) != canonical(now) and not (path in _UNTIL_SET and not was):
+            yield path
+
+
+def _at(raw: Any, path: str) -> Any:
+    for step in path.split("."):
+        raw = raw.get(step) if isinstance(raw, dict) else None
+    return raw
+
+
+# --- kinds of resource.k8s.io ----------------------------------------------------------------------
+
+
+def _claim(live: ResourceClaim, new: ResourceClaim, written: JSON, server: Server) -> Applied:
+    own = _asked(live)
+    if own not in (
+        _asked(new),
+        _asked(structs.replace(new, **spec_fields(_kept(written, server).get("spec") or EMPTY))),
+    ):
+        return Applied(live, ("spec",))
+    return Applied(_with_metadata(live, written))
+
+
+def _asked(claim: ResourceClaim) -> tuple[object, ...]:
+    """What a claim's spec says, with the defaults of the API."""
+
+    def plain(request: Any) -> Any:
+        if request is None:
+            return None
+        admin = request.admin_access or None
+        return structs.replace(request, raw_tolerations=(), admin_access=admin, capacity=request.capacity or None)
+
+    requests = tuple(
+        (entry.name, plain(entry.exactly), tuple(map(plain, entry.first_available))) for entry in claim.requests
+    )
+    return requests, claim.constraints, claim.config
+
+
+def _kept(raw: JSON, server: Server) -> JSON:
+    """A written object in the form of v1, without what the server drops."""
+    today = reshaped(defaulted(raw))
+    return today if server.gates is None else without_disabled(today, server.gates, server.release)
+
+
+def _template(live: ResourceClaimTemplate, new: ResourceClaimTemplate, written: JSON, server: Server) -> Applied:
+    dropped = ResourceClaimTemplate.from_json(_kept(written, server))
+    if _made(live) not in (_made(new), _made(dropped)):
+        return Applied(live, ("spec",))
+    return Applied(_with_metadata(live, written))
+
+
+def _made(template: ResourceClaimTemplate) -> tuple[object, ...]:
+    claim = template.claim("", "")
+    return claim.metadata.labels, claim.metadata.annotations, *_asked(claim)
+
+
+def _class(live: DeviceClass, new: DeviceClass, written: JSON, _: Server) -> Applied:
+    now, before = written.get("spec") or EMPTY, last_applied(live.metadata.annotations).get("spec") or EMPTY
+    changed = {
+        name: getattr(new, name)
+        for name, field in (
+            ("selectors", "selectors"),
+            ("config", "config"),
+            ("extended_resource_name", "extendedResourceName"),
+        )
+        if field in now or field in before
+    }
+    return Applied(structs.replace(_with_metadata(live, written), **changed))
+
+
+def _rule(live: DeviceTaintRule, new: DeviceTaintRule, written: JSON, _: Server) -> Applied:
+    last = last_applied(live.metadata.annotations)
+    before: dict[str, Any] = {
+        "taint": _named(live.taint, key="key", value="value", effect="effect", time_added="timeAdded")
+    }
+    if live.selector is not None:
+        parts = zip(("driver", "pool", "device"), live.selector, strict=True)
+        before["deviceSelector"] = {name: part for name, part in parts if part is not None}
+    spec = merged(before, written.get("spec") or {}, last.get("spec"))
+    found = DeviceTaintRule.from_json({"metadata": {"name": live.metadata.name}, "spec": spec})
+    taint = found.taint
+    if taint.effect != live.taint.effect and taint.time_added == live.taint.time_added:
+        # The server sets it to the time of the change, which is now.
+        taint = structs.replace(taint, time_added="")
+    unmodelled = live.unmodelled if found.selector == live.selector else found.unmodelled
+    live = structs.replace(live, selector=found.selector, taint=taint, unmodelled=unmodelled)
+    return Applied(_with_metadata(live, written))
+
+
+def _named(struct: Any, **fields: str) -> dict[str, Any]:
+    return {field: found for name, field in fields.items() if (found := getattr(struct, name))}
+
+
+def _slice(live: ResourceSlice, new: ResourceSlice, _: JSON, __: Server) -> Applied:
+    pairs = (
+        ("spec.driver", live.driver, new.driver),
+        ("spec.pool.name", live.pool, new.pool),
+        ("spec.nodeName", live.scope.node_name, new.scope.node_name),
+    )
+    if refused := tuple(path for path, was, now in pairs if was != now):
+        return Applied(live, refused)
+    if essence(live) == essence(new):
+        return Applied(live)
+    return Applied(structs.replace(new, creation_timestamp=live.creation_timestamp))
+
+
+def _with_metadata(live: Any, written: JSON) -> Any:
+    metadata = _metadata(live.metadata, written, last_applied(live.metadata.annotations))
+    return live if metadata is live.metadata else structs.replace(live, metadata=metadata)
+
+
+def _pod(live: Any, _: Any, written: JSON, __: Server) -> Applied:
+    found, refused = applied_pod(live, written)
+    return Applied(live, refused) if refused else Applied(_with_metadata(found, written))
+
+
+_SPECIAL: Final[Mapping[str, Callable[[Any, Any, JSON, Server], Applied]]] = {
+    "DeviceClass": _class,
+    "DeviceTaintRule": _rule,
+    "Pod": _pod,
+    "ResourceClaim": _claim,
+    "ResourceClaimTemplate": _template,
+    "ResourceSlice": _slice,
+}

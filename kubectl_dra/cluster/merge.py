@@ -1,0 +1,129 @@
+"""Merges what an author wrote into the object that the server has, as ``kubectl apply`` does.
+
+What is not written stays. What was written at the last apply and no longer is goes. Lists whose entries have a key
+are merged entry by entry; all others are replaced as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from msgspec import DecodeError, json
+
+from kubectl_dra.api.meta import EMPTY
+from kubectl_dra.api.quantity import Quantity
+
+JSON = Mapping[str, Any]
+
+LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+"""The annotation in which ``kubectl apply`` keeps the manifest."""
+_KEYS: Final[Mapping[str, JSON]] = {
+    **{
+        name: {"name": ""}
+        for name in ("containers", "initContainers", "volumes", "resourceClaims", "schedulingGates", "podGroups")
+    },
+    "ports": {"containerPort": 0, "protocol": "TCP"},
+    "topologySpreadConstraints": {"topologyKey": "", "whenUnsatisfiable": "DoNotSchedule"},
+}
+"""By the name of a list, the fields that tell its entries apart (listMapKey), with their defaults."""
+_WHOLE_ENTRIES: Final = frozenset(("volumes", "resourceClaims"))
+"""Lists of which an entry is one of several alternatives: what its author does not write goes (retainKeys)."""
+_AMOUNTS: Final = frozenset(
+    (
+        *("requests", "limits", "overhead", "podFixed", "capacity", "hard", "used"),
+        *("max", "min", "default", "defaultRequest", "maxLimitRequestRatio"),
+    )
+)
+"""Tables of quantities, of which 1 and 1000m are the same."""
+
+
+def last_applied(annotations: Mapping[str, str]) -> JSON:
+    """The manifest that was applied last; empty if that is not known."""
+    try:
+        found = json.decode(annotations.get(LAST_APPLIED) or "{}")
+    except DecodeError:
+        return EMPTY
+    return found if isinstance(found, dict) else EMPTY
+
+
+def merged(live: Any, written: Any, last: Any = None, name: str = "") -> Any:
+    """A part of an object after an apply: the part that the server has, is written now, and was written last.
+
+    ``name`` is the field that it is in.
+    """
+    if isinstance(live, dict) and isinstance(written, dict):
+        return _merged_fields(live, written, last if isinstance(last, dict) else EMPTY, name)
+    if isinstance(live, list) and isinstance(written, list):
+        if name in _KEYS and _are_told_apart(live, name) and _are_told_apart(written, name):
+            known = last if isinstance(last, list) and _are_told_apart(last, name) else ()
+            return _merged_entries(live, written, known, name)
+        # The server fills the entries of a list that is replaced as it filled them before.
+        return live if _filled(live, written) and last in (None, written) else written
+    return written
+
+
+def _merged_fields(live: JSON, written: JSON, last: JSON, name: str) -> dict[str, Any]:
+    out = dict(live)
+    for field in last:
+        if field not in written:
+            out.pop(field, None)
+    for field, value in written.items():
+        if value is None:
+            out.pop(field, None)
+        elif field not in live:
+            out[field] = value
+        elif not (name in _AMOUNTS and same_amount(live[field], value)):
+            out[field] = merged(live[field], value, last.get(field), field)
+    return out
+
+
+def _are_told_apart(entries: Sequence[Any], name: str) -> bool:
+    return all(isinstance(entry, dict) for entry in entries) and len(_by_key(entries, name)) == len(entries)
+
+
+def _by_key(entries: Iterable[JSON], name: str) -> dict[tuple[Any, ...], JSON]:
+    return {tuple(entry.get(field, default) for field, default in _KEYS[name].items()): entry for entry in entries}
+
+
+def _merged_entries(live: Sequence[JSON], written: Sequence[JSON], last: Sequence[JSON], name: str) -> list[Any]:
+    before, now, known = (_by_key(entries, name) for entries in (live, written, last))
+    new: dict[Any, Any] = {}
+    for key, entry in now.items():
+        found = merged(before.get(key, EMPTY), entry, known.get(key), name)
+        new[key] = {field: found[field] for field in entry if field in found} if name in _WHOLE_ENTRIES else found
+    kept = [new.get(key, entry) for key, entry in before.items() if key in new or key not in known]
+    return [*kept, *(entry for key, entry in new.items() if key not in before)]
+
+
+def _filled(live: Any, written: Any, name: str = "") -> bool:
+    """Whether a value is the written one, in which the server has filled in what is not written."""
+    if isinstance(live, dict) and isinstance(written, dict):
+        return all(
+            value is None or (field in live and _filled(live[field], value, name if name in _AMOUNTS else field))
+            for field, value in written.items()
+        )
+    if isinstance(live, list) and isinstance(written, list):
+        return len(live) == len(written) and all(map(_filled, live, written))
+    return bool(live == written) or (name in _AMOUNTS and same_amount(live, written))
+
+
+def canonical(value: Any, name: str = "") -> Any:
+    """A part of an object with its amounts as the server prints them."""
+    if isinstance(value, dict):
+        if name in _AMOUNTS:
+            return {field: _printed(amount) for field, amount in value.items()}
+        return {field: canonical(entry, field) for field, entry in value.items()}
+    return [canonical(entry) for entry in value] if isinstance(value, list) else value
+
+
+def same_amount(one: Any, other: Any) -> bool:
+    """Whether two values are one quantity."""
+    return bool(_printed(one) == _printed(other))
+
+
+def _printed(amount: Any) -> Any:
+    try:
+        return str(Quantity.from_json(amount))
+    except (TypeError, ValueError, ArithmeticError):
+        return amount

@@ -1,0 +1,127 @@
+"""``fit`` of what runs already: each pod counts once, and those that exist keep what they have."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from tests.explain.authored import authored
+from tests.fit.worlds import JSON, claim, deployment, fitted, held, item, node, pod_spec, running, template
+
+REPLICA_SET: JSON = {"kind": "ReplicaSet", "name": "web-abc", "uid": "o", "apiVersion": "apps/v1"}
+
+
+def made_claim(pod: str, on: str = "", devices: Sequence[int] = (), count: int = 1) -> JSON:
+    """The claim that was made for a pod, with devices of a node where there are any."""
+    name = f"{pod}-gpu-x7k2p"
+    made = held(name, on, devices, pod if on else "") if devices else claim(name, count)
+    owner = {"kind": "Pod", "name": pod, "uid": f"u-{pod}", "controller": True, "apiVersion": "v1"}
+    made["metadata"]["ownerReferences"] = [owner]
+    return made
+
+
+def existing(name: str, spec: JSON, on: str = "", owner: JSON = REPLICA_SET) -> JSON:
+    """A pod as the API server has it; without a node it waits."""
+    status: JSON = {"phase": "Running" if on else "Pending"}
+    if spec.get("resourceClaims"):
+        status["resourceClaimStatuses"] = [{"name": "gpu", "resourceClaimName": f"{name}-gpu-x7k2p"}]
+    stored = {**copy.deepcopy(spec), **({"nodeName": on} if on else {}), "priority": 0}
+    metadata = {
+        "name": name,
+        "namespace": "default",
+        "uid": f"u-{name}",
+        "ownerReferences": [{"controller": True, **owner}],
+    }
+    return {"kind": "Pod", "apiVersion": "v1", "metadata": metadata, "spec": stored, "status": status}
+
+
+def pods_that_fit(found: JSON) -> tuple[int, int]:
+    return found["pods"]["fit"], found["pods"]["running"]
+
+
+def test_a_claim_in_the_file_keeps_its_devices(tmp_path: Path) -> None:
+    spec = pod_spec(0, cpu="4")
+    spec["resourceClaims"] = [{"name": "gpu", "resourceClaimName": "shared"}]
+    spec["containers"][0]["resources"]["claims"] = [{"name": "gpu"}]
+    web = deployment(4)
+    web["spec"]["template"]["spec"] = spec
+    pods = [existing(name, spec, "a") for name in ("web-abc-1", "web-abc-2")]
+    for pod in pods:
+        del pod["status"]["resourceClaimStatuses"]
+    cluster = [*node("a", 1), *node("b", 1), held("shared", "a", [0], "web-abc-1"), *pods]
+    found = item(tmp_path, cluster, [web, authored(claim("shared"))])
+    # The third would have to run where the claim is allocated, and there is no cpu left.
+    assert (found["verdict"], pods_that_fit(found)) == ("fits-in-part", (2, 2))
+
+
+def test_a_pod_that_waits_keeps_the_devices_of_its_claim(tmp_path: Path) -> None:
+    waiting = [existing("web-abc-1", pod_spec(1)), made_claim("web-abc-1", "b", [0])]
+    found = item(tmp_path, [*node("a", 1), *node("b", 1), template(), *waiting], [deployment(2)])
+    placed = {seat["pod"]: seat["node"] for seat in found["placements"]}
+    assert placed == {"web-abc-1": "b", "web-1": "a"}
+
+
+def test_a_pod_that_waits_is_made_anew_where_the_file_changes_it(tmp_path: Path) -> None:
+    waiting = [existing("web-abc-1", pod_spec(3)), claim("web-abc-1-gpu-x7k2p", 3)]
+    found = item(tmp_path, [*node("a", 2), template(), template(3), *waiting], [deployment(1)])
+    assert (found["verdict"], [seat["pod"] for seat in found["placements"]]) == ("fits", ["web-0"])
+
+
+def test_a_stateful_set_fills_its_gap(tmp_path: Path) -> None:
+    owner = {"kind": "StatefulSet", "name": "web", "uid": "o", "apiVersion": "apps/v1"}
+    stateful = {**deployment(3), "kind": "StatefulSet"}
+    there = [
+        each
+        for number, name in enumerate(("web-0", "web-2"))
+        for each in (existing(name, pod_spec(1), "a", owner), made_claim(name, "a", [number]))
+    ]
+    found = item(tmp_path, [*node("a", 3), template(), *there], [stateful])
+    assert ([seat["pod"] for seat in found["placements"]], pods_that_fit(found)) == (["web-1"], (3, 2))
+
+
+def test_a_bare_pod_that_runs_fits(tmp_path: Path) -> None:
+    cluster = [*node("a", 1), *running("train", "a", [0])]
+    found = item(tmp_path, cluster, [authored(cluster[2])])
+    assert (found["verdict"], pods_that_fit(found)) == ("fits", (1, 1))
+
+
+def after_applying(web: JSON, found: JSON, gpus: int) -> list[JSON]:
+    """The pods of the workload and their claims as they are once all was applied: those without room wait."""
+    objects: list[JSON] = []
+    spec = web["spec"]["template"]["spec"]
+    seats = {seat["pod"]: seat for seat in found["placements"]}
+    names = [*seats, *(f"web-waits-{number}" for number in range(found["pods"]["wanted"] - len(seats)))]
+    for name in names:
+        seat: Any = seats.get(name)
+        objects.append(existing(name, spec, seat["node"] if seat else ""))
+        if gpus:
+            numbers = [int(device["device"].removeprefix("gpu-")) for device in seat["devices"]] if seat else []
+            objects.append(made_claim(name, seat["node"] if seat else "", numbers, gpus))
+    return objects
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_what_was_applied_counts_once(seed: int, tmp_path: Path) -> None:
+    random = Random(seed)
+    gpus = random.choice((0, 1, 2))
+    web = deployment(random.randint(2, 6), gpus=gpus, cpu=random.choice(("", "1", "3")))
+    cluster = [template(1), template(2)]
+    for name in "abc"[: random.randint(1, 3)]:
+        cluster += node(name, random.randint(0, 3), cpu=random.choice(("2", "4", "8")))
+    code, report = fitted(tmp_path, cluster, [web])
+    (before,) = report["items"]
+    applied = after_applying(web, before, gpus)
+    more = [authored(each) for each in (*cluster, *applied) if random.random() < 0.5]
+    # What is given beside the workload is there already; bare pods in it would be workloads of their own.
+    more = [each for each in more if each["kind"] != "Pod"]
+    again, report = fitted(tmp_path, [*cluster, *applied], [web, *json.loads(json.dumps(more))])
+    (after,) = report["items"]
+    assert (again, after["verdict"], after["pods"]["fit"]) == (code, before["verdict"], before["pods"]["fit"])
+    assert after["pods"]["running"] == before["pods"]["fit"]
+    assert after["placements"] == []

@@ -1,0 +1,76 @@
+"""``explain -f`` of a workload ends as ``fit`` does: the same answer first, the same verdict, the same exit code."""
+
+from __future__ import annotations
+
+import io
+import json
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from kubectl_dra.cli.main import run as command
+from tests.fit.test_existing import after_applying
+from tests.fit.worlds import CLASS, JSON, deployment, fitted, node, template
+
+UNDETERMINED = 3
+FIT = Path(__file__).parents[2] / "examples" / "fit"
+
+
+def ran(*words: str) -> tuple[int, str]:
+    out, errors = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(errors):
+        code = command([*words, "--color", "never"])
+    assert errors.getvalue() == ""
+    return code, out.getvalue()
+
+
+def agree(manifest: Path, snapshot: Path, *flags: str) -> None:
+    """Both commands about one manifest."""
+    asked = ("-f", str(manifest), "--snapshot", str(snapshot), *flags)
+    code, told = ran("fit", *asked, "-o", "json")
+    fit = json.loads(told)["items"]
+    again, told = ran("explain", *asked, "-o", "json")
+    explained: JSON = json.loads(told)
+    counted = {one["workload"]["name"]: one for one in explained.get("workloads", ())}
+    assert again == code
+    if code == UNDETERMINED:
+        return
+    for one in fit:
+        if one["pods"]["wanted"] > 1 or one["pods"]["running"]:
+            same = counted[one["workload"]["name"]]
+            assert (same["verdict"], same["answer"], same["pods"]) == (one["verdict"], one["answer"], one["pods"])
+    items: list[Any] = explained.get("items", [explained])
+    if code == 0:
+        assert {item["verdict"] for item in items} <= {"allocatable", "allocated"}
+    assert all("web-0" not in json.dumps(item.get("tryWith", "")) for item in items)
+    first = ran("explain", *asked)
+    assert first[0] == code
+    for one in counted.values():
+        start = one["answer"].removesuffix(".")
+        assert start in " ".join(first[1].split())
+
+
+@pytest.mark.parametrize("folder", ["deployment-in-part", "groups-of-pods"])
+def test_examples(folder: str) -> None:
+    words = (FIT / folder / "command").read_text().split()
+    agree(FIT / folder / "manifest.yaml", FIT / folder / words[words.index("--snapshot") + 1])
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_deployments(seed: int, tmp_path: Path) -> None:
+    """They are new, in part there, or all of their pods that fit run."""
+    random = Random(seed)
+    gpus = random.choice((1, 2))
+    web = deployment(random.randint(1, 5), gpus=gpus, cpu=random.choice(("", "1", "3")))
+    cluster = [template(1), template(2)]
+    for name in "abc"[: random.randint(1, 3)]:
+        cluster += node(name, random.randint(0, 3), cpu=random.choice(("2", "4", "8")))
+    _, report = fitted(tmp_path, cluster, [web])
+    there = after_applying(web, report["items"][0], gpus)
+    there = there[: 2 * random.randint(0, len(there) // 2)]
+    snapshot = tmp_path / "cluster.json"
+    snapshot.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": [CLASS, *cluster, *there]}))
+    agree(tmp_path / "manifest.json", snapshot, "--kubernetes-version", "1.36")
