@@ -85,7 +85,7 @@ class SnapshotBuilder:
         self._gaps: list[Gap] = []
         self._notes: list[str] = []
         self._sources: list[str] = []
-        self._server = self._context = ""
+        self._server = self._context = self._read_at = ""
         self._release: Release | None = None
         self._written: dict[Key, Mapping[str, Any]] = {}
         self._makers: list[Mapping[str, Any]] = []
@@ -205,6 +205,10 @@ class SnapshotBuilder:
         self.source(server)
         self._server, self._context = server, context
 
+    def read_at(self, time: str) -> None:
+        """Record when a cluster was read; of several times, the latest."""
+        self._read_at = max(self._read_at, time)
+
     def server_release(self, release: Release) -> None:
         """Record the release that the API server reported."""
         self._release = release
@@ -223,6 +227,8 @@ class SnapshotBuilder:
                 self.gap(Gap(*(str(entry.get(name) or "") for name in Gap._fields)))
             for sentence in said.get("notes") or ():
                 self.note(str(sentence))
+            if said.get("readAt"):
+                self.read_at(str(said["readAt"]))
             if said.get("serverVersion"):
                 self.server_release(parse_release(str(said["serverVersion"])))
         except (AttributeError, TypeError, ValueError) as error:
@@ -261,6 +267,7 @@ class SnapshotBuilder:
             sources=tuple(self._sources),
             server=self._server,
             context=self._context,
+            read_at=self._read_at,
             written=self._written,
             workloads=tuple(self._makers),
             individual=frozenset(each for entry in slices if entry.individual for each in entry.individual.columns),

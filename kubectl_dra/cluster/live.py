@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 from msgspec import Struct, ValidationError, convert, field
 
 from kubectl_dra.api.conversion import VERSIONS
+from kubectl_dra.api.times import stamp
 from kubectl_dra.api.versions import GROUP, PLURALS, Release, parse_release
 from kubectl_dra.cluster.builder import SnapshotBuilder
 from kubectl_dra.cluster.client import EXPIRED, Answered, Client, segment
@@ -214,7 +215,9 @@ class Cluster:
         said: dict[str, list[Gap | str]] = {kind: [] for kind in kinds}
         for kind in kinds:
             builder.present(kind)
-        for index, part in side_by_side(jobs):
+        for number, (index, part) in enumerate(side_by_side(jobs)):
+            if not number:
+                builder.read_at(stamp(self.client.time))
             kind = order[index - first] if index >= first else ""
             if isinstance(part, Page):
                 said[kind] += builder.add_page(part, kind, place)

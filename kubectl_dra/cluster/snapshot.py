@@ -86,7 +86,8 @@ class Snapshot(Struct, frozen=True, eq=False):
     ``slices`` are all published slices, of all generations. ``release`` is the server's if ``release_source``
     is "server"; otherwise it is only a hint, and ``release_source`` names its origin. ``notes`` are sentences
     about what was ignored or chosen while reading. ``sources`` names the inputs; of a live cluster ``server`` is its
-    address and ``context`` the kubeconfig's context. ``individual`` are the columns whose values some
+    address and ``context`` the kubeconfig's context. ``read_at`` is when the cluster was read, as RFC 3339 text, empty
+    where a file does not say. ``individual`` are the columns whose values some
     slices keep apart from their devices (``api.slices.Individual``); it is empty unless the reader was asked to share
     devices. ``judged`` are those of them that a question reads: where slices keep them apart, its selectors answer for
     each device as they do for the value that stands in for its own. ``written`` holds the pods of manifests as written,
@@ -113,6 +114,7 @@ class Snapshot(Struct, frozen=True, eq=False):
     sources: tuple[str, ...] = ()
     server: str = ""
     context: str = ""
+    read_at: str = ""
     individual: frozenset[OwnColumn] = frozenset()
     judged: frozenset[OwnColumn] = frozenset()
     written: Mapping[Key, Mapping[str, Any]] = field(default_factory=dict)

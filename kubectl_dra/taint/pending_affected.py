@@ -17,6 +17,7 @@ from kubectl_dra.api.claims import ALL, DeviceRequest, Request
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.slices import Device, DeviceID, PoolID, ResourceSlice
 from kubectl_dra.api.taints import DeviceTaint
+from kubectl_dra.cluster.moment import moment
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.alike import shape
 from kubectl_dra.explain.attempts import SECONDS_PER_NODE, STEPS_PER_NODE, unavailable_nodes
@@ -113,7 +114,7 @@ class _Trial:
         if fit is None or self._devices.isdisjoint(fit.devices) or self._fit(now, far) is not None:
             return False
         if self._after is None:
-            self._after = with_taints(self._snapshot, self._wishes, times.now())
+            self._after = with_taints(self._snapshot, self._wishes, moment(self._snapshot).at)
         return self._fit(self._case(question, self._after), near) is None
 
     def _case(self, question: Question, snapshot: Snapshot) -> Scene:

@@ -1,11 +1,13 @@
-"""How long something has lasted at least: by the newest time in the cluster's objects, not by our clock."""
+"""How long something has lasted when the cluster was read."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import datetime, timedelta
+from functools import cached_property
 from typing import Final
 
+from kubectl_dra.api.times import parse
+from kubectl_dra.cluster.moment import moment
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.phrase import Phrase, Words, say
 
@@ -18,19 +20,16 @@ class Clock:
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
-        self._newest: str | None = None
 
-    @property
-    def newest(self) -> str:
-        """The newest time that pods, claims and events name; RFC 3339, empty where there is none."""
-        if self._newest is None:
-            self._newest = max(_times(self._snapshot), default="")
-        return self._newest
+    @cached_property
+    def now(self) -> datetime:
+        """When the cluster was read."""
+        return moment(self._snapshot).at
 
     def age(self, since: str) -> timedelta:
         """How long ago a time was at least; nothing where that cannot be told."""
-        then, now = _parsed(since), _parsed(self.newest)
-        return max(timedelta(), now - then) if then is not None and now is not None else timedelta()
+        then = parse(since)
+        return max(timedelta(), self.now - then) if then is not None else timedelta()
 
     def lasting(self, since: str) -> Words:
         """`` for over 20 hours``: at least how long; nothing for less than a minute, or where nobody knows."""
@@ -45,21 +44,3 @@ class Clock:
 
 def _over(count: int, unit: str) -> Phrase:
     return say(" for over {count:" + unit + "}", count=count)
-
-
-def _times(snapshot: Snapshot) -> Iterator[str]:
-    # The API writes all of them alike, in UTC: as texts they are in the order of time.
-    for pod in snapshot.pods.values():
-        yield pod.metadata.creation_timestamp
-        yield from (condition.last_transition_time for condition in pod.conditions)
-    for claim in snapshot.claims.values():
-        yield claim.metadata.creation_timestamp
-        yield claim.allocation.timestamp if claim.allocation is not None else ""
-    yield from (event.last for event in snapshot.events)
-
-
-def _parsed(time: str) -> datetime | None:
-    try:
-        return datetime.fromisoformat(time) if time else None
-    except ValueError:
-        return None
