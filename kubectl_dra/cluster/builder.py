@@ -17,6 +17,7 @@ from kubectl_dra.api.versions import GROUP, PLURALS, Release, parse_release
 from kubectl_dra.cluster.copies import Kept, Place, essence, newer
 from kubectl_dra.cluster.field_by_field import READ
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
+from kubectl_dra.cluster.moment import newest
 from kubectl_dra.cluster.pages import Page, page
 from kubectl_dra.cluster.reader import Reader
 from kubectl_dra.cluster.snapshot import (
@@ -267,7 +268,7 @@ class SnapshotBuilder:
             sources=tuple(self._sources),
             server=self._server,
             context=self._context,
-            read_at=self._read_at,
+            read_at=self._read_at or newest(self._all("Pod"), self._all("ResourceClaim"), self._all("Event")),
             written=self._written,
             workloads=tuple(self._makers),
             individual=frozenset(each for entry in slices if entry.individual for each in entry.individual.columns),

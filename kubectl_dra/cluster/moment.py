@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.times import parse, stamp
-from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.cluster.snapshot import Event, Snapshot
 
 
 class Moment(NamedTuple):
@@ -21,21 +23,22 @@ class Moment(NamedTuple):
 
 
 def moment(snapshot: Snapshot) -> Moment:
-    """When a snapshot was read.
-
-    Of a live cluster and of a file that ``kubectl dra snapshot`` wrote this is known. Other files are as old at least
-    as the newest time in their objects. Where no object has a time, it is now.
-    """
-    known = parse(snapshot.read_at) or parse(max(_times(snapshot), default=""))
+    """When a snapshot was read; now if nothing in it has a time."""
+    known = parse(snapshot.read_at)
     return Moment(datetime.now(UTC), saved=False) if known is None else Moment(known, saved=not snapshot.server)
 
 
-def _times(snapshot: Snapshot) -> Iterator[str]:
+def newest(pods: Iterable[Pod], claims: Iterable[ResourceClaim], events: Iterable[Event]) -> str:
+    """The newest time in objects: they were read then or later. Empty if none has one."""
+    return max(_times(pods, claims, events), default="")
+
+
+def _times(pods: Iterable[Pod], claims: Iterable[ResourceClaim], events: Iterable[Event]) -> Iterator[str]:
     # The API writes all of them alike, in UTC: as texts they are in the order of time.
-    for pod in snapshot.pods.values():
+    for pod in pods:
         yield pod.metadata.creation_timestamp
         yield from (condition.last_transition_time for condition in pod.conditions)
-    for claim in snapshot.claims.values():
+    for claim in claims:
         yield claim.metadata.creation_timestamp
         yield claim.allocation.timestamp if claim.allocation is not None else ""
-    yield from (event.last for event in snapshot.events)
+    yield from (event.last for event in events)

@@ -4,7 +4,7 @@ The file is a ``v1`` List, as ``kubectl get -o json`` writes it, with one more f
 
     schemaVersion   "1"
     serverVersion   the API server's release, if it was asked
-    readAt          when the cluster was read, if that is known
+    readAt          when the cluster was read; of files that do not say, the newest time in them
     read            the kinds that were listed, even if they have no objects
     gaps            what could not be read: kind, reason, and if known namespace and detail
     notes           sentences about what was ignored or chosen while reading

@@ -167,6 +167,13 @@ class Remedy(Struct, frozen=True):
         return max((change.price for change in self.offers), default=Price.WAIT)
 
 
+class UnderWay(NamedTuple):
+    """What somebody does by itself, within the time that it needs: who, and for how many seconds already."""
+
+    by: str
+    seconds: int
+
+
 class Finding(Struct, frozen=True):
     """A cause that was found: its kind, one sentence, facts, and its remedy here (else the kind's general
     advice).
@@ -175,7 +182,8 @@ class Finding(Struct, frozen=True):
     object, ``device`` one that shows the cause, ``device_class`` the affected class. ``state`` describes the pod or
     claim if "is allocated" would hide that this does not last or serves nobody. ``next`` is what to look at
     next, if that depends on more than the kind. ``contrary``: the objects say that the pod fits, but the
-    scheduler's message, still valid, says otherwise.
+    scheduler's message, still valid, says otherwise. ``under_way``: it is normal for the moment, and open what comes of
+    it.
     """
 
     kind: CauseKind
@@ -191,6 +199,7 @@ class Finding(Struct, frozen=True):
     contrary: bool = False
     place: Words = ""
     state: Words = ""
+    under_way: UnderWay | None = None
 
     @property
     def proof(self) -> Proof | None:
@@ -423,7 +432,9 @@ class Diagnosis(Struct, frozen=True):
         deleted, or nobody uses the claim.
         """
         first = self.findings[0] if self.findings and self.verdict is Verdict.ALLOCATED else None
-        return first is not None and bool(first.state or (self.kind == "pod" and first.kind.state))
+        if first is None or first.under_way is not None:
+            return False
+        return bool(first.state or (self.kind == "pod" and first.kind.state))
 
     @property
     def exit_code(self) -> int:

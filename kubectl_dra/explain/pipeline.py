@@ -49,14 +49,15 @@ def diagnose(question: Question, snapshot: Snapshot, settings: Settings) -> Diag
     """
     snapshot = complete(question, snapshot, settings)
     trial = Trial(prepare(question, snapshot, settings))
-    before = [*of_question(question, snapshot), *ask(When.SCENE, trial)]
+    told = [*of_question(question, snapshot), *ask(When.SCENE, trial)]
+    before = [finding for finding in told if finding.under_way is None]
     funnels = _asked_for(trial)
     first = before or ask(When.CRASH, trial)
     # Where devices do not count, no node is tried.
     stopped = any(not finding.kind.passes for finding in first)
     if not stopped:
         trial = trial.trying_nodes()
-    findings = first or _after_attempts(trial)
+    findings = [*(first or _after_attempts(trial)), *(finding for finding in told if finding.under_way is not None)]
     expected = Verdict.NOT_ALLOCATABLE if first else _expected(trial, findings)
     judged = _judge(trial, expected, findings, before, stopped=stopped)
     found = [] if stopped else _ways(trial, judged)

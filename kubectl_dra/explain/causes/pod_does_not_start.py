@@ -14,6 +14,7 @@ from kubectl_dra.explain.phrase import ObjectName, Subject, named, say
 from kubectl_dra.explain.scene.clock import Clock
 from kubectl_dra.explain.scene.holders import STARTING
 from kubectl_dra.explain.trial import Trial
+from kubectl_dra.explain.under_way import under_way
 
 _READY = "Ready"
 _UNHEALTHY = "Unhealthy"
@@ -76,6 +77,7 @@ def _not_ready(trial: Trial) -> Iterator[Finding]:
                 kind, status = str(condition.get("type") or ""), condition.get("status")
                 if not kind.endswith(_READY) or status != "False":
                     continue
+                since = str(condition.get("lastTransitionTime") or "")
                 said = [str(part) for name in ("reason", "message") if (part := condition.get(name))]
                 text = "its driver reports {device} as not ready{said}"
                 yield Finding(
@@ -89,6 +91,7 @@ def _not_ready(trial: Trial) -> Iterator[Finding]:
                         ),
                     ),
                     claim=claim.key,
+                    under_way=under_way(str(entry.device.driver), since, trial.scene.snapshot),
                 )
                 return
 

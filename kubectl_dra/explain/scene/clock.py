@@ -13,6 +13,12 @@ from kubectl_dra.explain.phrase import Phrase, Words, say
 
 HOURS_SAID: Final = 48
 """Longer times are said in days."""
+GIVEN: Final = timedelta(seconds=30)
+"""How long a controller is given for what it does by itself before anything counts as stuck.
+
+It takes about a second, and longer while another replica takes over: the lease of kube-controller-manager and
+kube-scheduler lasts 15 seconds, and they try every 2 seconds to get it.
+"""
 
 
 class Clock:
@@ -30,6 +36,10 @@ class Clock:
         """How long ago a time was at least; nothing where that cannot be told."""
         then = parse(since)
         return max(timedelta(), self.now - then) if then is not None else timedelta()
+
+    def fresh(self, since: str) -> bool:
+        """Whether controllers have had less time than they are given; no where nobody knows."""
+        return parse(since) is not None and self.age(since) < GIVEN
 
     def lasting(self, since: str) -> Words:
         """`` for over 20 hours``: at least how long; nothing for less than a minute, or where nobody knows."""
