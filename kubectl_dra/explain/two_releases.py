@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
+from kubectl_dra.cluster.relation import ClaimRelation, relation_of
 from kubectl_dra.cluster.snapshot import Key, Snapshot
 from kubectl_dra.explain.alike import shape
 from kubectl_dra.explain.deciding_changes import TookTooLong, deciding_changes
@@ -24,18 +25,21 @@ from kubectl_dra.explain.question.resolve import Question, about_claim, about_po
 from kubectl_dra.explain.scene.prepare import SECONDS, SECONDS_PER_NODE, Settings
 from kubectl_dra.scheduling.release_changes import Deciding
 
+_NOT_THE_POD: Final = (ClaimRelation.REPLACED, ClaimRelation.GROUP, ClaimRelation.FOREIGN)
+"""What an entry is that means another pod than the one it is compared with, or none."""
+
 
 class AskedSubject(NamedTuple):
     """A pod or claim as the scheduler meets it: the question, and the snapshot in which it was resolved.
 
-    What runs is asked about as if it were made again, as the pod ``again``, after the claims that only it uses gave
-    their devices back: ``freed``, by namespace and name.
+    What runs is asked about as if it were made again, as the pod ``again``. ``left`` are its claims after its end, by
+    namespace and name: those that only it uses gave their devices back.
     """
 
     question: Question
     snapshot: Snapshot
     again: Pod | None = None
-    freed: Mapping[Key, ResourceClaim] = {}
+    left: Mapping[Key, ResourceClaim] = {}
 
     @property
     def runs(self) -> bool:
@@ -47,7 +51,7 @@ class AskedSubject(NamedTuple):
         if self.again is None:
             return snapshot
         key = (self.again.metadata.namespace, self.again.metadata.name)
-        pods, claims = {**snapshot.pods, key: self.again}, {**snapshot.claims, **self.freed}
+        pods, claims = {**snapshot.pods, key: self.again}, {**snapshot.claims, **self.left}
         return replace(snapshot, pods=pods, claims=claims)
 
 
@@ -174,12 +178,13 @@ def _running(snapshot: Snapshot) -> Iterator[AskedSubject]:
         used = dict(_claims(pod, snapshot))
         given = of_pods([pod], used.values(), snapshot.pods).claims
         freed = {(claim.metadata.namespace, claim.metadata.name): claim.deallocated() for claim in given}
-        if not freed:
+        left = {each: freed.get(each) or _left(claim, pod) for each, claim in used.items()}
+        if not left:
             continue
         again = _unscheduled(pod)
         # To tell pods that are alike, its own claims are enough.
-        own = replace(snapshot, claims={**used, **freed})
-        yield AskedSubject(about_pod(again, own, exists=True), own, again, freed)
+        own = replace(snapshot, claims=left)
+        yield AskedSubject(about_pod(again, own, exists=True), own, again, left)
 
 
 def _claims(pod: Pod, snapshot: Snapshot) -> Iterator[tuple[Key, ResourceClaim]]:
@@ -188,6 +193,12 @@ def _claims(pod: Pod, snapshot: Snapshot) -> Iterator[tuple[Key, ResourceClaim]]
         claim = snapshot.claims.get(key)
         if claim is not None and claim.allocation is not None:
             yield key, claim
+
+
+def _left(claim: ResourceClaim, pod: Pod) -> ResourceClaim:
+    """A claim that others use as well, after the end of a pod."""
+    others = (entry for entry in claim.reserved_for if relation_of(claim, entry, pod) in _NOT_THE_POD)
+    return replace(claim, reserved_for=tuple(others))
 
 
 def _unscheduled(pod: Pod) -> Pod:

@@ -89,7 +89,7 @@ def parts(diagnosis: Diagnosis) -> tuple[str, str]:
 
 def _allocated(diagnosis: Diagnosis, subject: str, first: str) -> tuple[str, str]:
     found = diagnosis.findings
-    if diagnosis.troubled and (state := found[0].state or found[0].kind.state):
+    if found and found[0].under_way is None and (state := found[0].state or found[0].kind.state):
         return f"{subject} {written(state)}", first
     where = f" on node {diagnosis.node}" if diagnosis.node else ""
     if diagnosis.kind == "pod" and not diagnosis.claims and where:

@@ -353,6 +353,7 @@ VALUES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
         ("allocated-device-not-ready", "The driver says that an allocated device is not ready"),
         ("allocated-device-unhealthy", "The kubelet reports that a device of the pod is unhealthy"),
         ("allocation-orphaned", "Devices are held by a claim that nobody consumes"),
+        ("allocation-without-timestamp", "The claim was allocated without a timestamp, so no further pod can use it"),
         ("allocator-defect", "A known defect of the scheduler's allocator decides"),
         ("alternatives-too-large", "The alternatives that fit have more than 32 devices in total"),
         ("attribute-unconvertible", "A device publishes an attribute that selectors cannot read"),
