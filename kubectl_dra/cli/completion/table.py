@@ -396,6 +396,7 @@ VALUES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
         ("driver-not-answering", "The node's driver does not answer the kubelet"),
         ("driver-not-registered", "The node's kubelet does not know the driver"),
         ("driver-publishes-nothing", "No driver publishes such devices"),
+        ("evicted-at-once", "The pod would be evicted as soon as it is scheduled"),
         ("evicted-by-taint", "The pod is evicted because one of its devices is tainted"),
         ("extended-resource-claim-stale", "An earlier attempt left its claim"),
         ("extended-resource-gate-off", "A DeviceClass offers the extended resource, but the feature is off"),

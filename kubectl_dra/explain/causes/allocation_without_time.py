@@ -24,10 +24,13 @@ WITHOUT_TIME = CauseKind(
         "default up to 1.35, allocate without a timestamp. Pods that use the claim already are not affected."
     ),
     fix="Let all pods that use the claim end, so that it is allocated anew, or delete the claim and create it again.",
-    seen_as="SchedulerError: add reservation to claim …: status.allocation: Invalid value: …: field is immutable",
+    seen_as="SchedulerError: add reservation to claim …: status.allocation: Invalid value: …: field is immutable; "
+    "since 1.37: field cannot be modified once set",
     normal="For claims that were allocated before an upgrade to 1.36 or later, or before the gate was turned on.",
     confirm=(
-        confirm.Check("`add reservation to claim …: field is immutable`.", confirm.SCHEDULER_SAYS),
+        confirm.Check(
+            "`add reservation to claim …`, and that `status.allocation` cannot be changed.", confirm.SCHEDULER_SAYS
+        ),
         confirm.Check(
             "Nothing is printed: the allocation has no timestamp.",
             "kubectl get resourceclaim CLAIM -n NAMESPACE -o jsonpath='{.status.allocation.allocationTimestamp}'",

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
 
 from kubectl_dra.api.versions import GROUP, versions_of
 from tests.controlplane.client import Json
-from tests.controlplane.objects import device, request, resource_object
+from tests.controlplane.cluster import wait
+from tests.controlplane.objects import RESOURCE_API, device, request, resource_object
 from tests.controlplane.plane import gates_of, release_of
 from tests.explain.live.referee import Referee, given
 from tests.explain.live.releases import LOOSE_POOLS, PARTITIONS, SHARES, Changed, expected, needs, needs_effect_none
@@ -495,12 +497,30 @@ def test_allocation_from_before_the_gate(referee: Referee) -> None:
         assert referee.fits(claims={"gpu": "shared"}).devices("gpu") == ["pool/gpu-0"]
         return
     cluster.pod("pod", claims={"gpu": "shared"})
-    referee.condition("pod", "SchedulerError", "field is immutable")
+    text = Changed("field is immutable", "field cannot be modified once set", ("1.37",))
+    referee.condition("pod", "SchedulerError", expected(text, cluster.plane))
     answer = referee.explain("pod/pod")
     assert (answer.code, answer.causes) == (1, ["allocation-without-timestamp"])
     assert f"kubectl delete resourceclaim -n {cluster.namespace} shared" in answer.report["causes"][0]["fix"]
 
     # What is proposed lets the next pod run.
     cluster.api.delete(shared)
+    claims = partial(cluster.api.list, RESOURCE_API, "ResourceClaim", cluster.namespace)
+    wait(lambda: None if claims() else True, "the claim to go")
     cluster.claim([request(gpu)], "shared")
     assert cluster.scheduled("pod", 60).devices("gpu") == ["pool/gpu-0"]
+
+
+def test_evicted_as_soon_as_it_is_scheduled(referee: Referee) -> None:
+    """A toleration without an effect lets the pod be placed, and the controller deletes it at once."""
+    cluster = referee.cluster
+    needs(cluster.plane, "DRADeviceTaints")
+    gpu = cluster.device_class()
+    cluster.publish([device("gpu-0", **taint("bad", "NoExecute"))], pool="pool", node=cluster.node())
+    claims = {"gpu": cluster.claim([request(gpu, tolerations=[{"operator": "Exists"}])])}
+    spec = cluster.pod_spec(claims=claims)
+    answer = referee.explain_manifest({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "pod"}, "spec": spec})
+    assert (answer.code, answer.causes) == (1, ["evicted-at-once"]), answer.text
+    cluster.pod("pod", claims=claims, terminationGracePeriodSeconds=600)
+    cluster.scheduled("pod")
+    wait(lambda: cluster.get("Pod", "pod", "v1")["metadata"].get("deletionTimestamp"), "the eviction", 30)
