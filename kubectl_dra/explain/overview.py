@@ -13,7 +13,7 @@ from kubectl_dra.allocation.features import Features
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import ABSENT, NOT_FOUND, Snapshot
-from kubectl_dra.explain.alike import shape
+from kubectl_dra.explain.alike import Shapes
 from kubectl_dra.explain.diagnosis import Diagnosis
 from kubectl_dra.explain.phrase import Words, say
 from kubectl_dra.explain.pipeline import diagnose
@@ -63,13 +63,14 @@ def pending(
     ``namespace`` is empty for all. Pods that differ only in their names are diagnosed once.
     """
     groups: dict[str, list[Question]] = {}
+    shapes = Shapes(snapshot)
     elsewhere = 0
     for entry in waiting(snapshot, settings):
         if namespace not in ("", entry.metadata.namespace):
             elsewhere += 1
             continue
         question = about_pod(entry, snapshot, exists=True) if isinstance(entry, Pod) else about_claim(entry)
-        groups.setdefault(shape(question, snapshot), []).append(question)
+        groups.setdefault(shapes.of(question, snapshot), []).append(question)
     out: list[Alike] = []
     left_out = 0
     end = time.process_time() + SECONDS + len(groups) * (SECONDS_PER_SHAPE + SECONDS_PER_NODE * len(snapshot.nodes))

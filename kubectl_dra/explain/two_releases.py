@@ -14,7 +14,7 @@ from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.relation import ClaimRelation, relation_of
 from kubectl_dra.cluster.snapshot import Key, Snapshot
-from kubectl_dra.explain.alike import shape
+from kubectl_dra.explain.alike import Shapes
 from kubectl_dra.explain.deciding_changes import TookTooLong, deciding_changes
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.overview import SECONDS_PER_SHAPE, waiting
@@ -107,8 +107,9 @@ def compare(
         subjects = chain(_waiting(snapshot, after), _running(snapshot))
     else:
         subjects = chain(_new(manifest, snapshot, after))
+    shapes = Shapes(snapshot)
     for subject in subjects:
-        alike = (subject.runs, shape(subject.question, subject.snapshot))
+        alike = (subject.runs, shapes.of(subject.question, subject.snapshot))
         groups.setdefault(alike, AlikeSubjects(subject, [])).names.append(subject.question.name)
     each = SECONDS_PER_SHAPE + SECONDS_PER_NODE * len(snapshot.nodes)
     end = time.process_time() + 2 * (SECONDS + each * len(groups))

@@ -19,7 +19,7 @@ from kubectl_dra.api.slices import Device, DeviceID, PoolID, ResourceSlice
 from kubectl_dra.api.taints import DeviceTaint
 from kubectl_dra.cluster.moment import moment
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.explain.alike import shape
+from kubectl_dra.explain.alike import Shapes
 from kubectl_dra.explain.attempts import SECONDS_PER_NODE, STEPS_PER_NODE, unavailable_nodes
 from kubectl_dra.explain.causes.registry import of_question
 from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod
@@ -59,7 +59,7 @@ def lost_matches(
 
     Only pods and claims that could get one of the devices are tried.
     """
-    trial = _Trial(wishes, snapshot, settings)
+    trial, shapes = _Trial(wishes, snapshot, settings), Shapes(snapshot)
     out: list[Lost] = []
     cache: dict[str, bool] = {}
     questions = [each for each in pending_questions(snapshot) if _may_get(each, devices, cycle, cache)]
@@ -68,7 +68,7 @@ def lost_matches(
     for number, question in enumerate(questions):
         if progress is not None:
             progress(f"trying pending claims: {number + 1} of {len(questions)}")
-        kind = shape(question, snapshot)
+        kind = shapes.of(question, snapshot)
         if kind not in known:
             try:
                 known[kind] = trial.loses(question)
