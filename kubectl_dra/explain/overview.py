@@ -8,9 +8,6 @@ from collections.abc import Callable, Iterator
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kubectl_dra.allocation.extended_resources import amount_of, class_by_resource, resources_of
-from kubectl_dra.allocation.features import Features
-from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import ABSENT, NOT_FOUND, Snapshot
 from kubectl_dra.explain.alike import Shapes
@@ -20,6 +17,7 @@ from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod
 from kubectl_dra.explain.scene.assumptions import gap
 from kubectl_dra.explain.scene.prepare import SECONDS, SECONDS_PER_NODE, Settings
+from kubectl_dra.explain.waiting import waiting
 
 SECONDS_PER_SHAPE = 0.1
 """Time limit for one question, besides ``SECONDS`` for all."""
@@ -107,28 +105,3 @@ def _blind(snapshot: Snapshot, namespace: str) -> bool:
     """Whether finding nothing means nothing: pods or claims could not be read, or a file holds neither."""
     missing = [entry for kind in ("Pod", "ResourceClaim") if (entry := snapshot.missing(kind, namespace)) is not None]
     return len(missing) == 2 or any(entry.reason not in (ABSENT, NOT_FOUND) for entry in missing)
-
-
-def waiting(snapshot: Snapshot, settings: Settings) -> Iterator[Pod | ResourceClaim]:
-    """Pods that wait for devices, then pending claims that no pod uses, in all namespaces."""
-    backed = _backed(snapshot, settings)
-    used: set[tuple[str, str]] = set()
-    for (space, _), pod in snapshot.pods.items():
-        if pod.finished:
-            continue
-        used |= {(space, name) for name in pod.claim_names}
-        # One that is being deleted is not queued, and is shown as well: a cause says what keeps it.
-        if not pod.node_name and (pod.claims or not backed.isdisjoint(resources_of(pod))):
-            yield pod
-    for key, claim in snapshot.claims.items():
-        if claim.allocation is None and key not in used:
-            yield claim
-
-
-def _backed(snapshot: Snapshot, settings: Settings) -> frozenset[str]:
-    """Extended resources that a class offers; while the feature is off, those that no device plugin offers."""
-    names = class_by_resource(snapshot.classes).keys()
-    if Features.from_gates(settings.gates).extended_resources:
-        return frozenset(names)
-    nodes = snapshot.nodes.values()
-    return frozenset(name for name in names if not any(amount_of(node.allocatable.get(name)) for node in nodes))

@@ -17,12 +17,13 @@ from kubectl_dra.cluster.snapshot import Key, Snapshot
 from kubectl_dra.explain.alike import Shapes
 from kubectl_dra.explain.deciding_changes import TookTooLong, deciding_changes
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
-from kubectl_dra.explain.overview import SECONDS_PER_SHAPE, waiting
+from kubectl_dra.explain.overview import SECONDS_PER_SHAPE
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.giving_back import of_pods
 from kubectl_dra.explain.question.new_pod import about_new_pod
 from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod
 from kubectl_dra.explain.scene.prepare import SECONDS, SECONDS_PER_NODE, Settings
+from kubectl_dra.explain.waiting import waiting
 from kubectl_dra.scheduling.release_changes import Deciding
 
 _NOT_THE_POD: Final = (ClaimRelation.REPLACED, ClaimRelation.GROUP, ClaimRelation.FOREIGN)

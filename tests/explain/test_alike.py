@@ -15,10 +15,11 @@ from kubectl_dra.cluster.copies import Place
 from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.diagnosis import Diagnosis
-from kubectl_dra.explain.overview import pending, waiting
+from kubectl_dra.explain.overview import pending
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.resolve import about_claim, about_pod
 from kubectl_dra.explain.scene.prepare import Settings
+from kubectl_dra.explain.waiting import waiting
 
 JSON = dict[str, Any]
 EXAMPLES: Final = sorted((Path(__file__).parents[2] / "examples/explain").glob("*/cluster.yaml"))

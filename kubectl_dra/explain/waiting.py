@@ -1,0 +1,34 @@
+"""What waits for devices: pods, and claims that no pod uses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kubectl_dra.allocation.extended_resources import amount_of, class_by_resource, resources_of
+from kubectl_dra.allocation.features import Features
+from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.pods import Pod
+from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.explain.scene.prepare import Settings
+
+
+def waiting(snapshot: Snapshot, settings: Settings) -> Iterator[Pod | ResourceClaim]:
+    """Pods that wait for devices, then pending claims that no pod uses, in all namespaces."""
+    backed = _backed(snapshot, settings)
+    used: set[tuple[str, str]] = set()
+    for (space, _), pod in snapshot.pods.items():
+        used |= {(space, name) for name in pod.claim_names}
+        if not pod.node_name and not pod.finished and (pod.claims or not backed.isdisjoint(resources_of(pod))):
+            yield pod
+    for key, claim in snapshot.claims.items():
+        if claim.allocation is None and key not in used:
+            yield claim
+
+
+def _backed(snapshot: Snapshot, settings: Settings) -> frozenset[str]:
+    """Extended resources that a class offers; while the feature is off, those that no device plugin offers."""
+    names = class_by_resource(snapshot.classes).keys()
+    if Features.from_gates(settings.gates).extended_resources:
+        return frozenset(names)
+    nodes = snapshot.nodes.values()
+    return frozenset(name for name in names if not any(amount_of(node.allocatable.get(name)) for node in nodes))
