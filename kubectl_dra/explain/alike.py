@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 
 from msgspec import structs
 
@@ -20,13 +21,17 @@ class Shapes:
     """What determines the answers to questions in one cluster."""
 
     def __init__(self, snapshot: Snapshot) -> None:
-        self._others = snapshot.others
-        self._labels = frozenset(_label_keys(snapshot))
-        self._holding = {
-            owner
-            for pod in snapshot.pods.values()
-            if pod.node_name and pod.claims and (owner := pod.metadata.controller()) is not None
-        }
+        self._snapshot = snapshot
+
+    @cached_property
+    def _labels(self) -> frozenset[str]:
+        return frozenset(_label_keys(self._snapshot))
+
+    @cached_property
+    def _holding(self) -> frozenset[OwnerReference]:
+        """The controllers of pods that use claims."""
+        pods = (pod for pod in self._snapshot.pods.values() if pod.node_name and pod.claims)
+        return frozenset(owner for pod in pods if (owner := pod.metadata.controller()) is not None)
 
     def of(self, question: Question, snapshot: Snapshot) -> str:
         """What determines the answer, as one text: the pod's placement and claims, without names that differ per pod.
@@ -61,7 +66,7 @@ class Shapes:
         owner = pod.metadata.controller()
         if owner is None:
             return None
-        spread = (pod.metadata.namespace, owner.name) in self._others.get(owner.kind, {})
+        spread = (pod.metadata.namespace, owner.name) in self._snapshot.others.get(owner.kind, {})
         return owner if spread or owner in self._holding else None
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -11,23 +12,40 @@ from msgspec.structs import replace
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import ABSENT, NOT_FOUND, Snapshot
 from kubectl_dra.explain.alike import Shapes
-from kubectl_dra.explain.diagnosis import Diagnosis
+from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.phrase import Words, say
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod
+from kubectl_dra.explain.rivals import Queue
 from kubectl_dra.explain.scene.assumptions import gap
 from kubectl_dra.explain.scene.prepare import SECONDS, SECONDS_PER_NODE, Settings
 from kubectl_dra.explain.waiting import waiting
 
+NOT_IN_TURN: Final = say("each is answered as if the others did not wait: placing them all in turn takes too long")
 SECONDS_PER_SHAPE = 0.1
 """Time limit for one question, besides ``SECONDS`` for all."""
 
 
 class Alike(Struct, frozen=True):
-    """One diagnosis for several pods or claims of the same shape."""
+    """One diagnosis for several pods or claims of the same shape.
+
+    ``served``: how many of them get devices where each would, if all that waits is placed in turn; None where that was
+    not tried, or would be no different.
+    """
 
     diagnosis: Diagnosis
     names: tuple[str, ...]
+    served: int | None = None
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """The namespaces and names of the pods or claims."""
+        return frozenset(f"{self.diagnosis.namespace}/{name.partition('/')[2]}" for name in self.names)
+
+    @property
+    def exit_code(self) -> int:
+        """That of the diagnosis; 3 where it does not hold for all of them."""
+        return self.diagnosis.exit_code if self.served is None else max(3, self.diagnosis.exit_code)
 
 
 class Overview(Struct, frozen=True):
@@ -49,7 +67,7 @@ class Overview(Struct, frozen=True):
         """The largest of the diagnoses; 3 if pending objects could not be seen."""
         if self.left_out:
             return 3
-        return max((alike.diagnosis.exit_code for alike in self.found), default=3 if self.undetermined else 0)
+        return max((alike.exit_code for alike in self.found), default=3 if self.undetermined else 0)
 
 
 def pending(
@@ -80,8 +98,33 @@ def pending(
             progress(f"explaining {number} of {len(groups)}: {questions[0].kind} {questions[0].name}")
         names = tuple(f"{question.kind}/{question.name}" for question in questions)
         out.append(Alike(diagnose(questions[0], snapshot, replace(settings, with_ways=False)), names))
-    unseen = (*_unseen(snapshot, namespace), *_untried(left_out))
-    return Overview(namespace, tuple(out), elsewhere, unseen, not out and _blind(snapshot, namespace), left_out)
+    found, tried = _in_turn(out, snapshot, settings)
+    unseen = (*_unseen(snapshot, namespace), *_untried(left_out), *(() if tried else (NOT_IN_TURN,)))
+    return Overview(namespace, tuple(found), elsewhere, unseen, not out and _blind(snapshot, namespace), left_out)
+
+
+def _in_turn(found: Sequence[Alike], snapshot: Snapshot, settings: Settings) -> tuple[Sequence[Alike], bool]:
+    """The same, with how many get devices where not all of them do if those that fit are placed in turn.
+
+    And whether that was tried, or could not matter.
+    """
+    fits = [alike for alike in found if alike.diagnosis.kind == "pod" and alike.diagnosis.placements]
+    fits = [alike for alike in fits if alike.diagnosis.verdict is Verdict.ALLOCATABLE]
+    keys = {key for alike in fits for key in alike.keys}
+    queue = Queue(snapshot, settings) if len(keys) > 1 else None
+    pods = [pod for pod in queue.pods if pod.key in keys and not pod.pod_group] if queue is not None else []
+    if queue is None or len(pods) < 2:
+        return found, True
+    runs = queue.served(pods)
+    if runs is None:
+        return found, all(len(pods) <= len(alike.diagnosis.placements) for alike in fits)
+    alone = keys - {pod.key for pod in pods}
+    counts = {id(alike): min(len(alike.keys & (run | alone)) for run in runs) for alike in fits}
+    told = []
+    for alike in found:
+        count = counts.get(id(alike), len(alike.names))
+        told.append(replace(alike, served=count) if count < len(alike.names) else alike)
+    return told, True
 
 
 def _untried(count: int) -> Iterator[Words]:

@@ -14,15 +14,21 @@ from kubectl_dra.explain.scene.prepare import Settings
 
 def waiting(snapshot: Snapshot, settings: Settings) -> Iterator[Pod | ResourceClaim]:
     """Pods that wait for devices, then pending claims that no pod uses, in all namespaces."""
-    backed = _backed(snapshot, settings)
+    yield from pods_waiting(snapshot, settings)
     used: set[tuple[str, str]] = set()
     for (space, _), pod in snapshot.pods.items():
         used |= {(space, name) for name in pod.claim_names}
-        if not pod.node_name and not pod.finished and (pod.claims or not backed.isdisjoint(resources_of(pod))):
-            yield pod
     for key, claim in snapshot.claims.items():
         if claim.allocation is None and key not in used:
             yield claim
+
+
+def pods_waiting(snapshot: Snapshot, settings: Settings) -> Iterator[Pod]:
+    """Pods without a node that need devices, in all namespaces."""
+    backed = _backed(snapshot, settings)
+    for pod in snapshot.pods.values():
+        if not pod.node_name and not pod.finished and (pod.claims or not backed.isdisjoint(resources_of(pod))):
+            yield pod
 
 
 def _backed(snapshot: Snapshot, settings: Settings) -> frozenset[str]:

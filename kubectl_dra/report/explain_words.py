@@ -227,7 +227,10 @@ def overview_answer(overview: Overview) -> str:
         return f"No claim is pending{where}{more}."
     total = sum(len(alike.names) for alike in overview.found)
     stuck = sum(len(alike.names) for alike in overview.found if alike.diagnosis.verdict is Verdict.NOT_ALLOCATABLE)
-    return f"{total:,} waiting, {stuck:,} of them stuck{more}."
+    fewer = [alike for alike in overview.found if alike.served is not None]
+    would, served = sum(len(alike.names) for alike in fewer), sum(alike.served or 0 for alike in fewer)
+    turn = f"; each of {would:,} would fit alone, and only {served:,} of them together" if fewer else ""
+    return f"{total:,} waiting, {stuck:,} of them stuck{turn}{more}."
 
 
 _LISTINGS: Final = (Look.TAINTS, Look.TAINTED_DEVICES, Look.DEVICES_OF_CLASS)
