@@ -29,10 +29,12 @@ from kubectl_dra.explain.waiting import pods_waiting
 from kubectl_dra.scheduling.devices import FILTERS
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.in_turn import place
+from kubectl_dra.scheduling.kinds_to_read import uses_volumes
 from kubectl_dra.scheduling.queue import kept_out
 
-MAX_WORK: Final = 60_000
-"""Pods that are tried times nodes and slices; with more of them it stays open what they leave."""
+MAX_WORK: Final = 20_000
+MAX_TRIED: Final = 300
+"""Pods that are tried times nodes and slices, and pods; with more of them it stays open what they leave."""
 TRIES: Final = 6
 """How often pods are placed where the scheduler chooses at random, or nobody knows which of two is tried first."""
 MAX_DEVICES: Final = 200
@@ -69,6 +71,8 @@ class Queue:
     def __init__(self, snapshot: Snapshot, settings: Settings) -> None:
         self._snapshot = snapshot
         self._settings = settings
+        self._shapes = Shapes(snapshot)
+        self._known: dict[str, str] = {}
         self._last: dict[tuple[str, str], str] = {}
         self.pods = [pod for pod in pods_waiting(snapshot, settings) if self._tries(pod)]
         if len(self.pods) > 1:
@@ -106,10 +110,11 @@ class Queue:
 
     def _apart(self, pod: Pod, before: Sequence[Pod], diagnosis: Diagnosis) -> bool:
         """Whether a pod that is placed changes what its own node has, and nothing else for this pod."""
-        spec = pod.spec
-        if spec.affinity is not None or spec.topology_spread_constraints or spec.volumes:
+        spec, profile = pod.spec, self._settings.profile_of(pod)
+        spread = any(entry.when_unsatisfiable == "DoNotSchedule" for entry in spec.topology_spread_constraints)
+        if spread or uses_volumes(pod) or profile is not None or any(map(_shuns, (pod, *before))):
             return False
-        if any(other.spec.affinity is not None and other.spec.affinity.pod_anti_affinity.required for other in before):
+        if spec.affinity is not None and spec.affinity.pod_affinity.required:
             return False
         named = {entry.claim_name for entry in pod.claims} - {""}
         if any(named & {entry.claim_name for entry in other.claims} for other in before):
@@ -133,20 +138,25 @@ class Queue:
         Where chance decides, there are several such sets. None if it cannot be tried.
         """
         state = self._state(pods)
-        shapes = Shapes(self._snapshot)
-        kinds = {pod.key: shapes.of(about_pod(pod, self._snapshot, exists=True), self._snapshot) for pod in pods}
         size = len(state.nodes) + len(state.snapshot.slices)
-        left, found = MAX_WORK // max(1, size), list[frozenset[str]]()
+        left, found = min(MAX_TRIED, MAX_WORK // max(1, size)), list[frozenset[str]]()
         for number in range(TRIES):
-            run = _Run(self, pods, last, kinds, Random(number) if number else None)
+            run = _Run(self, pods, last, Random(number) if number else None)
             if not run.place(state, left):
-                # What was tried with other choices stands for these as well as it can.
+                # Some of the choices that chance has were tried already.
                 return found if len(found) > 1 else None
             left -= run.tried
             found.append(frozenset(run.served))
             if not run.chance:
                 break
         return found
+
+    def shape(self, pod: Pod) -> str:
+        """What is the same for pods that are placed alike."""
+        known = self._known.get(pod.key)
+        if known is None:
+            known = self._known[pod.key] = self._shapes.of(about_pod(pod, self._snapshot, exists=True), self._snapshot)
+        return known
 
     def _state(self, pods: Iterable[Pod]) -> ClusterState:
         """The cluster as the scheduler's plugins read it, with all that decides about these pods."""
@@ -160,17 +170,20 @@ class Queue:
         return ClusterState(snapshot, release, gates, patch, self._settings.profile_of(first))
 
 
+def _shuns(pod: Pod) -> bool:
+    """Whether a pod keeps others off the nodes around its own."""
+    return pod.spec.affinity is not None and bool(pod.spec.affinity.pod_anti_affinity.required)
+
+
 class _Run:
     """Pods placed in turn, once. ``chance``: another order, or another node, was possible."""
 
-    def __init__(
-        self, queue: Queue, pods: Sequence[Pod], last: Pod | None, kinds: dict[str, str], random: Random | None
-    ) -> None:
+    def __init__(self, queue: Queue, pods: Sequence[Pod], last: Pod | None, random: Random | None) -> None:
         mixed = sorted(pods, key=lambda pod: pod.key)
         if random is not None:
             random.shuffle(mixed)
         self._pods = sorted(mixed, key=lambda pod: (last is pod, queue.turn(pod)))
-        self._kinds = kinds
+        self._queue = queue
         self._random = random
         turns = [queue.turn(pod) for pod in self._pods if pod is not last]
         self.chance = len(set(turns)) < len(turns)
@@ -182,7 +195,7 @@ class _Run:
         refused: set[str] = set()
         for pod in self._pods:
             # Who was refused is refused when even less is left.
-            if self._kinds[pod.key] in refused or kept_out(pod, state) is not None:
+            if self._queue.shape(pod) in refused or kept_out(pod, state) is not None:
                 continue
             if self.tried >= most:
                 return False
@@ -194,7 +207,7 @@ class _Run:
             elif step.outcome.undetermined:
                 return False
             else:
-                refused.add(self._kinds[pod.key])
+                refused.add(self._queue.shape(pod))
         return True
 
     def _choose(self, names: Sequence[str]) -> str:

@@ -17,7 +17,8 @@ def waiting(snapshot: Snapshot, settings: Settings) -> Iterator[Pod | ResourceCl
     yield from pods_waiting(snapshot, settings)
     used: set[tuple[str, str]] = set()
     for (space, _), pod in snapshot.pods.items():
-        used |= {(space, name) for name in pod.claim_names}
+        if not pod.finished:
+            used |= {(space, name) for name in pod.claim_names}
     for key, claim in snapshot.claims.items():
         if claim.allocation is None and key not in used:
             yield claim
@@ -27,6 +28,7 @@ def pods_waiting(snapshot: Snapshot, settings: Settings) -> Iterator[Pod]:
     """Pods without a node that need devices, in all namespaces."""
     backed = _backed(snapshot, settings)
     for pod in snapshot.pods.values():
+        # One that is being deleted is not queued, and is shown as well: a cause says what keeps it.
         if not pod.node_name and not pod.finished and (pod.claims or not backed.isdisjoint(resources_of(pod))):
             yield pod
 

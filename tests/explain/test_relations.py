@@ -16,11 +16,11 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.cli.assumed import assumed
 from kubectl_dra.cluster.relation import ClaimRelation, relation_of
 from kubectl_dra.cluster.snapshot import Key, Snapshot
-from kubectl_dra.explain.overview import waiting
 from kubectl_dra.explain.question.giving_back import of_claims, of_pods
 from kubectl_dra.explain.scene.holders import HolderState
 from kubectl_dra.explain.scene.prepare import holder_index
 from kubectl_dra.explain.two_releases import compare
+from kubectl_dra.explain.waiting import waiting
 from kubectl_dra.report.phrases import written
 from kubectl_dra.taint.pending_affected import pending_questions
 from kubectl_dra.usage.claim_use import claim_uses

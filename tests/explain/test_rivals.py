@@ -152,3 +152,18 @@ def test_as_if_bound_one_after_the_other(tmp_path: Path, seed: int) -> None:
             assert pod.name in held, (position, pod)
         elif foretold == 1 or "nothing is left" in answer:
             assert pod.name not in held, (position, pod)
+
+
+def test_enough_nodes_are_enough_however_many_wait(tmp_path: Path) -> None:
+    """Who comes first takes a node each at most: nothing has to be tried then."""
+    pods = [Waiting(f"p{number:03}", second=number) for number in range(150)]
+    objects = _world([1] * 200, pods, {})
+    code, found = _explain(tmp_path, objects, "pod/p149")
+    assert code == 0
+    assert any("149 of them are tried before it" in note for note in found["notes"])
+
+
+def test_too_many_to_be_tried(tmp_path: Path) -> None:
+    pods = [Waiting(f"p{number:03}", second=number) for number in range(400)]
+    code, found = _explain(tmp_path, _world([1] * 200, pods, {}), "pod/p399")
+    assert code == 3 and "what they leave could not be tried" in found["answer"]
