@@ -11,13 +11,13 @@ from typing import Any, Final, NamedTuple, TypeVar
 from msgspec import Struct, ValidationError, convert, field
 
 from kubectl_dra.api.conversion import VERSIONS
-from kubectl_dra.api.times import stamp
 from kubectl_dra.api.versions import GROUP, PLURALS, Release, parse_release
 from kubectl_dra.cluster.builder import SnapshotBuilder
 from kubectl_dra.cluster.client import EXPIRED, Answered, Client, segment
 from kubectl_dra.cluster.copies import Place
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS, SchedulingKind
 from kubectl_dra.cluster.kubeconfig import ConnectionOptions, connect
+from kubectl_dra.cluster.moment import stamp
 from kubectl_dra.cluster.pages import Page
 from kubectl_dra.cluster.side_by_side import side_by_side
 from kubectl_dra.cluster.snapshot import (

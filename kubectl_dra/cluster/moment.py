@@ -8,8 +8,21 @@ from typing import NamedTuple
 
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.api.times import parse, stamp
 from kubectl_dra.cluster.snapshot import Event, Snapshot
+
+
+def parse(text: str) -> datetime | None:
+    """A time of the API (RFC 3339), or None if invalid."""
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return time if time.tzinfo is not None else None
+
+
+def stamp(time: datetime) -> str:
+    """The time as the API writes it, in whole seconds."""
+    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 class Moment(NamedTuple):

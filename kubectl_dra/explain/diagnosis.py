@@ -17,6 +17,7 @@ from kubectl_dra.explain.question.what_if_flag import Supposition
 from kubectl_dra.explain.remedies.proof import PlacedDevice, Proof
 from kubectl_dra.explain.remedies.prove import Change, Price
 from kubectl_dra.explain.remedies.step import ChangeStep
+from kubectl_dra.explain.scene.clock import UnderWay
 
 SCHEMA_VERSION = "3"
 
@@ -165,13 +166,6 @@ class Remedy(Struct, frozen=True):
     def price(self) -> Price:
         """What it asks of people."""
         return max((change.price for change in self.offers), default=Price.WAIT)
-
-
-class UnderWay(NamedTuple):
-    """What somebody does by itself, within the time that it needs: who, and for how many seconds already."""
-
-    by: str
-    seconds: int
 
 
 class Finding(Struct, frozen=True):

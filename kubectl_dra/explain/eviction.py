@@ -14,8 +14,7 @@ from kubectl_dra.allocation.features import Features
 from kubectl_dra.api.claims import DeviceResult
 from kubectl_dra.api.slices import DeviceID, ResourceSlice
 from kubectl_dra.api.taints import DeviceTaint, DeviceTaintRule, seconds_tolerated
-from kubectl_dra.api.times import parse
-from kubectl_dra.cluster.moment import moment
+from kubectl_dra.cluster.moment import moment, parse
 from kubectl_dra.cluster.snapshot import Snapshot
 
 EFFECT: Final = "NoExecute"

@@ -15,8 +15,7 @@ from kubectl_dra.explain import failing_requests
 from kubectl_dra.explain.answer_notes import answer_notes
 from kubectl_dra.explain.causes.claim_allocated_elsewhere import ELSEWHERE_UNUSED
 from kubectl_dra.explain.causes.registry import When, ask, of_question
-from kubectl_dra.explain.choice import choice, open_choice
-from kubectl_dra.explain.diagnosis import Diagnosis, Finding, Remedy, SchedulerWord, Verdict, Way
+from kubectl_dra.explain.diagnosis import Choice, Diagnosis, Finding, Remedy, SchedulerWord, Verdict, Way
 from kubectl_dra.explain.funnel.blocked import Located
 from kubectl_dra.explain.next_step import next_step
 from kubectl_dra.explain.outcomes import claim_report, node_groups, placements
@@ -62,7 +61,7 @@ def diagnose(question: Question, snapshot: Snapshot, settings: Settings) -> Diag
     judged = _judge(trial, expected, findings, before, stopped=stopped)
     found = [] if stopped else _ways(trial, judged)
     shown = _with_note_on_ways(list(_with_what_if(trial, judged.findings)), found)
-    chosen = choice(trial, judged.verdict)
+    chosen, open_ = _choice(trial, judged.verdict)
     return Diagnosis(
         kind=question.kind,
         namespace=question.namespace,
@@ -83,7 +82,7 @@ def diagnose(question: Question, snapshot: Snapshot, settings: Settings) -> Diag
         choice=chosen,
         scheduler=tuple(_scheduler_words(question, snapshot)),
         message=_message(trial, judged.verdict),
-        notes=(*answer_notes(trial, shown, judged.unclear, found), *open_choice(chosen, len(snapshot.nodes))),
+        notes=(*answer_notes(trial, shown, judged.unclear, found), *open_),
         release=str(settings.release),
         release_source=settings.release_source,
         next=next_step(trial, judged.verdict, shown),
@@ -91,6 +90,16 @@ def diagnose(question: Question, snapshot: Snapshot, settings: Settings) -> Diag
         ways=tuple(found),
         supposed=settings.supposed,
     )
+
+
+def _choice(trial: Trial, verdict: Verdict) -> tuple[Choice | None, tuple[Words, ...]]:
+    """Which node wins, and why it is not named."""
+    if verdict is not Verdict.ALLOCATABLE:
+        return None, ()
+    from kubectl_dra.explain.choice import choice, open_choice
+
+    chosen = choice(trial, verdict)
+    return chosen, tuple(open_choice(chosen, len(trial.scene.snapshot.nodes)))
 
 
 class Judgement(NamedTuple):

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping
 from enum import Enum, auto
 from functools import cached_property
 from heapq import nsmallest
+from typing import TYPE_CHECKING
 
 from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict
 from kubectl_dra.allocation.extended_resources import CLAIM_NAME, container_of
 from kubectl_dra.api.claims import MAX_RESULTS, Allocation, DeviceResult, ResourceClaim
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.explain.attempts import run_attempts, unavailable_nodes
-from kubectl_dra.explain.eviction import Eviction, Evictions
 from kubectl_dra.explain.funnel.blocked import Located
 from kubectl_dra.explain.funnel.request_funnel import RequestFunnel
 from kubectl_dra.explain.question.resolve import Question
@@ -27,6 +27,9 @@ from kubectl_dra.scheduling.node_resources_of_devices import PublishedTwice, abo
 from kubectl_dra.scheduling.outcome import Outcome, attempt
 from kubectl_dra.scheduling.queue import kept_out
 from kubectl_dra.scheduling.reasons import Rejection
+
+if TYPE_CHECKING:
+    from kubectl_dra.explain.eviction import Eviction
 
 _DECIDING = ("ResourceSlice", "DeviceClass", "ResourceClaim")
 """Without all objects of these kinds it is unknown whether a claim can be allocated anew."""
@@ -137,6 +140,8 @@ class Trial:
     @cached_property
     def evictions(self) -> Mapping[str, Eviction]:
         """The nodes that accept the pod where it would be evicted because of a device, with what ends it first."""
+        from kubectl_dra.explain.eviction import Evictions
+
         evictions, pod = Evictions(self.scene.snapshot, self.view.cycle.features), self.question.pod
         if pod is None or pod.node_name or self.outlook is not Outlook.FITS or not evictions.possible:
             return {}

@@ -105,7 +105,7 @@ def compare(
     snapshot = replace(snapshot, events=())
     groups: dict[tuple[bool, str], AlikeSubjects] = {}
     if manifest is None:
-        subjects = chain(_waiting(snapshot, after), _running(snapshot))
+        subjects = chain(_waiting(snapshot, after), running(snapshot))
     else:
         subjects = chain(_new(manifest, snapshot, after))
     shapes = Shapes(snapshot)
@@ -172,7 +172,7 @@ def _new(manifest: Snapshot, snapshot: Snapshot, settings: Settings) -> Iterator
             yield AskedSubject(question, snapshot)
 
 
-def _running(snapshot: Snapshot) -> Iterator[AskedSubject]:
+def running(snapshot: Snapshot) -> Iterator[AskedSubject]:
     """The pods that hold devices, each in the cluster in which it was made again and waits."""
     for pod in snapshot.pods.values():
         if not pod.node_name or pod.finished or pod.metadata.deletion_timestamp or not pod.claims:

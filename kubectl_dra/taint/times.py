@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 
-from kubectl_dra.api.times import parse as parse
-from kubectl_dra.api.times import stamp as stamp
+from kubectl_dra.cluster.moment import parse as parse
+from kubectl_dra.cluster.moment import stamp as stamp
 from kubectl_dra.errors import UsageError
 
 _PART = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)(ms|[smhd])", re.ASCII)

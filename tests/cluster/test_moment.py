@@ -10,12 +10,11 @@ from typing import Final
 
 import pytest
 
-from kubectl_dra.api.times import parse
 from kubectl_dra.cli.main import run
 from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.cluster.kubeconfig import ConnectionOptions
 from kubectl_dra.cluster.live import Cluster
-from kubectl_dra.cluster.moment import moment
+from kubectl_dra.cluster.moment import moment, parse
 from kubectl_dra.cluster.save import Recorder, record_files, said, write_list
 from kubectl_dra.explain.scene.clock import Clock
 from kubectl_dra.taint import times

@@ -29,7 +29,6 @@ from kubectl_dra.errors import ClusterError, InputError, UsageError
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.what_if_flag import Supposition, parse
-from kubectl_dra.explain.rivals import with_rivals
 from kubectl_dra.report.explain_words import Invocation
 from kubectl_dra.short_run import keep
 
@@ -77,7 +76,10 @@ def _answer(asked: ExplainFlags, connection: ConnectionFlags, changes: Sequence[
 
 def _diagnosed(one: Posed, asked: ExplainFlags) -> Diagnosis:
     diagnosis = diagnose(one.question, one.snapshot, one.settings)
-    diagnosis = with_rivals(diagnosis, one.question, one.snapshot, one.settings)
+    if diagnosis.verdict is Verdict.ALLOCATABLE:
+        from kubectl_dra.explain.rivals import with_rivals
+
+        diagnosis = with_rivals(diagnosis, one.question, one.snapshot, one.settings)
     if asked.trace:
         from kubectl_dra.explain.selector_trace import trace
 

@@ -13,7 +13,7 @@ from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
 from kubectl_dra.explain.phrase import ObjectName, Subject, named, say
 from kubectl_dra.explain.question.resolve import Question
-from kubectl_dra.explain.under_way import SCHEDULER, under_way
+from kubectl_dra.explain.scene.clock import SCHEDULER, under_way
 
 BOUND_BY_HAND = CauseKind(
     code="bypassed-scheduler",

@@ -11,7 +11,7 @@ from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, NextStep, Remedy
 from kubectl_dra.explain.phrase import Joined, Phrase, Subject, Words, named, say
 from kubectl_dra.explain.question.resolve import ClaimEntry, Question, Unresolved
-from kubectl_dra.explain.under_way import CLAIM_CONTROLLER, under_way
+from kubectl_dra.explain.scene.clock import CLAIM_CONTROLLER, under_way
 from kubectl_dra.names import nearest
 
 CLAIM_MISSING = CauseKind(

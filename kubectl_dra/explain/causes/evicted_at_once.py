@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
-from kubectl_dra.explain.choice import certain_choice
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
-from kubectl_dra.explain.eviction import Eviction
 from kubectl_dra.explain.funnel.stages import with_rule
 from kubectl_dra.explain.phrase import Phrase, Subject, Words, nodes_named, say
 from kubectl_dra.explain.trial import Trial
+
+if TYPE_CHECKING:
+    from kubectl_dra.explain.eviction import Eviction
 
 MAX_NODES = 3
 
@@ -42,6 +44,8 @@ def _at_once(trial: Trial) -> Iterator[Finding]:
     evicted = {name: found for name, found in trial.evictions.items() if not found.seconds}
     if not evicted:
         return
+    from kubectl_dra.explain.choice import certain_choice
+
     winners = certain_choice(trial) if evicted.keys() < set(trial.takers) else tuple(evicted)
     if winners and evicted.keys() >= set(winners):
         yield _finding({name: evicted[name] for name in winners})

@@ -16,9 +16,9 @@ from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
 from kubectl_dra.explain.phrase import ObjectName, Subject, named, say
+from kubectl_dra.explain.scene.clock import CLAIM_CONTROLLER, under_way
 from kubectl_dra.explain.scene.holders import consumers_named
 from kubectl_dra.explain.trial import Trial
-from kubectl_dra.explain.under_way import CLAIM_CONTROLLER, under_way
 
 # What the kubelet writes: its own words are all that tells.
 _UNREGISTERED = re.compile(r"not registered|registered DRA plugins|no registered DRA|DRA driver \S+ not found")

@@ -11,10 +11,9 @@ from kubectl_dra.explain.causes.node_does_not_start_pod import DOES_NOT_START
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
 from kubectl_dra.explain.phrase import ObjectName, Subject, named, say
-from kubectl_dra.explain.scene.clock import Clock
+from kubectl_dra.explain.scene.clock import Clock, under_way
 from kubectl_dra.explain.scene.holders import STARTING
 from kubectl_dra.explain.trial import Trial
-from kubectl_dra.explain.under_way import under_way
 
 _READY = "Ready"
 _UNHEALTHY = "Unhealthy"

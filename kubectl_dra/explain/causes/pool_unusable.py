@@ -8,11 +8,11 @@ from kubectl_dra.allocation.errors import AllocationError
 from kubectl_dra.allocation.pools import Pool
 from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
-from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, UnderWay
+from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
 from kubectl_dra.explain.funnel.blocked import MAX_EVIDENCE, Blocked
 from kubectl_dra.explain.phrase import ObjectName, Subject, say
+from kubectl_dra.explain.scene.clock import UnderWay, under_way
 from kubectl_dra.explain.trial import Trial
-from kubectl_dra.explain.under_way import under_way
 
 INCOMPLETE = CauseKind(
     code="pool-incomplete",

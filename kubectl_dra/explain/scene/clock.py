@@ -1,13 +1,12 @@
-"""How long something has lasted when the cluster was read."""
+"""How long something has lasted when the cluster was read, and what is normal for a moment."""
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta
 from functools import cached_property
-from typing import Final
+from typing import Final, NamedTuple
 
-from kubectl_dra.api.times import parse
-from kubectl_dra.cluster.moment import moment
+from kubectl_dra.cluster.moment import moment, parse
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.phrase import Phrase, Words, say
 
@@ -19,6 +18,18 @@ GIVEN: Final = timedelta(seconds=30)
 It takes about a second, and longer while another replica takes over: the lease of kube-controller-manager and
 kube-scheduler lasts 15 seconds, and they try every 2 seconds to get it.
 """
+
+
+CLAIM_CONTROLLER: Final = "the resource claim controller"
+GROUP_MAKER: Final = "whoever makes the group"
+SCHEDULER: Final = "the scheduler"
+
+
+class UnderWay(NamedTuple):
+    """What somebody does by itself, within the time that it needs: who, and for how many seconds already."""
+
+    by: str
+    seconds: int
 
 
 class Clock:
@@ -50,6 +61,12 @@ class Clock:
         if hours:
             return _over(hours, "hour")
         return _over(minutes, "minute") if minutes else ""
+
+
+def under_way(by: str, since: str, snapshot: Snapshot) -> UnderWay | None:
+    """Who has been at it since a time of the API; None if that has lasted too long, or nobody knows."""
+    clock = Clock(snapshot)
+    return UnderWay(by, int(clock.age(since).total_seconds())) if clock.fresh(since) else None
 
 
 def _over(count: int, unit: str) -> Phrase:
