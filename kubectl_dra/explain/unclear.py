@@ -91,12 +91,10 @@ def not_decided(trial: Trial, verdict: Verdict, findings: Sequence[Finding]) -> 
 
 def _under_way(verdict: Verdict, findings: Sequence[Finding]) -> Iterator[Phrase]:
     """What somebody is doing by itself, where nothing else keeps the pod from its devices."""
-    waiting = [(finding.summary, finding.under_way) for finding in findings if finding.under_way is not None]
-    if verdict is Verdict.ALLOCATABLE or (verdict is Verdict.NOT_ALLOCATABLE and len(waiting) == len(findings)):
-        for summary, under_way in waiting:
-            if under_way is not None:
-                text = "{summary}; {by} has had {seconds:second} for it"
-                yield say(text, summary=summary, by=under_way.by, seconds=under_way.seconds)
+    for finding in findings if verdict is Verdict.ALLOCATABLE else ():
+        if finding.under_way is not None:
+            text = "{summary}; {by} has had {seconds:second} for it"
+            yield say(text, summary=finding.summary, by=finding.under_way.by, seconds=finding.under_way.seconds)
 
 
 def _out_of_queue(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:

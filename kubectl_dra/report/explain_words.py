@@ -217,6 +217,12 @@ def notes(diagnosis: Diagnosis) -> list[str]:
     return [written(note) for note in diagnosis.notes]
 
 
+def is_stuck(diagnosis: Diagnosis) -> bool:
+    """Whether a pod or claim gets no devices, and waiting a few seconds will not help."""
+    first = diagnosis.findings[0] if diagnosis.findings else None
+    return diagnosis.verdict is Verdict.NOT_ALLOCATABLE and (first is None or first.under_way is None)
+
+
 def overview_answer(overview: Overview) -> str:
     """The answer about everything that is pending, in one sentence."""
     where = f" in namespace {overview.namespace}" if overview.namespace else ""
@@ -226,7 +232,7 @@ def overview_answer(overview: Overview) -> str:
     if not overview.found:
         return f"No claim is pending{where}{more}."
     total = sum(len(alike.names) for alike in overview.found)
-    stuck = sum(len(alike.names) for alike in overview.found if alike.diagnosis.verdict is Verdict.NOT_ALLOCATABLE)
+    stuck = sum(len(alike.names) for alike in overview.found if is_stuck(alike.diagnosis))
     fewer = [alike for alike in overview.found if alike.served is not None]
     would, served = sum(len(alike.names) for alike in fewer), sum(alike.served or 0 for alike in fewer)
     turn = f"; each of {would:,} would fit alone, and only {served:,} of them together" if fewer else ""

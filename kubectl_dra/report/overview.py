@@ -10,7 +10,7 @@ from typing import Final, TextIO
 from kubectl_dra.explain.diagnosis import Verdict
 from kubectl_dra.explain.overview import Alike, Overview
 from kubectl_dra.report.explain_brief import LINES
-from kubectl_dra.report.explain_words import overview_answer, reason
+from kubectl_dra.report.explain_words import is_stuck, overview_answer, reason
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import written
 from kubectl_dra.report.table import GAP, INDENT, aligned, fitted
@@ -106,6 +106,8 @@ def cells(alike: Alike) -> tuple[str, ...]:
     cause = first.kind.code if first else "-"
     why = written(first.summary) if first else reason(diagnosis)
     verdict = _WORDS[diagnosis.verdict]
+    if diagnosis.verdict is Verdict.NOT_ALLOCATABLE and not is_stuck(diagnosis):
+        verdict = "not yet"
     if alike.served is not None:
         verdict = f"{alike.served:,} of {len(alike.names):,} fit"
         why = f"{why}; the others want the same devices"

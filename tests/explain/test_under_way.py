@@ -18,7 +18,6 @@ UNDER_WAY: Final = {
     "claim-missing",
     "claim-not-created",
     "claim-not-reserved",
-    "pool-incomplete",
     "pod-group-claim-unknown",
     "waiting-for-pod-group",
 }

@@ -8,7 +8,7 @@ from kubectl_dra.allocation.errors import AllocationError
 from kubectl_dra.allocation.pools import Pool
 from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
-from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
+from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.funnel.blocked import MAX_EVIDENCE, Blocked
 from kubectl_dra.explain.phrase import ObjectName, Subject, say
 from kubectl_dra.explain.scene.clock import UnderWay, under_way
@@ -84,7 +84,7 @@ def _pool(blocked: Blocked) -> Iterator[Finding]:
             "the scheduler ignores the pool ({lost:device})"
         )
         summary = say(text, found=only.found, expected=only.expected, pool=only.id.name, lost=len(blocked.lost))
-        yield Finding(kind, summary, tuple(evidence[:MAX_EVIDENCE]), under_way=waiting)
+        yield Finding(kind, summary, tuple(evidence[:MAX_EVIDENCE]), _wait(waiting), under_way=waiting)
         return
     yield Finding(
         kind,
@@ -96,8 +96,17 @@ def _pool(blocked: Blocked) -> Iterator[Finding]:
             reason=blocked.reason,
         ),
         tuple(evidence[:MAX_EVIDENCE]),
+        _wait(waiting),
         under_way=waiting,
     )
+
+
+def _wait(waiting: UnderWay | None) -> Remedy | None:
+    """What to do while a driver publishes."""
+    if waiting is None:
+        return None
+    text = "Wait: {by} has had {seconds:second} to publish the rest."
+    return Remedy(say(text, by=waiting.by, seconds=waiting.seconds))
 
 
 def _being_published(blocked: Blocked, pools: Sequence[Pool]) -> UnderWay | None:

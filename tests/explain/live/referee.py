@@ -16,7 +16,6 @@ from tests.controlplane.plane import gates_asked
 from tests.explain.live.command import Answer, Command
 from tests.explain.live.releases import RANDOM_ORDER, Changed, expected
 from tests.explain.proved import device_path
-from tests.explain.test_under_way import UNDER_WAY
 
 # On a node that sees an invalid pool the scheduler names that one, whatever else is missing.
 _REJECTED = re.compile(r"(\d+) (?:cannot allocate all claims|invalid resource pools were encountered)")
@@ -151,9 +150,7 @@ class Referee:
     def rejected_already(self, cause: str, message: str, name: str = "pod") -> Answer:
         """As `rejected`, of a pod that the scheduler has judged with a message."""
         answer = self.explain(f"pod/{name}")
-        # What was made just now may be under way: then it is open what comes of it.
-        codes = (1, 3) if cause in UNDER_WAY else (1,)
-        assert answer.code in codes and answer.causes == [cause], f"scheduler: {message}\n{answer.text}"
+        assert (answer.code, answer.causes) == (1, [cause]), f"scheduler: {message}\n{answer.text}"
         counted = sum(int(count) for count in _REJECTED.findall(message))
         ours = answer.outcomes(self.cluster.name(""))
         assert ours == {"rejected": counted}, f"{ours}; scheduler: {message}"
