@@ -289,6 +289,7 @@ class ResourceSlice(Struct, frozen=True, gc=False):
     shared_counters: tuple[CounterSet, ...]
     devices: tuple[Device, ...]
     creation_timestamp: str = ""
+    resource_version: str = ""
     unmodelled: tuple[str, ...] = ()
     individual: Individual | None = None
     skip_node_operations: tuple[str, ...] = ()
@@ -364,6 +365,7 @@ class ResourceSlice(Struct, frozen=True, gc=False):
             if devices is None
             else devices,
             creation_timestamp=meta.get("creationTimestamp") or "",
+            resource_version=meta.get("resourceVersion") or "",
             unmodelled=() if spec.keys() <= _SLICE_KEYS else tuple(sorted(spec.keys() - _SLICE_KEYS)),
             individual=individual,
             skip_node_operations=tuple(spec.get("skipNodeOperations") or ()),

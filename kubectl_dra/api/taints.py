@@ -112,6 +112,17 @@ class DeviceTaintRule(Struct, frozen=True, gc=False):
         )
 
 
+def seconds_tolerated(taint: DeviceTaint, tolerations: Sequence[DeviceToleration]) -> int | None:
+    """How long after a NoExecute taint was added a pod with such a device may stay; None if for good.
+
+    Only tolerations of exactly this effect count, and of several the shortest.
+    """
+    found = [entry for entry in tolerations if entry.effect == "NoExecute" and entry.tolerates(taint)]
+    if any(entry.seconds is None for entry in found):
+        return None
+    return max(0, min((entry.seconds or 0 for entry in found), default=0))
+
+
 def blocking_taint(taints: Sequence[DeviceTaint], tolerations: Sequence[DeviceToleration]) -> DeviceTaint | None:
     """The first taint that prevents a device from being allocated, or None.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from kubectl_dra.cluster.moment import Moment
 from kubectl_dra.report.paint import tell
 
 _MOST: Final = 10
@@ -16,6 +17,12 @@ def tell_notes(notes: Sequence[str]) -> None:
         tell(f"note: {note}")
     if len(notes) > _MOST:
         tell(f"note: {len(notes) - _MOST} more files were left out")
+
+
+def tell_age(at: Moment) -> None:
+    """Say what ages are counted from where that is not now."""
+    if at.saved:
+        tell(f"note: the objects are as of {at}, and so are ages")
 
 
 def tell_defects(defects: Iterable[str]) -> None:

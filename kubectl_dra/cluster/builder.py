@@ -17,6 +17,7 @@ from kubectl_dra.api.versions import GROUP, PLURALS, Release, parse_release
 from kubectl_dra.cluster.copies import Kept, Place, essence, newer
 from kubectl_dra.cluster.field_by_field import READ
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
+from kubectl_dra.cluster.moment import newest
 from kubectl_dra.cluster.pages import Page, page
 from kubectl_dra.cluster.reader import Reader
 from kubectl_dra.cluster.snapshot import (
@@ -86,7 +87,7 @@ class SnapshotBuilder:
         self._gaps: list[Gap] = []
         self._notes: list[str] = []
         self._sources: list[str] = []
-        self._server = self._context = ""
+        self._server = self._context = self._read_at = ""
         self._release: Release | None = None
         self._written: dict[WrittenKey, Mapping[str, Any]] = {}
         self._makers: list[Mapping[str, Any]] = []
@@ -206,6 +207,10 @@ class SnapshotBuilder:
         self.source(server)
         self._server, self._context = server, context
 
+    def read_at(self, time: str) -> None:
+        """Record when a cluster was read; of several times, the latest."""
+        self._read_at = max(self._read_at, time)
+
     def server_release(self, release: Release) -> None:
         """Record the release that the API server reported."""
         self._release = release
@@ -224,6 +229,8 @@ class SnapshotBuilder:
                 self.gap(Gap(*(str(entry.get(name) or "") for name in Gap._fields)))
             for sentence in said.get("notes") or ():
                 self.note(str(sentence))
+            if said.get("readAt"):
+                self.read_at(str(said["readAt"]))
             if said.get("serverVersion"):
                 self.server_release(parse_release(str(said["serverVersion"])))
         except (AttributeError, TypeError, ValueError) as error:
@@ -262,6 +269,7 @@ class SnapshotBuilder:
             sources=tuple(self._sources),
             server=self._server,
             context=self._context,
+            read_at=self._read_at or newest(self._all("Pod"), self._all("ResourceClaim"), self._all("Event")),
             written=self._written,
             workloads=tuple(self._makers),
             individual=frozenset(each for entry in slices if entry.individual for each in entry.individual.columns),

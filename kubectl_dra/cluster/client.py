@@ -6,6 +6,8 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 
@@ -68,7 +70,16 @@ class Client:
         self._sleep = sleep
         self._seconds = seconds
         self._deadline: float | None = None
+        self._date = ""
         self.server: Final = connection.server
+
+    @property
+    def time(self) -> datetime:
+        """The time by the server's clock, as it was in its last answer; by ours where it does not tell."""
+        try:
+            return parsedate_to_datetime(self._date)
+        except ValueError:
+            return datetime.now(UTC)
 
     def get(self, path: str, query: Mapping[str, str] | None = None, accept: str = _JSON) -> dict[str, Any]:
         """The JSON object at a path of the API server.
@@ -212,6 +223,7 @@ class Client:
                 reply = self._transport.request("GET", _target(path, query), self._headers(accept), None, end)
             except TransportError as error:
                 raise self._failed(error, path, seconds) from None
+            self._date = reply.headers.get("Date") or self._date
             if 200 <= reply.status < 300:
                 return _unicode(reply.data)
             wait = wait_before(reply, attempt)

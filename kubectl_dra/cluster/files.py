@@ -19,11 +19,12 @@ from kubectl_dra.errors import InputError
 from kubectl_dra.manifests.documents import Document, NotAnObject, Skipped, TemplateError, each, parse
 from kubectl_dra.manifests.objects import is_object, objects
 from kubectl_dra.manifests.source import Source, decode
-from kubectl_dra.manifests.stream import LARGE, NotAList, yaml_list
 
 SUFFIXES: Final = (".yaml", ".yml", ".json")
 _BOM: Final = b"\xef\xbb\xbf"
 _UTF16: Final = (b"\xff\xfe", b"\xfe\xff")
+LARGE: Final = 1_000_000
+"""Size in bytes from which reading item by item pays off."""
 STEP: Final = 500
 """Progress is reported after each so many objects."""
 SAID: Final = "kubectl-dra"
@@ -157,6 +158,8 @@ def _add_large(builder: SnapshotBuilder, data: bytes, name: str, progress: Progr
 
 
 def _add_yaml(builder: SnapshotBuilder, source: Source, progress: Progress | None) -> bool:
+    from kubectl_dra.manifests.stream import NotAList, yaml_list
+
     try:
         head, items = yaml_list(source)
         if SAID in head:

@@ -17,6 +17,7 @@ from kubectl_dra.cluster.client import EXPIRED, Answered, Client, segment
 from kubectl_dra.cluster.copies import Place
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS, SchedulingKind
 from kubectl_dra.cluster.kubeconfig import ConnectionOptions, connect
+from kubectl_dra.cluster.moment import stamp
 from kubectl_dra.cluster.pages import Page
 from kubectl_dra.cluster.side_by_side import side_by_side
 from kubectl_dra.cluster.snapshot import (
@@ -214,7 +215,9 @@ class Cluster:
         said: dict[str, list[Gap | str]] = {kind: [] for kind in kinds}
         for kind in kinds:
             builder.present(kind)
-        for index, part in side_by_side(jobs):
+        for number, (index, part) in enumerate(side_by_side(jobs)):
+            if not number:
+                builder.read_at(stamp(self.client.time))
             kind = order[index - first] if index >= first else ""
             if isinstance(part, Page):
                 said[kind] += builder.add_page(part, kind, place)

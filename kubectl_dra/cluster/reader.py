@@ -148,6 +148,7 @@ class Reader:
             shared_counters=_counter_sets(bytes(memoryview(spec.shared_counters))),
             devices=devices,
             creation_timestamp=self._times.first(meta.creation_timestamp, meta.creation_timestamp),
+            resource_version=meta.resource_version,
             individual=individual,
         )
         return Found(found, meta, meta.resource_version)

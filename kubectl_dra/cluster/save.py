@@ -4,6 +4,7 @@ The file is a ``v1`` List, as ``kubectl get -o json`` writes it, with one more f
 
     schemaVersion   "1"
     serverVersion   the API server's release, if it was asked
+    readAt          when the cluster was read; of files that do not say, the newest time in them
     read            the kinds that were listed, even if they have no objects
     gaps            what could not be read: kind, reason, and if known namespace and detail
     notes           sentences about what was ignored or chosen while reading
@@ -161,6 +162,8 @@ def said(snapshot: Snapshot) -> Json:
     if snapshot.release is not None and snapshot.release_source == "server":
         major, minor, patch = snapshot.release
         out["serverVersion"] = f"v{major}.{minor}.{patch}"
+    if snapshot.read_at:
+        out["readAt"] = snapshot.read_at
     absent = {gap.kind for gap in snapshot.gaps if gap.reason == ABSENT}
     out["read"] = [kind for kind in KINDS if kind not in absent]
     out["gaps"] = [

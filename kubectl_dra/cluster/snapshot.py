@@ -97,15 +97,16 @@ class Event(Struct, frozen=True):
 class Snapshot(Struct, frozen=True, eq=False):
     """What is known about a cluster.
 
-    ``slices`` are all published slices, of all generations. ``release`` is the server's if ``release_source``
-    is "server"; otherwise it is only a hint, and ``release_source`` names its origin. ``notes`` are sentences
-    about what was ignored or chosen while reading. ``sources`` names the inputs; of a live cluster ``server`` is its
-    address and ``context`` the kubeconfig's context. ``individual`` are the columns whose values some
-    slices keep apart from their devices (``api.slices.Individual``); it is empty unless the reader was asked to share
-    devices. ``judged`` are those of them that a question reads: where slices keep them apart, its selectors answer for
-    each device as they do for the value that stands in for its own. ``written`` holds the objects of manifests as
-    written, ``workloads`` those of them that make pods, ``refused`` those that the server refuses because nobody can
-    change what exists in that way.
+    ``slices`` are all published slices, of all generations. ``release`` is the server's if ``release_source`` is
+    "server"; otherwise it is only a hint, and ``release_source`` names its origin. ``notes`` are sentences about
+    what was ignored or chosen while reading. ``sources`` names the inputs; of a live cluster ``server`` is its
+    address and ``context`` the kubeconfig's context. ``read_at`` is when the cluster was read, as RFC 3339 text; of
+    files that do not say, the newest time in their objects, empty if none has one. ``individual`` are the columns
+    whose values some slices keep apart from their devices (``api.slices.Individual``); it is empty unless the
+    reader was asked to share devices. ``judged`` are those of them that a question reads: where slices keep them
+    apart, its selectors answer for each device as they do for the value that stands in for its own. ``written``
+    holds the objects of manifests as written, ``workloads`` those of them that make pods, ``refused`` those that the
+    server refuses because nobody can change what exists in that way.
     ``others`` holds the objects of ``cluster.kinds.SCHEDULING_KINDS`` by kind, then by namespace (empty if
     none) and name.
     """
@@ -128,6 +129,7 @@ class Snapshot(Struct, frozen=True, eq=False):
     sources: tuple[str, ...] = ()
     server: str = ""
     context: str = ""
+    read_at: str = ""
     individual: frozenset[OwnColumn] = frozenset()
     judged: frozenset[OwnColumn] = frozenset()
     written: Mapping[WrittenKey, Mapping[str, Any]] = field(default_factory=dict)

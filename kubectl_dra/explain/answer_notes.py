@@ -8,7 +8,13 @@ from typing import ClassVar
 from kubectl_dra.allocation.budgets import PROOF_NODES
 from kubectl_dra.allocation.extended_resources import amount_of
 from kubectl_dra.api.known_defects import SCORING_FAILS
-from kubectl_dra.explain.causes import claim_and_device_plugin, devices_held, no_consumer, pool_name_shared
+from kubectl_dra.explain.causes import (
+    claim_and_device_plugin,
+    devices_held,
+    evicted_at_once,
+    no_consumer,
+    pool_name_shared,
+)
 from kubectl_dra.explain.diagnosis import Finding, Way
 from kubectl_dra.explain.phrase import Phrase, Statement, Words, say
 from kubectl_dra.explain.question.last_word import last_word
@@ -91,6 +97,8 @@ def _about_causes(trial: Trial, findings: Sequence[Finding]) -> Iterator[Phrase]
         if view.node_by_name[name].ready is False:
             text = "node {name} is not ready: its slices may be left over, and its devices not be prepared"
             yield say(text, name=name)
+    if not any(finding.kind is evicted_at_once.AT_ONCE for finding in findings):
+        yield from evicted_at_once.eviction_notes(trial)
     yield from _not_looked_at(trial, findings)
     yield from _not_scored(trial)
     never = claim_and_device_plugin.never_bound(trial)

@@ -16,6 +16,7 @@ from kubectl_dra.explain.trial import Trial
 from kubectl_dra.scheduling.default_preemption import ending_victims
 
 MAX_SHOWN: Final = 3
+_SECONDS: Final = len("2006-01-02T15:04:05")
 _TOTAL: Final = re.compile(r"^0/(\d+) nodes are available")
 """The beginning of kube-scheduler's message: its count of nodes."""
 
@@ -64,7 +65,7 @@ def _victims_gone(trial: Trial, pod: Pod) -> Iterator[Evidence]:
 
 
 def _newer(trial: Trial, pod: Pod, word: LastWord) -> Iterator[Evidence]:
-    """Objects created since, newest first; of the same second, those that may be newer."""
+    """Objects created since, newest first; of the same second, those that were written after the pod."""
     if not word.time:
         return
     scene = trial.scene
@@ -75,17 +76,24 @@ def _newer(trial: Trial, pod: Pod, word: LastWord) -> Iterator[Evidence]:
     known += [("DeviceTaintRule", entry.metadata) for entry in snapshot.taint_rules]
     known += [("ResourceClaim", entry.metadata) for entry in (*scene.allocated, *scene.unallocated)]
     known += [(kind, entry.metadata) for kind, objects in snapshot.others.items() for entry in objects.values()]
-    written = _number(pod.metadata)
+    written = _number(pod.metadata.resource_version)
+
+    said = word.time[:_SECONDS]
+
+    def newer(made: str, version: str) -> bool:
+        # RFC 3339 in UTC, so text compares; creation has no fractions of a second, which those of events may have.
+        at = made[:_SECONDS]
+        return at > said or (at == said and 0 < written < _number(version))
+
     found = [
         (meta.creation_timestamp, kind, meta.namespace, meta.name)
         for kind, meta in known
-        # Times are RFC 3339 in UTC, so text compares.
-        if meta.creation_timestamp > word.time or (meta.creation_timestamp == word.time and 0 < written < _number(meta))
+        if newer(meta.creation_timestamp, meta.resource_version)
     ]
     found += [
         (entry.creation_timestamp, "ResourceSlice", "", entry.name)
         for entry in trial.view.cycle.index.slices
-        if entry.creation_timestamp >= word.time
+        if newer(entry.creation_timestamp, entry.resource_version)
     ]
     for at, kind, space, name in sorted(found, reverse=True):
         yield Evidence(Subject(kind, ObjectName(kind, name, space)), "metadata.creationTimestamp", at)
@@ -93,12 +101,12 @@ def _newer(trial: Trial, pod: Pod, word: LastWord) -> Iterator[Evidence]:
 
 def _ended(trial: Trial, pod: Pod) -> Iterator[Evidence]:
     """Pods that have ended and were written after this one."""
-    written = _number(pod.metadata)
+    written = _number(pod.metadata.resource_version)
     for other in trial.scene.snapshot.pods.values():
-        if other.finished and other.node_name and 0 < written < _number(other.metadata):
+        if other.finished and other.node_name and 0 < written < _number(other.metadata.resource_version):
             yield Evidence(Subject("Pod", named("Pod", other)), "status.phase", other.phase)
 
 
-def _number(meta: ObjectMeta) -> int:
-    """The resource version, which counts the writes of the whole cluster; 0 if unknown."""
-    return int(meta.resource_version) if meta.resource_version.isdigit() else 0
+def _number(version: str) -> int:
+    """A resource version, which counts the writes of the whole cluster; 0 if unknown."""
+    return int(version) if version.isdigit() else 0

@@ -37,6 +37,12 @@ def choice(trial: Trial, verdict: Verdict) -> Choice | None:
     return None if outcome is None else _told(trial, winner(outcome), len(trial.after_giving_back))
 
 
+def certain_choice(trial: Trial) -> tuple[str, ...]:
+    """The nodes of which one certainly wins, for a pod that fits; empty where that is not known."""
+    found = choice(trial, Verdict.ALLOCATABLE)
+    return found.nodes if found is not None and found.certain else ()
+
+
 def _told(trial: Trial, best: BestNodes, feasible: int) -> Choice:
     unread = ("Pod",) if trial.scene.snapshot.missing("Pod") is not None and feasible > 1 else ()
     batched = (BATCHING,) if feasible > 1 and _batched(trial) else ()

@@ -17,6 +17,7 @@ from kubectl_dra.explain.question.what_if_flag import Supposition
 from kubectl_dra.explain.remedies.proof import PlacedDevice, Proof
 from kubectl_dra.explain.remedies.prove import Change
 from kubectl_dra.explain.remedies.step import ChangeStep, Price
+from kubectl_dra.explain.scene.clock import UnderWay
 
 SCHEMA_VERSION = "3"
 
@@ -177,7 +178,8 @@ class Finding(Struct, frozen=True):
     object, ``device`` one that shows the cause, ``device_class`` the affected class. ``state`` describes the pod or
     claim if "is allocated" would hide that this does not last or serves nobody. ``next`` is what to look at
     next, if that depends on more than the kind. ``contrary``: the objects say that the pod fits, but the
-    scheduler's message, still valid, says otherwise.
+    scheduler's message, still valid, says otherwise. ``under_way``: it is normal for the moment, and open what comes of
+    it.
     """
 
     kind: CauseKind
@@ -193,6 +195,7 @@ class Finding(Struct, frozen=True):
     contrary: bool = False
     place: Words = ""
     state: Words = ""
+    under_way: UnderWay | None = None
 
     @property
     def proof(self) -> Proof | None:
@@ -425,7 +428,9 @@ class Diagnosis(Struct, frozen=True):
         deleted, or nobody uses the claim.
         """
         first = self.findings[0] if self.findings and self.verdict is Verdict.ALLOCATED else None
-        return first is not None and bool(first.state or (self.kind == "pod" and first.kind.state))
+        if first is None or first.under_way is not None:
+            return False
+        return bool(first.state or (self.kind == "pod" and first.kind.state))
 
     @property
     def exit_code(self) -> int:

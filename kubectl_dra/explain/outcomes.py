@@ -18,6 +18,7 @@ from kubectl_dra.explain.remedies.proof import placed_devices
 from kubectl_dra.explain.scene.node_reasons import reason_of
 from kubectl_dra.explain.scene.prepare import NOT_ASKED
 from kubectl_dra.explain.trial import Trial
+from kubectl_dra.scheduling.gang_scheduling import Placed
 
 _NEAREST = 10_000
 _AFTER = say("all claims fit when the scheduler has taken back the claim that nobody uses")
@@ -99,6 +100,12 @@ def _outcome(trial: Trial, name: str, attempt: Attempt, funnels: Sequence[Locate
 def placements(trial: Trial) -> list[NodeDevices]:
     """What the claims would get, for every node that works."""
     out: list[NodeDevices] = []
+    pod, together = trial.question.pod, trial.together
+    if pod is not None and isinstance(together, Placed) and together.nodes.get(pod.key) in trial.fitting:
+        # Each pod of a group gets devices that those before it have left.
+        given = together.given[pod.key]
+        devices = placed_devices([one.claim for one in given], [one.result for one in given])
+        return [NodeDevices(together.nodes[pod.key], tuple(devices))]
     for name in trial.fitting:
         if name in trial.unavailable:
             continue

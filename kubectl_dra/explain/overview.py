@@ -2,31 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from kubectl_dra.allocation.budgets import ANSWER_STEPS, SHAPE_STEPS, STEPS_PER_NODE, Budget
-from kubectl_dra.allocation.extended_resources import amount_of, class_by_resource, resources_of
-from kubectl_dra.allocation.features import Features
-from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import ABSENT, NOT_FOUND, Snapshot
-from kubectl_dra.explain.alike import shape
-from kubectl_dra.explain.diagnosis import Diagnosis
+from kubectl_dra.explain.alike import Shapes
+from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.phrase import Words, say
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod
+from kubectl_dra.explain.rivals import Queue
 from kubectl_dra.explain.scene.assumptions import gap
 from kubectl_dra.explain.scene.prepare import Settings
+from kubectl_dra.explain.waiting import waiting
+
+NOT_IN_TURN: Final = say("each is answered as if the others did not wait: placing them all in turn takes too long")
 
 
 class Alike(Struct, frozen=True):
-    """One diagnosis for several pods or claims of the same shape."""
+    """One diagnosis for several pods or claims of the same shape.
+
+    ``served``: how many of them get devices where each would, if all that waits is placed in turn; None where that was
+    not tried, or would be no different.
+    """
 
     diagnosis: Diagnosis
     names: tuple[str, ...]
+    served: int | None = None
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """The namespaces and names of the pods or claims."""
+        return frozenset(f"{self.diagnosis.namespace}/{name.partition('/')[2]}" for name in self.names)
+
+    @property
+    def exit_code(self) -> int:
+        """That of the diagnosis; 3 where it does not hold for all of them."""
+        return self.diagnosis.exit_code if self.served is None else max(3, self.diagnosis.exit_code)
 
 
 class Overview(Struct, frozen=True):
@@ -48,7 +65,7 @@ class Overview(Struct, frozen=True):
         """The largest of the diagnoses; 3 if pending objects could not be seen."""
         if self.left_out:
             return 3
-        return max((alike.diagnosis.exit_code for alike in self.found), default=3 if self.undetermined else 0)
+        return max((alike.exit_code for alike in self.found), default=3 if self.undetermined else 0)
 
 
 def pending(
@@ -60,13 +77,14 @@ def pending(
     ``namespace`` is empty for all. Pods that differ only in their names are diagnosed once.
     """
     groups: dict[str, list[Question]] = {}
+    shapes = Shapes(snapshot)
     elsewhere = 0
     for entry in waiting(snapshot, settings):
         if namespace not in ("", entry.metadata.namespace):
             elsewhere += 1
             continue
         question = about_pod(entry, snapshot, exists=True) if isinstance(entry, Pod) else about_claim(entry)
-        groups.setdefault(shape(question, snapshot), []).append(question)
+        groups.setdefault(shapes.of(question, snapshot), []).append(question)
     out: list[Alike] = []
     left_out = 0
     budget = Budget(ANSWER_STEPS + len(groups) * (SHAPE_STEPS + STEPS_PER_NODE * len(snapshot.nodes)))
@@ -78,8 +96,33 @@ def pending(
             progress(f"explaining {number} of {len(groups)}: {questions[0].kind} {questions[0].name}")
         names = tuple(f"{question.kind}/{question.name}" for question in questions)
         out.append(Alike(diagnose(questions[0], snapshot, replace(settings, with_ways=False), budget), names))
-    unseen = (*_unseen(snapshot, namespace), *_untried(left_out))
-    return Overview(namespace, tuple(out), elsewhere, unseen, not out and _blind(snapshot, namespace), left_out)
+    found, tried = _in_turn(out, snapshot, settings)
+    unseen = (*_unseen(snapshot, namespace), *_untried(left_out), *(() if tried else (NOT_IN_TURN,)))
+    return Overview(namespace, tuple(found), elsewhere, unseen, not out and _blind(snapshot, namespace), left_out)
+
+
+def _in_turn(found: Sequence[Alike], snapshot: Snapshot, settings: Settings) -> tuple[Sequence[Alike], bool]:
+    """The same, with how many get devices where not all of them do if those that fit are placed in turn.
+
+    And whether that was tried, or could not matter.
+    """
+    fits = [alike for alike in found if alike.diagnosis.kind == "pod" and alike.diagnosis.placements]
+    fits = [alike for alike in fits if alike.diagnosis.verdict is Verdict.ALLOCATABLE]
+    keys = {key for alike in fits for key in alike.keys}
+    queue = Queue(snapshot, settings) if len(keys) > 1 else None
+    pods = [pod for pod in queue.pods if pod.key in keys and not pod.pod_group] if queue is not None else []
+    if queue is None or len(pods) < 2:
+        return found, True
+    runs = queue.served(pods)
+    if runs is None:
+        return found, all(len(pods) <= len(alike.diagnosis.placements) for alike in fits)
+    alone = keys - {pod.key for pod in pods}
+    counts = {id(alike): min(len(alike.keys & (run | alone)) for run in runs) for alike in fits}
+    told = []
+    for alike in found:
+        count = counts.get(id(alike), len(alike.names))
+        told.append(replace(alike, served=count) if count < len(alike.names) else alike)
+    return told, True
 
 
 def _untried(count: int) -> Iterator[Words]:
@@ -103,28 +146,3 @@ def _blind(snapshot: Snapshot, namespace: str) -> bool:
     """Whether finding nothing means nothing: pods or claims could not be read, or a file holds neither."""
     missing = [entry for kind in ("Pod", "ResourceClaim") if (entry := snapshot.missing(kind, namespace)) is not None]
     return len(missing) == 2 or any(entry.reason not in (ABSENT, NOT_FOUND) for entry in missing)
-
-
-def waiting(snapshot: Snapshot, settings: Settings) -> Iterator[Pod | ResourceClaim]:
-    """Pods that wait for devices, then pending claims that no pod uses, in all namespaces."""
-    backed = _backed(snapshot, settings)
-    used: set[tuple[str, str]] = set()
-    for (space, _), pod in snapshot.pods.items():
-        if pod.finished:
-            continue
-        used |= {(space, name) for name in pod.claim_names}
-        # One that is being deleted is not queued, and is shown as well: a cause says what keeps it.
-        if not pod.node_name and (pod.claims or not backed.isdisjoint(resources_of(pod))):
-            yield pod
-    for key, claim in snapshot.claims.items():
-        if claim.allocation is None and key not in used:
-            yield claim
-
-
-def _backed(snapshot: Snapshot, settings: Settings) -> frozenset[str]:
-    """Extended resources that a class offers; while the feature is off, those that no device plugin offers."""
-    names = class_by_resource(snapshot.classes).keys()
-    if Features.from_gates(settings.gates).extended_resources:
-        return frozenset(names)
-    nodes = snapshot.nodes.values()
-    return frozenset(name for name in names if not any(amount_of(node.allocatable.get(name)) for node in nodes))

@@ -16,8 +16,7 @@ from kubectl_dra.explain import failing_requests
 from kubectl_dra.explain.answer_notes import answer_notes
 from kubectl_dra.explain.causes.claim_allocated_elsewhere import ELSEWHERE_UNUSED
 from kubectl_dra.explain.causes.registry import When, ask, of_question
-from kubectl_dra.explain.choice import choice, open_choice
-from kubectl_dra.explain.diagnosis import Diagnosis, Finding, Remedy, SchedulerWord, Verdict, Way
+from kubectl_dra.explain.diagnosis import Choice, Diagnosis, Finding, Remedy, SchedulerWord, Verdict, Way
 from kubectl_dra.explain.funnel.blocked import Located
 from kubectl_dra.explain.next_step import next_step
 from kubectl_dra.explain.outcomes import claim_report, node_groups, placements
@@ -51,14 +50,15 @@ def diagnose(question: Question, snapshot: Snapshot, settings: Settings, budget:
     """
     snapshot = complete(question, snapshot, settings)
     trial = Trial(prepare(question, snapshot, settings, budget))
-    before = [*of_question(question, snapshot), *ask(When.SCENE, trial)]
+    told = [*of_question(question, snapshot), *ask(When.SCENE, trial)]
+    before = [finding for finding in told if finding.under_way is None]
     funnels = _asked_for(trial)
     first = before or ask(When.CRASH, trial)
     # Where devices do not count, no node is tried.
     stopped = any(not finding.kind.passes for finding in first)
     if not stopped:
         trial = trial.trying_nodes()
-    findings = first or _after_attempts(trial)
+    findings = [*(first or _after_attempts(trial)), *(finding for finding in told if finding.under_way is not None)]
     expected = Verdict.NOT_ALLOCATABLE if first else _expected(trial, findings)
     judged = _judge(trial, expected, findings, before, stopped=stopped)
     found = [] if stopped else _ways(trial, judged)
@@ -66,7 +66,7 @@ def diagnose(question: Question, snapshot: Snapshot, settings: Settings, budget:
         judged = judged._replace(findings=[_beside(finding, first) for finding in judged.findings])
         found = [replace(way, proof=_resting_on(way.proof, first), what_if=()) for way in found]
     shown = _with_note_on_ways(list(_with_what_if(trial, judged.findings)), found)
-    chosen = choice(trial, judged.verdict)
+    chosen, open_ = _choice(trial, judged.verdict)
     return Diagnosis(
         kind=question.kind,
         namespace=question.namespace,
@@ -87,7 +87,7 @@ def diagnose(question: Question, snapshot: Snapshot, settings: Settings, budget:
         choice=chosen,
         scheduler=tuple(_scheduler_words(question, snapshot)),
         message=_message(trial, judged.verdict),
-        notes=(*answer_notes(trial, shown, judged.unclear, found), *open_choice(chosen, len(snapshot.nodes))),
+        notes=(*answer_notes(trial, shown, judged.unclear, found), *open_),
         release=str(settings.release),
         release_source=settings.release_source,
         next=next_step(trial, judged.verdict, shown),
@@ -95,6 +95,16 @@ def diagnose(question: Question, snapshot: Snapshot, settings: Settings, budget:
         ways=tuple(found),
         supposed=settings.supposed,
     )
+
+
+def _choice(trial: Trial, verdict: Verdict) -> tuple[Choice | None, tuple[Words, ...]]:
+    """Which node wins, and why it is not named."""
+    if verdict is not Verdict.ALLOCATABLE:
+        return None, ()
+    from kubectl_dra.explain.choice import choice, open_choice
+
+    chosen = choice(trial, verdict)
+    return chosen, tuple(open_choice(chosen, len(trial.scene.snapshot.nodes)))
 
 
 class Judgement(NamedTuple):

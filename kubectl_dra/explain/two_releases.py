@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -12,31 +12,35 @@ from msgspec.structs import replace
 from kubectl_dra.allocation.budgets import ANSWER_STEPS, SHAPE_STEPS, STEPS_PER_NODE, Budget
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
+from kubectl_dra.cluster.relation import ClaimRelation, relation_of
 from kubectl_dra.cluster.snapshot import MADE_BY, Key, Snapshot
-from kubectl_dra.explain.alike import shape
+from kubectl_dra.explain.alike import Shapes
 from kubectl_dra.explain.deciding_changes import TookTooLong, deciding_changes
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
-from kubectl_dra.explain.overview import waiting
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.giving_back import of_pods
 from kubectl_dra.explain.question.new_pod import about_new_pod
 from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod
 from kubectl_dra.explain.scene.prepare import Settings
+from kubectl_dra.explain.waiting import waiting
 from kubectl_dra.scheduling.release_changes import Deciding
+
+_NOT_THE_POD: Final = (ClaimRelation.REPLACED, ClaimRelation.GROUP, ClaimRelation.FOREIGN)
+"""What an entry is that means another pod than the one it is compared with, or none."""
 
 
 class AskedSubject(NamedTuple):
     """A pod or claim as the scheduler meets it: the question, and the snapshot in which it was resolved.
 
-    What runs is asked about as if it were made again, as the pod ``again``, after the claims that only it uses gave
-    their devices back: ``freed``, by namespace and name. A ``new`` pod is asked about as each release's API server
-    would store it; ``written`` is its manifest.
+    What runs is asked about as if it were made again, as the pod ``again``. ``left`` are its claims after its end, by
+    namespace and name: those that only it uses gave their devices back. A ``new`` pod is asked about as each
+    release's API server would store it; ``written`` is its manifest.
     """
 
     question: Question
     snapshot: Snapshot
     again: Pod | None = None
-    freed: Mapping[Key, ResourceClaim] = {}
+    left: Mapping[Key, ResourceClaim] = {}
     new: Pod | None = None
     written: Mapping[str, Any] = {}
 
@@ -54,7 +58,7 @@ class AskedSubject(NamedTuple):
         if self.again is None:
             return snapshot
         key = (self.again.metadata.namespace, self.again.metadata.name)
-        pods, claims = {**snapshot.pods, key: self.again}, {**snapshot.claims, **self.freed}
+        pods, claims = {**snapshot.pods, key: self.again}, {**snapshot.claims, **self.left}
         return replace(snapshot, pods=pods, claims=claims)
 
 
@@ -107,11 +111,12 @@ def compare(
     snapshot = replace(snapshot, events=())
     groups: dict[tuple[bool, str], AlikeSubjects] = {}
     if manifest is None:
-        subjects = chain(_waiting(snapshot, after), _running(snapshot))
+        subjects = chain(_waiting(snapshot, after), running(snapshot))
     else:
         subjects = chain(_new(manifest, snapshot, after))
+    shapes = Shapes(snapshot)
     for subject in subjects:
-        alike = (subject.runs, shape(subject.question, subject.snapshot))
+        alike = (subject.runs, shapes.of(subject.question, subject.snapshot))
         groups.setdefault(alike, AlikeSubjects(subject, [])).names.append(subject.question.name)
     each = SHAPE_STEPS + STEPS_PER_NODE * len(snapshot.nodes)
     budget = Budget(2 * (ANSWER_STEPS + each * len(groups)))
@@ -181,7 +186,7 @@ def _new(manifest: Snapshot, snapshot: Snapshot, settings: Settings) -> Iterator
             yield AskedSubject(about_pod(_unscheduled(known), snapshot, exists=True), snapshot)
 
 
-def _running(snapshot: Snapshot) -> Iterator[AskedSubject]:
+def running(snapshot: Snapshot) -> Iterator[AskedSubject]:
     """The pods that hold devices, each in the cluster in which it was made again and waits."""
     for pod in snapshot.pods.values():
         if pod.node_name:
@@ -189,17 +194,18 @@ def _running(snapshot: Snapshot) -> Iterator[AskedSubject]:
 
 
 def _run(pod: Pod, snapshot: Snapshot) -> Iterator[AskedSubject]:
-    """A pod with a node in the cluster in which it was made again; nothing where it holds nothing alone."""
+    """A pod with a node in the cluster in which it was made again; nothing where it holds no devices."""
     if pod.finished or pod.metadata.deletion_timestamp or not pod.claims:
         return
     used = dict(_claims(pod, snapshot))
     given = of_pods([pod], used.values(), snapshot.pods).claims
     freed = {(claim.metadata.namespace, claim.metadata.name): claim.deallocated() for claim in given}
-    if freed:
+    left = {each: freed.get(each) or _left(claim, pod) for each, claim in used.items()}
+    if left:
         again = _unscheduled(pod)
         # To tell pods that are alike, its own claims are enough.
-        own = replace(snapshot, claims={**used, **freed})
-        yield AskedSubject(about_pod(again, own, exists=True), own, again, freed)
+        own = replace(snapshot, claims=left)
+        yield AskedSubject(about_pod(again, own, exists=True), own, again, left)
 
 
 def _claims(pod: Pod, snapshot: Snapshot) -> Iterator[tuple[Key, ResourceClaim]]:
@@ -208,6 +214,12 @@ def _claims(pod: Pod, snapshot: Snapshot) -> Iterator[tuple[Key, ResourceClaim]]
         claim = snapshot.claims.get(key)
         if claim is not None and claim.allocation is not None:
             yield key, claim
+
+
+def _left(claim: ResourceClaim, pod: Pod) -> ResourceClaim:
+    """A claim that others use as well, after the end of a pod."""
+    others = (entry for entry in claim.reserved_for if relation_of(claim, entry, pod) in _NOT_THE_POD)
+    return replace(claim, reserved_for=tuple(others))
 
 
 def _unscheduled(pod: Pod) -> Pod:

@@ -74,9 +74,11 @@ def not_decided(trial: Trial, verdict: Verdict, findings: Sequence[Finding]) -> 
         for finding in findings:
             if finding.contrary:
                 yield say(text, nodes=trial.takers, contrary=finding.summary)
+    yield from (waiting := tuple(_under_way(verdict, findings)))
     yield from not_configured(trial, verdict)
     yield from _group(trial, verdict)
-    yield from _out_of_queue(trial, verdict)
+    if not waiting:
+        yield from _out_of_queue(trial, verdict)
     yield from _unread(trial, verdict)
     yield from _said_by_others(trial, verdict)
     yield from _not_admitted(trial, verdict)
@@ -85,6 +87,14 @@ def not_decided(trial: Trial, verdict: Verdict, findings: Sequence[Finding]) -> 
         yield from _too_long(trial, verdict)
         yield from _by_order(trial, verdict)
         yield from _unmodelled(trial)
+
+
+def _under_way(verdict: Verdict, findings: Sequence[Finding]) -> Iterator[Phrase]:
+    """What somebody is doing by itself, where nothing else keeps the pod from its devices."""
+    for finding in findings if verdict is Verdict.ALLOCATABLE else ():
+        if finding.under_way is not None:
+            text = "{summary}; {by} has had {seconds:second} for it"
+            yield say(text, summary=finding.summary, by=finding.under_way.by, seconds=finding.under_way.seconds)
 
 
 def _out_of_queue(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:

@@ -13,6 +13,7 @@ from kubectl_dra.allocation.budgets import CHOICES, CHOICES_STEPS
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import UsageError
+from kubectl_dra.explain.causes.evicted_at_once import AT_ONCE
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.phrase import Words, say
 from kubectl_dra.explain.pipeline import diagnose
@@ -265,6 +266,9 @@ def _unclear_before(plan: FitPlan, snapshot: Snapshot, settings: Settings) -> It
             found = diagnose(mold.question_about(first, snapshot, settings), snapshot, quick)
             if found.verdict is Verdict.UNDETERMINED:
                 yield found.unclear[0] if found.unclear else "the search did not end in time"
+                return
+            if any(one.kind is AT_ONCE for one in found.findings):
+                yield say("pods would be scheduled and evicted at once: {why}", why=found.findings[0].summary)
                 return
 
 

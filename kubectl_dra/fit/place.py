@@ -17,6 +17,7 @@ from kubectl_dra.fit.creation import Denied, denied
 from kubectl_dra.fit.ground import Ground
 from kubectl_dra.fit.lane import Lane
 from kubectl_dra.fit.mold import NewPod
+from kubectl_dra.scheduling.binding import takes_no_pod
 from kubectl_dra.scheduling.chain import Chain
 from kubectl_dra.scheduling.default_preemption import Candidate
 from kubectl_dra.scheduling.dynamic_resources import DynamicResources
@@ -173,7 +174,7 @@ class Placer:
         return changed and one.denied is None and not one.alone and lane is not None and not lane.local
 
     def _place(self, new: NewPod, nodes: frozenset[str] | None = None) -> bool:
-        if new.pod.scheduling_gates:
+        if new.pod.scheduling_gates or self._cannot_be_added(new):
             self.refused.append(Unplaced(new, self.ground))
             return False
         if (known := self._hopeless(new)) is not None:
@@ -193,6 +194,12 @@ class Placer:
         if nodes is None:
             self._given_up[new.likeness] = refused
         return False
+
+    def _cannot_be_added(self, new: NewPod) -> bool:
+        """Whether the pod names a claim to which the scheduler can add no pod."""
+        names = ((new.pod.metadata.namespace, entry.claim_name) for entry in new.pod.claims if entry.claim_name)
+        claims = (self.ground.snapshot.claims.get(name) for name in names)
+        return any(claim is not None and takes_no_pod(claim, self.ground.cycle.features) for claim in claims)
 
     def _hopeless(self, new: NewPod) -> Unplaced | None:
         """A pod of the same likeness that was refused, where nothing has changed since that could help."""

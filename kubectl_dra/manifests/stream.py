@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any
 
 from kubectl_dra.manifests.source import Source
-
-LARGE: Final = 1_000_000
-"""Size in characters from which reading item by item pays off."""
 
 _YAML_ITEMS = re.compile(r"^items:[ \t]*\n(?=- )", re.MULTILINE)
 # What ends a block sequence at the beginning of a line: anything but blanks, another item, or a comment.

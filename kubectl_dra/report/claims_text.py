@@ -31,26 +31,28 @@ STATE_STYLES: Final = {
 
 def write_claims(
     found: ClaimUses,
+    at: datetime,
     color: str = "auto",
     *,
     wide: bool = False,
     namespace: str = "",
     where: str = "",
     limit: int | None = None,
-    at: datetime | None = None,
     stream: TextIO | None = None,
 ) -> None:
-    """Write the table, at most ``limit`` rows; ``where`` are the flags that choose the cluster, each after a blank."""
+    """Write the table, at most ``limit`` rows, with ages as of ``at``.
+
+    ``where`` are the flags that choose the cluster, each after a blank.
+    """
     out = Painter(stream, color)
     if not found.items:
         out.sentence(f"No claim was found{f' in namespace {namespace}' if namespace else ''}.")
         return
     out.sentence(summary(found))
     out.write("")
-    now = at or times.now()
     header = (*HEADER, "CLASSES", "WAITS-FOR") if wide else (*HEADER, "WAITS-FOR")
     items = found.items[:limit]
-    rows = [header, *(tuple(cells(item, wide, now)) for item in items)]
+    rows = [header, *(tuple(cells(item, wide, at)) for item in items)]
     below = [name for name in BELOW if name in header]
     first, *blocks = fitted(rows, out.limit, below, prose=True)
     out.write((first[0], "bold"))

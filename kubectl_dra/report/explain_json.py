@@ -13,7 +13,7 @@ from kubectl_dra.addresses import page_of_cause
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.explain.answer_notes import SearchLimit
 from kubectl_dra.explain.diagnosis import SCHEMA_VERSION, ClaimReport, Diagnosis, Finding
-from kubectl_dra.explain.overview import Overview
+from kubectl_dra.explain.overview import Alike, Overview
 from kubectl_dra.explain.phrase import Joined, Phrase, Statement, Subject
 from kubectl_dra.report.evidence_json import device_json, evidence_json
 from kubectl_dra.report.explain_words import (
@@ -54,7 +54,7 @@ def to_json(
 
 def overview_json(overview: Overview, invocation: Invocation = _UNKNOWN) -> dict[str, Any]:
     """Every pending claim: a DiagnosisList, each item with the pods and claims that it represents."""
-    items = [{**_diagnosis(alike.diagnosis, invocation), "standsFor": list(alike.names)} for alike in overview.found]
+    items = [_alike(alike, invocation) for alike in overview.found]
     return {
         "schemaVersion": SCHEMA_VERSION,
         "kind": "DiagnosisList",
@@ -63,6 +63,11 @@ def overview_json(overview: Overview, invocation: Invocation = _UNKNOWN) -> dict
         "notes": [written(note) for note in overview.unseen],
         "items": items,
     }
+
+
+def _alike(alike: Alike, invocation: Invocation) -> dict[str, Any]:
+    served = {} if alike.served is None else {"served": alike.served}
+    return {**_diagnosis(alike.diagnosis, invocation), "standsFor": list(alike.names), **served}
 
 
 def _diagnosis(diagnosis: Diagnosis, invocation: Invocation) -> dict[str, Any]:

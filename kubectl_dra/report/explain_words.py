@@ -92,7 +92,7 @@ def parts(diagnosis: Diagnosis) -> tuple[str, str]:
 
 def _allocated(diagnosis: Diagnosis, subject: str, first: str) -> tuple[str, str]:
     found = diagnosis.findings
-    if found and (state := found[0].state or found[0].kind.state):
+    if found and found[0].under_way is None and (state := found[0].state or found[0].kind.state):
         return f"{subject} {written(state)}", first
     where = f" on node {diagnosis.node}" if diagnosis.node else ""
     if diagnosis.kind == "pod" and not diagnosis.claims and where:
@@ -251,6 +251,12 @@ def notes(diagnosis: Diagnosis) -> list[str]:
     return [written(note) for note in diagnosis.notes]
 
 
+def is_stuck(diagnosis: Diagnosis) -> bool:
+    """Whether a pod or claim gets no devices, and waiting a few seconds will not help."""
+    first = diagnosis.findings[0] if diagnosis.findings else None
+    return diagnosis.verdict is Verdict.NOT_ALLOCATABLE and (first is None or first.under_way is None)
+
+
 def overview_answer(overview: Overview) -> str:
     """The answer about everything that is pending, in one sentence."""
     where = f" in namespace {overview.namespace}" if overview.namespace else ""
@@ -260,8 +266,11 @@ def overview_answer(overview: Overview) -> str:
     if not overview.found:
         return f"No claim is pending{where}{more}."
     total = sum(len(alike.names) for alike in overview.found)
-    stuck = sum(len(alike.names) for alike in overview.found if alike.diagnosis.verdict is Verdict.NOT_ALLOCATABLE)
-    return f"{total:,} waiting, {stuck:,} of them stuck{more}."
+    stuck = sum(len(alike.names) for alike in overview.found if is_stuck(alike.diagnosis))
+    fewer = [alike for alike in overview.found if alike.served is not None]
+    would, served = sum(len(alike.names) for alike in fewer), sum(alike.served or 0 for alike in fewer)
+    turn = f"; each of {would:,} would fit alone, and only {served:,} of them together" if fewer else ""
+    return f"{total:,} waiting, {stuck:,} of them stuck{turn}{more}."
 
 
 _LISTINGS: Final = (Look.TAINTS, Look.TAINTED_DEVICES, Look.DEVICES_OF_CLASS)

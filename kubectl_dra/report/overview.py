@@ -10,7 +10,7 @@ from typing import Final, TextIO
 from kubectl_dra.explain.diagnosis import Verdict
 from kubectl_dra.explain.overview import Alike, Overview
 from kubectl_dra.report.explain_brief import LINES
-from kubectl_dra.report.explain_words import overview_answer, reason
+from kubectl_dra.report.explain_words import is_stuck, overview_answer, reason
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import written
 from kubectl_dra.report.table import GAP, INDENT, aligned, fitted
@@ -45,7 +45,7 @@ def write_overview(
             out.write("")
             out.write(("Next: ", "bold"), f"kubectl dra explain -A{flags}")
         return
-    ranked = sorted(overview.found, key=lambda alike: (-alike.diagnosis.exit_code, -len(alike.names)))
+    ranked = sorted(overview.found, key=lambda alike: (-alike.exit_code, -len(alike.names)))
     header, *blocks = fitted([HEADER, *(cells(alike) for alike in ranked)], out.limit, BELOW, prose=True)
     room = LINES - 4 - (len(overview.unseen) + 3 if overview.unseen else 0)
     if short and sum(map(len, blocks)) > room:
@@ -105,4 +105,10 @@ def cells(alike: Alike) -> tuple[str, ...]:
     first = diagnosis.findings[0] if diagnosis.findings else None
     cause = first.kind.code if first else "-"
     why = written(first.summary) if first else reason(diagnosis)
-    return diagnosis.namespace, some(alike.names, 1), _WORDS[diagnosis.verdict], cause, why
+    verdict = _WORDS[diagnosis.verdict]
+    if diagnosis.verdict is Verdict.NOT_ALLOCATABLE and not is_stuck(diagnosis):
+        verdict = "not yet"
+    if alike.served is not None:
+        verdict = f"{alike.served:,} of {len(alike.names):,} fit"
+        why = f"{why}; the others want the same devices"
+    return diagnosis.namespace, some(alike.names, 1), verdict, cause, why

@@ -28,13 +28,13 @@ _TITLES: Final = {UseBy.nodes: "NODE", UseBy.classes: "CLASS"}
 
 def write_top(
     report: UseReport,
+    at: datetime,
     color: str = "auto",
     *,
     limit: int | None = MAX_ROWS,
-    at: datetime | None = None,
     stream: TextIO | None = None,
 ) -> None:
-    """Write the summary and the first rows; all where ``limit`` is None."""
+    """Write the summary and the first rows, with ages as of ``at``; all where ``limit`` is None."""
     out = Painter(stream, color)
     out.sentence(summary(report))
     if not report.rows:
@@ -42,7 +42,7 @@ def write_top(
         return
     out.write("")
     shown = report.rows if limit is None else min(report.rows, limit)
-    rows = list(table_rows(report, shown, at or times.now()))
+    rows = list(table_rows(report, shown, at))
     header, *lines = aligned(narrowed(rows, out.limit, _OMITTED, ()))
     out.write((header, "bold"))
     for line in lines:

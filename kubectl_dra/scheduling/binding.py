@@ -6,8 +6,10 @@ from collections.abc import Iterator
 
 from msgspec import structs
 
+from kubectl_dra.allocation.features import Features
 from kubectl_dra.api.claims import Allocation, Consumer, ResourceClaim
 from kubectl_dra.api.pods import ExtendedClaimStatus, NodeResourcesOfClaim, Pod
+from kubectl_dra.cluster.moment import moment
 from kubectl_dra.cluster.relation import relation_of
 from kubectl_dra.cluster.snapshot import Key
 from kubectl_dra.scheduling.chain import Chain
@@ -24,6 +26,15 @@ def bound(pod: Pod, node: str, chain: Chain, state: ClusterState) -> ClusterStat
     status = structs.replace(status, node_allocatable_resource_claim_statuses=_taken(node, chain))
     there = structs.replace(pod, node_name=node, status=status)
     return state.with_pod(there, claims)
+
+
+def takes_no_pod(claim: ResourceClaim, features: Features) -> bool:
+    """Whether the scheduler fails to add a further pod to a claim, whatever its filters say.
+
+    It adds the timestamp that the allocation lacks, and the API server refuses every change of an allocation
+    (bindClaim in dynamicresources.go, ValidateResourceClaimStatusUpdate).
+    """
+    return features.binding_conditions and claim.allocation is not None and not claim.allocation.timestamp
 
 
 def _taken(node: str, chain: Chain) -> tuple[NodeResourcesOfClaim, ...]:
@@ -47,9 +58,9 @@ def reserved(pod: Pod, node: str, chain: Chain) -> Iterator[tuple[Key, ResourceC
     attempt = devices.attempts.get(node)
     if attempt is None:
         return
-    stored = chain.state.snapshot.claims
+    stored, now = chain.state.snapshot.claims, str(moment(chain.state.snapshot))
     for claim, result in zip(devices.claims_on(chain.state.nodes[node].node), attempt.results, strict=True):
-        allocation = Allocation.from_json(result.to_json())
+        allocation = structs.replace(Allocation.from_json(result.to_json()), timestamp=now)
         made = structs.replace(claim, allocation=allocation, reserved_for=(*claim.reserved_for, user))
         key = _key(claim)
         if key not in stored:

@@ -8,18 +8,18 @@ that fit until enough do. Sources: schedule_one_podgroup.go and the plugins gang
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from random import Random
 
 from msgspec import structs
 
 from kubectl_dra.allocation.budgets import GANG_TRIES, GANG_WORK, SMALL_GANG_TRIES, SMALL_GANG_WORK
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.scheduling.binding import bound
 from kubectl_dra.scheduling.dynamic_resources import ClaimNotCreated, resolve
 from kubectl_dra.scheduling.framework import ClusterState
-from kubectl_dra.scheduling.gang_scheduling import Gang, Obstacle, Placed
-from kubectl_dra.scheduling.outcome import Outcome, schedule
+from kubectl_dra.scheduling.gang_scheduling import ClaimGiven, Gang, Obstacle, Placed
+from kubectl_dra.scheduling.in_turn import place
+from kubectl_dra.scheduling.outcome import Outcome
 from kubectl_dra.scheduling.pod_claims import fully_bound, volume_claims
 
 
@@ -73,7 +73,8 @@ class _Chance:
     def in_order(self, pods: Sequence[Pod]) -> list[Pod]:
         """The pods by priority. Those of equal priority go by the time of their first attempt, which is unknown."""
         self.taken = self.taken or len({pod.priority for pod in pods}) < len(pods)
-        mixed = list(pods)
+        # Whichever of them is asked about, the first try is the same.
+        mixed = sorted(pods, key=lambda pod: pod.key)
         if self._random is not None:
             self._random.shuffle(mixed)
         return sorted(mixed, key=lambda pod: -pod.priority)
@@ -121,31 +122,34 @@ def _in_domains(
     names = tuple(name for name in domains if name)
     tried = []
     for value, nodes in domains.items():
-        placed, refused = _one_after_another(waiting, state, nodes, chance)
-        tried.append(Placed(gang, placed, bound, refused, value, names))
+        placed, refused, given = _one_after_another(waiting, state, nodes, chance)
+        tried.append(Placed(gang, placed, bound, refused, value, names, given=given))
     if fitting := [one for one in tried if one.fits]:
         return fitting
     nowhere = Placed(gang, {}, bound, {}, domains=names)
     return [max(tried, key=lambda one: one.count, default=nowhere)]
 
 
+def _given(outcome: Outcome, node: str) -> Iterator[ClaimGiven]:
+    """The claims that get devices with the pod, on its node."""
+    chain = outcome.chain
+    attempt = chain.devices.attempts.get(node) if chain.devices is not None else None
+    if chain.devices is not None and attempt is not None:
+        claims = chain.devices.claims_on(chain.state.nodes[node].node)
+        yield from map(ClaimGiven, claims, attempt.results)
+
+
 def _one_after_another(
     waiting: Sequence[Pod], state: ClusterState, nodes: frozenset[str], chance: _Chance
-) -> tuple[dict[str, str], dict[str, Outcome]]:
-    from kubectl_dra.scheduling.winner import winner
-
+) -> tuple[dict[str, str], dict[str, Outcome], dict[str, Sequence[ClaimGiven]]]:
     placed: dict[str, str] = {}
     refused: dict[str, Outcome] = {}
+    given: dict[str, Sequence[ClaimGiven]] = {}
     for member in chance.in_order(waiting):
-        outcome = schedule(member, state)
-        while outcome.next is not None:
-            outcome = outcome.next
-        within = tuple(name for name in outcome.feasible if name in nodes)
-        if not within:
+        outcome, node, state = place(member, state, chance.of, nodes)
+        if not node:
             refused[member.key] = outcome
             continue
-        best = winner(structs.replace(outcome, feasible=within))
-        node = chance.of([name for name in best.nodes or within if name in nodes])
         placed[member.key] = node
-        state = bound(member, node, outcome.chain, state)
-    return placed, refused
+        given[member.key] = tuple(_given(outcome, node))
+    return placed, refused, given

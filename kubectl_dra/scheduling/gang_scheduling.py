@@ -6,12 +6,14 @@ PodGroup. A stored pod with either, and a stored group, show that the feature is
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from msgspec import Struct, structs
 
+from kubectl_dra.allocation.result import AllocationResult
+from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.policy import GroupPolicy, PodGroup, PriorityClass, Workload
 from kubectl_dra.scheduling.framework import ClusterState
@@ -111,13 +113,20 @@ class Obstacle(Enum):
     """Running pods of the group are in no domain of the topology key, or in several."""
 
 
+class ClaimGiven(NamedTuple):
+    """A claim and the devices that it gets."""
+
+    claim: ResourceClaim
+    result: AllocationResult
+
+
 class Placed(Struct, frozen=True):
     """The result for a gang. ``nodes``: where waiting pods are placed, by key. ``bound``: pods that already
     had a node.
 
     ``refused``: the attempts for pods that fit nowhere, in order. ``domain`` is the value of the topology key
-    that they share; ``domains`` are those tried. ``alike``: the pod in question gets the same result in
-    whatever order pods of equal priority are tried.
+    that they share; ``domains`` are those tried. ``alike``: the pod in question gets the same result in whatever order
+    pods of equal priority are tried. ``given`` are the devices that waiting pods get, by key.
     """
 
     gang: Gang
@@ -127,6 +136,7 @@ class Placed(Struct, frozen=True):
     domain: str = ""
     domains: tuple[str, ...] = ()
     alike: bool = True
+    given: Mapping[str, Sequence[ClaimGiven]] = {}
 
     @property
     def count(self) -> int:

@@ -14,7 +14,7 @@ from kubectl_dra.allocation.attempt import Cycle
 from kubectl_dra.api.claims import ALL, Consumer, DeviceResult, ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import DeviceID
-from kubectl_dra.api.taints import BLOCKING_EFFECTS, DeviceTaint
+from kubectl_dra.api.taints import BLOCKING_EFFECTS, DeviceTaint, seconds_tolerated
 from kubectl_dra.cluster.relation import ListedConsumer, consumers_of
 from kubectl_dra.cluster.snapshot import ABSENT, Gap, Snapshot
 from kubectl_dra.explain.devices.device_state import DeviceState
@@ -269,23 +269,14 @@ def _pod_hit(
         return replace(hit, why="the claim is for extended resources, which the eviction controller ignores")
     if not pod.node_name:
         return replace(hit, why="it is on no node yet")
-    when = min(_seconds(result, taint) if tolerations_kept else 0.0 for result in results)
-    if when == float("inf"):
+    limits = [seconds_tolerated(taint, result.tolerations if tolerations_kept else ()) for result in results]
+    when = min((limit for limit in limits if limit is not None), default=None)
+    if when is None:
         return replace(hit, why="it tolerates the taint")
     if when > 0:
         return replace(hit, fate=LATER, at=times.stamp(times.later(at, when)), why="tolerationSeconds")
     why = "its toleration has no effect: that lets it be placed, not stay" if tolerates and tolerations_kept else ""
     return replace(hit, fate=NOW, why=why)
-
-
-def _seconds(result: DeviceResult, taint: DeviceTaint) -> float:
-    """The delay until NoExecute deletes; infinite if it never does. Only tolerations of exactly this effect count."""
-    found = [entry for entry in result.tolerations if entry.effect == "NoExecute" and entry.tolerates(taint)]
-    if not found:
-        return 0.0
-    if any(entry.seconds is None for entry in found):
-        return float("inf")
-    return float(max(0, min(entry.seconds or 0 for entry in found)))
 
 
 def _extended(claim: ResourceClaim, pod: Pod) -> bool:

@@ -16,8 +16,9 @@ from kubectl_dra.api.claims import ALL, DeviceRequest, Request
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.slices import Device, DeviceID, PoolID, ResourceSlice
 from kubectl_dra.api.taints import DeviceTaint
+from kubectl_dra.cluster.moment import moment
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.explain.alike import shape
+from kubectl_dra.explain.alike import Shapes
 from kubectl_dra.explain.attempts import unavailable_nodes
 from kubectl_dra.explain.causes.registry import of_question
 from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod
@@ -55,7 +56,7 @@ def lost_matches(
 
     Only pods and claims that could get one of the devices are tried.
     """
-    trial = _Trial(wishes, snapshot, settings)
+    trial, shapes = _Trial(wishes, snapshot, settings), Shapes(snapshot)
     out: list[Lost] = []
     cache: dict[str, bool] = {}
     questions = [each for each in pending_questions(snapshot) if _may_get(each, devices, cycle, cache)]
@@ -64,7 +65,7 @@ def lost_matches(
     for number, question in enumerate(questions):
         if progress is not None:
             progress(f"trying pending claims: {number + 1} of {len(questions)}")
-        kind = shape(question, snapshot)
+        kind = shapes.of(question, snapshot)
         if kind not in known:
             try:
                 known[kind] = trial.loses(question)
@@ -110,7 +111,7 @@ class _Trial:
         if fit is None or self._devices.isdisjoint(fit.devices) or self._fit(now, far) is not None:
             return False
         if self._after is None:
-            self._after = with_taints(self._snapshot, self._wishes, times.now())
+            self._after = with_taints(self._snapshot, self._wishes, moment(self._snapshot).at)
         return self._fit(self._case(question, self._after), near) is None
 
     def _case(self, question: Question, snapshot: Snapshot) -> Scene:

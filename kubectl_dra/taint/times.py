@@ -1,10 +1,12 @@
-"""Durations as people write them, and times as the API writes them."""
+"""Durations as people write them, and times of the API."""
 
 from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
 
+from kubectl_dra.cluster.moment import parse as parse
+from kubectl_dra.cluster.moment import stamp as stamp
 from kubectl_dra.errors import UsageError
 
 _PART = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)(ms|[smhd])", re.ASCII)
@@ -36,20 +38,6 @@ def seconds(text: str, flag: str) -> float:
 def now() -> datetime:
     """The current time, in UTC."""
     return datetime.now(UTC)
-
-
-def parse(text: str) -> datetime | None:
-    """A time of the API (RFC 3339), or None if invalid."""
-    try:
-        time = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return time if time.tzinfo is not None else None
-
-
-def stamp(time: datetime) -> str:
-    """The time as the API writes it, in whole seconds."""
-    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def later(time: datetime, by_seconds: float) -> datetime:

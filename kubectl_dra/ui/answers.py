@@ -13,6 +13,7 @@ from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.pod_selectors import check_selectors
 from kubectl_dra.explain.question.resolve import about_claim, about_pod
 from kubectl_dra.explain.question.what_if_flag import Supposition, suppose
+from kubectl_dra.explain.rivals import with_rivals
 from kubectl_dra.ui.source import ScreenSource
 from kubectl_dra.ui.tables import Asked, Picture
 
@@ -37,7 +38,8 @@ def answer(source: ScreenSource, seen: Picture, asked: Asked, changes: Sequence[
             raise InputError(f"ResourceClaim {asked.namespace}/{asked.name} does not exist any more")
         question = about_claim(claim)
     question, snapshot = suppose(question, snapshot, changes)
-    return diagnose(question, snapshot, replace(seen.settings, supposed=tuple(changes)))
+    settings = replace(seen.settings, supposed=tuple(changes))
+    return with_rivals(diagnose(question, snapshot, settings), question, snapshot, settings)
 
 
 def known(overview: Overview | None, asked: Asked) -> Diagnosis | None:

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from threading import Condition, Thread
 from typing import Final
 
+from kubectl_dra.cluster.moment import moment
 from kubectl_dra.errors import DraError
 from kubectl_dra.explain.overview import Overview, pending
-from kubectl_dra.taint.times import now
 from kubectl_dra.ui.source import ScreenSource
 from kubectl_dra.ui.tables import Picture, look
 
@@ -130,7 +130,7 @@ class Desk:
             snapshot, settings, namespace = self._source.read(self._said)
             if not self._known:
                 self._source.follow(self._changed)
-            seen = look(snapshot, settings, namespace, now())
+            seen = look(snapshot, settings, namespace, moment(snapshot).at)
             self._seen(seen)
             self._known = True
             waiting = [pod for pod in snapshot.pods.values() if not pod.finished]

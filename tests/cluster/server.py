@@ -49,7 +49,8 @@ def forbidden(resource: str, scope: str = "at the cluster scope") -> Answer:
 class APIServer:
     """Serves ``routes``: path to an answer, an object, a list of items, or a function of the request."""
 
-    def __init__(self) -> None:
+    def __init__(self, date: str = "") -> None:
+        """``date``: what it takes the time to be, as HTTP writes it; else it is right."""
         self.routes: dict[str, Route] = {}
         self.asked: list[Asked] = []
         owner = self
@@ -75,6 +76,9 @@ class APIServer:
                 self.wfile.write(body)
 
             do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = do_HEAD = _handle
+
+            def date_time_string(self, timestamp: float | None = None) -> str:
+                return date or super().date_time_string(timestamp)
 
             def log_message(self, format: str, *args: Any) -> None:
                 pass

@@ -13,9 +13,9 @@ from kubectl_dra.cli.assumed import assumed
 from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.cluster.relation import waiting_for
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.explain.overview import waiting
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.resolve import about_claim, about_pod
+from kubectl_dra.explain.waiting import waiting
 from kubectl_dra.report.explain_words import answer
 from kubectl_dra.usage.claim_state import ClaimState
 from kubectl_dra.usage.claim_use import claim_uses

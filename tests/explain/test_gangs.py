@@ -47,12 +47,12 @@ def cluster(gpus: int, members: int, minimum: int, said: str = "") -> list[JSON]
     return items
 
 
-def explained(tmp_path: Path, items: list[JSON]) -> tuple[int, JSON]:
+def explained(tmp_path: Path, items: list[JSON], pod: str = "p0") -> tuple[int, JSON]:
     path = tmp_path / "cluster.json"
     path.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": items}))
     out = io.StringIO()
     with redirect_stdout(out):
-        code = command(["explain", "pod/p0", "--snapshot", str(path), "--kubernetes-version", "1.36", "-o", "json"])
+        code = command(["explain", f"pod/{pod}", "--snapshot", str(path), "--kubernetes-version", "1.36", "-o", "json"])
     return code, json.loads(out.getvalue())
 
 
@@ -87,3 +87,16 @@ def test_what_the_scheduler_said_of_a_group_that_fits_now(tmp_path: Path) -> Non
     code, found = explained(tmp_path, items)
     assert code == 3
     assert "by what was read the pod fits on" in found["answer"]
+
+
+def test_each_pod_of_a_gang_gets_devices_of_its_own(tmp_path: Path) -> None:
+    """Of one node or of several, in whatever order they are asked about."""
+    items = cluster(3, 3, 3)
+    items[2]["spec"]["devices"] = [{"name": "gpu-0"}, {"name": "gpu-1"}]
+    given = []
+    for pod in ("p0", "p1", "p2"):
+        code, found = explained(tmp_path, items, pod)
+        assert code == 0
+        (placement,) = found["placements"]
+        given += [(one["driver"], one["pool"], one["device"]) for one in placement["devices"]]
+    assert len(given) == len(set(given)) == 3

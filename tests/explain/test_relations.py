@@ -16,11 +16,11 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.cli.assumed import assumed
 from kubectl_dra.cluster.relation import ClaimRelation, relation_of
 from kubectl_dra.cluster.snapshot import Key, Snapshot
-from kubectl_dra.explain.overview import waiting
 from kubectl_dra.explain.question.giving_back import of_claims, of_pods
 from kubectl_dra.explain.scene.holders import HolderState
 from kubectl_dra.explain.scene.prepare import holder_index
-from kubectl_dra.explain.two_releases import compare
+from kubectl_dra.explain.two_releases import compare, running
+from kubectl_dra.explain.waiting import waiting
 from kubectl_dra.report.phrases import written
 from kubectl_dra.taint.pending_affected import pending_questions
 from kubectl_dra.usage.claim_use import claim_uses
@@ -295,13 +295,18 @@ def test_a_pending_claim_that_only_an_ended_pod_names_has_no_pod(phase: str, wai
 
 
 @pytest.mark.parametrize(
-    ("entries", "judged"),
-    [([entry()], 1), ([entry(uid="")], 1), ([entry(uid="earlier")], 0), ([entry(), entry("q")], 0), ([], 0)],
-    ids=["its own", "without a uid", "of an earlier pod", "of two", "of nobody"],
+    ("entries", "free"),
+    [([entry()], True), ([entry(uid="")], True), ([entry(uid="earlier")], False), ([entry(), entry("q")], False)],
+    ids=["its own", "without a uid", "of an earlier pod", "of two"],
 )
-def test_of_what_runs_an_upgrade_is_asked_only_about_claims_that_come_back_with_it(
-    entries: list[Json], judged: int
+def test_of_what_runs_an_upgrade_is_asked_with_the_claims_as_they_are_after_its_end(
+    entries: list[Json], free: bool
 ) -> None:
+    """What only the pod uses is allocated anew; to what others use the pod is added."""
     here = cluster(claim(*entries), pods=(pod(),))
     settings = assumed(here)
-    assert compare(here, settings, settings).judged == judged
+    assert compare(here, settings, settings).judged == 1
+    (subject,) = running(here)
+    (left,) = subject.left.values()
+    assert (left.allocation is None) is free
+    assert all(one.name != "p" or one.uid == "earlier" for one in left.reserved_for)

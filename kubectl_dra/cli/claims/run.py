@@ -6,7 +6,9 @@ import sys
 
 from kubectl_dra.cli.claims.flags import ClaimsFlags
 from kubectl_dra.cli.live import Progress, connection_options
+from kubectl_dra.cli.notes import tell_age
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags
+from kubectl_dra.cluster.moment import moment
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import UsageError
 from kubectl_dra.usage.claim_use import claim_uses
@@ -24,7 +26,8 @@ def run(asked: ClaimsFlags, connection: ConnectionFlags) -> int:
     """
     if asked.namespace and asked.all_namespaces:
         raise UsageError("-n and -A exclude one another: -A lists the claims of all namespaces")
-    found = claim_uses(_read(asked, connection), asked.namespace, asked.states)
+    snapshot = _read(asked, connection)
+    found = claim_uses(snapshot, asked.namespace, asked.states)
     output = asked.output.value
     if output in ("json", "yaml"):
         from kubectl_dra.report.claims_json import to_json
@@ -38,9 +41,16 @@ def run(asked: ClaimsFlags, connection: ConnectionFlags) -> int:
 
         for note in found.notes:
             tell(f"note: {written(note)}")
+        tell_age(at := moment(snapshot))
         where = cluster_flags(asked.snapshots, connection)
         write_claims(
-            found, asked.color.value, wide=output == "wide", namespace=asked.namespace, where=where, limit=asked.limit
+            found,
+            at.at,
+            asked.color.value,
+            wide=output == "wide",
+            namespace=asked.namespace,
+            where=where,
+            limit=asked.limit,
         )
     return 0 if found.items else EXIT_NONE
 

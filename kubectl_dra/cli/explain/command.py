@@ -37,5 +37,6 @@ Exit codes:
   1  cannot be allocated; or the pod has its devices, but does not start, has an unhealthy one or is being deleted; or
      the claim holds devices for nobody who needs them
   2  error: usage, input, connection
-  3  undetermined: a deciding fact could not be seen or is not modelled
+  3  undetermined: a deciding fact could not be seen or is not modelled, a controller is still at it, or other pending
+     pods come first and leave no devices
 """

@@ -80,6 +80,10 @@ def _answer(asked: ExplainFlags, connection: ConnectionFlags, changes: Sequence[
 
 def _diagnosed(one: Posed, asked: ExplainFlags) -> Diagnosis:
     diagnosis = diagnose(one.question, one.snapshot, one.settings)
+    if diagnosis.verdict is Verdict.ALLOCATABLE:
+        from kubectl_dra.explain.rivals import with_rivals
+
+        diagnosis = with_rivals(diagnosis, one.question, one.snapshot, one.settings)
     if asked.trace:
         from kubectl_dra.explain.selector_trace import trace
 

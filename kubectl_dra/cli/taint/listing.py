@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 
+from kubectl_dra.cli.notes import tell_age
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cli.taint import session
+from kubectl_dra.cluster.moment import moment
 from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
 from kubectl_dra.errors import UndeterminedError
 from kubectl_dra.explain.devices.inventory import SlicesNotRead
 from kubectl_dra.report import taint_text as text
-from kubectl_dra.taint import times
 from kubectl_dra.taint.listing import list_taints
 
 TAINTED_BY = ("ResourceSlice", "DeviceTaintRule")
@@ -30,7 +31,8 @@ def run(connection: ConnectionFlags, namespace: str, snapshots: Sequence[str], o
         world = session.read_world(connection, namespace, snapshots, kinds=KINDS, rules=False)
     except SlicesNotRead as error:
         raise UndeterminedError(str(error)) from None
-    lines = list_taints(world.inventory.rows, world.snapshot, times.now())
+    at = moment(world.snapshot)
+    lines = list_taints(world.inventory.rows, world.snapshot, at.at)
     notes = [*_not_seen(world.snapshot)]
     code = EXIT_UNDETERMINED if world.snapshot.hides(TAINTED_BY) else 0
     if output in ("json", "yaml"):
@@ -44,7 +46,8 @@ def run(connection: ConnectionFlags, namespace: str, snapshots: Sequence[str], o
     if output == "name":
         text.write_rule_names(lines, sys.stdout)
     else:
-        text.write_list(lines, color, at=times.now(), all_seen=not code)
+        tell_age(at)
+        text.write_list(lines, color, at=at.at, all_seen=not code)
     return code
 
 

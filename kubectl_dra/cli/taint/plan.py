@@ -12,6 +12,7 @@ from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cli.taint import session
 from kubectl_dra.cli.taint.flags import TaintFlags
 from kubectl_dra.cli.taint.session import TaintWorld
+from kubectl_dra.cluster.moment import moment
 from kubectl_dra.cluster.writer import Writer
 from kubectl_dra.errors import InputError
 from kubectl_dra.explain.devices.device_state import taint_owner
@@ -91,8 +92,8 @@ def make_plan(asked: TaintFlags, words: Words, connection: ConnectionFlags) -> P
     Raises:
         DraError: devices that do not exist, a cluster without support for rules, or one that does not answer.
     """
-    at = times.now()
     world = session.read_world(connection, asked.namespace, asked.snapshots)
+    at = moment(world.snapshot).at
     try:
         targets = session.resolve(world, words.devices, asked)
     except InputError:

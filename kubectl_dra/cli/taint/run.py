@@ -9,11 +9,13 @@ from collections.abc import Iterator, Sequence, Set
 from msgspec.structs import replace
 
 from kubectl_dra.api.versions import Release
+from kubectl_dra.cli.notes import tell_age
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags
 from kubectl_dra.cli.taint.flags import TaintFlags
 from kubectl_dra.cli.taint.plan import DEFAULT_GRACE, Live, Plan, make_plan
 from kubectl_dra.cli.taint.session import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_LEFT, Confirm, confirmed, say
 from kubectl_dra.cli.taint.wait import let_end, wait
+from kubectl_dra.cluster.moment import moment
 from kubectl_dra.errors import ClusterError, UsageError
 from kubectl_dra.report import taint_text as text
 from kubectl_dra.taint import times
@@ -101,6 +103,7 @@ class _Tainting:
         plan = self._plan
         if self._output == "text":
             text.write_targets(plan.targets, plan.taints, sys.stdout)
+            tell_age(moment(plan.world.snapshot))
             text.write_radius(plan.radius, plan.wishes, self._color, at=plan.at)
         self._warn(plan.warnings)
         live = plan.live()

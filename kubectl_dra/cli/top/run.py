@@ -9,8 +9,10 @@ from collections.abc import Sequence
 
 from kubectl_dra.cli.assumed import assumed
 from kubectl_dra.cli.live import Progress, connection_options, passes
+from kubectl_dra.cli.notes import tell_age
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cli.top.flags import TopFlags, TopOutput
+from kubectl_dra.cluster.moment import Moment, moment
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.console import clear_screen, put
 from kubectl_dra.errors import ClusterError, UsageError
@@ -40,13 +42,13 @@ def run(asked: TopFlags, connection: ConnectionFlags) -> int:
         raise UsageError("--full shows all rows; leave --limit out")
     if asked.watch:
         return _watch(asked, connection)
-    reports = _reports(asked, connection)
-    _print(reports, asked)
+    snapshot = _read(asked, connection)
+    reports = _reports(asked, snapshot)
+    _print(reports, moment(snapshot), asked)
     return 0 if any(report.rows for report in reports) else EXIT_NONE
 
 
-def _reports(asked: TopFlags, connection: ConnectionFlags) -> list[UseReport]:
-    snapshot = _read(asked, connection)
+def _reports(asked: TopFlags, snapshot: Snapshot) -> list[UseReport]:
     settings = assumed(snapshot, asked.release, asked.gates)
     subjects = ALL if asked.output is TopOutput.metrics and asked.by is None else (asked.by or UseBy.nodes,)
     return use_reports(snapshot, cycle_of(snapshot, settings), subjects, asked.sort)
@@ -65,7 +67,7 @@ def _read(asked: TopFlags, connection: ConnectionFlags) -> Snapshot:
         return cluster.read_snapshot(KINDS, progress=progress)
 
 
-def _print(reports: Sequence[UseReport], asked: TopFlags) -> None:
+def _print(reports: Sequence[UseReport], at: Moment, asked: TopFlags) -> None:
     if asked.output is TopOutput.metrics:
         from kubectl_dra.report.top_metrics import to_metrics
 
@@ -77,7 +79,9 @@ def _print(reports: Sequence[UseReport], asked: TopFlags) -> None:
 
         for note in reports[0].notes:
             tell(f"note: {written(note)}")
-        write_top(reports[0], asked.color.value, limit=None if asked.full else asked.limit or MAX_ROWS)
+        if reports[0].claims:
+            tell_age(at)
+        write_top(reports[0], at.at, asked.color.value, limit=None if asked.full else asked.limit or MAX_ROWS)
     else:
         from kubectl_dra.report.structured import write
         from kubectl_dra.report.top_json import to_json
@@ -94,7 +98,8 @@ def _watch(asked: TopFlags, connection: ConnectionFlags) -> int:
     shown: list[UseReport] = []
     while True:
         try:
-            reports = _reports(asked, connection)
+            snapshot = _read(asked, connection)
+            reports = _reports(asked, snapshot)
         except ClusterError as error:
             if not shown or not passes(error):
                 raise
@@ -103,10 +108,10 @@ def _watch(asked: TopFlags, connection: ConnectionFlags) -> int:
             continue
         if sys.stdout.isatty():
             clear_screen()
-            _print(reports, asked)
+            _print(reports, moment(snapshot), asked)
         elif reports != shown:
             put("\n" if shown else "")
-            _print(reports, asked)
+            _print(reports, moment(snapshot), asked)
         sys.stdout.flush()
         shown = reports
         time.sleep(WATCH_SECONDS)

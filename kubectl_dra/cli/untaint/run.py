@@ -17,6 +17,7 @@ from kubectl_dra.cli.taint.flags import DeviceFlags, TaintFlags
 from kubectl_dra.cli.taint.session import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_LEFT, TaintWorld, confirmed, say
 from kubectl_dra.cli.untaint.flags import UntaintFlags
 from kubectl_dra.cluster.client import Answered
+from kubectl_dra.cluster.moment import moment
 from kubectl_dra.cluster.snapshot import FORBIDDEN, UNREADABLE
 from kubectl_dra.cluster.writer import Writer
 from kubectl_dra.errors import ClusterError, InputError, UsageError
@@ -129,7 +130,7 @@ def _plan(world: TaintWorld, asked: UntaintFlags, words: Words) -> tuple[Removal
         # Not from the snapshot: rules that may not be listed must not look as if there were none.
         rules = tuple(DeviceTaintRule.from_json(raw) for raw in world.cluster.objects(KIND))
     if asked.expired:
-        over = tuple(expired(rules, times.now()))
+        over = tuple(expired(rules, moment(world.snapshot).at))
         return Removals(over, ()), list(dict.fromkeys(device for device, _ in over))
     try:
         targets = session.resolve(world, words.devices, asked)

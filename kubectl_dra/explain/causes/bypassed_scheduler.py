@@ -13,6 +13,7 @@ from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
 from kubectl_dra.explain.phrase import ObjectName, Subject, named, say
 from kubectl_dra.explain.question.resolve import Question
+from kubectl_dra.explain.scene.clock import SCHEDULER, under_way
 
 BOUND_BY_HAND = CauseKind(
     code="bypassed-scheduler",
@@ -51,6 +52,8 @@ def _bound(question: Question, snapshot: Snapshot, _: Sequence[Finding]) -> Iter
                     Subject("ResourceClaim", named("ResourceClaim", unallocated[0])), "status.allocation", "not set"
                 ),
             ),
+            # Claims are read beside the pods: what was written just before the pod was bound may have been missed.
+            under_way=under_way(SCHEDULER, scheduled.last_transition_time if scheduled else "", snapshot),
         )
     yield from _misplaced(pod, question.existing_claims, snapshot)
 

@@ -16,6 +16,7 @@ from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.phrase import ObjectName, Subject, Words, named, say
 from kubectl_dra.explain.question.resolve import ClaimEntry, Question, Unresolved
+from kubectl_dra.explain.scene.clock import CLAIM_CONTROLLER, under_way
 
 CREATION_FAILED = "FailedResourceClaimCreation"
 ADMIN_LABEL = "resource.kubernetes.io/admin-access"
@@ -150,10 +151,10 @@ def _not_created(question: Question, snapshot: Snapshot, found: Sequence[Finding
             yield pod_group.claim_unknown(pod, entry.entry, snapshot)
         elif not any(other.kind in (QUOTA, ADMIN_NAMESPACE) for other in found):
             # That a claim is refused says also that it is not there.
-            yield _waiting(pod, entry)
+            yield _waiting(pod, entry, snapshot)
 
 
-def _waiting(pod: Pod, entry: ClaimEntry) -> Finding:
+def _waiting(pod: Pod, entry: ClaimEntry, snapshot: Snapshot) -> Finding:
     return Finding(
         NOT_CREATED,
         say(
@@ -176,6 +177,7 @@ def _waiting(pod: Pod, entry: ClaimEntry) -> Finding:
                 name=pod.metadata.name,
             )
         ),
+        under_way=under_way(CLAIM_CONTROLLER, pod.metadata.creation_timestamp, snapshot),
     )
 
 

@@ -11,6 +11,7 @@ from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, NextStep, Remedy
 from kubectl_dra.explain.phrase import Joined, Phrase, Subject, Words, named, say
 from kubectl_dra.explain.question.resolve import ClaimEntry, Question, Unresolved
+from kubectl_dra.explain.scene.clock import CLAIM_CONTROLLER, under_way
 from kubectl_dra.names import nearest
 
 CLAIM_MISSING = CauseKind(
@@ -86,6 +87,8 @@ def _missing(question: Question, snapshot: Snapshot, _: Sequence[Finding]) -> It
                 (Evidence(Subject("Pod", named("Pod", pod)), "status.resourceClaimStatuses", status),),
                 Remedy("Delete the pod so that its owner makes a new one."),
                 object=entry.name,
+                # Claims are read beside the pods: one that was just made may have been missed.
+                under_way=under_way(CLAIM_CONTROLLER, pod.metadata.creation_timestamp, snapshot),
             )
         elif entry.unresolved is Unresolved.NO_SOURCE:
             yield Finding(

@@ -9,7 +9,6 @@ from kubectl_dra.explain.causes.claim_allocated_elsewhere import elsewhere
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, NextStep
 from kubectl_dra.explain.phrase import ObjectName, Subject, Words, by_key, say
-from kubectl_dra.explain.refused_nodes import by_reason, evidence
 from kubectl_dra.explain.scene.holders import consumers_named
 from kubectl_dra.explain.scene.node_reasons import ShortForDevices, reason_of
 from kubectl_dra.explain.trial import Trial
@@ -170,6 +169,8 @@ def _not_computable(trial: Trial) -> Iterator[Finding]:
 def _grouped(trial: Trial, kind: CauseKind, *of: type[Reason]) -> Iterator[Finding]:
     names = {name for name, _ in _reasons(trial, *of)}
     if names:
+        from kubectl_dra.explain.refused_nodes import by_reason, evidence
+
         groups = by_reason({name: reason_of(trial.overtaxed[name]) for name in trial.overtaxed if name in names})
         # They differ from node to node by little but the devices.
         yield Finding(kind, groups[0].reason, evidence(groups))

@@ -9,7 +9,6 @@ from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Family, Finding, Look, Remedy
 from kubectl_dra.explain.phrase import Words, say
-from kubectl_dra.explain.refused_nodes import by_reason, counted, evidence
 from kubectl_dra.explain.scene.filters import Filters
 from kubectl_dra.explain.scene.node_reasons import KINDS as OBJECT_KINDS
 from kubectl_dra.explain.trial import Trial
@@ -224,6 +223,8 @@ def _by_kind(trial: Trial) -> dict[CauseKind, dict[str, Words]]:
 
 def _refused(trial: Trial) -> Iterator[Finding]:
     for kind, reasons in _by_kind(trial).items():
+        from kubectl_dra.explain.refused_nodes import by_reason, counted, evidence
+
         groups = by_reason(reasons)
         summary = say("{count:node} refused: {reasons}", count=len(reasons), reasons=counted(groups))
         yield Finding(kind, summary, evidence(groups), remedy_on(trial.scene.filters, reasons))

@@ -9,7 +9,6 @@ from kubectl_dra.explain.causes.filters_refuse import kind_of_all, kind_on, reme
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Family, Finding, Look, NextStep, Remedy
 from kubectl_dra.explain.phrase import say
-from kubectl_dra.explain.refused_nodes import by_reason, counted, evidence
 from kubectl_dra.explain.remedies import way_in
 from kubectl_dra.explain.trial import Trial
 
@@ -35,6 +34,8 @@ NO_NODE = CauseKind(
 def _no_node(trial: Trial) -> Iterator[Finding]:
     if trial.view.nodes:
         return
+    from kubectl_dra.explain.refused_nodes import by_reason, counted, evidence
+
     groups = by_reason(trial.view.ineligible)
     if not groups:
         yield Finding(NO_NODE, say("none of the 0 nodes may run the pod: no Nodes exist"))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from msgspec.structs import replace
+
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod
@@ -14,6 +16,7 @@ from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
 from kubectl_dra.explain.phrase import ObjectName, Subject, named, say
+from kubectl_dra.explain.scene.clock import CLAIM_CONTROLLER, under_way
 from kubectl_dra.explain.scene.holders import consumers_named
 from kubectl_dra.explain.trial import Trial
 
@@ -127,9 +130,11 @@ def _on_node(trial: Trial) -> Iterator[Finding]:
     pod, snapshot, claims = trial.question.pod, trial.scene.snapshot, trial.scene.allocated
     if pod is None or pod.phase not in ("", "Pending"):
         return
+    bound = pod.condition("PodScheduled")
+    since = bound.last_transition_time if bound is not None else ""
     for claim in claims:
         if not relation_of(claim, pod).listed:
-            yield _not_reserved(claim)
+            yield replace(_not_reserved(claim), under_way=under_way(CLAIM_CONTROLLER, since, snapshot))
     events = [
         event
         for event in snapshot.events_about("Pod", pod.metadata.namespace, pod.metadata.name)

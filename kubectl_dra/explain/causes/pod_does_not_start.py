@@ -11,7 +11,7 @@ from kubectl_dra.explain.causes.node_does_not_start_pod import DOES_NOT_START
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
 from kubectl_dra.explain.phrase import ObjectName, Subject, named, say
-from kubectl_dra.explain.scene.clock import Clock
+from kubectl_dra.explain.scene.clock import Clock, under_way
 from kubectl_dra.explain.scene.holders import STARTING
 from kubectl_dra.explain.trial import Trial
 
@@ -76,6 +76,7 @@ def _not_ready(trial: Trial) -> Iterator[Finding]:
                 kind, status = str(condition.get("type") or ""), condition.get("status")
                 if not kind.endswith(_READY) or status != "False":
                     continue
+                since = str(condition.get("lastTransitionTime") or "")
                 said = [str(part) for name in ("reason", "message") if (part := condition.get(name))]
                 text = "its driver reports {device} as not ready{said}"
                 yield Finding(
@@ -89,6 +90,7 @@ def _not_ready(trial: Trial) -> Iterator[Finding]:
                         ),
                     ),
                     claim=claim.key,
+                    under_way=under_way(str(entry.device.driver), since, trial.scene.snapshot),
                 )
                 return
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.policy import PodGroup
 from kubectl_dra.cluster.snapshot import Snapshot
@@ -12,6 +14,7 @@ from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.phrase import ObjectName, Subject, Words, by_key, named, pods_named, say
+from kubectl_dra.explain.scene.clock import CLAIM_CONTROLLER, GROUP_MAKER, UnderWay, under_way
 from kubectl_dra.explain.trial import Trial
 from kubectl_dra.scheduling.gang_scheduling import (
     GroupMissing,
@@ -87,13 +90,13 @@ def _waiting(trial: Trial) -> Iterator[Finding]:
     rejection = kept_out(filters.chain.pod, filters.chain.state) if filters is not None else None
     for reason in rejection.reasons if rejection is not None else ():
         if isinstance(reason, TooFewPeers):
-            yield _too_few(pod, reason, quoted)
+            yield replace(_too_few(pod, reason, quoted), under_way=_being_made(pod, trial.scene.snapshot))
             return
         if isinstance(reason, PriorityDiffers):
             yield _other_priority(pod, reason, quoted)
             return
         if isinstance(reason, GroupMissing | GroupNotInWorkload) and not _was_tried(pod, reason):
-            yield _no_group(pod, reason, quoted)
+            yield replace(_no_group(pod, reason, quoted), under_way=_being_made(pod, trial.scene.snapshot))
             return
     found = trial.together
     if isinstance(found, Placed) and filters is not None:
@@ -104,6 +107,11 @@ def _waiting(trial: Trial) -> Iterator[Finding]:
             yield _left_out(pod, found, quoted)
     elif said:
         yield _group_waits(pod, trial.scene.snapshot, quoted)
+
+
+def _being_made(pod: Pod, snapshot: Snapshot) -> UnderWay | None:
+    """A controller makes the pods of a group, and the group, one after the other."""
+    return under_way(GROUP_MAKER, pod.metadata.creation_timestamp, snapshot)
 
 
 def _does_not_fit(pod: Pod, found: Placed, quoted: tuple[Evidence, ...]) -> Finding:
@@ -292,6 +300,7 @@ def claim_unknown(pod: Pod, entry: str, snapshot: Snapshot) -> Finding:
                 group=pod.pod_group,
             )
         ),
+        under_way=under_way(CLAIM_CONTROLLER, pod.metadata.creation_timestamp, snapshot),
     )
 
 

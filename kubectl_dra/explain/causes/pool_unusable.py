@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from kubectl_dra.allocation.errors import AllocationError
 from kubectl_dra.allocation.pools import Pool
 from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
-from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
+from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.funnel.blocked import MAX_EVIDENCE, Blocked
 from kubectl_dra.explain.phrase import ObjectName, Subject, say
+from kubectl_dra.explain.scene.clock import UnderWay, under_way
 from kubectl_dra.explain.trial import Trial
 
 INCOMPLETE = CauseKind(
@@ -76,13 +77,14 @@ def _pool(blocked: Blocked) -> Iterator[Finding]:
     if any(entry.incomplete for entry in known):
         kind = INCOMPLETE
     only = known[0] if len(known) == 1 else None
+    waiting = _being_published(blocked, known) if kind is INCOMPLETE else None
     if kind is INCOMPLETE and only is not None and only.found < only.expected:
         text = (
             "the driver has published only {found} of {expected} ResourceSlices of pool {pool}; until it is done "
             "the scheduler ignores the pool ({lost:device})"
         )
         summary = say(text, found=only.found, expected=only.expected, pool=only.id.name, lost=len(blocked.lost))
-        yield Finding(kind, summary, tuple(evidence[:MAX_EVIDENCE]))
+        yield Finding(kind, summary, tuple(evidence[:MAX_EVIDENCE]), _wait(waiting), under_way=waiting)
         return
     yield Finding(
         kind,
@@ -94,7 +96,25 @@ def _pool(blocked: Blocked) -> Iterator[Finding]:
             reason=blocked.reason,
         ),
         tuple(evidence[:MAX_EVIDENCE]),
+        _wait(waiting),
+        under_way=waiting,
     )
+
+
+def _wait(waiting: UnderWay | None) -> Remedy | None:
+    """What to do while a driver publishes."""
+    if waiting is None:
+        return None
+    text = "Wait: {by} has had {seconds:second} to publish the rest."
+    return Remedy(say(text, by=waiting.by, seconds=waiting.seconds))
+
+
+def _being_published(blocked: Blocked, pools: Sequence[Pool]) -> UnderWay | None:
+    """Whether a driver has just begun to publish each of the pools anew."""
+    made = (max(entry.creation_timestamp for entry in (*pool.slices, *pool.other_slices)) for pool in pools)
+    found = [under_way(pool.id.driver, at, blocked.scene.snapshot) for pool, at in zip(pools, made, strict=True)]
+    longest = max((one for one in found if one is not None), key=lambda one: one.seconds, default=None)
+    return None if None in found else longest
 
 
 def _disagreement(pool: Pool) -> Evidence | None:

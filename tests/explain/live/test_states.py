@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
 
 from kubectl_dra.api.versions import GROUP, versions_of
 from tests.controlplane.client import Json
-from tests.controlplane.objects import device, request, resource_object
-from tests.controlplane.plane import release_of
+from tests.controlplane.cluster import wait
+from tests.controlplane.objects import RESOURCE_API, device, request, resource_object
+from tests.controlplane.plane import gates_of, release_of
 from tests.explain.live.referee import Referee, given
 from tests.explain.live.releases import LOOSE_POOLS, PARTITIONS, SHARES, Changed, expected, needs, needs_effect_none
 from tests.explain.live.tables import CARD, HALVES, MODELS, NUMA, PLAIN, shared, taint
@@ -499,3 +501,47 @@ def _agree(referee: Referee, requests: list[Json], **devices: Any) -> None:
 def _ungate(referee: Referee, name: str) -> None:
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": referee.cluster.namespace}}
     referee.cluster.api.patch(pod, {"spec": {"schedulingGates": None}})
+
+
+def test_allocation_from_before_the_gate(referee: Referee) -> None:
+    """A scheduler without binding conditions allocates without a timestamp; one with them can add no pod then."""
+    cluster = referee.cluster
+    gpu = cluster.device_class()
+    cluster.publish([device("gpu-0")], pool="pool", node=cluster.node())
+    shared = resource_object("ResourceClaim", cluster.claim([request(gpu)], "shared"))
+    shared["metadata"]["namespace"] = cluster.namespace
+    result = {"request": "gpu", "driver": cluster.driver, "pool": "pool", "device": "gpu-0"}
+    cluster.api.patch(shared, {"metadata": {"finalizers": ["resource.kubernetes.io/delete-protection"]}})
+    cluster.api.patch(shared, {"status": {"allocation": {"devices": {"results": [result]}}}}, "status")
+    gates = gates_of(cluster.plane)
+    if not (gates.get("DRADeviceBindingConditions") and gates.get("DRAResourceClaimDeviceStatus")):
+        assert referee.fits(claims={"gpu": "shared"}).devices("gpu") == ["pool/gpu-0"]
+        return
+    cluster.pod("pod", claims={"gpu": "shared"})
+    text = Changed("field is immutable", "field cannot be modified once set", ("1.37",))
+    referee.condition("pod", "SchedulerError", expected(text, cluster.plane))
+    answer = referee.explain("pod/pod")
+    assert (answer.code, answer.causes) == (1, ["allocation-without-timestamp"])
+    assert f"kubectl delete resourceclaim -n {cluster.namespace} shared" in answer.report["causes"][0]["fix"]
+
+    # What is proposed lets the next pod run.
+    cluster.api.delete(shared)
+    claims = partial(cluster.api.list, RESOURCE_API, "ResourceClaim", cluster.namespace)
+    wait(lambda: None if claims() else True, "the claim to go")
+    cluster.claim([request(gpu)], "shared")
+    assert cluster.scheduled("pod", 60).devices("gpu") == ["pool/gpu-0"]
+
+
+def test_evicted_as_soon_as_it_is_scheduled(referee: Referee) -> None:
+    """A toleration without an effect lets the pod be placed, and the controller deletes it at once."""
+    cluster = referee.cluster
+    needs(cluster.plane, "DRADeviceTaints")
+    gpu = cluster.device_class()
+    cluster.publish([device("gpu-0", **taint("bad", "NoExecute"))], pool="pool", node=cluster.node())
+    claims = {"gpu": cluster.claim([request(gpu, tolerations=[{"operator": "Exists"}])])}
+    spec = cluster.pod_spec(claims=claims)
+    answer = referee.explain_manifest({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "pod"}, "spec": spec})
+    assert (answer.code, answer.causes) == (1, ["evicted-at-once"]), answer.text
+    cluster.pod("pod", claims=claims, terminationGracePeriodSeconds=600)
+    cluster.scheduled("pod")
+    wait(lambda: cluster.get("Pod", "pod", "v1")["metadata"].get("deletionTimestamp"), "the eviction", 30)

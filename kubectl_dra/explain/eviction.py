@@ -1,0 +1,85 @@
+"""When the device taint eviction controller ends a pod after it has been given devices.
+
+Source: pkg/controller/devicetainteviction in kube-controller-manager. It reads the tolerations of the allocation, and
+of those only the ones whose effect is NoExecute; claims for extended resources it leaves alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import timedelta
+from typing import Final, NamedTuple
+
+from kubectl_dra.allocation.features import Features
+from kubectl_dra.api.claims import DeviceResult
+from kubectl_dra.api.slices import DeviceID, ResourceSlice
+from kubectl_dra.api.taints import DeviceTaint, DeviceTaintRule, seconds_tolerated
+from kubectl_dra.cluster.moment import moment, parse
+from kubectl_dra.cluster.snapshot import Snapshot
+
+EFFECT: Final = "NoExecute"
+
+
+class Eviction(NamedTuple):
+    """The taint of a device that ends the pod, after so many seconds; 0: at once. ``tolerated``: for some time."""
+
+    result: DeviceResult
+    taint: DeviceTaint
+    seconds: int
+    tolerated: bool
+
+
+class Evictions:
+    """The devices of a cluster whose taints end pods."""
+
+    def __init__(self, snapshot: Snapshot, features: Features) -> None:
+        self._now = moment(snapshot).at
+        self._taints: Mapping[DeviceID, list[DeviceTaint]] = {}
+        self._rules: list[DeviceTaintRule] = []
+        if features.device_taints:
+            self._taints = _of_drivers(snapshot.slices)
+        if features.taint_rules:
+            self._rules = [rule for rule in snapshot.taint_rules if rule.taint.effect == EFFECT]
+
+    @property
+    def possible(self) -> bool:
+        """Whether there is any such device."""
+        return bool(self._taints or self._rules)
+
+    def first(self, results: Iterable[DeviceResult]) -> Eviction | None:
+        """What ends a pod with these devices first; None if it may stay."""
+        found = [self._of(result, taint) for result in results for taint in self._on(result.device)]
+        return min((one for one in found if one is not None), key=lambda one: one.seconds, default=None)
+
+    def _on(self, device: DeviceID) -> list[DeviceTaint]:
+        rules = [rule.taint for rule in self._rules if rule.selects(*device)]
+        return [*self._taints.get(device, ()), *rules]
+
+    def _of(self, result: DeviceResult, taint: DeviceTaint) -> Eviction | None:
+        seconds = seconds_tolerated(taint, result.tolerations)
+        if seconds is None:
+            return None
+        added = parse(taint.time_added) or self._now
+        left = (added + timedelta(seconds=seconds) - self._now).total_seconds()
+        return Eviction(result, taint, max(0, int(left)), seconds > 0)
+
+
+def _of_drivers(slices: Iterable[ResourceSlice]) -> dict[DeviceID, list[DeviceTaint]]:
+    """The NoExecute taints that drivers publish, of each pool's newest generation."""
+    slices = tuple(slices)
+    # Most devices share their lists with others.
+    tainted = {id(entry.devices): any(device.taints for device in entry.devices) for entry in slices}
+    if not any(tainted.values()):
+        return {}
+    newest: dict[tuple[str, str], int] = {}
+    for entry in slices:
+        newest[entry.pool] = max(entry.generation, newest.get(entry.pool, 0))
+    found: dict[DeviceID, list[DeviceTaint]] = {}
+    for entry in slices:
+        if not tainted[id(entry.devices)] or entry.generation != newest[entry.pool]:
+            continue
+        for device in entry.exact().devices:
+            taints = [taint for taint in device.taints if taint.effect == EFFECT]
+            if taints:
+                found[DeviceID(*entry.pool, device.name)] = taints
+    return found

@@ -1,0 +1,308 @@
+"""Other pending pods that want the same devices: which of them the scheduler tries first, and what they leave.
+
+The scheduler takes pods from its queue by priority, then by the time since which they wait in it: since they were made,
+or since they were last tried in vain (PrioritySort, QueuedPodInfo.Timestamp).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from enum import Enum, auto
+from random import Random
+from typing import Final, NamedTuple
+
+from msgspec.structs import replace
+
+from kubectl_dra.allocation.extended_resources import class_by_resource, resources_of
+from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.pods import Pod
+from kubectl_dra.api.slices import Device, DeviceID
+from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.explain.alike import Shapes
+from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
+from kubectl_dra.explain.phrase import Phrase, by_key, say
+from kubectl_dra.explain.question.resolve import Question, about_pod
+from kubectl_dra.explain.scene.attributes_read import complete
+from kubectl_dra.explain.scene.filters import proved_by_pods
+from kubectl_dra.explain.scene.prepare import Settings, cycle_of
+from kubectl_dra.explain.waiting import pods_waiting
+from kubectl_dra.scheduling.devices import FILTERS
+from kubectl_dra.scheduling.framework import ClusterState
+from kubectl_dra.scheduling.in_turn import place
+from kubectl_dra.scheduling.kinds_to_read import uses_volumes
+from kubectl_dra.scheduling.queue import kept_out
+
+MAX_WORK: Final = 20_000
+MAX_TRIED: Final = 300
+"""Pods that are tried times nodes and slices, and pods; with more of them it stays open what they leave."""
+TRIES: Final = 6
+"""How often pods are placed where the scheduler chooses at random, or nobody knows which of two is tried first."""
+MAX_DEVICES: Final = 200
+"""Of the devices that a pod may get, so many are compared with what pods of other classes ask for."""
+_SECONDS: Final = len("2006-01-02T15:04:05")
+
+
+class Left(Enum):
+    """Whether devices are left for a pod after those that the scheduler tries before it."""
+
+    YES = auto()
+    NO = auto()
+    CHANCE = auto()
+    """It depends on which of several pods is tried first, or which of several nodes they take."""
+    UNTRIED = auto()
+    """There are too many to try them, or what becomes of one of them is open."""
+
+
+class Rivals(NamedTuple):
+    """The pods that want the same devices: those that are tried before, and those that come after.
+
+    ``tied``: of some of the former it is not known whether they are.
+    """
+
+    before: tuple[Pod, ...]
+    after: tuple[Pod, ...]
+    left: Left
+    tied: bool
+
+
+class Queue:
+    """The pods that wait for devices in a cluster and that the scheduler tries."""
+
+    def __init__(self, snapshot: Snapshot, settings: Settings) -> None:
+        self._snapshot = snapshot
+        self._settings = settings
+        self._shapes = Shapes(snapshot)
+        self._known: dict[str, str] = {}
+        self._last: dict[tuple[str, str], str] = {}
+        self.pods = [pod for pod in pods_waiting(snapshot, settings) if self._tries(pod)]
+        if len(self.pods) > 1:
+            for event in snapshot.events:
+                if event.kind == "Pod" and event.reason == "FailedScheduling":
+                    key = (event.namespace, event.name)
+                    self._last[key] = max(event.last, self._last.get(key, ""))
+
+    def _tries(self, pod: Pod) -> bool:
+        return not pod.metadata.deletion_timestamp and not pod.scheduling_gates and self._settings.schedules(pod)
+
+    def turn(self, pod: Pod) -> tuple[int, str]:
+        """What a pod's place in the queue is told by. Pods with equal ones may be tried in any order."""
+        condition = pod.condition("PodScheduled")
+        tried = condition.last_transition_time if condition is not None else ""
+        last = self._last.get((pod.metadata.namespace, pod.metadata.name), "")
+        return -pod.priority, max(pod.metadata.creation_timestamp, tried, last)[:_SECONDS]
+
+    def rivals(self, question: Question, diagnosis: Diagnosis) -> Rivals | None:
+        """Who wants the devices of a pod that would fit, and whether they leave any; None where nobody does."""
+        pod = question.pod
+        others = [other for other in self.pods if pod is not None and other.key != pod.key]
+        if pod is None or not others:
+            return None
+        wants = _Wants(self._snapshot, self._settings, question, diagnosis)
+        found = [other for other in others if wants.the_same_as(other)]
+        if not found:
+            return None
+        turn = self.turn(pod)
+        before = tuple(other for other in found if self.turn(other) <= turn)
+        after = tuple(other for other in found if self.turn(other) > turn)
+        enough = len(before) < len(diagnosis.placements) and self._apart(pod, before, diagnosis)
+        tied = any(self.turn(other) == turn for other in before)
+        return Rivals(before, after, Left.YES if enough else self._left(pod, before), tied)
+
+    def _apart(self, pod: Pod, before: Sequence[Pod], diagnosis: Diagnosis) -> bool:
+        """Whether a pod that is placed changes what its own node has, and nothing else for this pod."""
+        spec, profile = pod.spec, self._settings.profile_of(pod)
+        spread = any(entry.when_unsatisfiable == "DoNotSchedule" for entry in spec.topology_spread_constraints)
+        if spread or uses_volumes(pod) or profile is not None or any(map(_shuns, (pod, *before))):
+            return False
+        if spec.affinity is not None and spec.affinity.pod_affinity.required:
+            return False
+        named = {entry.claim_name for entry in pod.claims} - {""}
+        if any(named & {entry.claim_name for entry in other.claims} for other in before):
+            return False
+        homes = {(entry.pool, entry.scope.node_name) for entry in self._snapshot.slices}
+        pools = {(one.device.driver, one.device.pool): at.node for at in diagnosis.placements for one in at.devices}
+        return all(node == pools[pool] for pool, node in homes if pool in pools)
+
+    def _left(self, pod: Pod, before: Sequence[Pod]) -> Left:
+        runs = self.served([*before, pod], last=pod)
+        if runs is None:
+            return Left.UNTRIED
+        found = {pod.key in run for run in runs}
+        if len(found) > 1:
+            return Left.CHANCE
+        return Left.YES if found == {True} else Left.NO
+
+    def served(self, pods: Sequence[Pod], last: Pod | None = None) -> list[frozenset[str]] | None:
+        """The keys of the pods that get devices if they are placed one after the other, ``last`` after all others.
+
+        Where chance decides, there are several such sets. None if it cannot be tried.
+        """
+        state = self._state(pods)
+        size = len(state.nodes) + len(state.snapshot.slices)
+        left, found = min(MAX_TRIED, MAX_WORK // max(1, size)), list[frozenset[str]]()
+        for number in range(TRIES):
+            run = _Run(self, pods, last, Random(number) if number else None)
+            if not run.place(state, left):
+                # Some of the choices that chance has were tried already.
+                return found if len(found) > 1 else None
+            left -= run.tried
+            found.append(frozenset(run.served))
+            if not run.chance:
+                break
+        return found
+
+    def shape(self, pod: Pod) -> str:
+        """What is the same for pods that are placed alike."""
+        known = self._known.get(pod.key)
+        if known is None:
+            known = self._known[pod.key] = self._shapes.of(about_pod(pod, self._snapshot, exists=True), self._snapshot)
+        return known
+
+    def _state(self, pods: Iterable[Pod]) -> ClusterState:
+        """The cluster as the scheduler's plugins read it, with all that decides about these pods."""
+        snapshot, gates = self._snapshot, self._settings.gates
+        for pod in pods if snapshot.individual else ():
+            snapshot = complete(about_pod(pod, snapshot, exists=True), snapshot, self._settings)
+        for pod in pods:
+            gates |= proved_by_pods(pod, snapshot, stored=True)
+        release, patch = self._settings.like(FILTERS)
+        first = next(iter(pods))
+        return ClusterState(snapshot, release, gates, patch, self._settings.profile_of(first))
+
+
+def _shuns(pod: Pod) -> bool:
+    """Whether a pod keeps others off the nodes around its own."""
+    return pod.spec.affinity is not None and bool(pod.spec.affinity.pod_anti_affinity.required)
+
+
+class _Run:
+    """Pods placed in turn, once. ``chance``: another order, or another node, was possible."""
+
+    def __init__(self, queue: Queue, pods: Sequence[Pod], last: Pod | None, random: Random | None) -> None:
+        mixed = sorted(pods, key=lambda pod: pod.key)
+        if random is not None:
+            random.shuffle(mixed)
+        self._pods = sorted(mixed, key=lambda pod: (last is pod, queue.turn(pod)))
+        self._queue = queue
+        self._random = random
+        turns = [queue.turn(pod) for pod in self._pods if pod is not last]
+        self.chance = len(set(turns)) < len(turns)
+        self.tried = 0
+        self.served: set[str] = set()
+
+    def place(self, state: ClusterState, most: int) -> bool:
+        """Place them; false if it is open what becomes of one, or more than ``most`` would have to be tried."""
+        refused: set[str] = set()
+        for pod in self._pods:
+            # Who was refused is refused when even less is left.
+            if self._queue.shape(pod) in refused or kept_out(pod, state) is not None:
+                continue
+            if self.tried >= most:
+                return False
+            self.tried += 1
+            step = place(pod, state, self._choose)
+            state = step.state
+            if step.node:
+                self.served.add(pod.key)
+            elif step.outcome.undetermined:
+                return False
+            else:
+                refused.add(self._queue.shape(pod))
+        return True
+
+    def _choose(self, names: Sequence[str]) -> str:
+        self.chance = self.chance or len(names) > 1
+        return self._random.choice(names) if self._random is not None else names[0]
+
+
+class _Wants:
+    """What a pod asks for, to be compared with what others ask for."""
+
+    def __init__(self, snapshot: Snapshot, settings: Settings, question: Question, diagnosis: Diagnosis) -> None:
+        self._snapshot = snapshot
+        self._cycle = cycle_of(snapshot, settings)
+        self._extended = class_by_resource(snapshot.classes) if self._cycle.features.extended_resources else {}
+        self._classes = self._of(question)
+        ids = {one.device for at in diagnosis.placements for one in at.devices}
+        self._devices = list(_devices(snapshot, ids))[:MAX_DEVICES]
+        self._known: dict[str, bool] = {}
+
+    def the_same_as(self, pod: Pod) -> bool:
+        """Whether the other pod asks for a class of this one, or for one that has a device of those that it may get."""
+        wanted = self._of(about_pod(pod, self._snapshot, exists=True))
+        return not wanted.isdisjoint(self._classes) or any(self._has(name) for name in wanted)
+
+    def _of(self, question: Question) -> frozenset[str]:
+        claims: Iterable[ResourceClaim] = question.existing_claims
+        asked = (one for claim in claims if claim.allocation is None for one in claim.requests)
+        names = {spec.device_class for entry in asked for spec in entry.alternatives() if not spec.admin_access}
+        pod = question.pod
+        more = (self._extended.get(name) for name in resources_of(pod)) if pod is not None and self._extended else ()
+        return frozenset((*names, *(entry.name for entry in more if entry is not None)))
+
+    def _has(self, name: str) -> bool:
+        if name not in self._known:
+            device_class = self._cycle.classes.get(name)
+            left = self._devices if device_class is not None else []
+            for expression in device_class.selectors if device_class is not None else ():
+                verdicts = self._cycle.selectors.verdicts(expression, left) if expression and left else ()
+                left = [device for device, verdict in zip(left, verdicts, strict=False) if verdict is True]
+            self._known[name] = bool(left)
+        return self._known[name]
+
+
+def _devices(snapshot: Snapshot, ids: set[DeviceID]) -> Iterable[Device]:
+    pools = {(one.driver, one.pool) for one in ids}
+    for entry in snapshot.slices:
+        if entry.pool in pools:
+            for position, name in enumerate(entry.names):
+                if DeviceID(*entry.pool, name) in ids:
+                    yield entry.exact_device(position)
+
+
+def with_rivals(diagnosis: Diagnosis, question: Question, snapshot: Snapshot, settings: Settings) -> Diagnosis:
+    """The diagnosis of a pod that would fit, with the other pending pods that want the same devices.
+
+    It is undetermined where they may come first and leave none. Pods of a group are placed together, and what is only
+    supposed, or about one node, is answered for the pod alone.
+    """
+    pod = question.pod
+    asked_alone = diagnosis.supposed or settings.node or not question.exists
+    if pod is None or asked_alone or pod.pod_group or pod.spec.workload_ref is not None:
+        return diagnosis
+    if diagnosis.verdict is not Verdict.ALLOCATABLE or not diagnosis.placements:
+        return diagnosis
+    rivals = Queue(snapshot, settings).rivals(question, diagnosis)
+    if rivals is None:
+        return diagnosis
+    told = _told(pod, rivals)
+    if rivals.left is Left.YES:
+        return replace(diagnosis, notes=(*diagnosis.notes, told))
+    notes = (told, *diagnosis.notes)
+    return replace(diagnosis, verdict=Verdict.UNDETERMINED, unclear=(told,), notes=notes, choice=None)
+
+
+_ENDS: Final = {
+    Left.NO: "nothing is left for it then",
+    Left.CHANCE: "whether something is left for it then depends on which of them is tried first, and where",
+    Left.UNTRIED: "what they leave could not be tried",
+}
+
+
+def _told(pod: Pod, rivals: Rivals) -> Phrase:
+    """Who they are, and what follows."""
+    count = len(rivals.before) + len(rivals.after)
+    if rivals.left is Left.YES:
+        text = "{count:other pending pod} {count:wants|want} the same devices, and {count:comes|come} after it"
+        if rivals.before:
+            text = (
+                "{count:other pending pod} {count:wants|want} the same devices: {before} of them {before:is|are} tried "
+                "before it and may take those that are shown; enough is left"
+            )
+        return say(text, count=count, before=len(rivals.before))
+    names = [by_key("Pod", other.key) for other in rivals.before]
+    higher = any(other.priority > pod.priority for other in rivals.before)
+    why = "by priority and time" if higher else "by time"
+    first = "may come first" if rivals.tied else say("{before:comes|come} first", before=len(rivals.before))
+    text = "its claims fit now, but {names:some 3} {before:wants|want} the same devices and {first} ({why}): {ends}"
+    return say(text, names=names, before=len(rivals.before), first=first, why=why, ends=_ENDS[rivals.left])

@@ -1,0 +1,42 @@
+"""What waits for devices: pods, and claims that no pod uses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kubectl_dra.allocation.extended_resources import amount_of, class_by_resource, resources_of
+from kubectl_dra.allocation.features import Features
+from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.pods import Pod
+from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.explain.scene.prepare import Settings
+
+
+def waiting(snapshot: Snapshot, settings: Settings) -> Iterator[Pod | ResourceClaim]:
+    """Pods that wait for devices, then pending claims that no pod uses, in all namespaces."""
+    yield from pods_waiting(snapshot, settings)
+    used: set[tuple[str, str]] = set()
+    for (space, _), pod in snapshot.pods.items():
+        if not pod.finished:
+            used |= {(space, name) for name in pod.claim_names}
+    for key, claim in snapshot.claims.items():
+        if claim.allocation is None and key not in used:
+            yield claim
+
+
+def pods_waiting(snapshot: Snapshot, settings: Settings) -> Iterator[Pod]:
+    """Pods without a node that need devices, in all namespaces."""
+    backed = _backed(snapshot, settings)
+    for pod in snapshot.pods.values():
+        # One that is being deleted is not queued, and is shown as well: a cause says what keeps it.
+        if not pod.node_name and not pod.finished and (pod.claims or not backed.isdisjoint(resources_of(pod))):
+            yield pod
+
+
+def _backed(snapshot: Snapshot, settings: Settings) -> frozenset[str]:
+    """Extended resources that a class offers; while the feature is off, those that no device plugin offers."""
+    names = class_by_resource(snapshot.classes).keys()
+    if Features.from_gates(settings.gates).extended_resources:
+        return frozenset(names)
+    nodes = snapshot.nodes.values()
+    return frozenset(name for name in names if not any(amount_of(node.allocatable.get(name)) for node in nodes))

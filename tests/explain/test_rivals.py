@@ -1,0 +1,169 @@
+"""Pods that want the same devices: whoever is told that it can be scheduled gets devices in the scheduler's order."""
+
+from __future__ import annotations
+
+import io
+import json
+from contextlib import redirect_stdout
+from pathlib import Path
+from random import Random
+from typing import Any, NamedTuple
+
+import pytest
+
+from kubectl_dra.cli.main import run as command
+
+JSON = dict[str, Any]
+DRA = "resource.k8s.io/v1"
+
+
+class Waiting(NamedTuple):
+    """A pod that waits: since which second, its priority, how many devices of which class it wants."""
+
+    name: str
+    second: int = 0
+    priority: int = 0
+    devices: int = 1
+    device_class: str = "gpu"
+
+
+def _world(nodes: list[int], pods: list[Waiting], held: dict[str, list[JSON]]) -> list[JSON]:
+    """Nodes with so many devices each, and pods; ``held`` are the devices of claims that are allocated."""
+    objects: list[JSON] = [
+        {"apiVersion": DRA, "kind": "DeviceClass", "metadata": {"name": name}, "spec": {}} for name in ("gpu", "any")
+    ]
+    for index, count in enumerate(nodes):
+        name = f"n{index}"
+        status = {"allocatable": {"cpu": "64", "memory": "64Gi", "pods": "110"}}
+        objects.append({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "status": status})
+        spec: JSON = {"driver": "d", "nodeName": name, "devices": [{"name": f"g{number}"} for number in range(count)]}
+        spec["pool"] = {"name": name, "generation": 1, "resourceSliceCount": 1}
+        objects.append({"apiVersion": DRA, "kind": "ResourceSlice", "metadata": {"name": name}, "spec": spec})
+    for pod in pods:
+        exactly = {"deviceClassName": pod.device_class, "count": pod.devices}
+        meta = {"name": pod.name, "namespace": "default", "uid": f"claim-{pod.name}"}
+        claim: JSON = {"apiVersion": DRA, "kind": "ResourceClaim", "metadata": meta}
+        claim["spec"] = {"devices": {"requests": [{"name": "gpu", "exactly": exactly}]}}
+        spec = {"priority": pod.priority, "containers": [{"name": "c"}]}
+        spec["resourceClaims"] = [{"name": "gpu", "resourceClaimName": pod.name}]
+        if pod.name in held:
+            results = [{"request": "gpu", **one} for one in held[pod.name]]
+            allocation = {"devices": {"results": results}, "allocationTimestamp": "2026-01-01T01:00:00Z"}
+            user = {"resource": "pods", "name": pod.name, "uid": f"pod-{pod.name}"}
+            claim["status"] = {"allocation": allocation, "reservedFor": [user]}
+            spec["nodeName"] = results[0]["pool"]
+        made = f"2026-01-01T00:{pod.second // 60:02}:{pod.second % 60:02}Z"
+        meta = {"name": pod.name, "namespace": "default", "uid": f"pod-{pod.name}", "creationTimestamp": made}
+        phase = {"phase": "Running" if pod.name in held else "Pending"}
+        objects += [claim, {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec, "status": phase}]
+    return objects
+
+
+def _explain(folder: Path, objects: list[JSON], *words: str) -> tuple[int, JSON]:
+    kinds = ["Event", "Namespace", "ResourceQuota", "DeviceTaintRule", "ResourceClaimTemplate"]
+    head = {"read": kinds, "serverVersion": "v1.36.4", "readAt": "2026-01-01T02:00:00Z"}
+    path = folder / "cluster.json"
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "kubectl-dra": head, "items": objects}))
+    out = io.StringIO()
+    with redirect_stdout(out):
+        code = command(["explain", *words, "--snapshot", str(path), "-o", "json"])
+    return code, json.loads(out.getvalue())
+
+
+def _codes(folder: Path, objects: list[JSON], pods: list[Waiting]) -> list[int]:
+    return [_explain(folder, objects, f"pod/{pod.name}")[0] for pod in pods]
+
+
+def test_in_the_order_of_time(tmp_path: Path) -> None:
+    pods = [Waiting(f"p{number}", second=number) for number in range(4)]
+    objects = _world([2], pods, {})
+    assert _codes(tmp_path, objects, pods) == [0, 0, 3, 3]
+    _, found = _explain(tmp_path, objects, "pod/p2")
+    assert "default/p0, default/p1 want the same devices and come first (by time): nothing is left" in found["answer"]
+    _, found = _explain(tmp_path, objects, "pod/p1")
+    assert any(note.startswith("3 other pending pods want the same devices: 1 of them is") for note in found["notes"])
+
+
+def test_priority_comes_before_time(tmp_path: Path) -> None:
+    pods = [Waiting("early", second=0), Waiting("late", second=9, priority=100), Waiting("last", second=10)]
+    assert _codes(tmp_path, _world([1], pods, {}), pods) == [3, 0, 3]
+
+
+def test_nobody_knows_who_of_one_second_is_first(tmp_path: Path) -> None:
+    pods = [Waiting(f"p{number}") for number in range(4)]
+    objects = _world([2], pods, {})
+    assert _codes(tmp_path, objects, pods) == [3, 3, 3, 3]
+    _, found = _explain(tmp_path, objects, "pod/p2")
+    assert "may come first" in found["answer"]
+
+
+def test_devices_count_and_not_the_name_of_the_class(tmp_path: Path) -> None:
+    pods = [Waiting("a", second=0, device_class="any"), Waiting("b", second=1)]
+    assert _codes(tmp_path, _world([1], pods, {}), pods) == [0, 3]
+
+
+def test_who_does_not_fit_takes_nothing(tmp_path: Path) -> None:
+    pods = [Waiting("too-many", second=0, priority=9, devices=3), Waiting("b", second=1)]
+    assert _codes(tmp_path, _world([2], pods, {}), pods) == [1, 0]
+
+
+def test_last_tried_counts_as_waiting_since(tmp_path: Path) -> None:
+    """A pod that was refused goes to the end of the queue."""
+    pods = [Waiting("a", second=0), Waiting("b", second=5)]
+    objects = _world([1], pods, {})
+    word = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/9 nodes are available."}
+    (refused,) = (one for one in objects if one["kind"] == "Pod" and one["metadata"]["name"] == "a")
+    refused["status"]["conditions"] = [{**word, "lastTransitionTime": "2026-01-01T00:30:00Z"}]
+    assert _codes(tmp_path, objects, pods) == [3, 0]
+
+
+def test_the_overview_says_how_many(tmp_path: Path) -> None:
+    pods = [Waiting(f"p{number}", second=number // 2) for number in range(4)]
+    code, found = _explain(tmp_path, _world([2], pods, {}), "-A")
+    (item,) = found["items"]
+    assert (code, item["served"], len(item["standsFor"])) == (3, 2, 4)
+    assert found["answer"] == "4 waiting, 0 of them stuck; each of 4 would fit alone, and only 2 of them together."
+    code, found = _explain(tmp_path, _world([4], pods, {}), "-A")
+    assert code == 0 and "served" not in found["items"][0]
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_as_if_bound_one_after_the_other(tmp_path: Path, seed: int) -> None:
+    """Who is told yes is who gets devices when each pod in turn is given what explain shows for it alone."""
+    random = Random(seed)
+    nodes = [random.randint(1, 3) for _ in range(random.randint(1, 3))]
+    pods = []
+    for number in range(random.randint(2, 6)):
+        wish = random.choice((0, 0, 50)), random.choice((1, 1, 2)), random.choice(("gpu", "any"))
+        pods.append(Waiting(f"p{number}", number, *wish))
+    objects = _world(nodes, pods, {})
+    said = {pod: _explain(tmp_path, objects, f"pod/{pod.name}") for pod in pods}
+    held: dict[str, list[JSON]] = {}
+    for position, pod in enumerate(sorted(pods, key=lambda one: (-one.priority, one.second))):
+        # Those after it do not count yet.
+        there = [one for one in pods if one == pod or one.name in held]
+        code, found = _explain(tmp_path, _world(nodes, there, held), f"pod/{pod.name}")
+        winners = found.get("winners") or []
+        chosen = next((one for one in found["placements"] if not winners or one["node"] in winners), None)
+        if code == 0 and chosen is not None:
+            held[pod.name] = [{key: one[key] for key in ("driver", "pool", "device")} for one in chosen["devices"]]
+        foretold, answer = said[pod][0], said[pod][1]["answer"]
+        if foretold == 0:
+            assert pod.name in held, (position, pod)
+        elif foretold == 1 or "nothing is left" in answer:
+            assert pod.name not in held, (position, pod)
+
+
+def test_enough_nodes_are_enough_however_many_wait(tmp_path: Path) -> None:
+    """Who comes first takes a node each at most: nothing has to be tried then."""
+    pods = [Waiting(f"p{number:03}", second=number) for number in range(150)]
+    objects = _world([1] * 200, pods, {})
+    code, found = _explain(tmp_path, objects, "pod/p149")
+    assert code == 0
+    assert any("149 of them are tried before it" in note for note in found["notes"])
+
+
+def test_too_many_to_be_tried(tmp_path: Path) -> None:
+    pods = [Waiting(f"p{number:03}", second=number) for number in range(400)]
+    code, found = _explain(tmp_path, _world([1] * 200, pods, {}), "pod/p399")
+    assert code == 3 and "what they leave could not be tried" in found["answer"]
