@@ -14,21 +14,8 @@ from kubectl_dra.cluster.snapshot import ABSENT, Key, Snapshot
 def overlay(base: Snapshot, manifest: Snapshot) -> Snapshot:
     """The snapshot with the manifest's objects added; objects of the same name are replaced.
 
-    Kinds that only the manifest has remain gaps of the snapshot, except templates, classes and claims, for
-    which the manifest is sufficient.
+    What was not read of the cluster remains a gap: a manifest says nothing of what else there is.
     """
-    brought = {
-        kind
-        for kind, present in (
-            ("ResourceSlice", manifest.slices),
-            ("DeviceClass", manifest.classes),
-            ("ResourceClaim", manifest.claims),
-            ("ResourceClaimTemplate", manifest.templates),
-            ("Pod", manifest.pods),
-            ("Node", manifest.nodes),
-        )
-        if present
-    }
     names = {entry.name for entry in manifest.slices}
     return replace(
         base,
@@ -41,7 +28,6 @@ def overlay(base: Snapshot, manifest: Snapshot) -> Snapshot:
         taint_rules=(*base.taint_rules, *manifest.taint_rules),
         namespaces={**base.namespaces, **manifest.namespaces},
         others=_merged(base.others, manifest.others),
-        gaps=tuple(gap for gap in base.gaps if not (gap.reason == ABSENT and gap.kind in brought)),
         notes=(*base.notes, *manifest.notes),
         sources=(*base.sources, *manifest.sources),
         individual=base.individual | manifest.individual,
@@ -51,14 +37,18 @@ def overlay(base: Snapshot, manifest: Snapshot) -> Snapshot:
 
 
 def with_kinds(base: Snapshot, more: Snapshot, kinds: Iterable[str]) -> Snapshot:
-    """The snapshot with objects of further kinds, read later. Kinds without objects are known to have none."""
-    read = {kind: more.others.get(kind, {}) for kind in kinds if kind in SCHEDULING_KINDS}
+    """The snapshot with objects of further kinds, read later; ``more`` has gaps for those that could not be read."""
+    wanted = frozenset(kinds)
+    read = {kind: more.others.get(kind, {}) for kind in wanted if kind in SCHEDULING_KINDS}
     known = {(entry.metadata.namespace, entry.metadata.name): entry for entry in (*base.quotas, *more.quotas)}
     return replace(
         base,
         others=_merged(read, base.others),
         quotas=tuple(known.values()),
-        gaps=(*base.gaps, *(gap for gap in more.gaps if gap not in base.gaps)),
+        gaps=(
+            *(gap for gap in base.gaps if gap.kind not in wanted or gap.reason != ABSENT),
+            *(gap for gap in more.gaps if gap.kind in wanted and gap not in base.gaps),
+        ),
     )
 
 

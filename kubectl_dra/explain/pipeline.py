@@ -27,6 +27,8 @@ from kubectl_dra.explain.scene.attributes_read import complete
 from kubectl_dra.explain.scene.prepare import Settings, prepare
 from kubectl_dra.explain.trial import Outlook, Trial
 from kubectl_dra.explain.unclear import missing_objects, not_decided, not_seen
+from kubectl_dra.explain.unclear import unread as unread_for
+from kubectl_dra.explain.unread import NotProved
 from kubectl_dra.names import nearest
 from kubectl_dra.scheduling.default_preemption import VictimsEnding
 from kubectl_dra.scheduling.gang_scheduling import Placed, message_of
@@ -59,9 +61,13 @@ def diagnose(question: Question, snapshot: Snapshot, settings: Settings) -> Diag
     findings = first or _after_attempts(trial)
     expected = Verdict.NOT_ALLOCATABLE if first else _expected(trial, findings)
     judged = _judge(trial, expected, findings, before, stopped=stopped)
-    found = [] if stopped else _ways(trial, judged)
-    shown = _with_note_on_ways(list(_with_what_if(trial, judged.findings)), found)
+    unread = tuple(unread_for(trial, Verdict.ALLOCATABLE)) if judged.verdict is not Verdict.ALLOCATED else ()
+    found = [] if stopped or unread else _ways(trial, judged)
+    proved = _unproved(judged.findings) if unread else list(_with_what_if(trial, judged.findings))
+    shown = _with_note_on_ways(proved, found)
     chosen = choice(trial, judged.verdict)
+    unproved = (NotProved(tuple(one.gap for one in unread)),) if unread and shown and not judged.unclear else ()
+    noted = answer_notes(trial, shown, (*judged.unclear, *unproved), found)
     return Diagnosis(
         kind=question.kind,
         namespace=question.namespace,
@@ -82,10 +88,10 @@ def diagnose(question: Question, snapshot: Snapshot, settings: Settings) -> Diag
         choice=chosen,
         scheduler=tuple(_scheduler_words(question, snapshot)),
         message=_message(trial, judged.verdict),
-        notes=(*answer_notes(trial, shown, judged.unclear, found), *open_choice(chosen, len(snapshot.nodes))),
+        notes=(*noted, *open_choice(chosen, len(snapshot.nodes))),
         release=str(settings.release),
         release_source=settings.release_source,
-        next=next_step(trial, judged.verdict, shown),
+        next=next_step(trial, judged.verdict, shown, judged.unclear),
         gates=tuple(sorted(settings.gates)),
         ways=tuple(found),
         supposed=settings.supposed,
@@ -202,6 +208,16 @@ def _with_note_on_ways(findings: Sequence[Finding], ways: Sequence[Way]) -> list
     first = findings[0]
     remedy = replace(first.remedy or Remedy(first.kind.fix), not_alone=True)
     return [replace(first, remedy=remedy), *findings[1:]]
+
+
+def _unproved(findings: Sequence[Finding]) -> list[Finding]:
+    """The findings where something that would decide after a fix was not read: nothing is proved then."""
+    return [
+        finding
+        if finding.remedy is None
+        else replace(finding, remedy=replace(finding.remedy, proof=None, offers=(), what_if=(), steps=()))
+        for finding in findings
+    ]
 
 
 def _with_what_if(trial: Trial, findings: Sequence[Finding]) -> Iterator[Finding]:

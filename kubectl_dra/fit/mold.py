@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from msgspec import Struct, json, structs
 
-from kubectl_dra.admission.refusal import Concerned, FieldRefused
+from kubectl_dra.admission.refusal import AdmissionPlugin, Concerned, FieldRefused
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import ClaimStatus, Pod
 from kubectl_dra.api.volumes import ClaimTemplate, ClaimVolumeSource, EphemeralVolumeSource, PodVolume
@@ -26,7 +26,10 @@ VOLUME_CLAIM: Final = "PersistentVolumeClaim"
 
 
 class NewPod(Struct, frozen=True):
-    """One pod before it has a node. ``claims`` are those made for it. Pods of one ``likeness`` are scheduled alike."""
+    """One pod before it has a node. ``claims`` are those made for it. Pods of one ``likeness`` are scheduled alike.
+
+    ``refused``: the API server would not create it, for another reason than a quota.
+    """
 
     pod: Pod
     claims: Mapping[Key, ResourceClaim]
@@ -34,6 +37,7 @@ class NewPod(Struct, frozen=True):
     workload: int
     role: int
     ordinal: Ordinal
+    refused: bool = False
 
     @property
     def group(self) -> tuple[str, str, str]:
@@ -60,6 +64,9 @@ class Mold:
         self.question = asked(_with_volumes(pod, workload.raw, snapshot), self._role.written, snapshot, settings)
         assert self.question.pod is not None
         self._admitted = self.question.pod
+        # What quotas leave changes with each pod.
+        others = (one.plugin is not AdmissionPlugin.RESOURCE_QUOTA for one in self.question.refusals)
+        self._refused = any(others)
         self._claims = [entry for entry in self.question.claims if entry.hypothetical and entry.claim is not None]
         own = identity(workload, self._role, self.first).own
         said = json.encode((self._admitted.spec.affinity, self._admitted.spec.topology_spread_constraints)).decode()
@@ -86,7 +93,8 @@ class Mold:
         likeness: tuple[object, ...] = (self._number, self._place, volumes if any(volumes) else ())
         if self._tells_apart:
             likeness = (*likeness, tuple(identity(self._workload, self._role, ordinal).own.items()))
-        return NewPod(structs.replace(pod, status=status), claims, likeness, self._number, self._place, ordinal)
+        made = structs.replace(pod, status=status)
+        return NewPod(made, claims, likeness, self._number, self._place, ordinal, self._refused)
 
     def question_about(self, new: NewPod, snapshot: Snapshot, settings: Settings) -> Question:
         """The question about one of the pods in a cluster that others of them are in already."""

@@ -18,7 +18,7 @@ from kubectl_dra.manifests.changes import Path
 if TYPE_CHECKING:
     from kubectl_dra.cel.errors import CompileError
     from kubectl_dra.cel.program import Program
-    from kubectl_dra.cluster.snapshot import Snapshot
+    from kubectl_dra.cluster.snapshot import Gap, Snapshot
     from kubectl_dra.lint.upgrade import Upgrade
 
 _UNSET: Any = object()
@@ -157,7 +157,10 @@ class Item:
 
 
 class GivenObjects:
-    """The items given together, by kind and name. Several objects may share a name: different environments."""
+    """The items given together, by kind and name. Several objects may share a name: different environments.
+
+    ``unread``: the gaps of the cluster because of which a rule could not decide.
+    """
 
     def __init__(self, items: Iterable[Item] = ()) -> None:
         self.items: Final = tuple(items)
@@ -165,6 +168,7 @@ class GivenObjects:
         self._by_name: dict[tuple[str, str], list[Item]] = {}
         self._names: dict[str, tuple[str, ...]] = {}
         self._found: dict[tuple[str, str, str], tuple[Item, ...]] = {}
+        self.unread: Final[dict[Gap, None]] = {}
         for item in self.items:
             self._by_kind.setdefault(item.kind, []).append(item)
             if item.owner is None:
@@ -304,6 +308,12 @@ class Context:
     def snapshot(self) -> Snapshot | None:
         """The cluster, if one was given."""
         return self.target.snapshot
+
+    def hidden(self, kind: str, namespace: str = "") -> bool:
+        """Whether the cluster may have objects of a kind that were not read, so that a rule cannot decide."""
+        gaps = self.snapshot.unread((kind,), namespace) if self.snapshot is not None else ()
+        self.world.unread.update(dict.fromkeys(gaps))
+        return bool(gaps)
 
     @property
     def spec(self) -> Mapping[str, Any]:

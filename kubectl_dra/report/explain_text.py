@@ -41,7 +41,6 @@ from kubectl_dra.report.explain_words import (
     proof,
     style,
 )
-from kubectl_dra.report.observations import observation
 from kubectl_dra.report.paint import Painter, linked, wrap
 from kubectl_dra.report.phrases import written
 from kubectl_dra.wording import amount, some
@@ -281,6 +280,10 @@ def _stage(out: Painter, stage: Stage, width: int) -> None:
             first=indent + "    ",
             style="red",
         )
+    if not stage.observations:
+        return
+    from kubectl_dra.report.observations import observation
+
     for seen in stage.observations:
         out.paragraph(observation(seen), indent=indent + "      ", first=indent + "    ", style="dim")
 

@@ -99,7 +99,9 @@ def run_case(case: Case, folder: Path, output: str, *, full: bool = True) -> tup
         if kind not in unseen
     ]
     # Kinds that are read only where a pod needs them.
-    lists += [entry for entry in case.objects if entry["kind"] in SCHEDULING_KINDS]
+    listed = [kind for kind in SCHEDULING_KINDS if kind not in unseen]
+    items = [entry for entry in case.objects if entry["kind"] in SCHEDULING_KINDS]
+    lists.append({"apiVersion": "v1", "kind": "List", "kubectl-dra": {"read": listed}, "items": items})
     snapshot = folder / "cluster.yaml"
     snapshot.write_text("\n---\n".join(json.dumps(entry) for entry in lists))
     words = ["explain", "--snapshot", str(snapshot), "-o", output, *case.raw.get("flags", ())]

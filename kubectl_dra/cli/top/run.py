@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 
 from kubectl_dra.cli.assumed import assumed
-from kubectl_dra.cli.live import Progress, connection_options, passes
+from kubectl_dra.cli.live import Progress, connection_options, passes, read_saved
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cli.top.flags import TopFlags, TopOutput
 from kubectl_dra.cluster.snapshot import Snapshot
@@ -21,6 +21,7 @@ from kubectl_dra.usage.subject import UseBy, UseSort
 KINDS = ("ResourceSlice", "DeviceClass", "ResourceClaim", "DeviceTaintRule", "Node", "Pod")
 """The kinds that are counted."""
 EXIT_NONE = 1
+EXIT_UNDETERMINED = 3
 WATCH_SECONDS = 5.0
 ALL = (UseBy.nodes, UseBy.classes, UseBy.namespaces)
 """What ``-o metrics`` has where nothing is named."""
@@ -42,11 +43,14 @@ def run(asked: TopFlags, connection: ConnectionFlags) -> int:
         return _watch(asked, connection)
     reports = _reports(asked, connection)
     _print(reports, asked)
+    if any(report.unread for report in reports):
+        return EXIT_UNDETERMINED
     return 0 if any(report.rows for report in reports) else EXIT_NONE
 
 
 def _reports(asked: TopFlags, connection: ConnectionFlags) -> list[UseReport]:
     snapshot = _read(asked, connection)
+    snapshot.require_dra()
     settings = assumed(snapshot, asked.release, asked.gates)
     subjects = ALL if asked.output is TopOutput.metrics and asked.by is None else (asked.by or UseBy.nodes,)
     return use_reports(snapshot, cycle_of(snapshot, settings), subjects, asked.sort)
@@ -54,10 +58,8 @@ def _reports(asked: TopFlags, connection: ConnectionFlags) -> list[UseReport]:
 
 def _read(asked: TopFlags, connection: ConnectionFlags) -> Snapshot:
     if asked.snapshots:
-        from kubectl_dra.cluster.files import read_snapshot
-
         with Progress() as progress:
-            return read_snapshot(list(asked.snapshots), progress=progress)
+            return read_saved(asked, progress=progress)
     from kubectl_dra.cluster.live import Cluster
 
     cluster = Cluster(connection_options(connection, ""))
