@@ -157,10 +157,7 @@ class Item:
 
 
 class GivenObjects:
-    """The items given together, by kind and name. Several objects may share a name: different environments.
-
-    ``unread``: the gaps of the cluster because of which a rule could not decide.
-    """
+    """The items given together, by kind and name. Several objects may share a name: different environments."""
 
     def __init__(self, items: Iterable[Item] = ()) -> None:
         self.items: Final = tuple(items)
@@ -168,6 +165,7 @@ class GivenObjects:
         self._by_name: dict[tuple[str, str], list[Item]] = {}
         self._names: dict[str, tuple[str, ...]] = {}
         self._found: dict[tuple[str, str, str], tuple[Item, ...]] = {}
+        # The gaps of the cluster because of which a rule could not decide.
         self.unread: Final[dict[Gap, None]] = {}
         for item in self.items:
             self._by_kind.setdefault(item.kind, []).append(item)
@@ -308,12 +306,6 @@ class Context:
     def snapshot(self) -> Snapshot | None:
         """The cluster, if one was given."""
         return self.target.snapshot
-
-    def hidden(self, kind: str, namespace: str = "") -> bool:
-        """Whether the cluster may have objects of a kind that were not read, so that a rule cannot decide."""
-        gaps = self.snapshot.unread((kind,), namespace) if self.snapshot is not None else ()
-        self.world.unread.update(dict.fromkeys(gaps))
-        return bool(gaps)
 
     @property
     def spec(self) -> Mapping[str, Any]:

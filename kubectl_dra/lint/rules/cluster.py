@@ -49,7 +49,7 @@ class MissingClass(Rule):
             name = one.content.get("deviceClassName")
             if not isinstance(name, str) or not name or name in snapshot.classes or context.world.classes(name):
                 continue
-            if has_old_name(context, "DeviceClass", name) or context.hidden("DeviceClass"):
+            if has_old_name(context, "DeviceClass", name) or _hidden(context, "DeviceClass"):
                 continue
             near = nearest(name, snapshot.classes, 1)
             path = (*one.path, "deviceClassName")
@@ -92,7 +92,7 @@ spec:
             known = snapshot.claims if reference.kind == "ResourceClaim" else snapshot.templates
             if (namespace, reference.target) in known or has_old_name(context, reference.kind, reference.target):
                 continue
-            if context.hidden(reference.kind, namespace):
+            if _hidden(context, reference.kind, namespace):
                 continue
             near = nearest(reference.target, [name for place, name in known if place == namespace], 1)
             yield self.finding(
@@ -191,7 +191,7 @@ def _devices(context: Context) -> Iterator[tuple[AskedSelector, Sequence[Device]
         return
     everything = _published(snapshot)
     for one in asked(context):
-        if context.hidden("ResourceSlice"):
+        if _hidden(context, "ResourceSlice"):
             return
         programs = class_programs(context, one.device_class)
         if programs is None:
@@ -205,6 +205,13 @@ def _devices(context: Context) -> Iterator[tuple[AskedSelector, Sequence[Device]
 
 
 _published_of: dict[int, _Known] = {}
+
+
+def _hidden(context: Context, kind: str, namespace: str = "") -> bool:
+    """Whether the cluster may have objects of a kind that were not read, so that a rule cannot decide."""
+    gaps = context.snapshot.unread((kind,), namespace) if context.snapshot is not None else ()
+    context.world.unread.update(dict.fromkeys(gaps))
+    return bool(gaps)
 
 
 def _published(snapshot: Snapshot) -> tuple[Device, ...]:
