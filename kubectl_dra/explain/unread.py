@@ -49,7 +49,8 @@ class Stake(NamedTuple):
 
 def unread_devices(snapshot: Snapshot) -> tuple[Unread, ...]:
     """What was not read of the kinds that decide which devices there are, and which are free."""
-    return tuple(unread_of((Stake(kind, "", UNKNOWN[kind]) for kind in DEVICE_KINDS), snapshot))
+    unknown = {**UNKNOWN, "Node": "whether the nodes of devices exist is unknown"}
+    return tuple(unread_of((Stake(kind, "", unknown[kind]) for kind in DEVICE_KINDS), snapshot))
 
 
 def unread_of(stakes: Iterable[Stake], snapshot: Snapshot) -> Iterator[Unread]:

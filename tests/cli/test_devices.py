@@ -469,7 +469,7 @@ def test_devices_without_their_nodes(dra: Dra, tmp_path: Path) -> None:
     (tmp_path / "slices.yaml").write_text(yaml.safe_dump_all(objects))
     devices = listed(dra("devices", "--snapshot", "slices.yaml", "-o", "json"))
     assert {item["state"] for item in devices.values()} == {"unknown"}
-    assert devices["n1/gpu-0"]["reason"].startswith("there is no Node in what was read, so cpu, memory, taints")
+    assert devices["n1/gpu-0"]["reason"].startswith("there is no Node in what was read, so whether the nodes")
     assert devices["zone/nic-0"]["where"] == "nodes with zone In (east)"
     everywhere = [slice_of("zone", [gpu("nic-0")], allNodes=True), NO_CLAIMS, NO_RULES]
     (tmp_path / "one.yaml").write_text(yaml.safe_dump_all(everywhere))
