@@ -55,5 +55,9 @@ class ClusterError(DraError):
         self.status = status
 
 
+class NoDRA(DraError):
+    """The cluster has no Dynamic Resource Allocation, which is an answer: no. Exit code 1."""
+
+
 class UndeterminedError(DraError):
     """The known facts do not answer the question. Exit code 3."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from msgspec import Struct, structs
 
 from kubectl_dra.admission import limit_ranges, namespaces, priority, quotas, runtime_classes, service_accounts
@@ -16,7 +18,7 @@ _SECONDS = 300
 
 
 class Admission(Struct, frozen=True):
-    """The pod as it would be stored, all reasons to refuse it, and kinds that matter but were not read."""
+    """The pod as it would be stored, all reasons to refuse it, and kinds that decide about it but were not read."""
 
     pod: Pod
     refusals: tuple[Refusal, ...] = ()
@@ -28,15 +30,7 @@ def admit(pod: Pod, known: AdmissionObjects) -> Admission:
 
     As in the server, a refusal in the mutating pass ends it; the validating pass collects all reasons.
     """
-    unread = known.unread + tuple(
-        kind
-        for kind, named, objects in (
-            ("PriorityClass", pod.spec.priority_class_name, known.priority_classes),
-            ("RuntimeClass", pod.spec.runtime_class_name, known.runtime_classes),
-            ("ServiceAccount", pod.spec.service_account_name, known.service_accounts),
-        )
-        if named and named not in priority.SYSTEM_CLASSES and objects is None
-    )
+    unread = tuple(_unread(pod, known))
     nowhere = namespaces.refusal(pod.metadata.namespace, known.namespaces)
     if nowhere is not None:
         return Admission(pod, (nowhere,), unread)
@@ -53,6 +47,21 @@ def admit(pod: Pod, known: AdmissionObjects) -> Admission:
         return Admission(pod, (found,), unread)
     refusals = (*limit_ranges.refusals(found, known.limit_ranges), *quotas.refusals(found, known.quotas))
     return Admission(with_label_keys(found), refusals, unread)
+
+
+def _unread(pod: Pod, known: AdmissionObjects) -> Iterator[str]:
+    """The kinds that decide about the pod and were not read."""
+    yield from known.unread
+    named = pod.spec.priority_class_name
+    # A default class may contradict what the pod says, or put it into the scope of a quota.
+    asks = pod.spec.priority is not None or bool(pod.spec.preemption_policy)
+    asks = bool(named) or asks or any(map(quotas.by_priority, known.quotas))
+    if known.priority_classes is None and asks and named not in priority.SYSTEM_CLASSES:
+        yield "PriorityClass"
+    if known.runtime_classes is None and pod.spec.runtime_class_name:
+        yield "RuntimeClass"
+    if known.service_accounts is None and pod.spec.service_account_name not in ("", service_accounts.ALWAYS):
+        yield "ServiceAccount"
 
 
 def _patient(pod: Pod) -> Pod:

@@ -6,11 +6,11 @@ from typing import Final
 
 from kubectl_dra.api.pods import Pod
 
-ABOUT_ANY_POD: Final = ("LimitRange", "ResourceQuota")
-"""These may affect any pod of their namespace; the others only pods that name them."""
+ABOUT_ANY_POD: Final = ("Namespace", "LimitRange", "ResourceQuota")
+"""These may affect any pod of their namespace; the others only pods that name them, and those without a priority."""
 
 
 def kinds_needed(pod: Pod) -> tuple[str, ...]:
-    """The kinds to read. A PriorityClass can be the cluster's default, a service account the namespace's."""
+    """The kinds to read besides what is always read. A PriorityClass can be the cluster's default."""
     runtime = ("RuntimeClass",) if pod.spec.runtime_class_name else ()
-    return (*ABOUT_ANY_POD, "PriorityClass", "ServiceAccount", *runtime)
+    return ("LimitRange", "ResourceQuota", "PriorityClass", "ServiceAccount", *runtime)

@@ -84,6 +84,11 @@ def in_scope(pod: Pod, quota: ResourceQuota) -> bool:
     return all(_in_scope(pod, scope) for scope in _scopes(quota))
 
 
+def by_priority(quota: ResourceQuota) -> bool:
+    """Whether a quota is about pods of certain PriorityClasses."""
+    return any(scope.scope_name == "PriorityClass" for scope in _scopes(quota))
+
+
 def used_by(pod: Pod) -> Amounts:
     """The amounts that a pod counts with, by quota key."""
     one = Quantity.of(1)

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Set
+from typing import Final
 
 from kubectl_dra.admission.refusal import AdmissionPlugin, Concerned, Refusal
 from kubectl_dra.api.pods import Pod
+
+ALWAYS: Final = "default"
+"""The account that comes with its namespace."""
 
 
 class ServiceAccountMissing(Refusal, frozen=True):
@@ -25,7 +29,7 @@ class ServiceAccountMissing(Refusal, frozen=True):
 
 def refusal(pod: Pod, accounts: Set[str] | None) -> Refusal | None:
     """Why a pod is refused for its account; None if it exists, or accounts were not read."""
-    name = pod.spec.service_account_name or "default"
+    name = pod.spec.service_account_name or ALWAYS
     if accounts is None or name in accounts:
         return None
     return ServiceAccountMissing(Concerned("ServiceAccount", name, pod.metadata.namespace))

@@ -1,15 +1,15 @@
-"""The live cluster for commands: kubectl's flags in, a snapshot out, progress on a terminal."""
+"""The cluster for commands, live or saved: flags in, a snapshot out, progress on a terminal."""
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Self
 
 from msgspec.structs import asdict
 
-from kubectl_dra.cli.options import ConnectionFlags
+from kubectl_dra.cli.options import ConnectionFlags, Reading
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.console import CLEAR_LINE, exact, one_line
 from kubectl_dra.errors import ClusterError, UsageError
@@ -22,6 +22,31 @@ _PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)")
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _PASSING = frozenset((408, 429, 500, 502, 503, 504))
 _LONGEST = 365 * 24 * 3600.0
+
+
+def read_saved(
+    asked: Reading,
+    namespace: str = "",
+    *,
+    compact: bool = False,
+    stdin: bytes | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Snapshot:
+    """Reads the files of ``--snapshot``, which ``--complete`` declares to be all that there is.
+
+    Raises:
+        InputError: see ``cluster.files.read_snapshot``.
+    """
+    from kubectl_dra.cluster.files import read_snapshot
+
+    return read_snapshot(
+        list(asked.snapshots),
+        namespace=namespace or "default",
+        stdin=stdin,
+        compact=compact,
+        complete=asked.complete,
+        progress=progress,
+    )
 
 
 def read_live(

@@ -14,8 +14,9 @@ import typer
 
 from kubectl_dra.cli import verbosity
 from kubectl_dra.console import install, put
-from kubectl_dra.errors import DraError, UndeterminedError, UsageError
+from kubectl_dra.errors import DraError, NoDRA, UndeterminedError, UsageError
 
+EXIT_NO = 1
 EXIT_ERROR = 2
 EXIT_UNDETERMINED = 3
 
@@ -168,6 +169,8 @@ def _run(arguments: Sequence[str]) -> int:
             _drop_output()
             return 141
         return _code(stop.code)
+    except NoDRA as answer:
+        return _answer(str(answer), EXIT_NO)
     except UndeterminedError as error:
         return _fail(str(error), EXIT_UNDETERMINED, error.more)
     except DraError as error:
@@ -221,6 +224,14 @@ def _code(code: object) -> int:
     if isinstance(code, int):
         return code
     return 0 if code is None else EXIT_ERROR
+
+
+def _answer(sentence: str, code: int) -> int:
+    from kubectl_dra.report.paint import tell
+
+    sys.stdout.flush()
+    tell(sentence)
+    return code
 
 
 def _fail(message: str, code: int, more: Sequence[str] = ()) -> int:

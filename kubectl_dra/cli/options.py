@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cache
 from inspect import Parameter, Signature, signature
-from typing import Annotated, Any, ClassVar, Final, NamedTuple, TypeVar, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Final, NamedTuple, Protocol, TypeVar, get_args, get_origin
 
 import typer
 import typer.main
@@ -103,6 +103,13 @@ Snapshots = Annotated[
         callback=no_empty_path,
         help="Read the cluster from a file or directory (kubectl get -o json or yaml, also gzipped), or - for standard "
         "input, instead of a live one. May be given several times.",
+    ),
+]
+Complete = Annotated[
+    bool,
+    typer.Option(
+        "--complete",
+        help="The files of --snapshot have everything: a kind of which they have no object has none in the cluster.",
     ),
 ]
 BaselineOption = Annotated[
@@ -232,7 +239,10 @@ def add(app: typer.Typer, name: str, text: HelpText, flags: type[F], run: Callab
     """Add a command; ``text`` is its help, and ``run`` returns the exit code."""
 
     def command(context: typer.Context, **given: Any) -> None:
-        raise typer.Exit(run(_made(flags, given), context.obj or ConnectionFlags()))
+        made = _made(flags, given)
+        if getattr(made, "complete", False) and not getattr(made, "snapshots", ()):
+            raise UsageError("--complete is about saved objects: add --snapshot FILE")
+        raise typer.Exit(run(made, context.obj or ConnectionFlags()))
 
     own = Parameter("context", Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
     _declare(command, [own, *_parameters(flags)])
@@ -274,12 +284,23 @@ def connection_given(given: Mapping[str, Sequence[str]]) -> ConnectionFlags:
     return _made(ConnectionFlags, values)
 
 
-def cluster_flags(snapshots: Sequence[str], connection: ConnectionFlags) -> str:
+class Reading(Protocol):
+    """Flags of a command that reads saved objects, if some are named."""
+
+    @property
+    def snapshots(self) -> tuple[str, ...]: ...
+
+    @property
+    def complete(self) -> bool: ...
+
+
+def cluster_flags(asked: Reading, connection: ConnectionFlags) -> str:
     """The flags that choose the cluster or snapshot, each preceded by a space, for a follow-up command."""
     import shlex
 
-    if snapshots:
-        return "".join(f" --snapshot {shlex.quote(path)}" for path in snapshots)
+    if asked.snapshots:
+        paths = "".join(f" --snapshot {shlex.quote(path)}" for path in asked.snapshots)
+        return paths + (" --complete" if asked.complete else "")
     given = (
         (flag, getattr(connection, flag.name)) for flag in _connecting(REQUEST_TIMEOUT).params if flag.name in _WHERE
     )

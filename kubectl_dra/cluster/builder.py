@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache
 from typing import Any, Final
@@ -24,7 +24,7 @@ from kubectl_dra.cluster.snapshot import (
     ABSENT,
     CORE_KINDS,
     DRA_KINDS,
-    KINDS,
+    EVERY_KIND,
     UNREADABLE,
     UNSUPPORTED,
     Gap,
@@ -79,7 +79,7 @@ class SnapshotBuilder:
         """
         self._namespace = namespace
         self._workloads = workloads
-        self._objects: dict[str, dict[Any, Kept]] = {kind: {} for kind in (*KINDS, *SCHEDULING_KINDS)}
+        self._objects: dict[str, dict[Any, Kept]] = {kind: {} for kind in EVERY_KIND}
         self._reader = Reader(compact=compact)
         # Kubelet version -> the first node that has it.
         self._kubelets: dict[str, str] = {}
@@ -236,16 +236,18 @@ class SnapshotBuilder:
         except (AttributeError, TypeError, ValueError) as error:
             raise InputError(f"{place}: kubectl-dra is not what kubectl dra snapshot writes: {error}") from None
 
-    def build(self, expected: Iterable[str] = KINDS) -> Snapshot:
-        """The Snapshot. An expected kind without objects and gaps becomes a gap itself.
+    def build(self, *, complete: bool = False) -> Snapshot:
+        """The Snapshot. Each kind without objects that was not listed becomes a gap.
+
+        ``complete``: the user says, or it is known, that nothing else exists.
 
         Raises:
             InputError: an invalid object.
         """
         known = self._present | {gap.kind for gap in self._gaps}
-        for kind in expected:
-            if not self._objects[kind] and kind not in known:
-                self._gaps.append(Gap(kind, ABSENT))
+        if not complete:
+            absent = (kind for kind, objects in self._objects.items() if not objects and kind not in known)
+            self._gaps += [Gap(kind, ABSENT) for kind in absent]
         release, release_source = self._release, "server" if self._release else ""
         if release is None:
             release, release_source = self._kubelet_release()
@@ -273,6 +275,7 @@ class SnapshotBuilder:
             written=self._written,
             workloads=tuple(self._makers),
             individual=frozenset(each for entry in slices if entry.individual for each in entry.individual.columns),
+            declared=complete,
         )
 
     def _keep(self, kind: str, raw: dict[str, Any], version: str, place: Place) -> None:

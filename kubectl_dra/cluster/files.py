@@ -14,7 +14,7 @@ from kubectl_dra.cluster.builder import NestedList, SnapshotBuilder
 from kubectl_dra.cluster.contents import STDIN, Pages, contents, large, unpacked
 from kubectl_dra.cluster.copies import Place
 from kubectl_dra.cluster.pages import Page
-from kubectl_dra.cluster.snapshot import KINDS, Progress, Snapshot
+from kubectl_dra.cluster.snapshot import EVERY_KIND, Progress, Snapshot
 from kubectl_dra.errors import InputError
 from kubectl_dra.manifests.documents import Document, NotAnObject, Skipped, TemplateError, each, parse
 from kubectl_dra.manifests.objects import is_object, objects
@@ -38,6 +38,7 @@ def read_snapshot(
     stdin: bytes | None = None,
     workloads: bool = False,
     compact: bool = False,
+    complete: bool = False,
     progress: Progress | None = None,
 ) -> Snapshot:
     """Read a snapshot from files, directories (all files with ``SUFFIXES``) and ``-``.
@@ -45,14 +46,15 @@ def read_snapshot(
     Objects without a namespace are put into ``namespace``. Files in a directory that hold no Kubernetes
     objects, or are templates, are skipped with a note; a file that is named must hold objects. With
     ``workloads``, each pod template of a Deployment, Job and so on becomes a pod; ``compact`` shares devices
-    that look alike (see ``Snapshot.individual``). ``progress`` is told of large files.
+    that look alike (see ``Snapshot.individual``). ``complete``: the user says that nothing else exists.
+    ``progress`` is told of large files.
 
     Raises:
         InputError: an unreadable path, invalid YAML, an invalid object, or two different objects of one name.
     """
     builder = SnapshotBuilder(namespace, workloads=workloads, compact=compact)
     add_files(builder, paths, stdin=stdin, progress=progress)
-    return builder.build()
+    return builder.build(complete=complete)
 
 
 def add_files(
@@ -185,6 +187,8 @@ def _add_json(
         return False
     if found.said is not None:
         builder.said(json.decode(found.said), name)
+    if found.item_kind in EVERY_KIND:
+        builder.present(found.item_kind)
     # Items of a PodList and the like do not say what they are.
     version = found.api_version if found.item_kind else ""
     done = 0
@@ -230,7 +234,7 @@ def _add_items(
 def _add(builder: SnapshotBuilder, documents: Iterable[Document]) -> None:
     for document in documents:
         kind = document.object.get("kind")
-        if isinstance(kind, str) and kind.endswith("List") and kind.removesuffix("List") in KINDS:
+        if isinstance(kind, str) and kind.endswith("List") and kind.removesuffix("List") in EVERY_KIND:
             builder.present(kind.removesuffix("List"))
         if kind == "List" and SAID in document.object:
             builder.said(document.object[SAID], f"{document.name}:{document.line}")

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 from kubectl_dra.api import policy, volumes
+from kubectl_dra.api.versions import GROUP, PLURALS
 
 
 class SchedulingKind(NamedTuple):
@@ -53,3 +54,34 @@ SCHEDULING_KINDS: Final[Mapping[str, SchedulingKind]] = {
     "Workload": SchedulingKind("scheduling.k8s.io", _PODGROUPS, "workloads", True, policy.Workload.from_json),
 }
 """The known kinds by name. They are read only if a pod needs them; see ``scheduling.kinds_to_read``."""
+
+
+CORE_PLURALS: Final[Mapping[str, str]] = {
+    "Pod": "pods",
+    "Node": "nodes",
+    "Namespace": "namespaces",
+    "ResourceQuota": "resourcequotas",
+    "Event": "events",
+}
+
+
+class ResourceName(NamedTuple):
+    """A kind as RBAC and addresses name it: its plural and its group, which is empty for the core one."""
+
+    plural: str
+    group: str
+
+
+def resource_of(kind: str) -> ResourceName:
+    """The resource of any kind that is read."""
+    if kind in CORE_PLURALS:
+        return ResourceName(CORE_PLURALS[kind], "")
+    known = SCHEDULING_KINDS.get(kind)
+    return ResourceName(known.plural, known.group) if known is not None else ResourceName(PLURALS[kind], GROUP)
+
+
+def kind_plural(kind: str) -> str:
+    """Several objects of a kind: Nodes, DeviceClasses, CSIStorageCapacities."""
+    if kind.endswith("y"):
+        return f"{kind[:-1]}ies"
+    return f"{kind}es" if kind.endswith("s") else f"{kind}s"

@@ -8,17 +8,17 @@ from functools import partial
 from threading import Lock
 from typing import Any, Final, NamedTuple, TypeVar
 
-from msgspec import Struct, ValidationError, convert, field
+from msgspec import Struct, ValidationError, convert, field, json
 
 from kubectl_dra.api.conversion import VERSIONS
 from kubectl_dra.api.versions import GROUP, PLURALS, Release, parse_release
 from kubectl_dra.cluster.builder import SnapshotBuilder
 from kubectl_dra.cluster.client import EXPIRED, Answered, Client, segment
 from kubectl_dra.cluster.copies import Place
-from kubectl_dra.cluster.kinds import SCHEDULING_KINDS, SchedulingKind
+from kubectl_dra.cluster.kinds import CORE_PLURALS, SCHEDULING_KINDS, SchedulingKind
 from kubectl_dra.cluster.kubeconfig import ConnectionOptions, connect
 from kubectl_dra.cluster.moment import stamp
-from kubectl_dra.cluster.pages import Page
+from kubectl_dra.cluster.pages import Page, page
 from kubectl_dra.cluster.side_by_side import side_by_side
 from kubectl_dra.cluster.snapshot import (
     DRA_KINDS,
@@ -27,6 +27,7 @@ from kubectl_dra.cluster.snapshot import (
     NOT_FOUND,
     NOT_SERVED,
     UNREADABLE,
+    UNSUPPORTED,
     Gap,
     Progress,
     Snapshot,
@@ -35,13 +36,6 @@ from kubectl_dra.errors import ClusterError
 
 T = TypeVar("T")
 
-_CORE_PLURALS: Final[Mapping[str, str]] = {
-    "Pod": "pods",
-    "Node": "nodes",
-    "Namespace": "namespaces",
-    "ResourceQuota": "resourcequotas",
-    "Event": "events",
-}
 _NAMESPACED: Final = frozenset(("ResourceClaim", "ResourceClaimTemplate", "Pod", "ResourceQuota", "Event"))
 _REASONS: Final = {403: FORBIDDEN, 404: NOT_FOUND}
 # Events of everything in a cluster are many; only these explain an allocation.
@@ -87,6 +81,7 @@ class Cluster:
         self.namespace: Final = connection.namespace
         self.client: Final = Client(connection, options.seconds, sleep)
         self._versions: dict[str, str] | None = None
+        self._other_versions: tuple[str, ...] = ()
         self._discovering = Lock()
 
     @property
@@ -115,8 +110,8 @@ class Cluster:
 
     def path(self, kind: str, namespace: str = "", name: str = "") -> str | None:
         """The path of a kind's objects (all, one namespace's, or one object); None if the kind is not served."""
-        if kind in _CORE_PLURALS:
-            root, plural = "/api/v1", _CORE_PLURALS[kind]
+        if kind in CORE_PLURALS:
+            root, plural = "/api/v1", CORE_PLURALS[kind]
         elif (known := SCHEDULING_KINDS.get(kind)) is not None:
             root, plural = self._root(known), known.plural
         else:
@@ -178,17 +173,17 @@ class Cluster:
     ) -> Snapshot:
         """Read the kinds from all namespaces, or from only one.
 
-        A kind that is forbidden, not served or failing becomes a gap. A kind that may not be listed in all
-        namespaces is read from the connection's namespace, but is still a gap. ``compact`` shares devices
-        that look alike (see ``Snapshot.individual``). ``about`` limits objects that only help to explain one
-        pod.
+        A kind that is forbidden, not served or failing becomes a gap, as does each that is not asked for. A kind that
+        may not be listed in all namespaces is read from the connection's namespace; the gap says so. ``compact``
+        shares devices that look alike (see ``Snapshot.individual``). ``about`` limits objects that only help to
+        explain one pod.
 
         Raises:
             ClusterError: no connection, or rejected credentials.
         """
         builder = SnapshotBuilder(namespace or self.namespace, compact=compact)
         self.read_into(builder, kinds, namespace=namespace, progress=progress, about=about)
-        return builder.build(expected=())
+        return builder.build()
 
     def read_into(
         self,
@@ -245,6 +240,10 @@ class Cluster:
     def _parts(self, kind: str, namespace: str, progress: Progress | None, about: About | None) -> Iterator[Part]:
         """All pages and gaps from reading a kind. Raises ClusterError."""
         if kind in DRA_KINDS and kind not in self.dra_versions():
+            if self._other_versions and not self.dra_versions():
+                versions = ", ".join(f"{GROUP}/{version}" for version in self._other_versions)
+                yield Gap(kind, UNSUPPORTED, detail=f"{self.server} serves only {versions}")
+                return
             yield Gap(kind, NOT_SERVED, detail=f"{self.server} does not serve {PLURALS[kind]}.{GROUP}")
             return
         queries = _queries(kind)
@@ -254,14 +253,26 @@ class Cluster:
         try:
             yield from self._listed(kind, namespace, queries, progress)
         except Answered as error:
-            yield self._gap(kind, namespace, error)
-            if error.status != 403 or namespace or kind not in _NAMESPACED:
+            gap = self._gap(kind, namespace, error)
+            if error.status != 403 or namespace or not (kind in _NAMESPACED or kind == "Namespace"):
+                yield gap
                 return
             try:
-                yield from self._listed(kind, self.namespace, queries, progress)
-                yield f"{kind}: only namespace {self.namespace} could be read"
+                if kind == "Namespace":
+                    yield self._own_namespace()
+                else:
+                    yield from self._listed(kind, self.namespace, queries, progress)
+                yield gap._replace(read_in=self.namespace)
             except Answered as second:
+                yield gap
                 yield self._gap(kind, self.namespace, second)
+
+    def _own_namespace(self) -> Page:
+        """The connection's namespace, which a user of it may often read though not list. Raises ClusterError."""
+        found = self.client.get(f"/api/v1/namespaces/{segment(self.namespace)}")
+        made = page(json.encode({"kind": "NamespaceList", "apiVersion": "v1", "items": [found]}))
+        assert made is not None
+        return made
 
     def _listed(
         self, kind: str, namespace: str, queries: Iterable[Mapping[str, str]], progress: Progress | None
@@ -281,11 +292,16 @@ class Cluster:
                 yield None
 
     def _gap(self, kind: str, namespace: str, error: Answered) -> Gap:
+        known = SCHEDULING_KINDS.get(kind)
+        if error.status == 404 and known is not None and len(known.versions) > 1:
+            # A group of alpha versions, which few servers have.
+            return Gap(kind, NOT_SERVED, namespace, f"{self.server} does not serve {known.plural}.{known.group}")
         return Gap(kind, _REASONS.get(error.status, UNREADABLE), namespace, str(error))
 
     def _discover(self) -> Iterator[tuple[str, str]]:
         versions = self._served()
         names = {entry.version: {one.name for one in entry.resources} for entry in versions}
+        self._other_versions = tuple(version for version in names if version not in VERSIONS)
         found: set[str] = set()
         for version in VERSIONS:
             if version not in names:

@@ -19,21 +19,8 @@ def overlay(base: Snapshot, manifest: Snapshot, server: Server = SOME_SERVER) ->
 
     A pod that stands for those of a workload is left out where a pod of that name exists.
 
-    Kinds that only the manifest has remain gaps of the snapshot, except templates, classes and claims, for
-    which the manifest is sufficient.
+    What was not read of the cluster remains a gap: a manifest says nothing of what else there is.
     """
-    brought = {
-        kind
-        for kind, present in (
-            ("ResourceSlice", manifest.slices),
-            ("DeviceClass", manifest.classes),
-            ("ResourceClaim", manifest.claims),
-            ("ResourceClaimTemplate", manifest.templates),
-            ("Pod", manifest.pods),
-            ("Node", manifest.nodes),
-        )
-        if present
-    }
     on = _Applying(manifest.written, server)
     others = {
         kind: on.applied(kind, base.others.get(kind, {}), manifest.others.get(kind, {}))
@@ -59,7 +46,6 @@ def overlay(base: Snapshot, manifest: Snapshot, server: Server = SOME_SERVER) ->
         quotas=tuple(on.applied("ResourceQuota", _by_key(base.quotas), _by_key(manifest.quotas)).values()),
         namespaces=on.applied("Namespace", base.namespaces, manifest.namespaces),
         others=others,
-        gaps=tuple(gap for gap in base.gaps if not (gap.reason == ABSENT and gap.kind in brought)),
         notes=(*base.notes, *manifest.notes),
         sources=(*base.sources, *manifest.sources),
         individual=base.individual | manifest.individual,
@@ -70,12 +56,13 @@ def overlay(base: Snapshot, manifest: Snapshot, server: Server = SOME_SERVER) ->
 
 
 def with_kinds(base: Snapshot, more: Snapshot, kinds: Iterable[str], server: Server = SOME_SERVER) -> Snapshot:
-    """The snapshot with objects of further kinds, read later. Kinds without objects are known to have none.
+    """The snapshot with objects of further kinds, read later; ``more`` has gaps for those that could not be read.
 
     What a manifest brought to the snapshot is applied to them.
     """
     on = _Applying(base.written, server)
-    read = {kind: more.others.get(kind, {}) for kind in kinds if kind in SCHEDULING_KINDS}
+    wanted = frozenset(kinds)
+    read = {kind: more.others.get(kind, {}) for kind in wanted if kind in SCHEDULING_KINDS}
     return replace(
         base,
         others={
@@ -83,7 +70,10 @@ def with_kinds(base: Snapshot, more: Snapshot, kinds: Iterable[str], server: Ser
             **{kind: on.applied(kind, live, base.others.get(kind, {})) for kind, live in read.items()},
         },
         quotas=tuple(on.applied("ResourceQuota", _by_key(more.quotas), _by_key(base.quotas)).values()),
-        gaps=(*base.gaps, *(gap for gap in more.gaps if gap not in base.gaps)),
+        gaps=(
+            *(gap for gap in base.gaps if gap.kind not in wanted or gap.reason != ABSENT),
+            *(gap for gap in more.gaps if gap.kind in wanted and gap not in base.gaps),
+        ),
         refused=on.refused(base.refused),
     )
 

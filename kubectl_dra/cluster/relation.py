@@ -217,7 +217,7 @@ def all_pods_known(snapshot: Snapshot, namespace: str) -> bool:
 
     Objects that people saved may be any part of a cluster.
     """
-    return snapshot.release_source == "server" and snapshot.missing("Pod", namespace) is None
+    return snapshot.whole and snapshot.missing("Pod", namespace) is None
 
 
 def waiting_for(claim: ResourceClaim, snapshot: Snapshot) -> list[Pod]:

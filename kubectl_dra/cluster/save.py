@@ -31,7 +31,7 @@ from kubectl_dra.cluster.copies import Place
 from kubectl_dra.cluster.files import SAID, add_files
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
 from kubectl_dra.cluster.pages import Page, page
-from kubectl_dra.cluster.snapshot import ABSENT, KINDS, Gap, Snapshot
+from kubectl_dra.cluster.snapshot import ABSENT, EVERY_KIND, Gap, Snapshot
 from kubectl_dra.errors import InputError
 from kubectl_dra.manifests.files import discard, name_beside, new_private_file
 
@@ -139,7 +139,7 @@ class Recorder(SnapshotBuilder):
     def items(self) -> list[Json]:
         """The reduced objects of the snapshot (see ``reduced``), by kind, in the order in which they were added."""
         out: list[Json] = []
-        for kind in (*KINDS, *SCHEDULING_KINDS):
+        for kind in EVERY_KIND:
             for (namespace, name), kept in self._objects[kind].items():
                 item = self._came[id(kept.place)][0]
                 item["metadata"] = {"name": name, **item["metadata"]}
@@ -165,7 +165,7 @@ def said(snapshot: Snapshot) -> Json:
     if snapshot.read_at:
         out["readAt"] = snapshot.read_at
     absent = {gap.kind for gap in snapshot.gaps if gap.reason == ABSENT}
-    out["read"] = [kind for kind in KINDS if kind not in absent]
+    out["read"] = [kind for kind in EVERY_KIND if kind not in absent]
     out["gaps"] = [
         {name: value for name, value in gap._asdict().items() if value} for gap in snapshot.gaps if gap.reason != ABSENT
     ]

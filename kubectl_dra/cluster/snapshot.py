@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Mapping, Set
+from collections.abc import Callable, Hashable, Iterable, Mapping, Set
 from typing import Any, Final, NamedTuple
 
 from msgspec import Struct, field
@@ -16,7 +16,9 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.policy import ResourceQuota
 from kubectl_dra.api.slices import OwnColumn, ResourceSlice
 from kubectl_dra.api.taints import DeviceTaintRule
-from kubectl_dra.api.versions import Release
+from kubectl_dra.api.versions import GROUP, LIFECYCLES, Release
+from kubectl_dra.cluster.kinds import SCHEDULING_KINDS, kind_plural, resource_of
+from kubectl_dra.errors import NoDRA
 
 Key = tuple[str, str]
 """Namespace and name."""
@@ -34,7 +36,10 @@ DRA_KINDS: Final = (
 )
 CORE_KINDS: Final = ("Pod", "Node", "Namespace", "ResourceQuota", "Event")
 KINDS: Final = (*DRA_KINDS, *CORE_KINDS)
-"""The kinds that a snapshot holds."""
+"""The kinds that a snapshot holds, besides those of ``cluster.kinds.SCHEDULING_KINDS``."""
+EVERY_KIND: Final = (*KINDS, *SCHEDULING_KINDS)
+_DRA: Final = ("ResourceSlice", "ResourceClaim")
+"""Without these there is no Dynamic Resource Allocation."""
 
 MADE_BY: Final = "kubectl-dra/made-by"
 """Annotation of a pod that represents those of a workload: the workload's kind and name."""
@@ -51,19 +56,52 @@ class Gap(NamedTuple):
     """Something that the snapshot does not know.
 
     ``reason`` is one of the constants above: the cluster forbids reading the kind, does not serve it, or has
-    no such namespace; a file has no object of the kind; the objects are in an unreadable version; or the
-    answer was invalid. An empty ``namespace`` means the whole kind.
+    no such namespace; nobody asked for the kind, or a file has no object of it; the objects are in an unreadable
+    version; or the answer was invalid. An empty ``namespace`` means the whole kind, of which the objects of namespace
+    ``read_in`` could be read all the same.
     """
 
     kind: str
     reason: str
     namespace: str = ""
     detail: str = ""
+    read_in: str = ""
+
+    @property
+    def permission(self) -> Permission | None:
+        """What the user would have to be allowed; None if the gap has another reason."""
+        return Permission("list", *resource_of(self.kind)) if self.reason == FORBIDDEN else None
+
+    @property
+    def help(self) -> str:
+        """What somebody can do about it, as the end of a sentence; empty if nothing is known."""
+        if self.reason == FORBIDDEN:
+            return "; examples/rbac/read.yaml allows it"
+        return "; if the cluster has none, add --complete" if self.reason == ABSENT else ""
 
     def __str__(self) -> str:
-        where = f" in namespace {self.namespace}" if self.namespace else ""
-        detail = f": {self.detail}" if self.detail else ""
-        return f"{self.kind}{where} {self.reason}{detail}"
+        kinds = kind_plural(self.kind)
+        if self.reason == ABSENT:
+            return f"there is no {self.kind} in what was read"
+        if self.reason == NOT_SERVED:
+            return self.detail or f"the server does not serve {kinds}"
+        why = f"{self.permission} is forbidden" if self.permission else self.detail or self.reason
+        if self.namespace:
+            return f"the {kinds} of namespace {self.namespace} could not be read ({why})"
+        if self.read_in:
+            return f"only namespace {self.read_in} could be read of the {kinds} ({why})"
+        return f"{'no' if self.reason == FORBIDDEN else 'not all'} {kinds} could be read ({why})"
+
+
+class Permission(NamedTuple):
+    """A verb on a resource of an API group, as RBAC has it."""
+
+    verb: str
+    resource: str
+    group: str
+
+    def __str__(self) -> str:
+        return f"{self.verb} {self.resource}{f'.{self.group}' if self.group else ''}"
 
 
 class RefusedChange(NamedTuple):
@@ -108,7 +146,8 @@ class Snapshot(Struct, frozen=True, eq=False):
     holds the objects of manifests as written, ``workloads`` those of them that make pods, ``refused`` those that the
     server refuses because nobody can change what exists in that way.
     ``others`` holds the objects of ``cluster.kinds.SCHEDULING_KINDS`` by kind, then by namespace (empty if
-    none) and name.
+    none) and name. ``gaps`` has an entry for every kind that was not read whole; only ``missing`` and ``unread`` tell
+    whether an object that is not here may exist. ``declared``: somebody said that the files are complete.
     """
 
     slices: tuple[ResourceSlice, ...] = ()
@@ -135,6 +174,12 @@ class Snapshot(Struct, frozen=True, eq=False):
     written: Mapping[WrittenKey, Mapping[str, Any]] = field(default_factory=dict)
     workloads: tuple[Mapping[str, Any], ...] = ()
     refused: tuple[RefusedChange, ...] = ()
+    declared: bool = False
+
+    @property
+    def whole(self) -> bool:
+        """Whether the kinds without gaps have all of their objects: files that somebody made hold any part of them."""
+        return self.declared or self.release_source == "server"
 
     def exact(self, only: Set[OwnColumn] | None = None) -> Snapshot:
         """The snapshot with all of every device's own values in ``slices``, or of individual columns ``only`` these."""
@@ -160,13 +205,28 @@ class Snapshot(Struct, frozen=True, eq=False):
     def missing(self, kind: str, namespace: str = "") -> Gap | None:
         """The gap that makes a kind (in that namespace) incomplete, if any."""
         for gap in self.gaps:
-            if gap.kind == kind and (not namespace or not gap.namespace or gap.namespace == namespace):
+            if gap.kind != kind or (namespace and gap.read_in == namespace):
+                continue
+            if not namespace or not gap.namespace or gap.namespace == namespace:
                 return gap
         return None
 
-    def hides(self, kinds: Collection[str]) -> bool:
-        """Whether there may be objects of these kinds that could not be read."""
-        return any(gap.kind in kinds and gap.reason in (FORBIDDEN, UNSUPPORTED, UNREADABLE) for gap in self.gaps)
+    def unread(self, kinds: Iterable[str], namespace: str = "") -> tuple[Gap, ...]:
+        """The gaps that may hide objects of these kinds: a kind that the server does not serve has none."""
+        gaps = (self.missing(kind, namespace) for kind in kinds)
+        return tuple(gap for gap in gaps if gap is not None and gap.reason != NOT_SERVED)
+
+    def require_dra(self) -> None:
+        """Raise NoDRA if the server said that it does not serve resource.k8s.io."""
+        gaps = [self.missing(kind) for kind in _DRA]
+        # Not every command asks for both.
+        asked = [gap for gap in gaps if gap is None or gap.reason != ABSENT]
+        if not asked or any(gap is None or gap.reason != NOT_SERVED for gap in asked):
+            return
+        release = self.release
+        server = f"v{release.major}.{release.minor}.{release.patch}" if release is not None else "the server"
+        since = next(entry.default_since for entry in LIFECYCLES if entry.kind == _DRA[0] and entry.default_since)
+        raise NoDRA(f"This cluster has no DRA: {server} does not serve {GROUP} (on by default from 1.{since}).")
 
     def is_gap(self, kind: str, namespace: str = "") -> bool:
         """Whether the kind (in that namespace) is not known completely."""

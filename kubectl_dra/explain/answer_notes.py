@@ -22,6 +22,7 @@ from kubectl_dra.explain.question.what_if_flag import to_make
 from kubectl_dra.explain.scene.assumptions import NO_CONSUMER, notes_of
 from kubectl_dra.explain.scheduler_profile import scheduler_notes
 from kubectl_dra.explain.trial import Trial
+from kubectl_dra.explain.unread import NotSeen, Unread
 
 MAX_NOTED_NODES = 5
 
@@ -61,8 +62,12 @@ def answer_notes(
     """All notes, each once."""
     supposed = trial.scene.settings.supposed
     kinds = {finding.kind for finding in findings}
+    said = {one.gap for one in unclear if isinstance(one, Unread)}
     assumed = [
-        note for note in notes_of(trial.scene) if note is not NO_CONSUMER or no_consumer.NOBODY_CONSUMES not in kinds
+        note
+        for note in notes_of(trial.scene)
+        if (note is not NO_CONSUMER or no_consumer.NOBODY_CONSUMES not in kinds)
+        and not (isinstance(note, NotSeen) and note.gap in said)
     ]
     return tuple(
         dict.fromkeys(

@@ -5,26 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kubectl_dra.cluster.relation import waiting_for
-from kubectl_dra.cluster.snapshot import ABSENT, FORBIDDEN
+from kubectl_dra.cluster.snapshot import ABSENT
 from kubectl_dra.explain.diagnosis import Finding, Look, NextStep, Verdict
+from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.question.resolve import ClaimEntry
 from kubectl_dra.explain.question.what_if_flag import Supposition
 from kubectl_dra.explain.trial import Trial
-
-_PLURALS = {
-    "ResourceSlice": "resourceslices",
-    "DeviceClass": "deviceclasses",
-    "ResourceClaim": "resourceclaims",
-    "ResourceClaimTemplate": "resourceclaimtemplates",
-}
+from kubectl_dra.explain.unread import Unread
 
 
-def next_step(trial: Trial, verdict: Verdict, findings: Sequence[Finding]) -> NextStep | None:
-    """The step, or None if none helps."""
+def next_step(
+    trial: Trial, verdict: Verdict, findings: Sequence[Finding], unclear: Sequence[Words] = ()
+) -> NextStep | None:
+    """The step, or None if none helps. ``unclear``: why the verdict is undetermined."""
     asked = trial.question
     first = findings[0] if findings else None
     if verdict is Verdict.UNDETERMINED and first is None:
-        return _to_see_more(trial)
+        return _to_see_more(unclear)
     if first is not None and first.kind.look is Look.POD_OF_SAME_CLAIM and (rival := _rival(trial)):
         return NextStep(Look.POD_OF_SAME_CLAIM, rival, asked.namespace)
     if verdict is Verdict.ALLOCATABLE and trial.scene.settings.supposed:
@@ -112,9 +109,10 @@ def _pod(trial: Trial) -> NextStep | None:
     return NextStep(Look.POD, asked.name, asked.namespace) if asked.exists and asked.kind == "pod" else None
 
 
-def _to_see_more(trial: Trial) -> NextStep | None:
+def _to_see_more(unclear: Sequence[Words]) -> NextStep | None:
     """How to see what was not seen: a complete snapshot, or the missing permission."""
-    reasons = {missing.reason: missing.kind for missing in trial.scene.snapshot.gaps if missing.kind in _PLURALS}
-    if FORBIDDEN in reasons:
-        return NextStep(Look.PERMISSION, kind=_PLURALS[reasons[FORBIDDEN]])
-    return NextStep(Look.SNAPSHOT) if ABSENT in reasons else None
+    gaps = [one.gap for one in unclear if isinstance(one, Unread)]
+    permission = next((gap.permission for gap in gaps if gap.permission is not None), None)
+    if permission is not None:
+        return NextStep(Look.PERMISSION, kind=".".join(filter(None, (permission.resource, permission.group))))
+    return NextStep(Look.SNAPSHOT) if any(gap.reason == ABSENT for gap in gaps) else None

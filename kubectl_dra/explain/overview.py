@@ -9,19 +9,21 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kubectl_dra.allocation.budgets import ANSWER_STEPS, SHAPE_STEPS, STEPS_PER_NODE, Budget
+from kubectl_dra.allocation.extended_resources import resources_of
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.cluster.snapshot import ABSENT, NOT_FOUND, Snapshot
+from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.alike import Shapes
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.phrase import Words, say
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod
 from kubectl_dra.explain.rivals import Queue
-from kubectl_dra.explain.scene.assumptions import gap
 from kubectl_dra.explain.scene.prepare import Settings
+from kubectl_dra.explain.unread import Stake, Unread, unread_of
 from kubectl_dra.explain.waiting import waiting
 
 NOT_IN_TURN: Final = say("each is answered as if the others did not wait: placing them all in turn takes too long")
+_PENDING: Final = "what is pending is unknown"
 
 
 class Alike(Struct, frozen=True):
@@ -49,23 +51,28 @@ class Alike(Struct, frozen=True):
 class Overview(Struct, frozen=True):
     """Everything pending in ``namespace`` (empty for all).
 
-    ``elsewhere`` counts what is pending in other namespaces. ``unseen`` says what could not be read, so that
-    more may be pending; ``undetermined``: so much that finding nothing means nothing.
+    ``elsewhere`` counts what is pending in other namespaces. ``unread`` are the kinds of which objects may be pending
+    that nobody has seen; ``unseen`` says what else is not in it.
     """
 
     namespace: str
     found: tuple[Alike, ...]
     elsewhere: int = 0
     unseen: tuple[Words, ...] = ()
-    undetermined: bool = False
+    unread: tuple[Unread, ...] = ()
     left_out: int = 0
 
     @property
+    def notes(self) -> tuple[Words, ...]:
+        """What was not read, and what else is not in it."""
+        return (*self.unread, *self.unseen)
+
+    @property
     def exit_code(self) -> int:
-        """The largest of the diagnoses; 3 if pending objects could not be seen."""
+        """The largest of the diagnoses; 3 if pending objects could not be seen and none of those seen is stuck."""
         if self.left_out:
             return 3
-        return max((alike.exit_code for alike in self.found), default=3 if self.undetermined else 0)
+        return max((alike.exit_code for alike in self.found), default=0) or (3 if self.unread else 0)
 
 
 def pending(
@@ -98,7 +105,7 @@ def pending(
         out.append(Alike(diagnose(questions[0], snapshot, replace(settings, with_ways=False), budget), names))
     found, tried = _in_turn(out, snapshot, settings)
     unseen = (*_unseen(snapshot, namespace), *_untried(left_out), *(() if tried else (NOT_IN_TURN,)))
-    return Overview(namespace, tuple(found), elsewhere, unseen, not out and _blind(snapshot, namespace), left_out)
+    return Overview(namespace, tuple(found), elsewhere, unseen, tuple(_unread(snapshot, namespace, settings)), left_out)
 
 
 def _in_turn(found: Sequence[Alike], snapshot: Snapshot, settings: Settings) -> tuple[Sequence[Alike], bool]:
@@ -132,17 +139,14 @@ def _untried(count: int) -> Iterator[Words]:
 
 
 def _unseen(snapshot: Snapshot, namespace: str) -> Iterator[Words]:
-    """What could not be read of the pending objects."""
-    for kind in ("Pod", "ResourceClaim"):
-        missing = snapshot.missing(kind, namespace)
-        if missing is not None and (kind == "Pod" or missing.reason != ABSENT or not snapshot.pods):
-            yield say("not seen: {gap}", gap=gap(missing))
     names = snapshot.namespaces
-    if namespace and names and namespace not in names and snapshot.missing("Namespace") is None:
+    if namespace and names and namespace not in names and snapshot.missing("Namespace", namespace) is None:
         yield say("namespace {namespace} is none of those that were read", namespace=namespace)
 
 
-def _blind(snapshot: Snapshot, namespace: str) -> bool:
-    """Whether finding nothing means nothing: pods or claims could not be read, or a file holds neither."""
-    missing = [entry for kind in ("Pod", "ResourceClaim") if (entry := snapshot.missing(kind, namespace)) is not None]
-    return len(missing) == 2 or any(entry.reason not in (ABSENT, NOT_FOUND) for entry in missing)
+def _unread(snapshot: Snapshot, namespace: str, settings: Settings) -> Iterator[Unread]:
+    """What could not be read of the kinds that tell what is pending."""
+    stakes = [Stake(kind, namespace, _PENDING) for kind in ("Pod", "ResourceClaim")]
+    if any(not pod.node_name and not pod.finished and resources_of(pod) for pod in snapshot.pods.values()):
+        stakes.append(Stake("DeviceClass", "", say("whether devices serve extended resources is unknown")))
+    yield from unread_of(stakes, snapshot)

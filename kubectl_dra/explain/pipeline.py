@@ -28,6 +28,8 @@ from kubectl_dra.explain.scene.attributes_read import complete
 from kubectl_dra.explain.scene.prepare import Settings, prepare
 from kubectl_dra.explain.trial import Outlook, Trial
 from kubectl_dra.explain.unclear import missing_objects, not_decided, not_seen
+from kubectl_dra.explain.unclear import unread as unread_for
+from kubectl_dra.explain.unread import NotProved
 from kubectl_dra.names import nearest
 from kubectl_dra.scheduling.default_preemption import VictimsEnding
 from kubectl_dra.scheduling.gang_scheduling import Placed, message_of
@@ -61,12 +63,16 @@ def diagnose(question: Question, snapshot: Snapshot, settings: Settings, budget:
     findings = [*(first or _after_attempts(trial)), *(finding for finding in told if finding.under_way is not None)]
     expected = Verdict.NOT_ALLOCATABLE if first else _expected(trial, findings)
     judged = _judge(trial, expected, findings, before, stopped=stopped)
-    found = [] if stopped else _ways(trial, judged)
+    unread = tuple(unread_for(trial, Verdict.ALLOCATABLE)) if judged.verdict is not Verdict.ALLOCATED else ()
+    found = [] if stopped or unread else _ways(trial, judged)
     if first:
         judged = judged._replace(findings=[_beside(finding, first) for finding in judged.findings])
         found = [replace(way, proof=_resting_on(way.proof, first), what_if=()) for way in found]
-    shown = _with_note_on_ways(list(_with_what_if(trial, judged.findings)), found)
+    proved = _unproved(judged.findings) if unread else list(_with_what_if(trial, judged.findings))
+    shown = _with_note_on_ways(proved, found)
     chosen, open_ = _choice(trial, judged.verdict)
+    unproved = (NotProved(tuple(one.gap for one in unread)),) if unread and shown and not judged.unclear else ()
+    noted = answer_notes(trial, shown, (*judged.unclear, *unproved), found)
     return Diagnosis(
         kind=question.kind,
         namespace=question.namespace,
@@ -87,10 +93,10 @@ def diagnose(question: Question, snapshot: Snapshot, settings: Settings, budget:
         choice=chosen,
         scheduler=tuple(_scheduler_words(question, snapshot)),
         message=_message(trial, judged.verdict),
-        notes=(*answer_notes(trial, shown, judged.unclear, found), *open_),
+        notes=(*noted, *open_),
         release=str(settings.release),
         release_source=settings.release_source,
-        next=next_step(trial, judged.verdict, shown),
+        next=next_step(trial, judged.verdict, shown, judged.unclear),
         gates=tuple(sorted(settings.gates)),
         ways=tuple(found),
         supposed=settings.supposed,
@@ -232,6 +238,16 @@ def _with_note_on_ways(findings: Sequence[Finding], ways: Sequence[Way]) -> list
     first = findings[0]
     remedy = replace(first.remedy or Remedy(first.kind.fix), not_alone=True)
     return [replace(first, remedy=remedy), *findings[1:]]
+
+
+def _unproved(findings: Sequence[Finding]) -> list[Finding]:
+    """The findings where something that would decide after a fix was not read: nothing is proved then."""
+    return [
+        finding
+        if finding.remedy is None
+        else replace(finding, remedy=replace(finding.remedy, proof=None, offers=(), what_if=(), steps=()))
+        for finding in findings
+    ]
 
 
 def _with_what_if(trial: Trial, findings: Sequence[Finding]) -> Iterator[Finding]:

@@ -33,9 +33,6 @@ from kubectl_dra.scheduling.reasons import Rejection
 if TYPE_CHECKING:
     from kubectl_dra.explain.eviction import Eviction
 
-_DECIDING = ("ResourceSlice", "DeviceClass", "ResourceClaim")
-"""Without all objects of these kinds it is unknown whether a claim can be allocated anew."""
-
 
 class Outlook(Enum):
     """What the attempts alone say: devices are allocated, some node has them, none has, or it is open."""
@@ -271,10 +268,8 @@ class Trial:
     @cached_property
     def after_giving_back(self) -> tuple[str, ...]:
         """The nodes that accept the pod after the scheduler takes back a claim, if it does nothing else first."""
-        outcome, snapshot = self.outcome, self.scene.snapshot
+        outcome = self.outcome
         if outcome is None or outcome.next is None or (outcome.preemption is not None and outcome.preemption.best):
-            return ()
-        if any(snapshot.is_gap(kind) for kind in _DECIDING):
             return ()
         last = outcome.next
         while last.next is not None:

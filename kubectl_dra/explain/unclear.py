@@ -1,4 +1,8 @@
-"""When an answer is unreliable: a deciding fact was not seen, is not modelled, or takes too long."""
+"""When an answer is unreliable: a deciding fact was not seen, is not modelled, or takes too long.
+
+Which kinds an answer depends on is decided here alone (``_of_yes``, ``_of_no``): what filters and admission plugins
+find out by themselves comes from them (``NotRead``, ``Question.unread``).
+"""
 
 from __future__ import annotations
 
@@ -6,25 +10,26 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from kubectl_dra.allocation.attempt import AttemptVerdict
-from kubectl_dra.allocation.extended_resources import CLAIM_NAME
+from kubectl_dra.allocation.extended_resources import CLAIM_NAME, resources_of
 from kubectl_dra.api.slices import MAPPINGS, DeviceID
-from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
+from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.causes.claim_creation import CREATION_FAILED
 from kubectl_dra.explain.diagnosis import Finding, Verdict
-from kubectl_dra.explain.phrase import Phrase, say
+from kubectl_dra.explain.phrase import Phrase, Words, say
 from kubectl_dra.explain.question.last_word import last_word
 from kubectl_dra.explain.question.resolve import Question
-from kubectl_dra.explain.scene.assumptions import gap
 from kubectl_dra.explain.scene.proved_gates import NODE_RESOURCES
 from kubectl_dra.explain.scheduler_profile import not_configured
-from kubectl_dra.explain.trial import Trial
+from kubectl_dra.explain.trial import Outlook, Trial
+from kubectl_dra.explain.unread import UNKNOWN, Stake, Unread, unread_of
 from kubectl_dra.scheduling.gang_scheduling import Obstacle
+from kubectl_dra.scheduling.kinds_to_read import group_kind
 from kubectl_dra.scheduling.message import foreign
 from kubectl_dra.scheduling.queue import kept_out
 from kubectl_dra.scheduling.reasons import PluginName
 
 
-def missing_objects(question: Question, snapshot: Snapshot, findings: Sequence[Finding]) -> Iterator[Phrase]:
+def missing_objects(question: Question, snapshot: Snapshot, findings: Sequence[Finding]) -> Iterator[Unread]:
     """Objects that the pod names and that are missing only because their kind was not seen at all."""
     events = snapshot.events_about("Pod", question.namespace, question.name)
     # The controller's own words: it looked for them.
@@ -34,30 +39,15 @@ def missing_objects(question: Question, snapshot: Snapshot, findings: Sequence[F
         kind = finding.kind.missing
         missing = snapshot.missing(kind, question.namespace) if kind else None
         if missing is not None:
-            yield say(
-                "whether {kind} {namespace}/{name} exists is unknown ({gap})",
-                kind=kind,
-                namespace=question.namespace,
-                name=finding.object,
-                gap=gap(missing),
-            )
+            text = "whether {kind} {namespace}/{name} exists is unknown"
+            exists = say(text, kind=kind, namespace=question.namespace, name=finding.object)
+            yield Unread(missing, exists)
 
 
-def not_seen(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
-    """What decides about unallocated claims and was not seen: causes found without it mean nothing."""
-    snapshot = trial.scene.snapshot
-    if not trial.claims or _refused_anyway(trial):
-        return
-    if slices := snapshot.missing("ResourceSlice"):
-        yield say("which devices exist is unknown ({gap})", gap=gap(slices))
-    if classes := snapshot.missing("DeviceClass"):
-        yield say("what the classes select is unknown ({gap})", gap=gap(classes))
-    claims = snapshot.missing("ResourceClaim")
-    if claims and claims.reason != ABSENT and verdict is Verdict.ALLOCATABLE:
-        yield say("claims that were not seen may hold these devices ({gap})", gap=gap(claims))
-    by_label = any(entry.scope.node_selector is not None for entry in trial.view.cycle.index.slices)
-    if not snapshot.nodes and by_label:
-        yield say("no Nodes were read, and some devices are bound to node labels")
+def not_seen(trial: Trial, verdict: Verdict) -> Iterator[Unread]:
+    """What decides and was not seen: causes found without it mean nothing."""
+    if not _refused_anyway(trial):
+        yield from unread(trial, verdict)
 
 
 def _refused_anyway(trial: Trial) -> bool:
@@ -67,7 +57,98 @@ def _refused_anyway(trial: Trial) -> bool:
     return bool(filters and trial.scene.snapshot.nodes and asked_all and not trial.view.nodes and not filters.unread)
 
 
-def not_decided(trial: Trial, verdict: Verdict, findings: Sequence[Finding]) -> Iterator[Phrase]:
+def unread(trial: Trial, verdict: Verdict) -> Iterator[Unread]:
+    """What was not read of the kinds that an answer about something without devices depends on.
+
+    A "yes" may be ended by any object; a "no" stands unless there are devices or classes that nobody has seen.
+    """
+    snapshot = trial.scene.snapshot
+    if verdict is Verdict.ALLOCATABLE:
+        yield from unread_of(_of_yes(trial), snapshot)
+    elif verdict is not Verdict.ALLOCATED:
+        yield from unread_of(_of_no(trial), snapshot)
+
+
+def _of_no(trial: Trial) -> Iterator[Stake]:
+    pod = trial.question.pod
+    if trial.claims:
+        yield Stake("ResourceSlice", "", UNKNOWN["ResourceSlice"])
+    serves = trial.view.cycle.features.extended_resources and pod is not None and resources_of(pod)
+    if serves or (trial.claims and _class_unknown(trial)):
+        yield Stake("DeviceClass", "", UNKNOWN["DeviceClass"])
+    if trial.claims and any(entry.scope.node_selector is not None for entry in trial.view.cycle.index.slices):
+        yield Stake("Node", "", say("some devices are bound to node labels, which are unknown"))
+
+
+def _of_yes(trial: Trial) -> Iterator[Stake]:
+    question, scene = trial.question, trial.scene
+    pod, space = question.pod, question.namespace
+    waits = pod is not None and not pod.node_name
+    # A claim from which the scheduler takes its devices back is allocated anew.
+    taken_back = waits and bool(question.claims) and trial.outlook is Outlook.FAILS
+    anew = bool(trial.claims) or taken_back
+    if waits or anew:
+        yield Stake("Node", "", UNKNOWN["Node"])
+    if waits:
+        yield Stake("Pod", "", UNKNOWN["Pod"])
+    if anew:
+        yield Stake("ResourceSlice", "", UNKNOWN["ResourceSlice"])
+        if _class_unknown(trial):
+            yield Stake("DeviceClass", "", UNKNOWN["DeviceClass"])
+        yield Stake("ResourceClaim", "", UNKNOWN["ResourceClaim"])
+        yield Stake("DeviceTaintRule", "", UNKNOWN["DeviceTaintRule"])
+    if pod is None or not waits:
+        if trial.claims and not question.exists:
+            yield Stake("ResourceQuota", space, say("whether a quota refuses the claim is unknown"))
+        return
+    if kind := group_kind(pod):
+        yield Stake(kind, space, UNKNOWN[kind])
+        yield Stake("PriorityClass", "", say("the priority of the pod's group is unknown"))
+    yield from _of_admission(question, scene.snapshot)
+
+
+def _of_admission(question: Question, snapshot: Snapshot) -> Iterator[Stake]:
+    """What the API server reads when the pod, or a claim for it, is created."""
+    pod, space = question.pod, question.namespace
+    assert pod is not None
+    made = [entry.claim for entry in question.claims if entry.hypothetical and entry.claim is not None]
+    kinds = dict.fromkeys(question.unread)
+    if made:
+        kinds["ResourceQuota"] = None
+    if any(spec.admin_access for claim in made for one in claim.requests for spec in one.alternatives()):
+        kinds["Namespace"] = None
+    if not question.exists and any(other.status.nominated_node_name for other in snapshot.pods.values()):
+        # A pod of lower priority leaves others the room that the scheduler made for them.
+        kinds["PriorityClass"] = None
+    named = {
+        "PriorityClass": pod.spec.priority_class_name,
+        "RuntimeClass": pod.spec.runtime_class_name,
+        "ServiceAccount": pod.spec.service_account_name,
+    }
+    for kind in kinds:
+        if name := named.get(kind, ""):
+            yield Stake(
+                kind, space, say("whether {kind} {name} exists, and what it adds, is unknown", kind=kind, name=name)
+            )
+        elif kind == "PriorityClass":
+            yield Stake(kind, space, say("the pod's priority is unknown"))
+        elif kind == "Namespace":
+            yield Stake(kind, space, say("whether namespace {name} takes the pod is unknown", name=space))
+        elif kind == "ResourceQuota":
+            yield Stake(kind, space, say("whether a quota refuses the pod or its claims is unknown"))
+        else:
+            yield Stake(kind, space, say("what the API server makes of the pod is unknown"))
+
+
+def _class_unknown(trial: Trial) -> bool:
+    """Whether a request names a class that is not there."""
+    known = trial.scene.snapshot.classes
+    claims = trial.question.existing_claims
+    specs = (spec for claim in claims for entry in claim.requests for spec in entry.alternatives())
+    return any(spec.device_class not in known for spec in specs)
+
+
+def not_decided(trial: Trial, verdict: Verdict, findings: Sequence[Finding]) -> Iterator[Words]:
     """What was seen but leaves the answer open: searches that are too long, unmodelled fields, contrary messages."""
     if verdict is Verdict.ALLOCATABLE:
         text = "by what was read the pod fits on {nodes:some}, but {contrary}"
@@ -79,9 +160,8 @@ def not_decided(trial: Trial, verdict: Verdict, findings: Sequence[Finding]) -> 
     yield from _group(trial, verdict)
     if not waiting:
         yield from _out_of_queue(trial, verdict)
-    yield from _unread(trial, verdict)
+    yield from _of_filters(trial, verdict)
     yield from _said_by_others(trial, verdict)
-    yield from _not_admitted(trial, verdict)
     yield from _of_nodes(trial, verdict)
     if trial.claims:
         yield from _too_long(trial, verdict)
@@ -108,15 +188,15 @@ def _out_of_queue(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
         yield say(text, reasons=[reason.words for reason in rejection.reasons])
 
 
-def _unread(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
+def _of_filters(trial: Trial, verdict: Verdict) -> Iterator[Words]:
     """Kinds that filters need to judge nodes, if no other node accepts the pod."""
     filters = trial.scene.filters
     if filters is None or verdict is not Verdict.NOT_ALLOCATABLE:
         return
     for kind in sorted(filters.unread):
         missing = filters.chain.state.snapshot.missing(kind)
-        text = "whether nodes take the pod is unknown ({gap})" if missing else "whether nodes take the pod is unknown"
-        yield say(text, gap=gap(missing)) if missing else say(text)
+        unknown = say("whether nodes take the pod is unknown")
+        yield Unread(missing, unknown) if missing is not None else unknown
 
 
 def _said_by_others(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
@@ -129,23 +209,6 @@ def _said_by_others(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
     word = last_word(pod, scene.snapshot)
     for text in foreign(word.message) if word is not None else ():
         yield say('the scheduler counts "{text}", which no filter known here says', text=text)
-
-
-def _not_admitted(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
-    """Objects that a new pod names and the user may not read; the API server refuses the pod if they are missing."""
-    pod, snapshot = trial.question.pod, trial.scene.snapshot
-    if pod is None or trial.question.exists or verdict is not Verdict.ALLOCATABLE:
-        return
-    named = {
-        "PriorityClass": pod.spec.priority_class_name,
-        "RuntimeClass": pod.spec.runtime_class_name,
-        "ServiceAccount": pod.spec.service_account_name,
-    }
-    for kind in sorted(named.keys() & set(trial.question.unread)):
-        missing = snapshot.missing(kind, trial.question.namespace)
-        if missing is not None and missing.reason != ABSENT:
-            text = "whether {kind} {name} exists, and what it adds to the pod, is unknown ({gap})"
-            yield say(text, kind=kind, name=named[kind], gap=gap(missing))
 
 
 _OBSTACLES: Final = {

@@ -1,4 +1,4 @@
-"""Whether the API server would create one more pod and its claims: what quotas leave, one pod after the other."""
+"""Whether the API server would create one more pod and its claims, with what quotas leave after the pods before."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kubectl_dra.api.policy import ResourceQuota
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.wire import Amount
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.explain.causes.claim_creation import needs
+from kubectl_dra.explain.causes.claim_creation import needs, without_admin_label
 from kubectl_dra.fit.mold import NewPod
 
 _ZERO: Final = Quantity.of(0)
@@ -35,8 +35,12 @@ class Creation(Struct, frozen=True):
 
 
 def denied(new: NewPod, snapshot: Snapshot) -> Creation:
-    """What becomes of the quotas of a pod's namespace when it and its claims are created."""
+    """Whether the pod and its claims are created, and what becomes of the quotas of their namespace then."""
     space = new.pod.metadata.namespace
+    if new.refused:
+        return Creation(Denied.POD)
+    if any(without_admin_label(claim, snapshot) for claim in new.claims.values()):
+        return Creation(Denied.CLAIM)
     own = [quota for quota in snapshot.quotas if quota.metadata.namespace == space]
     if not own:
         return Creation()

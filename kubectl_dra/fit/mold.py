@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from msgspec import Struct, json, structs
 
+from kubectl_dra.admission.refusal import AdmissionPlugin
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import ClaimStatus, Pod
 from kubectl_dra.api.volumes import ClaimTemplate, ClaimVolumeSource, EphemeralVolumeSource, PodVolume
@@ -28,6 +29,7 @@ class NewPod(Struct, frozen=True):
     """One pod before it has a node. ``claims`` are those made for it. Pods of one ``likeness`` are scheduled alike.
 
     ``exists``: it is in the cluster already, and waits.
+    ``refused``: the API server would not create it, for another reason than a quota.
     """
 
     pod: Pod
@@ -37,6 +39,7 @@ class NewPod(Struct, frozen=True):
     role: int
     ordinal: Ordinal
     exists: bool = False
+    refused: bool = False
 
     @property
     def group(self) -> tuple[str, str, str]:
@@ -65,7 +68,10 @@ class Mold:
         )
         assert self.question.pod is not None
         self._admitted = self.question.pod
-        self._claims = [entry for entry in self.question.claims if entry.hypothetical]
+        # What quotas leave changes with each pod.
+        others = (one.plugin is not AdmissionPlugin.RESOURCE_QUOTA for one in self.question.refusals)
+        self._refused = any(others)
+        self._claims = [entry for entry in self.question.claims if entry.hypothetical and entry.claim is not None]
         own = identity(workload, self._role, self.first).own
         said = json.encode((self._admitted.spec.affinity, self._admitted.spec.topology_spread_constraints)).decode()
         self._tells_apart = any(f'"{label}"' in said for label in own)
@@ -84,7 +90,7 @@ class Mold:
         likeness: tuple[object, ...] = (self._number, self._place, volumes if any(volumes) else ())
         if self._tells_apart:
             likeness = (*likeness, tuple(identity(self._workload, self._role, ordinal).own.items()))
-        return NewPod(pod, claims, likeness, self._number, self._place, ordinal)
+        return NewPod(pod, claims, likeness, self._number, self._place, ordinal, refused=self._refused)
 
     def is_as_written(self, pod: Pod) -> bool:
         """Whether a pod that exists is as one that would be made now."""

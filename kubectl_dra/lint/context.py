@@ -18,7 +18,7 @@ from kubectl_dra.manifests.changes import Path
 if TYPE_CHECKING:
     from kubectl_dra.cel.errors import CompileError
     from kubectl_dra.cel.program import Program
-    from kubectl_dra.cluster.snapshot import Snapshot
+    from kubectl_dra.cluster.snapshot import Gap, Snapshot
     from kubectl_dra.lint.upgrade import Upgrade
 
 _UNSET: Any = object()
@@ -165,6 +165,8 @@ class GivenObjects:
         self._by_name: dict[tuple[str, str], list[Item]] = {}
         self._names: dict[str, tuple[str, ...]] = {}
         self._found: dict[tuple[str, str, str], tuple[Item, ...]] = {}
+        # The gaps of the cluster because of which a rule could not decide.
+        self.unread: Final[dict[Gap, None]] = {}
         for item in self.items:
             self._by_kind.setdefault(item.kind, []).append(item)
             if item.owner is None:

@@ -30,7 +30,8 @@ def lint(inputs: Sequence[Input], job: Job, processes: int | None = None, second
     with Workers(inputs, job, _processes(len(inputs)) if processes is None else processes) as workers:
         results = workers.check()
         defects = [defect for result in results for defect in result.defects]
-        later = workers.locate(_together(results, job, defects))
+        world = GivenObjects(item for result in results for item in result.items)
+        later = workers.locate(_together(world, results, job, defects))
     findings: list[LocatedFinding] = []
     suppressed = 0
     for result in results:
@@ -50,6 +51,7 @@ def lint(inputs: Sequence[Input], job: Job, processes: int | None = None, second
         _second_opinion(results, job) if second else None,
         sum(result.left_out for result in results),
         job.target.upgrade,
+        tuple(world.unread),
     )
 
 
@@ -67,9 +69,10 @@ def _processes(files: int) -> int:
     )
 
 
-def _together(results: Sequence[FileResult], job: Job, defects: list[str]) -> dict[str, list[FileAsked]]:
+def _together(
+    world: GivenObjects, results: Sequence[FileResult], job: Job, defects: list[str]
+) -> dict[str, list[FileAsked]]:
     """The findings of the rules about several objects, by file."""
-    world = GivenObjects(item for result in results for item in result.items)
     numbers = {id(item): number for result in results for number, item in enumerate(result.items)}
     out: dict[str, list[FileAsked]] = {}
     for item in world.items:

@@ -11,6 +11,7 @@ from kubectl_dra.lint.finding import Safety, Severity
 from kubectl_dra.manifests.changes import Change, Path
 
 if TYPE_CHECKING:
+    from kubectl_dra.cluster.snapshot import Gap
     from kubectl_dra.lint.upgrade import Upgrade
     from kubectl_dra.lint.verify import SelectorOpinion
 
@@ -60,7 +61,7 @@ class Report(Struct, frozen=True):
     examine, ``manifests`` counts all Kubernetes objects. ``notes`` are sentences about what was left out,
     ``left_out`` counts the files left out as a whole. ``defects`` are failures of lint itself. ``suppressed``
     counts findings silenced by comments in the files. ``second_opinion`` is set if requested, ``upgrade`` if one
-    was judged.
+    was judged. ``unread``: the gaps of the cluster because of which rules could not decide.
     """
 
     findings: tuple[LocatedFinding, ...]
@@ -75,6 +76,7 @@ class Report(Struct, frozen=True):
     second_opinion: SelectorOpinion | None = None
     left_out: int = 0
     upgrade: Upgrade | None = None
+    unread: tuple[Gap, ...] = ()
 
     def counts(self) -> dict[str, int]:
         """Findings by severity, worst first."""

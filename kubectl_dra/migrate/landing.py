@@ -112,7 +112,7 @@ def _brought(report: MigrationReport, namespace: str) -> Snapshot:
                 except InputError:
                     # Overlays have the same object twice; lint says what is wrong with others.
                     continue
-    return builder.build(expected=())
+    return builder.build(complete=True)
 
 
 def _unused(snapshot: Snapshot) -> Snapshot:

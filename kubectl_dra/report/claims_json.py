@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from kubectl_dra.api.claims import DeviceResult
+from kubectl_dra.report.evidence_json import unread_json
 from kubectl_dra.report.phrases import written
 from kubectl_dra.usage.claim_use import ClaimUse, ClaimUses
 
@@ -21,7 +22,8 @@ def to_json(found: ClaimUses) -> dict[str, Any]:
             "states": {state.value: count for state, count in found.states().items()},
         },
         "items": [_claim(item) for item in found.items],
-        "notes": [written(note) for note in found.notes],
+        "notes": [written(note) for note in found.unread],
+        "unread": unread_json(found.unread),
     }
 
 

@@ -13,6 +13,7 @@ from kubectl_dra.explain.devices.inventory import SCHEMA_VERSION, DeviceRow, Inv
 from kubectl_dra.explain.devices.model import model_of
 from kubectl_dra.explain.devices.tally import Tally
 from kubectl_dra.explain.scene.prepare import Settings
+from kubectl_dra.report.evidence_json import unread_json
 from kubectl_dra.report.phrases import written
 
 
@@ -37,6 +38,7 @@ def to_json(
         **counted,
         "items": [_device(row) for row in inventory.rows],
         "notes": [written(note) for note in inventory.notes],
+        "unread": unread_json((*inventory.unread, *inventory.notes)),
     }
 
 

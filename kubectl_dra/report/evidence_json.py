@@ -1,4 +1,4 @@
-"""A fact as data: its words, and the objects, devices and numbers that they are made of."""
+"""A fact as data: its words, and the objects, devices and numbers that they are made of; and what was not read."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ from typing import Any, Final, NamedTuple
 
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import DeviceID, PoolID
+from kubectl_dra.cluster.snapshot import Gap
 from kubectl_dra.explain.diagnosis import Evidence
-from kubectl_dra.explain.phrase import Joined, ObjectName, Phrase, Statement, Subject
+from kubectl_dra.explain.phrase import Joined, ObjectName, Phrase, Statement, Subject, Words
+from kubectl_dra.explain.unread import NotProved, NotSeen, Unread
 from kubectl_dra.report.phrases import fields_of, template_of, written
+from kubectl_dra.report.structured import gap_json
 
 _LISTS: Final = {"Node": "nodes", "Pod": "pods", "ResourceClaim": "claims"}
 """Kinds with a list of their own; all others are in ``objects``, with their kind."""
@@ -97,3 +100,13 @@ def _entry(part: TypedPart) -> tuple[str, dict[str, Any]]:
 def _number(nanos: int) -> int | float:
     whole, rest = divmod(nanos, _NANO)
     return nanos / _NANO if rest else whole
+
+
+def unread_json(said: Iterable[Words]) -> list[dict[str, Any]]:
+    """The gaps among what is said about an answer, each once; ``decides`` tells whether the answer depends on it."""
+    found: dict[Gap, bool] = {}
+    for one in said:
+        gaps = one.gaps if isinstance(one, NotProved) else (one.gap,) if isinstance(one, Unread | NotSeen) else ()
+        for gap in gaps:
+            found[gap] = found.get(gap, False) or isinstance(one, Unread)
+    return [{**gap_json(gap), "decides": decides} for gap, decides in found.items()]

@@ -93,7 +93,7 @@ def overview_html(
     ``inventory`` is None where the devices could not be read.
     """
     ranked = sorted(overview.found, key=lambda alike: (-alike.exit_code, -len(alike.names)))
-    unseen = [tag("p", written(note), class_="quiet") for note in overview.unseen]
+    unseen = [tag("p", written(note), class_="quiet") for note in overview.notes]
     parts = [tag("header", tag("h1", "Pending claims"), tag("p", overview_answer(overview), class_="answer"), *unseen)]
     if inventory is not None and inventory.rows:
         picture = fleet_html(fleet_of(inventory.rows), "fleet", _headline(inventory), first=MAX_ROWS)

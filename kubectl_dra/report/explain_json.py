@@ -15,7 +15,7 @@ from kubectl_dra.explain.answer_notes import SearchLimit
 from kubectl_dra.explain.diagnosis import SCHEMA_VERSION, ClaimReport, Diagnosis, Finding
 from kubectl_dra.explain.overview import Alike, Overview
 from kubectl_dra.explain.phrase import Joined, Phrase, Statement, Subject
-from kubectl_dra.report.evidence_json import device_json, evidence_json
+from kubectl_dra.report.evidence_json import device_json, evidence_json, unread_json
 from kubectl_dra.report.explain_words import (
     Invocation,
     answer,
@@ -60,7 +60,8 @@ def overview_json(overview: Overview, invocation: Invocation = _UNKNOWN) -> dict
         "kind": "DiagnosisList",
         "exitCode": overview.exit_code,
         "answer": overview_answer(overview),
-        "notes": [written(note) for note in overview.unseen],
+        "notes": [written(note) for note in overview.notes],
+        "unread": unread_json(overview.unread),
         "items": items,
     }
 
@@ -87,6 +88,8 @@ def _diagnosis(diagnosis: Diagnosis, invocation: Invocation) -> dict[str, Any]:
         "placements": [placement_json(placement) for placement in diagnosis.placements],
         "scheduler": _plain(diagnosis.scheduler),
         "notes": notes(diagnosis),
+        "undetermined": [written(why) for why in diagnosis.unclear],
+        "unread": unread_json((*diagnosis.unclear, *diagnosis.notes)),
     }
     if diagnosis.choice is not None and diagnosis.choice.certain:
         out["winners"] = list(diagnosis.choice.nodes)

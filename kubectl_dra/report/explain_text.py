@@ -281,6 +281,8 @@ def _stage(out: Painter, stage: Stage, width: int) -> None:
             first=indent + "    ",
             style="red",
         )
+    if not stage.observations:
+        return
     for seen in stage.observations:
         out.paragraph(observation(seen), indent=indent + "      ", first=indent + "    ", style="dim")
 

@@ -261,8 +261,8 @@ def overview_answer(overview: Overview) -> str:
     """The answer about everything that is pending, in one sentence."""
     where = f" in namespace {overview.namespace}" if overview.namespace else ""
     more = f"; {overview.elsewhere:,} in other namespaces" if overview.elsewhere else ""
-    if overview.undetermined:
-        return f"Undetermined: whether a claim is pending{where} is unknown{more}."
+    if overview.unread and not overview.found:
+        return f"Undetermined: {written(overview.unread[0])}{more}."
     if not overview.found:
         return f"No claim is pending{where}{more}."
     total = sum(len(alike.names) for alike in overview.found)
@@ -295,7 +295,7 @@ _COMMANDS: Final = {
     Look.TAINTS: "kubectl dra taint --list",
     Look.TAINTED_DEVICES: "kubectl dra devices --tainted -o wide",
     Look.WEBHOOKS: "kubectl get mutatingwebhookconfigurations",
-    Look.PERMISSION: "kubectl auth can-i list {kind}.resource.k8s.io",
+    Look.PERMISSION: "kubectl auth can-i list {kind}",
     Look.SNAPSHOT: "kubectl dra snapshot -o cluster.yaml",
 }
 

@@ -10,6 +10,7 @@ from kubectl_dra.explain.remedies.free import Free
 from kubectl_dra.explain.scene.holders import ClaimHolder
 from kubectl_dra.fit.place import Seat, evicted
 from kubectl_dra.fit.result import SCHEMA_VERSION, FitAnswer, More, OneMoreNode, WorkloadFit
+from kubectl_dra.report.evidence_json import unread_json
 from kubectl_dra.report.explain_words import answer as explained
 from kubectl_dra.report.fit_words import change, code, headline, places, stop
 from kubectl_dra.report.phrases import written
@@ -37,6 +38,7 @@ def _workload(found: WorkloadFit) -> dict[str, Any]:
         **counts_json(found),
         "moreMayFit": found.at_least,
         "undetermined": [written(why) for why in found.unclear],
+        "unread": unread_json(found.unclear),
         "nodes": [{"node": node, "pods": pods, "devices": devices} for node, pods, devices in places(found)],
         "placements": [_seat(seat) for seat in found.seats],
         "evicted": [pod.key for pod in evicted(found.seats)],

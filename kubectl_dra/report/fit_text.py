@@ -56,7 +56,8 @@ def _answer(found: WorkloadFit, width: int) -> list[Line]:
     """The answer, and the nodes with the most pods."""
     first, *rest = wrap(headline(found), width)
     lines: list[Line] = [((first, _STYLES[found.verdict]),), *((line,) for line in rest)]
-    rows = places(found)
+    # What was placed without what decides is no answer.
+    rows = places(found) if found.verdict is not FitVerdict.UNDETERMINED else []
     shown = rows if len(rows) <= MAX_PLACES else rows[: MAX_PLACES - 1]
     for node, pods, devices in shown:
         on = f": {some(devices, MAX_DEVICES)}" if devices else ""

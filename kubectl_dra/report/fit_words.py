@@ -10,6 +10,7 @@ from kubectl_dra.api.owners import owner_of
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.explain.remedies.free import Free
 from kubectl_dra.explain.remedies.room import EndPods
+from kubectl_dra.explain.unread import Unread
 from kubectl_dra.fit.creation import Denied
 from kubectl_dra.fit.place import Seat, evicted
 from kubectl_dra.fit.result import ClusterChange, FitVerdict, More, OneMoreNode, WorkloadFit
@@ -22,8 +23,19 @@ from kubectl_dra.wording import amount, some
 def headline(found: WorkloadFit) -> str:
     """The answer in one sentence."""
     if found.unclear:
-        return f"{found.workload.title}: undetermined: {written(found.unclear[0])}."
+        return f"{found.workload.title}: undetermined: {written(found.unclear[0])}.{_by_devices(found)}"
     return f"{_count(found)}{_beside(found)}."
+
+
+def _by_devices(found: WorkloadFit) -> str:
+    """What the devices alone say where no nodes were read."""
+    why = found.unclear[0]
+    if not isinstance(why, Unread) or why.gap.kind != "Node" or not found.seats:
+        return ""
+    whose = "Its" if found.workload.name else "Their"
+    if found.as_many:
+        return f" {whose} devices alone would fit {amount(found.fitting, found.workload.unit)}."
+    return f" {whose} devices alone would fit {found.fitting:,} of {amount(found.replicas, found.workload.unit)}."
 
 
 def _count(found: WorkloadFit) -> str:

@@ -9,6 +9,7 @@ from kubectl_dra.lint.reference import page_of
 from kubectl_dra.lint.registry import BY_CODE
 from kubectl_dra.lint.result import LocatedFinding, Report
 from kubectl_dra.lint.upgrade import Upgrade, gate_changes
+from kubectl_dra.report.structured import gap_json
 
 SCHEMA_VERSION: Final = "1"
 
@@ -32,6 +33,7 @@ def to_json(report: Report) -> dict[str, Any]:
         },
         "findings": [_finding(finding) for finding in report.findings],
         "notes": list(report.notes),
+        "unread": [gap_json(gap) for gap in report.unread],
         "defects": list(report.defects),
     }
 

@@ -47,7 +47,7 @@ def write_overview(
         return
     ranked = sorted(overview.found, key=lambda alike: (-alike.exit_code, -len(alike.names)))
     header, *blocks = fitted([HEADER, *(cells(alike) for alike in ranked)], out.limit, BELOW, prose=True)
-    room = LINES - 4 - (len(overview.unseen) + 3 if overview.unseen else 0)
+    room = LINES - 4 - (len(overview.notes) + 3 if overview.notes else 0)
     if short and sum(map(len, blocks)) > room:
         header, *blocks = _shortened(ranked, out.width, room)
     for line in header:
@@ -61,7 +61,7 @@ def write_overview(
     out.write("")
     out.write(overview_answer(overview).removesuffix("."))
     _notes(out, overview)
-    if overview.unseen:
+    if overview.notes:
         out.write("")
     first = ranked[0].diagnosis
     out.write(("Next: ", "bold"), f"kubectl dra explain {quote(ranked[0].names[0])} -n {quote(first.namespace)}{flags}")
@@ -91,11 +91,12 @@ def _cut(text: str, width: int) -> str:
 
 
 def _notes(out: Painter, overview: Overview) -> None:
-    if not overview.unseen:
+    said = overview.notes if overview.found else overview.notes[1 if overview.unread else 0 :]
+    if not said:
         return
     out.write("")
     out.write(("Notes", "bold"))
-    for note in overview.unseen:
+    for note in said:
         out.paragraph(written(note), indent="    ", first="  - ")
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from kubectl_dra.console import is_hidden
+
+if TYPE_CHECKING:
+    from kubectl_dra.cluster.snapshot import Gap
 
 
 def write(result: Mapping[str, Any], output: str, stream: TextIO) -> None:
@@ -44,3 +47,13 @@ def yaml_text(result: Mapping[str, Any]) -> str:
 
     Dumper.add_representer(str, text)
     return yaml.dump(dict(result), Dumper=Dumper, sort_keys=False, allow_unicode=True, width=110)
+
+
+def gap_json(gap: Gap) -> dict[str, Any]:
+    """A kind that was not read whole: why, and the permission that is missing."""
+    out: dict[str, Any] = {"kind": gap.kind, "reason": gap.reason}
+    more = (("namespace", gap.namespace), ("readNamespace", gap.read_in), ("detail", gap.detail))
+    out.update({name: value for name, value in more if value})
+    if gap.permission is not None:
+        out["permission"] = gap.permission._asdict()
+    return out

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from kubectl_dra.cluster.snapshot import ABSENT, Gap
+from kubectl_dra.cluster.snapshot import Gap
 
 
 def why_unread(gap: Gap) -> str:
     """Why objects of a kind are not known."""
-    return f"no {gap.kind} in the snapshot" if gap.reason == ABSENT else str(gap)
+    return f"{gap}{gap.help}"
 
 
 def not_seen(gap: Gap) -> str:
     """The note about a gap."""
-    return why_unread(gap) if gap.reason == ABSENT else f"not seen: {gap}"
+    return f"not seen: {why_unread(gap)}"

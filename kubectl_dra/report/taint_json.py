@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kubectl_dra.api.slices import DeviceID
+from kubectl_dra.report.structured import gap_json
 from kubectl_dra.report.taint_gaps import not_seen
 from kubectl_dra.taint.blast_radius import ClaimHit, PodHit, Radius
 from kubectl_dra.taint.listing import TaintLine
@@ -107,7 +108,7 @@ def _clean(rule: Mapping[str, Any]) -> dict[str, Any]:
 
 def _radius(radius: Radius) -> dict[str, Any]:
     return {
-        "podsDeleted": None if radius.unread else radius.deleted(),
+        "podsDeleted": None if radius.open else radius.deleted(),
         "claims": [_claim(hit) for hit in radius.claims],
         "lost": [
             {"kind": lost.kind, "namespace": lost.namespace, "name": lost.name, "allDevices": lost.all_mode}
@@ -128,6 +129,7 @@ def _radius(radius: Radius) -> dict[str, Any]:
             for left in radius.classes
         ],
         "notes": [*map(not_seen, radius.gaps), *radius.notes],
+        "unread": [{**gap_json(gap), "decides": gap == radius.unread} for gap in radius.gaps],
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from kubectl_dra.report.evidence_json import unread_json
 from kubectl_dra.report.phrases import written
 from kubectl_dra.usage.claim_use import ClaimUse
 from kubectl_dra.usage.demand import DeviceDemand
@@ -32,6 +33,7 @@ def to_json(report: UseReport) -> dict[str, Any]:
             *(_claim(row) for row in report.claims),
         ],
         "notes": [written(note) for note in report.notes],
+        "unread": unread_json((*report.unread, *report.notes)),
     }
 
 

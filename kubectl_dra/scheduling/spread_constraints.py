@@ -83,7 +83,7 @@ def unread_selecting(pod: Pod, state: ClusterState) -> str:
     """An unread kind that determines which pods the profile's own constraints count; empty if none."""
     namespace = pod.metadata.namespace
     for kind in selecting_kinds(pod, state.profile):
-        if kind not in state.snapshot.others or state.unknown(kind, namespace):
+        if state.unknown(kind, namespace):
             return kind
     return ""
 

@@ -108,6 +108,12 @@ class Radius(Struct, frozen=True):
     notes: tuple[str, ...] = ()
     unread: Gap | None = None
 
+    @property
+    def open(self) -> bool:
+        """Whether it is unknown whom the taints hit: not all claims were read, or not the pods that use them."""
+        hidden = any(gap.kind == "Pod" for gap in self.gaps)
+        return self.unread is not None or (hidden and any(pod.fate == UNKNOWN for pod in self.pods().values()))
+
     def pods(self) -> dict[tuple[str, str, str], PodHit]:
         """Every pod once, by namespace, name and UID; with the worst fate if it uses several devices."""
         out: dict[tuple[str, str, str], PodHit] = {}
@@ -172,7 +178,8 @@ def blast_radius(
     devices = [row.device for wish in blocking if (target := targets.get(wish.device)) and (row := target.row)]
     lost = lost_matches(blocking, devices, cycle, snapshot, settings, notes, progress) if blocking and not blind else ()
     asked = tuple(_all_requests(blocking, targets, snapshot, cycle))
-    gaps, unread = tuple(_not_seen(snapshot)), snapshot.missing("ResourceClaim")
+    gaps = tuple(_not_seen(snapshot))
+    unread = next((gap for gap in gaps if gap.kind == "ResourceClaim"), None)
     return Radius(claims, tuple(lost), asked, tuple(_classes(blocking, rows)), gaps, tuple(notes), unread)
 
 
@@ -182,8 +189,8 @@ _DECISIVE: Final = ("ResourceClaim", "Pod")
 
 
 def _not_seen(snapshot: Snapshot) -> Iterator[Gap]:
-    for gap in snapshot.gaps:
-        if gap.kind in (_DECISIVE if gap.reason == ABSENT else _MATTERS):
+    for gap in snapshot.unread(_MATTERS):
+        if gap.reason != ABSENT or gap.kind in _DECISIVE:
             yield gap
 
 

@@ -277,7 +277,7 @@ class Screens(App[None]):
         """Show what was not seen."""
         if self.picture is None:
             return
-        unseen = self._overview.unseen if self._overview is not None else ()
+        unseen = self._overview.notes if self._overview is not None else ()
         notes = dict.fromkeys(written(note) for note in (*self.picture.notes, *unseen))
         release = f"Kubernetes {self.picture.settings.release} ({self.picture.settings.release_source})"
         self.push_screen(TextPage("notes", [release, *notes]))

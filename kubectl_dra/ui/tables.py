@@ -14,7 +14,7 @@ from rich.cells import cell_len
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.console import one_line
-from kubectl_dra.errors import InputError
+from kubectl_dra.errors import UndeterminedError
 from kubectl_dra.explain.devices.alike_devices import singly
 from kubectl_dra.explain.devices.arrangement import CountedBy
 from kubectl_dra.explain.devices.device_state import DeviceState
@@ -142,10 +142,10 @@ def look(snapshot: Snapshot, settings: Settings, namespace: str, at: datetime) -
     fleet: dict[UseBy, Table] = {}
     try:
         claims = claim_uses(snapshot, namespace)
-        notes += claims.notes
+        notes += claims.unread
         for report in use_reports(whole, cycle, BY, inventory=inventory):
             fleet[report.by] = _fleet(report, inventory, at)
-    except InputError as error:
+    except UndeterminedError as error:
         refused = one_line(str(error))
         fleet = {by: Table(refused, empty=refused) for by in BY}
     listed = {

@@ -26,6 +26,8 @@ class ClaimState(StrEnum):
     """It holds devices for pods that have ended, or do not exist any more."""
     TERMINATING = "terminating"
     """The claim, or the last pod that uses it, is being deleted."""
+    UNKNOWN = "unknown"
+    """Nothing is allocated for it, and whether a pod waits for it could not be read."""
 
 
 UNUSED = (ClaimState.UNUSED, ClaimState.ENDED)

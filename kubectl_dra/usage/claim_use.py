@@ -17,9 +17,10 @@ from kubectl_dra.cluster.relation import (
     all_pods_known,
     consumers_of,
 )
-from kubectl_dra.cluster.snapshot import ABSENT, NOT_SERVED, Snapshot
-from kubectl_dra.errors import InputError
+from kubectl_dra.cluster.snapshot import FORBIDDEN, Snapshot
+from kubectl_dra.errors import UndeterminedError
 from kubectl_dra.explain.phrase import Statement, Words, say
+from kubectl_dra.explain.unread import Stake, Unread, unread_of
 from kubectl_dra.usage.claim_state import ClaimState
 from kubectl_dra.usage.owner import OwnerName, owner_of_claim
 
@@ -83,10 +84,10 @@ class ClaimUse(Struct, frozen=True):
 
 
 class ClaimUses(Struct, frozen=True):
-    """Claims by namespace and name. ``notes`` say what was not seen."""
+    """Claims by namespace and name. ``unread`` are the kinds without which claims or their states are unknown."""
 
     items: tuple[ClaimUse, ...]
-    notes: tuple[Words, ...] = ()
+    unread: tuple[Unread, ...] = ()
 
     def states(self) -> dict[ClaimState, int]:
         """The number of claims per state, only those that occur."""
@@ -98,28 +99,26 @@ def claim_uses(snapshot: Snapshot, namespace: str = "", states: Iterable[ClaimSt
     """All claims, or those of a namespace and in one of these states.
 
     Raises:
-        InputError: the claims could not be read.
+        UndeterminedError: no claims could be read.
     """
     gap = snapshot.missing("ResourceClaim", namespace)
-    if gap is not None and gap.reason != ABSENT:
-        raise InputError(f"the ResourceClaims could not be read: {gap.detail or gap.reason}")
+    if gap is not None and gap.reason == FORBIDDEN and not gap.read_in:
+        raise UndeterminedError(f"{gap}, so which claims there are is unknown{gap.help}")
     users = _users(snapshot)
     wanted = frozenset(states)
-    found = (
+    found = [
         _use(claim, users.get(key, []), snapshot)
         for key, claim in sorted(snapshot.claims.items())
         if namespace in ("", key[0])
-    )
-    return ClaimUses(tuple(one for one in found if not wanted or one.state in wanted), tuple(_notes(snapshot)))
+    ]
+    unread = tuple(_unread(snapshot, namespace, found))
+    return ClaimUses(tuple(one for one in found if not wanted or one.state in wanted), unread)
 
 
-def _notes(snapshot: Snapshot) -> Iterator[Words]:
-    for kind in ("ResourceClaim", "Pod"):
-        gap = snapshot.missing(kind)
-        if gap is not None and gap.reason != NOT_SERVED:
-            yield (
-                say("no {kind} in the snapshot", kind=kind) if gap.reason == ABSENT else say("not seen: {gap}", gap=gap)
-            )
+def _unread(snapshot: Snapshot, namespace: str, found: Iterable[ClaimUse]) -> Iterator[Unread]:
+    yield from unread_of((Stake("ResourceClaim", namespace, "which claims there are is unknown"),), snapshot)
+    if any(one.state in (ClaimState.UNKNOWN, ClaimState.RESERVED) for one in found):
+        yield from unread_of((Stake("Pod", namespace, "which pods use the claims is unknown"),), snapshot)
 
 
 def _users(snapshot: Snapshot) -> dict[tuple[str, str], list[Pod]]:
@@ -134,7 +133,8 @@ def _users(snapshot: Snapshot) -> dict[tuple[str, str], list[Pod]]:
 def _use(claim: ResourceClaim, users: list[Pod], snapshot: Snapshot) -> ClaimUse:
     listed = consumers_of(claim, snapshot.pods, complete=all_pods_known(snapshot, claim.metadata.namespace))
     pods = list(listed.pods) if listed.entries else users
-    state, waits_for = _state(claim, users, listed)
+    hidden = bool(snapshot.unread(("Pod",), claim.metadata.namespace))
+    state, waits_for = _state(claim, users, listed, hidden=hidden)
     results = tuple(one for one in claim.allocation.results if not one.admin_access) if claim.allocation else ()
     names = tuple([use.entry.name for use in listed.entries] or [pod.metadata.name for pod in users])
     return ClaimUse(claim, state, results, _node(claim, pods), names, owner_of_claim(claim.metadata, pods), waits_for)
@@ -151,13 +151,16 @@ def _node(claim: ResourceClaim, pods: list[Pod]) -> str:
     return fields[0].values[0] if len(terms) == len(fields) == 1 else ""
 
 
-def _state(claim: ResourceClaim, users: list[Pod], listed: Consumers) -> tuple[ClaimState, Words]:
+def _state(claim: ResourceClaim, users: list[Pod], listed: Consumers, *, hidden: bool) -> tuple[ClaimState, Words]:
+    """The state and what it waits for. ``hidden``: there may be pods that were not read."""
     deleted = claim.metadata.deletion_timestamp
     if claim.allocation is None:
         if deleted:
             return ClaimState.TERMINATING, _finalizers(claim)
         waiting = [pod for pod in users if not pod.finished]
         if not waiting:
+            if hidden:
+                return ClaimState.UNKNOWN, ""
             return ClaimState.NO_POD, "a pod that uses it"
         return ClaimState.PENDING, _placing(waiting[0])
     if deleted and not claim.reserved_for:

@@ -14,6 +14,7 @@ from kubectl_dra.explain.devices.inventory import Inventory, take_inventory
 from kubectl_dra.explain.devices.selection import Wanted
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.scene.view import nodes_of
+from kubectl_dra.explain.unread import Unread, unread_devices
 from kubectl_dra.usage.claim_use import ClaimUse, claim_uses
 from kubectl_dra.usage.demand import DeviceDemand, demand_of_namespaces, demand_of_owners
 from kubectl_dra.usage.subject import UseBy, UseSort
@@ -23,7 +24,10 @@ T = TypeVar("T")
 
 
 class UseReport(Struct, frozen=True):
-    """Devices and claims of a cluster. Of ``supply``, ``demand`` and ``claims`` one has what ``by`` asks for."""
+    """Devices and claims of a cluster. Of ``supply``, ``demand`` and ``claims`` one has what ``by`` asks for.
+
+    ``unread`` are the kinds without which the counts are unknown.
+    """
 
     by: UseBy
     devices: int
@@ -35,6 +39,7 @@ class UseReport(Struct, frozen=True):
     demand: tuple[DeviceDemand, ...] = ()
     claims: tuple[ClaimUse, ...] = ()
     notes: tuple[Words, ...] = ()
+    unread: tuple[Unread, ...] = ()
 
     @property
     def rows(self) -> int:
@@ -54,11 +59,13 @@ def use_reports(
     ``inventory`` has all devices, where somebody has taken it already.
 
     Raises:
-        InputError: ResourceSlices or ResourceClaims could not be read.
+        UndeterminedError: ResourceSlices or ResourceClaims could not be read.
     """
     inventory = inventory or take_inventory(snapshot, cycle, Wanted())
     claims = claim_uses(snapshot)
-    notes = tuple(dict.fromkeys((*inventory.notes, *claims.notes)))
+    notes = tuple(dict.fromkeys((*inventory.notes, *claims.unread)))
+    hidden = unread_devices(snapshot) if DeviceState.UNKNOWN in inventory.states() else ()
+    unread = tuple(dict.fromkeys((*inventory.unread, *hidden, *claims.unread)))
     unused = len(unused_devices(inventory.rows, claims))
     pending = sum(item.state == "pending" for item in claims.items)
     found = []
@@ -86,6 +93,7 @@ def use_reports(
                 _sorted(demand, _DEMAND, sort or UseSort.held),
                 _sorted(listed, _CLAIMS, sort or UseSort.held),
                 notes,
+                unread,
             )
         )
     return found

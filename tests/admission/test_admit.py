@@ -12,7 +12,7 @@ from kubectl_dra.admission.known import AdmissionObjects
 from kubectl_dra.api.meta import ObjectMeta
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.policy import LimitRange, PriorityClass, ResourceQuota, RuntimeClass
-from kubectl_dra.cluster.snapshot import FORBIDDEN, Gap, Snapshot
+from kubectl_dra.cluster.snapshot import ABSENT, FORBIDDEN, Gap, Snapshot
 
 JSON = dict[str, Any]
 
@@ -234,8 +234,9 @@ def test_a_pod_needs_a_namespace_that_exists_and_stays() -> None:
 
 def test_kinds_that_nobody_read_are_told() -> None:
     seen: JSON = {"metadata": {"name": "l", "namespace": "other"}, "spec": {"limits": []}}
-    read = Snapshot(others={"LimitRange": {("other", "l"): LimitRange.from_json(seen)}})
-    forbidden = Snapshot(gaps=(Gap("ResourceQuota", FORBIDDEN, "ml"),))
+    hidden = (Gap("RuntimeClass", ABSENT), Gap("PriorityClass", ABSENT), Gap("ServiceAccount", FORBIDDEN))
+    read = Snapshot(others={"LimitRange": {("other", "l"): LimitRange.from_json(seen)}}, gaps=hidden)
+    forbidden = Snapshot(gaps=(Gap("ResourceQuota", FORBIDDEN, "ml"), Gap("LimitRange", ABSENT)))
     named = pod({"runtimeClassName": "vm"})
     assert admit(named, AdmissionObjects.of(read, "ml")).unread == ("RuntimeClass",)
     assert admit(pod(), AdmissionObjects.of(forbidden, "ml")).unread == ("LimitRange", "ResourceQuota")
@@ -246,7 +247,7 @@ def test_kinds_that_nobody_read_are_told() -> None:
     [
         ("server", {"ServiceAccount": {}, "PriorityClass": {}, "RuntimeClass": {}}, (), 1),
         ("server", {"ServiceAccount": {}}, (Gap("ServiceAccount", FORBIDDEN, "ml"),), 0),
-        ("file", {}, (), 0),
+        ("file", {}, (Gap("ServiceAccount", ABSENT),), 0),
         ("file", {"ServiceAccount": {("ml", "other"): object()}}, (), 1),
     ],
 )

@@ -24,6 +24,9 @@ API = "resource.k8s.io/v1"
 DRIVER = "gpu.example.com"
 NO_CLAIMS = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimList", "items": []}
 """What ``kubectl get resourceclaims -A -o yaml`` comes to in a cluster without any."""
+UNSEEN = "there is no ResourceClaim in what was read, so which devices are held is unknown"
+OPEN = f"{UNSEEN}; if the cluster has none, add --complete"
+NO_RULES = {"apiVersion": "resource.k8s.io/v1beta2", "kind": "DeviceTaintRuleList", "items": []}
 
 
 def listed(ran: Ran) -> dict[str, Json]:
@@ -138,7 +141,7 @@ def test_slices_that_the_release_leaves_out(dra: Dra, tmp_path: Path, count: int
     assert devices["n1/gpu-0"]["reason"] == why
     # What is stored shows that the gate is on, unless somebody says otherwise.
     assert {item["reason"] for item in listed(dra("devices", *given)).values()} == (
-        {"no ResourceClaim in the snapshot" if count == 3 else "the pool is incomplete: 3 of 4 slices"}
+        {OPEN if count == 3 else "the pool is incomplete: 3 of 4 slices"}
     )
 
 
@@ -387,8 +390,9 @@ def test_nothing_matches(dra: Dra, cluster: str) -> None:
 def test_no_device_at_all(dra: Dra, tmp_path: Path) -> None:
     (tmp_path / "nodes.yaml").write_text(yaml.safe_dump(node("n1")))
     ran = dra("devices", "--snapshot", "nodes.yaml")
-    assert ran.code == 1 and ran.out == "No device is published.\n"
-    assert "note: no ResourceSlice in the snapshot" in ran.err
+    assert ran.code == 3 and "there is no ResourceSlice in what was read, so which devices exist is unknown" in ran.err
+    ran = dra("devices", "--snapshot", "nodes.yaml", "--complete")
+    assert (ran.code, ran.out, ran.err) == (1, "No device is published.\n", "")
 
 
 @pytest.mark.parametrize(
@@ -438,6 +442,7 @@ def test_a_newer_generation_elsewhere_leaves_devices_behind(dra: Dra, tmp_path: 
         slice_of("n1", [gpu("left"), gpu("moved")], count=2, pool="p"),
         slice_of("n2", [gpu("moved")], generation=2, pool="p"),
         NO_CLAIMS,
+        NO_RULES,
     ]
     (tmp_path / "two.yaml").write_text(yaml.safe_dump_all(objects))
     ran = dra("devices", "--snapshot", "two.yaml", "-o", "json")
@@ -459,14 +464,16 @@ def test_devices_without_their_nodes(dra: Dra, tmp_path: Path) -> None:
         slice_of("n1", [gpu("gpu-0")]),
         slice_of("zone", [gpu("nic-0")], nodeSelector={"nodeSelectorTerms": [term]}),
         NO_CLAIMS,
+        NO_RULES,
     ]
     (tmp_path / "slices.yaml").write_text(yaml.safe_dump_all(objects))
     devices = listed(dra("devices", "--snapshot", "slices.yaml", "-o", "json"))
-    assert {item["state"] for item in devices.values()} == {"free"}
+    assert {item["state"] for item in devices.values()} == {"unknown"}
+    assert devices["n1/gpu-0"]["reason"].startswith("there is no Node in what was read, so whether the nodes")
     assert devices["zone/nic-0"]["where"] == "nodes with zone In (east)"
-    everywhere = [slice_of("zone", [gpu("nic-0")], allNodes=True), NO_CLAIMS]
+    everywhere = [slice_of("zone", [gpu("nic-0")], allNodes=True), NO_CLAIMS, NO_RULES]
     (tmp_path / "one.yaml").write_text(yaml.safe_dump_all(everywhere))
-    assert dra("devices", "--snapshot", "one.yaml").out.splitlines()[0] == "1 device: 1 free"
+    assert dra("devices", "--snapshot", "one.yaml").out.splitlines()[0] == "1 device: 1 unknown"
 
 
 def test_slices_alone_do_not_say_what_is_free(dra: Dra, tmp_path: Path) -> None:
@@ -474,9 +481,11 @@ def test_slices_alone_do_not_say_what_is_free(dra: Dra, tmp_path: Path) -> None:
     (tmp_path / "slices.yaml").write_text(yaml.safe_dump_all([node("n1"), slice_of("n1", [gpu("gpu-0")])]))
     ran = dra("devices", "--snapshot", "slices.yaml", "-o", "json")
     (device,) = listed(ran).values()
-    assert (ran.code, device["state"], device["reason"]) == (0, "unknown", "no ResourceClaim in the snapshot")
+    why = UNSEEN
+    assert (ran.code, device["state"]) == (0, "unknown") and device["reason"].startswith(why)
     free = dra("devices", "--snapshot", "slices.yaml", "--free")
-    assert free.code == 1 and "whether 1 device is free is unknown: no ResourceClaim in the snapshot" in free.err
+    assert free.code == 3 and f"whether 1 device is free is unknown: {why}" in free.err
+    assert dra("devices", "--snapshot", "slices.yaml", "--free", "--complete").code == 0
 
 
 def test_claims_that_were_hidden_leave_the_state_open(dra: Dra, tmp_path: Path) -> None:
@@ -489,11 +498,11 @@ def test_claims_that_were_hidden_leave_the_state_open(dra: Dra, tmp_path: Path) 
     }
     (tmp_path / "x.json").write_text(json.dumps(whole))
     ran = dra("devices", "--snapshot", "x.json")
-    assert "1 unknown" in ran.out and "not seen: ResourceClaim forbidden: no" in ran.err
+    assert "1 unknown" in ran.out and "(list resourceclaims.resource.k8s.io is forbidden)" in ran.err
     whole["kubectl-dra"] = {"gaps": [{**gaps[0], "kind": "ResourceSlice"}]}
     (tmp_path / "x.json").write_text(json.dumps(whole))
     ran = dra("devices", "--snapshot", "x.json")
-    assert ran.code == 2 and "the ResourceSlices could not be read: no" in ran.err
+    assert ran.code == 3 and "no ResourceSlices could be read" in ran.err
 
 
 def test_rules_that_the_scheduler_does_not_see_are_shown_and_do_not_count(dra: Dra, tmp_path: Path) -> None:

@@ -100,7 +100,7 @@ def test_claims_that_were_not_read(dra: Dra, tmp_path: Path) -> None:
     path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
     command = ["taint", "n1/gpu-0", "k:NoExecute", "--dry-run=client", "--snapshot", str(path)]
     shown = dra(*command)
-    assert "Which claims and pods use it is unknown: no ResourceClaim in the snapshot." in shown.out
+    assert "Which claims and pods use it is unknown: there is no ResourceClaim in what was read" in shown.out
     assert "No claim uses" not in shown.out and "how many of them are free is unknown" in shown.out
     assert "warning: not all claims could be read" in shown.err
     report = checked(dra(*command, "-o", "json"))
@@ -108,10 +108,10 @@ def test_claims_that_were_not_read(dra: Dra, tmp_path: Path) -> None:
     assert radius["podsDeleted"] is None and radius["classes"] == [
         {"name": "gpu", "devices": 2, "free": None, "freeAfter": None}
     ]
-    assert "no ResourceClaim in the snapshot" in radius["notes"]
+    assert radius["unread"] == [{"kind": "ResourceClaim", "reason": "absent", "decides": True}]
     assert any("not all claims could be read" in warning for warning in report["warnings"])
     listed = checked(dra("taint", "--list", "--snapshot", str(path), "-o", "json"))
-    assert listed["notes"] == ["no ResourceClaim in the snapshot: who uses a device is not known"]
+    assert listed["notes"] == ["not seen: there is no ResourceClaim in what was read: who uses a device is not known"]
 
 
 def test_claims_of_one_namespace_that_were_not_read(dra: Dra, tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def test_claims_of_one_namespace_that_were_not_read(dra: Dra, tmp_path: Path) ->
     gaps = [{"kind": "ResourceClaim", "reason": "forbidden", "namespace": "other"}]
     path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": OBJECTS, "kubectl-dra": {"gaps": gaps}}))
     shown = dra("taint", "n1/gpu-0", "k:NoExecute", "--dry-run=client", "--snapshot", str(path))
-    assert "More claims may use it: ResourceClaim in namespace other forbidden." in shown.out
+    assert "More claims may use it: the ResourceClaims of namespace other could not be read (list" in shown.out
     assert "at least 1 of 1 pod will be deleted" in shown.out
 
 
@@ -300,7 +300,9 @@ def test_slices_that_may_not_be_read(dra: Dra, server: APIServer, tmp_path: Path
     server.serve_group(v1=("resourceslices", "devicetaintrules"))
     server.routes["/apis/resource.k8s.io/v1/resourceslices"] = forbidden("resourceslices.resource.k8s.io")
     ran = ask(dra, server, tmp_path, "v1.37.1")
-    assert ran.code == 2 and "cannot list resource" in ran.err and ran.err.count("\n") == 1
+    assert (
+        ran.code == 2 and "(list resourceslices.resource.k8s.io is forbidden)" in ran.err and ran.err.count("\n") == 1
+    )
 
 
 @pytest.mark.parametrize("words", [["taint", "--list"], ["taint", "--list", "-o", "json"], ["devices", "--tainted"]])

@@ -77,7 +77,9 @@ def test_namespaces_and_owners(dra: Dra) -> None:
 
 def fleet(tmp_path: Path, *more: Json) -> str:
     """Three nodes of four devices, of which two, three and all are held; the last by a claim that nobody uses."""
-    objects: list[Json] = [device_class("gpu", f'device.driver == "{DRIVER}"'), *more]
+    listed: Json = {"read": ["DeviceTaintRule", "Pod"]}
+    head: Json = {"apiVersion": "v1", "kind": "List", "kubectl-dra": listed, "items": []}
+    objects: list[Json] = [head, device_class("gpu", f'device.driver == "{DRIVER}"'), *more]
     for number, count in enumerate((2, 3, 4)):
         name = f"n{number}"
         objects += [node(name), slice_of(name, [gpu(f"gpu-{index}") for index in range(4)])]
@@ -140,7 +142,7 @@ def test_lines_fit(dra: Dra, monkeypatch: pytest.MonkeyPatch, by: str, columns: 
 
 def test_nothing_to_count(dra: Dra, tmp_path: Path) -> None:
     (tmp_path / "nodes.yaml").write_text(yaml.safe_dump_all([node("n1"), NO_CLAIMS]))
-    ran = dra("top", "--snapshot", "nodes.yaml")
+    ran = dra("top", "--complete", "--snapshot", "nodes.yaml")
     assert (ran.code, ran.out) == (1, "0 devices\nThere are no nodes to count.\n")
 
 
@@ -197,7 +199,11 @@ def test_watch_counts_again(dra: Dra, tmp_path: Path, monkeypatch: pytest.Monkey
     def wait(seconds: float) -> None:
         ticks.append(seconds)
         if len(ticks) == 3:
-            kept = [one for one in yaml.safe_load_all(path.read_text()) if one["metadata"]["name"] != "claim-0"]
+            kept = [
+                one
+                for one in yaml.safe_load_all(path.read_text())
+                if (one.get("metadata") or {}).get("name") != "claim-0"
+            ]
             path.write_text(yaml.safe_dump_all(kept))
         if len(ticks) == 5:
             raise KeyboardInterrupt

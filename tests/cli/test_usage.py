@@ -17,7 +17,7 @@ from kubectl_dra.cli.main import run
         (["nope"], "error: there is no command \"nope\"\nSee 'kubectl dra --help' for all commands.\n"),
         (
             ["explain", "--nope"],
-            "error: No such option: --nope (Possible options: --node, --token)\n"
+            "error: No such option: --nope (Possible options: --complete, --node, --token)\n"
             "See 'kubectl dra explain --help' for usage.\n",
         ),
         (

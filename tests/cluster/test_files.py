@@ -13,7 +13,7 @@ from kubectl_dra.api.slices import PoolID
 from kubectl_dra.api.versions import Release
 from kubectl_dra.cluster import contents, files
 from kubectl_dra.cluster.files import read_snapshot
-from kubectl_dra.cluster.snapshot import ABSENT, KINDS, UNSUPPORTED, Gap
+from kubectl_dra.cluster.snapshot import ABSENT, EVERY_KIND, KINDS, UNSUPPORTED, Gap
 from kubectl_dra.errors import InputError
 
 
@@ -113,7 +113,7 @@ def test_kinds_and_indices() -> None:
     assert (first.reason, first.count, first.last) == ("FailedScheduling", 3, "2026-01-01T00:00:00Z")
     assert (second.message, second.count, second.last) == ("yes", 7, "2026-01-03T00:00:00Z")
     assert len(snapshot.events) == 2
-    assert snapshot.gaps == ()
+    assert snapshot.unread(KINDS) == ()
     # A kubelet's version is only a hint at the server's.
     assert snapshot.release == Release(1, 36, 2)
     assert snapshot.release_source == "kubelet of node m; the API server may be newer"
@@ -122,7 +122,7 @@ def test_kinds_and_indices() -> None:
 
 def test_what_is_not_there_is_a_gap() -> None:
     snapshot = _read(_slice())
-    assert [gap.kind for gap in snapshot.gaps] == [kind for kind in KINDS if kind != "ResourceSlice"]
+    assert [gap.kind for gap in snapshot.gaps] == [kind for kind in EVERY_KIND if kind != "ResourceSlice"]
     assert {gap.reason for gap in snapshot.gaps} == {ABSENT}
     assert snapshot.is_gap("Pod")
     assert not snapshot.is_gap("ResourceSlice")

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from kubectl_dra.api.versions import Release
+from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
 from kubectl_dra.cluster.kubeconfig import ConnectionOptions
 from kubectl_dra.cluster.live import Cluster, read_snapshot
 from kubectl_dra.cluster.overlay import with_kinds
-from kubectl_dra.cluster.snapshot import FORBIDDEN, NOT_FOUND, NOT_SERVED, UNREADABLE, Gap
+from kubectl_dra.cluster.snapshot import ABSENT, EVERY_KIND, FORBIDDEN, KINDS, NOT_FOUND, NOT_SERVED, UNREADABLE, Gap
 from kubectl_dra.errors import ClusterError
 from tests.cluster.server import GROUP, Answer, APIServer, Asked, forbidden, kubeconfig, paged, status
 
@@ -71,7 +72,9 @@ def test_a_whole_snapshot(server: APIServer, cluster: Cluster) -> None:
     assert snapshot.taint_rules[0].taint.key == "k"
     assert list(snapshot.nodes) == ["n"]
     assert list(snapshot.pods) == [("team", "p")]
-    assert snapshot.gaps == ()
+    assert snapshot.unread(KINDS) == ()
+    # The others are read where a pod needs them.
+    assert {gap.kind for gap in snapshot.gaps} == SCHEDULING_KINDS.keys()
     assert (snapshot.release, snapshot.release_source) == (Release(1, 36, 2), "server")
     assert snapshot.sources == (server.url,)
     assert (cluster.context, cluster.namespace) == ("test", "team")
@@ -88,7 +91,7 @@ def _lower(asked: Asked) -> list[tuple[str, str]]:
 def test_only_the_kinds_asked_for(server: APIServer, cluster: Cluster) -> None:
     snapshot = cluster.read_snapshot(("Node",))
     assert sorted(server.paths()) == ["/api/v1/nodes", "/version"]
-    assert snapshot.gaps == ()
+    assert {gap.kind: gap.reason for gap in snapshot.gaps} == {kind: ABSENT for kind in EVERY_KIND if kind != "Node"}
 
 
 def test_one_namespace(server: APIServer, cluster: Cluster) -> None:
@@ -142,14 +145,32 @@ def test_forbidden_kinds_are_gaps(server: APIServer, cluster: Cluster) -> None:
     server.routes[claims] = forbidden("resourceclaims", 'in the namespace "team"')
     snapshot = cluster.read_snapshot(("Node", "Pod", "ResourceClaim"))
     assert list(snapshot.pods) == [("team", "p")]
-    assert [(gap.kind, gap.reason, gap.namespace) for gap in snapshot.gaps] == [
-        ("Node", FORBIDDEN, ""),
-        ("Pod", FORBIDDEN, ""),
-        ("ResourceClaim", FORBIDDEN, ""),
-        ("ResourceClaim", FORBIDDEN, "team"),
+    gaps = [gap for gap in snapshot.gaps if gap.reason != ABSENT]
+    assert [(gap.kind, gap.reason, gap.namespace, gap.read_in) for gap in gaps] == [
+        ("Node", FORBIDDEN, "", ""),
+        ("Pod", FORBIDDEN, "", "team"),
+        ("ResourceClaim", FORBIDDEN, "", ""),
+        ("ResourceClaim", FORBIDDEN, "team", ""),
     ]
-    assert 'User "jane" cannot list' in snapshot.gaps[0].detail
-    assert snapshot.notes == ("Pod: only namespace team could be read",)
+    assert 'User "jane" cannot list' in gaps[0].detail
+    assert gaps[2].permission == ("list", "resourceclaims", GROUP)
+    assert snapshot.is_gap("Pod") and snapshot.is_gap("Pod", "other") and not snapshot.is_gap("Pod", "team")
+    assert [str(gap) for gap in gaps] == [
+        "no Nodes could be read (list nodes is forbidden)",
+        "only namespace team could be read of the Pods (list pods is forbidden)",
+        f"no ResourceClaims could be read (list resourceclaims.{GROUP} is forbidden)",
+        f"the ResourceClaims of namespace team could not be read (list resourceclaims.{GROUP} is forbidden)",
+    ]
+
+
+def test_own_namespace_is_read_where_others_are_forbidden(server: APIServer, cluster: Cluster) -> None:
+    server.routes["/api/v1/namespaces"] = forbidden("namespaces")
+    server.routes["/api/v1/namespaces/team"] = {"metadata": {"name": "team", "labels": {"a": "b"}}}
+    snapshot = cluster.read_snapshot(("Namespace",))
+    assert snapshot.namespaces["team"].labels == {"a": "b"}
+    assert not snapshot.is_gap("Namespace", "team") and snapshot.is_gap("Namespace", "other")
+    del server.routes["/api/v1/namespaces/team"]
+    assert cluster.read_snapshot(("Namespace",)).is_gap("Namespace", "team")
 
 
 def test_kinds_that_are_not_served(server: APIServer, cluster: Cluster) -> None:
@@ -159,13 +180,14 @@ def test_kinds_that_are_not_served(server: APIServer, cluster: Cluster) -> None:
     detail = f"{server.url} does not serve devicetaintrules.{GROUP}"
     assert snapshot.gaps[0] == Gap("DeviceTaintRule", NOT_SERVED, detail=detail)
     assert (snapshot.gaps[1].kind, snapshot.gaps[1].reason) == ("Pod", NOT_FOUND)
-    assert len(snapshot.gaps) == 2
+    assert {gap.reason for gap in snapshot.gaps[2:]} == {ABSENT}
+    snapshot.require_dra()
 
 
 def test_group_is_not_served(server: APIServer, cluster: Cluster) -> None:
     del server.routes[f"/apis/{GROUP}"]
     snapshot = cluster.read_snapshot(("ResourceSlice", "DeviceClass", "Node"))
-    assert [(gap.kind, gap.reason) for gap in snapshot.gaps] == [
+    assert [(gap.kind, gap.reason) for gap in snapshot.gaps if gap.reason != ABSENT] == [
         ("ResourceSlice", NOT_SERVED),
         ("DeviceClass", NOT_SERVED),
     ]

@@ -61,7 +61,7 @@ def test_a_live_cluster_tells_the_time_and_a_snapshot_keeps_it(tmp_path: Path) -
         cluster = Cluster(ConnectionOptions(kubeconfig=server.kubeconfig(tmp_path)))
         recorder = Recorder()
         cluster.read_into(recorder)
-        items, read = recorder.items(), recorder.build(expected=())
+        items, read = recorder.items(), recorder.build(complete=True)
     finally:
         server.close()
     now, known = moment(read), parse(read.read_at)

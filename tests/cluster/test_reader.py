@@ -118,7 +118,7 @@ def test_a_slice_that_is_there_twice_is_one_before_and_after_devices_are_shared(
     for _ in range(2):
         for node in range(2 * SAMPLE):
             builder.add(raw_slice(node), Place("f"))
-    snapshot = builder.build(expected=())
+    snapshot = builder.build(complete=True)
     assert len(snapshot.slices) == 2 * SAMPLE and not snapshot.notes
     other = raw_slice(2 * SAMPLE - 1)
     other["spec"]["devices"][0]["attributes"]["uuid"] = {"string": "another"}

@@ -108,7 +108,7 @@ def _world(*pods: list[JSON]) -> Snapshot:
     builder = SnapshotBuilder()
     for index, entry in enumerate([*objects, *(one for pod in pods for one in pod)]):
         builder.add(entry, Place("world", item=index))
-    return builder.build(expected=())
+    return builder.build(complete=True)
 
 
 def test_labels_that_others_shun() -> None:

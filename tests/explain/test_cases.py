@@ -97,7 +97,9 @@ def asked(case: Case) -> Asked:
         if kind not in unseen
     ]
     # Kinds that are read only where a pod needs them.
-    lists += [entry for entry in case.objects if entry["kind"] in SCHEDULING_KINDS]
+    listed = [kind for kind in SCHEDULING_KINDS if kind not in unseen]
+    items = [entry for entry in case.objects if entry["kind"] in SCHEDULING_KINDS]
+    lists.append({"apiVersion": "v1", "kind": "List", "kubectl-dra": {"read": listed}, "items": items})
     files = {"cluster.yaml": lists}
     words = ["explain", "--snapshot", "cluster.yaml", *case.raw.get("flags", ())]
     if "explain" in case.raw:

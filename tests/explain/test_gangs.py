@@ -52,7 +52,19 @@ def explained(tmp_path: Path, items: list[JSON], pod: str = "p0") -> tuple[int, 
     path.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": items}))
     out = io.StringIO()
     with redirect_stdout(out):
-        code = command(["explain", f"pod/{pod}", "--snapshot", str(path), "--kubernetes-version", "1.36", "-o", "json"])
+        code = command(
+            [
+                "explain",
+                f"pod/{pod}",
+                "--snapshot",
+                str(path),
+                "--complete",
+                "--kubernetes-version",
+                "1.36",
+                "-o",
+                "json",
+            ]
+        )
     return code, json.loads(out.getvalue())
 
 

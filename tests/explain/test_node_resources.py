@@ -48,7 +48,7 @@ def test_who_could_get_one(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    words = ["explain", "pod/train", "--kubernetes-version", release, "--snapshot"]
+    words = ["explain", "pod/train", "--kubernetes-version", release, "--complete", "--snapshot"]
     code = run([*words, cluster(tmp_path / "cluster.yaml", driver, taken), *flags])
     out = " ".join(capsys.readouterr().out.split())
     assert (code, said in out) == (3 if said else 0, True)

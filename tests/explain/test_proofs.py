@@ -25,7 +25,7 @@ class Explained:
     def __call__(self, file: str, name: str) -> dict[str, Any]:
         case = next(case for case in _cases(FOLDER / f"{file}.yaml") if case.name == name)
         self._path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": case.objects}))
-        run([*["explain", "-o", "json"], case.raw["explain"], "--snapshot", str(self._path)])
+        run([*["explain", "-o", "json"], case.raw["explain"], "--complete", "--snapshot", str(self._path)])
         found: dict[str, Any] = json.loads(self._capsys.readouterr().out)
         return found
 

@@ -12,7 +12,7 @@ import pytest
 
 from kubectl_dra.cli.main import run as command
 from kubectl_dra.fit.counts import counts_of
-from tests.fit.worlds import CLASS, claim, fitted, item, node, pod_spec, running, said, template
+from tests.fit.worlds import CLASS, claim, fitted, item, node, pod_spec, running, said, template, write_cluster
 
 JSON = dict[str, Any]
 POD = {"spec": {"containers": [{"name": "c", "image": "i"}]}}
@@ -321,7 +321,8 @@ def test_nothing_to_place(tmp_path: Path) -> None:
 def test_what_cannot_be_seen_is_undetermined(tmp_path: Path) -> None:
     """A group of groups, and a cluster that says nothing of devices."""
     spec = {"selector": {}, "template": {"spec": pod_spec(1)}}
-    code, report = fitted(tmp_path, node("a"), [template(), written("StatefulSet", "apps/v1", spec)])
+    asked = [template(), written("StatefulSet", "apps/v1", spec)]
+    code, report = fitted(tmp_path, node("a"), asked, unseen=("ResourceSlice",))
     assert code == report["exitCode"] == 3
     assert report["items"][0]["verdict"] == "undetermined"
     assert report["items"][0]["undetermined"]
@@ -331,11 +332,9 @@ def explained(tmp_path: Path, gpus: int, *flags: str) -> tuple[int, str]:
     """The first line of ``explain -f`` about a StatefulSet of three on one node."""
     spec = {"replicas": 3, "selector": {}, "template": {"spec": pod_spec(1)}}
     manifest, snapshot = tmp_path / "manifest.json", tmp_path / "cluster.json"
-    for path, items in (
-        (manifest, [template(), written("StatefulSet", "apps/v1", spec)]),
-        (snapshot, [CLASS, *node("a", gpus)]),
-    ):
-        path.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": items}))
+    items = [template(), written("StatefulSet", "apps/v1", spec)]
+    manifest.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": items}))
+    write_cluster(snapshot, [CLASS, *node("a", gpus)])
     out = io.StringIO()
     with redirect_stdout(out):
         code = command(["explain", "-f", str(manifest), "--snapshot", str(snapshot), *flags])

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from kubectl_dra.cluster.builder import SnapshotBuilder
 from kubectl_dra.cluster.copies import Place
-from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.cluster.snapshot import ABSENT, Gap, Snapshot
 
 Json = dict[str, Any]
 DRIVER = "gpu.nvidia.com"
@@ -79,4 +81,5 @@ def snapshot(objects: Sequence[Json], *, expected: Sequence[str] = ()) -> Snapsh
     builder = SnapshotBuilder("ml")
     for number, raw in enumerate(objects):
         builder.add(raw, Place("cluster.yaml", number + 1))
-    return builder.build(expected=expected)
+    gaps = tuple(Gap(kind, ABSENT) for kind in expected if not any(raw["kind"] == kind for raw in objects))
+    return replace(builder.build(complete=True), gaps=gaps)

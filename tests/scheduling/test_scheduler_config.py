@@ -40,13 +40,13 @@ def profile(tmp_path: Path, plugins: JSON | None = None, args: JSON | None = Non
     return found["default-scheduler"]
 
 
-def with_profile(objects: list[JSON], used: Profile) -> ClusterState:
-    made = state(objects)
+def with_profile(objects: list[JSON], used: Profile, *unread: str) -> ClusterState:
+    made = state(objects, unread=unread)
     return ClusterState(made.snapshot, RELEASE, frozenset(default_features(RELEASE)), None, used)
 
 
-def attempt(raw: JSON, objects: list[JSON], used: Profile) -> Outcome:
-    return schedule(Pod.from_json(raw), with_profile(objects, used))
+def attempt(raw: JSON, objects: list[JSON], used: Profile, *unread: str) -> Outcome:
+    return schedule(Pod.from_json(raw), with_profile(objects, used, *unread))
 
 
 def disabled(*names: str) -> JSON:
@@ -164,12 +164,12 @@ def test_default_constraints_by_services_that_nobody_read(tmp_path: Path) -> Non
     constraint = {"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule"}
     args = {"defaultingType": "List", "defaultConstraints": [constraint]}
     used = profile(tmp_path, args={"PodTopologySpread": args})
-    found = attempt(pod("p", labels={"app": "x"}), [node("a", "za", allocatable=ROOM)], used)
+    found = attempt(pod("p", labels={"app": "x"}), [node("a", "za", allocatable=ROOM)], used, "Service")
     assert found.undetermined == ("a",)
     # What another filter refuses before is refused whatever the Services select.
     asked = pod("p", labels={"app": "x"}, nodeSelector={"a": "b"})
-    assert attempt(asked, [node("a", "za", allocatable=ROOM)], used).undetermined == ()
-    assert attempt(pod("p"), [node("a", "za", allocatable=ROOM)], used).fits
+    assert attempt(asked, [node("a", "za", allocatable=ROOM)], used, "Service").undetermined == ()
+    assert attempt(pod("p"), [node("a", "za", allocatable=ROOM)], used, "Service").fits
 
 
 @pytest.mark.parametrize(

@@ -83,4 +83,4 @@ def world(*objects: Json, release: str = "1.37.1") -> TaintWorld:
         builder.present(kind)
     for raw in objects:
         builder.add(raw, Place("test"))
-    return make_world(builder.build(expected=()), "team")
+    return make_world(builder.build(complete=True), "team")

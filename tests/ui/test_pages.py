@@ -34,7 +34,7 @@ def explained(path: Path, name: str, namespace: str, columns: int) -> list[str]:
     asked = ExplainFlags(target=(f"pod/{name}",), namespace=namespace, snapshots=(str(path),))
     (posed,) = questions_of(asked, ConnectionFlags(), [])
     sheet = Sheet(columns)
-    where = cluster_flags((str(path),), ConnectionFlags())
+    where = cluster_flags(asked, ConnectionFlags())
     write_text(
         [diagnose(posed.question, posed.snapshot, posed.settings)], "never", sheet, Invocation(where=where, saved=True)
     )
@@ -122,7 +122,7 @@ class Changing(SavedCluster):
         if self.error is not None:
             raise self.error
         data = json.dumps({"apiVersion": "v1", "kind": "List", "items": self.objects}).encode()
-        snapshot = read_snapshot(["-"], stdin=data, compact=True)
+        snapshot = read_snapshot(["-"], stdin=data, compact=True, complete=True)
         return snapshot, self.settings(snapshot), ""
 
     def follow(self, changed: Callable[[], None]) -> None:

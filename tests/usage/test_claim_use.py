@@ -10,7 +10,7 @@ import yaml
 
 from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.cluster.snapshot import Gap, Snapshot
-from kubectl_dra.errors import InputError
+from kubectl_dra.errors import UndeterminedError
 from kubectl_dra.report.phrases import written
 from kubectl_dra.usage.claim_state import ClaimState
 from kubectl_dra.usage.claim_use import claim_uses
@@ -80,7 +80,8 @@ RUNNING = pod("p", "c", "Running", "n1")
 @pytest.mark.parametrize(
     ("objects", "state", "waits_for"),
     [
-        ([claim("c")], "no-pod", "a pod that uses it"),
+        ([claim("c")], "unknown", ""),
+        ([claim("c"), pod("other", "d", "Pending")], "no-pod", "a pod that uses it"),
         ([claim("c"), pod("p", "c", "Pending")], "pending", "a node for pod p (Unschedulable)"),
         ([claim("c"), pod("p", "c", "Failed", "n1")], "no-pod", "a pod that uses it"),
         ([claim("c", "gpu-0")], "unused", "a pod that uses it, or somebody who deletes it"),
@@ -165,8 +166,12 @@ def test_selection_and_gaps(read: Any) -> None:
     assert [one.claim.metadata.name for one in claim_uses(snapshot, "ml").items] == ["c", "d"]
     assert claim_uses(snapshot, "other").items == ()
     assert [one.claim.metadata.name for one in claim_uses(snapshot, states=(ClaimState.UNUSED,)).items] == ["d"]
-    assert [written(note) for note in claim_uses(snapshot).notes] == ["no Pod in the snapshot"]
+    (unread,) = claim_uses(snapshot).unread
+    assert written(unread) == (
+        "there is no Pod in what was read, so which pods use the claims is unknown; if the cluster has none, add "
+        "--complete"
+    )
     from msgspec.structs import replace
 
-    with pytest.raises(InputError, match="the ResourceClaims could not be read: no"):
+    with pytest.raises(UndeterminedError, match=r"no ResourceClaims could be read \(list resourceclaims"):
         claim_uses(replace(snapshot, gaps=(Gap("ResourceClaim", "forbidden", detail="no"),)))

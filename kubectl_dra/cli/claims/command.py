@@ -28,10 +28,12 @@ States:
   reserved     it holds devices for a consumer that was not read
   ended        it holds devices for pods that have ended or do not exist any more
   terminating  the claim, or the last pod that uses it, is being deleted
+  unknown      nothing is allocated for it, and whether a pod waits for it could not be read
 
 \b
 Exit codes:
   0  claims are listed
-  1  there is none
+  1  there is none, or the cluster has no DRA
   2  error: usage, input, connection
+  3  undetermined: claims, or the pods that use them, could not be read
 """

@@ -34,6 +34,7 @@ class ClaimsFlags(opt.CommandFlags, frozen=True):
     ] = ()
     limit: opt.LimitOption = None
     snapshots: opt.Snapshots = ()
+    complete: opt.Complete = False
     output: Annotated[
         ClaimsOutput, typer.Option("--output", "-o", help="Output format; wide names drivers, pools and classes.")
     ] = ClaimsOutput.text

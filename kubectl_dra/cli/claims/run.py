@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from kubectl_dra.cli.claims.flags import ClaimsFlags
-from kubectl_dra.cli.live import Progress, connection_options
+from kubectl_dra.cli.live import Progress, connection_options, read_saved
 from kubectl_dra.cli.notes import tell_age
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags
 from kubectl_dra.cluster.moment import moment
@@ -16,6 +16,7 @@ from kubectl_dra.usage.claim_use import claim_uses
 KINDS = ("ResourceClaim", "Pod")
 """The kinds that the table is made from."""
 EXIT_NONE = 1
+EXIT_UNDETERMINED = 3
 
 
 def run(asked: ClaimsFlags, connection: ConnectionFlags) -> int:
@@ -27,6 +28,7 @@ def run(asked: ClaimsFlags, connection: ConnectionFlags) -> int:
     if asked.namespace and asked.all_namespaces:
         raise UsageError("-n and -A exclude one another: -A lists the claims of all namespaces")
     snapshot = _read(asked, connection)
+    snapshot.require_dra()
     found = claim_uses(snapshot, asked.namespace, asked.states)
     output = asked.output.value
     if output in ("json", "yaml"):
@@ -39,10 +41,10 @@ def run(asked: ClaimsFlags, connection: ConnectionFlags) -> int:
         from kubectl_dra.report.paint import tell
         from kubectl_dra.report.phrases import written
 
-        for note in found.notes:
+        for note in found.unread:
             tell(f"note: {written(note)}")
         tell_age(at := moment(snapshot))
-        where = cluster_flags(asked.snapshots, connection)
+        where = cluster_flags(asked, connection)
         write_claims(
             found,
             at.at,
@@ -52,15 +54,15 @@ def run(asked: ClaimsFlags, connection: ConnectionFlags) -> int:
             where=where,
             limit=asked.limit,
         )
+    if found.unread:
+        return EXIT_UNDETERMINED
     return 0 if found.items else EXIT_NONE
 
 
 def _read(asked: ClaimsFlags, connection: ConnectionFlags) -> Snapshot:
     if asked.snapshots:
-        from kubectl_dra.cluster.files import read_snapshot
-
         with Progress() as progress:
-            return read_snapshot(list(asked.snapshots), progress=progress)
+            return read_saved(asked, progress=progress)
     from kubectl_dra.cluster.live import Cluster
 
     cluster = Cluster(connection_options(connection, asked.namespace))

@@ -256,7 +256,7 @@ def _from_cluster(asked: TypedWords, kinds: tuple[str, ...]) -> Snapshot:
                     break
             except DraError:
                 break
-    return builder.build(expected=())
+    return builder.build(complete=True)
 
 
 def _namespace(asked: TypedWords, snapshot: Snapshot) -> str:

@@ -35,13 +35,13 @@ States, the first that applies:
   shared    claims hold shares of it; more can, up to its capacity
   blocked   other devices use up the counters that it needs
   tainted   only requests that tolerate its taints can get it
-  unknown   no holder is known, but not all claims could be read
+  unknown   nothing is known against it, but not all claims, nodes or taint rules could be read
   free      none of the above
 
 \b
 Exit codes:
   0  devices are listed
-  1  no device matches
+  1  no device matches, or the cluster has no DRA
   2  error: usage, a name that does not exist, input, connection
-  3  --tainted: there may be taints that could not be read
+  3  undetermined: slices, or what --free, --tainted, --class or -n ask for, could not be read
 """

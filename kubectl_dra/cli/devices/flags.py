@@ -56,6 +56,7 @@ class DevicesFlags(opt.CommandFlags, frozen=True):
     ] = SortKey.name
     limit: opt.LimitOption = None
     snapshots: opt.Snapshots = ()
+    complete: opt.Complete = False
     output: Annotated[
         DevicesOutput,
         typer.Option(

@@ -10,14 +10,14 @@ from msgspec.structs import replace
 from kubectl_dra.cel import CompileError, Environment, Program, compile_expression
 from kubectl_dra.cli.assumed import assumed
 from kubectl_dra.cli.devices.flags import DevicesFlags, DevicesOutput
-from kubectl_dra.cli.live import Progress, connection_options
+from kubectl_dra.cli.live import Progress, connection_options, read_saved
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.console import put
-from kubectl_dra.errors import UndeterminedError, UsageError
+from kubectl_dra.errors import UsageError
 from kubectl_dra.explain.devices.alike_devices import alike_devices, ordered, singly
 from kubectl_dra.explain.devices.arrangement import SortKey
-from kubectl_dra.explain.devices.inventory import Inventory, SlicesNotRead, take_inventory
+from kubectl_dra.explain.devices.inventory import Inventory, take_inventory
 from kubectl_dra.explain.devices.selection import Wanted
 from kubectl_dra.explain.devices.tally import tallies
 from kubectl_dra.explain.scene.assumptions import rules_notes
@@ -39,6 +39,7 @@ def run(asked: DevicesFlags, connection: ConnectionFlags) -> int:
     output = asked.output.value
     _check(asked)
     snapshot = _read(asked, connection)
+    snapshot.require_dra()
     settings = assumed(snapshot, asked.release, asked.gates)
     cycle = cycle_of(snapshot, settings)
     wanted = Wanted(
@@ -51,15 +52,8 @@ def run(asked: DevicesFlags, connection: ConnectionFlags) -> int:
         free=asked.free,
         tainted=asked.tainted,
     )
-    try:
-        inventory = take_inventory(snapshot, cycle, wanted, rules_notes(snapshot, settings))
-    except SlicesNotRead as error:
-        if asked.tainted:
-            raise UndeterminedError(str(error)) from None
-        raise
-    code = 0 if inventory.rows else EXIT_NONE
-    if asked.tainted and snapshot.hides(("ResourceSlice", "DeviceTaintRule")):
-        code = EXIT_UNDETERMINED
+    inventory = take_inventory(snapshot, cycle, wanted, rules_notes(snapshot, settings))
+    code = EXIT_UNDETERMINED if inventory.unread else 0 if inventory.rows else EXIT_NONE
     if output in ("text", "wide", "name"):
         _write_text(inventory, asked, connection)
         return code
@@ -126,14 +120,12 @@ def _full(asked: DevicesFlags, connection: ConnectionFlags) -> str:
     ):
         words += [f"{flag} {shlex.quote(value)}" for value in values if value]
     words += [flag for flag, given in (("--free", asked.free), ("--tainted", asked.tainted)) if given]
-    return " ".join([*words, "--full"]) + cluster_flags(asked.snapshots, connection)
+    return " ".join([*words, "--full"]) + cluster_flags(asked, connection)
 
 
 def _read(asked: DevicesFlags, connection: ConnectionFlags) -> Snapshot:
     if asked.snapshots:
-        from kubectl_dra.cluster.files import read_snapshot
-
-        return read_snapshot(list(asked.snapshots))
+        return read_saved(asked)
     from kubectl_dra.cluster.live import Cluster
 
     cluster = Cluster(connection_options(connection, ""))

@@ -35,8 +35,12 @@ Reads the live cluster, or a snapshot with --snapshot. Never writes.
 Exit codes:
   0  allocated, or can be allocated
   1  cannot be allocated; or the pod has its devices, but does not start, has an unhealthy one or is being deleted; or
-     the claim holds devices for nobody who needs them
+     the claim holds devices for nobody who needs them; or the cluster has no DRA
   2  error: usage, input, connection
   3  undetermined: a deciding fact could not be seen or is not modelled, a controller is still at it, or other pending
      pods come first and leave no devices
+
+\b
+A kind of which saved files have no object counts as unread, unless kubectl dra snapshot wrote them or --complete says
+that the cluster has none. examples/rbac/read.yaml allows what a live cluster is read for.
 """

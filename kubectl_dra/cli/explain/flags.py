@@ -42,6 +42,7 @@ class ExplainFlags(opt.CommandFlags, frozen=True):
     ] = ()
     namespace: opt.Namespace = ""
     snapshots: opt.Snapshots = ()
+    complete: opt.Complete = False
     node: Annotated[str, typer.Option("--node", metavar="NODE", help="Only this node.")] = ""
     request: Annotated[
         str, typer.Option("--request", metavar="NAME", help="Only this request (or request/subrequest).")

@@ -14,7 +14,7 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.cli.assumed import assumed
 from kubectl_dra.cli.explain.flags import ExplainFlags
 from kubectl_dra.cli.explain.target import TypedTarget, find, target_of
-from kubectl_dra.cli.live import Progress
+from kubectl_dra.cli.live import Progress, read_saved
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cluster.snapshot import MADE_BY, Snapshot
 from kubectl_dra.errors import InputError
@@ -110,17 +110,22 @@ def _server(asked: ExplainFlags, snapshot: Snapshot) -> Server:
 def read_cluster(
     asked: ExplainFlags, connection: ConnectionFlags, target: TypedTarget | None = None
 ) -> tuple[Snapshot, str]:
-    """The snapshot and the namespace meant."""
-    if asked.snapshots:
-        from kubectl_dra.cluster.files import read_snapshot
+    """The snapshot and the namespace meant.
 
+    Raises:
+        NoDRA: the cluster does not serve resource.k8s.io.
+    """
+    if asked.snapshots:
         namespace = asked.namespace or "default"
         with Progress() as progress:
-            return read_snapshot(list(asked.snapshots), namespace=namespace, compact=True, progress=progress), namespace
-    from kubectl_dra.cli.live import read_live
+            snapshot = read_saved(asked, namespace, compact=True, progress=progress)
+    else:
+        from kubectl_dra.cli.live import read_live
 
-    pod = target.name if target is not None and target.kind == "pod" else ""
-    return read_live(connection, asked.namespace, compact=True, everything=asked.everything, pod=pod)
+        pod = target.name if target is not None and target.kind == "pod" else ""
+        snapshot, namespace = read_live(connection, asked.namespace, compact=True, everything=asked.everything, pod=pod)
+    snapshot.require_dra()
+    return snapshot, namespace
 
 
 def read_manifest(asked: ExplainFlags, namespace: str) -> Snapshot:

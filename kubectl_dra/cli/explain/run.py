@@ -204,7 +204,7 @@ def _run_all(asked: ExplainFlags, connection: ConnectionFlags, output: str, colo
 
 def _invocation(asked: ExplainFlags, connection: ConnectionFlags) -> Invocation:
     """The command line without what only refines the output, to be repeated with other flags."""
-    where = cluster_flags(asked.snapshots, connection)
+    where = cluster_flags(asked, connection)
     words = ["kubectl dra explain", shlex.quote("/".join(asked.target)) if asked.target else ""]
     return Invocation(" ".join(word for word in (*words, *_flags(asked)) if word) + where, where, bool(asked.snapshots))
 

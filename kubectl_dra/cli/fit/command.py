@@ -23,7 +23,7 @@ makes room for more. Reads the live cluster, or a snapshot with --snapshot. Neve
 \b
 Exit codes:
   0  all pods fit (with --max: at least one replica does)
-  1  not all fit
+  1  not all fit, or the cluster has no DRA
   2  error: usage, input, connection
   3  undetermined: something that decides could not be seen or is not modelled
 """

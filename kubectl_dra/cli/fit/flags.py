@@ -43,6 +43,7 @@ class FitFlags(opt.CommandFlags, frozen=True):
     ] = False
     namespace: opt.Namespace = ""
     snapshots: opt.Snapshots = ()
+    complete: opt.Complete = False
     output: Annotated[FitOutput, typer.Option("--output", "-o", help="Output format; html is one page.")] = (
         FitOutput.text
     )

@@ -43,6 +43,7 @@ def run(asked: FitFlags, connection: ConnectionFlags) -> int:
         manifests=asked.manifests,
         namespace=asked.namespace,
         snapshots=asked.snapshots,
+        complete=asked.complete,
         scheduler_config=asked.scheduler_config,
         release=asked.release,
         gates=asked.gates,
@@ -86,7 +87,7 @@ def _read(asked: ExplainFlags, connection: ConnectionFlags) -> tuple[list[Worklo
 
 def _invocation(asked: FitFlags, connection: ConnectionFlags) -> Invocation:
     """The command line without what only refines the output."""
-    where = cluster_flags(asked.snapshots, connection)
+    where = cluster_flags(asked, connection)
     words = ["kubectl dra fit", *(f"-f {shlex.quote(path)}" for path in asked.manifests)]
     words += [f"-n {asked.namespace}"] if asked.namespace else []
     words += [f"--replicas {asked.replicas}"] if asked.replicas is not None else []

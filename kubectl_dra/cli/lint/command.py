@@ -33,4 +33,5 @@ Exit codes:
   0  clean
   1  findings (--fail-on says from which severity), or --diff shows a change
   2  error: usage, nothing to read, a defect
+  3  undetermined: nothing was found, but not everything of the cluster that rules compare with could be read
 """

@@ -66,6 +66,7 @@ class LintFlags(opt.CommandFlags, frozen=True):
     ] = False
     diff: Annotated[bool, typer.Option("--diff", help="Show what the fixes would change; write nothing.")] = False
     snapshots: opt.Snapshots = ()
+    complete: opt.Complete = False
     live: Annotated[bool, typer.Option("--live", help="Check against the classes and devices of the cluster.")] = False
     namespace: Annotated[
         str, typer.Option("--namespace", "-n", metavar="NS", help="With --live: read this namespace of the cluster.")

@@ -45,7 +45,7 @@ def read_written(inputs: Iterable[Input], namespace: str) -> GivenManifests:
                     notes += _add(builder, document, namespace, places)
         except FileError:
             continue
-    return GivenManifests(builder.build(()), places, tuple(dict.fromkeys(notes)))
+    return GivenManifests(builder.build(complete=True), places, tuple(dict.fromkeys(notes)))
 
 
 def _add(

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from kubectl_dra.lint.fixes import Fixed
 
 EXIT_FINDINGS: Final = 1
+EXIT_UNDETERMINED: Final = 3
 UPGRADE_RULES: Final = ("DRA51", "DRA901", "DRA905", "DRA906")
 """What runs for an upgrade if no rules are selected: those about it, and about what cannot be read."""
 EXIT_ERROR: Final = 2
@@ -231,9 +232,9 @@ def _snapshot(asked: LintFlags, connection: ConnectionFlags) -> Snapshot | None:
 
         return read_live(connection, asked.namespace)[0]
     if asked.snapshots:
-        from kubectl_dra.cluster.files import read_snapshot
+        from kubectl_dra.cli.live import read_saved
 
-        return read_snapshot(list(asked.snapshots), namespace=asked.namespace or "default")
+        return read_saved(asked, asked.namespace)
     return None
 
 
@@ -241,7 +242,7 @@ def _snapshot(asked: LintFlags, connection: ConnectionFlags) -> Snapshot | None:
 
 
 def _note(report: Report) -> None:
-    tell_notes(report.notes)
+    tell_notes((*report.notes, *(f"not everything could be checked: {gap}{gap.help}" for gap in report.unread)))
     if report.second_opinion is not None:
         tell(f"note: {report.second_opinion.told}")
         for difference in report.second_opinion.differ:
@@ -262,7 +263,9 @@ def _code(report: Report, fail_on: str) -> int:
     if report.defects or (report.second_opinion is not None and report.second_opinion.differ):
         return EXIT_ERROR
     failing = SEVERITIES[: SEVERITIES.index(fail_on) + 1]
-    return EXIT_FINDINGS if any(finding.severity in failing for finding in report.findings) else 0
+    if any(finding.severity in failing for finding in report.findings):
+        return EXIT_FINDINGS
+    return EXIT_UNDETERMINED if report.unread else 0
 
 
 def _print(report: Report, output: str, color: str, inputs: Sequence[Input]) -> None:

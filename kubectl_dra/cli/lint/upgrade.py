@@ -98,18 +98,18 @@ def read_cluster(asked: LintFlags, connection: ConnectionFlags) -> ClusterObject
             cluster.read_into(recorder, progress=progress)
         inputs = [Input(CLUSTER_NAME, True, _text(recorder.items()))]
         return ClusterObjects(recorder.build(), inputs)
+    from kubectl_dra.cli.live import read_saved
     from kubectl_dra.cluster.contents import contents
-    from kubectl_dra.cluster.files import read_snapshot
 
     if any(path != STDIN and _is_large(path) for path in asked.snapshots):
         from kubectl_dra.cluster.save import record_files
 
         recorder = record_files(list(asked.snapshots))
         inputs = [Input(CLUSTER_NAME, True, _text(recorder.items()))]
-        return ClusterObjects(recorder.build(), inputs)
+        return ClusterObjects(recorder.build(complete=asked.complete), inputs)
     standard = contents(STDIN) if STDIN in asked.snapshots else None
     with Progress() as progress:
-        snapshot = read_snapshot(list(asked.snapshots), stdin=standard, progress=progress)
+        snapshot = read_saved(asked, stdin=standard, progress=progress)
     inputs = []
     for path in asked.snapshots:
         if path == STDIN:
@@ -217,7 +217,11 @@ def schedulers_about_manifests(
     existing = {key: pod for key, pod in manifest.pods.items() if key in cluster.pods}
     around = overlay(cluster, replace(manifest, pods=existing), Server(before.release, upgrade.features))
     reading = ExplainFlags(
-        namespace=asked.namespace, snapshots=asked.snapshots, release=str(before.release), gates=asked.gates
+        namespace=asked.namespace,
+        snapshots=asked.snapshots,
+        complete=asked.complete,
+        release=str(before.release),
+        gates=asked.gates,
     )
     around = with_admission(around, manifest, reading, connection)
     around = completed(around, manifest.pods.values(), reading, connection)

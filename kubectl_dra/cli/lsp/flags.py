@@ -14,6 +14,7 @@ class LspFlags(opt.CommandFlags, frozen=True):
     """The flags of ``lsp``: those of ``lint`` that say what to check for."""
 
     snapshots: opt.Snapshots = ()
+    complete: opt.Complete = False
     live: Annotated[bool, typer.Option("--live", help="Know the classes and devices of the cluster.")] = False
     namespace: Annotated[
         str, typer.Option("--namespace", "-n", metavar="NS", help="With --live: read this namespace of the cluster.")
@@ -35,6 +36,7 @@ class LspFlags(opt.CommandFlags, frozen=True):
         """What ``lint`` would be asked for."""
         return LintFlags(
             snapshots=self.snapshots,
+            complete=self.complete,
             live=self.live,
             namespace=self.namespace,
             config=self.config,

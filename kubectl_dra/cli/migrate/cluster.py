@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from kubectl_dra.api.versions import NEWEST_MODELLED, Release
-from kubectl_dra.cli.live import Progress, connection_options
+from kubectl_dra.cli.live import Progress, connection_options, read_saved
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cluster.snapshot import KINDS, Snapshot
 from kubectl_dra.errors import InputError, UsageError
@@ -43,6 +43,7 @@ class Where(Struct, frozen=True):
 
     live: bool
     snapshots: tuple[str, ...]
+    complete: bool
     namespace: str
     all_namespaces: bool
     connection: ConnectionFlags
@@ -83,11 +84,10 @@ def look(where: Where, *, whole: bool = False) -> ClusterSeen:
 
 
 def _look_at_files(where: Where) -> ClusterSeen:
-    from kubectl_dra.cluster.files import read_snapshot
     from kubectl_dra.migrate.rollout.read import file_workloads
 
     namespace = where.namespace or "default"
-    snapshot = read_snapshot(list(where.snapshots), namespace=namespace)
+    snapshot = read_saved(where, namespace)
     named = [path for path in where.snapshots if path != "-"]
     return ClusterSeen(snapshot, list(file_workloads(find_inputs(named))), (), namespace, where.namespace)
 
@@ -150,7 +150,7 @@ def in_manifests(paths: Sequence[str], exclude: Sequence[str]) -> ClusterSeen:
             except InputError:
                 # Overlays and other clusters have objects of the same name; lint says what is wrong with others.
                 twins += [raw] if raw["kind"] == "Pod" else []
-    snapshot = builder.build(expected=("Node", "DeviceClass", "ResourceSlice"))
+    snapshot = builder.build()
     return ClusterSeen(snapshot, [*file_workloads(inputs), *twins])
 
 

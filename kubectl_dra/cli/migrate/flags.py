@@ -115,6 +115,7 @@ class MigrateFlags(opt.CommandFlags, frozen=True):
         ),
     ] = False
     snapshots: opt.Snapshots = ()
+    complete: opt.Complete = False
     namespace: Annotated[
         str, typer.Option("--namespace", "-n", metavar="NS", help="Only this namespace of the cluster.")
     ] = ""

@@ -89,7 +89,9 @@ def _looked(asked: MigrateFlags, connection: ConnectionFlags, *, whole: bool = F
         return None
     from kubectl_dra.cli.migrate import cluster as migrate_cluster
 
-    where = migrate_cluster.Where(asked.live, asked.snapshots, asked.namespace, asked.all_namespaces, connection)
+    where = migrate_cluster.Where(
+        asked.live, asked.snapshots, asked.complete, asked.namespace, asked.all_namespaces, connection
+    )
     migrate_cluster.check_usage(where)
     return migrate_cluster.look(where, whole=whole)
 

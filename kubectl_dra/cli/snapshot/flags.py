@@ -39,6 +39,7 @@ class SnapshotFlags(opt.CommandFlags, frozen=True):
     ] = ""
     force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False
     snapshots: opt.Snapshots = ()
+    complete: opt.Complete = False
     namespace: Annotated[
         str,
         typer.Option(

@@ -15,6 +15,7 @@ from kubectl_dra.cli.snapshot.flags import SnapshotFlags
 from kubectl_dra.cluster.anonymize import Anonymizer
 from kubectl_dra.cluster.builder import SnapshotBuilder
 from kubectl_dra.cluster.copies import Place
+from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
 from kubectl_dra.cluster.live import Cluster
 from kubectl_dra.cluster.save import (
     Recorder,
@@ -28,9 +29,12 @@ from kubectl_dra.cluster.snapshot import ABSENT, KINDS, Snapshot
 from kubectl_dra.errors import UsageError
 from kubectl_dra.report.paint import tell
 from kubectl_dra.report.structured import json_text
+from kubectl_dra.scheduling.kinds_to_read import CONTROLLERS
 
 STDOUT = "-"
 YAML = (".yaml", ".yml")
+SAVED_KINDS = tuple(kind for kind in SCHEDULING_KINDS if kind not in ("Service", *CONTROLLERS))
+"""What decides about a pod besides ``KINDS``; Services and controllers only choose among nodes."""
 Json = dict[str, Any]
 
 
@@ -44,7 +48,7 @@ def run(asked: SnapshotFlags, connection: ConnectionFlags) -> int:
     _check(asked)
     recorder = _record(asked, connection)
     items = recorder.items()
-    snapshot = recorder.build(expected=KINDS if asked.snapshots else ())
+    snapshot = recorder.build(complete=asked.complete)
     head = said(snapshot)
     names: dict[str, dict[str, str]] = {}
     warnings: list[str] = []
@@ -87,7 +91,7 @@ def _record(asked: SnapshotFlags, connection: ConnectionFlags) -> Recorder:
     cluster = Cluster(connection_options(connection, asked.namespace))
     recorder = Recorder(cluster.namespace)
     with Progress() as progress:
-        cluster.read_into(recorder, progress=progress)
+        cluster.read_into(recorder, (*KINDS, *SAVED_KINDS), progress=progress)
     return recorder
 
 
@@ -98,7 +102,7 @@ def _compared(snapshot: Snapshot, items: Iterable[Json]) -> list[str]:
     builder = SnapshotBuilder()
     for index, item in enumerate(items):
         builder.add(item, Place("the anonymized objects", item=index))
-    return disagreements(snapshot, builder.build(expected=()))
+    return disagreements(snapshot, builder.build(complete=True))
 
 
 def _write(asked: SnapshotFlags, items: list[Json], head: Json, names: dict[str, dict[str, str]]) -> None:

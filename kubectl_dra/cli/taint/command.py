@@ -42,6 +42,6 @@ Exit codes:
   0    done, or nothing had to be done
   1    refused (another taint exists, or not confirmed), or --wait timed out
   2    error: usage, no such device, permission, DeviceTaintRules not served
-  3    --list: there may be taints that could not be read
+  3    --list: there may be taints that could not be read; --dry-run: whom the taint hits is unknown
   130  interrupted: what was written stays
 """

@@ -141,4 +141,5 @@ class TaintFlags(DeviceFlags, frozen=True):
     field_manager: FieldManager = "kubectl-dra"
     color: opt.ColorOption = opt.Color.auto
     snapshots: opt.Snapshots = ()
+    complete: opt.Complete = False
     namespace: opt.Namespace = ""

@@ -3,38 +3,32 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from kubectl_dra.cli.notes import tell_age
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cli.taint import session
 from kubectl_dra.cluster.moment import moment
 from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
-from kubectl_dra.errors import UndeterminedError
-from kubectl_dra.explain.devices.inventory import SlicesNotRead
 from kubectl_dra.report import taint_text as text
 from kubectl_dra.taint.listing import list_taints
 
 TAINTED_BY = ("ResourceSlice", "DeviceTaintRule")
-EXIT_UNDETERMINED = 3
 KINDS = ("ResourceSlice", "DeviceTaintRule", "ResourceClaim", "Node")
 
 
-def run(connection: ConnectionFlags, namespace: str, snapshots: Sequence[str], output: str, color: str) -> int:
+def run(connection: ConnectionFlags, asked: session.SavedWorld, output: str, color: str) -> int:
     """List and print; returns the exit code, which is 3 where taints may be there that could not be read.
 
     Raises:
         UndeterminedError: the ResourceSlices, which have taints, could not be read.
         DraError: a cluster that does not answer, or unreadable input.
     """
-    try:
-        world = session.read_world(connection, namespace, snapshots, kinds=KINDS, rules=False)
-    except SlicesNotRead as error:
-        raise UndeterminedError(str(error)) from None
+    world = session.read_world(connection, asked, kinds=KINDS, rules=False)
     at = moment(world.snapshot)
     lines = list_taints(world.inventory.rows, world.snapshot, at.at)
     notes = [*_not_seen(world.snapshot)]
-    code = EXIT_UNDETERMINED if world.snapshot.hides(TAINTED_BY) else 0
+    code = session.EXIT_UNDETERMINED if world.snapshot.unread(TAINTED_BY) else 0
     if output in ("json", "yaml"):
         from kubectl_dra.report.structured import write
         from kubectl_dra.report.taint_json import list_json
@@ -52,8 +46,7 @@ def run(connection: ConnectionFlags, namespace: str, snapshots: Sequence[str], o
 
 
 def _not_seen(snapshot: Snapshot) -> Iterator[str]:
-    for gap in snapshot.gaps:
-        if gap.reason != ABSENT and gap.kind in KINDS:
-            yield f"not seen: {gap}"
-        elif gap.kind == "ResourceClaim":
-            yield "no ResourceClaim in the snapshot: who uses a device is not known"
+    for gap in snapshot.unread(KINDS):
+        who = ": who uses a device is not known" if gap.kind == "ResourceClaim" else gap.help
+        if gap.reason != ABSENT or gap.kind in (*TAINTED_BY, "ResourceClaim"):
+            yield f"not seen: {gap}{who}"

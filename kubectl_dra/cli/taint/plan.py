@@ -92,7 +92,7 @@ def make_plan(asked: TaintFlags, words: Words, connection: ConnectionFlags) -> P
     Raises:
         DraError: devices that do not exist, a cluster without support for rules, or one that does not answer.
     """
-    world = session.read_world(connection, asked.namespace, asked.snapshots)
+    world = session.read_world(connection, asked)
     at = moment(world.snapshot).at
     try:
         targets = session.resolve(world, words.devices, asked)

@@ -13,7 +13,15 @@ from kubectl_dra.cli.notes import tell_age
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags
 from kubectl_dra.cli.taint.flags import TaintFlags
 from kubectl_dra.cli.taint.plan import DEFAULT_GRACE, Live, Plan, make_plan
-from kubectl_dra.cli.taint.session import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_LEFT, Confirm, confirmed, say
+from kubectl_dra.cli.taint.session import (
+    EXIT_ERROR,
+    EXIT_INTERRUPTED,
+    EXIT_LEFT,
+    EXIT_UNDETERMINED,
+    Confirm,
+    confirmed,
+    say,
+)
 from kubectl_dra.cli.taint.wait import let_end, wait
 from kubectl_dra.cluster.moment import moment
 from kubectl_dra.errors import ClusterError, UsageError
@@ -47,7 +55,7 @@ def run(asked: TaintFlags, connection: ConnectionFlags, ask: Confirm = confirmed
             raise UsageError("--list lists every taint; leave devices and taints out")
         from kubectl_dra.cli.taint import listing as taint_list
 
-        return taint_list.run(connection, asked.namespace, asked.snapshots, output, color)
+        return taint_list.run(connection, asked, output, color)
     if words.removals:
         if words.taints:
             raise UsageError("add and remove in two commands: they show different things before they write")
@@ -58,7 +66,7 @@ def run(asked: TaintFlags, connection: ConnectionFlags, ask: Confirm = confirmed
         hint = f'; "{words.devices[-1]}" has no effect and is taken for a device' if words.devices else ""
         raise UsageError(f"say which taint: KEY[=VALUE]:EFFECT such as maintenance:NoSchedule, or KEY- to remove{hint}")
     _check(asked, words.taints)
-    where = cluster_flags(asked.snapshots, connection)
+    where = cluster_flags(asked, connection)
     return _Tainting(make_plan(asked, words, connection), output, color, started, where, ask).run()
 
 
@@ -108,7 +116,7 @@ class _Tainting:
         self._warn(plan.warnings)
         live = plan.live()
         if live is None:
-            return self._finish(self._result(tuple(self._planned())))
+            return self._finish(replace(self._result(tuple(self._planned())), exit_code=self._forecast_code()))
         self._warn(live.notes)
         if live.refused or self._asked.dry_run != "none":
             return self._without_writing(live)
@@ -165,7 +173,12 @@ class _Tainting:
                 done.append(RuleDone(target, wish, written.outcome, written.rule))
             else:
                 done.append(RuleDone(target, wish, PLANNED, final))
-        return self._finish(replace(self._result(tuple(done), live), exit_code=EXIT_LEFT if live.refused else 0))
+        code = EXIT_LEFT if live.refused else self._forecast_code()
+        return self._finish(replace(self._result(tuple(done), live), exit_code=code))
+
+    def _forecast_code(self) -> int:
+        """The exit code of a dry run: its answer is whom the taint hits."""
+        return EXIT_UNDETERMINED if self._plan.radius.open else 0
 
     def _write(self, live: Live) -> int:
         plan = self._plan

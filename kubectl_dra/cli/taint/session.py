@@ -12,14 +12,14 @@ from msgspec.structs import replace
 from kubectl_dra.allocation.attempt import Cycle
 from kubectl_dra.cli.assumed import assumed
 from kubectl_dra.cli.devices.run import compiled_selector
-from kubectl_dra.cli.live import Progress, connection_options
-from kubectl_dra.cli.options import ConnectionFlags
+from kubectl_dra.cli.live import Progress, connection_options, read_saved
+from kubectl_dra.cli.options import ConnectionFlags, Reading
 from kubectl_dra.cli.taint.flags import DeviceFlags
 from kubectl_dra.cluster.live import Cluster
 from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
 from kubectl_dra.console import one_line, put, typed_line
-from kubectl_dra.errors import UsageError
-from kubectl_dra.explain.devices.inventory import Inventory, take_inventory
+from kubectl_dra.errors import ClusterError, UsageError
+from kubectl_dra.explain.devices.inventory import Inventory, SlicesNotRead, take_inventory
 from kubectl_dra.explain.devices.selection import Wanted
 from kubectl_dra.explain.scene.prepare import Settings, cycle_of
 from kubectl_dra.report.paint import tell
@@ -27,6 +27,7 @@ from kubectl_dra.taint.rules_served import Serving, require_rules
 from kubectl_dra.taint.targets import Devices, Target, refuse_nothing
 
 EXIT_LEFT: Final = 1
+EXIT_UNDETERMINED: Final = 3
 EXIT_ERROR: Final = 2
 EXIT_INTERRUPTED: Final = 130
 ALL_KINDS: Final = (
@@ -55,10 +56,16 @@ class TaintWorld(Struct, frozen=True):
     serving: Serving | None = None
 
 
+class SavedWorld(Reading, Protocol):
+    """Flags that name saved objects or a namespace of the cluster."""
+
+    @property
+    def namespace(self) -> str: ...
+
+
 def read_world(
     connection: ConnectionFlags,
-    namespace: str,
-    snapshots: Sequence[str],
+    asked: SavedWorld,
     *,
     kinds: Sequence[str] = ALL_KINDS,
     rules: bool = True,
@@ -70,15 +77,19 @@ def read_world(
     Raises:
         DraError: no cluster, DeviceTaintRules not served, ResourceSlices not readable.
     """
-    if snapshots:
-        from kubectl_dra.cluster.files import read_snapshot
-
-        return make_world(read_snapshot(list(snapshots)), namespace or "default")
-    cluster = Cluster(connection_options(connection, namespace))
+    if asked.snapshots:
+        return make_world(read_saved(asked), asked.namespace or "default")
+    cluster = Cluster(connection_options(connection, asked.namespace))
     serving = require_rules(cluster) if rules else None
     with Progress() as progress:
         snapshot = cluster.read_snapshot(kinds, progress=progress)
-    return make_world(snapshot, cluster.namespace, cluster, serving)
+    snapshot.require_dra()
+    try:
+        return make_world(snapshot, cluster.namespace, cluster, serving)
+    except SlicesNotRead as error:
+        if not rules:
+            raise
+        raise ClusterError(str(error)) from None
 
 
 def make_world(

@@ -24,6 +24,7 @@ can still serve: free devices spread over many nodes are no use to a pod that ne
 \b
 Exit codes:
   0  counted
-  1  there is nothing to count
+  1  there is nothing to count, or the cluster has no DRA
   2  error: usage, input, connection
+  3  undetermined: something that counts could not be read
 """

@@ -37,6 +37,7 @@ class TopFlags(opt.CommandFlags, frozen=True):
         bool, typer.Option("--watch", "-w", help="Count again every five seconds; on a terminal in place.")
     ] = False
     snapshots: opt.Snapshots = ()
+    complete: opt.Complete = False
     output: Annotated[
         TopOutput,
         typer.Option(

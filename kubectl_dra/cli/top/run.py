@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 
 from kubectl_dra.cli.assumed import assumed
-from kubectl_dra.cli.live import Progress, connection_options, passes
+from kubectl_dra.cli.live import Progress, connection_options, passes, read_saved
 from kubectl_dra.cli.notes import tell_age
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cli.top.flags import TopFlags, TopOutput
@@ -23,6 +23,7 @@ from kubectl_dra.usage.subject import UseBy, UseSort
 KINDS = ("ResourceSlice", "DeviceClass", "ResourceClaim", "DeviceTaintRule", "Node", "Pod")
 """The kinds that are counted."""
 EXIT_NONE = 1
+EXIT_UNDETERMINED = 3
 WATCH_SECONDS = 5.0
 ALL = (UseBy.nodes, UseBy.classes, UseBy.namespaces)
 """What ``-o metrics`` has where nothing is named."""
@@ -43,8 +44,11 @@ def run(asked: TopFlags, connection: ConnectionFlags) -> int:
     if asked.watch:
         return _watch(asked, connection)
     snapshot = _read(asked, connection)
+    snapshot.require_dra()
     reports = _reports(asked, snapshot)
     _print(reports, moment(snapshot), asked)
+    if any(report.unread for report in reports):
+        return EXIT_UNDETERMINED
     return 0 if any(report.rows for report in reports) else EXIT_NONE
 
 
@@ -56,10 +60,8 @@ def _reports(asked: TopFlags, snapshot: Snapshot) -> list[UseReport]:
 
 def _read(asked: TopFlags, connection: ConnectionFlags) -> Snapshot:
     if asked.snapshots:
-        from kubectl_dra.cluster.files import read_snapshot
-
         with Progress() as progress:
-            return read_snapshot(list(asked.snapshots), progress=progress)
+            return read_saved(asked, progress=progress)
     from kubectl_dra.cluster.live import Cluster
 
     cluster = Cluster(connection_options(connection, ""))

@@ -18,6 +18,7 @@ class UiFlags(opt.CommandFlags, frozen=True):
         typer.Option("--namespace", "-n", metavar="NS", help="Only claims and pods of this namespace. Default: all."),
     ] = ""
     snapshots: opt.Snapshots = ()
+    complete: opt.Complete = False
     scheduler_config: opt.SchedulerConfigOption = ""
     color: opt.ColorOption = opt.Color.auto
     release: opt.ReleaseOption = ""
@@ -28,6 +29,7 @@ class UiFlags(opt.CommandFlags, frozen=True):
         return ExplainFlags(
             namespace=self.namespace,
             snapshots=self.snapshots,
+            complete=self.complete,
             all_claims=everything and bool(self.namespace),
             all_namespaces=everything and not self.namespace,
             target=() if everything else ("pod",),

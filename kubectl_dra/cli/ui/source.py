@@ -9,7 +9,7 @@ from typing import TextIO
 
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cli.explain.questions import completed, settings_of
-from kubectl_dra.cli.live import connection_options, passes
+from kubectl_dra.cli.live import connection_options, passes, read_saved
 from kubectl_dra.cli.options import Color, ConnectionFlags, cluster_flags
 from kubectl_dra.cli.taint.flags import DryRun, TaintFlags
 from kubectl_dra.cli.ui.flags import UiFlags
@@ -38,14 +38,13 @@ class SavedCluster:
     def __init__(self, asked: UiFlags) -> None:
         self._asked = asked
         self.place = ", ".join(PurePath(path).name for path in asked.snapshots)
-        self.where = cluster_flags(asked.snapshots, ConnectionFlags())
+        self.where = cluster_flags(asked, ConnectionFlags())
 
     def read(self, progress: Progress) -> tuple[Snapshot, Settings, str]:
         """Read the files, which may be others than before."""
-        from kubectl_dra.cluster.files import read_snapshot
 
-        paths = list(self._asked.snapshots)
-        snapshot = read_snapshot(paths, namespace=self._asked.namespace or "default", compact=True, progress=progress)
+        snapshot = read_saved(self._asked, self._asked.namespace, compact=True, progress=progress)
+        snapshot.require_dra()
         return snapshot, self.settings(snapshot), self._asked.namespace
 
     def settings(self, snapshot: Snapshot) -> Settings:
@@ -86,11 +85,12 @@ class LiveCluster:
         self._cluster = Cluster(connection_options(connection, asked.namespace))
         self._watches: list[Watch] = []
         self.place = self._cluster.context or self._cluster.server
-        self.where = cluster_flags((), connection)
+        self.where = cluster_flags(asked, connection)
 
     def read(self, progress: Progress) -> tuple[Snapshot, Settings, str]:
         """Read what ``explain -A`` reads."""
         snapshot = self._cluster.read_snapshot(progress=progress, compact=True)
+        snapshot.require_dra()
         return snapshot, settings_of(self._asked.as_explain(everything=True), snapshot), self._asked.namespace
 
     def completed(self, snapshot: Snapshot, pods: Iterable[Pod], *, everything: bool) -> Snapshot:

@@ -22,5 +22,6 @@ Exit codes:
   0    done; with --expired also when nothing has expired
   1    there was nothing to remove, not confirmed, or --wait timed out
   2    error: usage, no such device, permission, DeviceTaintRules not served
+  3    --snapshot: which rules there are is not in the files
   130  interrupted: what was removed stays removed
 """

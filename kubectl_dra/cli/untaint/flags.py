@@ -25,4 +25,5 @@ class UntaintFlags(common.DeviceFlags, frozen=True):
     field_manager: common.FieldManager = "kubectl-dra"
     color: opt.ColorOption = opt.Color.auto
     snapshots: opt.Snapshots = ()
+    complete: opt.Complete = False
     namespace: opt.Namespace = ""

@@ -20,7 +20,7 @@ from kubectl_dra.cluster.client import Answered
 from kubectl_dra.cluster.moment import moment
 from kubectl_dra.cluster.snapshot import FORBIDDEN, UNREADABLE
 from kubectl_dra.cluster.writer import Writer
-from kubectl_dra.errors import ClusterError, InputError, UsageError
+from kubectl_dra.errors import ClusterError, InputError, UndeterminedError, UsageError
 from kubectl_dra.explain.devices.device_state import DeviceState, taint_owner
 from kubectl_dra.report import taint_text as text
 from kubectl_dra.report.phrases import written
@@ -65,10 +65,10 @@ def run(asked: UntaintFlags, connection: ConnectionFlags) -> int:
     """
     output, color = asked.output.value, asked.color.value
     words = _checked(asked)
-    where = cluster_flags(asked.snapshots, connection)
+    where = cluster_flags(asked, connection)
     started = time.monotonic()
     deadline = None if asked.wait in ("", times.FOREVER) else started + times.seconds(asked.wait, "--wait")
-    world = session.read_world(connection, asked.namespace, asked.snapshots, kinds=_kinds(asked))
+    world = session.read_world(connection, asked, kinds=_kinds(asked))
     session.say_gaps(world)
     plan, ids = _plan(world, asked, words)
     if asked.select and len(plan.rules) > 1 and asked.dry_run == "none" and not _agreed(plan, yes=asked.yes):
@@ -126,6 +126,8 @@ def _kinds(selection: DeviceFlags) -> list[str]:
 def _plan(world: TaintWorld, asked: UntaintFlags, words: Words) -> tuple[Removals, list[DeviceID]]:
     """What to remove, and the devices concerned, with or without rules."""
     rules = world.snapshot.taint_rules
+    if world.cluster is None and (hidden := world.snapshot.unread(("DeviceTaintRule",))):
+        raise UndeterminedError(f"{hidden[0]}, so which rules there are to remove is unknown{hidden[0].help}")
     if world.cluster is not None:
         # Not from the snapshot: rules that may not be listed must not look as if there were none.
         rules = tuple(DeviceTaintRule.from_json(raw) for raw in world.cluster.objects(KIND))

@@ -129,7 +129,7 @@ def _refused(question: Question, snapshot: Snapshot, _: Sequence[Finding]) -> It
     event = None if pod is None else creation_failed(pod, snapshot)
     told = _said_by(event) if event and any(map(_waits, question.claims)) else None
     for claim in claims:
-        if any(spec.admin_access for request in claim.requests for spec in request.alternatives()):
+        if without_admin_label(claim, snapshot):
             yield from (found for found in _admin(claim, snapshot) if found.kind is not told)
     if claims:
         yield from (found for found in _quotas(claims, snapshot) if found.kind is not told)
@@ -210,10 +210,15 @@ def _labelling(namespace: str) -> Remedy:
     return Remedy(say(text, namespace=namespace, label=ADMIN_LABEL))
 
 
-def _admin(claim: ResourceClaim, snapshot: Snapshot) -> Iterator[Finding]:
+def without_admin_label(claim: ResourceClaim, snapshot: Snapshot) -> bool:
+    """Whether a claim asks for admin access in a namespace that does not allow it, as far as that was read."""
     namespace = snapshot.namespaces.get(claim.metadata.namespace)
-    if namespace is None or namespace.labels.get(ADMIN_LABEL) == "true":
-        return
+    asks = any(spec.admin_access for request in claim.requests for spec in request.alternatives())
+    return asks and namespace is not None and namespace.labels.get(ADMIN_LABEL) != "true"
+
+
+def _admin(claim: ResourceClaim, snapshot: Snapshot) -> Iterator[Finding]:
+    namespace = snapshot.namespaces[claim.metadata.namespace]
     has: Words = namespace.labels.get(ADMIN_LABEL, "not set")
     if OLD_ADMIN_LABEL in namespace.labels:
         has = say("{has} ({old} is, which only 1.33 looks at)", has=has, old=OLD_ADMIN_LABEL)

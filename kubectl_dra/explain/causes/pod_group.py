@@ -259,9 +259,9 @@ def _membership(pod: Pod) -> Evidence:
 
 def _named_by_group(pod: Pod, snapshot: Snapshot) -> Words:
     """The claims named in the status of the pod's group."""
-    if "PodGroup" not in snapshot.others or snapshot.is_gap("PodGroup", pod.metadata.namespace):
+    if snapshot.is_gap("PodGroup", pod.metadata.namespace):
         return "not seen: no PodGroups were read"
-    group: PodGroup | None = snapshot.others["PodGroup"].get((pod.metadata.namespace, pod.pod_group))
+    group: PodGroup | None = snapshot.others.get("PodGroup", {}).get((pod.metadata.namespace, pod.pod_group))
     if group is None:
         return "there is no such PodGroup"
     entries = [f"{entry.name}: {entry.resource_claim_name}" for entry in group.status.resource_claim_statuses]

@@ -12,10 +12,11 @@ from kubectl_dra.allocation.counters import Table, available_counters
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import Device, PoolID
 from kubectl_dra.api.taints import BLOCKING_EFFECTS, DeviceTaint
-from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
+from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.funnel.stages import GROUPS_GATE, FeatureOff
 from kubectl_dra.explain.phrase import Statement, Words, say
 from kubectl_dra.explain.scene.view import ANY_NODE, Published, View
+from kubectl_dra.explain.unread import unread_devices
 
 
 class DeviceState(StrEnum):
@@ -36,7 +37,7 @@ class DeviceState(StrEnum):
     UNUSABLE = "unusable"
     """Its pool is incomplete, invalid or obsolete, or no node sees it."""
     UNKNOWN = "unknown"
-    """No holder is known, but not all claims could be read."""
+    """Nothing that was read keeps it from being free, but not everything that decides could be read."""
 
 
 class NodeMissing(Statement, frozen=True):
@@ -75,11 +76,8 @@ class DeviceStates:
         # All devices of a slice without scopes of their own are in the same place.
         self._places: dict[str, DeviceLocation] = {}
         self._counters: dict[PoolID, Table] = {}
-        gap = snapshot.missing("ResourceClaim")
-        self._claims_hidden: Words = ""
-        if gap is not None:
-            absent = "no ResourceClaim in the snapshot"
-            self._claims_hidden = absent if gap.reason == ABSENT else "not all ResourceClaims could be read"
+        # Claims that hold a device, rules that taint it, or the lack of its node.
+        self._hidden = next((one for one in unread_devices(snapshot) if one.gap.kind != "ResourceSlice"), None)
 
     def place(self, item: Published) -> DeviceLocation:
         """Where a device is."""
@@ -112,8 +110,8 @@ class DeviceStates:
             for taint in item.device.taints:
                 if taint.effect in BLOCKING_EFFECTS:
                     return DeviceState.TAINTED, say("{taint} ({owner})", taint=taint, owner=taint_owner(taint))
-        if self._claims_hidden:
-            return DeviceState.UNKNOWN, self._claims_hidden
+        if self._hidden is not None:
+            return DeviceState.UNKNOWN, self._hidden
         return DeviceState.FREE, ""
 
     def _problem(self, item: Published, nodes: Sequence[str]) -> Words:

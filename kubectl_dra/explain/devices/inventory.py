@@ -15,12 +15,13 @@ from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import Device, DeviceID, PoolID, ResourceSlice
 from kubectl_dra.api.taints import DeviceTaint
 from kubectl_dra.cel import CompileError, EvaluationError, Program
-from kubectl_dra.cluster.snapshot import ABSENT, NOT_SERVED, Snapshot
-from kubectl_dra.errors import InputError
+from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
+from kubectl_dra.errors import UndeterminedError
 from kubectl_dra.explain.devices.device_state import NOTHING, DeviceState, DeviceStates
 from kubectl_dra.explain.devices.selection import Wanted, check_names
-from kubectl_dra.explain.phrase import Phrase, Words, say
+from kubectl_dra.explain.phrase import Words, say
 from kubectl_dra.explain.scene.view import ANY_NODE, Published, View, nodes_of
+from kubectl_dra.explain.unread import UNKNOWN, NotSeen, Stake, Unread, unread_devices, unread_of
 
 SCHEMA_VERSION: Final = "1"
 
@@ -49,12 +50,14 @@ class DeviceRow(NamedTuple):
 class Inventory(Struct, frozen=True):
     """The devices listed, by driver, pool and slice.
 
-    ``narrowed`` says how each part of ``Wanted`` reduced them: (what was kept, how many), all devices first.
+    ``narrowed`` says how each part of ``Wanted`` reduced them: (what was kept, how many), all devices first. ``unread``
+    are the kinds without which it is unknown what is listed, or in which state it is.
     """
 
     rows: tuple[DeviceRow, ...]
     narrowed: tuple[tuple[str, int], ...]
     notes: tuple[Words, ...]
+    unread: tuple[Unread, ...] = ()
 
     def states(self) -> dict[DeviceState, int]:
         """The number of devices per state, only those that occur, in the order of ``DeviceState``."""
@@ -78,7 +81,7 @@ def node_count_of(rows: Iterable[DeviceRow]) -> int:
     return len({name for names in lists.values() for name in names} - {ANY_NODE})
 
 
-class SlicesNotRead(InputError):
+class SlicesNotRead(UndeterminedError):
     """The ResourceSlices of the cluster could not be read, such as for want of permission."""
 
 
@@ -91,7 +94,7 @@ def take_inventory(snapshot: Snapshot, cycle: Cycle, wanted: Wanted, notes: Iter
     """
     gap = snapshot.missing("ResourceSlice")
     if gap is not None and gap.reason != ABSENT:
-        raise SlicesNotRead(f"the ResourceSlices could not be read: {gap.detail or gap.reason}")
+        raise SlicesNotRead(f"{gap}, so which devices exist is unknown{gap.help}")
     return _Listing(snapshot, cycle, wanted, notes).inventory()
 
 
@@ -102,7 +105,9 @@ class _Listing:
         self._snapshot = snapshot
         self._cycle = cycle
         self._wanted = wanted
-        self._notes: list[Words] = [*notes, *snapshot.notes, *_gap_notes(snapshot)]
+        self._unread = unread_devices(snapshot)
+        self._notes: list[Words] = [*notes, *snapshot.notes, *self._unread]
+        self._notes += [NotSeen(gap) for gap in snapshot.unread(("DeviceClass",))]
         nodes = nodes_of(snapshot, cycle)
         check_names(snapshot, [node.name for node in nodes], wanted)
         self._view = View(cycle, nodes, {})
@@ -141,6 +146,7 @@ class _Listing:
         if wanted.namespace:
             rows = [row for row in rows if any(c.metadata.namespace == wanted.namespace for c in row.holders)]
             narrowed.append((f"held by claims of namespace {wanted.namespace}", len(rows)))
+        known = rows
         if wanted.free:
             if unsure := [row for row in rows if row.state is DeviceState.UNKNOWN]:
                 text = "whether {count:device} {count:is|are} free is unknown: {reason}"
@@ -150,7 +156,17 @@ class _Listing:
         if wanted.tainted:
             rows = [row for row in rows if row.taints]
             narrowed.append(("tainted", len(rows)))
-        return Inventory(tuple(rows), tuple(narrowed), tuple(dict.fromkeys(self._notes)))
+        return Inventory(tuple(rows), tuple(narrowed), tuple(dict.fromkeys(self._notes)), tuple(self._deciding(known)))
+
+    def _deciding(self, rows: Sequence[DeviceRow]) -> Iterator[Unread]:
+        """What was not read and matters for what is listed; ``rows`` are those before their states chose among them."""
+        open_ = self._wanted.free and any(row.state is DeviceState.UNKNOWN for row in rows)
+        asked = {"ResourceClaim": bool(self._wanted.namespace), "DeviceTaintRule": self._wanted.tainted}
+        for one in self._unread:
+            if one.gap.kind == "ResourceSlice" or open_ or asked.get(one.gap.kind):
+                yield one
+        if self._wanted.classes:
+            yield from unread_of((Stake("DeviceClass", "", UNKNOWN["DeviceClass"]),), self._snapshot)
 
     def _all(self) -> Iterator[Published]:
         """Every device, by pool and slice: of the newest generation, of the one a node sees, or else an obsolete one.
@@ -251,20 +267,6 @@ class _Listing:
             holders,
             consumed,
         )
-
-
-_MATTERS: Final = ("ResourceSlice", "ResourceClaim", "DeviceClass", "DeviceTaintRule", "Node")
-
-
-def _gap_notes(snapshot: Snapshot) -> Iterator[Phrase]:
-    """What was not read and shows in the list."""
-    for gap in snapshot.gaps:
-        if gap.kind not in _MATTERS or (gap.kind == "DeviceTaintRule" and gap.reason in (ABSENT, NOT_SERVED)):
-            continue
-        if gap.reason == ABSENT:
-            yield say("no {kind} in the snapshot", kind=gap.kind)
-        else:
-            yield say("not seen: {gap}", gap=str(gap))
 
 
 def _or(kind: str, names: Sequence[str]) -> str:

@@ -7,17 +7,16 @@ from collections.abc import Iterable, Iterator
 from kubectl_dra.allocation.extended_resources import ExtendedRequests, limit_of
 from kubectl_dra.allocation.features import FIRST_SORTED
 from kubectl_dra.api.known_defects import RULES_UNSEEN
-from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import PoolID
 from kubectl_dra.cluster.relation import waiting_for
-from kubectl_dra.cluster.snapshot import ABSENT, MADE_BY, NOT_SERVED, Gap, RefusedChange, Snapshot
+from kubectl_dra.cluster.snapshot import ABSENT, MADE_BY, NOT_SERVED, RefusedChange, Snapshot
 from kubectl_dra.explain.phrase import Phrase, Words, say
 from kubectl_dra.explain.scene.prepare import Scene, Settings
-from kubectl_dra.scheduling.kinds_to_read import group_kind
+from kubectl_dra.explain.unread import NotSeen
 
 MAX_POOLS = 3
-# Kinds whose absence from a saved snapshot says nothing: most clusters or questions do without them.
-_OPTIONAL = frozenset(("ResourceClaimTemplate", "DeviceTaintRule", "Namespace", "ResourceQuota", "Event"))
+# Most clusters or questions do without the other kinds.
+_NEEDED = frozenset(("ResourceSlice", "DeviceClass", "ResourceClaim", "Pod", "Node"))
 
 
 def notes_of(scene: Scene) -> Iterator[Words]:
@@ -62,22 +61,13 @@ def refused_notes(changes: Iterable[RefusedChange]) -> Iterator[Phrase]:
         )
 
 
-def gap(missing: Gap) -> Phrase:
-    """What could not be read, and why."""
-    if missing.reason == ABSENT:
-        return say("no {kind} in the snapshot", kind=missing.kind)
-    where = say(" in namespace {name}", name=missing.namespace) if missing.namespace else ""
-    detail = say(": {text}", text=missing.detail) if missing.detail else ""
-    return say("{kind}{where}: {reason}{detail}", kind=missing.kind, where=where, reason=missing.reason, detail=detail)
-
-
 def _gaps(snapshot: Snapshot) -> Iterator[Words]:
     for missing in snapshot.gaps:
-        if missing.reason == ABSENT and missing.kind in _OPTIONAL:
+        if missing.reason == ABSENT and missing.kind not in _NEEDED:
             continue
-        if missing.reason == NOT_SERVED and missing.kind == "DeviceTaintRule":
+        if missing.reason == NOT_SERVED and missing.kind not in _NEEDED:
             continue
-        yield say("not seen: {gap}", gap=gap(missing))
+        yield NotSeen(missing)
     yield from snapshot.notes
 
 
@@ -138,11 +128,6 @@ def _about_pod(scene: Scene) -> Iterator[Phrase]:
         if snapshot.pods and pending is not None and not waiting_for(pending, snapshot):
             yield NO_CONSUMER
         return
-    if snapshot.missing("Pod") is not None and not pod.node_name:
-        yield say("not all Pods were read: nodes may have less cpu and memory left than is assumed here")
-    if unread := scene.question.unread:
-        yield say("not seen: {kinds}; the API server may refuse a new pod because of them", kinds=sorted(unread))
-    yield from _group_unread(scene, pod)
     if workload := pod.metadata.annotations.get(MADE_BY):
         yield say(
             "this is one of the pods that {workload} makes; kubectl dra fit looks at all of them", workload=workload
@@ -150,15 +135,6 @@ def _about_pod(scene: Scene) -> Iterator[Phrase]:
     if not scene.settings.schedules(pod):
         text = "the pod asks for scheduler {name}; results are those of the default one"
         yield say(text, name=pod.scheduler_name)
-
-
-def _group_unread(scene: Scene, pod: Pod) -> Iterator[Phrase]:
-    """Whether the pod's group lets it be scheduled cannot be told."""
-    kind, filters = group_kind(pod), scene.filters
-    missing = filters.chain.state.snapshot.missing(kind, pod.metadata.namespace) if kind and filters else None
-    if missing is not None:
-        text = "not seen: {gap}; the pod may have to wait for other pods of its group"
-        yield say(text, gap=gap(missing))
 
 
 NO_CONSUMER = say("no pod uses this claim: devices are allocated only when a pod that names it is scheduled")

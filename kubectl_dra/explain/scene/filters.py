@@ -11,13 +11,12 @@ from msgspec.structs import replace
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import ClaimStatus, Pod
 from kubectl_dra.api.versions import Release
-from kubectl_dra.cluster.snapshot import ABSENT, Gap, Snapshot
+from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.explain.scene.node_reasons import reason_of
 from kubectl_dra.scheduling.chain import Chain, without_devices
 from kubectl_dra.scheduling.framework import ClusterState, NodeState
-from kubectl_dra.scheduling.kinds_to_read import VOLUME_KINDS, group_kind, uses_volumes
 from kubectl_dra.scheduling.node_unschedulable import CORDON, Cordoned
 from kubectl_dra.scheduling.profile import Profile
 from kubectl_dra.scheduling.reasons import NotRead, Rejection
@@ -75,7 +74,7 @@ def filters_of(
         snapshot = replace(snapshot, nodes={node.name: node for node in nodes} | dict(snapshot.nodes))
     asked, seen = _as_created(question, pod, snapshot)
     state = ClusterState(
-        _with_gaps(asked, seen),
+        seen,
         release,
         gates | proved_by_pods(asked, snapshot, stored=question.exists),
         patch,
@@ -96,17 +95,6 @@ def _as_created(question: Question, pod: Pod, snapshot: Snapshot) -> tuple[Pod, 
     asked = structs.replace(pod, status=structs.replace(pod.status, resource_claim_statuses=tuple(statuses)))
     claims = {(claim.metadata.namespace, claim.metadata.name): claim for claim in made.values()}
     return asked, replace(snapshot, claims={**snapshot.claims, **claims})
-
-
-def _with_gaps(pod: Pod, snapshot: Snapshot) -> Snapshot:
-    """The snapshot with gaps for kinds that were not read and of which the files have no object."""
-    unread: list[str] = []
-    if uses_volumes(pod) and not any(kind in snapshot.others for kind in VOLUME_KINDS):
-        unread.extend(VOLUME_KINDS)
-    if (kind := group_kind(pod)) and kind not in snapshot.others:
-        unread.append(kind)
-    missing = tuple(Gap(kind, ABSENT) for kind in unread if not snapshot.is_gap(kind))
-    return replace(snapshot, gaps=(*snapshot.gaps, *missing))
 
 
 def proved_by_pods(pod: Pod, snapshot: Snapshot, *, stored: bool) -> frozenset[str]:

@@ -201,7 +201,7 @@ class Refused(Statement, frozen=True):
         return reason.words if template is None else say(template, **values)
 
 
-class Unread(Statement, frozen=True):
+class KindUnread(Statement, frozen=True):
     """A fact that decides about the node was not read."""
 
     TEXT = "unknown, no {kind} was read"
@@ -216,7 +216,7 @@ def reason_of(rejection: Rejection) -> Words:
 
 def _statements(reason: Reason) -> list[Words]:
     if isinstance(reason, NotRead):
-        return [Unread(reason.kind)]
+        return [KindUnread(reason.kind)]
     if isinstance(reason, node_unschedulable.Cordoned):
         return [NodeCordoned()]
     if isinstance(reason, taint_toleration.UntoleratedTaint):

@@ -26,8 +26,8 @@ _NO_NAMES: Final[frozenset[str]] = frozenset()
 
 
 def nodes_of(snapshot: Snapshot, cycle: Cycle) -> list[Node]:
-    """The nodes; if none were read, those named by slices, else one that represents all."""
-    if snapshot.nodes:
+    """The nodes; if they were not read, those named by slices, else one that represents all."""
+    if snapshot.nodes or not snapshot.is_gap("Node"):
         return list(snapshot.nodes.values())
     names = {entry.scope.node_name for entry in cycle.index.slices}
     for entry in cycle.index.slices:

@@ -43,13 +43,13 @@ class MissingClass(Rule):
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         snapshot = context.snapshot
-        if snapshot is None or snapshot.is_gap("DeviceClass"):
+        if snapshot is None:
             return
         for one in alternatives(context):
             name = one.content.get("deviceClassName")
             if not isinstance(name, str) or not name or name in snapshot.classes or context.world.classes(name):
                 continue
-            if has_old_name(context, "DeviceClass", name):
+            if has_old_name(context, "DeviceClass", name) or _hidden(context, "DeviceClass"):
                 continue
             near = nearest(name, snapshot.classes, 1)
             path = (*one.path, "deviceClassName")
@@ -87,12 +87,12 @@ spec:
             return
         namespace = context.item.namespace or "default"
         for reference in references(context):
-            if snapshot.is_gap(reference.kind, namespace) or context.world.find(
-                reference.kind, reference.target, context.item.namespace
-            ):
+            if context.world.find(reference.kind, reference.target, context.item.namespace):
                 continue
             known = snapshot.claims if reference.kind == "ResourceClaim" else snapshot.templates
             if (namespace, reference.target) in known or has_old_name(context, reference.kind, reference.target):
+                continue
+            if _hidden(context, reference.kind, namespace):
                 continue
             near = nearest(reference.target, [name for place, name in known if place == namespace], 1)
             yield self.finding(
@@ -187,10 +187,12 @@ class _Known(Struct, frozen=True):
 def _devices(context: Context) -> Iterator[tuple[AskedSelector, Sequence[Device]]]:
     """The selectors of requests, each with the devices admitted by its class and the earlier selectors."""
     snapshot = context.snapshot
-    if snapshot is None or snapshot.is_gap("ResourceSlice"):
+    if snapshot is None:
         return
     everything = _published(snapshot)
     for one in asked(context):
+        if _hidden(context, "ResourceSlice"):
+            return
         programs = class_programs(context, one.device_class)
         if programs is None:
             continue
@@ -203,6 +205,13 @@ def _devices(context: Context) -> Iterator[tuple[AskedSelector, Sequence[Device]
 
 
 _published_of: dict[int, _Known] = {}
+
+
+def _hidden(context: Context, kind: str, namespace: str = "") -> bool:
+    """Whether the cluster may have objects of a kind that were not read, so that a rule cannot decide."""
+    gaps = context.snapshot.unread((kind,), namespace) if context.snapshot is not None else ()
+    context.world.unread.update(dict.fromkeys(gaps))
+    return bool(gaps)
 
 
 def _published(snapshot: Snapshot) -> tuple[Device, ...]:

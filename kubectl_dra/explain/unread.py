@@ -1,0 +1,72 @@
+"""A kind that decides and was not read: what is unknown without it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+from kubectl_dra.cluster.snapshot import Gap, Snapshot
+from kubectl_dra.explain.phrase import Statement, Words
+
+DEVICE_KINDS: Final = ("ResourceSlice", "ResourceClaim", "DeviceTaintRule", "Node")
+"""The kinds that decide whether a device is free."""
+
+
+class Unread(Statement, frozen=True):
+    """A kind that decides and was not read whole, and what is unknown without it."""
+
+    TEXT = "{gap}, so {unknown}{gap.help}"
+    gap: Gap
+    unknown: Words
+
+
+class NotSeen(Statement, frozen=True):
+    """A kind that was not read whole, where that does not decide."""
+
+    TEXT = "not seen: {gap}"
+    gap: Gap
+
+
+class NotProved(Statement, frozen=True):
+    """Kinds that were not read whole, and of which an object could end what a fix achieves."""
+
+    TEXT = "no fix was proved: {gaps}{help}"
+    gaps: tuple[Gap, ...]
+
+    @property
+    def help(self) -> str:
+        """What somebody can do who knows that there are no such objects."""
+        return next((gap.help for gap in self.gaps if gap.help), "")
+
+
+class Stake(NamedTuple):
+    """A kind on which the answer depends, in a namespace or (empty) everywhere, and what it decides."""
+
+    kind: str
+    namespace: str
+    unknown: Words
+
+
+def unread_devices(snapshot: Snapshot) -> tuple[Unread, ...]:
+    """What was not read of the kinds that decide which devices there are, and which are free."""
+    unknown = {**UNKNOWN, "Node": "whether the nodes of devices exist is unknown"}
+    return tuple(unread_of((Stake(kind, "", unknown[kind]) for kind in DEVICE_KINDS), snapshot))
+
+
+def unread_of(stakes: Iterable[Stake], snapshot: Snapshot) -> Iterator[Unread]:
+    """What was not read of these."""
+    for stake in stakes:
+        for gap in snapshot.unread((stake.kind,), stake.namespace):
+            yield Unread(gap, stake.unknown)
+
+
+UNKNOWN: Final = {
+    "Node": "cpu, memory, taints and labels are unknown",
+    "Pod": "what other pods use of the nodes is unknown",
+    "ResourceSlice": "which devices exist is unknown",
+    "DeviceClass": "what the classes select is unknown",
+    "ResourceClaim": "which devices are held is unknown",
+    "DeviceTaintRule": "whether a rule taints devices is unknown",
+    "PodGroup": "whether the pod waits for others of its group is unknown",
+    "Workload": "whether the pod waits for others of its group is unknown",
+}
