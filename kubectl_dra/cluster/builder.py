@@ -89,6 +89,7 @@ class SnapshotBuilder:
         self._sources: list[str] = []
         self._server = self._context = self._read_at = ""
         self._release: Release | None = None
+        self._rule_version = ""
         self._written: dict[WrittenKey, Mapping[str, Any]] = {}
         self._makers: list[Mapping[str, Any]] = []
 
@@ -260,6 +261,7 @@ class SnapshotBuilder:
             pods=self._by_key("Pod"),
             nodes=self._by_name("Node"),
             taint_rules=tuple(self._all("DeviceTaintRule")),
+            rule_version=self._rule_version,
             quotas=tuple(self._all("ResourceQuota")),
             namespaces=self._by_name("Namespace"),
             others={kind: self._by_key(kind) for kind in SCHEDULING_KINDS if self._objects[kind]},
@@ -290,6 +292,8 @@ class SnapshotBuilder:
                 namespace = self._namespace
                 raw = {**raw, "metadata": {**meta, "namespace": namespace}}
         objects = self._objects[kind]
+        if kind == "DeviceTaintRule":
+            self._rule_version = version
         if not name:
             if kind == "Event":
                 return

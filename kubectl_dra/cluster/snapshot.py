@@ -144,7 +144,8 @@ class Snapshot(Struct, frozen=True, eq=False):
     reader was asked to share devices. ``judged`` are those of them that a question reads: where slices keep them
     apart, its selectors answer for each device as they do for the value that stands in for its own. ``written``
     holds the objects of manifests as written, ``workloads`` those of them that make pods, ``refused`` those that the
-    server refuses because nobody can change what exists in that way.
+    server refuses because nobody can change what exists in that way. ``rule_version`` is the version of
+    resource.k8s.io in which DeviceTaintRules were read, empty if none was.
     ``others`` holds the objects of ``cluster.kinds.SCHEDULING_KINDS`` by kind, then by namespace (empty if
     none) and name. ``gaps`` has an entry for every kind that was not read whole; only ``missing`` and ``unread`` tell
     whether an object that is not here may exist. ``declared``: somebody said that the files are complete.
@@ -157,6 +158,7 @@ class Snapshot(Struct, frozen=True, eq=False):
     pods: Mapping[Key, Pod] = field(default_factory=dict)
     nodes: Mapping[str, Node] = field(default_factory=dict)
     taint_rules: tuple[DeviceTaintRule, ...] = ()
+    rule_version: str = ""
     quotas: tuple[ResourceQuota, ...] = ()
     namespaces: Mapping[str, ObjectMeta] = field(default_factory=dict)
     events: tuple[Event, ...] = ()

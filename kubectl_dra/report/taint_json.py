@@ -158,6 +158,7 @@ def _pod(pod: PodHit) -> dict[str, Any]:
             fate=pod.fate,
             at=pod.at,
             why=pod.why,
+            drained=pod.drained or None,
         ),
         "priority": pod.priority,
         "tolerates": pod.tolerates,

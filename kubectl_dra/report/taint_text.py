@@ -13,13 +13,11 @@ from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.table import fitted
 from kubectl_dra.report.taint_gaps import not_seen, why_unread
 from kubectl_dra.taint import times
-from kubectl_dra.taint.apply import UNCHANGED
 from kubectl_dra.taint.blast_radius import ENDED, GOING, LATER, NOW, STAYS, UNKNOWN, ClaimHit, PodHit, Radius, worse
 from kubectl_dra.taint.listing import DRIVER, TaintLine
-from kubectl_dra.taint.result import ABSENT, PLANNED, REFUSED, REMOVED, RuleDone, RuleRemoved, Tainted, Untainted
-from kubectl_dra.taint.rules import RESOURCE, Wish
+from kubectl_dra.taint.result import ABSENT, REMOVED, SKIPPED, RuleDone, RuleRemoved, Tainted, Untainted
+from kubectl_dra.taint.rules import REFUSED, RESOURCE, UNCHANGED, RuleStage, Wish
 from kubectl_dra.taint.targets import Target
-from kubectl_dra.taint.typed_words import TaintSpec
 from kubectl_dra.wording import amount, are, some
 
 T = TypeVar("T")
@@ -32,15 +30,23 @@ _PODS = ("POD", "OWNER", "AGE", "PRIORITY", "NODE", "CLAIM", "TOLERATES", "FATE"
 _PODS_BELOW = ("PRIORITY", "OWNER", "AGE", "TOLERATES", "CLAIM", "NODE", "FATE")
 _LIST = ("DEVICE", "TAINT", "OWNER", "REASON", "TICKET", "AGE", "EXPIRES", "PODS")
 _LIST_BELOW = ("REASON", "TICKET", "OWNER", "PODS", "EXPIRES", "AGE", "TAINT")
-_WORST = (NOW, LATER, UNKNOWN, STAYS, ENDED)
+_WORST = (NOW, LATER, UNKNOWN, STAYS, GOING, ENDED)
 _STYLES = {NOW: "red", LATER: "yellow", UNKNOWN: "yellow"}
 _SUFFIX = {"client": " (dry run)", "server": " (server dry run)"}
 
 
-def write_targets(targets: Sequence[Target], taints: Sequence[TaintSpec], stream: TextIO) -> None:
-    """Write which devices the command is about, by full name."""
+def taint_words(wish: Wish, stage: RuleStage, *, when: bool = False) -> str:
+    """A taint as it is now, and what follows it; ``when``: with the time."""
+    now = str(wish.taint._replace(effect=stage.effect))
+    if not stage.next_effect:
+        return now
+    return f"{now}, then {stage.next_effect}" + (f" at {stage.next_at}" if when and stage.next_at else "")
+
+
+def write_targets(targets: Sequence[Target], taints: Sequence[str], stream: TextIO) -> None:
+    """Write which devices the command is about, by full name, and in words what they get."""
     out = Painter(stream, "never")
-    out.sentence(f"{', '.join(map(str, taints))} on {amount(len(targets))}:")
+    out.sentence(f"{', '.join(taints)} on {amount(len(targets))}:")
     for target in _first(targets):
         details = [f"node {target.where}" if target.where and " " not in target.where else target.where]
         details += [target.hardware, "" if target.published else "not published"]
@@ -132,15 +138,20 @@ def _write_more(count: int, noun: str, out: Painter, indent: str = "") -> None:
 def _sum(radius: Radius, wishes: Sequence[Wish]) -> str:
     """A summary of the pods in one sentence."""
     pods = radius.pods()
+    going = sum(pod.fate == GOING for pod in pods.values())
     if any(wish.taint.effect == "NoExecute" for wish in wishes):
+        drained = sum(pod.drained for pod in pods.values())
         unknown = sum(pod.fate == UNKNOWN for pod in pods.values())
-        rest = f", of {unknown:,} it is not known" if unknown else ""
-        least = "at least " if radius.unread else ""
-        whom = f"{least}{radius.deleted():,} of {amount(len(pods), 'pod')} will be deleted{rest}"
+        whom = "at least " if radius.unread else ""
+        whom += f"{radius.deleted():,} of {amount(len(pods), 'pod')} will be deleted"
+        if drained:
+            each = "" if drained == radius.deleted() else f"{drained:,} of them only "
+            whom += f"{', ' if each else ' '}{each}if still running when --grace is over"
+        whom += f", {going:,} {are(going)} being deleted already" if going else ""
+        whom += f", of {unknown:,} it is not known" if unknown else ""
         return f"{whom}; no PodDisruptionBudget is consulted."
     devices = "the device" if len({wish.device for wish in wishes}) == 1 else "the devices"
     uses = f"{amount(len(pods), 'pod')} {'uses' if len(pods) == 1 else 'use'} {devices}"
-    going = sum(pod.fate == NOW for pod in pods.values())
     if going:
         stay = len(pods) - going
         rest = f": {stay:,} {_stay(stay)}, {going:,}" if stay else " and"
@@ -163,9 +174,9 @@ def _pod_cells(pod: PodHit, claim: str, at: datetime) -> tuple[str, ...]:
     fate = {NOW: "deleted at once", LATER: f"deleted at {pod.at}", ENDED: "has ended", STAYS: "stays"}.get(
         pod.fate, pod.fate
     )
-    if pod.why == GOING:
-        fate = GOING
-    why = f" ({pod.why})" if pod.why and pod.why != fate else ""
+    reasons = [pod.why, "if it still runs" if pod.drained else ""]
+    why = ", ".join(filter(None, reasons))
+    why = f" ({why})" if why else ""
     return (
         f"{pod.namespace}/{pod.name}",
         pod.owner or EMPTY,
@@ -179,14 +190,14 @@ def _pod_cells(pod: PodHit, claim: str, at: datetime) -> tuple[str, ...]:
 
 
 def write_done(entry: RuleDone, dry_run: str, stream: TextIO) -> None:
-    """Write one line for a rule, in kubectl's style."""
+    """Write one line for a rule, in kubectl's style: the same words in a dry run, and ``(dry run)`` behind them."""
     out = Painter(stream, "never")
     name = f"{RESOURCE}/{entry.wish.name}"
-    what = f"{entry.target.id} {entry.wish.taint}"
+    what = f"{entry.target.id} {taint_words(entry.wish, entry.stage, when=True)}"
     if entry.outcome == REFUSED:
-        out.sentence(f"{name} refused: {what}: {entry.why}")
-    elif entry.outcome == PLANNED:
-        out.sentence(f"{name} would be applied ({what}){_SUFFIX.get(dry_run, '')}")
+        out.sentence(f"{name} refused: {entry.target.id} {entry.wish.taint}: {entry.why}{_SUFFIX.get(dry_run, '')}")
+    elif entry.outcome == SKIPPED:
+        out.sentence(f"{name} not written, because another is refused ({what}){_SUFFIX.get(dry_run, '')}")
     else:
         expires = (entry.rule.get("metadata") or {}).get("annotations", {}).get("kubectl-dra/expires", "")
         until = f", until {expires}" if expires else ""
@@ -247,7 +258,7 @@ def write_names(result: Tainted, stream: TextIO) -> None:
     names((f"{RESOURCE}/{entry.wish.name}" for entry in result.done if entry.outcome != REFUSED), stream)
 
 
-_REMOVED = {PLANNED: "would be deleted", REMOVED: "deleted", ABSENT: "was gone already", REFUSED: "stays"}
+_REMOVED = {REMOVED: "deleted", ABSENT: "was gone already", REFUSED: "stays"}
 
 
 def write_removed(entry: RuleRemoved, dry_run: str, stream: TextIO | None = None) -> None:

@@ -8,16 +8,14 @@ from typing import Any, Final
 from msgspec import Struct
 
 from kubectl_dra.api.meta import EMPTY, ObjectMeta
+from kubectl_dra.api.taints import DeviceTaintRule
 from kubectl_dra.cluster.client import Answered, Client
 from kubectl_dra.cluster.live import Cluster
 from kubectl_dra.cluster.writer import Conflict, Writer
 from kubectl_dra.errors import ClusterError
-from kubectl_dra.taint.rules import Decision, RuleStage, Wish, content, decide
+from kubectl_dra.taint.rules import CHANGED, CREATED, UNCHANGED, Decision, RuleStage, Wish, content, decide
 
 KIND: Final = "DeviceTaintRule"
-CREATED: Final = "created"
-CHANGED: Final = "changed"
-UNCHANGED: Final = "unchanged"
 _ROUNDS: Final = 8
 
 
@@ -52,7 +50,7 @@ class RuleWriter:
 
     def decide(self, wish: Wish) -> Decision:
         """What to do about a wish in the current state."""
-        return decide(wish, self.get(wish.name), overwrite=self._overwrite)
+        return decide(wish, _rule(self.get(wish.name)), overwrite=self._overwrite)
 
     def write(self, wish: Wish, stage: RuleStage, *, escalate: bool = False) -> Written:
         """Bring a rule to a stage despite concurrent writers.
@@ -70,12 +68,12 @@ class RuleWriter:
                 raise RuleRefused(
                     f"{wish.device}: DeviceTaintRule {wish.name} was deleted by somebody else; nothing is done"
                 )
-            decision = decide(wish, raw, overwrite=self._overwrite and not escalate)
+            decision = decide(wish, _rule(raw), overwrite=self._overwrite and not escalate)
             if decision.stage is not None and not self._overwrite:
                 stage = _not_later(stage, decision.stage)
             if decision.action == "refuse":
                 raise RuleRefused(f"{wish.device}: {decision.why}")
-            if raw is not None and _is(raw, content(decision.wish, stage, self._version)):
+            if raw is not None and decision.same_facts and decision.stage == stage:
                 return Written(unsure or UNCHANGED, raw)
             if decision.action == "keep":
                 return Written(UNCHANGED, raw or {})
@@ -137,21 +135,11 @@ class RuleWriter:
         return path
 
 
+def _rule(raw: Mapping[str, Any] | None) -> DeviceTaintRule | None:
+    return None if raw is None else DeviceTaintRule.from_json(raw)
+
+
 def _not_later(stage: RuleStage, now: RuleStage) -> RuleStage:
     """The stage, but with the earlier time of a rule already on its way to it: a second run does not postpone that."""
     same = (now.effect, now.next_effect) == (stage.effect, stage.next_effect)
     return RuleStage(stage.effect, stage.next_effect, now.next_at) if same and now.next_at else stage
-
-
-def _is(raw: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
-    """Whether a rule says everything that is wanted of it, and nothing else of ours."""
-    meta, wish = raw.get("metadata") or EMPTY, wanted["metadata"]
-    annotations, labels = meta.get("annotations") or EMPTY, meta.get("labels") or EMPTY
-    ours = {key: value for key, value in annotations.items() if key.startswith("kubectl-dra/")}
-    taint = {key: value for key, value in raw["spec"].get("taint", {}).items() if key != "timeAdded"}
-    return (
-        ours == wish["annotations"]
-        and all(labels.get(key) == value for key, value in wish["labels"].items())
-        and taint == wanted["spec"]["taint"]
-        and raw["spec"].get("deviceSelector") == wanted["spec"]["deviceSelector"]
-    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import reduce
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -24,6 +24,7 @@ from kubectl_dra.taint import times
 from kubectl_dra.taint.pending_affected import Lost, lost_matches, selected, taint_of
 from kubectl_dra.taint.rules import Wish
 from kubectl_dra.taint.rules_served import blind_scheduler
+from kubectl_dra.taint.steps import RuleStep
 from kubectl_dra.taint.targets import Target
 
 EXTENDED_CLAIM: Final = "resource.kubernetes.io/extended-resource-claim"
@@ -35,14 +36,13 @@ LATER: Final = "deleted later"
 ENDED: Final = "has ended"
 UNKNOWN: Final = "unknown"
 GOING: Final = "being deleted already"
-"""The ``why`` of a pod that is being deleted anyway."""
 
 
 class PodHit(Struct, frozen=True):
     """A pod that uses a device. ``fate`` is one of the words above, ``at`` the time of a later deletion.
 
     ``tolerates`` says whether its request tolerates the taint; None if it is unknown whether the taint
-    matters. ``why`` explains an unusual fate.
+    matters. ``why`` explains an unusual fate. ``drained``: it is deleted then only if it has not ended by itself.
     """
 
     namespace: str
@@ -57,6 +57,7 @@ class PodHit(Struct, frozen=True):
     fate: str = STAYS
     at: str = ""
     why: str = ""
+    drained: bool = False
 
     @property
     def identity(self) -> tuple[str, str, str]:
@@ -124,7 +125,7 @@ class Radius(Struct, frozen=True):
         return out
 
     def deleted(self, device: DeviceID | None = None) -> int:
-        """The number of pods known to be deleted, now or later, for one device or all."""
+        """The number of pods that the taints are known to delete, now or later, for one device or all."""
         found = {
             pod.identity
             for claim in self.claims
@@ -134,7 +135,7 @@ class Radius(Struct, frozen=True):
         return len(found)
 
 
-_RANK: Final = {ENDED: 0, STAYS: 1, UNKNOWN: 2, LATER: 3, NOW: 4}
+_RANK: Final = {ENDED: 0, GOING: 0, STAYS: 1, UNKNOWN: 2, LATER: 3, NOW: 4}
 
 
 def worse(one: PodHit, other: PodHit) -> PodHit:
@@ -147,16 +148,17 @@ def worse(one: PodHit, other: PodHit) -> PodHit:
 
 
 def blast_radius(
-    wishes: Sequence[Wish],
-    targets: Mapping[DeviceID, Target],
+    steps: Sequence[RuleStep],
     rows: Sequence[DeviceRow],
     snapshot: Snapshot,
     settings: Settings,
     at: datetime,
     progress: Callable[[str], None] | None = None,
 ) -> Radius:
-    """What the wishes would affect."""
+    """What the steps affect when they are taken at a time."""
     notes: list[str] = []
+    wishes = [step.wish for step in steps]
+    targets = {step.target.id: step.target for step in steps}
     cycle = cycle_of(snapshot, settings)
     tolerations_kept = settings.release.minor >= FIRST_WITH_TOLERATIONS
     if not tolerations_kept and any(wish.taint.effect == "NoExecute" for wish in wishes):
@@ -164,11 +166,15 @@ def blast_radius(
             f"Kubernetes {settings.release} does not keep tolerations with an allocation: tolerating pods go too"
         )
     holders = _holders(snapshot)
-    by_device: dict[DeviceID, list[Wish]] = {}
-    for wish in wishes:
-        by_device.setdefault(wish.device, []).append(wish)
+    gaps = tuple(_not_seen(snapshot))
+    unread = next((gap for gap in gaps if gap.kind == "ResourceClaim"), None)
+    # A drain of devices that nobody holds is over at once. Then those with admin access go at once, too.
+    held = unread is not None or any(_holds(claim, id) for id in targets for claim in holders.get(id, ()))
+    by_device: dict[DeviceID, list[_Evicting]] = {}
+    for step in steps:
+        by_device.setdefault(step.wish.device, []).append(_evicting(step, at, held=held))
     claims = tuple(
-        _together([_claim_hit(wish, claim, snapshot, at, tolerations_kept) for wish in taints])
+        _together([_claim_hit(taint, claim, snapshot, at, tolerations_kept) for taint in taints])
         for device, taints in by_device.items()
         for claim in holders.get(device, ())
     )
@@ -178,9 +184,27 @@ def blast_radius(
     devices = [row.device for wish in blocking if (target := targets.get(wish.device)) and (row := target.row)]
     lost = lost_matches(blocking, devices, cycle, snapshot, settings, notes, progress) if blocking and not blind else ()
     asked = tuple(_all_requests(blocking, targets, snapshot, cycle))
-    gaps = tuple(_not_seen(snapshot))
-    unread = next((gap for gap in gaps if gap.kind == "ResourceClaim"), None)
     return Radius(claims, tuple(lost), asked, tuple(_classes(blocking, rows)), gaps, tuple(notes), unread)
+
+
+class _Evicting(NamedTuple):
+    """A taint, and when it evicts pods without a toleration (None: never). ``drained``: it only says NoSchedule yet."""
+
+    device: DeviceID
+    taint: DeviceTaint
+    since: datetime | None
+    drained: bool
+
+
+def _evicting(step: RuleStep, at: datetime, *, held: bool) -> _Evicting:
+    draining = bool(step.stage(at).next_effect)
+    since = at if draining and not held else step.evicts(at)
+    return _Evicting(step.wish.device, taint_of(step.wish, at), since, draining and held)
+
+
+def _holds(claim: ResourceClaim, device: DeviceID) -> bool:
+    results = claim.allocation.results if claim.allocation else ()
+    return any(result.device == device and not result.admin_access for result in results)
 
 
 _MATTERS: Final = ("ResourceClaim", "ResourceClaimTemplate", "Pod", "DeviceClass", "DeviceTaintRule", "Node")
@@ -203,11 +227,12 @@ def _holders(snapshot: Snapshot) -> dict[DeviceID, list[ResourceClaim]]:
     return out
 
 
-def _claim_hit(wish: Wish, claim: ResourceClaim, snapshot: Snapshot, at: datetime, tolerations_kept: bool) -> ClaimHit:
-    results = [r for r in (claim.allocation.results if claim.allocation else ()) if r.device == wish.device]
+def _claim_hit(
+    evicting: _Evicting, claim: ResourceClaim, snapshot: Snapshot, at: datetime, tolerations_kept: bool
+) -> ClaimHit:
+    results = [r for r in (claim.allocation.results if claim.allocation else ()) if r.device == evicting.device]
     pods: list[PodHit] = []
     others: list[Consumer] = []
-    taint = taint_of(wish, at)
     # A pod that was not read may be younger than the list of pods, so it is never taken to be gone.
     for use in consumers_of(claim, snapshot.pods).entries:
         users = [use]
@@ -215,8 +240,8 @@ def _claim_hit(wish: Wish, claim: ResourceClaim, snapshot: Snapshot, at: datetim
             users = [ListedConsumer(use.entry, pod, use.relation) for pod in members(claim, use.entry, snapshot)]
         if not users:
             others.append(use.entry)
-        pods += [_pod_hit(claim, user, results, taint, at, tolerations_kept) for user in users]
-    return ClaimHit(wish.device, claim, all(r.admin_access for r in results), tuple(pods), tuple(others))
+        pods += [_pod_hit(claim, user, results, evicting, at, tolerations_kept) for user in users]
+    return ClaimHit(evicting.device, claim, all(r.admin_access for r in results), tuple(pods), tuple(others))
 
 
 def _together(hits: Sequence[ClaimHit]) -> ClaimHit:
@@ -242,11 +267,11 @@ def _pod_hit(
     claim: ResourceClaim,
     use: ListedConsumer,
     results: Sequence[DeviceResult],
-    taint: DeviceTaint,
+    evicting: _Evicting,
     at: datetime,
     tolerations_kept: bool,
 ) -> PodHit:
-    space, pod = claim.metadata.namespace, use.pod
+    space, pod, taint = claim.metadata.namespace, use.pod, evicting.taint
     tolerates = all(any(entry.tolerates(taint) for entry in result.tolerations) for result in results)
     if pod is None:
         name, uid = use.entry.name, use.entry.uid
@@ -269,8 +294,8 @@ def _pod_hit(
     if pod.finished:
         return replace(hit, fate=ENDED)
     if pod.metadata.deletion_timestamp:
-        return replace(hit, fate=NOW, why=GOING)
-    if taint.effect != "NoExecute":
+        return replace(hit, fate=GOING)
+    if evicting.since is None:
         return hit
     if _extended(claim, pod):
         return replace(hit, why="the claim is for extended resources, which the eviction controller ignores")
@@ -280,10 +305,13 @@ def _pod_hit(
     when = min((limit for limit in limits if limit is not None), default=None)
     if when is None:
         return replace(hit, why="it tolerates the taint")
-    if when > 0:
-        return replace(hit, fate=LATER, at=times.stamp(times.later(at, when)), why="tolerationSeconds")
     why = "its toleration has no effect: that lets it be placed, not stay" if tolerates and tolerations_kept else ""
-    return replace(hit, fate=NOW, why=why)
+    if when > 0:
+        why = "tolerationSeconds"
+    due = times.later(evicting.since, when)
+    if due <= at:
+        return replace(hit, fate=NOW, why=why)
+    return replace(hit, fate=LATER, at=times.stamp(due), why=why, drained=evicting.drained)
 
 
 def _extended(claim: ResourceClaim, pod: Pod) -> bool:

@@ -8,22 +8,23 @@ from typing import Any, Final
 from msgspec import Struct
 
 from kubectl_dra.api.slices import DeviceID
+from kubectl_dra.api.taints import DeviceTaintRule
 from kubectl_dra.taint.blast_radius import Radius
 from kubectl_dra.taint.drain import Blocker
 from kubectl_dra.taint.removing import Staying
-from kubectl_dra.taint.rules import Wish
+from kubectl_dra.taint.rules import RuleStage, Wish, stage_of
 from kubectl_dra.taint.server_prediction import ServerAnswer
 from kubectl_dra.taint.targets import Target
 
-SCHEMA_VERSION: Final = "1"
-PLANNED: Final = "planned"
-REFUSED: Final = "refused"
+SCHEMA_VERSION: Final = "2"
+SKIPPED: Final = "skipped"
 REMOVED: Final = "removed"
 ABSENT: Final = "absent"
 
 
 class RuleDone(Struct, frozen=True):
-    """One device and its rule. ``outcome`` is planned, created, changed, unchanged or refused (with ``why``).
+    """One device and its rule. ``outcome`` is created, changed, unchanged, refused (with ``why``), or skipped
+    because another rule was refused. In a dry run it is what would come of it.
 
     ``rule`` is the object as the server has it, or as it would be sent. ``server`` is the server's answer to
     the effect None, ``predicted`` the expected number of deleted pods.
@@ -36,6 +37,11 @@ class RuleDone(Struct, frozen=True):
     why: str = ""
     server: ServerAnswer | None = None
     predicted: int | None = None
+
+    @property
+    def stage(self) -> RuleStage:
+        """The effect that the rule has, and the one that follows."""
+        return stage_of(DeviceTaintRule.from_json(self.rule))
 
 
 class Tainted(Struct, frozen=True):
@@ -56,7 +62,7 @@ class Tainted(Struct, frozen=True):
 
 
 class RuleRemoved(Struct, frozen=True):
-    """A rule and its outcome: planned, removed, absent (already gone) or refused."""
+    """A rule and its outcome, in a dry run the expected one: removed, absent (already gone) or refused."""
 
     device: DeviceID
     name: str

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kubectl_dra.api.meta import EMPTY, ObjectMeta
+from kubectl_dra.api.meta import ObjectMeta
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import DeviceTaintRule
 from kubectl_dra.api.versions import GROUP
@@ -26,6 +25,11 @@ EXPIRES: Final = "kubectl-dra/expires"
 HARDWARE: Final = "kubectl-dra/hardware-id"
 NEXT_EFFECT: Final = "kubectl-dra/next-effect"
 NEXT_AT: Final = "kubectl-dra/next-effect-at"
+CREATED: Final = "created"
+CHANGED: Final = "changed"
+UNCHANGED: Final = "unchanged"
+REFUSED: Final = "refused"
+"""What becomes of a rule: the outcomes of writing it, or of a plan to do so."""
 RESOURCE: Final = f"devicetaintrule.{GROUP}"
 
 
@@ -119,9 +123,10 @@ def stage_of(rule: DeviceTaintRule) -> RuleStage:
 class Decision(Struct, frozen=True):
     """What to do about a wish. ``action`` is create, change, keep or refuse; ``why`` explains the last two.
 
-    ``stage`` is the rule's current stage (None if there is no rule). ``wish`` includes what is already
-    recorded. ``version`` is the resourceVersion to change. ``same_taint``: the rule has the taint of the
-    wish. ``note`` says what part of the wish is not done without ``overwrite``.
+    ``stage`` is the rule's current stage (None if there is no rule), ``since`` when it got its effect. ``wish``
+    includes what is already recorded. ``version`` is the resourceVersion to change. ``same_taint``: the rule has the
+    taint of the wish; ``same_facts``: all but its stage is as wished. ``note`` says what part of the wish is not done
+    without ``overwrite``.
     """
 
     action: str
@@ -131,18 +136,19 @@ class Decision(Struct, frozen=True):
     why: str = ""
     same_taint: bool = False
     note: str = ""
+    same_facts: bool = False
+    since: str = ""
 
 
-def decide(wish: Wish, raw: Mapping[str, Any] | None, *, overwrite: bool) -> Decision:
+def decide(wish: Wish, rule: DeviceTaintRule | None, *, overwrite: bool) -> Decision:
     """Compare the existing rule with the wish.
 
     A rule on its way to the wish is continued. One that says something else is refused without ``overwrite``;
     one that selects other devices is always refused.
     """
-    if raw is None:
+    if rule is None:
         return Decision("create", wish)
-    rule = DeviceTaintRule.from_json(raw)
-    version = str((raw.get("metadata") or EMPTY).get("resourceVersion") or "")
+    version, since = rule.metadata.resource_version, rule.taint.time_added
     stage = stage_of(rule)
     if only_device(rule) != wish.device:
         return Decision("refuse", wish, stage, version, f"DeviceTaintRule {wish.name} selects something else")
@@ -168,15 +174,15 @@ def decide(wish: Wish, raw: Mapping[str, Any] | None, *, overwrite: bool) -> Dec
         note = f"it expires at {known.expires} as before; --overwrite makes that {wish.expires}"
     unmarked = not is_ours(rule.metadata)
     recorded = (annotations.get(REASON, ""), annotations.get(TICKET, ""), annotations.get(EXPIRES, ""))
-    settled = stage == RuleStage(wish.taint.effect) and recorded == (known.reason, known.ticket, known.expires)
     same_taint = (rule.taint.key, rule.taint.value, rule.taint.effect) == wish.taint
-    same_hardware = annotations.get(HARDWARE, "") == known.hardware
-    if settled and same_hardware and not differences and not unmarked:
-        return Decision("keep", known, stage, version, "it is there already", same_taint, note)
+    as_recorded = recorded == (known.reason, known.ticket, known.expires)
+    same_facts = as_recorded and annotations.get(HARDWARE, "") == known.hardware and not differences and not unmarked
+    if same_facts and stage == RuleStage(wish.taint.effect):
+        return Decision("keep", known, stage, version, "it is there already", same_taint, note, same_facts, since)
     if differences:
         # What it was on its way to is not what is wanted now.
         stage = RuleStage(stage.effect)
-    return Decision("change", known, stage, version, "", same_taint, note)
+    return Decision("change", known, stage, version, "", same_taint, note, same_facts, since)
 
 
 def _differences(wish: Wish, rule: DeviceTaintRule, stage: RuleStage) -> list[str]:

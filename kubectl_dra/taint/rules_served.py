@@ -69,6 +69,11 @@ def how_to_turn_on(release: Release | None) -> str:
     )
 
 
+def version_assumed(release: Release) -> str:
+    """The newest version in which a release can serve rules; for one that has none, the first that ever did."""
+    return (versions_of(KIND, release) or versions_of(KIND, Release(1, FIRST_MINOR)))[0]
+
+
 def gates_of(client: Client) -> dict[str, bool]:
     """The gates for taints according to the API server's metrics; empty if these may not be read."""
     try:

@@ -11,6 +11,9 @@ import jsonschema
 import pytest
 import yaml
 
+from kubectl_dra.api.slices import DeviceID
+from kubectl_dra.taint.rules import RuleStage, Wish, content
+from kubectl_dra.taint.typed_words import TaintSpec
 from tests.cli.conftest import Ran
 from tests.cluster.server import Answer, APIServer, Asked, forbidden, status
 from tests.taint.world import claim, device_class, gpu, node, pod, result, rule, slice_of
@@ -83,7 +86,7 @@ def test_blast_radius_of_saved_objects(dra: Dra, saved: str) -> None:
         "1 of 1 pod will be deleted",
     ):
         assert text in shown.out
-    assert "would be applied (gpu.example.com/n1/gpu-0 k=v:NoExecute) (dry run)" in shown.out
+    assert "created (gpu.example.com/n1/gpu-0 k=v:NoExecute) (dry run)" in shown.out
     as_json, as_yaml = checked(dra(*command, "-o", "json")), checked(dra(*command, "-o", "yaml"))
     assert as_json == as_yaml
     (planned,) = as_json["rules"]
@@ -91,6 +94,68 @@ def test_blast_radius_of_saved_objects(dra: Dra, saved: str) -> None:
     assert planned["object"]["metadata"]["annotations"]["kubectl-dra/reason"] == "ecc"
     names = dra(*command, "-o", "name")
     assert names.out == f"devicetaintrule.resource.k8s.io/{planned['rule']}\n"
+
+
+def test_a_drain_is_shown_as_it_goes(dra: Dra, saved: str) -> None:
+    """NoSchedule now, and pods deleted only when --grace is over."""
+    command = ["taint", "n1/gpu-0", "k:NoExecute", "--drain", "--grace", "1h", "--dry-run=client", "--snapshot", saved]
+    shown = dra(*command).out
+    assert "k:NoSchedule, then NoExecute on 1 device:" in shown
+    assert "1 of 1 pod will be deleted if still running when --grace is over" in shown
+    assert "deleted at once" not in shown and "(if it still runs)" in shown
+    assert "created (gpu.example.com/n1/gpu-0 k:NoSchedule, then NoExecute at 2" in shown
+    report = checked(dra(*command, "-o", "json"))
+    (planned,) = report["rules"]
+    assert planned["object"]["spec"]["taint"] == {"key": "k", "effect": "NoSchedule"}
+    notes = planned["object"]["metadata"]["annotations"]
+    (hit,) = report["blastRadius"]["claims"][0]["pods"]
+    assert notes["kubectl-dra/next-effect"] == "NoExecute"
+    assert (hit["fate"], hit["at"], hit["drained"]) == ("deleted later", notes["kubectl-dra/next-effect-at"], True)
+
+
+def own_rule(effect: str, version: str) -> dict[str, Any]:
+    """The rule that ``taint n1/gpu-0 k:EFFECT`` makes."""
+    wish = Wish(DeviceID("gpu.example.com", "n1", "gpu-0"), TaintSpec("k", "", effect), hardware="GPU-a")
+    return content(wish, RuleStage(effect), version)
+
+
+@pytest.mark.parametrize(
+    ("there", "words", "outcome", "code"),
+    [
+        ("NoSchedule", ["k:NoSchedule"], "unchanged", 0),
+        ("NoSchedule", ["k:NoExecute"], "refused", 1),
+        ("NoSchedule", ["k:NoExecute", "--overwrite"], "changed", 0),
+        ("NoExecute", ["k:NoExecute", "--drain"], "unchanged", 0),
+    ],
+)
+def test_saved_rules_are_compared_like_those_of_a_cluster(
+    dra: Dra, tmp_path: Path, there: str, words: list[str], outcome: str, code: int
+) -> None:
+    """The object is in the version that the snapshot has."""
+    path = tmp_path / "cluster.json"
+    items = [*OBJECTS[:-1], own_rule(there, "v1beta2")]
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    command = ["taint", "n1/gpu-0", *words, "m:NoSchedule", "--dry-run=client", "--snapshot", str(path), "-o", "json"]
+    if "--drain" in words:
+        command.remove("m:NoSchedule")
+    ran = dra(*command)
+    report = checked(ran)
+    first, *others = report["rules"]
+    assert (first["outcome"], ran.code, report["exitCode"]) == (outcome, code, code)
+    assert {rule["outcome"] for rule in others} <= {"skipped" if code else "created"}
+    assert {rule["object"]["apiVersion"] for rule in report["rules"]} == {"resource.k8s.io/v1beta2"}
+
+
+@pytest.mark.parametrize(
+    ("release", "version"),
+    [("v1.37.1", "v1"), ("v1.36.4", "v1beta2"), ("v1.35.0", "v1alpha3"), ("v1.32.0", "v1alpha3")],
+)
+def test_without_rules_the_release_tells_their_version(dra: Dra, tmp_path: Path, release: str, version: str) -> None:
+    path = tmp_path / "cluster.json"
+    said = {"schemaVersion": "1", "serverVersion": release}
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "kubectl-dra": said, "items": OBJECTS[:-1]}))
+    ran = dra("taint", "n1/gpu-0", "k:NoSchedule", "--dry-run=client", "--snapshot", str(path), "-o", "json")
+    assert checked(ran)["rules"][0]["object"]["apiVersion"] == f"resource.k8s.io/{version}"
 
 
 def test_claims_that_were_not_read(dra: Dra, tmp_path: Path) -> None:
@@ -176,9 +241,9 @@ def test_untaint_of_saved_objects(dra: Dra, saved: str) -> None:
     nothing = dra(*command)
     assert nothing.code == 1 and "gpu-0 keeps taint k:None of DeviceTaintRule theirs" in nothing.out
     told = checked(dra(*command, "--overwrite", "-o", "json"))
-    assert [(entry["rule"], entry["outcome"]) for entry in told["removed"]] == [("theirs", "planned")]
+    assert [(entry["rule"], entry["outcome"]) for entry in told["removed"]] == [("theirs", "removed")]
     assert [entry["taint"] for entry in told["staying"]] == ["ecc:NoSchedule"]
-    assert "would be deleted" in dra(*command, "--overwrite").out
+    assert "theirs deleted (gpu.example.com/n1/gpu-0 k:None) (dry run)" in dra(*command, "--overwrite").out
 
 
 def test_nothing_to_remove_is_said_beside_names(dra: Dra, saved: str) -> None:

@@ -1,25 +1,35 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from kubectl_dra.allocation.attempt import Cycle
+from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.cli.taint.session import TaintWorld
-from kubectl_dra.taint.blast_radius import ENDED, LATER, NOW, STAYS, UNKNOWN, Radius, blast_radius
-from kubectl_dra.taint.rules import Wish
+from kubectl_dra.taint.blast_radius import ENDED, GOING, LATER, NOW, STAYS, UNKNOWN, Radius, blast_radius
+from kubectl_dra.taint.rules import MANAGED_BY, NEXT_AT, NEXT_EFFECT, OURS, Wish, decide, rule_name
+from kubectl_dra.taint.steps import RuleStep
 from kubectl_dra.taint.typed_words import TaintSpec
-from tests.taint.world import claim, device_class, gpu, node, pod, result, slice_of, world
+from tests.taint.world import DRIVER, claim, device_class, gpu, node, pod, result, rule, slice_of, world
 
 AT = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
 BASE = (node("n1"), device_class(), slice_of("n1", gpu("gpu-0"), gpu("gpu-1")))
 
 
 def radius_of(here: TaintWorld, *names: str, effect: str = "NoExecute") -> Radius:
-    targets = {target.id: target for target in here.devices.named(names)}
-    wishes = [Wish(id, TaintSpec("k", "v", effect)) for id in targets]
-    return blast_radius(wishes, targets, here.inventory.rows, here.snapshot, here.settings, AT)
+    return radius_of_taints(here, names, [TaintSpec("k", "v", effect)])
+
+
+def radius_of_taints(
+    here: TaintWorld, names: Sequence[str], taints: Sequence[TaintSpec], grace: float | None = None
+) -> Radius:
+    wishes = [(target, Wish(target.id, taint, grace=grace)) for target in here.devices.named(names) for taint in taints]
+    there = {rule.metadata.name: rule for rule in here.snapshot.taint_rules}
+    steps = [RuleStep(target, wish, decide(wish, there.get(wish.name), overwrite=True)) for target, wish in wishes]
+    return blast_radius(steps, here.inventory.rows, here.snapshot, here.settings, AT)
 
 
 def tolerating(**toleration: Any) -> dict[str, Any]:
@@ -101,7 +111,6 @@ def test_of_several_taints_the_worst_counts() -> None:
     soon = {"key": "soon", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 30}
     late = {**soon, "key": "late", "tolerationSeconds": 300}
     here = world(*BASE, claim("c", result("gpu-0", tolerations=[soon, late]), pods=("p",)), pod("p", "c"))
-    targets = {target.id: target for target in here.devices.named(["gpu-0"])}
     fates = {
         ("m:NoSchedule", "late:NoExecute", "soon:NoExecute"): (LATER, "2026-11-21T10:00:30Z"),
         ("late:NoExecute", "a:NoExecute"): (NOW, ""),
@@ -110,8 +119,7 @@ def test_of_several_taints_the_worst_counts() -> None:
     for texts, expected in fates.items():
         pairs = [text.split(":") for text in texts]
         for order in (pairs, pairs[::-1]):
-            wishes = [Wish(id, TaintSpec(key, "", effect)) for id in targets for key, effect in order]
-            (hit,) = blast_radius(wishes, targets, here.inventory.rows, here.snapshot, here.settings, AT).claims
+            (hit,) = radius_of_taints(here, ["gpu-0"], [TaintSpec(key, "", effect) for key, effect in order]).claims
             (found,) = hit.pods
             assert (found.fate, found.at) == expected
 
@@ -240,3 +248,65 @@ def test_pods_of_one_workload_are_tried_once(monkeypatch: pytest.MonkeyPatch) ->
     assert lost == ["two"] and len(tried) <= 9
     tried.clear()
     assert len(radius_of(here, "gpu-0", "gpu-1").lost) == 31 and len(tried) <= 6
+
+
+def test_a_drain_deletes_only_what_still_runs_at_its_end() -> None:
+    soon = {"key": "k", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 90}
+    here = world(
+        *BASE,
+        claim("c", result("gpu-0"), pods=("p",)),
+        claim("d", result("gpu-1", tolerations=[soon]), pods=("q",)),
+        claim("look", result("gpu-0", adminAccess=True), pods=("monitor",)),
+        *(pod("p", "c"), pod("q", "d"), pod("monitor", "look")),
+    )
+    found = radius_of_taints(here, ["gpu-0", "gpu-1"], [TaintSpec("k", "v", "NoExecute")], grace=3600)
+    hits = {pod.name: (pod.fate, pod.at, pod.drained) for pod in found.pods().values()}
+    assert hits == {
+        "p": (LATER, "2026-11-21T11:00:00Z", True),
+        "q": (LATER, "2026-11-21T11:01:30Z", True),
+        "monitor": (LATER, "2026-11-21T11:00:00Z", True),
+    }
+    # A drain of devices that nobody holds is over at once.
+    alone = world(*BASE, claim("look", result("gpu-0", adminAccess=True), pods=("monitor",)), pod("monitor", "look"))
+    (only,) = radius_of_taints(alone, ["gpu-0"], [TaintSpec("k", "v", "NoExecute")], grace=3600).pods().values()
+    assert (only.fate, only.at, only.drained) == (NOW, "", False)
+
+
+@pytest.mark.parametrize(
+    ("effect", "notes", "fate", "at", "drained"),
+    [
+        # It goes on to where it was going.
+        (
+            "NoSchedule",
+            {NEXT_EFFECT: "NoExecute", NEXT_AT: "2026-11-21T10:20:00Z"},
+            LATER,
+            "2026-11-21T10:20:00Z",
+            True,
+        ),
+        ("NoSchedule", {NEXT_EFFECT: "NoExecute", NEXT_AT: "2026-11-21T09:59:00Z"}, NOW, "", False),
+        # The server counts tolerationSeconds from when the effect was added.
+        ("NoExecute", {}, LATER, "2026-11-21T10:00:30Z", False),
+    ],
+)
+def test_a_rule_that_is_there_keeps_its_time(
+    effect: str, notes: dict[str, str], fate: str, at: str, drained: bool
+) -> None:
+    tolerated = {"key": "k", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 90}
+    more: dict[str, Any] = {"tolerations": [tolerated]} if effect == "NoExecute" else {}
+    device = {"driver": DRIVER, "pool": "n1", "device": "gpu-0"}
+    name = rule_name(DeviceID(DRIVER, "n1", "gpu-0"), "k")
+    there = rule(name, device, effect, labels={MANAGED_BY: OURS}, annotations=notes)
+    there["spec"]["taint"]["timeAdded"] = "2026-11-21T09:59:00Z"
+    here = world(*BASE, claim("c", result("gpu-0", **more), pods=("p",)), pod("p", "c"), there)
+    (hit,) = radius_of_taints(here, ["gpu-0"], [TaintSpec("k", "", "NoExecute")], grace=3600).pods().values()
+    assert (hit.fate, hit.at, hit.drained) == (fate, at, drained)
+
+
+@pytest.mark.parametrize("effect", ["NoSchedule", "NoExecute"])
+@pytest.mark.parametrize("grace", [None, 60.0])
+def test_a_pod_that_is_being_deleted_already_is_not_ours(effect: str, grace: float | None) -> None:
+    """The eviction controller does not count it either."""
+    going = pod("p", "c", deletionTimestamp="2026-11-21T10:00:00Z", deletionGracePeriodSeconds=30)
+    here = world(*BASE, claim("c", result("gpu-0"), pods=("p",)), going)
+    found = radius_of_taints(here, ["gpu-0"], [TaintSpec("k", "v", effect)], grace)
+    assert [hit.fate for hit in found.pods().values()] == [GOING] and found.deleted() == 0

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from kubectl_dra.api.slices import DeviceID
-from kubectl_dra.taint.rules import RuleStage, Wish, content, decide, rule_name
+from kubectl_dra.api.taints import DeviceTaintRule
+from kubectl_dra.taint.rules import Decision, RuleStage, Wish, content, decide, rule_name
 from kubectl_dra.taint.typed_words import TaintSpec
 
 DEVICE = DeviceID("gpu.example.com", "n1", "gpu-0")
@@ -37,6 +38,10 @@ def test_content_names_everything() -> None:
         "kubectl-dra/next-effect": "NoExecute",
         "kubectl-dra/next-effect-at": "2026-11-21T11:00:00Z",
     }
+
+
+def decided(wish: Wish, raw: dict[str, Any] | None, *, overwrite: bool) -> Decision:
+    return decide(wish, None if raw is None else DeviceTaintRule.from_json(raw), overwrite=overwrite)
 
 
 @pytest.mark.parametrize("part", ["driver", "pool", "device"])
@@ -79,11 +84,11 @@ def test_names_differ_when_device_or_key_do(one: tuple[str, ...], other: tuple[s
 )
 def test_decisions(wish: Wish, stage: RuleStage, action: str, why: str) -> None:
     raw = stored(stage=stage)
-    decision = decide(wish, raw, overwrite=False)
+    decision = decided(wish, raw, overwrite=False)
     assert (decision.action, decision.stage, decision.version) == (action, stage, "7")
     if action == "refuse":
         assert why in decision.why and "--overwrite" in decision.why
-        assert decide(wish, raw, overwrite=True).action == "change"
+        assert decided(wish, raw, overwrite=True).action == "change"
 
 
 @pytest.mark.parametrize(
@@ -100,7 +105,7 @@ def test_another_expiry_is_not_taken_silently(
     recorded: str, asked: str, overwrite: bool, expires: str, noted: bool, stage: RuleStage
 ) -> None:
     raw = stored(replace(WISH, expires=recorded), stage)
-    decision = decide(replace(WISH, expires=asked), raw, overwrite=overwrite)
+    decision = decided(replace(WISH, expires=asked), raw, overwrite=overwrite)
     assert decision.wish.expires == expires
     assert bool(decision.note) is noted
     if noted:
@@ -108,23 +113,23 @@ def test_another_expiry_is_not_taken_silently(
 
 
 def test_nothing_there_is_made_and_what_is_recorded_is_kept() -> None:
-    assert decide(WISH, None, overwrite=False).action == "create"
+    assert decided(WISH, None, overwrite=False).action == "create"
     plain = replace(WISH, reason="", ticket="", expires="", hardware="")
-    assert decide(plain, stored(), overwrite=False).wish == WISH
-    assert decide(WISH, stored(plain), overwrite=False).action == "change"
+    assert decided(plain, stored(), overwrite=False).wish == WISH
+    assert decided(WISH, stored(plain), overwrite=False).action == "change"
 
 
 def test_what_was_under_way_is_not_gone_on_with_after_overwriting() -> None:
     raw = stored(stage=RuleStage("NoSchedule", "NoExecute", "2026-11-21T11:00:00Z"))
     wish = replace(WISH, taint=TaintSpec("k", "w", "NoExecute"))
-    assert decide(wish, raw, overwrite=True).stage == RuleStage("NoSchedule")
+    assert decided(wish, raw, overwrite=True).stage == RuleStage("NoSchedule")
 
 
 def test_foreign_rules_are_refused() -> None:
     unlabelled = stored()
     del unlabelled["metadata"]["labels"]
-    assert "another maker" in decide(WISH, unlabelled, overwrite=False).why
-    assert decide(WISH, unlabelled, overwrite=True).action == "change"
+    assert "another maker" in decided(WISH, unlabelled, overwrite=False).why
+    assert decided(WISH, unlabelled, overwrite=True).action == "change"
 
 
 @pytest.mark.parametrize("selector", [None, {}, {"driver": "gpu.example.com"}, {**DEVICE._asdict(), "pool": "n2"}])
@@ -132,10 +137,10 @@ def test_a_rule_of_that_name_that_selects_something_else_is_never_touched(select
     raw = stored()
     raw["spec"]["deviceSelector"] = selector
     for overwrite in (False, True):
-        assert decide(WISH, raw, overwrite=overwrite).action == "refuse"
+        assert decided(WISH, raw, overwrite=overwrite).action == "refuse"
 
 
 def test_a_rule_that_is_being_deleted() -> None:
     raw = stored()
     raw["metadata"]["deletionTimestamp"] = "2026-11-21T10:00:00Z"
-    assert "being deleted" in decide(WISH, raw, overwrite=True).why
+    assert "being deleted" in decided(WISH, raw, overwrite=True).why

@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from kubectl_dra.api.slices import DeviceID
+from kubectl_dra.api.taints import DeviceTaintRule
 from kubectl_dra.taint.rules import RuleStage, Wish, content, decide
 from kubectl_dra.taint.server_prediction import ASKING, ServerAnswer, question_of, server_answer
 from kubectl_dra.taint.typed_words import TaintSpec
@@ -42,7 +43,8 @@ WISH = Wish(DEVICE, TaintSpec("k", "v", "NoExecute"))
     ],
 )
 def test_by_which_rule_the_server_is_asked(stage: RuleStage | None, value: str, overwrite: bool, name: str) -> None:
-    there = None if stage is None else content(replace(WISH, taint=WISH.taint._replace(value=value)), stage, "v1")
+    raw = None if stage is None else content(replace(WISH, taint=WISH.taint._replace(value=value)), stage, "v1")
+    there = None if raw is None else DeviceTaintRule.from_json(raw)
     question = question_of(WISH, decide(WISH, there, overwrite=overwrite))
     assert (question.name if question else "") == name
     quiet = replace(WISH, taint=TaintSpec("k", "v", "NoSchedule"))

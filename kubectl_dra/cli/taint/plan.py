@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from datetime import datetime
+from typing import Any
 
 from msgspec import Struct
 
@@ -18,11 +19,13 @@ from kubectl_dra.errors import InputError
 from kubectl_dra.explain.devices.device_state import taint_owner
 from kubectl_dra.report.taint_gaps import why_unread
 from kubectl_dra.taint import times
-from kubectl_dra.taint.apply import RuleWriter
+from kubectl_dra.taint.apply import RuleWriter, Written
 from kubectl_dra.taint.blast_radius import Radius, blast_radius
-from kubectl_dra.taint.rules import Decision, Wish
-from kubectl_dra.taint.rules_served import Serving, blind_scheduler, undetermined
+from kubectl_dra.taint.result import SKIPPED, RuleDone
+from kubectl_dra.taint.rules import REFUSED, Decision, RuleStage, Wish, content, decide
+from kubectl_dra.taint.rules_served import blind_scheduler, undetermined, version_assumed
 from kubectl_dra.taint.shared_hardware import parts_of
+from kubectl_dra.taint.steps import RuleStep
 from kubectl_dra.taint.targets import Target
 from kubectl_dra.taint.typed_words import TaintSpec, Words
 from kubectl_dra.wording import amount, some
@@ -30,60 +33,58 @@ from kubectl_dra.wording import amount, some
 DEFAULT_GRACE = "5m"
 
 
-class Live(Struct, frozen=True):
-    """The cluster to write to: its rules, in the version that it serves, and the decision for each wish.
-
-    ``decisions`` is by the rule's name; ``notes`` say which requested changes existing rules ignore.
-    """
-
-    rules: RuleWriter
-    serving: Serving
-    decisions: Mapping[str, Decision]
-    notes: tuple[str, ...]
-
-    @property
-    def refused(self) -> bool:
-        """Whether an existing rule prevents the change."""
-        return any(decision.action == "refuse" for decision in self.decisions.values())
-
-
 class Plan(Struct, frozen=True):
-    """What to do, determined before anything is written. ``live`` is None for saved objects.
+    """What to do, determined before anything is written: the same whether it is only shown or also done.
 
-    ``wishes`` are one rule for each of the ``targets`` and ``taints``, ``radius`` is whom they affect
-    together.
+    ``steps`` are one rule for each of the ``targets`` and taints, taken at the time ``at``, and ``radius`` is whom they
+    affect together. ``rules`` writes them, in ``version``; it is None for saved objects.
     """
 
     asked: TaintFlags
     at: datetime
     world: TaintWorld
     targets: tuple[Target, ...]
-    taints: tuple[TaintSpec, ...]
-    wishes: tuple[Wish, ...]
+    steps: tuple[RuleStep, ...]
     radius: Radius
     warnings: tuple[str, ...]
+    version: str
+    rules: RuleWriter | None
+
+    @property
+    def wishes(self) -> tuple[Wish, ...]:
+        """The rules as they are wished."""
+        return tuple(step.wish for step in self.steps)
+
+    @property
+    def evicts(self) -> bool:
+        """Whether a rule deletes pods, now or later."""
+        return any(step.wish.taint.effect == "NoExecute" for step in self.steps)
+
+    @property
+    def refused(self) -> bool:
+        """Whether an existing rule prevents the change."""
+        return any(step.decision.action == "refuse" for step in self.steps)
+
+    def stage(self, step: RuleStep) -> RuleStage:
+        """What the step writes at once."""
+        return step.stage(self.at)
+
+    def done(self, step: RuleStep, written: Written | None = None) -> RuleDone:
+        """The step as it ended; where nothing is written, as it is expected to. With one rule refused, none is."""
+        outcome = expected = step.outcome(self.at)
+        rule: Mapping[str, Any]
+        if written is not None:
+            outcome, rule = written.outcome, written.rule
+        else:
+            rule = content(step.decision.wish, self.stage(step), self.version)
+            if self.refused and outcome != REFUSED:
+                outcome = SKIPPED
+        return RuleDone(step.target, step.wish, outcome, rule, step.decision.why if outcome == expected else "")
 
     @property
     def scheduler_is_blind(self) -> bool:
         """Whether the cluster's scheduler ignores DeviceTaintRules, so that writing one may do harm."""
         return bool(blind_scheduler(self.world.snapshot.release))
-
-    def pairs(self) -> Iterator[tuple[Target, Wish]]:
-        """Every wish with its device."""
-        by_id = {target.id: target for target in self.targets}
-        for wish in self.wishes:
-            yield by_id[wish.device], wish
-
-    def live(self) -> Live | None:
-        """Compare the wishes with existing rules; None for saved objects. Raises ClusterError."""
-        cluster, serving = self.world.cluster, self.world.serving
-        if cluster is None or serving is None:
-            return None
-        writer = Writer(cluster.client, self.asked.field_manager, dry_run=self.asked.dry_run == "server")
-        rules = RuleWriter(cluster, writer, serving.version, overwrite=self.asked.overwrite)
-        decisions = {wish.name: rules.decide(wish) for wish in self.wishes}
-        notes = tuple(f"{wish.device}: {note}" for wish in self.wishes if (note := decisions[wish.name].note))
-        return Live(rules, serving, decisions, notes)
 
 
 def make_plan(asked: TaintFlags, words: Words, connection: ConnectionFlags) -> Plan:
@@ -100,15 +101,37 @@ def make_plan(asked: TaintFlags, words: Words, connection: ConnectionFlags) -> P
         # What is said not to exist may only not be visible.
         session.say_gaps(world)
         raise
-    wishes = tuple(_wish(asked, target, taint, at) for target in targets for taint in words.taints)
-    by_id = {target.id: target for target in targets}
+    rules, version = _rules(asked, world)
+    steps = tuple(
+        RuleStep(target, wish, _decision(asked, wish, world, rules))
+        for target in targets
+        for wish in (_wish(asked, target, taint, at) for taint in words.taints)
+    )
     with Progress() as progress:
-        radius = blast_radius(wishes, by_id, world.inventory.rows, world.snapshot, world.settings, at, progress)
-    warnings = tuple(_warnings(world, targets, {wish.name for wish in wishes}))
+        radius = blast_radius(steps, world.inventory.rows, world.snapshot, world.settings, at, progress)
+    warnings = [*_warnings(world, targets, {step.wish.name for step in steps})]
     if radius.unread:
         why = why_unread(radius.unread)
-        warnings = (f"not all claims could be read, so whom the taint hits is not known: {why}", *warnings)
-    return Plan(asked, at, world, targets, words.taints, wishes, radius, warnings)
+        warnings.insert(0, f"not all claims could be read, so whom the taint hits is not known: {why}")
+    warnings += (f"{step.wish.device}: {step.decision.note}" for step in steps if step.decision.note)
+    return Plan(asked, at, world, targets, steps, radius, tuple(warnings), version, rules)
+
+
+def _rules(asked: TaintFlags, world: TaintWorld) -> tuple[RuleWriter | None, str]:
+    """What writes rules (None for saved objects), and the version to write."""
+    cluster, serving = world.cluster, world.serving
+    if cluster is None or serving is None:
+        return None, world.snapshot.rule_version or version_assumed(world.settings.release)
+    writer = Writer(cluster.client, asked.field_manager, dry_run=asked.dry_run == "server")
+    return RuleWriter(cluster, writer, serving.version, overwrite=asked.overwrite), serving.version
+
+
+def _decision(asked: TaintFlags, wish: Wish, world: TaintWorld, rules: RuleWriter | None) -> Decision:
+    """How a wish compares with the rule that is there. Raises ClusterError."""
+    if rules is not None:
+        return rules.decide(wish)
+    saved = (rule for rule in world.snapshot.taint_rules if rule.metadata.name == wish.name)
+    return decide(wish, next(saved, None), overwrite=asked.overwrite)
 
 
 def _wish(asked: TaintFlags, target: Target, taint: TaintSpec, at: datetime) -> Wish:

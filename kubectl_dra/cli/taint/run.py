@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Sequence, Set
 
 from msgspec.structs import replace
 
@@ -12,7 +12,7 @@ from kubectl_dra.api.versions import Release
 from kubectl_dra.cli.notes import tell_age
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags
 from kubectl_dra.cli.taint.flags import TaintFlags
-from kubectl_dra.cli.taint.plan import DEFAULT_GRACE, Live, Plan, make_plan
+from kubectl_dra.cli.taint.plan import DEFAULT_GRACE, Plan, make_plan
 from kubectl_dra.cli.taint.session import (
     EXIT_ERROR,
     EXIT_INTERRUPTED,
@@ -27,17 +27,16 @@ from kubectl_dra.cluster.moment import moment
 from kubectl_dra.errors import ClusterError, UsageError
 from kubectl_dra.report import taint_text as text
 from kubectl_dra.taint import times
-from kubectl_dra.taint.apply import CREATED, UNCHANGED, RuleRefused
+from kubectl_dra.taint.apply import RuleRefused, RuleWriter
 from kubectl_dra.taint.drain import RuleGone
-from kubectl_dra.taint.result import PLANNED, REFUSED, RuleDone, Tainted
+from kubectl_dra.taint.result import RuleDone, Tainted
 from kubectl_dra.taint.retrying import Patience, TimedOut
-from kubectl_dra.taint.rules import Decision, RuleStage, Wish, content
+from kubectl_dra.taint.rules import CREATED, REFUSED
 from kubectl_dra.taint.rules_served import FIRST_WITH_NONE, how_to_turn_on
 from kubectl_dra.taint.server_prediction import ANSWER_SECONDS, Asking, ServerAnswer, question_of
 from kubectl_dra.taint.typed_words import TaintSpec, read_words
 from kubectl_dra.wording import amount
 
-OFFLINE_VERSION = "v1"
 MANY_WARNINGS = 20
 
 
@@ -110,16 +109,12 @@ class _Tainting:
     def run(self) -> int:
         plan = self._plan
         if self._output == "text":
-            text.write_targets(plan.targets, plan.taints, sys.stdout)
+            text.write_targets(plan.targets, self._headings(), sys.stdout)
             tell_age(moment(plan.world.snapshot))
             text.write_radius(plan.radius, plan.wishes, self._color, at=plan.at)
         self._warn(plan.warnings)
-        live = plan.live()
-        if live is None:
-            return self._finish(replace(self._result(tuple(self._planned())), exit_code=self._forecast_code()))
-        self._warn(live.notes)
-        if live.refused or self._asked.dry_run != "none":
-            return self._without_writing(live)
+        if plan.rules is None or plan.refused or self._asked.dry_run != "none":
+            return self._without_writing(plan.rules)
         try:
             agreed = self._agreed()
         except KeyboardInterrupt:
@@ -129,7 +124,12 @@ class _Tainting:
         if not agreed:
             say("nothing was changed")
             return EXIT_LEFT
-        return self._write(live)
+        return self._write(plan.rules)
+
+    def _headings(self) -> tuple[str, ...]:
+        """The taints, each once, as they are now and then."""
+        plan = self._plan
+        return tuple(dict.fromkeys(text.taint_words(step.wish, plan.stage(step)) for step in plan.steps))
 
     def _warn(self, warnings: Sequence[str]) -> None:
         for warning in warnings[:MANY_WARNINGS]:
@@ -137,61 +137,46 @@ class _Tainting:
         if len(warnings) > MANY_WARNINGS:
             say(f"warning: and {len(warnings) - MANY_WARNINGS:,} more: -o json has all of them")
 
-    def _result(self, done: tuple[RuleDone, ...] = (), live: Live | None = None) -> Tainted:
-        warnings = self._plan.warnings + (live.notes if live else ())
-        return Tainted(self._asked.dry_run.value, done, self._plan.radius, warnings)
+    def _result(self, done: Sequence[RuleDone] = ()) -> Tainted:
+        return Tainted(self._asked.dry_run.value, tuple(done), self._plan.radius, self._plan.warnings)
 
     def _agreed(self) -> bool:
         plan = self._plan
         if self._asked.select and len(plan.targets) > 1:
             if self._output != "text":
-                text.write_targets(plan.targets, plan.taints, sys.stderr)
+                text.write_targets(plan.targets, self._headings(), sys.stderr)
             return self._ask(f"Taint these {len(plan.targets):,} devices?", yes=self._asked.yes)
-        blindly = plan.radius.unread and any(taint.effect == "NoExecute" for taint in plan.taints)
-        if blindly or plan.scheduler_is_blind:
+        if (plan.radius.unread and plan.evicts) or plan.scheduler_is_blind:
             return self._ask("Taint all the same?", yes=self._asked.yes)
         return True
 
-    def _planned(self) -> Iterator[RuleDone]:
-        serving = self._plan.world.serving
-        version = serving.version if serving else OFFLINE_VERSION
-        for target, wish in self._plan.pairs():
-            yield RuleDone(target, wish, PLANNED, content(wish, RuleStage(wish.taint.effect), version))
-
-    def _without_writing(self, live: Live) -> int:
+    def _without_writing(self, rules: RuleWriter | None) -> int:
         """A dry run; or a refusal, and then no rule is written, not even those that could be."""
-        done: list[RuleDone] = []
-        for target, wish in self._plan.pairs():
-            decision = live.decisions[wish.name]
-            final = content(decision.wish, RuleStage(wish.taint.effect), live.serving.version)
-            if decision.action == "refuse":
-                done.append(RuleDone(target, wish, REFUSED, final, decision.why))
-            elif decision.action == "keep":
-                done.append(RuleDone(target, wish, UNCHANGED, final, decision.why))
-            elif self._asked.dry_run == "server" and not live.refused:
-                written = live.rules.write(wish, RuleStage(wish.taint.effect))
-                done.append(RuleDone(target, wish, written.outcome, written.rule))
-            else:
-                done.append(RuleDone(target, wish, PLANNED, final))
-        code = EXIT_LEFT if live.refused else self._forecast_code()
-        return self._finish(replace(self._result(tuple(done), live), exit_code=code))
+        plan = self._plan
+        done = [plan.done(step) for step in plan.steps]
+        if rules is not None and self._asked.dry_run == "server" and not plan.refused:
+            done = [plan.done(step, rules.write(step.wish, plan.stage(step))) for step in plan.steps]
+        return self._finish(replace(self._result(done), exit_code=EXIT_LEFT if plan.refused else self._forecast_code()))
 
     def _forecast_code(self) -> int:
         """The exit code of a dry run: its answer is whom the taint hits."""
         return EXIT_UNDETERMINED if self._plan.radius.open else 0
 
-    def _write(self, live: Live) -> int:
-        plan = self._plan
+    def _write(self, rules: RuleWriter) -> int:
+        # Somebody may have thought about it for a while: --grace begins with what is written.
+        plan = self._plan = replace(self._plan, at=times.now())
         done: list[RuleDone] = []
-        result = self._result(live=live)
+        result = self._result()
         try:
-            self._preview(live)
-            for target, wish in plan.pairs():
-                with live.rules.client.until(self._deadline()):
-                    written = live.rules.write(wish, _first_stage(wish, live.decisions[wish.name]))
-                # A rule that was made to ask the server is one that this command has created.
-                outcome = CREATED if wish.name in self._new else written.outcome
-                entry = RuleDone(target, wish, outcome, written.rule)
+            self._preview(rules)
+            for step in plan.steps:
+                wish = step.wish
+                with rules.client.until(self._deadline()):
+                    written = rules.write(wish, plan.stage(step))
+                if wish.name in self._new:
+                    # A rule that was made to ask the server is one that this command has created.
+                    written = replace(written, outcome=CREATED)
+                entry = plan.done(step, written)
                 if wish.name in self._answers:
                     predicted = plan.radius.deleted(wish.device)
                     entry = replace(entry, server=self._answers[wish.name], predicted=predicted)
@@ -201,9 +186,9 @@ class _Tainting:
             result = replace(result, done=tuple(done))
             if self._asked.wait:
                 deadline = self._deadline()
-                result = wait(plan.world, live.rules, plan.wishes, result, deadline, escalate=self._asked.drain)
+                result = wait(plan.world, rules, plan.wishes, result, deadline, escalate=self._asked.drain)
             elif self._asked.drain:
-                let_end(plan.world, live.rules, plan.wishes, result)
+                let_end(plan.world, rules, plan.wishes, result)
             return self._finish(result, told=True)
         except (RuleRefused, RuleGone) as stop:
             say(f"error: {stop}")
@@ -233,25 +218,25 @@ class _Tainting:
 
     # The server's own answer
 
-    def _preview(self, live: Live) -> None:
+    def _preview(self, rules: RuleWriter) -> None:
         """Asks by rules with effect None first, and compares what the server says with the prediction.
 
         Raises:
             ClusterError: nothing answers: the gate is off in kube-controller-manager.
             _Declined: the server says more pods would go, and nobody agreed to that.
         """
-        wishes, decisions = self._plan.wishes, live.decisions
-        questions = {wish: asked for wish in wishes if (asked := question_of(wish, decisions[wish.name]))}
-        release = live.serving.release
+        steps, serving = self._plan.steps, self._plan.world.serving
+        questions = {step.wish: asked for step in steps if (asked := question_of(step.wish, step.decision))}
+        release = serving.release if serving else None
         if not questions:
             return
         if release is None or not release.at_least(FIRST_WITH_NONE):
             say(f"the server was not asked whom it would delete: {_no_effect_none(release)}")
             return
-        asking = Asking(live.rules)
+        asking = Asking(rules)
         until = time.monotonic() + ANSWER_SECONDS
         try:
-            with live.rules.client.until(until):
+            with rules.client.until(until):
                 asking.ask(tuple(questions.values()), Patience(say, until))
         except TimedOut:
             raise ClusterError(
@@ -298,15 +283,6 @@ class _Tainting:
 
             write(tainted_json(result), self._output, sys.stdout)
         return result.exit_code
-
-
-def _first_stage(wish: Wish, decision: Decision) -> RuleStage:
-    """What to write now: the effect itself, or with --drain NoSchedule with the time at which NoExecute comes."""
-    if wish.grace is None or (decision.stage is not None and decision.stage.effect == "NoExecute"):
-        return RuleStage(wish.taint.effect)
-    started = decision.stage is not None and decision.stage.effect == "NoSchedule" and decision.stage.next_at
-    due = decision.stage.next_at if started and decision.stage else times.stamp(times.later(times.now(), wish.grace))
-    return RuleStage("NoSchedule", wish.taint.effect, due)
 
 
 def _no_effect_none(release: Release | None) -> str:

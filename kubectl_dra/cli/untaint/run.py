@@ -28,8 +28,9 @@ from kubectl_dra.taint import times
 from kubectl_dra.taint.apply import KIND, RuleRefused, RuleWriter
 from kubectl_dra.taint.drain import slices_of
 from kubectl_dra.taint.removing import Removals, expired, plan_removals
-from kubectl_dra.taint.result import ABSENT, PLANNED, REFUSED, REMOVED, RuleRemoved, Untainted
+from kubectl_dra.taint.result import ABSENT, REMOVED, RuleRemoved, Untainted
 from kubectl_dra.taint.retrying import Patience, TimedOut
+from kubectl_dra.taint.rules import REFUSED
 from kubectl_dra.taint.typed_words import Removal, Words, read_words
 from kubectl_dra.taint.watched_objects import REFRESH_SECONDS, Lookout
 
@@ -161,7 +162,7 @@ def _removals(world: TaintWorld, asked: UntaintFlags, plan: Removals, deadline: 
     """Remove one rule after another, or only report it. Raises ClusterError."""
     if world.cluster is None or world.serving is None or asked.dry_run == "client":
         for device, rule in plan.rules:
-            yield RuleRemoved(device, rule.metadata.name, str(rule.taint), PLANNED)
+            yield RuleRemoved(device, rule.metadata.name, str(rule.taint), REMOVED)
         return
     writer = Writer(world.cluster.client, asked.field_manager, dry_run=asked.dry_run == "server")
     rules = RuleWriter(world.cluster, writer, world.serving.version)

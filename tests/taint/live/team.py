@@ -25,15 +25,16 @@ RBAC = "rbac.authorization.k8s.io"
 
 
 class Team:
-    """A node with two devices, a class for them, and ``kubectl dra`` as an administrator."""
+    """A node with some devices, a class for them, and ``kubectl dra`` as an administrator."""
 
-    def __init__(self, cluster: Cluster, command: Command) -> None:
+    def __init__(self, cluster: Cluster, command: Command, devices: int = 2) -> None:
         self.cluster = cluster
         self.command = command
         self.node = cluster.node("gpu-node")
         self.gpu = cluster.device_class()
-        devices = [device(name, {"uuid": f"GPU-{cluster.namespace}-{name}"}) for name in ("gpu-0", "gpu-1")]
-        self.slices = cluster.publish(devices, pool="pool", node=self.node)
+        names = [f"gpu-{number}" for number in range(devices)]
+        published = [device(name, {"uuid": f"GPU-{cluster.namespace}-{name}"}) for name in names]
+        self.slices = cluster.publish(published, pool="pool", node=self.node)
         self.served = rule_version(cluster.plane)
         self.version = f"{GROUP}/{self.served}"
 
@@ -77,6 +78,11 @@ class Team:
         """Every rule for devices of this test."""
         listed = self.cluster.api.list(self.version, "DeviceTaintRule")
         return [r for r in listed if r["spec"].get("deviceSelector", {}).get("driver") == self.cluster.driver]
+
+    def going(self) -> set[str]:
+        """The pods that are being deleted."""
+        pods = self.cluster.api.list("v1", "Pod", self.cluster.namespace)
+        return {pod["metadata"]["name"] for pod in pods if pod["metadata"].get("deletionTimestamp")}
 
     def pod_gone(self, name: str) -> None:
         """Waits until a pod does not exist any more."""

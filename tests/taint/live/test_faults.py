@@ -16,9 +16,9 @@ from kubectl_dra.api.versions import GROUP, parse_release, versions_of
 from kubectl_dra.cluster.kubeconfig import ConnectionOptions
 from kubectl_dra.cluster.live import Cluster as LiveCluster
 from kubectl_dra.cluster.writer import Conflict, Writer
-from kubectl_dra.taint.apply import CREATED, UNCHANGED, RuleRefused, RuleWriter
+from kubectl_dra.taint.apply import RuleRefused, RuleWriter
 from kubectl_dra.taint.retrying import Patience
-from kubectl_dra.taint.rules import RuleStage, Wish, content, rule_name
+from kubectl_dra.taint.rules import CREATED, UNCHANGED, RuleStage, Wish, content, rule_name
 from kubectl_dra.taint.server_prediction import Asking
 from kubectl_dra.taint.typed_words import TaintSpec
 from tests.controlplane.cluster import Cluster, wait
@@ -52,7 +52,7 @@ def test_the_same_rule_is_left_alone_and_a_different_one_refused(team: Team) -> 
     assert before is not None
     assert team.json("taint", device, f"{KEY}=a:NoSchedule")["rules"][0]["outcome"] == "unchanged"
     refused = team.json("taint", device, team.full("gpu-1"), f"{KEY}=b:NoSchedule", code=1)
-    assert [rule["outcome"] for rule in refused["rules"]] == ["refused", "planned"]
+    assert [rule["outcome"] for rule in refused["rules"]] == ["refused", "skipped"]
     assert f"{KEY}=a:NoSchedule" in refused["rules"][0]["why"]
     # All or nothing: the other device is not tainted either.
     assert team.rule("gpu-1") is None
@@ -359,11 +359,16 @@ def test_a_device_that_vanishes_while_waiting(team: Team) -> None:
 
 GATE = Changed("DRADeviceTaints", "DRADeviceTaintRules", ("1.35",))
 """The gate that makes a release act on rules."""
+BY_DEFAULT = Changed(False, True, ("1.37",))
+"""Whether a release serves rules and acts on them without being asked to."""
 
 
 def test_not_served(defaults_plane: ControlPlane, capsys: pytest.CaptureFixture[str]) -> None:
     answer = Command(capsys)("taint", "gpu-0", f"{KEY}:NoSchedule", "--kubeconfig", str(defaults_plane.kubeconfig))
     assert answer.code == 2 and not answer.out
+    if expected(BY_DEFAULT, defaults_plane):
+        assert "no device is published" in answer.err
+        return
     served = f"--runtime-config=resource.k8s.io/{rule_version(defaults_plane)}=true"
     for text in ("devicetaintrules", served, f"{expected(GATE, defaults_plane)}=true"):
         assert text in answer.err
@@ -374,8 +379,11 @@ def plane_without_gate(
     control_plane_program: Program, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ControlPlane]:
     """Serves DeviceTaintRules, and nothing acts on them."""
-    version, *_ = versions_of("DeviceTaintRule", parse_release(kubernetes_version()))
+    release = parse_release(kubernetes_version())
+    version, *_ = versions_of("DeviceTaintRule", release)
     arguments = ["--profile=defaults", f"--runtime-config={GROUP}/{version}=true"]
+    if BY_DEFAULT.on(release):
+        arguments.append(f"--feature-gates={GATE.on(release)}=false")
     with own_plane(control_plane_program, arguments, tmp_path_factory.mktemp("no-gate")) as plane:
         yield plane
 
@@ -396,7 +404,9 @@ def test_nobody_answers_the_first_step(
     monkeypatch.setattr("kubectl_dra.taint.rules_served.gates_of", lambda client: {})
     team = Team(Cluster(plane_without_gate, "team"), Command(capsys))
     answer = team.dra("taint", team.full("gpu-0"), f"{KEY}:NoExecute")
-    assert answer.code == 2 and "did not answer" in answer.err and "DRADeviceTaintRules=true" in answer.err
+    assert answer.code == 2 and "did not answer" in answer.err
+    way = "does by default; see" if expected(BY_DEFAULT, plane_without_gate) else "DRADeviceTaintRules=true"
+    assert way in answer.err
     assert not team.rules()
     # The same beside a rule that is there.
     assert team.dra("taint", team.full("gpu-0"), f"{KEY}:NoSchedule").code == 0

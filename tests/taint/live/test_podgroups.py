@@ -9,46 +9,47 @@ from typing import Any
 
 import pytest
 
-from kubectl_dra.api.versions import gate_default, parse_release
-from tests.controlplane.client import ApiError
+from kubectl_dra.api.versions import parse_release
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.objects import request
 from tests.controlplane.plane import own_plane
 from tests.controlplane.program import Program, kubernetes_version
 from tests.explain.live.command import Command
+from tests.scheduling.gangs import GATES, VERSIONS
 from tests.taint.live.team import KEY, Kubelet, Team
 
 GATE = "DRAWorkloadResourceClaims"
-VERSION = "scheduling.k8s.io/v1alpha2"
-ARGUMENTS = [
-    "--profile=full",
-    f"--feature-gates=GenericWorkload=true,GangScheduling=true,{GATE}=true",
-    f"--runtime-config={VERSION}=true",
-]
 
 
 @pytest.fixture
-def team(control_plane_program: Program, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Team]:
+def version() -> str:
+    """The version of PodGroup that the release serves."""
     release = parse_release(kubernetes_version())
-    if control_plane_program.built and gate_default(GATE, release) is None:
-        pytest.skip(f"Kubernetes {release} has no {GATE}")
-    with own_plane(control_plane_program, ARGUMENTS, tmp_path) as plane:
+    minor = f"1.{release.minor}"
+    if minor not in VERSIONS:
+        pytest.skip(f"Kubernetes {release} has no claims of PodGroups")
+    return VERSIONS[minor]
+
+
+@pytest.fixture
+def team(
+    control_plane_program: Program, version: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> Iterator[Team]:
+    gates = f"{GATES[f'1.{parse_release(kubernetes_version()).minor}']},{GATE}=true"
+    arguments = ["--profile=full", f"--feature-gates={gates}", f"--runtime-config={version}=true"]
+    with own_plane(control_plane_program, arguments, tmp_path) as plane:
         if not plane.schedules:
             pytest.skip("no scheduler")
-        try:
-            plane.api().kinds(VERSION)
-        except ApiError:
-            pytest.skip(f"this release does not serve {VERSION}")
         yield Team(Cluster(plane, "team"), Command(capsys))
 
 
-def test_a_device_of_a_pod_group(team: Team) -> None:
+def test_a_device_of_a_pod_group(team: Team, version: str) -> None:
     claim = team.cluster.claim([request(team.gpu)], "shared")
     spec = {
         "schedulingPolicy": {"gang": {"minCount": 2}},
         "resourceClaims": [{"name": "gpu", "resourceClaimName": claim}],
     }
-    group: dict[str, Any] = {"apiVersion": VERSION, "kind": "PodGroup", "metadata": {"name": "gang"}, "spec": spec}
+    group: dict[str, Any] = {"apiVersion": version, "kind": "PodGroup", "metadata": {"name": "gang"}, "spec": spec}
     team.cluster.create(group)
     members = ["gang-0", "gang-1"]
     for name in members:

@@ -10,7 +10,7 @@ import yaml
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.taint.rules import rule_name
 from tests.explain.live.command import ROOT, Answer
-from tests.explain.live.releases import EFFECT_NONE, expected, needs_effect_none
+from tests.explain.live.releases import EFFECT_NONE, Changed, expected, needs_effect_none
 from tests.taint.live.team import KEY, Kubelet, Team, bind, checked
 
 
@@ -174,5 +174,7 @@ def test_a_refusal_halfway_in_untaint(team: Team) -> None:
 def test_a_gate_that_cannot_be_seen_is_undetermined(team: Team) -> None:
     user = bind(team, "taint")
     said = f"{team.full('gpu-0')}", f"{KEY}:NoSchedule", "--dry-run=client"
-    assert "undetermined whether anything acts on the rule" in team.dra("taint", *said, user=user).err
+    unseen = "undetermined whether anything acts on the rule" in team.dra("taint", *said, user=user).err
+    # A gate that is on by default is taken to be on.
+    assert unseen is expected(Changed(True, False, ("1.37",)), team.cluster.plane)
     assert "undetermined" not in team.dra("taint", *said).text
