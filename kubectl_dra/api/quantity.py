@@ -83,7 +83,8 @@ class Quantity:
         self.unscaled: Final = unscaled
         self.exponent: Final = exponent
         self.format: Final[Format] = format
-        self.wide: Final = wide
+        # Nothing narrow holds more than 64 bits.
+        self.wide: Final = wide or not _MIN_INT64 <= unscaled <= _MAX_INT64
         self.computed: Final = computed
         self.nanos: Final = scaled(unscaled, exponent + 9)
         self._text = text

@@ -97,6 +97,19 @@ def _outcome(trial: Trial, name: str, attempt: Attempt, funnels: Sequence[Locate
     return "rejected", Joined(parts), near
 
 
+def placements_after_giving_back(trial: Trial) -> list[NodeDevices]:
+    """What the claims would get where the pod fits after the scheduler takes back one of them."""
+    devices = trial.last_outcome.chain.devices if trial.last_outcome is not None else None
+    if devices is None:
+        return []
+    out: list[NodeDevices] = []
+    for name in trial.after_giving_back:
+        if (attempt := devices.attempts.get(name)) is not None:
+            claims = devices.claims_on(trial.view.node_by_name[name])
+            out.append(NodeDevices(name, tuple(placed_devices(claims, attempt.results))))
+    return out
+
+
 def placements(trial: Trial) -> list[NodeDevices]:
     """What the claims would get, for every node that works."""
     out: list[NodeDevices] = []

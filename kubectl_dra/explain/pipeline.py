@@ -19,7 +19,7 @@ from kubectl_dra.explain.causes.registry import When, ask, of_question
 from kubectl_dra.explain.diagnosis import Choice, Diagnosis, Finding, Remedy, SchedulerWord, Verdict, Way
 from kubectl_dra.explain.funnel.blocked import Located
 from kubectl_dra.explain.next_step import next_step
-from kubectl_dra.explain.outcomes import claim_report, node_groups, placements
+from kubectl_dra.explain.outcomes import claim_report, node_groups, placements, placements_after_giving_back
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.explain.remedies.proof import Beside, Proof
@@ -73,13 +73,15 @@ def diagnose(question: Question, snapshot: Snapshot, settings: Settings, budget:
     chosen, open_ = _choice(trial, judged.verdict)
     unproved = (NotProved(tuple(one.gap for one in unread)),) if unread and shown and not judged.unclear else ()
     noted = answer_notes(trial, shown, (*judged.unclear, *unproved), found)
+    # The scheduler first takes back a claim.
+    second = judged.verdict is Verdict.ALLOCATABLE and trial.outlook is Outlook.FAILS
     return Diagnosis(
         kind=question.kind,
         namespace=question.namespace,
         name=question.name,
         verdict=judged.verdict,
         node=question.pod.node_name if question.pod is not None else "",
-        fitting=_fitting(trial, judged.verdict),
+        fitting=trial.after_giving_back if second else trial.fitting,
         held=tuple(
             result.device
             for claim in trial.scene.allocated
@@ -89,7 +91,7 @@ def diagnose(question: Question, snapshot: Snapshot, settings: Settings, budget:
         findings=tuple(shown),
         claims=tuple(claim_report(trial, entry, funnels) for entry in trial.question.claims),
         nodes=() if stopped else tuple(node_groups(trial, funnels)),
-        placements=tuple(placements(trial)),
+        placements=tuple(placements_after_giving_back(trial) if second else placements(trial)),
         choice=chosen,
         scheduler=tuple(_scheduler_words(question, snapshot)),
         message=_message(trial, judged.verdict),
@@ -144,13 +146,6 @@ def _expected(trial: Trial, findings: Sequence[Finding]) -> Verdict:
         return Verdict.ALLOCATABLE
     never = verdict is Verdict.ALLOCATABLE and any(finding.kind.never_binds for finding in findings)
     return Verdict.NOT_ALLOCATABLE if never else verdict
-
-
-def _fitting(trial: Trial, verdict: Verdict) -> tuple[str, ...]:
-    """The nodes where the claims fit, now or after the scheduler takes one of them back."""
-    if verdict is Verdict.ALLOCATABLE and trial.outlook is Outlook.FAILS:
-        return trial.after_giving_back
-    return trial.fitting
 
 
 def _after_attempts(trial: Trial) -> list[Finding]:

@@ -268,14 +268,20 @@ class Trial:
     @cached_property
     def after_giving_back(self) -> tuple[str, ...]:
         """The nodes that accept the pod after the scheduler takes back a claim, if it does nothing else first."""
+        last = self.last_outcome
+        asked = {node.name for node in self.view.nodes}
+        return tuple(name for name in last.feasible if name in asked) if last is not None else ()
+
+    @cached_property
+    def last_outcome(self) -> Outcome | None:
+        """The last attempt, after the scheduler takes back a claim; None if it takes none back, or does more first."""
         outcome = self.outcome
         if outcome is None or outcome.next is None or (outcome.preemption is not None and outcome.preemption.best):
-            return ()
+            return None
         last = outcome.next
         while last.next is not None:
             last = last.next
-        asked = {node.name for node in self.view.nodes}
-        return tuple(name for name in last.feasible if name in asked)
+        return last
 
 
 def _distance(located: Located, node: Node) -> int:

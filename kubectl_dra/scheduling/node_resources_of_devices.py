@@ -268,7 +268,7 @@ def _mapped(entry: NodeResource, claim: ResourceClaim, result: DeviceResult) -> 
     if consumed is None or entry.multiplier is None:
         return consumed
     # Finer than a billionth is rounded up, as where it is stored.
-    return Quantity(-(-consumed.nanos * entry.multiplier.nanos // _NANO), -9, consumed.format)
+    return Quantity(-(-consumed.nanos * entry.multiplier.nanos // _NANO), -9, consumed.format, wide=True)
 
 
 def _device(node: Node, claim: str, result: DeviceResult, slices: Slices) -> Device:

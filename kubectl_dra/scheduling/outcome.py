@@ -34,7 +34,8 @@ class Outcome(Struct, frozen=True, eq=False, dict=True):
     """The result of one attempt.
 
     ``feasible``: the nodes that accept the pod, in cluster order. ``rejected``: the reasons for the others.
-    ``before``: what refuses the pod as a whole. ``error``: what ends the attempt whatever other nodes say.
+    ``before``: what refuses the pod as a whole. ``errors``: what ends the attempt whatever other nodes say, of several
+    nodes any one, because the scheduler asks them in parallel.
     ``preemption``: what the scheduler would evict if no node accepts the pod. ``freed``: the claim that it
     gives back first because its devices are where the pod cannot run; ``next`` is the attempt after that.
     """
@@ -43,7 +44,7 @@ class Outcome(Struct, frozen=True, eq=False, dict=True):
     feasible: tuple[str, ...] = ()
     rejected: Mapping[str, Rejection] = field(default_factory=dict)
     before: Rejection | None = None
-    error: Rejection | None = None
+    errors: tuple[Rejection, ...] = ()
     preemption: Preemption | None = None
     freed: ResourceClaim | None = None
     next: Outcome | None = None
@@ -72,7 +73,7 @@ class Outcome(Struct, frozen=True, eq=False, dict=True):
     @property
     def reason(self) -> str:
         """The reason of the PodScheduled condition."""
-        return SCHEDULER_ERROR if self.error is not None else UNSCHEDULABLE
+        return SCHEDULER_ERROR if self.errors else UNSCHEDULABLE
 
     @property
     def message(self) -> str:
@@ -81,10 +82,12 @@ class Outcome(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def messages(self) -> tuple[str, ...]:
-        """The possible messages. Since 1.37 they name the node where pods are evicted, which may be any of
-        those that the scheduler likes best. Nodes that it likes less, and may reach by sampling, are not
-        covered.
+        """The possible messages. Of errors on several nodes it is the first that occurs. Since 1.37 they name the node
+        where pods are evicted, which may be any of those that the scheduler likes best. Nodes that it likes less, and
+        may reach by sampling, are not covered.
         """
+        if self.errors:
+            return tuple(dict.fromkeys(map(self._failed, self.errors)))
         best = self.preemption.best if self.preemption is not None else ()
         if best and self.chain.state.release.at_least(_FIRST_TERSE):
             return tuple(self._written(candidate) for candidate in best)
@@ -99,15 +102,16 @@ class Outcome(Struct, frozen=True, eq=False, dict=True):
     def _written(self, chosen: Candidate | None) -> str:
         if self.feasible:
             return ""
-        if self.error is not None:
-            text = ", ".join(reason.words for reason in self.error.reasons)
-            if self.before is self.error:
-                return f'running PreFilter plugin "{self.error.plugin}": {text}'
-            return f'running "{self.error.plugin}" filter plugin: {text}'
         if not self.chain.state.nodes:
             return NO_NODES
         after = ", ".join(self._after(chosen))
         return none_available(len(self.chain.state.nodes), self.rejected.values(), self.before, after)
+
+    def _failed(self, error: Rejection) -> str:
+        text = ", ".join(reason.words for reason in error.reasons)
+        if self.before is error:
+            return f'running PreFilter plugin "{error.plugin}": {text}'
+        return f'running "{error.plugin}" filter plugin: {text}'
 
     def _after(self, chosen: Candidate | None) -> Iterator[str]:
         """The texts of plugins that run when no node accepts the pod (PostFilter)."""
@@ -146,12 +150,13 @@ def attempt(chain: Chain, known: Mapping[str, Rejection] = _NONE) -> Outcome:
     if chain.rejection is not None:
         rejected = dict.fromkeys(state.nodes, chain.rejection)
         if chain.rejection.error:
-            return Outcome(chain, before=chain.rejection, error=chain.rejection, rejected=rejected)
+            return Outcome(chain, before=chain.rejection, errors=(chain.rejection,), rejected=rejected)
         outcome = Outcome(chain, before=chain.rejection, rejected=rejected)
         if chain.devices is None and state.profile.runs(PluginName.DYNAMIC_RESOURCES, Point.POST_FILTER):
             return outcome
         return replace(outcome, preemption=_preemption(chain, rejected))
     feasible: list[str] = []
+    errors: list[Rejection] = []
     rejected = {}
     for name, node in state.nodes.items():
         rejection = known.get(name) or chain.filter(node)
@@ -160,7 +165,9 @@ def attempt(chain: Chain, known: Mapping[str, Rejection] = _NONE) -> Outcome:
             continue
         rejected[name] = rejection
         if rejection.error:
-            return Outcome(chain, rejected=rejected, error=rejection)
+            errors.append(rejection)
+    if errors:
+        return Outcome(chain, rejected=rejected, errors=tuple(errors))
     if nominated := chain.pod.status.nominated_node_name:
         feasible = [nominated] if nominated in feasible else feasible
     outcome = Outcome(chain, tuple(feasible), rejected)

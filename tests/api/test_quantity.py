@@ -231,3 +231,10 @@ def test_nano_units_are_those_of_the_quantity(text: str) -> None:
             nanos_of(text)
     else:
         assert nanos_of(text) == expected
+
+
+def test_nothing_beyond_64_bits_is_narrow() -> None:
+    """A sum with it is exact, as with the big decimals that Kubernetes holds it in: it does not wrap around."""
+    half, many = Quantity(536_870_912 * 10**9, -9, "BinarySI"), Quantity(17_179_869_184 * 10**9, -9, "BinarySI")
+    assert many.wide and not half.wide
+    assert str(half + many) == str(many + half) == "16896Mi"

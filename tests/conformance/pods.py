@@ -155,15 +155,21 @@ def of_command(case: Case) -> str:
 
 
 def _allocated_before(case: Case) -> frozenset[str]:
-    """The entries of the pod whose claims already had devices."""
+    """The entries of the pod whose claims already had the devices that they have now."""
     items = case["snapshot"]["items"]
     space, _, name = case["pod"].partition("/")
     own = [item for item in items if item["metadata"].get("namespace") == space]
     claims = [item for item in own if item["kind"] == "ResourceClaim" and (item.get("status") or {}).get("allocation")]
-    allocated = {item["metadata"]["name"] for item in claims}
+    allocated = {item["metadata"]["name"]: _devices(item["status"]["allocation"]) for item in claims}
+    now = case["expect"]["allocations"]
     pod = next(item for item in own if item["kind"] == "Pod" and item["metadata"]["name"] == name)
     entries = pod["spec"].get("resourceClaims") or ()
-    return frozenset(entry["name"] for entry in entries if entry.get("resourceClaimName") in allocated)
+    known = {entry["name"]: allocated.get(entry.get("resourceClaimName", "")) for entry in entries}
+    return frozenset(name for name, devices in known.items() if devices is not None and devices == now.get(name))
+
+
+def _devices(allocation: Case) -> list[str]:
+    return [f"{each['driver']}/{each['pool']}/{each['device']}" for each in allocation["devices"]["results"]]
 
 
 def _said_later(case: Case, message: str) -> bool:

@@ -55,7 +55,10 @@ def test_whole_pods_as_explain_answers(capsys: pytest.CaptureFixture[str]) -> No
     assert capsys.readouterr().out.endswith("agree 277 of 277\n")
 
 
-@pytest.mark.parametrize(("name", "count"), [("pod-releases", 178), ("pod-profiles", 45), ("pod-node-resources", 30)])
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [("pod-releases", 178), ("pod-profiles", 45), ("pod-node-resources", 32), ("pod-alpha-gates", 60)],
+)
 def test_pods_of_other_releases_profiles_and_gates(name: str, count: int, capsys: pytest.CaptureFixture[str]) -> None:
     assert pods.run([DATA / f"{name}.jsonl.gz"], Namespace(library=False)) == 0, capsys.readouterr().out[-4000:]
     assert capsys.readouterr().out.endswith(f"agree {count} of {count}\n")

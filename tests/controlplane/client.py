@@ -76,7 +76,9 @@ class Api:
         headers = {"Authorization": f"Bearer {self._token}", "Accept": "application/json, */*"}
         if body is not None:
             headers["Content-Type"] = content_type
-        payload = None if body is None else json.dumps(body)
+        # Without spaces, as kubectl sends it: the server keeps the text of a driver's parameters, and a later patch
+        # would seem to change it.
+        payload = None if body is None else json.dumps(body, separators=(",", ":"))
         idle = self._connection.sock
         if idle is not None and _readable(idle):
             # The server has closed it meanwhile; the next request makes a fresh one.

@@ -55,10 +55,12 @@ TAINTS = (("maintenance", "ml", "NoSchedule"), ("maintenance", "", "NoExecute"),
 def clusters(seed: int, count: int, release: Release, features: list[str]) -> Iterator[Json]:
     """As many cases as asked for. ``features`` are changes of gates, the same for all of them."""
     for number in range(count):
-        yield _Case(random.Random(f"{seed}-{number}"), release, features).made(f"s{seed}-{number:05}")
+        yield Maker(random.Random(f"{seed}-{number}"), release, features).made(f"s{seed}-{number:05}")
 
 
-class _Case:
+class Maker:
+    """Makes one case with dice. ``features`` are changes of gates, whose fields then appear."""
+
     def __init__(self, dice: random.Random, release: Release, features: list[str]) -> None:
         self.dice = dice
         self.release = release

@@ -1,10 +1,11 @@
 """Ask a real kube-scheduler about made-up gangs, and compare with what we say.
 
-    python -m tests.scheduling.gangs --release 1.36 --seed 1 --groups 60 [--save FILE]
+    python -m tests.scheduling.gangs --release 1.36 --seed 1 --groups 60 [--workload-claims] [--save FILE]
     python -m tests.scheduling.gangs --judge FILE
 
-Nodes in two zones with cpu and devices, and one PodGroup; the scheduler is held still until all pods are there. A
-group agrees where each pod fares as we say, or where we say that it is chance. Exit code 0 only where all agree.
+Nodes in two zones with cpu and devices, and one PodGroup; the scheduler is held still until all pods are there. With
+--workload-claims pods of the group share claims of it, by name or template. A group agrees where each pod fares as we
+say, or where we say that it is chance. Exit code 0 only where all agree.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,7 +30,7 @@ from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.gang_placement import placed_together
 from kubectl_dra.scheduling.gang_scheduling import Gang, Obstacle, gang_of, message_of
 from tests.conformance.alloc import lines
-from tests.controlplane.client import Api
+from tests.controlplane.client import Api, ApiError
 from tests.controlplane.plane import own_plane
 from tests.controlplane.program import find_program, kubernetes_version
 from tests.scheduling.recording import held_still, scheduler_pid
@@ -43,8 +45,12 @@ GATES: Final = {
 }
 SETTLED: Final = 0.4
 STEADY: Final = 1.2
-LONGEST: Final = 15.0
+LONGEST: Final = 30.0
 """Seconds."""
+_TRIED_AGAIN: Final = "running PreBind plugin"
+"""Of two pods that get a claim together the second may come too early; it, and what waits for it, are tried again."""
+WORKLOAD_CLAIMS: Final = "DRAWorkloadResourceClaims"
+"""The gate by which a claim is reserved for a PodGroup."""
 
 
 def made(seed: int, version: str) -> tuple[list[Json], list[Json]]:
@@ -65,6 +71,31 @@ def made(seed: int, version: str) -> tuple[list[Json], list[Json]]:
         cpu, device = alike or (rng.choice((1, 1, 2, 3)), rng.random() < 0.4)
         pods += _member(rng, f"p{index}", space, cpu, device)
     return before, pods
+
+
+def share_claims(seed: int, before: list[Json], pods: list[Json]) -> None:
+    """Gives the group of a cluster claims, which some of its pods use."""
+    rng = random.Random(f"claims-{seed}")
+    space = f"g{seed}"
+    group = before.pop()
+    claims = []
+    for index in range(rng.choice((1, 1, 2))):
+        name = f"shared-{index}"
+        count = rng.choice((1, 1, 2))
+        spec: Json = {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu", "count": count}}]}}
+        by_template = rng.random() < 0.5
+        kind = "ResourceClaimTemplate" if by_template else "ResourceClaim"
+        made = _named("resource.k8s.io/v1", kind, name, space)
+        before.append({**made, "spec": {"spec": spec} if by_template else spec})
+        claims.append({"name": name, f"r{kind[1:]}Name": name})
+    group["spec"]["resourceClaims"] = claims
+    before.append(group)
+    for pod in (each for each in pods if each["kind"] == "Pod"):
+        for claim in claims:
+            if rng.random() < 0.7:
+                pod["spec"].setdefault("resourceClaims", []).append(claim)
+                resources = pod["spec"]["containers"][0]["resources"]
+                resources.setdefault("claims", []).append({"name": claim["name"]})
 
 
 def _named(version: str, kind: str, name: str, namespace: str = "") -> Json:
@@ -101,15 +132,19 @@ def _member(rng: random.Random, name: str, space: str, cpu: int, device: bool) -
     return [claim, pod]
 
 
-def recorded(release: str, seed: int, count: int) -> Iterator[Json]:
+def recorded(release: str, seed: int, count: int, workload_claims: bool = False) -> Iterator[Json]:
     """One line for each group: the cluster before, and what became of each pod."""
     version = VERSIONS[release]
-    arguments = ["--profile=full", f"--feature-gates={GATES[release]}", f"--runtime-config={version}=true"]
+    gates = (WORKLOAD_CLAIMS,) if workload_claims else ()
+    on = ",".join((GATES[release], *(f"{gate}=true" for gate in gates)))
+    arguments = ["--profile=full", f"--feature-gates={on}", f"--runtime-config={version}=true"]
     with tempfile.TemporaryDirectory() as folder, own_plane(find_program(print), arguments, Path(folder)) as plane:
         api, pid = plane.api(), scheduler_pid(plane)
         api.create(_named("resource.k8s.io/v1", "DeviceClass", "gpu"))
         for number in range(seed, seed + count):
             before, pods = made(number, version)
+            if workload_claims:
+                share_claims(number, before, pods)
             for each in before:
                 api.create(each)
             time.sleep(SETTLED)
@@ -118,11 +153,21 @@ def recorded(release: str, seed: int, count: int) -> Iterator[Json]:
                     api.create(each)
                 snapshot = _snapshot(api, f"g{number}", version)
             pods_after = _after(api, f"g{number}")
-            yield {"id": f"g{number}", "release": kubernetes_version(), "snapshot": snapshot, "pods": pods_after}
-            for each in reversed([*before[1:], *pods]):
-                if each["kind"] == "ResourceClaim":
-                    api.patch(each, {"metadata": {"finalizers": None}})
-                api.delete(each, grace_seconds=0 if each["kind"] == "Pod" else None)
+            line: Json = {"id": f"g{number}", "release": kubernetes_version(), "snapshot": snapshot, "pods": pods_after}
+            yield {**line, "gates": list(gates)} if gates else line
+            _remove(api, f"g{number}", [*before[1:], *pods])
+
+
+def _remove(api: Api, space: str, made: Sequence[Json]) -> None:
+    """Deletes a cluster, with the claims that were made from templates."""
+    claims = api.list("resource.k8s.io/v1", "ResourceClaim", space)
+    own = [{"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", **claim} for claim in claims]
+    for each in reversed([*own, *(each for each in made if each["kind"] != "ResourceClaim")]):
+        if each["kind"] in ("ResourceClaim", "PodGroup"):
+            # Not all controllers that would drop theirs run here, and one that does may be quicker.
+            with suppress(ApiError):
+                api.patch(each, {"metadata": {"finalizers": None}})
+        api.delete(each, grace_seconds=0 if each["kind"] == "Pod" else None)
 
 
 def _snapshot(api: Api, space: str, version: str) -> Json:
@@ -152,9 +197,13 @@ def _after(api: Api, space: str) -> Json:
             now[pod["metadata"]["name"]] = {"node": pod["spec"].get("nodeName", ""), "message": "".join(said[:1])}
         if now != last:
             last, since = now, time.monotonic()
-        elif all(each["node"] or each["message"] for each in now.values()) and time.monotonic() - since > STEADY:
+        elif all(map(_is_settled, now.values())) and time.monotonic() - since > STEADY:
             break
     return last
+
+
+def _is_settled(pod: Json) -> bool:
+    return bool(pod["node"] or pod["message"]) and not pod["message"].startswith(_TRIED_AGAIN)
 
 
 def judged(case: Json) -> Iterator[tuple[str, str]]:
@@ -163,7 +212,8 @@ def judged(case: Json) -> Iterator[tuple[str, str]]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "snapshot.json")
         path.write_text(json.dumps(case["snapshot"]))
-        state = ClusterState(read_snapshot([str(path)]), release, frozenset(default_features(release)), release.patch)
+        gates = frozenset((*default_features(release), *case.get("gates", ())))
+        state = ClusterState(read_snapshot([str(path)]), release, gates, release.patch)
     after = case["pods"]
     count = sum(bool(each["node"]) for each in after.values())
     for (_, name), pod in state.snapshot.pods.items():
@@ -201,6 +251,7 @@ def main() -> int:
     parser.add_argument("--release", default="1.36", choices=VERSIONS)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--groups", type=int, default=60)
+    parser.add_argument("--workload-claims", action="store_true", help="with claims of the groups")
     parser.add_argument("--save", type=Path, help="keep the recorded lines in this file (.jsonl.gz)")
     parser.add_argument("--judge", type=Path, help="only judge recorded lines")
     options = parser.parse_args()
@@ -209,7 +260,7 @@ def main() -> int:
     os.environ["KUBECTL_DRA_KUBERNETES"] = options.release
     path = options.save or Path(tempfile.mkstemp(suffix=".jsonl.gz")[1])
     with gzip.GzipFile(path, "wb", mtime=0) as out:
-        for line in recorded(options.release, options.seed, options.groups):
+        for line in recorded(options.release, options.seed, options.groups, options.workload_claims):
             out.write(json.dumps(line).encode() + b"\n")
     return run([path])
 

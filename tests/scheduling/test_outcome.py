@@ -7,10 +7,13 @@ from typing import Any
 import pytest
 
 from kubectl_dra.api.pods import Pod
+from kubectl_dra.api.versions import default_features, parse_release
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.outcome import Outcome, schedule
 from kubectl_dra.scheduling.queue import kept_out
 from tests.scheduling.small_clusters import JSON, node, pod, state
+from tests.taint.world import DRIVER, claim, device_class, gpu, slice_of, world
+from tests.taint.world import pod as pending
 
 ROOM = {"cpu": "4", "pods": "10"}
 
@@ -204,3 +207,23 @@ def test_what_keeps_a_pod_out_of_the_queue(spec: JSON, objects: list[JSON], expe
     cluster: ClusterState = state(objects)
     rejection = kept_out(Pod.from_json(pod("p", **spec)), cluster)
     assert (rejection.reasons[0].words if rejection is not None else "") == expected
+
+
+def test_of_errors_on_several_nodes_any_may_be_the_message() -> None:
+    """The scheduler asks nodes in parallel, and the first error ends the attempt. Since 1.37 it names the device."""
+    release = parse_release("1.37.1")
+    gates = frozenset(default_features(release))
+    fails = [{"cel": {"expression": f'device.attributes["{DRIVER}"].model == "a"'}}]
+
+    def found(*names: str) -> Outcome:
+        room = [{"apiVersion": "v1", **node(name, allocatable=ROOM)} for name in names]
+        slices = [slice_of(name, gpu("gpu-0")) for name in names]
+        snapshot = world(device_class(), *room, *slices, claim("gpu", selectors=fails)).snapshot
+        asking = Pod.from_json(pending("p", "gpu", node_name=""))
+        return schedule(asking, ClusterState(snapshot, release, gates, release.patch))
+
+    both = found("a", "b")
+    assert both.reason == "SchedulerError" and not both.certain
+    named = [[name for name in "ab" if f"{DRIVER}/{name}/gpu-0" in message] for message in both.messages]
+    assert named == [["a"], ["b"]]
+    assert found("a").certain
