@@ -11,7 +11,7 @@ from typing import Final
 
 from kubectl_dra.allocation.attempt import AttemptVerdict
 from kubectl_dra.allocation.extended_resources import CLAIM_NAME, resources_of
-from kubectl_dra.api.slices import MAPPINGS, DeviceID
+from kubectl_dra.api.slices import MAPPINGS, DeviceID, PoolID
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.causes.claim_creation import CREATION_FAILED
 from kubectl_dra.explain.diagnosis import Finding, Verdict
@@ -166,6 +166,7 @@ def not_decided(trial: Trial, verdict: Verdict, findings: Sequence[Finding]) -> 
     if trial.claims:
         yield from _too_long(trial, verdict)
         yield from _by_order(trial, verdict)
+        yield from _by_count(trial, verdict)
         yield from _unmodelled(trial)
 
 
@@ -276,6 +277,30 @@ def _by_order(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
             text = "on node {node} the scheduler may fail first, depending on a random order: {error}"
             yield say(text, node=attempt.node, error=attempt.fails_in_some_order)
             return
+
+
+def _by_count(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
+    """A pool whose slices disagree on their number: the scheduler goes by any of them, so it may be complete or not."""
+    view = trial.view
+    # What each generation's slices announce, where they disagree: hardly ever.
+    announced: dict[tuple[PoolID, int], set[int]] = {}
+    for entry in view.cycle.index.slices:
+        announced.setdefault((entry.pool, entry.generation), set()).add(entry.slice_count)
+    announced = {key: counts for key, counts in announced.items() if len(counts) > 1}
+    loose = view.cycle.features.loose_pools
+    if not announced or loose or verdict not in (Verdict.ALLOCATABLE, Verdict.NOT_ALLOCATABLE):
+        return
+    asked = {item.id.driver for located in trial.funnels for item in located.funnel.selected()}
+    unsure: dict[str, PoolID] = {}
+    for node in view.nodes:
+        for pool in view.pools[node.name].pools if node.name in view.pools else ():
+            counts = announced.get((pool.id, pool.generation), set())
+            if pool.found in counts and (pool.id.driver in asked or not asked):
+                unsure.setdefault(node.name, pool.id)
+    known = set(trial.fitting) - unsure.keys()
+    if unsure and not (verdict is Verdict.ALLOCATABLE and known):
+        text = "slices of pool {pool} disagree on how many there are, and the scheduler goes by any of them"
+        yield say(text, pool=next(iter(unsure.values())))
 
 
 def _unmodelled(trial: Trial) -> Iterator[Phrase]:
