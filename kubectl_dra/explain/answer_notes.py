@@ -104,6 +104,7 @@ def _about_causes(trial: Trial, findings: Sequence[Finding]) -> Iterator[Phrase]
             yield say(text, name=name)
     if not any(finding.kind is evicted_at_once.AT_ONCE for finding in findings):
         yield from evicted_at_once.eviction_notes(trial)
+    yield from _bound_later(trial)
     yield from _not_looked_at(trial, findings)
     yield from _not_scored(trial)
     never = claim_and_device_plugin.never_bound(trial)
@@ -115,6 +116,19 @@ def _about_causes(trial: Trial, findings: Sequence[Finding]) -> Iterator[Phrase]
 def _held_otherwise(finding: Finding) -> bool:
     """Somebody else has what the pod needs, and the finding does not say that priority is of no use."""
     return finding.kind.held and finding.kind not in devices_held.SAYING_PRIORITY
+
+
+def _bound_later(trial: Trial) -> Iterator[Phrase]:
+    """A device that the pod would get and for which the scheduler waits before it binds the pod."""
+    if not trial.view.cycle.features.binding_conditions:
+        return
+    text = "on {node} the pod is bound only when the driver has set {conditions:some} of {device}"
+    for name in trial.takers:
+        attempt = trial.attempts.get(name)
+        for picked in (each for placed in attempt.placements for each in placed) if attempt is not None else ():
+            if conditions := picked.candidate.device.binding_conditions:
+                yield say(text, node=name, device=picked.candidate.id, conditions=list(conditions))
+                return
 
 
 def _handed_out_twice(trial: Trial) -> Iterator[Phrase]:

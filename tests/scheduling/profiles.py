@@ -29,7 +29,7 @@ def _on(*names: str, weight: int = 0) -> Json:
     return {"enabled": [{"name": name, **({"weight": weight} if weight else {})} for name in names]}
 
 
-def _profile(name: str, plugins: Json | None = None, **args: Json) -> Json:
+def profile(name: str, plugins: Json | None = None, **args: Json) -> Json:
     told = [{"name": plugin, "args": value} for plugin, value in args.items()]
     return {"schedulerName": name, "plugins": plugins or {}, "pluginConfig": told}
 
@@ -55,22 +55,22 @@ _SOFT: Final = {
     "defaultConstraints": [{"maxSkew": 2, "topologyKey": ZONE, "whenUnsatisfiable": "ScheduleAnyway"}],
 }
 PROFILES: Final = (
-    _profile("plain"),
-    _profile("no-taints", {"multiPoint": _off("TaintToleration")}),
-    _profile("no-ports", {"filter": _off("NodePorts"), "preFilter": _off("NodePorts")}),
-    _profile("affinity-first", {"filter": _on("InterPodAffinity", "PodTopologySpread", "NodeAffinity")}),
-    _profile("only-prefilter-of-affinity", {"filter": _off("NodeAffinity", "VolumeZone", "InterPodAffinity")}),
-    _profile("no-preemption", {"postFilter": _off("DefaultPreemption")}),
-    _profile("nothing-after", {"postFilter": _off("*")}),
-    _profile("added", NodeAffinity={"addedAffinity": _ADDED}),
-    _profile("ignoring", NodeResourcesFit={"ignoredResourceGroups": ["example.com", "vendor.example.com"]}),
-    _profile("packing", NodeResourcesFit={"scoringStrategy": {"type": "MostAllocated"}}),
-    _profile("ratio", {"score": _off("PodTopologySpread")}, NodeResourcesFit={"scoringStrategy": _RATIO}),
-    _profile("spreading", PodTopologySpread=_SPREAD),
-    _profile("spreading-softly", {"score": _on("PodTopologySpread", weight=20)}, PodTopologySpread=_SOFT),
-    _profile("near", InterPodAffinity={"hardPodAffinityWeight": 80}),
-    _profile("not-near", InterPodAffinity={"ignorePreferredTermsOfExistingPods": True}),
-    _profile("weights", {"multiPoint": _on("NodeAffinity"), "score": _on("ImageLocality", weight=9)}),
+    profile("plain"),
+    profile("no-taints", {"multiPoint": _off("TaintToleration")}),
+    profile("no-ports", {"filter": _off("NodePorts"), "preFilter": _off("NodePorts")}),
+    profile("affinity-first", {"filter": _on("InterPodAffinity", "PodTopologySpread", "NodeAffinity")}),
+    profile("only-prefilter-of-affinity", {"filter": _off("NodeAffinity", "VolumeZone", "InterPodAffinity")}),
+    profile("no-preemption", {"postFilter": _off("DefaultPreemption")}),
+    profile("nothing-after", {"postFilter": _off("*")}),
+    profile("added", NodeAffinity={"addedAffinity": _ADDED}),
+    profile("ignoring", NodeResourcesFit={"ignoredResourceGroups": ["example.com", "vendor.example.com"]}),
+    profile("packing", NodeResourcesFit={"scoringStrategy": {"type": "MostAllocated"}}),
+    profile("ratio", {"score": _off("PodTopologySpread")}, NodeResourcesFit={"scoringStrategy": _RATIO}),
+    profile("spreading", PodTopologySpread=_SPREAD),
+    profile("spreading-softly", {"score": _on("PodTopologySpread", weight=20)}, PodTopologySpread=_SOFT),
+    profile("near", InterPodAffinity={"hardPodAffinityWeight": 80}),
+    profile("not-near", InterPodAffinity={"ignorePreferredTermsOfExistingPods": True}),
+    profile("weights", {"multiPoint": _on("NodeAffinity"), "score": _on("ImageLocality", weight=9)}),
 )
 CONFIG: Final[Json] = {
     "apiVersion": "kubescheduler.config.k8s.io/v1",
@@ -85,13 +85,15 @@ def profile_name(seed: int) -> str:
 
 
 @contextmanager
-def second_scheduler(plane: ControlPlane, program: Program, folder: Path) -> Iterator[int]:
+def second_scheduler(
+    plane: ControlPlane, program: Program, folder: Path, configuration: Json = CONFIG
+) -> Iterator[int]:
     """Runs it for the length of the block; its process."""
     access = json.loads(plane.kubeconfig.read_text()) | {"current-context": "admin"}
     kubeconfig, config = folder / "second.kubeconfig", folder / "second.json"
     kubeconfig.write_text(json.dumps(access))
     own = {"leaderElection": {"leaderElect": False}, "clientConnection": {"kubeconfig": str(kubeconfig)}}
-    config.write_text(json.dumps(CONFIG | own))
+    config.write_text(json.dumps(configuration | own))
     command = [*program.command, "kube-scheduler", "--config", str(config), "--secure-port=0"]
     with (folder / "second.log").open("w") as log, subprocess.Popen(command, stdout=log, stderr=log) as process:
         try:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kubectl_dra.api.claims import DeviceResult, ResourceClaim
+from kubectl_dra.api.pods import Pod
+from kubectl_dra.cluster.relation import relation_of
 from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
 from kubectl_dra.explain.phrase import Joined, Subject, Words, named, say
 from kubectl_dra.explain.trial import Trial
+from kubectl_dra.scheduling.outcome import SCHEDULER_ERROR
 
 BINDING_PENDING = CauseKind(
     code="binding-condition-pending",
@@ -80,7 +83,7 @@ def _not_ready(trial: Trial) -> Iterator[Finding]:
                     return
             missing = [name for name in result.binding_conditions if conditions.get(name, ("",))[0] != "True"]
             if missing:
-                yield _pending(claim, result, missing, conditions)
+                yield _pending(trial.question.pod, claim, result, missing, conditions)
                 return
 
 
@@ -122,12 +125,19 @@ def _failed(claim: ResourceClaim, result: DeviceResult, name: str, parts: tuple[
     )
 
 
-def _pending(claim: ResourceClaim, result: DeviceResult, missing: Sequence[str], conditions: _Conditions) -> Finding:
+def _pending(
+    pod: Pod | None, claim: ResourceClaim, result: DeviceResult, missing: Sequence[str], conditions: _Conditions
+) -> Finding:
     own = Subject("ResourceClaim", named("ResourceClaim", claim))
     evidence = [Evidence(own, _field(result, name), _state(conditions.get(name))) for name in missing]
     if claim.allocation is not None and claim.allocation.timestamp:
         evidence.append(Evidence(own, "status.allocation.allocationTimestamp", claim.allocation.timestamp))
     text = "device {device} of claim {claim} is not ready: the scheduler waits for {missing}"
+    if pod is not None and _given_up(pod, claim):
+        text = (
+            "device {device} of claim {claim} was not ready in time: the scheduler has given up waiting for {missing}, "
+            "takes the device back and tries again"
+        )
     return Finding(
         BINDING_PENDING,
         say(text, device=result.device, claim=claim.key, missing=tuple(missing)),
@@ -135,6 +145,12 @@ def _pending(claim: ResourceClaim, result: DeviceResult, missing: Sequence[str],
         claim=claim.key,
         request=result.request,
     )
+
+
+def _given_up(pod: Pod, claim: ResourceClaim) -> bool:
+    """Whether the scheduler has waited until its bindingTimeout: it then gives the reservation back, and reports."""
+    condition = pod.condition("PodScheduled")
+    return condition is not None and condition.reason == SCHEDULER_ERROR and not relation_of(claim, pod).listed
 
 
 def _state(condition: tuple[str, tuple[str, ...]] | None) -> Words:
