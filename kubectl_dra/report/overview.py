@@ -105,7 +105,7 @@ def cells(alike: Alike) -> tuple[str, ...]:
     diagnosis = alike.diagnosis
     first = diagnosis.findings[0] if diagnosis.findings else None
     cause = first.kind.code if first else "-"
-    why = written(first.summary) if first else reason(diagnosis)
+    why = written(first.summary) if first and not diagnosis.unclear else reason(diagnosis)
     verdict = _WORDS[diagnosis.verdict]
     if diagnosis.verdict is Verdict.NOT_ALLOCATABLE and not is_stuck(diagnosis):
         verdict = "not yet"

@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from tests.cli.conftest import Ran
+from tests.taint.world import claim, device_class, gpu, pod, slice_of
 
 ROOT = Path(__file__).parent.parent.parent
 EXAMPLES = ROOT / "examples" / "explain"
@@ -241,8 +242,8 @@ def test_untaint_needs_one_device(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> 
 def test_untaint_spares_a_device_of_a_rule_for_its_pool(dra: Dra, tmp_path: Path) -> None:
     """The rule keeps the other devices."""
     items = yaml.safe_load((EXAMPLES / "taint-rule-maintenance" / "cluster.yaml").read_text())["items"]
-    for claim in (item for item in items if item["kind"] == "ResourceClaim"):
-        claim["status"] = {}
+    for each in (item for item in items if item["kind"] == "ResourceClaim"):
+        each["status"] = {}
     (tmp_path / "cluster.yaml").write_text(yaml.safe_dump_all(items))
     words = ["explain", "pod/eval-3", "-n", "ml", "--snapshot", str(tmp_path / "cluster.yaml"), "-o", "json"]
     tainted = validated(dra(*words).out)
@@ -323,3 +324,19 @@ def test_a_question_that_cannot_be_asked_says_how_to(
     monkeypatch.chdir(EXAMPLES / "no-device-matches")
     ran = dra("explain", *words, "--snapshot", "cluster.yaml")
     assert ran.code == 2 and expected in ran.err and not ran.out
+
+
+def test_labels_of_nodes_that_may_not_be_read_refuse_nobody(dra: Dra, tmp_path: Path) -> None:
+    """Of a node that only a slice names nobody knows whether it has the label; the row of the table says so, too."""
+    waiting = pod("p", "c", node_name="")
+    waiting["spec"]["nodeSelector"] = {"zone": "a"}
+    items = [device_class(), slice_of("n1", gpu("gpu-0")), claim("c"), waiting]
+    read = ["Pod", "ResourceClaim", "ResourceClaimTemplate", "DeviceTaintRule", "Namespace", "ResourceQuota", "Event"]
+    said = {"schemaVersion": "1", "read": read, "gaps": [{"kind": "Node", "reason": "forbidden"}]}
+    path = tmp_path / "cluster.json"
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "kubectl-dra": said, "items": items}))
+    alone = dra("explain", "pod/p", "-n", "team", "--snapshot", str(path))
+    assert alone.code == 3 and alone.out.startswith("Pod team/p: undetermined"), alone.out
+    table = dra("explain", "-A", "--snapshot", str(path))
+    row = " ".join(table.out.split())
+    assert table.code == 3 and "undetermined no-eligible-node whether nodes take the pod is unknown" in row

@@ -37,9 +37,10 @@ class Filters(Struct, frozen=True, dict=True):
 
     @property
     def unread(self) -> frozenset[str]:
-        """Kinds that affect a node and were not read."""
-        reasons = (reason for rejection in self.rejections.values() for reason in rejection.reasons)
-        return frozenset(reason.kind for reason in reasons if isinstance(reason, NotRead))
+        """Kinds that affect a node and were not read. What refuses a node of which only the name is known may not."""
+        reasons = [reason for rejection in self.rejections.values() for reason in rejection.reasons]
+        found = frozenset(reason.kind for reason in reasons if isinstance(reason, NotRead))
+        return found | {"Node"} if reasons and self.chain.state.snapshot.is_gap("Node") else found
 
     def one_step_away(self, node: NodeState) -> bool:
         """Whether exactly one thing keeps the pod off the node; a cordon with its own taint counts as one."""
