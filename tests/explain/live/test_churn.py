@@ -1,0 +1,28 @@
+"""The commands beside a cluster that never rests, for half a minute. ``tests.explain.live.churn`` runs for longer."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from tests.controlplane.program import VERSION_VARIABLE, Program, is_built
+from tests.explain.live.churn import RULES, churned
+
+SECONDS = float(os.environ.get("CHURN_SECONDS", "30"))
+
+
+@pytest.mark.parametrize("release", RULES)
+def test_nothing_crashes_and_nothing_false_is_said(
+    release: str, control_plane_program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not control_plane_program.schedules:
+        pytest.skip("no scheduler")
+    monkeypatch.setenv(VERSION_VARIABLE, release)
+    if control_plane_program.built and not is_built():
+        pytest.skip(f"Kubernetes {release} is not built: python -m tests.controlplane.program --kubernetes {release}")
+    watcher = churned(release, 1, SECONDS)
+    assert watcher.problems == []
+    commands = ("explain", "claims", "devices", "top", "fit", "taint")
+    assert all(any(name.startswith(f"{each} ") for name in watcher.counts) for each in commands), watcher.counts
+    assert any(name.startswith("new pod ") for name in watcher.counts), watcher.counts
