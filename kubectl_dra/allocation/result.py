@@ -65,11 +65,8 @@ def _device(placement: PickedDevice, features: Features) -> dict[str, Any]:
     }
     if spec.admin_access:
         out["adminAccess"] = True
-    if spec.raw_tolerations and features.tolerations_in_result:
-        out["tolerations"] = [
-            {field: value for field, value in toleration.items() if value not in ("", None)}
-            for toleration in spec.raw_tolerations
-        ]
+    if spec.tolerations and features.tolerations_in_result:
+        out["tolerations"] = [toleration.to_json() for toleration in spec.tolerations]
     if features.binding_conditions:
         if candidate.device.binding_conditions:
             out["bindingConditions"] = list(candidate.device.binding_conditions)

@@ -24,7 +24,7 @@ ALL = "All"
 class DeviceRequest(Struct, frozen=True, gc=False):
     """What is requested: the content of ``exactly``, or one subrequest of ``firstAvailable``.
 
-    ``admin_access`` is None if the field is absent. ``raw_tolerations`` is what the result copies.
+    ``admin_access`` is None if the field is absent.
     ``derived_attributes`` maps the names of attributes that constraints compare to expressions on a device (1.37).
     """
 
@@ -35,7 +35,6 @@ class DeviceRequest(Struct, frozen=True, gc=False):
     count: int = 1
     admin_access: bool | None = None
     tolerations: tuple[DeviceToleration, ...] = ()
-    raw_tolerations: tuple[JSONObject, ...] = ()
     capacity: Mapping[str, Quantity] | None = None
     derived_attributes: Mapping[str, str] = EMPTY
     unmodelled: tuple[str, ...] = ()
@@ -45,7 +44,6 @@ class DeviceRequest(Struct, frozen=True, gc=False):
         """Read ``exactly`` (with the request's name) or a subrequest, applying the API's defaults."""
         mode = raw.get("allocationMode") or EXACT_COUNT
         count = int(raw.get("count") or 0)
-        tolerations = tuple(raw.get("tolerations") or ())
         capacity = raw.get("capacity")
         return cls(
             name=name or raw.get("name") or "",
@@ -54,8 +52,7 @@ class DeviceRequest(Struct, frozen=True, gc=False):
             allocation_mode=mode,
             count=1 if mode == EXACT_COUNT and count == 0 else count,
             admin_access=raw.get("adminAccess"),
-            tolerations=tuple(DeviceToleration.from_json(entry) for entry in tolerations),
-            raw_tolerations=tolerations,
+            tolerations=tuple(DeviceToleration.from_json(entry) for entry in raw.get("tolerations") or ()),
             capacity=None
             if capacity is None
             else {key: Quantity.parse(value) for key, value in (capacity.get("requests") or EMPTY).items()},

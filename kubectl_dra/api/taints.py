@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from msgspec import Struct
 
@@ -38,10 +39,10 @@ class DeviceTaint(Struct, frozen=True, gc=False):
 
 
 class DeviceToleration(Struct, frozen=True, gc=False):
-    """A toleration of a request or subrequest; an empty key or effect matches all."""
+    """A toleration of a request or subrequest; an empty key or effect matches all, an empty operator is Equal."""
 
     key: str = ""
-    operator: str = "Equal"
+    operator: str = ""
     value: str = ""
     effect: str = ""
     seconds: int | None = None
@@ -51,11 +52,17 @@ class DeviceToleration(Struct, frozen=True, gc=False):
         seconds = raw.get("tolerationSeconds")
         return cls(
             key=raw.get("key") or "",
-            operator=raw.get("operator") or "Equal",
+            operator=raw.get("operator") or "",
             value=raw.get("value") or "",
             effect=raw.get("effect") or "",
             seconds=int(seconds) if seconds is not None else None,
         )
+
+    def to_json(self) -> dict[str, Any]:
+        """The fields that are set."""
+        texts = {"key": self.key, "operator": self.operator, "value": self.value, "effect": self.effect}
+        out: dict[str, Any] = {name: text for name, text in texts.items() if text}
+        return out if self.seconds is None else {**out, "tolerationSeconds": self.seconds}
 
     def tolerates(self, taint: DeviceTaint) -> bool:
         """Whether this toleration covers the taint: effect, then key, then operator and value."""
@@ -69,7 +76,7 @@ class DeviceToleration(Struct, frozen=True, gc=False):
             return "key"
         if self.operator == "Exists":
             return None
-        if self.operator == "Equal":
+        if self.operator in ("", "Equal"):
             return None if self.value == taint.value else "value"
         return "operator"
 

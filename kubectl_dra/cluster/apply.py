@@ -150,7 +150,7 @@ def _asked(claim: ResourceClaim) -> tuple[object, ...]:
         if request is None:
             return None
         admin = request.admin_access or None
-        return structs.replace(request, raw_tolerations=(), admin_access=admin, capacity=request.capacity or None)
+        return structs.replace(request, admin_access=admin, capacity=request.capacity or None)
 
     requests = tuple(
         (entry.name, plain(entry.exactly), tuple(map(plain, entry.first_available))) for entry in claim.requests

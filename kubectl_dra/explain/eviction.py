@@ -6,18 +6,34 @@ of those only the ones whose effect is NoExecute; claims for extended resources 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Final, NamedTuple
 
+from kubectl_dra.allocation.extended_resources import CLAIM_NAME
 from kubectl_dra.allocation.features import Features
-from kubectl_dra.api.claims import DeviceResult
+from kubectl_dra.allocation.result import AllocationResult
+from kubectl_dra.api.claims import Allocation, DeviceResult, ResourceClaim
 from kubectl_dra.api.slices import DeviceID, ResourceSlice
 from kubectl_dra.api.taints import DeviceTaint, DeviceTaintRule, seconds_tolerated
 from kubectl_dra.cluster.moment import moment, parse
 from kubectl_dra.cluster.snapshot import Snapshot
 
 EFFECT: Final = "NoExecute"
+
+
+def placed(claims: Iterable[ResourceClaim], results: Sequence[AllocationResult]) -> Iterator[DeviceResult]:
+    """The devices that a pod would get, but those for extended resources; no results where it gets none."""
+    for claim, result in zip(claims, results, strict=bool(results)):
+        if claim.metadata.name != CLAIM_NAME:
+            yield from Allocation.from_json(result.to_json()).results
+
+
+def held(claims: Iterable[ResourceClaim]) -> Iterator[DeviceResult]:
+    """The devices that claims have."""
+    for claim in claims:
+        if claim.allocation is not None:
+            yield from claim.allocation.results
 
 
 class Eviction(NamedTuple):

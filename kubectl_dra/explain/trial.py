@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from enum import Enum, auto
 from functools import cached_property
 from heapq import nsmallest
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict
 from kubectl_dra.allocation.budgets import PROOF_NODES
 from kubectl_dra.allocation.extended_resources import CLAIM_NAME, limit_of
-from kubectl_dra.api.claims import MAX_RESULTS, Allocation, DeviceResult, ResourceClaim
+from kubectl_dra.api.claims import MAX_RESULTS, ResourceClaim
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.explain.attempts import run_attempts, unavailable_nodes
 from kubectl_dra.explain.funnel.blocked import Located
@@ -31,7 +31,7 @@ from kubectl_dra.scheduling.queue import kept_out
 from kubectl_dra.scheduling.reasons import Rejection
 
 if TYPE_CHECKING:
-    from kubectl_dra.explain.eviction import Eviction
+    from kubectl_dra.explain.eviction import Eviction, Evictions
 
 
 class Outlook(Enum):
@@ -140,24 +140,32 @@ class Trial:
         return [name for name in names if name not in self.unavailable and name not in self.overtaxed]
 
     @cached_property
-    def evictions(self) -> Mapping[str, Eviction]:
-        """The nodes that accept the pod where it would be evicted because of a device, with what ends it first."""
+    def ends(self) -> Evictions | None:
+        """Which devices end pods; None if there are none, or no pod is asked about."""
         from kubectl_dra.explain.eviction import Evictions
 
-        evictions, pod = Evictions(self.scene.snapshot, self.view.cycle.features), self.question.pod
-        if pod is None or pod.node_name or self.outlook is not Outlook.FITS or not evictions.possible:
-            return {}
-        held = [result for claim in self.scene.allocated if claim.allocation for result in claim.allocation.results]
-        found = {name: evictions.first([*held, *self._given(name)]) for name in self.takers}
-        return {name: one for name, one in found.items() if one is not None}
+        if self.question.pod is None:
+            return None
+        found = Evictions(self.scene.snapshot, self.view.cycle.features)
+        return found if found.possible else None
 
-    def _given(self, name: str) -> Iterator[DeviceResult]:
-        """The devices that the pod would get on a node, but those for extended resources."""
-        attempt = self.attempts.get(name)
-        claims = self.scene.claims_on(self.view.node_by_name[name])
-        for claim, result in zip(claims, attempt.results if attempt is not None else (), strict=attempt is not None):
-            if claim.metadata.name != CLAIM_NAME:
-                yield from Allocation.from_json(result.to_json()).results
+    @cached_property
+    def evictions(self) -> Mapping[str, Eviction]:
+        """The nodes that accept the pod where it would be evicted because of a device, with what ends it first."""
+        from kubectl_dra.explain.eviction import held, placed
+
+        pod = self.question.pod
+        if pod is None or pod.node_name or self.outlook is not Outlook.FITS or self.ends is None:
+            return {}
+        found: dict[str, Eviction] = {}
+        for name in self.takers:
+            attempt = self.attempts.get(name)
+            claims = self.scene.claims_on(self.view.node_by_name[name])
+            given = placed(claims, attempt.results if attempt is not None else ())
+            first = self.ends.first([*held(self.scene.allocated), *given])
+            if first is not None:
+                found[name] = first
+        return found
 
     @cached_property
     def outlook(self) -> Outlook:
@@ -216,6 +224,7 @@ class Trial:
             surroundings=self.surroundings,
             others=tuple(others),
             extended=scene.extended,
+            ends=self.ends,
             alike=scene.asked_nodes,
             exact=exact,
         )

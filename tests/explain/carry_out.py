@@ -441,6 +441,16 @@ class _Edit:
             cel["expression"] = re.sub(rf"\b{re.escape(found[2])}\b", found[1], cel["expression"])
         assert done
 
+    def _requote(self, found: re.Match[str], cause: JSON) -> None:
+        expression = next(fact["value"] for fact in cause["evidence"] if fact.get("language") == "cel")
+        wrong = next(fact["value"] for fact in cause["evidence"] if fact["field"] == "CEL run-time error")
+        done = 0
+        for cel in self._each_selector():
+            if cel["expression"] == expression:
+                cel["expression"] = expression.replace(wrong.removeprefix("in "), found[1])
+                done += cel["expression"] != expression
+        assert done
+
     def _match_attribute(self, found: re.Match[str], cause: JSON) -> None:
         (constraint,) = self._constraints(cause)
         constraint["matchAttribute"] = found[1]
@@ -510,6 +520,7 @@ class _Edit:
 Told = Callable[[_Edit, re.Match[str], JSON], None]
 _SENTENCES: list[tuple[str, Told]] = [
     (r"^Guard it: put (has\(.*?\)) && before the term", _Edit._guard),
+    (r'^Write (quantity\("\w+"\)) or quantity', _Edit._requote),
     (r"^Write matchAttribute: (\S+), which these devices have", _Edit._match_attribute),
     (r"^Write (\d+) requests of count 1", _Edit._single_requests),
     (r"^Write (\S+) in place of (\S+): no device has", _Edit._reword),

@@ -44,7 +44,7 @@ def _carried_out(question: Asked, one: JSON, text: str, fix: JSON) -> Iterator[s
     fitting = [name for group in found["nodes"] if group["outcome"] == "allocated" for name in group["nodes"]]
     if "otherCauses" in proof and {cause["kind"]["code"] for cause in found["causes"]} <= {*proof["otherCauses"]}:
         return  # The text says that they have to be mended as well.
-    if found["verdict"] != "allocatable":
+    if not _fits(found, one):
         yield f"carried out: {found['answer']} {found['notes']}"
     elif found["claims"] and node not in fitting:
         yield f"carried out: fits on {fitting}, not on {node}: {found['answer']}"
@@ -56,13 +56,21 @@ def _supposed(question: Asked, one: JSON, fix: JSON) -> Iterator[str]:
         return
     found = _same(question.answer(*(word for change in fix["whatIf"] for word in ("--what-if", change))), one)
     proof = fix["proof"]
-    if found["verdict"] != "allocatable":
+    if not _fits(found, one):
         yield f"--what-if {fix['whatIf']}: {found['answer']}"
         return
     there = [entry["devices"] for entry in found["placements"] if entry["node"] == proof["node"]]
     if there != [proof["devices"]]:
         words = f"on {proof['node']} {json.dumps(there)}, proved {json.dumps(proof['devices'])}"
         yield f"--what-if {fix['whatIf']}: {words}"
+
+
+def _fits(found: JSON, one: JSON) -> bool:
+    """Whether the pod can be scheduled, or only waits for its claim to be made, as the answer had said before."""
+    if found["verdict"] == "allocatable":
+        return True
+    codes = [[cause["kind"]["code"] for cause in answer["causes"]] for answer in (found, one)]
+    return found["verdict"] == "undetermined" and codes[0] == ["claim-not-created"] and codes[0][0] in codes[1]
 
 
 def _told(short: str, text: str, fix: JSON) -> Iterator[str]:

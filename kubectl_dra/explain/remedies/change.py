@@ -169,7 +169,7 @@ class Tolerate(RequestChange, frozen=True):
         return self.supposed("toleration", self.taints[0]) if len(self.taints) == 1 else None
 
     def edited(self, spec: DeviceRequest) -> DeviceRequest:
-        more = (DeviceToleration(key=one.key, value=one.value, effect=one.effect) for one in self.taints)
+        more = (DeviceToleration(taint.key, "Equal", taint.value, taint.effect) for taint in self.taints)
         return replace(spec, tolerations=(*spec.tolerations, *more))
 
     def step(self, world: World) -> ChangeStep:

@@ -20,6 +20,7 @@ from kubectl_dra.api.claims import DeviceConstraint, DeviceRequest, ResourceClai
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import ResourceSlice
+from kubectl_dra.cluster.relation import relation_of
 from kubectl_dra.cluster.snapshot import Key
 from kubectl_dra.explain.phrase import Statement
 from kubectl_dra.explain.question.giving_back import GivingBack, of_claims, of_pods
@@ -36,6 +37,7 @@ from kubectl_dra.explain.remedies.step import ChangeStep, Price
 from kubectl_dra.explain.remedies.surroundings import Surroundings
 
 if TYPE_CHECKING:
+    from kubectl_dra.explain.eviction import Evictions
     from kubectl_dra.explain.funnel.search_refusals import Refusals
     from kubectl_dra.explain.remedies.exact_pools import ExactPools
 
@@ -104,7 +106,8 @@ class World(Struct, frozen=True):
     ``claims`` are those of the question that need devices. ``others`` are those that have some as things are, each
     with the number of ``claims`` before it: one that has given them back is asked for as well. ``lacking``: a claim
     that the pod names is gone, so it is not tried at all. ``extended`` is what devices may serve of the pod's extended
-    resources; the claim for them asks on each node for what no device plugin serves there.
+    resources; the claim for them asks on each node for what no device plugin serves there. ``ends``: the devices of
+    the real cluster whose taints end pods; None if there are none.
     """
 
     cycle: Cycle
@@ -115,6 +118,7 @@ class World(Struct, frozen=True):
     others: tuple[tuple[int, ResourceClaim], ...] = ()
     lacking: bool = False
     extended: ExtendedRequests | None = None
+    ends: Evictions | None = None
     alike: tuple[Node, ...] = ()
     exact: ExactPools | None = None
 
@@ -172,7 +176,7 @@ class World(Struct, frozen=True):
     def _proofs(self, cycle: Cycle, nodes: Sequence[Node], tries: Tries, steps: int) -> Iterator[Proof]:
         """A proof for each node that accepts the pod: the devices exist, and no filter refuses it."""
         around = self.surroundings
-        if self.lacking:
+        if self.lacking or self._taken_by_no_pod:
             return
         if self.exact is not None:
             self.exact.judge(cycle, nodes, self._asked)
@@ -197,6 +201,8 @@ class World(Struct, frozen=True):
             return None
         claims, around = self.asked_on(node), self.surroundings
         if self._never_binds(node) or (around is not None and not around.takes(attempt, cycle, claims)):
+            return None
+        if self._ended_at_once(claims, attempt):
             return None
         return Proof(node.name, tuple(placed_devices(claims, attempt.results)), filters=around is not None)
 
@@ -235,6 +241,27 @@ class World(Struct, frozen=True):
 
     def _never_binds(self, node: Node) -> bool:
         return self.extended is not None and self.extended.never_binds(node)
+
+    @property
+    def _taken_by_no_pod(self) -> bool:
+        """Whether the scheduler fails to add the pod to a claim that has its devices already."""
+        pod = self.surroundings.pod if self.surroundings is not None else None
+        if pod is None or not self.others:
+            return False
+        from kubectl_dra.scheduling.binding import takes_no_pod
+
+        found = (claim for _, claim in self.others if takes_no_pod(claim, self.cycle.features))
+        return any(not relation_of(claim, pod).listed for claim in found)
+
+    def _ended_at_once(self, claims: Sequence[ResourceClaim], attempt: Attempt) -> bool:
+        """Whether the pod would be evicted as soon as it has these devices."""
+        if self.ends is None:
+            return False
+        from kubectl_dra.explain.eviction import held, placed
+
+        had = held(claim for _, claim in self.others)
+        first = self.ends.first([*had, *placed(claims, attempt.results)])
+        return first is not None and not first.seconds
 
     def refusals(self) -> Refusals:
         """What the search refuses on the nodes because of devices that it picked before."""
