@@ -10,7 +10,7 @@ from kubectl_dra.admission import limit_ranges, namespaces, priority, quotas, ru
 from kubectl_dra.admission.known import AdmissionObjects
 from kubectl_dra.admission.label_keys import with_label_keys
 from kubectl_dra.admission.refusal import Refusal
-from kubectl_dra.api.affinity import Toleration
+from kubectl_dra.api.nodes import Toleration
 from kubectl_dra.api.pods import Pod
 
 _WAITED_OUT = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 
 from msgspec import structs
 
-from kubectl_dra.api.affinity import PodAffinity, PodAffinityTerm
 from kubectl_dra.api.labels import Requirement
+from kubectl_dra.api.nodes import PodAffinity, PodAffinityTerm
 from kubectl_dra.api.pods import Pod
 
 

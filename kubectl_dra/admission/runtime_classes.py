@@ -8,7 +8,7 @@ from enum import Enum
 from msgspec import structs
 
 from kubectl_dra.admission.refusal import AdmissionPlugin, Concerned, Refusal
-from kubectl_dra.api.affinity import Toleration
+from kubectl_dra.api.nodes import Toleration
 from kubectl_dra.api.pod_resources import amounts
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.policy import RuntimeClass

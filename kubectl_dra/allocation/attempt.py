@@ -29,13 +29,12 @@ from kubectl_dra.allocation.search_context import CandidateDevice, Observer, Pic
 from kubectl_dra.allocation.selectors import Selectors
 from kubectl_dra.allocation.solve import solve
 from kubectl_dra.allocation.state import AllocatedState
-from kubectl_dra.api.claims import ALL, ResourceClaim
-from kubectl_dra.api.classes import DeviceClass
+from kubectl_dra.api.claims import ALL, DeviceClass, ResourceClaim
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.slices import DeviceID
 
 if TYPE_CHECKING:
-    from kubectl_dra.allocation.compatibility_groups import InUse
+    from kubectl_dra.allocation.counters import InUse
 
 NOT_FOUND = "cannot allocate all claims"
 INVALID_POOLS = "invalid resource pools were encountered"
@@ -208,7 +207,7 @@ class Cycle(Struct):
         """The counters of one attempt, nothing charged yet."""
         if not self.features.compatibility_groups:
             return CounterLedger(self.available, self.state, self.quirks)
-        from kubectl_dra.allocation.compatibility_groups import GroupLedger
+        from kubectl_dra.allocation.counters import GroupLedger
 
         return CounterLedger(self.available, self.state, self.quirks, GroupLedger(self.groups, self.state))
 

@@ -6,8 +6,7 @@ from collections.abc import Collection, Mapping
 
 from msgspec import Struct
 
-from kubectl_dra.api.claims import DeviceRequest, Request, ResourceClaim
-from kubectl_dra.api.classes import DeviceClass
+from kubectl_dra.api.claims import DeviceClass, DeviceRequest, Request, ResourceClaim
 from kubectl_dra.api.meta import ObjectMeta
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Container, Pod

@@ -8,8 +8,8 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kubectl_dra.api import known_defects
-from kubectl_dra.api.versions import Release
+from kubectl_dra.api import releases as known_defects
+from kubectl_dra.api.releases import Release
 
 BASELINE: Final = Release(1, 36)
 FIRST_SORTED: Final = 36

@@ -9,8 +9,7 @@ from msgspec import Struct
 from kubectl_dra.allocation.errors import AllocationError
 from kubectl_dra.allocation.features import Features, Quirks
 from kubectl_dra.allocation.selectors import SelectorList
-from kubectl_dra.api.claims import ALL, EXACT_COUNT, MAX_RESULTS, DeviceRequest, Request, ResourceClaim
-from kubectl_dra.api.classes import DeviceClass
+from kubectl_dra.api.claims import ALL, EXACT_COUNT, MAX_RESULTS, DeviceClass, DeviceRequest, Request, ResourceClaim
 
 
 class Alternative(Struct, frozen=True):

@@ -58,7 +58,7 @@ def _plain_only(context: SearchContext, prepared: Sequence[PreparedClaim]) -> bo
     if any(entry.spec.derived_attributes for claim in prepared for request in claim for entry in request):
         return True
     if context.features.compatibility_groups:
-        from kubectl_dra.allocation.compatibility_groups import uses_groups
+        from kubectl_dra.allocation.counters import uses_groups
 
         if uses_groups(entry.device for entry in context.candidates):
             return True

@@ -8,7 +8,6 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from kubectl_dra.api.classes import selectors_from_json
 from kubectl_dra.api.labels import InvalidNodeSelector
 from kubectl_dra.api.limits import MAX_RESULTS as MAX_RESULTS
 from kubectl_dra.api.meta import EMPTY, JSONObject, ObjectMeta
@@ -16,6 +15,40 @@ from kubectl_dra.api.nodes import Node, NodeSelector
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import DeviceToleration
+
+# DeviceClasses and CEL selectors, in their v1 shape.
+
+
+class DeviceClass(Struct, frozen=True, gc=False):
+    """A v1 DeviceClass. A selector is its CEL text, or None for an entry without ``cel``."""
+
+    metadata: ObjectMeta
+    selectors: tuple[str | None, ...]
+    config: tuple[JSONObject, ...]
+    extended_resource_name: str = ""
+
+    @classmethod
+    def from_json(cls, raw: JSONObject) -> DeviceClass:
+        spec = raw.get("spec") or EMPTY
+        return cls(
+            metadata=ObjectMeta.from_json(raw.get("metadata") or EMPTY),
+            selectors=selectors_from_json(spec.get("selectors")),
+            config=tuple(spec.get("config") or ()),
+            extended_resource_name=spec.get("extendedResourceName") or "",
+        )
+
+    @property
+    def name(self) -> str:
+        return self.metadata.name
+
+
+def selectors_from_json(raw: Any) -> tuple[str | None, ...]:
+    """The CEL expressions of a ``selectors`` list, None for an entry without ``cel``."""
+    return tuple(
+        (entry["cel"] or EMPTY).get("expression") or "" if entry and entry.get("cel") is not None else None
+        for entry in raw or ()
+    )
+
 
 EXACT_COUNT = "ExactCount"
 ALL = "All"

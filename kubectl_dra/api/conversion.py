@@ -12,7 +12,7 @@ from typing import Any, Final
 from kubectl_dra.api.decoding import mismatch
 from kubectl_dra.api.encoding import canonical
 from kubectl_dra.api.fields import KINDS, fields
-from kubectl_dra.api.versions import GROUP
+from kubectl_dra.api.releases import GROUP
 
 VERSIONS: Final = ("v1", "v1beta2", "v1beta1", "v1alpha3")
 """The versions that convert to v1, in the order in which discovery prefers them."""

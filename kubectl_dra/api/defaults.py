@@ -11,7 +11,7 @@ from functools import cache, partial
 from typing import Any
 
 from kubectl_dra.api.fields import CREATION, KINDS, Field, depends_on_gates, fields
-from kubectl_dra.api.versions import GROUP, UNTOLD, Release
+from kubectl_dra.api.releases import GROUP, UNTOLD, Release
 
 EXACT_COUNT = "ExactCount"
 

@@ -31,7 +31,7 @@ from kubectl_dra.api.limits import (
     MAX_RESULTS,
     MAX_SELECTORS,
 )
-from kubectl_dra.api.versions import OLDEST_MODELLED, UNTOLD, Release
+from kubectl_dra.api.releases import OLDEST_MODELLED, UNTOLD, Release
 
 FieldPath = tuple[str | int, ...]
 """Keys and list indices from the object's root."""

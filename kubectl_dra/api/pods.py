@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from msgspec import field
 from msgspec.structs import replace
 
-from kubectl_dra.api.affinity import Affinity, Toleration, TopologySpreadConstraint
 from kubectl_dra.api.meta import ObjectMeta
+from kubectl_dra.api.nodes import Affinity, Toleration, TopologySpreadConstraint
 from kubectl_dra.api.volumes import PodVolume
 from kubectl_dra.api.wire import Amount, Wire, builtins, convert
 
@@ -370,3 +370,34 @@ class Pod(Wire, frozen=True):
         """``spec`` in the shape of the API, limited to the fields that were read."""
         node = {"nodeName": self.node_name} if self.node_name else {}
         return {**builtins(self.spec), **node}
+
+
+# What a pod belongs to.
+
+_HASHES: Final[Mapping[str, str]] = {"pod-template-hash": "Deployment", "rollouts-pod-template-hash": "Rollout"}
+MAKES_AGAIN: Final = frozenset(
+    ("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "ReplicationController", "Rollout")
+)
+"""Kinds that make another pod when one ends."""
+
+
+class Owner(NamedTuple):
+    """The object that a pod's life depends on, in the pod's namespace."""
+
+    kind: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}"
+
+
+def owner_of(pod: Pod) -> Owner | None:
+    """What controls the pod; a Deployment's ReplicaSet is told by the hash in its name. None: nothing does."""
+    owner = pod.metadata.controller()
+    if owner is None:
+        return None
+    for label, kind in _HASHES.items():
+        hashed = pod.metadata.labels.get(label)
+        if owner.kind == "ReplicaSet" and hashed and owner.name.endswith(f"-{hashed}"):
+            return Owner(kind, owner.name.removesuffix(f"-{hashed}"))
+    return Owner(owner.kind, owner.name)

@@ -17,8 +17,18 @@ from kubectl_dra.cel.ast import qualified_name
 from kubectl_dra.cel.declarations import Overload
 from kubectl_dra.cel.errors import Issue
 from kubectl_dra.cel.protobuf import MESSAGES
-from kubectl_dra.cel.types import DYN, ERROR, CelType, list_of, map_of, optional_of
-from kubectl_dra.cel.unify import Bindings, equal_or_less_specific, instantiate, parameter_names
+from kubectl_dra.cel.types import (
+    DYN,
+    ERROR,
+    Bindings,
+    CelType,
+    equal_or_less_specific,
+    instantiate,
+    list_of,
+    map_of,
+    optional_of,
+    parameter_names,
+)
 from kubectl_dra.cel.values import Uint
 
 if TYPE_CHECKING:

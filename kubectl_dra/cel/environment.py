@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from kubectl_dra.api.versions import UNTOLD, Release, default_features, parse_release
+from kubectl_dra.api.releases import UNTOLD, Release, default_features, parse_release
 from kubectl_dra.cel import protobuf, types
 from kubectl_dra.cel.declarations import Function, Overload
 from kubectl_dra.cel.types import CelType, map_of, type_of_type

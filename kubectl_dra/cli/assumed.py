@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kubectl_dra.api.versions import UNTOLD, Release, default_features
+from kubectl_dra.api.releases import UNTOLD, Release, default_features
 from kubectl_dra.cli.release import NEWEST_EXPLAINED, OLDEST_EXPLAINED, named_gates, named_release, with_gates
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.scene.prepare import Settings

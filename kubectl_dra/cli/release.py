@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from kubectl_dra.api.versions import NEWEST_MODELLED, Release, known_gates, parse_release
+from kubectl_dra.api.releases import NEWEST_MODELLED, Release, known_gates, parse_release
 from kubectl_dra.errors import UsageError
 from kubectl_dra.names import nearest
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kubectl_dra.api.claims import Request
-from kubectl_dra.api.versions import UNTOLD
+from kubectl_dra.api.releases import UNTOLD
 from kubectl_dra.cel import CompileError, Environment, compile_expression
 from kubectl_dra.cluster.snapshot import Snapshot
 

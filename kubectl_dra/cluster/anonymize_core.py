@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from kubectl_dra.api.events import DEVICE_EVENTS
-from kubectl_dra.api.versions import GROUP
+from kubectl_dra.api.releases import GROUP
 from kubectl_dra.cluster.anonymize_parts import Changes, Json
 from kubectl_dra.cluster.anonymize_scheduling import SchedulingParts
 from kubectl_dra.cluster.harmless import is_harmless

@@ -11,15 +11,14 @@ from typing import Any, Final, NamedTuple
 
 from msgspec import structs
 
-from kubectl_dra.api.claims import ResourceClaim, ResourceClaimTemplate, spec_fields
-from kubectl_dra.api.classes import DeviceClass
+from kubectl_dra.api.claims import DeviceClass, ResourceClaim, ResourceClaimTemplate, spec_fields
 from kubectl_dra.api.conversion import reshaped
 from kubectl_dra.api.defaults import defaulted, without_disabled
 from kubectl_dra.api.meta import EMPTY, ObjectMeta
 from kubectl_dra.api.policy import ResourceQuota
+from kubectl_dra.api.releases import UNTOLD, Release
 from kubectl_dra.api.slices import ResourceSlice
 from kubectl_dra.api.taints import DeviceTaintRule
-from kubectl_dra.api.versions import UNTOLD, Release
 from kubectl_dra.api.wire import builtins
 from kubectl_dra.cluster.applied_pod import applied_pod
 from kubectl_dra.cluster.copies import essence

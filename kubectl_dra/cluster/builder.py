@@ -13,7 +13,7 @@ from msgspec import Struct, ValidationError, json
 from kubectl_dra.api.conversion import VERSIONS, reshaped
 from kubectl_dra.api.decoding import Mismatch, decoded, mismatch, struct_mismatch
 from kubectl_dra.api.meta import EMPTY, ObjectMeta, title
-from kubectl_dra.api.versions import GROUP, PLURALS, Release, parse_release
+from kubectl_dra.api.releases import GROUP, PLURALS, Release, parse_release
 from kubectl_dra.cluster.copies import Kept, Place, essence, newer
 from kubectl_dra.cluster.field_by_field import READ
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS

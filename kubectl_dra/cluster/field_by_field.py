@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from kubectl_dra.api.claims import ResourceClaim, ResourceClaimTemplate
-from kubectl_dra.api.classes import DeviceClass
+from kubectl_dra.api.claims import DeviceClass, ResourceClaim, ResourceClaimTemplate
 from kubectl_dra.api.meta import EMPTY, ObjectMeta
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod

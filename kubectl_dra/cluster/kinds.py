@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 from kubectl_dra.api import policy, volumes
-from kubectl_dra.api.versions import GROUP, PLURALS
+from kubectl_dra.api.releases import GROUP, PLURALS
 
 
 class SchedulingKind(NamedTuple):

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 from msgspec import Struct, ValidationError, convert, field, json
 
 from kubectl_dra.api.conversion import VERSIONS
-from kubectl_dra.api.versions import GROUP, PLURALS, Release, parse_release
+from kubectl_dra.api.releases import GROUP, PLURALS, Release, parse_release
 from kubectl_dra.cluster.builder import SnapshotBuilder
 from kubectl_dra.cluster.client import EXPIRED, Answered, Client, segment
 from kubectl_dra.cluster.copies import Place

@@ -8,15 +8,14 @@ from typing import Any, Final, NamedTuple
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from kubectl_dra.api.claims import ResourceClaim, ResourceClaimTemplate
-from kubectl_dra.api.classes import DeviceClass
+from kubectl_dra.api.claims import DeviceClass, ResourceClaim, ResourceClaimTemplate
 from kubectl_dra.api.meta import ObjectMeta
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.policy import ResourceQuota
+from kubectl_dra.api.releases import GROUP, LIFECYCLES, Release
 from kubectl_dra.api.slices import OwnColumn, ResourceSlice
 from kubectl_dra.api.taints import DeviceTaintRule
-from kubectl_dra.api.versions import GROUP, LIFECYCLES, Release
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS, kind_plural, resource_of
 from kubectl_dra.errors import NoDRA
 

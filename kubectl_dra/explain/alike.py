@@ -7,10 +7,10 @@ from functools import cached_property
 
 from msgspec import structs
 
-from kubectl_dra.api.affinity import Affinity
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.labels import LabelSelector
 from kubectl_dra.api.meta import OwnerReference
+from kubectl_dra.api.nodes import Affinity
 from kubectl_dra.api.pods import Pod, PodSpec
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.causes.registry import of_question

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from kubectl_dra.allocation.budgets import PROOF_NODES
 from kubectl_dra.allocation.extended_resources import amount_of
-from kubectl_dra.api.known_defects import SCORING_FAILS
+from kubectl_dra.api.releases import SCORING_FAILS
 from kubectl_dra.explain.causes import (
     claim_and_device_plugin,
     devices_held,

@@ -7,8 +7,7 @@ from typing import Final, NamedTuple
 
 from msgspec import structs
 
-from kubectl_dra.api.owners import owner_of
-from kubectl_dra.api.pods import Pod
+from kubectl_dra.api.pods import Pod, owner_of
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.fit.ordinals import Ordinal, identity, ordinals
 from kubectl_dra.fit.workload import WorkloadPods

@@ -9,7 +9,7 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kubectl_dra.api.versions import GROUP, LIFECYCLES
+from kubectl_dra.api.releases import GROUP, LIFECYCLES
 from kubectl_dra.errors import FileError
 from kubectl_dra.lint.context import AssumedCluster, Context, Item, ObjectPlace
 from kubectl_dra.lint.finding import LintFinding

@@ -12,7 +12,7 @@ from kubectl_dra.api.conversion import VERSIONS, ConversionError, reshaped
 from kubectl_dra.api.decoding import mismatch
 from kubectl_dra.api.fields import KINDS
 from kubectl_dra.api.limits import MAX_EXPRESSION_BYTES
-from kubectl_dra.api.versions import GROUP, Release
+from kubectl_dra.api.releases import GROUP, Release
 from kubectl_dra.manifests.changes import Path
 
 if TYPE_CHECKING:

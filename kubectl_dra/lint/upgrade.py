@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from kubectl_dra.api.versions import Release, gate_default, known_gates
+from kubectl_dra.api.releases import Release, gate_default, known_gates
 from kubectl_dra.manifests.changes import Path
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from kubectl_dra.api.fields import KINDS, Field, fields
-from kubectl_dra.api.versions import OLDEST_MODELLED, Release
+from kubectl_dra.api.releases import OLDEST_MODELLED, Release
 
 
 def struct_at(kind: str, version: str, path: Sequence[str]) -> Mapping[str, Field]:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from kubectl_dra.allocation.extended_resources import amount_of
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.api.versions import GROUP
+from kubectl_dra.api.releases import GROUP
 from kubectl_dra.cluster.apply import Server
 from kubectl_dra.cluster.builder import SnapshotBuilder
 from kubectl_dra.cluster.copies import Place

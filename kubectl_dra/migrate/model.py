@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct, field
 
-from kubectl_dra.api.versions import Release
+from kubectl_dra.api.releases import Release
 from kubectl_dra.manifests.changes import Change, Path
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kubectl_dra.api.conversion import from_v1
-from kubectl_dra.api.versions import GROUP
+from kubectl_dra.api.releases import GROUP
 
 
 def in_version(raw: Mapping[str, Any], version: str) -> Mapping[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from kubectl_dra.api.versions import default_features, parse_release
+from kubectl_dra.api.releases import default_features, parse_release
 
 
 class Assuming(Protocol):

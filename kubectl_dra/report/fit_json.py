@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kubectl_dra.api.owners import owner_of
-from kubectl_dra.api.pods import Pod
+from kubectl_dra.api.pods import Pod, owner_of
 from kubectl_dra.explain.remedies.free import Free
 from kubectl_dra.explain.scene.holders import ClaimHolder
 from kubectl_dra.fit.place import Seat, evicted

@@ -6,7 +6,7 @@ import shlex
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
-from kubectl_dra.api.owners import owner_of
+from kubectl_dra.api.pods import owner_of
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.explain.remedies.free import Free
 from kubectl_dra.explain.remedies.room import EndPods

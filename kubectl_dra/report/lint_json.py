@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from kubectl_dra.api.versions import Release
+from kubectl_dra.api.releases import Release
 from kubectl_dra.lint.reference import page_of
 from kubectl_dra.lint.registry import BY_CODE
 from kubectl_dra.lint.result import LocatedFinding, Report

@@ -8,9 +8,8 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kubectl_dra.api.affinity import Affinity, PodAffinityTerm
 from kubectl_dra.api.labels import LabelSelector
-from kubectl_dra.api.nodes import Node
+from kubectl_dra.api.nodes import Affinity, Node, PodAffinityTerm
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.scheduling.framework import ClusterState
 

@@ -8,7 +8,7 @@ from msgspec import structs
 
 from kubectl_dra.api.labels import Requirement
 from kubectl_dra.api.nodes import NodeSelector, NodeSelectorTerm
-from kubectl_dra.api.versions import Release
+from kubectl_dra.api.releases import Release
 from kubectl_dra.api.volumes import CSINode, DiskSource, PersistentVolume, PersistentVolumeSpec, PodVolume
 
 _ANNOTATION: Final = "storage.alpha.kubernetes.io/migrated-plugins"

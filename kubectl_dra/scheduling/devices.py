@@ -13,9 +13,8 @@ from kubectl_dra.allocation.features import ALPHA, Features, Habits, Quirks
 from kubectl_dra.allocation.pools import SliceIndex
 from kubectl_dra.allocation.selectors import Selectors
 from kubectl_dra.allocation.state import allocated_state
-from kubectl_dra.api.known_defects import RULES_UNSEEN
+from kubectl_dra.api.releases import RULES_UNSEEN, Release
 from kubectl_dra.api.slices import ResourceSlice
-from kubectl_dra.api.versions import Release
 from kubectl_dra.cel import Environment
 from kubectl_dra.cluster.snapshot import Snapshot
 

@@ -20,8 +20,8 @@ from kubectl_dra.api.meta import ObjectMeta
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import ENDED, Pod
 from kubectl_dra.api.policy import ResourceQuota
+from kubectl_dra.api.releases import Release
 from kubectl_dra.api.slices import ResourceSlice
-from kubectl_dra.api.versions import Release
 from kubectl_dra.api.volumes import CSINode
 from kubectl_dra.api.wire import Amount
 from kubectl_dra.cluster.snapshot import Key, Snapshot

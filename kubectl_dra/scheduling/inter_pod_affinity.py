@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
-from kubectl_dra.api.affinity import PodAffinityTerm
-from kubectl_dra.api.nodes import Node
+from kubectl_dra.api.nodes import Node, PodAffinityTerm
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.scheduling.affinity_terms import (
     Pair,

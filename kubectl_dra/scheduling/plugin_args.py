@@ -10,8 +10,8 @@ from typing import Final
 
 import msgspec
 
-from kubectl_dra.api.affinity import NodeAffinity
 from kubectl_dra.api.labels import LabelSelector
+from kubectl_dra.api.nodes import NodeAffinity
 
 LEAST_ALLOCATED: Final = "LeastAllocated"
 MOST_ALLOCATED: Final = "MostAllocated"

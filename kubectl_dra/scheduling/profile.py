@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from msgspec import Struct, field
 
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.api.versions import Release
+from kubectl_dra.api.releases import Release
 from kubectl_dra.scheduling.plugin_args import NO_ARGS, PluginArgs
 from kubectl_dra.scheduling.reasons import PluginName
 

@@ -9,8 +9,7 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 
 from kubectl_dra.allocation.features import DEFECTS, Habits, Quirks
-from kubectl_dra.api.known_defects import CRASH_ON_ALL, RULES_UNSEEN, Defect
-from kubectl_dra.api.versions import Release, gate_default, kep_of
+from kubectl_dra.api.releases import CRASH_ON_ALL, RULES_UNSEEN, Defect, Release, gate_default, kep_of
 from kubectl_dra.scheduling.devices import CRASH, FILTERS, SELECTORS, UNSEEN
 
 

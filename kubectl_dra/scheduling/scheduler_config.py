@@ -13,10 +13,10 @@ from typing import Any, Final, TypeVar
 import msgspec
 from msgspec import Struct
 
-from kubectl_dra.api.affinity import NodeAffinity
 from kubectl_dra.api.labels import InvalidNodeSelector, Requirement, requirement_matches
+from kubectl_dra.api.nodes import NodeAffinity
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.api.versions import Release
+from kubectl_dra.api.releases import Release
 from kubectl_dra.api.wire import convert
 from kubectl_dra.cel.library.numbers import parse_duration
 from kubectl_dra.errors import FileError

@@ -7,10 +7,9 @@ from typing import Final
 
 from msgspec import Struct
 
-from kubectl_dra.api.affinity import TopologySpreadConstraint
 from kubectl_dra.api.labels import LabelSelector, Requirement, all_match
 from kubectl_dra.api.meta import OwnerReference
-from kubectl_dra.api.nodes import Node
+from kubectl_dra.api.nodes import Node, TopologySpreadConstraint
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.policy import PodSelecting
 from kubectl_dra.api.wire import convert

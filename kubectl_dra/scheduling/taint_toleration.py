@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from kubectl_dra.api.known_defects import TAINTS_NAMED
 from kubectl_dra.api.nodes import NodeTaint
 from kubectl_dra.api.pods import Pod
+from kubectl_dra.api.releases import TAINTS_NAMED
 from kubectl_dra.scheduling.framework import ClusterState, NodeState, Plugin
 from kubectl_dra.scheduling.reasons import PluginName, Reason, Rejection
 from kubectl_dra.scheduling.tolerations import COMPARISON, untolerated

@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from kubectl_dra.api.affinity import Toleration
-from kubectl_dra.api.nodes import NodeTaint
+from kubectl_dra.api.nodes import NodeTaint, Toleration
 
 COMPARISON: Final = "TaintTolerationComparisonOperators"
 """The feature gate of the operators Lt and Gt."""

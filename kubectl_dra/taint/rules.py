@@ -10,9 +10,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kubectl_dra.api.meta import ObjectMeta
+from kubectl_dra.api.releases import GROUP
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import DeviceTaintRule
-from kubectl_dra.api.versions import GROUP
 from kubectl_dra.console import one_line
 from kubectl_dra.taint.typed_words import TaintSpec
 

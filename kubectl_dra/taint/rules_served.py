@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
-from kubectl_dra.api.known_defects import RULES_UNSEEN
-from kubectl_dra.api.versions import GROUP, Release, gate_default, versions_of
+from kubectl_dra.api.releases import GROUP, RULES_UNSEEN, Release, gate_default, versions_of
 from kubectl_dra.cluster.client import Answered, Client
 from kubectl_dra.cluster.live import Cluster
 from kubectl_dra.errors import ClusterError

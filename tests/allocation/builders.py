@@ -10,11 +10,10 @@ from kubectl_dra.allocation.features import Features, Quirks
 from kubectl_dra.allocation.pools import SliceIndex
 from kubectl_dra.allocation.selectors import Selectors
 from kubectl_dra.allocation.state import allocated_state
-from kubectl_dra.api.claims import ResourceClaim
-from kubectl_dra.api.classes import DeviceClass
+from kubectl_dra.api.claims import DeviceClass, ResourceClaim
 from kubectl_dra.api.nodes import Node
+from kubectl_dra.api.releases import default_features, parse_release
 from kubectl_dra.api.slices import ResourceSlice
-from kubectl_dra.api.versions import default_features, parse_release
 from kubectl_dra.cel import Environment
 
 JSON = dict[str, Any]

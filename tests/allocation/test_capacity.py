@@ -10,8 +10,8 @@ from kubectl_dra.allocation.attempt import AttemptVerdict
 from kubectl_dra.allocation.capacity import NOTHING, amount_taken, consumption, fault, shortage, violates_policy
 from kubectl_dra.allocation.features import Quirks
 from kubectl_dra.api.quantity import Quantity
+from kubectl_dra.api.releases import Release
 from kubectl_dra.api.slices import Device
-from kubectl_dra.api.versions import Release
 from tests.allocation.builders import allocate, claim, device, picked, request, slice_of
 
 LARGEST = 2**63 - 1

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from kubectl_dra.allocation.compatibility_groups import Common, GroupClash, GroupLedger
+from kubectl_dra.allocation.counters import Common, GroupClash, GroupLedger
 from kubectl_dra.allocation.features import Features, Quirks
 from kubectl_dra.allocation.pools import Pool, SliceIndex, gather
 from kubectl_dra.allocation.state import allocated_state
 from kubectl_dra.api.nodes import Node
+from kubectl_dra.api.releases import Release
 from kubectl_dra.api.slices import ResourceSlice
-from kubectl_dra.api.versions import Release
 from tests.allocation.builders import held
 
 GROUPS = {"a": ["x", "y"], "b": ["y"], "c": ["z"], "plain": [], "plainer": []}

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kubectl_dra.allocation.compatibility_groups import GroupClash
-from kubectl_dra.allocation.counters import CounterLedger, CounterShortage, available_counters
+from kubectl_dra.allocation.counters import CounterLedger, CounterShortage, GroupClash, available_counters
 from kubectl_dra.allocation.features import Features, Quirks
 from kubectl_dra.allocation.pools import Pool, SliceIndex, gather
 from kubectl_dra.allocation.state import AllocatedState, allocated_state

@@ -5,8 +5,8 @@ from __future__ import annotations
 from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict
 from kubectl_dra.allocation.features import Features, Quirks
 from kubectl_dra.allocation.slices_as_read import slices_as_read
+from kubectl_dra.api.releases import Release, default_features
 from kubectl_dra.api.slices import ResourceSlice
-from kubectl_dra.api.versions import Release, default_features
 from tests.allocation.builders import allocate, claim, device, request, slice_of
 
 BINDING = {"DRADeviceBindingConditions", "DRAConsumableCapacity"}

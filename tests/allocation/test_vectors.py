@@ -11,7 +11,7 @@ from kubectl_dra.allocation.attempt import INVALID_POOLS, Attempt, AttemptVerdic
 from kubectl_dra.allocation.features import BASELINE, Features, Quirks
 from kubectl_dra.allocation.pools import SliceIndex, gather
 from kubectl_dra.api.nodes import Node
-from kubectl_dra.api.versions import Release, default_features
+from kubectl_dra.api.releases import Release, default_features
 from tests.allocation.builders import (
     allocate,
     claim,

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from kubectl_dra.api.defaults import defaulted, without_disabled
-from kubectl_dra.api.versions import default_features, parse_release
+from kubectl_dra.api.releases import default_features, parse_release
 
 
 def _claim(request: dict[str, Any], version: str = "v1") -> dict[str, Any]:

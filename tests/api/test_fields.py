@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from kubectl_dra.api.fields import KINDS, FieldPath, depends_on_gates, fields, limit, path_text
-from kubectl_dra.api.versions import Release, gate_default
+from kubectl_dra.api.releases import Release, gate_default
 
 
 def test_every_struct_that_a_field_names_exists() -> None:

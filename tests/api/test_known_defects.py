@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 
 from kubectl_dra.allocation.features import Quirks
-from kubectl_dra.api.known_defects import ALL_FAILS_ON_ANY_POOL, CRASH_ON_ALL, RULES_UNSEEN
-from kubectl_dra.api.versions import Release
+from kubectl_dra.api.releases import ALL_FAILS_ON_ANY_POOL, CRASH_ON_ALL, RULES_UNSEEN, Release
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from kubectl_dra.api.versions import (
+from kubectl_dra.api.releases import (
     LIFECYCLES,
     PLURALS,
     Release,

@@ -316,7 +316,7 @@ def run(name: str, *flags: str, times: int = 1) -> None:
 
 def beside_allocator(snapshot: Path, name: str, times: int) -> None:
     """Prints a claim's question beside the published allocator on all nodes of the same file, in turns."""
-    from kubectl_dra.api.versions import parse_release
+    from kubectl_dra.api.releases import parse_release
     from tests.recorder.allocator import MODULES, features
     from tests.recorder.modules import built
 

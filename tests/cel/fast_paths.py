@@ -16,10 +16,10 @@ from msgspec.structs import replace
 
 from kubectl_dra.allocation.pools import gather
 from kubectl_dra.allocation.selectors import Selectors, SelectorVerdict
-from kubectl_dra.api.classes import DeviceClass
+from kubectl_dra.api.claims import DeviceClass
 from kubectl_dra.api.meta import ObjectMeta
+from kubectl_dra.api.releases import default_features, parse_release
 from kubectl_dra.api.slices import Device
-from kubectl_dra.api.versions import default_features, parse_release
 from kubectl_dra.cel import CompileError, Environment, EvaluationError, Program
 from kubectl_dra.cel.device import device_value
 from kubectl_dra.cel.program import as_bool

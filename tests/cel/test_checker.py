@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kubectl_dra.cel import CompileError, Environment
-from kubectl_dra.cel.types import INT, STRING, CelType, list_of, map_of, optional_of, type_param
-from kubectl_dra.cel.unify import Bindings
+from kubectl_dra.cel.types import INT, STRING, Bindings, CelType, list_of, map_of, optional_of, type_param
 from tests.cel.support import WITH_LISTS, checked, compiled
 
 

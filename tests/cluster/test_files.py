@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from kubectl_dra.api.releases import Release
 from kubectl_dra.api.slices import PoolID
-from kubectl_dra.api.versions import Release
 from kubectl_dra.cluster import contents, files
 from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.cluster.snapshot import ABSENT, EVERY_KIND, KINDS, UNSUPPORTED, Gap

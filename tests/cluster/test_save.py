@@ -10,7 +10,7 @@ from typing import Any, TextIO
 
 import pytest
 
-from kubectl_dra.api.versions import Release
+from kubectl_dra.api.releases import Release
 from kubectl_dra.cluster.copies import Place
 from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.cluster.kubeconfig import ConnectionOptions

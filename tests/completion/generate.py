@@ -124,7 +124,7 @@ def _shared_end(commands: Sequence[list[str]]) -> list[str]:
 
 
 def _values() -> dict[str, list[tuple[str, str]]]:
-    from kubectl_dra.api.versions import NEWEST_MODELLED, OLDEST_MODELLED, known_gates
+    from kubectl_dra.api.releases import NEWEST_MODELLED, OLDEST_MODELLED, known_gates
     from kubectl_dra.explain.causes.registry import all_kinds
     from kubectl_dra.lint.reference import title
     from kubectl_dra.lint.registry import RULES

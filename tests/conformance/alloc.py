@@ -19,12 +19,11 @@ from kubectl_dra.allocation.pools import SliceIndex, gather
 from kubectl_dra.allocation.selectors import Selectors
 from kubectl_dra.allocation.slices_as_read import slices_as_read
 from kubectl_dra.allocation.state import allocated_state
-from kubectl_dra.api.claims import ResourceClaim
-from kubectl_dra.api.classes import DeviceClass
+from kubectl_dra.api.claims import DeviceClass, ResourceClaim
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.quantity import Quantity
+from kubectl_dra.api.releases import Release, default_features, parse_release
 from kubectl_dra.api.slices import ResourceSlice
-from kubectl_dra.api.versions import Release, default_features, parse_release
 from kubectl_dra.cel import Environment
 
 RELEASE = "1.36.2"

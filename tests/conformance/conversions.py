@@ -10,7 +10,7 @@ from typing import Any
 
 from kubectl_dra.api.conversion import VERSIONS, from_v1, to_v1
 from kubectl_dra.api.defaults import defaulted, without_disabled
-from kubectl_dra.api.versions import parse_release
+from kubectl_dra.api.releases import parse_release
 from tests.conformance.alloc import gates
 
 RELEASE = "1.36"

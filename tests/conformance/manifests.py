@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from kubectl_dra.admission.server import ServerVerdict, check, check_update
-from kubectl_dra.api.versions import Release, parse_release
+from kubectl_dra.api.releases import Release, parse_release
 from tests.conformance.alloc import gates, lines
 
 RELEASE = "1.36.2"

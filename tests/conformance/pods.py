@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.api.versions import default_features, parse_release
+from kubectl_dra.api.releases import default_features, parse_release
 from kubectl_dra.cli.main import run as command
 from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.cluster.snapshot import Snapshot

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from kubectl_dra.api.versions import Release, known_gates, parse_release
+from kubectl_dra.api.releases import Release, known_gates, parse_release
 from tests.controlplane.client import Api
 from tests.controlplane.program import Program
 

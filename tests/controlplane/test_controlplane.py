@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kubectl_dra.api.versions import GROUP, Release, gate_default, parse_release, versions_of
+from kubectl_dra.api.releases import GROUP, Release, gate_default, parse_release, versions_of
 from tests.controlplane.client import ApiError, Json
 from tests.controlplane.cluster import Cluster, wait
 from tests.controlplane.objects import claims_of, device, request

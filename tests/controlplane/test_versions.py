@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubectl_dra.api.versions import GROUP, LIFECYCLES, gate_default, known_gates
+from kubectl_dra.api.releases import GROUP, LIFECYCLES, gate_default, known_gates
 from tests.controlplane.client import Api
 from tests.controlplane.plane import ControlPlane, gates_of, release_of
 

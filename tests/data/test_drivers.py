@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from kubectl_dra.api.quantity import Quantity
+from kubectl_dra.api.releases import Release
 from kubectl_dra.api.semver import Semver
-from kubectl_dra.api.versions import Release
 from kubectl_dra.cel import Environment, compile_expression
 from kubectl_dra.data.drivers import Attribute, Driver, InstalledClass, catalogue
 from kubectl_dra.data.files import parsed, vendor_files

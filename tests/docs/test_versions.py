@@ -7,7 +7,7 @@ import re
 import pytest
 import yaml
 
-from kubectl_dra.api.versions import NEWEST_MODELLED, OLDEST_MODELLED
+from kubectl_dra.api.releases import NEWEST_MODELLED, OLDEST_MODELLED
 from kubectl_dra.cli.release import NEWEST_EXPLAINED, OLDEST_EXPLAINED
 from tests.docs.links import DOCS, ROOT
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from kubectl_dra.api.versions import Release, default_features, parse_release
+from kubectl_dra.api.releases import Release, default_features, parse_release
 from kubectl_dra.cluster import device_lists
 from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.cluster.snapshot import Snapshot

@@ -9,7 +9,7 @@ from typing import Any, Final
 import pytest
 
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.api.versions import Release, default_features
+from kubectl_dra.api.releases import Release, default_features
 from kubectl_dra.cluster.builder import SnapshotBuilder
 from kubectl_dra.cluster.copies import Place
 from kubectl_dra.cluster.files import read_snapshot

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kubectl_dra.api.versions import default_features, parse_release
+from kubectl_dra.api.releases import default_features, parse_release
 from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.deciding_changes import TookTooLong, deciding_changes

@@ -9,7 +9,7 @@ import yaml
 
 from kubectl_dra.api.nodes import Node, NodeTaint
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.api.versions import Release
+from kubectl_dra.api.releases import Release
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.remedies.way_in import toleration_for

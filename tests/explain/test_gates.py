@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kubectl_dra.api.versions import UNTOLD
+from kubectl_dra.api.releases import UNTOLD
 from kubectl_dra.explain.scene.proved_gates import BINDING, CAPACITY, PARTITIONS, TAINTS, proved
 from tests.allocation.builders import device, slice_of
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from kubectl_dra.api.releases import Release, default_features
 from kubectl_dra.api.slices import NAMES, TIMES, OwnColumn
-from kubectl_dra.api.versions import Release, default_features
 from kubectl_dra.cluster.device_lists import SAMPLE
 from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.cluster.snapshot import Snapshot

@@ -12,7 +12,7 @@ from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pod_resources import pod_requests
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.quantity import Quantity
-from kubectl_dra.api.versions import Release
+from kubectl_dra.api.releases import Release
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.scene.node_reasons import PodLimitReached, ResourceShort, reason_of

@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, Final
 
-from kubectl_dra.api.versions import PLURALS
+from kubectl_dra.api.releases import PLURALS
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
 from tests.cluster.server import kubeconfig
 from tests.fuzz.examples import Example, examples

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from kubectl_dra.api.versions import NEWEST_MODELLED, Release, default_features, parse_release
+from kubectl_dra.api.releases import NEWEST_MODELLED, Release, default_features, parse_release
 from kubectl_dra.cli.lint.upgrade import rescheduled
 from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.explain.scene.prepare import Settings

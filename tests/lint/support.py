@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubectl_dra.api.versions import Release, default_features
+from kubectl_dra.api.releases import Release, default_features
 from kubectl_dra.lint.check_file import Job
 from kubectl_dra.lint.context import AssumedCluster
 from kubectl_dra.lint.engine import lint

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import yaml
 
-from kubectl_dra.api.versions import Release
+from kubectl_dra.api.releases import Release
 from kubectl_dra.manifests.edits import edited
 from kubectl_dra.manifests.inputs import Input
 from kubectl_dra.manifests.values import scalar

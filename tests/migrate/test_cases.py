@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import yaml
 
-from kubectl_dra.api.versions import parse_release
+from kubectl_dra.api.releases import parse_release
 from kubectl_dra.manifests.documents import read_documents
 from kubectl_dra.manifests.inputs import Input
 from kubectl_dra.migrate.engine import MigrationJob, migrate

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kubectl_dra.api.versions import Release
+from kubectl_dra.api.releases import Release
 from kubectl_dra.migrate.device_plugins.placement import placement
 from kubectl_dra.migrate.vendors.catalogue import load
 from tests.conformance.cel import RecordedDevice

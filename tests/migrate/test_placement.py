@@ -9,7 +9,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kubectl_dra.api.versions import Release
+from kubectl_dra.api.releases import Release
 from kubectl_dra.manifests.changes import changed
 from kubectl_dra.migrate.device_plugins.affinity import PREFERRED, TERMS
 from kubectl_dra.migrate.device_plugins.placement import PlacementPlan, placement

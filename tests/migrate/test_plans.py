@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubectl_dra.api.versions import Release
+from kubectl_dra.api.releases import Release
 from kubectl_dra.manifests.changes import changed, value_at
 from kubectl_dra.manifests.workloads import CLAIMS_SINCE, SPECS, TEMPLATES, containers, pod_specs
 from kubectl_dra.migrate import other_kinds as elsewhere

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kubectl_dra.api.conversion import to_v1
-from kubectl_dra.api.versions import default_features
+from kubectl_dra.api.releases import default_features
 from kubectl_dra.lint.check_file import Job
 from kubectl_dra.lint.context import AssumedCluster
 from kubectl_dra.lint.engine import lint

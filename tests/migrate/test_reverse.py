@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 
 from kubectl_dra.api.quantity import Quantity, QuantityError
-from kubectl_dra.api.versions import parse_release
+from kubectl_dra.api.releases import parse_release
 from kubectl_dra.errors import InputError
 from kubectl_dra.manifests.documents import read_documents
 from kubectl_dra.manifests.inputs import Input

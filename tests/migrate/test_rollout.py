@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from kubectl_dra.api.versions import Release
+from kubectl_dra.api.releases import Release
 from kubectl_dra.migrate.rollout.model import CLASSES, POLICY, QUOTAS, README
 from kubectl_dra.migrate.rollout.plan import files, rollout
 from kubectl_dra.migrate.rollout.survey import survey

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from kubectl_dra.api.versions import Release
+from kubectl_dra.api.releases import Release
 from kubectl_dra.cel.library.regex import compile_pattern
 from kubectl_dra.data.drivers import InstalledClass
 from kubectl_dra.data.drivers import catalogue as drivers_known_to_lint

@@ -23,7 +23,7 @@ from typing import Any
 
 from kubectl_dra.allocation.attempt import INVALID_POOLS
 from kubectl_dra.allocation.features import Features
-from kubectl_dra.api.versions import Release, parse_release
+from kubectl_dra.api.releases import Release, parse_release
 from tests.conformance.alloc import gates, lines
 from tests.recorder.clusters import ALPHA, clusters
 from tests.recorder.modules import bounded, built

@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
-from kubectl_dra.api.versions import Release
+from kubectl_dra.api.releases import Release
 
 Json = dict[str, Any]
 DRIVERS = ("gpu.example.com", "nic.example.com")

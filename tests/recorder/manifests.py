@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from kubectl_dra.api.fields import KINDS
-from kubectl_dra.api.versions import Release, gate_default, known_gates, parse_release
+from kubectl_dra.api.releases import Release, gate_default, known_gates, parse_release
 from tests.conformance.alloc import lines
 from tests.controlplane.client import Api, ApiError
 from tests.controlplane.plane import own_plane

@@ -23,7 +23,7 @@ from pathlib import Path
 from random import Random
 from typing import IO, Any
 
-from kubectl_dra.api.versions import Release, parse_release
+from kubectl_dra.api.releases import Release, parse_release
 from tests.conformance.alloc import gates, lines
 from tests.conformance.cel import FIRST_DEVICES
 from tests.recorder.expressions import expressions, fixed

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from typing import Final
 
-from kubectl_dra.api.versions import parse_release
+from kubectl_dra.api.releases import parse_release
 from tests.recorder.clusters import ALPHA, Maker
 from tests.scheduling.world import HOST, Json, World
 

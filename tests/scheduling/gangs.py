@@ -24,7 +24,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from kubectl_dra.api.versions import default_features, parse_release
+from kubectl_dra.api.releases import default_features, parse_release
 from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.gang_placement import placed_together

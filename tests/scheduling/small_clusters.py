@@ -9,7 +9,7 @@ from typing import Any
 from kubectl_dra.api.meta import ObjectMeta
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.api.versions import default_features, parse_release
+from kubectl_dra.api.releases import default_features, parse_release
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
 from kubectl_dra.cluster.snapshot import FORBIDDEN, Gap, Key, Snapshot
 from kubectl_dra.scheduling.framework import ClusterState, Plugin

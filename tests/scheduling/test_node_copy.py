@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from kubectl_dra.api.releases import default_features, parse_release
 from kubectl_dra.api.slices import DeviceID, PoolID
-from kubectl_dra.api.versions import default_features, parse_release
 from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.scheduling.devices import make_cycle
 from kubectl_dra.scheduling.framework import ClusterState, NodeCopy

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.api.versions import default_features, parse_release
+from kubectl_dra.api.releases import default_features, parse_release
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.outcome import Outcome, schedule
 from kubectl_dra.scheduling.queue import kept_out

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kubectl_dra.api.versions import parse_release
+from kubectl_dra.api.releases import parse_release
 from kubectl_dra.cluster.client import Answered
 from kubectl_dra.taint.rules_served import Serving, blind_scheduler, gates_of, how_to_turn_on, undetermined
 

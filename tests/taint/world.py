@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kubectl_dra.api.versions import parse_release
+from kubectl_dra.api.releases import parse_release
 from kubectl_dra.cli.taint.session import TaintWorld, make_world
 from kubectl_dra.cluster.builder import SnapshotBuilder
 from kubectl_dra.cluster.copies import Place

@@ -7,7 +7,7 @@ from typing import Any
 
 from kubectl_dra.admission.server.context import ServerContext
 from kubectl_dra.admission.server.model import FORBIDDEN, Path, Violations, field_text, violation
-from kubectl_dra.api.versions import Release
+from kubectl_dra.api.releases import Release
 
 
 def admin_label(release: Release) -> str | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kubectl_dra.api.versions import Release
+from kubectl_dra.api.releases import Release
 
 if TYPE_CHECKING:
     from kubectl_dra.cel import Environment

@@ -9,7 +9,7 @@ from typing import Any, Final
 from kubectl_dra.admission.server.dra_decoding import unknown, wrong
 from kubectl_dra.admission.server.model import Key, Path, Violations
 from kubectl_dra.admission.server.scalars import scalar_problem, wrong_type
-from kubectl_dra.api.versions import NEWEST_MODELLED, Release
+from kubectl_dra.api.releases import NEWEST_MODELLED, Release
 
 _RELEASE: Final = "1.36"
 _FORMATS: Final = {"date-time": "time", "int64": "int64", "int32": "int32", "int-or-string": "int-or-string"}

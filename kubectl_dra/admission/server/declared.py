@@ -18,7 +18,7 @@ from kubectl_dra.admission.server.model import (
     Violation,
     Violations,
 )
-from kubectl_dra.api.versions import Release
+from kubectl_dra.api.releases import Release
 
 _DECLARED: Final[Mapping[str, frozenset[str]]] = {
     "allocation-mode-unknown": frozenset((NOT_SUPPORTED,)),

@@ -30,7 +30,7 @@ from kubectl_dra.admission.server.names import (
     label_value_problems,
     lower,
 )
-from kubectl_dra.api.versions import Release
+from kubectl_dra.api.releases import Release
 
 _ANNOTATIONS_MAX: Final = 256 * 1024
 _META: Final = ("metadata",)

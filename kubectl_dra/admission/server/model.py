@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from kubectl_dra.api.versions import UNTOLD, Release
+from kubectl_dra.api.releases import UNTOLD, Release
 
 Path = tuple[str | int, ...]
 """Keys and list indices from the object's root; a key of a map (not a field's name) is a ``Key``."""

@@ -12,7 +12,7 @@ from typing import Final
 
 from kubectl_dra.admission.server.model import INVALID, REQUIRED, TOO_LONG, Path, Violations, missing, size, violation
 from kubectl_dra.api.limits import MAX_DRIVER, MAX_IDENTIFIER, MAX_LABEL, MAX_POOL, MAX_SUBDOMAIN
-from kubectl_dra.api.versions import UNTOLD, Release
+from kubectl_dra.api.releases import UNTOLD, Release
 
 Problems = tuple[str, ...]
 Format = Callable[[str], Problems]

@@ -9,7 +9,7 @@ from kubectl_dra.admission.server.context import ServerContext
 from kubectl_dra.admission.server.model import INVALID, NOT_SUPPORTED, Path, Violations, missing, text, violation
 from kubectl_dra.admission.server.names import check_format, label_key_problems, label_value_problems
 from kubectl_dra.api.fields import VALUES
-from kubectl_dra.api.versions import Release
+from kubectl_dra.api.releases import Release
 
 _EFFECTS: Final = VALUES["effect"]
 _OPERATORS: Final = VALUES["operator"]

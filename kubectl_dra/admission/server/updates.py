@@ -13,7 +13,7 @@ from kubectl_dra.admission.server.verdict import as_written, broken_parts, check
 from kubectl_dra.api.conversion import reshaped
 from kubectl_dra.api.defaults import defaulted, gates_in_use, without_disabled
 from kubectl_dra.api.fields import KINDS
-from kubectl_dra.api.versions import GROUP, UNTOLD, Release, default_features
+from kubectl_dra.api.releases import GROUP, UNTOLD, Release, default_features
 
 _STATUS: Final = {"DeviceTaintRule": check_rule_status, "ResourceClaim": check_claim_status}
 

@@ -16,7 +16,7 @@ from kubectl_dra.admission.server.model import INTERNAL_ERROR, Path, ServerVerdi
 from kubectl_dra.api.conversion import VERSIONS, reshaped
 from kubectl_dra.api.defaults import defaulted, without_disabled
 from kubectl_dra.api.fields import KINDS
-from kubectl_dra.api.versions import GROUP, UNTOLD, Release, default_features, lifecycle
+from kubectl_dra.api.releases import GROUP, UNTOLD, Release, default_features, lifecycle
 
 _Check = Callable[[Mapping[str, Any], ServerContext], Violations]
 _CHECKS: Final = {

@@ -26,7 +26,7 @@ from kubectl_dra.scheduling.kinds_to_read import kinds_needed, selecting_kinds
 from kubectl_dra.scheduling.profile import default_profile
 
 if TYPE_CHECKING:
-    from kubectl_dra.api.versions import Release
+    from kubectl_dra.api.releases import Release
     from kubectl_dra.cluster.apply import Server
     from kubectl_dra.explain.diagnosis import Diagnosis
     from kubectl_dra.fit.result import WorkloadFit

@@ -7,7 +7,7 @@ import sys
 
 from msgspec.structs import replace
 
-from kubectl_dra.api.versions import UNTOLD
+from kubectl_dra.api.releases import UNTOLD
 from kubectl_dra.cli.explain.flags import ExplainFlags
 from kubectl_dra.cli.explain.questions import (
     applied,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
-from kubectl_dra.api.versions import NEWEST_MODELLED, OLDEST_MODELLED, TARGET, Release, default_features
+from kubectl_dra.api.releases import NEWEST_MODELLED, OLDEST_MODELLED, TARGET, Release, default_features
 from kubectl_dra.cli.baseline import check_usage as check_baseline
 from kubectl_dra.cli.baseline import new_findings, write_baseline
 from kubectl_dra.cli.lint.flags import LintFlags

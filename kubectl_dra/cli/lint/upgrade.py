@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kubectl_dra.api import known_defects
-from kubectl_dra.api.versions import (
+from kubectl_dra.api import releases as known_defects
+from kubectl_dra.api.releases import (
     GROUP,
     LIFECYCLES,
     NEWEST_MODELLED,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from kubectl_dra.api.versions import NEWEST_MODELLED, Release
+from kubectl_dra.api.releases import NEWEST_MODELLED, Release
 from kubectl_dra.cli.live import Progress, connection_options, read_saved
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cluster.snapshot import KINDS, Snapshot
@@ -186,7 +186,7 @@ def write_plan(seen: ClusterSeen, settings: MigrationSettings, folder: str, *, l
 
 def comparisons(report: MigrationReport, seen: ClusterSeen, release: str) -> list[LandingComparison]:
     """Where each migrated pod could run in the cluster, and where it could before."""
-    from kubectl_dra.api.versions import parse_release
+    from kubectl_dra.api.releases import parse_release
     from kubectl_dra.cli.assumed import assumed
     from kubectl_dra.cli.release import NEWEST_EXPLAINED, OLDEST_EXPLAINED
     from kubectl_dra.migrate.landing import compare

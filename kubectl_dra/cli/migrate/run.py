@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
-from kubectl_dra.api.versions import NEWEST_MODELLED, TARGET, Release, versions_of
+from kubectl_dra.api.releases import NEWEST_MODELLED, TARGET, Release, versions_of
 from kubectl_dra.cli.baseline import check_usage as check_baseline
 from kubectl_dra.cli.baseline import new_findings, write_baseline
 from kubectl_dra.cli.migrate.files import output_names, output_texts, write_all, write_below

@@ -8,7 +8,7 @@ from collections.abc import Sequence, Set
 
 from msgspec.structs import replace
 
-from kubectl_dra.api.versions import Release
+from kubectl_dra.api.releases import Release
 from kubectl_dra.cli.notes import tell_age
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags
 from kubectl_dra.cli.taint.flags import TaintFlags

@@ -7,7 +7,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from kubectl_dra.api.versions import UNTOLD
+from kubectl_dra.api.releases import UNTOLD
 from kubectl_dra.cli.options import Color
 from kubectl_dra.cli.ui.flags import UiFlags
 from kubectl_dra.cluster.snapshot import Snapshot

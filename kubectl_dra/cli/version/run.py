@@ -7,7 +7,7 @@ import sys
 from typing import Any, Final
 
 from kubectl_dra import __version__
-from kubectl_dra.api.versions import (
+from kubectl_dra.api.releases import (
     LIFECYCLES,
     NEWEST_MODELLED,
     OLDEST_MODELLED,

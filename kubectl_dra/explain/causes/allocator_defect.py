@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from kubectl_dra.allocation.features import DEFECTS, Quirks
-from kubectl_dra.api.known_defects import COUNTERS_LEAK, LATER_ALL_CONTINUES_WITH_FIRST
+from kubectl_dra.api.releases import COUNTERS_LEAK, LATER_ALL_CONTINUES_WITH_FIRST
 from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes import pool_name_shared
 from kubectl_dra.explain.causes.registry import Finder, When

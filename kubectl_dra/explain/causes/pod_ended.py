@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from kubectl_dra.api.claims import DeviceResult, ResourceClaim
 from kubectl_dra.api.events import EVICTION_REASON
-from kubectl_dra.api.owners import MAKES_AGAIN, owner_of
-from kubectl_dra.api.pods import Pod
+from kubectl_dra.api.pods import MAKES_AGAIN, Pod, owner_of
 from kubectl_dra.api.taints import DeviceTaint
 from kubectl_dra.cluster.relation import ClaimRelation, relation_of
 from kubectl_dra.cluster.snapshot import Snapshot

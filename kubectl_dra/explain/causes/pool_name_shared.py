@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubectl_dra.api.known_defects import COUNTERS_KEYED_BY_POOL_NAME
+from kubectl_dra.api.releases import COUNTERS_KEYED_BY_POOL_NAME
 from kubectl_dra.api.slices import PoolID
 from kubectl_dra.explain import confirm
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Remedy

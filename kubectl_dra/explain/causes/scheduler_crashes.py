@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kubectl_dra.api.claims import ALL
-from kubectl_dra.api.known_defects import CRASH_ON_ALL
+from kubectl_dra.api.releases import CRASH_ON_ALL
 from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding

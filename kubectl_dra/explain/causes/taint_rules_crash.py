@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubectl_dra.api.known_defects import RULES_UNSEEN as DEFECT
+from kubectl_dra.api.releases import RULES_UNSEEN as DEFECT
 from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubectl_dra.allocation.compatibility_groups import GroupClash
+from kubectl_dra.allocation.counters import GroupClash
 from kubectl_dra.explain.phrase import Phrase, Statement, Words, say
 
 

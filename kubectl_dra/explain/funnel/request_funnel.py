@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from kubectl_dra.allocation.capacity import NOTHING, shortage
 from kubectl_dra.allocation.counters import CounterShortage
 from kubectl_dra.allocation.pools import Pool
-from kubectl_dra.api.claims import ALL, DeviceRequest, ResourceClaim
-from kubectl_dra.api.classes import DeviceClass
+from kubectl_dra.api.claims import ALL, DeviceClass, DeviceRequest, ResourceClaim
 from kubectl_dra.api.nodes import OPTIONAL_OPERATIONS
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import blocking_taint
@@ -40,7 +39,7 @@ from kubectl_dra.explain.scene.holders import HolderIndex
 from kubectl_dra.explain.scene.view import Published, View, in_slices
 
 if TYPE_CHECKING:
-    from kubectl_dra.allocation.compatibility_groups import GroupClash
+    from kubectl_dra.allocation.counters import GroupClash
 
 # The stages that say what a device is; the later ones say whether it can be had.
 _SELECTING = ("published", "node", "pool", "operations", "class-selector", "request-selector")

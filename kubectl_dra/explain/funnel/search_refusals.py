@@ -56,7 +56,7 @@ def _lack(detail: object) -> Words:
         )
     if isinstance(detail, CapacityShortage):
         return say("{short.capacity}: {short.used} of {short.value} used, {short.amount} more needed", short=detail)
-    from kubectl_dra.allocation.compatibility_groups import GroupClash
+    from kubectl_dra.allocation.counters import GroupClash
     from kubectl_dra.explain.funnel.incompatible import common_groups, own_groups
 
     if isinstance(detail, GroupClash):

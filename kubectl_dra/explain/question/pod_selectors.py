@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubectl_dra.api.affinity import Affinity, PodAffinity
 from kubectl_dra.api.labels import InvalidNodeSelector, LabelSelector, requirement_matches
+from kubectl_dra.api.nodes import Affinity, PodAffinity
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.errors import InputError
 

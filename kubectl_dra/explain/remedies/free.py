@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from kubectl_dra.allocation.budgets import HOLDERS_TRIED
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.nodes import Node
-from kubectl_dra.api.owners import MAKES_AGAIN
+from kubectl_dra.api.pods import MAKES_AGAIN
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.explain.phrase import Joined, Phrase, Words, say
 from kubectl_dra.explain.question.what_if_flag import Supposition

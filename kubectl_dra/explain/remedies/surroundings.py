@@ -10,9 +10,8 @@ from msgspec import structs
 
 from kubectl_dra.allocation.attempt import Attempt, Cycle
 from kubectl_dra.allocation.budgets import FEWEST_REBUILDS, MOST_REBUILDS, REBUILT_OBJECTS
-from kubectl_dra.api.affinity import Toleration
 from kubectl_dra.api.claims import ResourceClaim
-from kubectl_dra.api.nodes import Node, NodeTaint
+from kubectl_dra.api.nodes import Node, NodeTaint, Toleration
 from kubectl_dra.api.pods import Container, Pod
 from kubectl_dra.cluster.snapshot import Key
 from kubectl_dra.explain.question.giving_back import GivingBack

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from kubectl_dra.allocation.extended_resources import ExtendedRequests, limit_of
 from kubectl_dra.allocation.features import FIRST_SORTED
-from kubectl_dra.api.known_defects import RULES_UNSEEN
+from kubectl_dra.api.releases import RULES_UNSEEN
 from kubectl_dra.api.slices import PoolID
 from kubectl_dra.cluster.relation import waiting_for
 from kubectl_dra.cluster.snapshot import ABSENT, MADE_BY, NOT_SERVED, RefusedChange, Snapshot

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import ClaimStatus, Pod
-from kubectl_dra.api.versions import Release
+from kubectl_dra.api.releases import Release
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.question.resolve import Question

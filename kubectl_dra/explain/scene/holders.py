@@ -13,8 +13,7 @@ from kubectl_dra.allocation.pools import Pool
 from kubectl_dra.allocation.state import AllocatedState
 from kubectl_dra.api.claims import Consumer, ResourceClaim
 from kubectl_dra.api.meta import OwnerReference
-from kubectl_dra.api.owners import Owner, owner_of
-from kubectl_dra.api.pods import Pod
+from kubectl_dra.api.pods import Owner, Pod, owner_of
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.cluster.relation import ClaimRelation, Consumers, ListedConsumer, consumers_of
 from kubectl_dra.cluster.snapshot import Key, Snapshot

@@ -15,7 +15,7 @@ from kubectl_dra.allocation.state import AllocatedState
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.api.versions import Release
+from kubectl_dra.api.releases import Release
 from kubectl_dra.cluster.relation import all_pods_known
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import InputError

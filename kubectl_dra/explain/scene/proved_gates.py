@@ -10,10 +10,9 @@ from collections.abc import Iterable, Sequence, Set
 
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.fields import fields
-from kubectl_dra.api.known_defects import RULES_UNSEEN
+from kubectl_dra.api.releases import RULES_UNSEEN, Release, gate_default
 from kubectl_dra.api.slices import MAPPINGS, ResourceSlice
 from kubectl_dra.api.taints import DeviceTaintRule
-from kubectl_dra.api.versions import Release, gate_default
 
 
 def _gate(field: str) -> str:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from kubectl_dra.api.defaults import gates_in_use
 from kubectl_dra.api.fields import KINDS, Field
-from kubectl_dra.api.versions import lifecycle
+from kubectl_dra.api.releases import lifecycle
 from kubectl_dra.lint.analysis.gated_fields import gated_fields
 from kubectl_dra.lint.analysis.server_verdict import violations_of
 from kubectl_dra.lint.context import AssumedCluster, Context, once

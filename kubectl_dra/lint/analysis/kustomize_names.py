@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from kubectl_dra.api.versions import GROUP
+from kubectl_dra.api.releases import GROUP
 from kubectl_dra.data.drivers import catalogue
 from kubectl_dra.lint.analysis.claim_requests import alternatives
 from kubectl_dra.lint.analysis.pod_claims import is_given, references, references_of

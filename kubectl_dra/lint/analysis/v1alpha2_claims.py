@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from kubectl_dra.api.versions import GROUP
+from kubectl_dra.api.releases import GROUP
 from kubectl_dra.lint.context import Item
 
 

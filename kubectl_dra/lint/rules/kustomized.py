@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubectl_dra.api.versions import GROUP
+from kubectl_dra.api.releases import GROUP
 from kubectl_dra.lint.analysis.claim_requests import CLAIM_KINDS
 from kubectl_dra.lint.analysis.kustomize_names import CLASS, OldName, field_spec, old_names
 from kubectl_dra.lint.context import Context

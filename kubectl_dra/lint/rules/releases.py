@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from kubectl_dra.api.versions import (
+from kubectl_dra.api.releases import (
     GROUP,
     LIFECYCLES,
     NEWEST_MODELLED,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
-from kubectl_dra.api.versions import lifecycle, versions_of
+from kubectl_dra.api.releases import lifecycle, versions_of
 from kubectl_dra.lint.analysis.both_releases import FieldKept, both_releases, fields_switched, refusals
 from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.example_claims import claim, selecting

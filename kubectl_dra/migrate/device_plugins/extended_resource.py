@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from kubectl_dra.api.versions import GROUP
+from kubectl_dra.api.releases import GROUP
 from kubectl_dra.migrate.device_plugins.asks import Ask
 from kubectl_dra.migrate.device_plugins.placement import PlacementPlan
 from kubectl_dra.migrate.model import MigrationSettings, NewObject, Note, ObjectPlan, PlanRefusal, PlanSurroundings

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from kubectl_dra.api.limits import MAX_EXPRESSION_BYTES, MAX_SELECTORS
 from kubectl_dra.api.quantity import Quantity
-from kubectl_dra.api.versions import Release
+from kubectl_dra.api.releases import Release
 from kubectl_dra.manifests.changes import Change, Path
 from kubectl_dra.migrate.device_plugins.affinity import (
     TERMS,

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from msgspec.structs import replace
 
-from kubectl_dra.api.versions import GROUP, gate_default
+from kubectl_dra.api.releases import GROUP, gate_default
 from kubectl_dra.manifests.changes import Append, Change, Delete, Path, Set, value_at
 from kubectl_dra.manifests.workloads import WorkloadPodSpec, containers, key_of
 from kubectl_dra.migrate.claimless_kinds import CLAIMLESS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from kubectl_dra.api.versions import GROUP
+from kubectl_dra.api.releases import GROUP
 from kubectl_dra.manifests.changes import Path
 from kubectl_dra.manifests.documents import NotAnObject, parse
 from kubectl_dra.manifests.objects import ObjectKey, object_key, objects

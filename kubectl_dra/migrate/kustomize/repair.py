@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path as File
 from typing import Any, Final, Literal, NamedTuple
 
-from kubectl_dra.api.versions import GROUP
+from kubectl_dra.api.releases import GROUP
 from kubectl_dra.errors import InputError
 from kubectl_dra.manifests.changes import Append, Change, EditRefused, Path, Set, changed
 from kubectl_dra.manifests.documents import parse

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from msgspec.structs import replace
 
 from kubectl_dra.api.conversion import reshaped, to_v1
-from kubectl_dra.api.versions import GROUP
+from kubectl_dra.api.releases import GROUP
 from kubectl_dra.manifests.changes import Change, Delete, Path, changed, value_at
 from kubectl_dra.manifests.objects import ObjectKey, object_key
 from kubectl_dra.manifests.workloads import WorkloadPodSpec, pod_specs

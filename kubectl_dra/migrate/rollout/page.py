@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from kubectl_dra.api.versions import TARGET
+from kubectl_dra.api.releases import TARGET
 from kubectl_dra.migrate.rollout.model import Rollout
 from kubectl_dra.migrate.rollout.policy import WARNED
 from kubectl_dra.migrate.rollout.survey import LABEL, REFUSED, Use

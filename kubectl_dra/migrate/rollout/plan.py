@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from kubectl_dra.api.policy import ResourceQuota
 from kubectl_dra.api.quantity import Quantity, QuantityError
-from kubectl_dra.api.versions import GROUP
+from kubectl_dra.api.releases import GROUP
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.manifests.style import Style
 from kubectl_dra.migrate.model import MigrationSettings

@@ -9,9 +9,8 @@ from itertools import count
 from typing import Any, Final, Literal, NamedTuple
 
 from kubectl_dra.allocation.extended_resources import amount_of, class_by_resource
-from kubectl_dra.api.owners import owner_of
-from kubectl_dra.api.pods import Pod
-from kubectl_dra.api.versions import default_features
+from kubectl_dra.api.pods import Pod, owner_of
+from kubectl_dra.api.releases import default_features
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.scene.proved_gates import proved, taken_on
 from kubectl_dra.explain.scene.view import View

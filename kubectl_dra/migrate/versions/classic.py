@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from kubectl_dra.api.error_text import quoted
 from kubectl_dra.api.limits import MAX_LABEL
-from kubectl_dra.api.versions import GROUP
+from kubectl_dra.api.releases import GROUP
 from kubectl_dra.manifests.changes import Change, Delete, Path, Set, value_at
 from kubectl_dra.migrate.model import Note, ObjectPlan, PlanRefusal, Step
 

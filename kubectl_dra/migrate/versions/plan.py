@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from kubectl_dra.api.decoding import mismatch
 from kubectl_dra.api.fields import KINDS
-from kubectl_dra.api.versions import GROUP, lifecycle, versions_of
+from kubectl_dra.api.releases import GROUP, lifecycle, versions_of
 from kubectl_dra.manifests.changes import Path, Set, Unwrap, value_at
 from kubectl_dra.manifests.workloads import pod_specs
 from kubectl_dra.migrate.model import (

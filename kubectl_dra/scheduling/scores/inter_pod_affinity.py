@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from kubectl_dra.api.affinity import PodAffinityTerm
+from kubectl_dra.api.nodes import PodAffinityTerm
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.scheduling.affinity_terms import Pair, is_about, namespace_labels, pair_of, preferred
 from kubectl_dra.scheduling.framework import ClusterState, NodeState, ScorePlugin

@@ -8,7 +8,7 @@ import pytest
 
 from kubectl_dra.admission.server.capacities import FRACTIONS
 from kubectl_dra.admission.server.verdict import check
-from kubectl_dra.api.versions import Release, default_features
+from kubectl_dra.api.releases import Release, default_features
 
 RANGE = "validRange"
 

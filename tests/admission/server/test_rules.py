@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kubectl_dra.admission.server import check
-from kubectl_dra.api.versions import Release, default_features
+from kubectl_dra.api.releases import Release, default_features
 from tests.admission.server.support import BASES, REMOVE, Edits, edited, repeated
 
 REQUEST = "spec/devices/requests/0"

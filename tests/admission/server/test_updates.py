@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kubectl_dra.admission.server import check_update, check_written_status
-from kubectl_dra.api.versions import parse_release
+from kubectl_dra.api.releases import parse_release
 from kubectl_dra.cli.main import run
 
 NEWEST = parse_release("1.37")

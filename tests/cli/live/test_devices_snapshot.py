@@ -9,7 +9,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from kubectl_dra.api.versions import GROUP, versions_of
+from kubectl_dra.api.releases import GROUP, versions_of
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.objects import device, request
 from tests.controlplane.plane import release_of

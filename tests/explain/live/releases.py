@@ -8,7 +8,7 @@ from typing import Generic, TypeVar, overload
 
 import pytest
 
-from kubectl_dra.api.versions import Release, parse_release
+from kubectl_dra.api.releases import Release, parse_release
 from tests.controlplane.plane import ControlPlane, gates_of, release_of
 
 T = TypeVar("T")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kubectl_dra.api.versions import GROUP, versions_of
+from kubectl_dra.api.releases import GROUP, versions_of
 from tests.controlplane.client import Json
 from tests.controlplane.cluster import wait
 from tests.controlplane.objects import RESOURCE_API, device, request, resource_object

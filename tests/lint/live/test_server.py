@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 import pytest
 import yaml
 
-from kubectl_dra.api.versions import Release, default_features, parse_release
+from kubectl_dra.api.releases import Release, default_features, parse_release
 from kubectl_dra.lint.check_file import Job
 from kubectl_dra.lint.context import AssumedCluster
 from kubectl_dra.lint.engine import lint

@@ -10,8 +10,8 @@ from typing import Any
 import jsonschema
 import yaml
 
+from kubectl_dra.api.releases import GROUP, versions_of
 from kubectl_dra.api.slices import DeviceID
-from kubectl_dra.api.versions import GROUP, versions_of
 from kubectl_dra.taint.rules import rule_name
 from tests.controlplane.client import ApiError
 from tests.controlplane.cluster import Cluster, Scheduled, wait

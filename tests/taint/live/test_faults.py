@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from kubectl_dra.api.releases import GROUP, parse_release, versions_of
 from kubectl_dra.api.slices import DeviceID
-from kubectl_dra.api.versions import GROUP, parse_release, versions_of
 from kubectl_dra.cluster.kubeconfig import ConnectionOptions
 from kubectl_dra.cluster.live import Cluster as LiveCluster
 from kubectl_dra.cluster.writer import Conflict, Writer

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kubectl_dra.api.versions import parse_release
+from kubectl_dra.api.releases import parse_release
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.objects import request
 from tests.controlplane.plane import own_plane
