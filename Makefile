@@ -57,7 +57,7 @@ check: lint typecheck ## Under a minute: ruff, mypy, and the tests that need not
 
 # A control plane that breaks down fails all tests after it, each by its own time limit: the run ends, and says which.
 test: $(VENV)/.installed-dev ## Run all tests; builds the control plane for them first, once, where Go is there
-	@$(BIN)/python -m tests.controlplane.program >/dev/null || true
+	@$(BIN)/python -m tools.controlplane.program >/dev/null || true
 	$(BIN)/python -m pytest -n auto --dist loadgroup --maxfail=30 --session-timeout=3300 $(PYTEST_ARGS)
 
 live: $(VENV)/.installed-dev ## Run the scenarios on one release's control plane: make live KUBERNETES=1.35 GATES=A=true
@@ -76,24 +76,24 @@ typecheck: $(VENV)/.installed-dev ## mypy --strict
 	$(BIN)/mypy
 
 schemas: $(VENV)/.installed-dev ## Write the JSON Schemas of Kubernetes kinds from a real server
-	$(BIN)/python -m tests.controlplane.schemas
+	$(BIN)/python -m tools.controlplane.schemas
 
 docs: $(VENV)/.installed-dev ## Write the generated pages under docs/, and the site into site/
-	$(BIN)/python -m tests.docs.cel_reference docs/cel.md
-	$(BIN)/python -m tests.docs.commands docs/commands
-	$(BIN)/python -m tests.docs.causes docs/causes
-	$(BIN)/python -m tests.docs.rules docs/rules
-	$(BIN)/python -m tests.docs.changes docs/changes
-	$(BIN)/python -m tests.docs.vendors docs/vendors.md
-	$(BIN)/python -m tests.docs.features docs/features.md
-	$(BIN)/python -m tests.docs.anonymized docs/anonymized.md
-	$(BIN)/python -m tests.docs.schemas docs/schemas.md
-	$(BIN)/python -m tests.docs.screens docs/images
-	$(BIN)/python -m tests.monitoring.dashboard examples/monitoring/grafana-dashboard.json
-	$(BIN)/python -m tests.docs.console docs/start.md docs/dra.md docs/migration.md
+	$(BIN)/python -m tools.docs.cel_reference docs/cel.md
+	$(BIN)/python -m tools.docs.commands docs/commands
+	$(BIN)/python -m tools.docs.causes docs/causes
+	$(BIN)/python -m tools.docs.rules docs/rules
+	$(BIN)/python -m tools.docs.changes docs/changes
+	$(BIN)/python -m tools.docs.vendors docs/vendors.md
+	$(BIN)/python -m tools.docs.features docs/features.md
+	$(BIN)/python -m tools.docs.anonymized docs/anonymized.md
+	$(BIN)/python -m tools.docs.schemas docs/schemas.md
+	$(BIN)/python -m tools.docs.screens docs/images
+	$(BIN)/python -m tools.docs.dashboard examples/monitoring/grafana-dashboard.json
+	$(BIN)/python -m tools.docs.console docs/start.md docs/dra.md docs/migration.md
 	$(BIN)/python -m tests.test_readme
-	$(BIN)/python -m tests.docs.messages docs/messages.md
-	$(BIN)/python -m tests.docs.site
+	$(BIN)/python -m tools.docs.messages docs/messages.md
+	$(BIN)/python -m tools.docs.site
 
 LOCK := build/lock-venv/bin/uv pip compile --quiet --universal --python-version 3.11 --no-annotate \
 	--custom-compile-command "make lock"
@@ -111,18 +111,18 @@ locks: # The same versions again, with hashes.
 	echo hatchling | $(LOCK) --generate-hashes --constraint constraints.txt - --output-file packaging/locks/build.txt
 
 completions: $(VENV)/.installed-dev ## Write completions/ and the table of flags from the commands
-	$(BIN)/python -m tests.completion.generate
+	$(BIN)/python -m tools.docs.completions
 
 record: $(VENV)/.installed-dev ## Record what a release answers: make record KUBERNETES=1.37.3
-	$(BIN)/python -m tests.recorder.allocator --kubernetes $(KUBERNETES)
-	$(BIN)/python -m tests.recorder.selectors --kubernetes $(KUBERNETES)
-	$(BIN)/python -m tests.recorder.manifests --kubernetes $(KUBERNETES)
+	$(BIN)/python -m tools.recorder.allocator --kubernetes $(KUBERNETES)
+	$(BIN)/python -m tools.recorder.selectors --kubernetes $(KUBERNETES)
+	$(BIN)/python -m tools.recorder.manifests --kubernetes $(KUBERNETES)
 
 benchmark: $(VENV)/.installed-dev ## Run the benchmark programs
-	$(BIN)/python -m tests.benchmarks.cel
-	$(BIN)/python -m tests.benchmarks.search
-	$(BIN)/python -m tests.benchmarks.explain
-	$(BIN)/python -m tests.benchmarks.paged
+	$(BIN)/python -m tools.benchmarks.cel
+	$(BIN)/python -m tools.benchmarks.search
+	$(BIN)/python -m tools.benchmarks.explain
+	$(BIN)/python -m tools.benchmarks.paged
 
 $(RELEASE_VENV)/.installed: packaging/locks/release.txt
 	$(call venv,$(RELEASE_VENV))

@@ -15,9 +15,9 @@ import pytest
 from kubectl_dra.allocation.budgets import NODE_STEPS, Budget
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.cli.main import run as command
-from tests.allocation.builders import cycle
-from tests.benchmarks.search import cases
-from tests.examples.run import arguments, examples, fit_examples
+from tools.builders import cycle
+from tools.benchmarks.search import cases
+from tools.examples import arguments, examples, fit_examples
 from tests.explain.test_cases import CASES, Case, run_case
 
 PACKAGE = Path(__file__).parents[1] / "kubectl_dra"

@@ -14,7 +14,7 @@ from pathlib import Path
 import yaml
 
 from tests.conformance import alloc
-from tests.docs import console
+from tools.docs import console
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"

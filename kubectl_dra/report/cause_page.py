@@ -12,7 +12,7 @@ from kubectl_dra.explain.diagnosis import CauseKind
 
 SCHEMA_VERSION: Final = "1"
 SAMPLES: Final = Path(causes.__file__).parent / "samples"
-"""What ``explain`` prints in a small cluster with the cause: CODE.txt, written by ``tests/docs/causes.py``."""
+"""What ``explain`` prints in a small cluster with the cause: CODE.txt, written by ``tools/docs/causes.py``."""
 
 
 def sample(kind: CauseKind) -> str:

@@ -12,7 +12,7 @@ from kubectl_dra.allocation.features import Quirks
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.releases import Release
 from kubectl_dra.api.slices import Device
-from tests.allocation.builders import allocate, claim, device, picked, request, slice_of
+from tools.builders import allocate, claim, device, picked, request, slice_of
 
 LARGEST = 2**63 - 1
 RANGE: dict[str, Any] = {"validRange": {"min": "2Gi", "max": "10Gi", "step": "3Gi"}, "default": "2Gi"}

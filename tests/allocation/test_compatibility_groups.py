@@ -11,7 +11,7 @@ from kubectl_dra.allocation.state import allocated_state
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.releases import Release
 from kubectl_dra.api.slices import ResourceSlice
-from tests.allocation.builders import held
+from tools.builders import held
 
 GROUPS = {"a": ["x", "y"], "b": ["y"], "c": ["z"], "plain": [], "plainer": []}
 

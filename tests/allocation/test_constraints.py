@@ -11,7 +11,7 @@ from kubectl_dra.allocation.features import Features, Quirks
 from kubectl_dra.allocation.search import constraint_state
 from kubectl_dra.api.claims import DeviceConstraint
 from kubectl_dra.api.slices import Device
-from tests.allocation.builders import claim, device, request, slice_of
+from tools.builders import claim, device, request, slice_of
 
 
 def with_attributes(**attributes: Any) -> Device:

@@ -11,7 +11,7 @@ from kubectl_dra.allocation.state import AllocatedState, allocated_state
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.slices import Device, ResourceSlice
-from tests.allocation.builders import JSON, device, held, slice_of
+from tools.builders import JSON, device, held, slice_of
 
 
 def pool_of(*devices: JSON, driver: str = "d", **counters: object) -> Pool:

@@ -12,7 +12,7 @@ from kubectl_dra.allocation.features import Features, Quirks
 from kubectl_dra.allocation.search import constraint_state
 from kubectl_dra.api.claims import DeviceConstraint
 from kubectl_dra.api.slices import Device
-from tests.allocation.builders import device, slice_of
+from tools.builders import device, slice_of
 
 LISTS = replace(Features(), list_attributes=True)
 

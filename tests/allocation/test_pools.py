@@ -9,7 +9,7 @@ from kubectl_dra.allocation.features import Features, Quirks
 from kubectl_dra.allocation.pools import NodePools, SliceIndex, gather
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.slices import ResourceSlice
-from tests.allocation.builders import device, slice_of
+from tools.builders import device, slice_of
 
 
 def pools(

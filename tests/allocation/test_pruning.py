@@ -31,7 +31,7 @@ from kubectl_dra.allocation.solve import solve
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.slices import Device, ResourceSlice
-from tests.allocation.builders import JSON, claim, cycle, device, first_available, held, request, slice_of, sub
+from tools.builders import JSON, claim, cycle, device, first_available, held, request, slice_of, sub
 from tests.conformance import alloc
 
 NODE = Node.named("n1")

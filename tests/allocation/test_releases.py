@@ -7,7 +7,7 @@ from kubectl_dra.allocation.features import Features, Quirks
 from kubectl_dra.allocation.slices_as_read import slices_as_read
 from kubectl_dra.api.releases import Release, default_features
 from kubectl_dra.api.slices import ResourceSlice
-from tests.allocation.builders import allocate, claim, device, request, slice_of
+from tools.builders import allocate, claim, device, request, slice_of
 
 BINDING = {"DRADeviceBindingConditions", "DRAConsumableCapacity"}
 

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from kubectl_dra.allocation.taint_rules import apply_rules
 from kubectl_dra.api.taints import DeviceTaintRule
-from tests.allocation.builders import device, slice_of
+from tools.builders import device, slice_of
 
 NAMES = ("d", "e", None)
 POOLS = ("p", "q", None)

@@ -12,7 +12,7 @@ from kubectl_dra.allocation.features import BASELINE, Features, Quirks
 from kubectl_dra.allocation.pools import SliceIndex, gather
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.releases import Release, default_features
-from tests.allocation.builders import (
+from tools.builders import (
     allocate,
     claim,
     cycle,

@@ -29,7 +29,7 @@ from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.scene.attributes_read import complete
 from kubectl_dra.explain.scene.equivalent_nodes import Likeness
 from kubectl_dra.explain.scene.prepare import Settings, cycle_of
-from tests.allocation.builders import claim, request
+from tools.builders import claim, request
 from tests.cel.generated import devices, selector, slices, smallest
 
 Answer = bool | str

@@ -9,7 +9,7 @@ import pytest
 from kubectl_dra.cel import library
 from kubectl_dra.cel.macros import macros_for
 from tests.cel.library.support import compiled, holds
-from tests.docs import cel_reference as reference
+from tools.docs import cel_reference as reference
 
 PAGE = Path(__file__).parents[2] / "docs" / "cel.md"
 
@@ -20,7 +20,7 @@ def test_examples_are_true(example: str) -> None:
 
 
 def test_the_page_is_what_the_table_says() -> None:
-    assert PAGE.read_text(encoding="utf-8") == reference.render(), "run: python -m tests.docs.cel_reference docs/cel.md"
+    assert PAGE.read_text(encoding="utf-8") == reference.render(), "run: python -m tools.docs.cel_reference docs/cel.md"
 
 
 def test_every_macro_is_documented() -> None:

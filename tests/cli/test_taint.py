@@ -15,7 +15,7 @@ from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.taint.rules import RuleStage, Wish, content
 from kubectl_dra.taint.typed_words import TaintSpec
 from tests.cli.conftest import Ran
-from tests.cluster.server import Answer, APIServer, Asked, forbidden, status
+from tools.api_server import Answer, APIServer, Asked, forbidden, status
 from tests.taint.world import claim, device_class, gpu, node, pod, result, rule, slice_of
 
 ROOT = Path(__file__).parent.parent.parent
@@ -356,7 +356,7 @@ def test_a_gate_that_is_off(dra: Dra, server: APIServer, tmp_path: Path) -> None
 
 
 def _text(text: str) -> Any:
-    from tests.cluster.server import Answer
+    from tools.api_server import Answer
 
     return Answer(200, text.encode())
 

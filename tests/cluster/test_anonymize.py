@@ -36,7 +36,7 @@ from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.resolve import about_claim, about_pod
 from kubectl_dra.report.explain_words import fix
 from tests.conformance.alloc import lines
-from tests.examples.run import arguments, examples
+from tools.examples import arguments, examples
 from tests.explain import test_cases as explain_cases
 
 EXAMPLES = examples()

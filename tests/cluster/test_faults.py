@@ -23,7 +23,7 @@ from kubectl_dra.cluster.kubeconfig import ConnectionOptions, connect
 from kubectl_dra.cluster.live import Cluster
 from kubectl_dra.cluster.snapshot import KINDS
 from kubectl_dra.errors import ClusterError
-from tests.cluster.server import GROUP, Answer, APIServer, Asked, kubeconfig, status
+from tools.api_server import GROUP, Answer, APIServer, Asked, kubeconfig, status
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 SECRET = "eyJhbGciOiJSUzI1NiIsImtpZCI6IlNFQ1JFVCJ9"

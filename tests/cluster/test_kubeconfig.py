@@ -16,7 +16,7 @@ import pytest
 from kubectl_dra.cluster import contents
 from kubectl_dra.cluster.kubeconfig import Connection, ConnectionOptions, connect
 from kubectl_dra.errors import ClusterError
-from tests.cluster.server import kubeconfig
+from tools.api_server import kubeconfig
 
 
 @pytest.fixture(autouse=True)

@@ -16,7 +16,7 @@ from kubectl_dra.cluster.live import Cluster, read_snapshot
 from kubectl_dra.cluster.overlay import with_kinds
 from kubectl_dra.cluster.snapshot import ABSENT, EVERY_KIND, FORBIDDEN, KINDS, NOT_FOUND, NOT_SERVED, UNREADABLE, Gap
 from kubectl_dra.errors import ClusterError
-from tests.cluster.server import GROUP, Answer, APIServer, Asked, forbidden, kubeconfig, paged, status
+from tools.api_server import GROUP, Answer, APIServer, Asked, forbidden, kubeconfig, paged, status
 
 ALL = ("deviceclasses", "resourceclaims", "resourceclaimtemplates", "resourceslices", "devicetaintrules")
 

@@ -18,7 +18,7 @@ from kubectl_dra.cluster.moment import moment, parse
 from kubectl_dra.cluster.save import Recorder, record_files, said, write_list
 from kubectl_dra.explain.scene.clock import Clock
 from kubectl_dra.taint import times
-from tests.cluster.server import APIServer
+from tools.api_server import APIServer
 
 ROOT: Final = Path(__file__).parents[2]
 SAVED: Final = ROOT / "examples/explain/all-held/cluster.yaml"

@@ -18,7 +18,7 @@ from kubectl_dra.cluster.live import Cluster
 from kubectl_dra.cluster.save import Recorder, record_files, reduced, said, write_file, write_list
 from kubectl_dra.cluster.snapshot import ABSENT, FORBIDDEN, KINDS, Gap
 from kubectl_dra.errors import InputError
-from tests.cluster.server import GROUP, APIServer, forbidden
+from tools.api_server import GROUP, APIServer, forbidden
 
 Json = dict[str, Any]
 

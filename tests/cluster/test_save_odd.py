@@ -11,7 +11,7 @@ from kubectl_dra.cluster.anonymize import Anonymizer
 from kubectl_dra.cluster.copies import Place
 from kubectl_dra.cluster.save import Recorder, said
 from kubectl_dra.errors import DraError
-from tests.fuzz.odd_fields import ODD, fields_by_kind
+from tools.fuzz.odd_fields import ODD, fields_by_kind
 
 FIELDS = fields_by_kind()
 

@@ -12,7 +12,7 @@ import pytest
 
 from kubectl_dra.cluster.client import Client
 from kubectl_dra.errors import ClusterError
-from tests.cluster.server import APIServer
+from tools.api_server import APIServer
 from tests.cluster.test_faults import Raw, client_of, slowly
 
 FAR = "far.example"

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from tests.cluster.server import kubeconfig
-from tests.hostile.server import DISCOVERY
+from tools.api_server import kubeconfig
+from tools.hostile_server import DISCOVERY
 
 
 class Empty(BaseHTTPRequestHandler):

@@ -16,7 +16,7 @@ from kubectl_dra.cluster import watch as module
 from kubectl_dra.cluster.kubeconfig import ConnectionOptions
 from kubectl_dra.cluster.live import Cluster
 from kubectl_dra.cluster.watch import Key, Watch
-from tests.cluster.server import Answer, APIServer, Asked, status
+from tools.api_server import Answer, APIServer, Asked, status
 
 PATH = "/api/v1/pods"
 CLOSE = (("Connection", "close"),)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kubectl_dra.cli.completion.scripts import FILES, script
-from tests.completion import generate
+from tools.docs import generate
 
 
 @pytest.mark.parametrize("path", [*generate.files()], ids=str)

@@ -8,8 +8,8 @@ import subprocess
 
 import pytest
 
-from tests.controlplane.cluster import Cluster
-from tests.controlplane.objects import device, request, resource_object
+from tools.controlplane.cluster import Cluster
+from tools.controlplane.objects import device, request, resource_object
 
 
 def answer(environment: dict[str, str], *command: str) -> list[str]:

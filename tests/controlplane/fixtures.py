@@ -15,9 +15,9 @@ from typing import NoReturn
 
 import pytest
 
-from tests.controlplane.cluster import Cluster
-from tests.controlplane.plane import ControlPlane, gates_asked, shared_plane
-from tests.controlplane.program import Program, Unavailable, find_program
+from tools.controlplane.cluster import Cluster
+from tools.controlplane.plane import ControlPlane, gates_asked, shared_plane
+from tools.controlplane.program import Program, Unavailable, find_program
 
 NONE_HERE = "no control plane"
 REQUIRE_VARIABLE = "REQUIRE_CONTROL_PLANE"

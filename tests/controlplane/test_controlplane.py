@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from kubectl_dra.api.releases import GROUP, Release, gate_default, parse_release, versions_of
-from tests.controlplane.client import ApiError, Json
-from tests.controlplane.cluster import Cluster, wait
-from tests.controlplane.objects import claims_of, device, request
-from tests.controlplane.plane import ControlPlane, own_plane, release_of
-from tests.controlplane.program import Program, kubernetes_version
+from tools.controlplane.client import ApiError, Json
+from tools.controlplane.cluster import Cluster, wait
+from tools.controlplane.objects import claims_of, device, request
+from tools.controlplane.plane import ControlPlane, own_plane, release_of
+from tools.controlplane.program import Program, kubernetes_version
 
 
 def test_version_served_is_the_one_built_in(control_plane: ControlPlane, control_plane_program: Program) -> None:

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.controlplane import program as finder
-from tests.controlplane.cluster import wait
-from tests.controlplane.guard import guard
-from tests.controlplane.plane import ControlPlane, own_plane
-from tests.controlplane.processes import alive, children
-from tests.controlplane.program import Program
-from tests.controlplane.scratch import PREFIX, SUFFIX, scratch_directory
+from tools.controlplane import program as finder
+from tools.controlplane.cluster import wait
+from tools.controlplane.guard import guard
+from tools.controlplane.plane import ControlPlane, own_plane
+from tools.controlplane.processes import alive, children
+from tools.controlplane.program import Program
+from tools.controlplane.scratch import PREFIX, SUFFIX, scratch_directory
 
 ROOT = Path(__file__).parents[2]
 
@@ -161,7 +161,7 @@ def test_killed_supervisor_of_ready_made_programs_leaves_nothing(
         (tmp_path / name).write_text(f"#!/bin/sh\n{line}\n")
         (tmp_path / name).chmod(0o755)
     supervisor = subprocess.Popen(
-        [sys.executable, "-m", "tests.controlplane.assets", str(tmp_path)], cwd=ROOT, stdin=subprocess.PIPE
+        [sys.executable, "-m", "tools.controlplane.assets", str(tmp_path)], cwd=ROOT, stdin=subprocess.PIPE
     )
     started.append(supervisor)
     # The third is the guard.
@@ -191,7 +191,7 @@ def test_stopped_build_leaves_nothing(
         file.write(f"mv {tmp_path}/part {tmp_path}/pids\nwait\n")
     go.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
-    command = [sys.executable, "-m", "tests.controlplane.program"]
+    command = [sys.executable, "-m", "tools.controlplane.program"]
     build = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE)
     started.append(build)
     wait(lambda: True if (tmp_path / "pids").exists() else None, "the build")
@@ -225,7 +225,7 @@ def test_guard_acts_for_a_killed_process_only(
 
     body = f"""
         import pathlib, time
-        from tests.controlplane.guard import guard
+        from tools.controlplane.guard import guard
         with guard(pathlib.Path({str(directory)!r})) as watch:
             watch({target})
             print(flush=True)
@@ -248,7 +248,7 @@ def test_scratch_directory_is_kept_until_the_last_heir_of_its_lock_has_ended(
 ) -> None:
     body = """
         import os, subprocess
-        from tests.controlplane.scratch import scratch_directory
+        from tools.controlplane.scratch import scratch_directory
         with scratch_directory() as (directory, lock):
             heir = subprocess.Popen(["sleep", "600"], pass_fds=[lock], stdout=subprocess.DEVNULL)
             print(directory.name, heir.pid, flush=True)

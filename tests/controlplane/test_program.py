@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.controlplane import program as finder
-from tests.controlplane.client import ApiError
-from tests.controlplane.cluster import wait
-from tests.controlplane.objects import request, resource_object
-from tests.controlplane.plane import own_plane, shared_plane
-from tests.controlplane.processes import alive, children
-from tests.controlplane.program import Program, Unavailable, find_program
+from tools.controlplane import program as finder
+from tools.controlplane.client import ApiError
+from tools.controlplane.cluster import wait
+from tools.controlplane.objects import request, resource_object
+from tools.controlplane.plane import own_plane, shared_plane
+from tools.controlplane.processes import alive, children
+from tools.controlplane.program import Program, Unavailable, find_program
 
 ROOT = Path(__file__).parents[2]
 

@@ -7,12 +7,12 @@ from typing import Any
 import jsonschema
 import pytest
 
-from tests.controlplane.client import ApiError, Json
-from tests.controlplane.cluster import Cluster
-from tests.controlplane.objects import request, resource_object
-from tests.controlplane.plane import ControlPlane
-from tests.controlplane.program import Program, default_minor, kubernetes_version
-from tests.controlplane.schemas import DIRECTORY, schemas
+from tools.controlplane.client import ApiError, Json
+from tools.controlplane.cluster import Cluster
+from tools.controlplane.objects import request, resource_object
+from tools.controlplane.plane import ControlPlane
+from tools.controlplane.program import Program, default_minor, kubernetes_version
+from tools.controlplane.schemas import DIRECTORY, schemas
 
 MINOR = default_minor()
 FILES = sorted((DIRECTORY / MINOR).glob("*.json"))
@@ -27,7 +27,7 @@ def test_files_are_what_the_server_publishes(control_plane: ControlPlane, contro
     written = {f"{MINOR}/{path.name}": path.read_text() for path in FILES}
     assert sorted(written) == sorted(published)
     stale = [name for name, text in published.items() if written[name] != text]
-    assert not stale, "run `python -m tests.controlplane.schemas`"
+    assert not stale, "run `python -m tools.controlplane.schemas`"
 
 
 @pytest.mark.parametrize("name", [path.name for path in FILES])

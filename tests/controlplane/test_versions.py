@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from kubectl_dra.api.releases import GROUP, LIFECYCLES, gate_default, known_gates
-from tests.controlplane.client import Api
-from tests.controlplane.plane import ControlPlane, gates_of, release_of
+from tools.controlplane.client import Api
+from tools.controlplane.plane import ControlPlane, gates_of, release_of
 
 
 def test_full_profile_serves_every_kind_that_the_release_has(control_plane: ControlPlane) -> None:

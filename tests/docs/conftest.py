@@ -15,7 +15,7 @@ import pytest
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The directory of the site, built strictly. Skips where the generator is missing."""
     pytest.importorskip("zensical", reason="zensical is not installed: make check")
-    from tests.docs.site import build
+    from tools.docs.site import build
 
     folder = tmp_path_factory.mktemp("site") / "built"
     build(folder, tmp_path_factory.mktemp("laid-out"))

@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from kubectl_dra.explain.causes.registry import families
-from tests.docs.links import DOCS, ROOT
-from tests.docs.site import expanded, places, relinked
+from tools.docs.links import DOCS, ROOT
+from tools.docs.site import expanded, places, relinked
 
 
 def test_causes_are_grouped_by_stage() -> None:

@@ -11,8 +11,8 @@ import pytest
 import typer.main
 
 from kubectl_dra.cli.main import everything
-from tests.docs import anonymized, commands, console, features, messages, schemas
-from tests.docs.links import DOCS, ROOT, broken
+from tools.docs import anonymized, commands, console, features, messages, schemas
+from tools.docs.links import DOCS, ROOT, broken
 
 PAGES = sorted(DOCS.rglob("*.md"))
 OTHERS = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")]
@@ -38,7 +38,7 @@ def test_links_lead_somewhere(path: Path) -> None:
     ],
 )
 def test_commands_print_what_the_page_says(path: Path, block: console.Block) -> None:
-    assert not console.complaint(block), f"{path.name}; python -m tests.docs.console {path} writes it again"
+    assert not console.complaint(block), f"{path.name}; python -m tools.docs.console {path} writes it again"
 
 
 @pytest.mark.parametrize("path", named(WRITTEN))
@@ -95,7 +95,7 @@ def test_the_runner_of_commands_sees_differences() -> None:
 def test_commands_are_what_the_command_line_says() -> None:
     expected = dict(commands.pages())
     found = {path.name: path.read_text(encoding="utf-8") for path in (DOCS / "commands").glob("*.md")}
-    assert found == expected, "run: python -m tests.docs.commands docs/commands"
+    assert found == expected, "run: python -m tools.docs.commands docs/commands"
 
 
 def test_every_flag_of_every_command_is_on_its_page() -> None:
@@ -109,22 +109,22 @@ def test_every_flag_of_every_command_is_on_its_page() -> None:
 
 def test_schemas_are_listed() -> None:
     text = (DOCS / "schemas.md").read_text(encoding="utf-8")
-    assert text == schemas.render(), "run: python -m tests.docs.schemas docs/schemas.md"
+    assert text == schemas.render(), "run: python -m tools.docs.schemas docs/schemas.md"
 
 
 def test_what_stays_is_what_the_allow_list_says() -> None:
     text = (DOCS / "anonymized.md").read_text(encoding="utf-8")
-    assert text == anonymized.render(), "run: python -m tests.docs.anonymized docs/anonymized.md"
+    assert text == anonymized.render(), "run: python -m tools.docs.anonymized docs/anonymized.md"
 
 
 def test_features_are_those_of_the_tables() -> None:
     text = (DOCS / "features.md").read_text(encoding="utf-8")
-    assert text == features.render(), "run: python -m tests.docs.features docs/features.md"
+    assert text == features.render(), "run: python -m tools.docs.features docs/features.md"
 
 
 def test_messages_are_those_of_the_causes() -> None:
     text = (DOCS / "messages.md").read_text(encoding="utf-8")
-    assert text == messages.render(), "run: python -m tests.docs.messages docs/messages.md"
+    assert text == messages.render(), "run: python -m tools.docs.messages docs/messages.md"
 
 
 def test_every_cause_has_its_message() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from kubectl_dra.explain.causes.registry import all_kinds
 from kubectl_dra.explain.diagnosis import CauseKind
-from tests.docs.links import DOCS, slug
+from tools.docs.links import DOCS, slug
 
 PAGE = (DOCS / "pending.md").read_text(encoding="utf-8")
 

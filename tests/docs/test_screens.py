@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from tests.docs.links import DOCS
-from tests.docs.screens import pictures
+from tools.docs.links import DOCS
+from tools.docs.screens import pictures
 
-MADE_BY = "python -m tests.docs.screens docs/images"
+MADE_BY = "python -m tools.docs.screens docs/images"
 
 
 def words(drawn: str) -> list[str]:

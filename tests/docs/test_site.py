@@ -10,9 +10,9 @@ from urllib.parse import unquote
 import pytest
 
 from tests.browser import WIDTHS, Watched, accessibility, opened, overflow
-from tests.docs.links import ROOT
-from tests.docs.site import places
-from tests.examples.run import examples, fit_examples
+from tools.docs.links import ROOT
+from tools.docs.site import places
+from tools.examples import examples, fit_examples
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

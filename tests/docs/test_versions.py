@@ -9,7 +9,7 @@ import yaml
 
 from kubectl_dra.api.releases import NEWEST_MODELLED, OLDEST_MODELLED
 from kubectl_dra.cli.release import NEWEST_EXPLAINED, OLDEST_EXPLAINED
-from tests.docs.links import DOCS, ROOT
+from tools.docs.links import DOCS, ROOT
 
 PROVENANCE = yaml.safe_load((ROOT / "tests/conformance/data/provenance.yaml").read_text(encoding="utf-8"))
 

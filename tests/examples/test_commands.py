@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 import yaml
 
-from tests.examples.run import Outcome, examples, run
+from tools.examples import Outcome, examples, run
 
 Objects = list[dict[str, Any]]
 LOOKS = ("describe", "get", "logs")

@@ -18,7 +18,7 @@ from kubectl_dra.api.claims import ResourceClaim, ResourceClaimTemplate
 from kubectl_dra.cel import Environment, compile_expression
 from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.cluster.snapshot import Snapshot
-from tests.examples.run import GOLDENS, ROOT, arguments, examples, run
+from tools.examples import GOLDENS, ROOT, arguments, examples, run
 
 EXAMPLES = examples()
 IDS = [example.name for example in EXAMPLES]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.examples.run import FIT, arguments, fit_examples, run
+from tools.examples import FIT, arguments, fit_examples, run
 
 EXAMPLES = fit_examples()
 each = pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)

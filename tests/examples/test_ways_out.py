@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.examples.run import EXAMPLES, run
+from tools.examples import EXAMPLES, run
 
 Objects = list[dict[str, Any]]
 Change = Callable[[Objects], None]

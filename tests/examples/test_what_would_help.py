@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kubectl_dra.cli.main import run
-from tests.examples.run import arguments, examples
+from tools.examples import arguments, examples
 
 EXAMPLES = [example for example in examples() if (example / "exit-code").read_text().strip() == "1"]
 

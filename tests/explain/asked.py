@@ -16,7 +16,7 @@ import yaml
 
 from kubectl_dra.cli.main import run as command
 from tests.conformance.alloc import RELEASE
-from tests.controlplane.objects import RESOURCE_API
+from tools.controlplane.objects import RESOURCE_API
 
 JSON = dict[str, Any]
 

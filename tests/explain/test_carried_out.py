@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.conformance.alloc import lines
-from tests.examples.run import arguments, examples
+from tools.examples import arguments, examples
 from tests.explain.asked import Asked, of_allocation, of_example, of_recording
 from tests.explain.carry_out import EXTENDED, MORE, carried_out, fixes
 from tests.explain.test_cases import CASES, asked

@@ -20,7 +20,7 @@ from kubectl_dra.cluster.snapshot import KINDS
 from kubectl_dra.explain.causes.registry import all_kinds
 from tests.explain.asked import Asked
 from tests.explain.existing import unknown
-from tests.explain.proved import proof_of, way_of
+from tools.live.proved import proof_of, way_of
 
 FOLDER = Path(__file__).parent / "cases"
 SCHEMA = jsonschema.Draft202012Validator(

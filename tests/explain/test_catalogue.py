@@ -13,8 +13,8 @@ from kubectl_dra.allocation.features import DEFECTS, Quirks
 from kubectl_dra.explain.causes.registry import all_kinds, families
 from kubectl_dra.explain.diagnosis import CauseKind
 from kubectl_dra.report.cause_page import SAMPLES, cause_json, page
-from tests.docs.causes import pages, samples
-from tests.docs.folder import write
+from tools.docs.causes import pages, samples
+from tools.docs.folder import write
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "causes"
 
@@ -51,13 +51,13 @@ def test_every_family_has_causes() -> None:
 def test_pages_in_docs_are_those_of_the_catalogue() -> None:
     """A change of a cause belongs into the same commit as its page."""
     written = {path.name: path.read_text() for path in DOCS.glob("*.md")}
-    assert written == dict(pages()), "run: python -m tests.docs.causes docs/causes"
+    assert written == dict(pages()), "run: python -m tools.docs.causes docs/causes"
 
 
 def test_samples_are_what_explain_prints() -> None:
     """In the cases of each cause."""
     written = {path.name: path.read_text() for path in SAMPLES.glob("*.txt")}
-    assert written == dict(samples()), "run: python -m tests.docs.causes docs/causes"
+    assert written == dict(samples()), "run: python -m tools.docs.causes docs/causes"
 
 
 @each

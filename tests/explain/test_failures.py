@@ -10,7 +10,7 @@ from kubectl_dra.api.nodes import Node
 from kubectl_dra.explain.funnel.failures import Failures
 from kubectl_dra.explain.funnel.stages import StageResult
 from kubectl_dra.explain.scene.view import View
-from tests.allocation.builders import cycle, device, slice_of
+from tools.builders import cycle, device, slice_of
 
 NODES = [Node.named(f"n{index}") for index in range(3)]
 SLICES = [

@@ -12,7 +12,7 @@ import pytest
 
 from kubectl_dra.api.releases import UNTOLD
 from kubectl_dra.explain.scene.proved_gates import BINDING, CAPACITY, PARTITIONS, TAINTS, proved
-from tests.allocation.builders import device, slice_of
+from tools.builders import device, slice_of
 
 ROOT = Path(__file__).parent.parent.parent
 

@@ -16,7 +16,7 @@ from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.slices import ResourceSlice
 from kubectl_dra.explain.scene.equivalent_nodes import Likeness
-from tests.allocation.builders import claim, cycle, device, first_available, held, request, slice_of, sub
+from tools.builders import claim, cycle, device, first_available, held, request, slice_of, sub
 
 SHARE: dict[str, Any] = {"shareID": "s", "consumedCapacity": {"m": "3"}}
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from kubectl_dra.cli.main import run
-from tests.benchmarks.explain import A, holder, node_of, objects, question, slice_of
-from tests.explain.proved import proof_of, way_of
+from tools.benchmarks.explain import A, holder, node_of, objects, question, slice_of
+from tools.live.proved import proof_of, way_of
 
 NODES = 450
 LAST = NODES - 1

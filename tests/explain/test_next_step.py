@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kubectl_dra.cli.main import run
-from tests.examples.run import EXAMPLES, arguments
+from tools.examples import EXAMPLES, arguments
 
 
 def next_of(capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:

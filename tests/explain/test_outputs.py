@@ -15,9 +15,9 @@ import pytest
 
 from kubectl_dra.cel import second_opinion
 from kubectl_dra.cli.main import run as command
-from tests.cluster.server import APIServer, forbidden
-from tests.examples.run import ROOT, arguments, examples
-from tests.explain.proved import lands_on
+from tools.api_server import APIServer, forbidden
+from tools.examples import ROOT, arguments, examples
+from tools.live.proved import lands_on
 
 SCHEMA = jsonschema.Draft202012Validator(json.loads((ROOT / "schemas" / "explain.json").read_text()))
 EXAMPLES = examples()

@@ -11,7 +11,7 @@ import pytest
 from kubectl_dra.cli.main import run
 from kubectl_dra.explain.remedies import surroundings
 from kubectl_dra.explain.remedies.surroundings import Surroundings
-from tests.explain.proved import proof_of, way_of
+from tools.live.proved import proof_of, way_of
 from tests.explain.test_cases import FOLDER, _cases
 
 

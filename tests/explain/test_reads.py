@@ -18,7 +18,7 @@ from kubectl_dra.explain.scene.attributes_read import complete
 from kubectl_dra.explain.scene.prepare import Settings
 from kubectl_dra.explain.second_opinion import verify
 from kubectl_dra.explain.selector_trace import trace
-from tests.benchmarks import explain as fleet
+from tools.benchmarks import explain as fleet
 
 NODES = 2 * SAMPLE
 RELEASE = Release(1, 36)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.explain.live.referee import of_own_nodes
+from tools.live.referee import of_own_nodes
 
 AFFINITY = "node(s) didn't match Pod's node affinity/selector"
 ALONE = (

@@ -31,9 +31,9 @@ from typing import Any, Final
 
 from kubectl_dra.cli.main import run as command
 from tests.conformance.alloc import lines
-from tests.controlplane.client import ApiError
-from tests.controlplane.plane import own_plane
-from tests.controlplane.program import find_program, kubernetes_version
+from tools.controlplane.client import ApiError
+from tools.controlplane.plane import own_plane
+from tools.controlplane.program import find_program, kubernetes_version
 from tests.fit.more_devices import add_some
 from tests.scheduling.clusters import CLASSES, MIXED, make, shared_objects
 from tests.scheduling.gangs import GATES, VERSIONS

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.fuzz.runs import fuzz, once
-from tests.fuzz.served import served_once
+from tools.fuzz.runs import fuzz, once
+from tools.fuzz.served import served_once
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from tests.cluster.server import APIServer
+from tools.api_server import APIServer
 from tests.taint.world import gpu, node, rule, slice_of
 from tests.terminal import Terminal
 

@@ -13,8 +13,8 @@ from typing import Any, Final
 import pytest
 
 from kubectl_dra.cli.main import run
-from tests.cluster.server import kubeconfig
-from tests.hostile.server import HostileServer, answer
+from tools.api_server import kubeconfig
+from tools.hostile_server import HostileServer, answer
 from tests.hostile.test_commands import POD, RAW, RUNS
 
 CANARY: Final = "\x1b[2J\x1b]0;t\x07\x7f\x9b31m\u202e\u200b\u2028\n::error::FORGED\r\n"

@@ -21,8 +21,8 @@ import pytest
 from kubectl_dra import console
 from kubectl_dra.cli.main import COMMANDS, run
 from kubectl_dra.cluster import client, transport
-from tests.cluster.server import kubeconfig
-from tests.hostile.server import HostileServer, Misbehave, answer
+from tools.api_server import kubeconfig
+from tools.hostile_server import HostileServer, Misbehave, answer
 
 WITHOUT_CLUSTER: Final = ("completion", "demo", "lsp", "ui")
 """An editor talks to lsp on standard input; of a cluster it reads what ``lint --live`` reads. ui needs a terminal."""

@@ -12,8 +12,8 @@ from kubectl_dra.lint.finding import SEVERITIES
 from kubectl_dra.lint.reference import title
 from kubectl_dra.lint.registry import FAMILIES, RULES
 from kubectl_dra.lint.rule import Rule
-from tests.docs.folder import write
-from tests.docs.rules import pages
+from tools.docs.folder import write
+from tools.docs.rules import pages
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "rules"
 

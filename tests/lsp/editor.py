@@ -14,7 +14,7 @@ from lsprotocol import types as lsp
 from pygls.lsp.client import LanguageClient
 
 from kubectl_dra import __version__
-from tests.event_loop import ran
+from tools.event_loop import ran
 
 T = TypeVar("T")
 SECONDS = 60.0

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from kubectl_dra.migrate.registry import all_migrations
-from tests.fuzz.odd_fields import fields_by_kind
+from tools.fuzz.odd_fields import fields_by_kind
 from tests.migrate.runs import run
 
 FIELDS = fields_by_kind()

@@ -10,8 +10,8 @@ import yaml
 
 from kubectl_dra.migrate.model import ChangePage
 from kubectl_dra.migrate.registry import FAMILIES, about, all_migrations
-from tests.docs.changes import pages
-from tests.docs.folder import write
+from tools.docs.changes import pages
+from tools.docs.folder import write
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "changes"
 

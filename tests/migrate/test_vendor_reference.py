@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from kubectl_dra.migrate.vendors.catalogue import load
-from tests.docs.vendors import EXAMPLE, page
+from tools.docs.vendors import EXAMPLE, page
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 

@@ -18,8 +18,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.controlplane.plane import ControlPlane
-from tests.controlplane.program import Program
+from tools.controlplane.plane import ControlPlane
+from tools.controlplane.program import Program
 
 START_SECONDS = 60
 CONTROLLERS = "resourceclaim-controller,device-taint-eviction-controller"

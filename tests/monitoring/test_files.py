@@ -7,7 +7,7 @@ import re
 import pytest
 import yaml
 
-from tests.monitoring import dashboard
+from tools.docs import dashboard
 from tests.monitoring.exposed import DRIVERS, IMAGINED, KUBELET, from_sources, grouped, uses
 from tests.monitoring.files import DASHBOARD, ROOT, RULE, alerts, expressions
 
@@ -38,7 +38,7 @@ def test_the_reader_of_expressions_finds_names_and_labels() -> None:
 
 def test_the_dashboard_is_the_generated_one() -> None:
     expected = dashboard.text()
-    assert DASHBOARD.read_text(encoding="utf-8") == expected, f"run: python -m tests.monitoring.dashboard {DASHBOARD}"
+    assert DASHBOARD.read_text(encoding="utf-8") == expected, f"run: python -m tools.docs.dashboard {DASHBOARD}"
 
 
 def test_panels_do_not_overlap() -> None:

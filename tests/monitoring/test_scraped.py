@@ -8,10 +8,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.controlplane.cluster import Cluster
-from tests.controlplane.objects import device, request
-from tests.controlplane.plane import own_plane
-from tests.controlplane.program import Program
+from tools.controlplane.cluster import Cluster
+from tools.controlplane.objects import device, request
+from tools.controlplane.plane import own_plane
+from tools.controlplane.program import Program
 from tests.monitoring.exposed import IMAGINED, grouped, scraped, uses
 from tests.monitoring.files import expressions
 from tests.monitoring.scrape import open_components, read

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kubectl_dra.cli.main import run
-from tests.examples.run import EXAMPLES, arguments
+from tools.examples import EXAMPLES, arguments
 
 
 def shown(

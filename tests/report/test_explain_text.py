@@ -10,7 +10,7 @@ import pytest
 
 from kubectl_dra.cli.main import run
 from kubectl_dra.report.paint import PIPE_WIDTH, Painter, wrap
-from tests.examples.run import EXAMPLES, arguments, examples
+from tools.examples import EXAMPLES, arguments, examples
 
 
 class Terminal(io.StringIO):

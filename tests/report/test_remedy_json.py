@@ -11,7 +11,7 @@ import pytest
 
 from tests.cli.conftest import Ran
 from tests.cli.conftest import dra as dra
-from tests.examples.run import FIT, arguments, examples
+from tools.examples import FIT, arguments, examples
 
 JSON = dict[str, Any]
 EXAMPLES = examples()

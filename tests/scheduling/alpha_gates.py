@@ -1,6 +1,6 @@
 """Made-up clusters whose devices and claims have fields of the alpha gates of 1.37, each with a pod to schedule.
 
-The same seed makes the same cluster: one of the allocator's (``tests.recorder.clusters``) as whole objects, so that
+The same seed makes the same cluster: one of the allocator's (``tools.recorder.clusters``) as whole objects, so that
 the API server judges them, defaults are set, and the scheduler's plugins have their say around the allocator.
 """
 
@@ -10,7 +10,7 @@ import random
 from typing import Final
 
 from kubectl_dra.api.releases import parse_release
-from tests.recorder.clusters import ALPHA, Maker
+from tools.recorder.clusters import ALPHA, Maker
 from tests.scheduling.world import HOST, Json, World
 
 CLASS: Final = "alpha"

@@ -23,9 +23,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from tests.controlplane.client import ApiError
-from tests.controlplane.plane import own_plane
-from tests.controlplane.program import find_program, kubernetes_version
+from tools.controlplane.client import ApiError
+from tools.controlplane.plane import own_plane
+from tools.controlplane.program import find_program, kubernetes_version
 from tests.scheduling import alpha_gates, devices_of_nodes
 from tests.scheduling.clusters import CLASSES, MIXED, make, shared_objects
 from tests.scheduling.devices_of_nodes import CLASS as OF_NODES

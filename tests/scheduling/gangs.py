@@ -30,9 +30,9 @@ from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.gang_placement import placed_together
 from kubectl_dra.scheduling.gang_scheduling import Gang, Obstacle, gang_of, message_of
 from tests.conformance.alloc import lines
-from tests.controlplane.client import Api, ApiError
-from tests.controlplane.plane import own_plane
-from tests.controlplane.program import find_program, kubernetes_version
+from tools.controlplane.client import Api, ApiError
+from tools.controlplane.plane import own_plane
+from tools.controlplane.program import find_program, kubernetes_version
 from tests.scheduling.recording import held_still, scheduler_pid
 from tests.scheduling.world import DRIVER, HOST, ZONE
 

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from tests.controlplane.plane import ControlPlane
-from tests.controlplane.program import Program
+from tools.controlplane.plane import ControlPlane
+from tools.controlplane.program import Program
 from tests.scheduling.world import PREFERRED, REQUIRED, ZONE
 
 Json = dict[str, Any]

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from tests.controlplane.client import Api, ApiError
-from tests.controlplane.cluster import wait
-from tests.controlplane.plane import ControlPlane
+from tools.controlplane.client import Api, ApiError
+from tools.controlplane.cluster import wait
+from tools.controlplane.plane import ControlPlane
 from tests.scheduling.world import DRIVER, World
 
 Json = dict[str, Any]

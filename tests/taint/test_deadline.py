@@ -12,7 +12,7 @@ from kubectl_dra.cluster.client import Client
 from kubectl_dra.cluster.kubeconfig import ConnectionOptions
 from kubectl_dra.cluster.live import Cluster
 from kubectl_dra.errors import ClusterError
-from tests.cluster.server import Answer, APIServer
+from tools.api_server import Answer, APIServer
 
 SLOW = Answer(200, {"kind": "Status"}, (("Connection", "close"),), delay=25)
 BUSY = Answer(429, {}, (("Retry-After", "5"), ("Connection", "close")))

@@ -15,7 +15,7 @@ from kubectl_dra.cluster.live import Cluster
 from kubectl_dra.taint import watched_objects as module
 from kubectl_dra.taint.retrying import Patience
 from kubectl_dra.taint.watched_objects import Lookout
-from tests.cluster.server import Answer, APIServer, Asked, status
+from tools.api_server import Answer, APIServer, Asked, status
 
 PODS = "/api/v1/namespaces/team/pods"
 

@@ -12,7 +12,7 @@ from kubectl_dra.cluster.kubeconfig import ConnectionOptions
 from kubectl_dra.cluster.live import Cluster
 from kubectl_dra.cluster.writer import Conflict, Writer
 from kubectl_dra.errors import ClusterError
-from tests.cluster.server import Answer, APIServer, Asked, status
+from tools.api_server import Answer, APIServer, Asked, status
 
 PATH = "/apis/resource.k8s.io/v1/devicetaintrules/r"
 OBJECT = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceTaintRule", "metadata": {"name": "r"}}

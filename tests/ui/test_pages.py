@@ -24,7 +24,7 @@ from kubectl_dra.report.explain_words import Invocation
 from kubectl_dra.report.paint import Sheet
 from kubectl_dra.ui.row_list import RowList
 from tests.taint.world import claim, device_class, gpu, node, pod, result, slice_of
-from tests.ui.screen import EXAMPLES, before, example, played
+from tools.screen import EXAMPLES, before, example, played
 
 OBJECTS = [node("n1"), device_class(), slice_of("n1", gpu("gpu-0"), gpu("gpu-1"))]
 

@@ -14,7 +14,7 @@ from kubectl_dra.ui.row_list import fitted
 from kubectl_dra.ui.tables import ScreenColumn
 from tests.cli.test_canary import CANARY, RAW, marked
 from tests.taint.world import claim, device_class, gpu, node, pod, result, slice_of
-from tests.ui.screen import before, example, played, saved
+from tools.screen import before, example, played, saved
 
 
 def test_four_tables() -> None:

@@ -20,9 +20,9 @@ import yaml
 from kubectl_dra.cli.main import run as command
 from kubectl_dra.cluster.kinds import resource_of
 from kubectl_dra.cluster.snapshot import DRA_KINDS, EVERY_KIND
-from tests.cluster.server import APIServer, forbidden
+from tools.api_server import APIServer, forbidden
 from tests.conformance.alloc import lines
-from tests.examples.run import arguments, examples, fit_examples
+from tools.examples import arguments, examples, fit_examples
 from tests.unread.adversaries import World
 
 JSON = dict[str, Any]

@@ -10,13 +10,13 @@ import jsonschema
 import pytest
 
 from kubectl_dra.api.releases import GROUP, versions_of
-from tests.controlplane.cluster import Cluster
-from tests.controlplane.objects import device, request
-from tests.controlplane.plane import release_of
+from tools.controlplane.cluster import Cluster
+from tools.controlplane.objects import device, request
+from tools.controlplane.plane import release_of
 from tests.explain.commands import without_commands
-from tests.explain.live.command import ROOT, Answer, Command
-from tests.explain.live.releases import SHARES, needs
-from tests.explain.live.tables import memory, shared
+from tools.live.command import ROOT, Answer, Command
+from tools.live.releases import SHARES, needs
+from tools.live.tables import memory, shared
 from tests.explain.live.test_access import CLUSTER_WIDE, NAMESPACED, grant
 
 Json = dict[str, Any]

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.controlplane.cluster import Cluster, wait
-from tests.controlplane.objects import resource_object
-from tests.docs import console
-from tests.docs.links import DOCS
-from tests.explain.live.command import Command
+from tools.controlplane.cluster import Cluster, wait
+from tools.controlplane.objects import resource_object
+from tools.docs import console
+from tools.docs.links import DOCS
+from tools.live.command import Command
 
 PAGE = (DOCS / "kind.md").read_text(encoding="utf-8")
 _SAVED = re.compile(r"Save this as `([^`]+)`.*?^```yaml\n(.*?)^```$", re.DOTALL | re.MULTILINE)

@@ -23,11 +23,11 @@ from pathlib import Path
 from random import Random
 
 from kubectl_dra.cli.main import run
-from tests.controlplane.client import ApiError, Json
-from tests.controlplane.cluster import OWNER_LABEL, Cluster, wait
-from tests.controlplane.objects import RESOURCE_API, request
-from tests.controlplane.plane import gates_asked, gates_of, own_plane
-from tests.controlplane.program import find_program
+from tools.controlplane.client import ApiError, Json
+from tools.controlplane.cluster import OWNER_LABEL, Cluster, wait
+from tools.controlplane.objects import RESOURCE_API, request
+from tools.controlplane.plane import gates_asked, gates_of, own_plane
+from tools.controlplane.program import find_program
 from tests.explain.asked import Asked
 from tests.explain.carry_out import carried_out, fixes
 from tests.explain.live.test_random import any_request, constraints, hold, publish

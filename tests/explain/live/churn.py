@@ -26,9 +26,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from kubectl_dra.cli.main import run as command
-from tests.controlplane.client import Api, ApiError
-from tests.controlplane.plane import ControlPlane, own_plane
-from tests.controlplane.program import find_program
+from tools.controlplane.client import Api, ApiError
+from tools.controlplane.plane import ControlPlane, own_plane
+from tools.controlplane.program import find_program
 
 Json = dict[str, Any]
 SPACE: Final = "churn"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.controlplane.cluster import Cluster
+from tools.controlplane.cluster import Cluster
 from tests.controlplane.fixtures import (  # noqa: F401
     api_cluster,
     cluster,
@@ -13,8 +13,8 @@ from tests.controlplane.fixtures import (  # noqa: F401
     control_plane_program,
     defaults_plane,
 )
-from tests.explain.live.command import Command
-from tests.explain.live.referee import Referee
+from tools.live.command import Command
+from tools.live.referee import Referee
 
 
 @pytest.fixture

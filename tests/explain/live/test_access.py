@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.controlplane.client import Json
-from tests.controlplane.cluster import Cluster, wait
-from tests.controlplane.objects import device, request
-from tests.controlplane.plane import ControlPlane, release_of
-from tests.explain.live.command import Answer, Command, subprocess_run
-from tests.explain.live.referee import Referee
-from tests.explain.live.releases import RANDOM_ORDER, expected
+from tools.controlplane.client import Json
+from tools.controlplane.cluster import Cluster, wait
+from tools.controlplane.objects import device, request
+from tools.controlplane.plane import ControlPlane, release_of
+from tools.live.command import Answer, Command, subprocess_run
+from tools.live.referee import Referee
+from tools.live.releases import RANDOM_ORDER, expected
 
 DRA = "resource.k8s.io"
 NAMESPACED = ["pods", "events", f"resourceclaims.{DRA}", f"resourceclaimtemplates.{DRA}"]

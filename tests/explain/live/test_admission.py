@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from tests.controlplane.client import ApiError, Json
-from tests.controlplane.cluster import Cluster
-from tests.controlplane.objects import device, request
-from tests.explain.live.referee import Referee
+from tools.controlplane.client import ApiError, Json
+from tools.controlplane.cluster import Cluster
+from tools.controlplane.objects import device, request
+from tools.live.referee import Referee
 from tests.explain.live.test_access import CLUSTER_WIDE, NAMESPACED, grant
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from tests.controlplane.client import Json
-from tests.controlplane.cluster import Cluster, wait
-from tests.controlplane.objects import cel_selectors, claims_of, device, request, resource_object
-from tests.explain.live.command import Answer
-from tests.explain.live.referee import Referee
-from tests.explain.live.releases import needs
-from tests.explain.proved import device_path
+from tools.controlplane.client import Json
+from tools.controlplane.cluster import Cluster, wait
+from tools.controlplane.objects import cel_selectors, claims_of, device, request, resource_object
+from tools.live.command import Answer
+from tools.live.referee import Referee
+from tools.live.releases import needs
+from tools.live.proved import device_path
 
 GATE = [{"name": "example.com/wait"}]
 

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.controlplane.client import ApiError, Json
-from tests.controlplane.cluster import Cluster, wait
-from tests.controlplane.objects import device, request, resource_object
-from tests.controlplane.plane import ControlPlane, own_plane
-from tests.controlplane.program import Program
-from tests.explain.live.command import Answer, Command
-from tests.explain.live.referee import Referee
-from tests.explain.live.releases import needs
+from tools.controlplane.client import ApiError, Json
+from tools.controlplane.cluster import Cluster, wait
+from tools.controlplane.objects import device, request, resource_object
+from tools.controlplane.plane import ControlPlane, own_plane
+from tools.controlplane.program import Program
+from tools.live.command import Answer, Command
+from tools.live.referee import Referee
+from tools.live.releases import needs
 from tests.scheduling.profiles import profile, second_scheduler
 
 NAME = "impatient"

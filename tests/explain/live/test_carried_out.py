@@ -11,7 +11,7 @@ from random import Random
 
 import pytest
 
-from tests.controlplane.cluster import Cluster
+from tools.controlplane.cluster import Cluster
 from tests.explain.live.carried_out import tried
 
 SEEDS = int(os.environ.get("LIVE_SEEDS", "8"))

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from tests.controlplane.program import VERSION_VARIABLE, Program, is_built
+from tools.controlplane.program import VERSION_VARIABLE, Program, is_built
 from tests.explain.live.churn import RULES, churned
 
 SECONDS = float(os.environ.get("CHURN_SECONDS", "30"))
@@ -20,7 +20,7 @@ def test_nothing_crashes_and_nothing_false_is_said(
         pytest.skip("no scheduler")
     monkeypatch.setenv(VERSION_VARIABLE, release)
     if control_plane_program.built and not is_built():
-        pytest.skip(f"Kubernetes {release} is not built: python -m tests.controlplane.program --kubernetes {release}")
+        pytest.skip(f"Kubernetes {release} is not built: python -m tools.controlplane.program --kubernetes {release}")
     watcher = churned(release, 1, SECONDS)
     assert watcher.problems == []
     commands = ("explain", "claims", "devices", "top", "fit", "taint")

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from tests.controlplane.client import Json
-from tests.controlplane.objects import device, request
-from tests.explain.live.referee import Referee
-from tests.explain.live.releases import Changed, expected, gates_of_fields, needs, needs_effect_none
-from tests.explain.live.tables import (
+from tools.controlplane.client import Json
+from tools.controlplane.objects import device, request
+from tools.live.referee import Referee
+from tools.live.releases import Changed, expected, gates_of_fields, needs, needs_effect_none
+from tools.live.tables import (
     ATTRIBUTE,
     CARD,
     HALVES,

@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.controlplane.cluster import Cluster, wait
-from tests.controlplane.objects import device, request
-from tests.controlplane.plane import ControlPlane, own_plane
-from tests.controlplane.program import Program
-from tests.explain.live.command import ROOT, Answer, Command
+from tools.controlplane.cluster import Cluster, wait
+from tools.controlplane.objects import device, request
+from tools.controlplane.plane import ControlPlane, own_plane
+from tools.controlplane.program import Program
+from tools.live.command import ROOT, Answer, Command
 from tests.taint.live.team import rule_version
 
 Json = dict[str, Any]

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.controlplane.cluster import Cluster, wait
-from tests.controlplane.objects import device, request
-from tests.controlplane.plane import gates_asked, own_plane, release_of
-from tests.controlplane.program import Program
-from tests.explain.live.command import Command
-from tests.explain.live.referee import Referee
-from tests.explain.live.releases import PARTITIONS, needs
-from tests.explain.live.tables import CARD, HALVES, partition
+from tools.controlplane.cluster import Cluster, wait
+from tools.controlplane.objects import device, request
+from tools.controlplane.plane import gates_asked, own_plane, release_of
+from tools.controlplane.program import Program
+from tools.live.command import Command
+from tools.live.referee import Referee
+from tools.live.releases import PARTITIONS, needs
+from tools.live.tables import CARD, HALVES, partition
 
 
 @pytest.fixture

@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from tests.controlplane.client import Json
-from tests.controlplane.cluster import Cluster, wait
-from tests.controlplane.objects import cel_selectors, claims_of, device, request
-from tests.controlplane.plane import gates_of
-from tests.explain.live.command import Answer
-from tests.explain.live.referee import Referee
-from tests.explain.live.releases import EFFECT_NONE, expected, gates_of_fields
-from tests.explain.live.tables import CARD, partition, shared
+from tools.controlplane.client import Json
+from tools.controlplane.cluster import Cluster, wait
+from tools.controlplane.objects import cel_selectors, claims_of, device, request
+from tools.controlplane.plane import gates_of
+from tools.live.command import Answer
+from tools.live.referee import Referee
+from tools.live.releases import EFFECT_NONE, expected, gates_of_fields
+from tools.live.tables import CARD, partition, shared
 
 SEEDS = int(os.environ.get("LIVE_SEEDS", "12"))
 GATE = [{"name": "example.com/wait"}]

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from tests.controlplane.client import Json
-from tests.controlplane.objects import cel_selectors, device, request
-from tests.explain.live.referee import Referee
-from tests.explain.live.releases import PARTITIONS, Changed, needs
-from tests.explain.live.tables import ATTRIBUTE, MODELS, alternatives, filled, where
+from tools.controlplane.client import Json
+from tools.controlplane.objects import cel_selectors, device, request
+from tools.live.referee import Referee
+from tools.live.releases import PARTITIONS, Changed, needs
+from tools.live.tables import ATTRIBUTE, MODELS, alternatives, filled, where
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from kubectl_dra.api.releases import GROUP, versions_of
-from tests.controlplane.client import Json
-from tests.controlplane.cluster import wait
-from tests.controlplane.objects import RESOURCE_API, device, request, resource_object
-from tests.controlplane.plane import gates_of, release_of
-from tests.explain.live.referee import Referee, given
-from tests.explain.live.releases import LOOSE_POOLS, PARTITIONS, SHARES, Changed, expected, needs, needs_effect_none
-from tests.explain.live.tables import CARD, HALVES, MODELS, NUMA, PLAIN, shared, taint
+from tools.controlplane.client import Json
+from tools.controlplane.cluster import wait
+from tools.controlplane.objects import RESOURCE_API, device, request, resource_object
+from tools.controlplane.plane import gates_of, release_of
+from tools.live.referee import Referee, given
+from tools.live.releases import LOOSE_POOLS, PARTITIONS, SHARES, Changed, expected, needs, needs_effect_none
+from tools.live.tables import CARD, HALVES, MODELS, NUMA, PLAIN, shared, taint
 
 # Devices that others hold
 

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from tests.controlplane.cluster import wait
-from tests.controlplane.objects import device, request
-from tests.explain.live.command import ROOT
-from tests.explain.live.referee import Referee
+from tools.controlplane.cluster import wait
+from tools.controlplane.objects import device, request
+from tools.live.command import ROOT
+from tools.live.referee import Referee
 from tests.taint.live.faults import Front
 
 SECONDS = 60

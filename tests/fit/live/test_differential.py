@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.controlplane.program import VERSION_VARIABLE, Program, is_built
+from tools.controlplane.program import VERSION_VARIABLE, Program, is_built
 from tests.fit.differential import judged, recorded
 from tests.scheduling.clusters import CLASSES, MIXED
 
@@ -27,7 +27,7 @@ def test_as_many_pods_run(release: str, control_plane_program: Program, monkeypa
         pytest.skip("programs of KUBEBUILDER_ASSETS: their scheduler cannot be held still")
     monkeypatch.setenv(VERSION_VARIABLE, release)
     if not is_built():
-        pytest.skip(f"Kubernetes {release} is not built: python -m tests.controlplane.program --kubernetes {release}")
+        pytest.skip(f"Kubernetes {release} is not built: python -m tools.controlplane.program --kubernetes {release}")
     found = list(recorded(release, (*CLASSES, MIXED), SEED, WORKLOADS))
     results = Counter(judged(line)[0] for line in found)
     again = [judged(line)[1] for case in found if judged(case)[1] for line in _again(release, case)]

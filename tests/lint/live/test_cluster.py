@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.controlplane.cluster import Cluster
-from tests.controlplane.objects import device, request, resource_object
-from tests.explain.live.command import Command
+from tools.controlplane.cluster import Cluster
+from tools.controlplane.objects import device, request, resource_object
+from tools.live.command import Command
 
 Json = dict[str, Any]
 

@@ -9,7 +9,7 @@ from tests.controlplane.fixtures import (  # noqa: F401
     control_plane_directory,
     control_plane_program,
 )
-from tests.explain.live.command import Command
+from tools.live.command import Command
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import yaml
 
-from tests.controlplane.client import ApiError, Json
-from tests.controlplane.cluster import OWNER_LABEL, Cluster, wait
-from tests.controlplane.objects import device
+from tools.controlplane.client import ApiError, Json
+from tools.controlplane.cluster import OWNER_LABEL, Cluster, wait
+from tools.controlplane.objects import device
 
 DRIVER = "gpu.nvidia.com"
 RESOURCE = "nvidia.com/gpu"

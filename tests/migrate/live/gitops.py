@@ -10,8 +10,8 @@ from typing import Final
 
 import yaml
 
-from tests.controlplane.client import Json
-from tests.controlplane.cluster import OWNER_LABEL
+from tools.controlplane.client import Json
+from tools.controlplane.cluster import OWNER_LABEL
 
 PRODUCTS = {
     "dev": "NVIDIA-A100-SXM4-80GB",

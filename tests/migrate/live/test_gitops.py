@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.controlplane.client import Json
-from tests.controlplane.cluster import Cluster, wait
-from tests.controlplane.objects import device
-from tests.explain.live.command import Command
+from tools.controlplane.client import Json
+from tools.controlplane.cluster import Cluster, wait
+from tools.controlplane.objects import device
+from tools.live.command import Command
 from tests.migrate.live import gitops
 from tests.migrate.live.fleet import DRIVER, GROUP, RESOURCE, driver_class
 

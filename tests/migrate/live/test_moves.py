@@ -10,9 +10,9 @@ from typing import Any
 import jsonschema
 import pytest
 
-from tests.controlplane.client import Json
-from tests.controlplane.cluster import Cluster, wait
-from tests.explain.live.command import ROOT, Answer, Command
+from tools.controlplane.client import Json
+from tools.controlplane.cluster import Cluster, wait
+from tools.live.command import ROOT, Answer, Command
 from tests.migrate.live.fleet import (
     DRIVER,
     GROUP,

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.browser import accessibility, opened, overflow
-from tests.controlplane.cluster import Cluster
-from tests.controlplane.objects import device, request
+from tools.controlplane.cluster import Cluster
+from tools.controlplane.objects import device, request
 from tests.report.html.support import Dra
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.conformance.pods import of_command, of_library
-from tests.controlplane.program import Program
+from tools.controlplane.program import Program
 from tests.scheduling.clusters import CLASSES, MIXED
 from tests.scheduling.differential import recorded
 

@@ -10,9 +10,9 @@ import socket
 import subprocess
 from pathlib import Path
 
-from tests.controlplane.client import Api
-from tests.controlplane.cluster import wait
-from tests.controlplane.plane import ControlPlane
+from tools.controlplane.client import Api
+from tools.controlplane.cluster import wait
+from tools.controlplane.plane import ControlPlane
 
 
 class ApiServer:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.controlplane.cluster import Cluster
+from tools.controlplane.cluster import Cluster
 from tests.controlplane.fixtures import (  # noqa: F401
     cluster,
     control_plane,
@@ -12,7 +12,7 @@ from tests.controlplane.fixtures import (  # noqa: F401
     control_plane_program,
     defaults_plane,
 )
-from tests.explain.live.command import Command
+from tools.live.command import Command
 from tests.taint.live.team import Kubelet, Team
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from tests.controlplane.plane import ControlPlane
+from tools.controlplane.plane import ControlPlane
 
 LOST = 0
 """The request is carried out, but its answer never arrives."""

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from tests.controlplane.plane import ControlPlane
+from tools.controlplane.plane import ControlPlane
 
 
 class Gate:

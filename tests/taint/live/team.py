@@ -13,11 +13,11 @@ import yaml
 from kubectl_dra.api.releases import GROUP, versions_of
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.taint.rules import rule_name
-from tests.controlplane.client import ApiError
-from tests.controlplane.cluster import Cluster, Scheduled, wait
-from tests.controlplane.objects import device, request
-from tests.controlplane.plane import ControlPlane, release_of
-from tests.explain.live.command import ROOT, Answer, Command
+from tools.controlplane.client import ApiError
+from tools.controlplane.cluster import Cluster, Scheduled, wait
+from tools.controlplane.objects import device, request
+from tools.controlplane.plane import ControlPlane, release_of
+from tools.live.command import ROOT, Answer, Command
 
 Json = dict[str, Any]
 KEY = "example.com/maintenance"

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.controlplane.cluster import Cluster
-from tests.controlplane.objects import device, request
-from tests.docs import console
-from tests.explain.live.command import ROOT, Answer, Command
+from tools.controlplane.cluster import Cluster
+from tools.controlplane.objects import device, request
+from tools.docs import console
+from tools.live.command import ROOT, Answer, Command
 from tests.taint.live.team import Kubelet
 
 PAGE = (ROOT / "docs" / "maintenance.md").read_text()

@@ -18,9 +18,9 @@ from kubectl_dra.cluster.kubeconfig import ConnectionOptions
 from kubectl_dra.cluster.live import Cluster as LiveCluster
 from kubectl_dra.cluster.watch import Key, Watch
 from kubectl_dra.taint.drain import Blocker, Drain
-from tests.controlplane.cluster import wait
-from tests.explain.live.command import ROOT, Answer
-from tests.explain.live.releases import EFFECT_NONE, expected, needs_effect_none
+from tools.controlplane.cluster import wait
+from tools.live.command import ROOT, Answer
+from tools.live.releases import EFFECT_NONE, expected, needs_effect_none
 from tests.taint.live.apiserver import ApiServer
 from tests.taint.live.faults import HANGS, LOST, Asked, Front
 from tests.taint.live.proxy import Gate

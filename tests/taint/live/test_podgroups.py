@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from kubectl_dra.api.releases import parse_release
-from tests.controlplane.cluster import Cluster
-from tests.controlplane.objects import request
-from tests.controlplane.plane import own_plane
-from tests.controlplane.program import Program, kubernetes_version
-from tests.explain.live.command import Command
+from tools.controlplane.cluster import Cluster
+from tools.controlplane.objects import request
+from tools.controlplane.plane import own_plane
+from tools.controlplane.program import Program, kubernetes_version
+from tools.live.command import Command
 from tests.scheduling.gangs import GATES, VERSIONS
 from tests.taint.live.team import KEY, Kubelet, Team
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from tests.controlplane.cluster import Cluster, wait
-from tests.explain.live.command import Answer, Command
-from tests.explain.live.releases import needs_effect_none
+from tools.controlplane.cluster import Cluster, wait
+from tools.live.command import Answer, Command
+from tools.live.releases import needs_effect_none
 from tests.taint.live.team import KEY, Team, checked
 
 Json = dict[str, Any]

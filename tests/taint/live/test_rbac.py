@@ -9,8 +9,8 @@ import yaml
 
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.taint.rules import rule_name
-from tests.explain.live.command import ROOT, Answer
-from tests.explain.live.releases import EFFECT_NONE, Changed, expected, needs_effect_none
+from tools.live.command import ROOT, Answer
+from tools.live.releases import EFFECT_NONE, Changed, expected, needs_effect_none
 from tests.taint.live.team import KEY, Kubelet, Team, bind, checked
 
 

@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
-from tests.controlplane.cluster import wait
-from tests.controlplane.objects import device
-from tests.explain.live.releases import EFFECT_NONE, expected
+from tools.controlplane.cluster import wait
+from tools.controlplane.objects import device
+from tools.live.releases import EFFECT_NONE, expected
 from tests.taint.live.team import KEY, Kubelet, Team
 
 

@@ -8,10 +8,10 @@ from contextlib import ExitStack
 
 import pytest
 
-from tests.controlplane.cluster import Cluster
-from tests.controlplane.plane import ControlPlane, own_plane
-from tests.controlplane.program import VERSION_VARIABLE, Program, find_program, is_built
-from tests.explain.live.command import Command
+from tools.controlplane.cluster import Cluster
+from tools.controlplane.plane import ControlPlane, own_plane
+from tools.controlplane.program import VERSION_VARIABLE, Program, find_program, is_built
+from tools.live.command import Command
 from tests.taint.live.team import KEY, Kubelet, Team
 
 RELEASES = [("1.34", "v1alpha3"), ("1.35", "v1alpha3"), ("1.37", "v1")]
@@ -41,7 +41,7 @@ def _start(running: ExitStack, program: Program, directories: pytest.TempPathFac
 @pytest.mark.parametrize(("minor", "version"), RELEASES)
 def test_out_of_service_and_back(planes: Planes, minor: str, version: str, capsys: pytest.CaptureFixture[str]) -> None:
     if minor not in planes:
-        pytest.skip(f"Kubernetes {minor} is not built: python -m tests.controlplane.program --kubernetes {minor}")
+        pytest.skip(f"Kubernetes {minor} is not built: python -m tools.controlplane.program --kubernetes {minor}")
     team = Team(Cluster(planes[minor].result(), "team"), Command(capsys))
     kubelet = Kubelet(team.cluster)
     try:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 from pathlib import Path
 
-from tests.controlplane.cluster import wait
-from tests.controlplane.objects import device, request
-from tests.explain.live.releases import PARTITIONS, SHARES, needs, needs_effect_none
+from tools.controlplane.cluster import wait
+from tools.controlplane.objects import device, request
+from tools.live.releases import PARTITIONS, SHARES, needs, needs_effect_none
 from tests.taint.live.faults import Asked, Front
 from tests.taint.live.team import KEY, Kubelet, Team
 

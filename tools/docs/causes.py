@@ -1,0 +1,84 @@
+"""Writes one page per cause under ``docs/causes``, and the samples in them, from the catalogue and its case files.
+
+    python -m tools.docs.causes docs/causes
+
+A sample is the answer to a case of the cause's file, in ``tests/explain/cases``.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from unittest import mock
+
+from kubectl_dra.explain.causes.registry import all_kinds, families
+from kubectl_dra.report.cause_page import SAMPLES, page
+from tools.docs import messages
+from tools.docs.folder import write
+from tests.explain.test_cases import CASES, Case, run_case
+
+COLUMNS = 80
+_ASSUMED = re.compile(r"^Note: assumed: .*\n", re.MULTILINE)
+"""What a live cluster tells by itself."""
+
+
+def pages() -> Iterator[tuple[str, str]]:
+    """(file name, text) of every page, the index first."""
+    yield "README.md", _index()
+    for kind in all_kinds():
+        yield f"{kind.code}.md", page(kind)
+
+
+def samples() -> Iterator[tuple[str, str]]:
+    """(file name, text) of the sample of every cause: a command, as against a live cluster, and what it prints."""
+    with tempfile.TemporaryDirectory() as scratch, mock.patch.dict(os.environ, COLUMNS=str(COLUMNS)):
+        for kind in all_kinds():
+            yield f"{kind.code}.txt", _sample(kind.code, Path(scratch))
+
+
+def _sample(code: str, scratch: Path) -> str:
+    """The first short answer that shows the cause; where none does, why it is so by a long one."""
+    cases = [case for case in CASES if case.file == code and code in case.raw["expect"].get("causes", ())]
+    for case in cases:
+        shown = _shown(case, scratch, full=False)
+        if code in shown.partition("\n")[2]:
+            return shown
+    return _shown(cases[0], scratch, full=True).partition("\n\nWhat would help")[0].partition("\n\nClaim ")[0] + "\n"
+
+
+def _shown(case: Case, scratch: Path, *, full: bool) -> str:
+    _, printed = run_case(case, scratch, "text", full=full)
+    asked = case.raw.get("explain", "-f manifest.yaml")
+    words = ["$ kubectl dra explain", asked, *case.raw.get("flags", ()), *(["--full"] if full else [])]
+    text = printed.replace(f" --snapshot {scratch}/cluster.yaml", "").replace(f"{scratch}/", "")
+    return f"{' '.join(words)}\n{_ASSUMED.sub('', text)}"
+
+
+def _index() -> str:
+    lines = [
+        "# Causes",
+        "",
+        "Why a claim or pod gets no devices: the codes that `kubectl dra explain` prints. A code never changes its",
+        "meaning, and `kubectl dra explain --cause CODE` prints its page. These pages are generated (`make docs`).",
+        "",
+    ]
+    for family, kinds in families():
+        lines += [f"## {family.value}", "", "| code | meaning |", "|---|---|"]
+        lines += [f"| [`{kind.code}`]({kind.code}.md) | {kind.title} |" for kind in kinds]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def write_all(folder: Path) -> None:
+    """Writes the samples, with them the pages, and beside the folder the page of messages."""
+    write(SAMPLES, samples())
+    write(folder, pages())
+    (folder.parent / "messages.md").write_text(messages.render(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write_all(Path(sys.argv[1]))
