@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kubectl_dra.api.slices import Device
-from tests.cel.fast_paths import ENVIRONMENTS, differs, found
+from tools.cel.fast_paths import ENVIRONMENTS, differs, found
 
 
 def test_fast_paths_answer_as_evaluation_does() -> None:

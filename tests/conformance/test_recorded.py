@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.conformance import alloc, conversions, pods, scheduled
-from tests.scheduling import gangs
+from tools.scheduling import gangs
 
 DATA = Path(__file__).parent / "data"
 

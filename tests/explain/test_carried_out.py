@@ -11,8 +11,8 @@ import pytest
 
 from tests.conformance.alloc import lines
 from tools.examples import arguments, examples
-from tests.explain.asked import Asked, of_allocation, of_example, of_recording
-from tests.explain.carry_out import EXTENDED, MORE, carried_out, fixes
+from tools.asked import Asked, of_allocation, of_example, of_recording
+from tools.carry_out import EXTENDED, MORE, carried_out, fixes
 from tests.explain.test_cases import CASES, asked
 
 DATA = Path(__file__).parents[1] / "conformance" / "data"

@@ -18,7 +18,7 @@ import yaml
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
 from kubectl_dra.cluster.snapshot import KINDS
 from kubectl_dra.explain.causes.registry import all_kinds
-from tests.explain.asked import Asked
+from tools.asked import Asked
 from tests.explain.existing import unknown
 from tools.live.proved import proof_of, way_of
 

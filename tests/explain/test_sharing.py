@@ -16,7 +16,7 @@ from kubectl_dra.explain.diagnosis import Diagnosis
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.resolve import about_pod
 from tests.conformance.alloc import lines
-from tests.explain.sharing import DATA, compared, settings_of, text_of
+from tools.sharing import DATA, compared, settings_of, text_of
 
 JSON = dict[str, Any]
 GPU = "gpu.example.com"

@@ -15,7 +15,7 @@ from kubectl_dra.scheduling.node_ports import NodePorts
 from kubectl_dra.scheduling.node_resources_fit import Insufficient, NodeResourcesFit
 from kubectl_dra.scheduling.node_unschedulable import NodeUnschedulable
 from kubectl_dra.scheduling.taint_toleration import TaintToleration
-from tests.scheduling.small_clusters import JSON, asked, node, pod, refused, state, words
+from tools.scheduling.small_clusters import JSON, asked, node, pod, refused, state, words
 
 ROOM = {"cpu": "4", "memory": "8Gi", "pods": "10"}
 LOOSE = {"key": "k", "operator": "Exists"}

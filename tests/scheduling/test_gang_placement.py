@@ -10,7 +10,7 @@ import pytest
 from kubectl_dra.allocation.budgets import GANG_WORK
 from kubectl_dra.scheduling.gang_placement import placed_together
 from kubectl_dra.scheduling.gang_scheduling import UNSCHEDULABLE_GROUP, Gang, Obstacle, Placed, gang_of, message_of
-from tests.scheduling.small_clusters import JSON, ZONE, claim, node, pod, state, using
+from tools.scheduling.small_clusters import JSON, ZONE, claim, node, pod, state, using
 
 ROOM = {"cpu": "4", "memory": "8Gi", "pods": "110"}
 NODES = [

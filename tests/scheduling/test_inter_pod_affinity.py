@@ -8,7 +8,7 @@ import pytest
 
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.scheduling.inter_pod_affinity import AffinityNotMet, AntiAffinityBroken, InterPodAffinity
-from tests.scheduling.small_clusters import HOSTNAME, JSON, ZONE, asked, namespace, node, pod, refused, state
+from tools.scheduling.small_clusters import HOSTNAME, JSON, ZONE, asked, namespace, node, pod, refused, state
 
 NEAR = "node(s) didn't match pod affinity rules"
 FAR = "node(s) didn't match pod anti-affinity rules"

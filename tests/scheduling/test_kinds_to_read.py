@@ -6,7 +6,7 @@ import pytest
 
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.scheduling.kinds_to_read import VOLUME_KINDS, kinds_needed
-from tests.scheduling.small_clusters import JSON, pod
+from tools.scheduling.small_clusters import JSON, pod
 
 BUDGET = ("PodDisruptionBudget",)
 

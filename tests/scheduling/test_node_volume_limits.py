@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kubectl_dra.scheduling.node_volume_limits import NodeVolumeLimits, VolumeLimitReached
-from tests.scheduling.small_clusters import JSON, asked, claim, node, pod, refused, state, storage_class, using, volume
+from tools.scheduling.small_clusters import JSON, asked, claim, node, pod, refused, state, storage_class, using, volume
 
 FULL = "node(s) exceed max volume count"
 DRIVER = "csi.example.com"

@@ -8,7 +8,7 @@ import pytest
 
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.scheduling.pod_topology_spread import PodTopologySpread, TooManyInDomain
-from tests.scheduling.small_clusters import HOSTNAME, JSON, ZONE, asked, node, pod, refused, state, within
+from tools.scheduling.small_clusters import HOSTNAME, JSON, ZONE, asked, node, pod, refused, state, within
 
 SKEW = "node(s) didn't match pod topology spread constraints"
 NO_LABEL = "node(s) didn't match pod topology spread constraints (missing required label)"

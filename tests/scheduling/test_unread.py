@@ -6,7 +6,7 @@ import pytest
 
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.scheduling.outcome import schedule
-from tests.scheduling.small_clusters import (
+from tools.scheduling.small_clusters import (
     JSON,
     ZONE,
     claim,

@@ -9,7 +9,7 @@ import pytest
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.scheduling.reasons import NotRead
 from kubectl_dra.scheduling.volume_binding import VolumeBinding
-from tests.scheduling.small_clusters import (
+from tools.scheduling.small_clusters import (
     JSON,
     ZONE,
     asked,

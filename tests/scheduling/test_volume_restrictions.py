@@ -6,7 +6,7 @@ import pytest
 
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.scheduling.volume_restrictions import VolumeRestrictions
-from tests.scheduling.small_clusters import JSON, asked, claim, node, pod, refused, state, using, words
+from tools.scheduling.small_clusters import JSON, asked, claim, node, pod, refused, state, using, words
 
 NODES = [node("a"), node("b")]
 DISK = "node(s) had no available disk"

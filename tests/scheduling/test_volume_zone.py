@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kubectl_dra.scheduling.volume_zone import VolumeZone
-from tests.scheduling.small_clusters import (
+from tools.scheduling.small_clusters import (
     JSON,
     ZONE,
     asked,

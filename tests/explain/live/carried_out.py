@@ -28,8 +28,8 @@ from tools.controlplane.cluster import OWNER_LABEL, Cluster, wait
 from tools.controlplane.objects import RESOURCE_API, request
 from tools.controlplane.plane import gates_asked, gates_of, own_plane
 from tools.controlplane.program import find_program
-from tests.explain.asked import Asked
-from tests.explain.carry_out import carried_out, fixes
+from tools.asked import Asked
+from tools.carry_out import carried_out, fixes
 from tests.explain.live.test_random import any_request, constraints, hold, publish
 
 KINDS = {

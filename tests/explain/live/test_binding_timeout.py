@@ -19,7 +19,7 @@ from tools.controlplane.program import Program
 from tools.live.command import Answer, Command
 from tools.live.referee import Referee
 from tools.live.releases import needs
-from tests.scheduling.profiles import profile, second_scheduler
+from tools.scheduling.profiles import profile, second_scheduler
 
 NAME = "impatient"
 CONFIG: Json = {

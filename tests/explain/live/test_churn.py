@@ -1,4 +1,4 @@
-"""The commands beside a cluster that never rests, for half a minute. ``tests.explain.live.churn`` runs for longer."""
+"""The commands beside a cluster that never rests, for half a minute. ``tools.live.churn`` runs for longer."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import pytest
 
 from tools.controlplane.program import VERSION_VARIABLE, Program, is_built
-from tests.explain.live.churn import RULES, churned
+from tools.live.churn import RULES, churned
 
 SECONDS = float(os.environ.get("CHURN_SECONDS", "30"))
 

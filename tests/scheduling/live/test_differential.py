@@ -9,8 +9,8 @@ import pytest
 
 from tests.conformance.pods import of_command, of_library
 from tools.controlplane.program import Program
-from tests.scheduling.clusters import CLASSES, MIXED
-from tests.scheduling.differential import recorded
+from tools.scheduling.clusters import CLASSES, MIXED
+from tools.scheduling.differential import recorded
 
 PODS = 50
 """For each part: as large as the others, so that workers share them."""

@@ -20,7 +20,7 @@ from kubectl_dra.scheduling.scores.node_resources import BalancedAllocation, Fit
 from kubectl_dra.scheduling.scores.pod_topology_spread import PodTopologySpreadScore
 from kubectl_dra.scheduling.scores.taint_toleration import TaintTolerationScore
 from kubectl_dra.scheduling.scores.volume_binding import VolumeBindingScore
-from tests.scheduling.small_clusters import JSON, ZONE, claim, node, pod, state, storage_class, using, volume, within
+from tools.scheduling.small_clusters import JSON, ZONE, claim, node, pod, state, storage_class, using, volume, within
 
 ROOM = {"cpu": "4", "memory": "8Gi", "pods": "110"}
 

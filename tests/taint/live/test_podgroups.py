@@ -15,7 +15,7 @@ from tools.controlplane.objects import request
 from tools.controlplane.plane import own_plane
 from tools.controlplane.program import Program, kubernetes_version
 from tools.live.command import Command
-from tests.scheduling.gangs import GATES, VERSIONS
+from tools.scheduling.gangs import GATES, VERSIONS
 from tests.taint.live.team import KEY, Kubelet, Team
 
 GATE = "DRAWorkloadResourceClaims"

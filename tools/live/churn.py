@@ -1,6 +1,6 @@
 """A cluster that never rests: the commands run while nodes, slices, pods, claims and rules come and go.
 
-    python -m tests.explain.live.churn --release 1.37 --minutes 30 --seed 1
+    python -m tools.live.churn --release 1.37 --minutes 30 --seed 1
 
 One thread creates and deletes, another runs the commands in a loop: none may crash, and each exit code has to be one of
 its command. Now and then the cluster is held still. Then ``explain`` and ``fit`` are asked about a new pod, it is
@@ -363,7 +363,7 @@ def churned(release: str, seed: int, seconds: float) -> Watcher:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.explain.live.churn", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tools.live.churn", description=__doc__)
     parser.add_argument("--release", default="1.36", choices=RULES)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=30)

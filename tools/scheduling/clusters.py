@@ -10,8 +10,8 @@ import random
 from collections.abc import Callable
 from typing import Final
 
-from tests.scheduling import more_features
-from tests.scheduling.world import DRIVER, HOST, PREFERRED, REGION, REQUIRED, ZONE, Json, World
+from tools.scheduling import more_features
+from tools.scheduling.world import DRIVER, HOST, PREFERRED, REGION, REQUIRED, ZONE, Json, World
 
 
 def node_selection(world: World) -> None:

@@ -1,6 +1,6 @@
 """Ask a real kube-scheduler about made-up pods, and compare with what we say.
 
-    python -m tests.scheduling.differential --release 1.36 --seed 1 --pods 200 [--class volumes] [--profiles]
+    python -m tools.scheduling.differential --release 1.36 --seed 1 --pods 200 [--class volumes] [--profiles]
 
 With --profiles each pod asks for one of the profiles of a second scheduler (``profiles.py``). The scheduler is held
 still while a cluster and its pod are made and the snapshot is taken; then it decides. The lines
@@ -26,12 +26,12 @@ from typing import Any
 from tools.controlplane.client import ApiError
 from tools.controlplane.plane import own_plane
 from tools.controlplane.program import find_program, kubernetes_version
-from tests.scheduling import alpha_gates, devices_of_nodes
-from tests.scheduling.clusters import CLASSES, MIXED, make, shared_objects
-from tests.scheduling.devices_of_nodes import CLASS as OF_NODES
-from tests.scheduling.profiles import CONFIG, profile_name, second_scheduler
-from tests.scheduling.recording import Recording, held_still, scheduler_pid
-from tests.scheduling.world import World
+from tools.scheduling import alpha_gates, devices_of_nodes
+from tools.scheduling.clusters import CLASSES, MIXED, make, shared_objects
+from tools.scheduling.devices_of_nodes import CLASS as OF_NODES
+from tools.scheduling.profiles import CONFIG, profile_name, second_scheduler
+from tools.scheduling.recording import Recording, held_still, scheduler_pid
+from tools.scheduling.world import World
 
 Json = dict[str, Any]
 
@@ -103,7 +103,7 @@ def _arguments(gates: tuple[str, ...]) -> list[str]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.scheduling.differential", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tools.scheduling.differential", description=__doc__)
     parser.add_argument("--release", default="1.36", help="the Kubernetes to ask, such as 1.36")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--pods", type=int, default=100)

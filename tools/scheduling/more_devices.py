@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from tests.scheduling.world import World
+from tools.scheduling.world import World
 
 Json = dict[str, Any]
 

@@ -1,7 +1,7 @@
 """Ask a real kube-scheduler about made-up gangs, and compare with what we say.
 
-    python -m tests.scheduling.gangs --release 1.36 --seed 1 --groups 60 [--workload-claims] [--save FILE]
-    python -m tests.scheduling.gangs --judge FILE
+    python -m tools.scheduling.gangs --release 1.36 --seed 1 --groups 60 [--workload-claims] [--save FILE]
+    python -m tools.scheduling.gangs --judge FILE
 
 Nodes in two zones with cpu and devices, and one PodGroup; the scheduler is held still until all pods are there. With
 --workload-claims pods of the group share claims of it, by name or template. A group agrees where each pod fares as we
@@ -33,8 +33,8 @@ from tests.conformance.alloc import lines
 from tools.controlplane.client import Api, ApiError
 from tools.controlplane.plane import own_plane
 from tools.controlplane.program import find_program, kubernetes_version
-from tests.scheduling.recording import held_still, scheduler_pid
-from tests.scheduling.world import DRIVER, HOST, ZONE
+from tools.scheduling.recording import held_still, scheduler_pid
+from tools.scheduling.world import DRIVER, HOST, ZONE
 
 Json = dict[str, Any]
 
@@ -247,7 +247,7 @@ def run(files: Sequence[Path]) -> int:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.scheduling.gangs", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tools.scheduling.gangs", description=__doc__)
     parser.add_argument("--release", default="1.36", choices=VERSIONS)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--groups", type=int, default=60)

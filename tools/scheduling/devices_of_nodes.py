@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 from typing import Final
 
-from tests.scheduling.world import DRIVER, HOST, Json, World
+from tools.scheduling.world import DRIVER, HOST, Json, World
 
 CLASS: Final = "node-resources"
 GATE: Final = "DRANodeAllocatableResources"

@@ -1,6 +1,6 @@
 """Compares every fast way to a selector's answer with the plain one: the program evaluated on one whole device.
 
-`python -m tests.cel.fast_paths [SELECTORS] [SEED]`: 100,000 random selectors unless told otherwise. What differs is
+`python -m tools.cel.fast_paths [SELECTORS] [SEED]`: 100,000 random selectors unless told otherwise. What differs is
 shown with the smallest selector and devices that still differ.
 """
 
@@ -30,7 +30,7 @@ from kubectl_dra.explain.scene.attributes_read import complete
 from kubectl_dra.explain.scene.equivalent_nodes import Likeness
 from kubectl_dra.explain.scene.prepare import Settings, cycle_of
 from tools.builders import claim, request
-from tests.cel.generated import devices, selector, slices, smallest
+from tools.cel.generated import devices, selector, slices, smallest
 
 Answer = bool | str
 LISTS = frozenset({"DRAConsumableCapacity", "DRAListTypeAttributes"})

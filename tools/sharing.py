@@ -1,6 +1,6 @@
 """Compares answers on devices that share all they can with answers on devices that share nothing.
 
-`python -m tests.explain.sharing [CORPUS ...]`: recorded allocations and whole pods are asked about twice. From the
+`python -m tools.sharing [CORPUS ...]`: recorded allocations and whole pods are asked about twice. From the
 second slice of a driver on, names, amounts, times of taints and all texts of attributes are kept apart from devices.
 """
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from kubectl_dra.api.releases import parse_release
 from tools.recorder.clusters import ALPHA, Maker
-from tests.scheduling.world import HOST, Json, World
+from tools.scheduling.world import HOST, Json, World
 
 CLASS: Final = "alpha"
 GATES: Final = (*(f"DRA{name}" for name in ALPHA), "DRAListTypeAttributes")

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from tools.controlplane.plane import ControlPlane
 from tools.controlplane.program import Program
-from tests.scheduling.world import PREFERRED, REQUIRED, ZONE
+from tools.scheduling.world import PREFERRED, REQUIRED, ZONE
 
 Json = dict[str, Any]
 

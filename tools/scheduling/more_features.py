@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.scheduling.world import HOST, PREFERRED, REQUIRED, ZONE, Json, World
+from tools.scheduling.world import HOST, PREFERRED, REQUIRED, ZONE, Json, World
 
 OLD_ZONE = "failure-domain.beta.kubernetes.io/zone"
 EBS = "ebs.csi.aws.com"

@@ -1,9 +1,9 @@
 """Create made-up workloads for real, and compare how many of their pods run with what ``fit`` said before.
 
-    python -m tests.fit.differential --release 1.36 --seed 1 --workloads 30 [--class spread] [--save FILE]
-    python -m tests.fit.differential --judge FILE
+    python -m tools.scheduling.fits --release 1.36 --seed 1 --workloads 30 [--class spread] [--save FILE]
+    python -m tools.scheduling.fits --judge FILE
 
-The clusters are those of ``tests.scheduling.clusters``; the pod of each becomes the template of a Deployment,
+The clusters are those of ``tools.scheduling.clusters``; the pod of each becomes the template of a Deployment,
 StatefulSet or Job, one of several pods, or a member of a PodGroup, which the controllers and the scheduler of a control
 plane then act on. A workload agrees where as many pods get a node as ``fit`` says, or a number in the range that it
 says; and the same nodes as many of them, where nothing is left to chance. The live cluster and a snapshot of it have to
@@ -34,11 +34,11 @@ from tests.conformance.alloc import lines
 from tools.controlplane.client import ApiError
 from tools.controlplane.plane import own_plane
 from tools.controlplane.program import find_program, kubernetes_version
-from tests.fit.more_devices import add_some
-from tests.scheduling.clusters import CLASSES, MIXED, make, shared_objects
-from tests.scheduling.gangs import GATES, VERSIONS
-from tests.scheduling.recording import Recording, held_still, scheduler_pid
-from tests.scheduling.world import World
+from tools.scheduling.more_devices import add_some
+from tools.scheduling.clusters import CLASSES, MIXED, make, shared_objects
+from tools.scheduling.gangs import GATES, VERSIONS
+from tools.scheduling.recording import Recording, held_still, scheduler_pid
+from tools.scheduling.world import World
 
 Json = dict[str, Any]
 
@@ -282,7 +282,7 @@ def _saving(found: Iterable[Json], path: Path) -> Iterator[Json]:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.fit.differential", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tools.scheduling.fits", description=__doc__)
     parser.add_argument("--release", default="1.36", help="the Kubernetes to ask, such as 1.36")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--workloads", type=int, default=30)

@@ -13,7 +13,7 @@ from typing import Any, Final
 from tools.controlplane.client import Api, ApiError
 from tools.controlplane.cluster import wait
 from tools.controlplane.plane import ControlPlane
-from tests.scheduling.world import DRIVER, World
+from tools.scheduling.world import DRIVER, World
 
 Json = dict[str, Any]
 

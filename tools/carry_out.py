@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tests.explain.asked import JSON, Asked
+from tools.asked import JSON, Asked
 
 MORE = "-another"
 HOSTNAME = "kubernetes.io/hostname"
