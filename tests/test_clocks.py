@@ -15,10 +15,10 @@ import pytest
 from kubectl_dra.allocation.budgets import NODE_STEPS, Budget
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.cli.main import run as command
-from tools.builders import cycle
 from tools.benchmarks.search import cases
+from tools.builders import cycle
+from tools.cases import CASES, Case, run_case
 from tools.examples import arguments, examples, fit_examples
-from tests.explain.test_cases import CASES, Case, run_case
 
 PACKAGE = Path(__file__).parents[1] / "kubectl_dra"
 CLOCKS = frozenset(

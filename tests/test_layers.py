@@ -224,6 +224,24 @@ def test_the_test_sees_who_talks(tmp_path: Path) -> None:
     assert {place.partition(": ")[2] for place in talks(source)} == {"print", "sys.stderr", "sys.exit"}
 
 
+def imported_packages(path: Path) -> set[str]:
+    """The top-level packages that a file imports, anywhere in it."""
+    found = set()
+    for node in ast.walk(parsed(path)):
+        if isinstance(node, ast.ImportFrom) and node.level == 0:
+            found.add((node.module or "").partition(".")[0])
+        elif isinstance(node, ast.Import):
+            found |= {alias.name.partition(".")[0] for alias in node.names}
+    return found
+
+
+def test_the_program_needs_neither_tools_nor_tests_and_tools_no_tests() -> None:
+    tools = sorted((PACKAGE.parent / "tools").rglob("*.py"))
+    assert tools
+    assert [str(path) for path in FILES if imported_packages(path) & {"tools", "tests"}] == []
+    assert [str(path) for path in tools if "tests" in imported_packages(path)] == []
+
+
 def test_no_public_classes_share_a_name() -> None:
     homes: dict[str, list[str]] = {}
     for path in FILES:

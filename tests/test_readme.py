@@ -13,8 +13,8 @@ from pathlib import Path
 
 import yaml
 
-from tests.conformance import alloc
 from tools.docs import console
+from tools.recorder import recorded
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
@@ -50,7 +50,7 @@ def table() -> str:
     lines = ["| Kubernetes' answers about | compared is | answers |", "|---|---|---|"]
     for kind, what in KINDS.items():
         compared = import_module(f"tests.conformance.{kind}").compared
-        counts = Counter(depth for case in alloc.lines(file_of(kind)) for depth in compared(case))
+        counts = Counter(depth for case in recorded.lines(file_of(kind)) for depth in compared(case))
         by = origin[file_of(kind).name]
         for number, (depth, count) in enumerate(counts.most_common()):
             about = "" if number else f"{what} ({by['of']}, {by['kubernetes']})"

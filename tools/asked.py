@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import yaml
 
 from kubectl_dra.cli.main import run as command
-from tests.conformance.alloc import RELEASE
 from tools.controlplane.objects import RESOURCE_API
+from tools.recorder.recorded import RELEASE
 
 JSON = dict[str, Any]
 

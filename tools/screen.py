@@ -16,7 +16,7 @@ from kubectl_dra.ui.app import Screens
 from kubectl_dra.ui.source import ScreenSource
 from tools.event_loop import ran
 
-EXAMPLES = Path(__file__).parents[2] / "examples" / "explain"
+EXAMPLES = Path(__file__).parents[1] / "examples" / "explain"
 SECONDS = 30.0
 NAMED = {" ": "space", "/": "slash", "?": "question_mark", "=": "equals_sign", ":": "colon", "-": "minus"}
 

@@ -20,10 +20,10 @@ from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.resolve import about_claim, about_pod
 from kubectl_dra.explain.scene.prepare import Settings
-from tests.conformance.alloc import RELEASE, gates, lines
+from tools.recorder.recorded import RELEASE, gates, lines
 
 Case = dict[str, Any]
-DATA = Path(__file__).parents[1] / "conformance" / "data"
+DATA = Path(__file__).parents[1] / "tests" / "conformance" / "data"
 CORPORA = ("alloc.jsonl.gz", "alloc-1.36.jsonl.gz", "alloc-1.37.jsonl.gz", "pods.jsonl.gz", "pod-releases.jsonl.gz")
 _KINDS = {
     "nodes": ("v1", "Node"),

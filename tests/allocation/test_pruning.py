@@ -31,8 +31,9 @@ from kubectl_dra.allocation.solve import solve
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.slices import Device, ResourceSlice
-from tools.builders import JSON, claim, cycle, device, first_available, held, request, slice_of, sub
 from tests.conformance import alloc
+from tools.builders import JSON, claim, cycle, device, first_available, held, request, slice_of, sub
+from tools.recorder.recorded import lines
 
 NODE = Node.named("n1")
 X = 'device.attributes["x.io"]'
@@ -240,7 +241,7 @@ def test_recorded_allocations_by_pruned_searches(
     recorded = Path(__file__).parent.parent / "conformance" / "data" / "alloc.jsonl.gz"
     problems = [
         f"{case['id']}: {problem}"
-        for case in islice(alloc.lines(recorded), 0, None, 8)
+        for case in islice(lines(recorded), 0, None, 8)
         for entry, expected in zip(alloc.attempts(case), case["expect"]["nodes"], strict=True)
         if (problem := alloc.disagreement(entry, expected))
     ]

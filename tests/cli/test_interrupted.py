@@ -12,18 +12,7 @@ from pathlib import Path
 
 import pytest
 
-POD = """apiVersion: v1
-kind: Pod
-metadata:
-  name: p{0}
-spec:
-  containers:
-    - name: main
-      image: example.com/none
-      resources:
-        limits:
-          nvidia.com/gpu: 1
-"""
+from tools.fuzz.kills import POD
 
 
 @pytest.mark.slow

@@ -15,8 +15,8 @@ from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.taint.rules import RuleStage, Wish, content
 from kubectl_dra.taint.typed_words import TaintSpec
 from tests.cli.conftest import Ran
-from tools.api_server import Answer, APIServer, Asked, forbidden, status
 from tests.taint.world import claim, device_class, gpu, node, pod, result, rule, slice_of
+from tools.api_server import Answer, APIServer, Asked, forbidden, status
 
 ROOT = Path(__file__).parent.parent.parent
 SCHEMA = json.loads((ROOT / "schemas" / "taint.json").read_text())

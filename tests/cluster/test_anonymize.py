@@ -35,9 +35,9 @@ from kubectl_dra.explain.diagnosis import Diagnosis
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.resolve import about_claim, about_pod
 from kubectl_dra.report.explain_words import fix
-from tests.conformance.alloc import lines
+from tools import cases as explain_cases
 from tools.examples import arguments, examples
-from tests.explain import test_cases as explain_cases
+from tools.recorder.recorded import lines
 
 EXAMPLES = examples()
 DATA = Path(__file__).parents[1] / "conformance" / "data"

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from kubectl_dra.cli.main import run
-from tools.benchmarks.explain import objects
 from tools.api_server import GROUP, Answer, APIServer, Asked
+from tools.benchmarks.explain import objects
 
 QUIET = 0.4
 """Seconds without a new request after which the client is taken to wait."""

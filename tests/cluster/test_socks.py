@@ -12,8 +12,8 @@ import pytest
 
 from kubectl_dra.cluster.client import Client
 from kubectl_dra.errors import ClusterError
-from tools.api_server import APIServer
 from tests.cluster.test_faults import Raw, client_of, slowly
+from tools.api_server import APIServer
 
 FAR = "far.example"
 Login = tuple[bytes, bytes]

@@ -10,23 +10,23 @@ from pathlib import Path
 import pytest
 
 from kubectl_dra.cli.completion.scripts import FILES, script
-from tools.docs import generate
+from tools.docs import completions
 
 
-@pytest.mark.parametrize("path", [*generate.files()], ids=str)
+@pytest.mark.parametrize("path", [*completions.files()], ids=str)
 def test_no_drift(path: Path) -> None:
-    written = (generate.ROOT / path).read_text()
-    assert written == generate.files()[path], "run: make completions"
+    written = (completions.ROOT / path).read_text()
+    assert written == completions.files()[path], "run: make completions"
 
 
 def test_what_kubectl_runs_is_executable() -> None:
-    assert os.access(generate.ROOT / "completions" / FILES["kubectl"], os.X_OK)
+    assert os.access(completions.ROOT / "completions" / FILES["kubectl"], os.X_OK)
 
 
 @pytest.mark.parametrize("shell", [*FILES])
 def test_the_command_prints_the_script(shell: str) -> None:
     command = [sys.executable, "-m", "kubectl_dra", "completion", shell]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=generate.ROOT)
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=completions.ROOT)
     assert done.stdout == script(shell)
 
 
@@ -43,6 +43,6 @@ def test_the_generator_sees_a_new_flag(monkeypatch: pytest.MonkeyPatch) -> None:
 
     app.command("added")(added)
     monkeypatch.setattr(main, "everything", lambda: app)
-    text = generate.table()
+    text = completions.table()
     assert '"added": "Does something",' in text
     assert '"--colour": ("node", False, "-c", "A colour"),' in text

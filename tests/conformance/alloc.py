@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import itertools
 import json
 from collections.abc import Iterator
@@ -22,30 +21,12 @@ from kubectl_dra.allocation.state import allocated_state
 from kubectl_dra.api.claims import DeviceClass, ResourceClaim
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.quantity import Quantity
-from kubectl_dra.api.releases import Release, default_features, parse_release
+from kubectl_dra.api.releases import parse_release
 from kubectl_dra.api.slices import ResourceSlice
 from kubectl_dra.cel import Environment
+from tools.recorder.recorded import RELEASE, gates, lines
 
-RELEASE = "1.36.2"
-"""Of lines that do not say theirs."""
 MOST_ORDERS = 120
-
-
-def lines(path: Path) -> Iterator[dict[str, Any]]:
-    """The JSON objects of a .jsonl or .jsonl.gz file."""
-    with gzip.open(path, "rt") if path.suffix == ".gz" else path.open() as stream:
-        for line in stream:
-            if line.strip():
-                yield json.loads(line)
-
-
-def gates(release: Release, changes: list[str]) -> frozenset[str]:
-    """The gates of a scheduler with ``-DeviceTaints`` switched off or ``+ListTypeAttributes`` on."""
-    known = set(default_features(release))
-    for change in changes:
-        gate = f"DRA{change[1:].removeprefix('DRA')}"
-        known.discard(gate) if change[0] == "-" else known.add(gate)
-    return frozenset(known)
 
 
 def cycle_of(case: dict[str, Any]) -> Cycle:

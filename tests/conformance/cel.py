@@ -26,10 +26,9 @@ from kubectl_dra.api.releases import parse_release
 from kubectl_dra.cel import CompileError, Environment, EvaluationError, Program, compile_expression
 from kubectl_dra.cel.closures import comprehensions
 from kubectl_dra.cel.device import device_value
-from tests.conformance.alloc import gates
+from tools.recorder.recorded import FIRST_DEVICES, gates
 
 DATA = Path(__file__).parent / "data"
-FIRST_DEVICES = "cel-devices.json"
 ORDERS = 200
 """How many random orders of maps are tried."""
 

@@ -11,7 +11,7 @@ from typing import Any
 from kubectl_dra.api.conversion import VERSIONS, from_v1, to_v1
 from kubectl_dra.api.defaults import defaulted, without_disabled
 from kubectl_dra.api.releases import parse_release
-from tests.conformance.alloc import gates
+from tools.recorder.recorded import gates
 
 RELEASE = "1.36"
 """Of lines that do not say theirs."""

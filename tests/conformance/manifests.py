@@ -14,7 +14,7 @@ from typing import Any
 
 from kubectl_dra.admission.server import ServerVerdict, check, check_update
 from kubectl_dra.api.releases import Release, parse_release
-from tests.conformance.alloc import gates, lines
+from tools.recorder.recorded import gates, lines
 
 RELEASE = "1.36.2"
 """Of lines that do not say theirs."""

@@ -13,8 +13,8 @@ from typing import Any
 
 from kubectl_dra.cli.main import run as command
 from kubectl_dra.scheduling.outcome import schedule
-from tests.conformance.alloc import lines
 from tests.conformance.pods import state_of
+from tools.recorder.recorded import lines
 
 RELEASE = "1.36.2"
 """The Kubernetes that was asked."""

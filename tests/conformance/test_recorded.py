@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.conformance import alloc, conversions, pods, scheduled
+from tools.recorder.recorded import lines
 from tools.scheduling import gangs
 
 DATA = Path(__file__).parent / "data"
@@ -30,7 +31,7 @@ def test_what_a_real_scheduler_did(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_disagreement_is_seen() -> None:
-    case = next(alloc.lines(DATA / "alloc.jsonl.gz"))
+    case = next(lines(DATA / "alloc.jsonl.gz"))
     attempts = alloc.attempts(case)
     expected = {"node": "node-0", "results": [{"devices": {"results": [], "config": []}}]}
     assert alloc.disagreement(attempts[0], expected)

@@ -8,8 +8,8 @@ import pytest
 
 from kubectl_dra.cli.main import run
 from kubectl_dra.explain.remedies.prove import World
-from tools.examples import arguments, examples
 from tests.explain.test_nothing_unproved import RESTS_ON_A_PROOF
+from tools.examples import arguments, examples
 
 EXAMPLES = [example for example in examples() if (example / "exit-code").read_text().strip() == "1"]
 

@@ -101,7 +101,7 @@ def garble_everything() -> None:
 
 def main() -> None:
     garble_everything()
-    from tests.explain.test_cases import CASES, run_case
+    from tools.cases import CASES, run_case
 
     out = []
     with tempfile.TemporaryDirectory() as folder:

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.alloc import lines
-from tools.examples import arguments, examples
 from tools.asked import Asked, of_allocation, of_example, of_recording
 from tools.carry_out import EXTENDED, MORE, carried_out, fixes
-from tests.explain.test_cases import CASES, asked
+from tools.cases import CASES, asked
+from tools.examples import arguments, examples
+from tools.recorder.recorded import lines
 
 DATA = Path(__file__).parents[1] / "conformance" / "data"
 JSON = dict[str, Any]

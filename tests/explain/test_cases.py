@@ -7,114 +7,23 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import jsonschema
 import pytest
-import yaml
 
-from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
-from kubectl_dra.cluster.snapshot import KINDS
 from kubectl_dra.explain.causes.registry import all_kinds
-from tools.asked import Asked
 from tests.explain.existing import unknown
+from tools.cases import CASES, FOLDER, JSON, THREADS, Case, cases_of, load_yaml, objects_of, run_case
 from tools.live.proved import proof_of, way_of
 
-FOLDER = Path(__file__).parent / "cases"
 SCHEMA = jsonschema.Draft202012Validator(
     json.loads((Path(__file__).parents[2] / "schemas" / "explain.json").read_text(encoding="utf-8"))
 )
-THREADS = FOLDER / "threads"
 CODES = {kind.code for kind in all_kinds()}
-VERSIONS = {"resource.k8s.io/v1": ("ResourceSlice", "DeviceClass", "ResourceClaim", "ResourceClaimTemplate")}
-API_VERSION = {kind: version for version, kinds in VERSIONS.items() for kind in kinds}
-API_VERSION |= {"DeviceTaintRule": "resource.k8s.io/v1beta2"}
-FILE_KEYS = {"about", "cluster", "cases"}
-CASE_KEYS = {"name", "cluster", "without", "unseen", "explain", "manifest", "flags", "expect"}
 EXIT_CODES = {"allocated": 0, "allocatable": 0, "not-allocatable": 1, "undetermined": 3}
-EXPECT_KEYS = {"verdict", "causes", "answer", "evidence", "fix", "proof", "notes", "ways", "text", "never", "exit"}
-
-JSON = dict[str, Any]
-
-
-class Case(NamedTuple):
-    """One case of a file, with the objects of the file's clusters and its own."""
-
-    file: str
-    name: str
-    objects: list[JSON]
-    raw: JSON
-
-
-def _load(path: Path) -> Any:
-    return yaml.load(path.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-
-
-def _objects(entries: Sequence[Any]) -> Iterator[JSON]:
-    """The objects of a ``cluster`` list: an entry that is text names a file of clusters/."""
-    for entry in entries:
-        if isinstance(entry, str):
-            yield from _objects(_load(FOLDER / "clusters" / f"{entry}.yaml"))
-        else:
-            yield {"apiVersion": API_VERSION.get(entry["kind"], "v1"), **entry}
-
-
-def _key(entry: Mapping[str, Any]) -> str:
-    meta = entry["metadata"]
-    space = f"{meta['namespace']}/" if "namespace" in meta else ""
-    return f"{entry['kind']}/{space}{meta['name']}"
-
-
-def _cases(path: Path) -> Iterator[Case]:
-    raw = _load(path)
-    assert raw.keys() <= FILE_KEYS, f"{path.name}: unknown {raw.keys() - FILE_KEYS}"
-    for case in raw["cases"]:
-        assert case.keys() <= CASE_KEYS, f"{path.name}: unknown {case.keys() - CASE_KEYS}"
-        assert case["expect"].keys() <= EXPECT_KEYS, f"{path.name}: unknown {case['expect'].keys() - EXPECT_KEYS}"
-        kept = {_key(entry): entry for entry in _objects([*raw.get("cluster", ()), *case.get("cluster", ())])}
-        for name in case.get("without", ()):
-            del kept[name]
-        yield Case(path.stem, case["name"], list(kept.values()), case)
-
-
-FILES = sorted(FOLDER.glob("*.yaml")) + sorted(THREADS.glob("*.yaml"))
-CASES = [case for path in FILES for case in _cases(path)]
-
-
-def asked(case: Case) -> Asked:
-    """The question of the case. What is not in ``unseen`` was listed completely."""
-    unseen = case.raw.get("unseen", ())
-    further = {entry["kind"]: entry["apiVersion"] for entry in case.objects if entry["kind"] not in KINDS}
-    lists: list[JSON] = [
-        {
-            "apiVersion": further.get(kind) or API_VERSION.get(kind, "v1"),
-            "kind": f"{kind}List",
-            "items": [entry for entry in case.objects if entry["kind"] == kind],
-        }
-        for kind in (*KINDS, *further)
-        if kind not in unseen
-    ]
-    # Kinds that are read only where a pod needs them.
-    listed = [kind for kind in SCHEDULING_KINDS if kind not in unseen]
-    items = [entry for entry in case.objects if entry["kind"] in SCHEDULING_KINDS]
-    lists.append({"apiVersion": "v1", "kind": "List", "kubectl-dra": {"read": listed}, "items": items})
-    files = {"cluster.yaml": lists}
-    words = ["explain", "--snapshot", "cluster.yaml", *case.raw.get("flags", ())]
-    if "explain" in case.raw:
-        words.append(case.raw["explain"])
-    if "manifest" in case.raw:
-        files["manifest.yaml"] = list(_objects(case.raw["manifest"]))
-        words += ["-f", "manifest.yaml"]
-    return Asked(f"{case.file}: {case.name}", files, tuple(words))
-
-
-def run_case(case: Case, folder: Path, output: str, *, full: bool = True) -> tuple[int, str]:
-    """The command on the case, with its files in a folder: exit code and output."""
-    code, written, errors = asked(case).ask("-o", output, *(["--full"] if full else []), folder=folder)
-    assert errors == ""
-    return code, written
 
 
 @pytest.mark.parametrize("case", CASES, ids=[f"{case.file}: {case.name}" for case in CASES])
@@ -125,7 +34,7 @@ def test_case(case: Case, tmp_path: Path) -> None:
     SCHEMA.validate(found)
     causes = found["causes"]
     print(output)
-    manifest = [{"metadata": {}, **entry} for entry in _objects(case.raw.get("manifest", ()))]
+    manifest = [{"metadata": {}, **entry} for entry in objects_of(case.raw.get("manifest", ()))]
     assert list(unknown(found, [*case.objects, *manifest])) == []
     assert [cause["kind"]["code"] for cause in causes] == expect.get("causes", [])
     assert found["verdict"] == expect["verdict"]
@@ -205,7 +114,7 @@ def test_every_cause_has_a_case_file_that_reproduces_it() -> None:
     files = {path.stem: path for path in FOLDER.glob("*.yaml")}
     assert files.keys() == CODES
     for code, path in files.items():
-        first = next(_cases(path))
+        first = next(cases_of(path))
         assert code in first.raw["expect"]["causes"], path.name
 
 
@@ -219,7 +128,7 @@ def test_threads_are_named_after_what_people_asked() -> None:
     assert len(paths) >= 25
     for path in paths:
         assert re.fullmatch(r"[A-Za-z0-9.-]+-\d+", path.stem), path.name
-        about = _load(path)["about"]
+        about = load_yaml(path)["about"]
         assert about.startswith("https://github.com/"), path.name
         assert re.search(r"/(issues|pull)/\d+", about.split()[0]), path.name
         assert about.split()[0].rstrip("/").rsplit("/", 1)[1] == path.stem.rsplit("-", 1)[1], path.name

@@ -7,7 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.explain.test_cases import CASES, EXIT_CODES
+from tests.explain.test_cases import EXIT_CODES
+from tools.cases import CASES
 
 ROOT = Path(__file__).parents[2]
 

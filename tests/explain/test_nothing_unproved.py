@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kubectl_dra.explain.remedies.prove import World
-from tests.explain.test_cases import CASES, Case, run_case
+from tools.cases import CASES, Case, run_case
 
 RESTS_ON_A_PROOF = re.compile(
     r"(?:then|the\s+term|each\s+request|\")\s+it\s+fits\s+on|[Ee]nd\s+pods?\s+\S+/\S|[Dd]elete\s+claim\s+\S+/\S|"

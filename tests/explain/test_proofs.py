@@ -11,8 +11,8 @@ import pytest
 from kubectl_dra.cli.main import run
 from kubectl_dra.explain.remedies import surroundings
 from kubectl_dra.explain.remedies.surroundings import Surroundings
+from tools.cases import FOLDER, cases_of
 from tools.live.proved import proof_of, way_of
-from tests.explain.test_cases import FOLDER, _cases
 
 
 class Explained:
@@ -23,7 +23,7 @@ class Explained:
         self._capsys = capsys
 
     def __call__(self, file: str, name: str) -> dict[str, Any]:
-        case = next(case for case in _cases(FOLDER / f"{file}.yaml") if case.name == name)
+        case = next(case for case in cases_of(FOLDER / f"{file}.yaml") if case.name == name)
         self._path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": case.objects}))
         run([*["explain", "-o", "json"], case.raw["explain"], "--complete", "--snapshot", str(self._path)])
         found: dict[str, Any] = json.loads(self._capsys.readouterr().out)

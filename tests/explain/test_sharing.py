@@ -15,7 +15,7 @@ from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.explain.diagnosis import Diagnosis
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.resolve import about_pod
-from tests.conformance.alloc import lines
+from tools.recorder.recorded import lines
 from tools.sharing import DATA, compared, settings_of, text_of
 
 JSON = dict[str, Any]

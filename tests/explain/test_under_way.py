@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.explain.test_cases import CASES, Case, run_case
+from tools.cases import CASES, Case, run_case
 
 MADE: Final = "2026-08-22T10:00:00Z"
 UNDER_WAY: Final = {

@@ -15,9 +15,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from tools.api_server import APIServer
 from tests.taint.world import gpu, node, rule, slice_of
 from tests.terminal import Terminal
+from tools.api_server import APIServer
 
 ROOT: Final = Path(__file__).parents[2]
 FOLDER: Final = Path(__file__).parent

@@ -13,24 +13,15 @@ from typing import Any, Final
 import pytest
 
 from kubectl_dra.cli.main import run
+from tests.hostile.test_commands import RAW
 from tools.api_server import kubeconfig
+from tools.command_runs import FORMATS, POD, RUNS
 from tools.hostile_server import HostileServer, answer
-from tests.hostile.test_commands import POD, RAW, RUNS
 
 CANARY: Final = "\x1b[2J\x1b]0;t\x07\x7f\x9b31m\u202e\u200b\u2028\n::error::FORGED\r\n"
 FORGED: Final = re.compile(r"^\s*::", re.MULTILINE)
 OWN: Final = re.compile(r"^::(error|warning|notice) [^:]*::.*$", re.MULTILINE)
 """What ``-o github`` itself writes."""
-FORMATS: Final = {
-    "explain": ("text", "json", "yaml", "html"),
-    "devices": ("text", "wide", "json", "yaml", "name", "html"),
-    "top": ("text", "json"),
-    "claims": ("text", "json"),
-    "fit": ("text", "json"),
-    "lint": ("text", "json", "sarif", "github", "junit"),
-    "migrate": ("text", "json"),
-    "taint": ("text", "json"),
-}
 SECRET: Final = "a-very-secret-token-0123456789"
 
 

@@ -12,7 +12,6 @@ import resource
 import socket
 import time
 from collections.abc import Callable, Iterator
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,37 +21,14 @@ from kubectl_dra import console
 from kubectl_dra.cli.main import COMMANDS, run
 from kubectl_dra.cluster import client, transport
 from tools.api_server import kubeconfig
+from tools.command_runs import POD, RUNS, WITHOUT_CLUSTER, codes
 from tools.hostile_server import HostileServer, Misbehave, answer
 
-WITHOUT_CLUSTER: Final = ("completion", "demo", "lsp", "ui")
-"""An editor talks to lsp on standard input; of a cluster it reads what ``lint --live`` reads. ui needs a terminal."""
-WORDS: Final = {
-    "explain": [["explain", "pod/a"], ["explain", "-A"]],
-    "fit": [["fit", "-f", "pod.yaml"]],
-    "lint": [["lint", "--live", "pod.yaml"]],
-    "migrate": [
-        ["migrate", "plan", "--live", "-A", "--output-dir", "out"],
-        ["migrate", "--live", "-A"],
-        ["migrate", "pod.yaml", "--live"],
-    ],
-    "taint": [["taint", "n/d", "a=b:NoSchedule", "--yes"], ["taint", "--list"]],
-    "untaint": [["untaint", "n/d", "a-", "--yes"]],
-    "snapshot": [["snapshot", "-o", "-"], ["snapshot", "-o", "-", "--anonymize"]],
-    "devices": [["devices"], ["devices", "--tainted"]],
-}
-RUNS: Final = [words for name in COMMANDS if name not in WITHOUT_CLUSTER for words in WORDS.get(name, [[name]])]
 TIME_OUT: Final = "400ms"
 SECONDS: Final = 6.0
 """For a whole command: several requests, each with the time-out."""
 MEGABYTES: Final = 300
 """How much more memory than before a command may take."""
-POD: Final = """apiVersion: v1
-kind: Pod
-metadata: {name: a}
-spec:
-  resourceClaims: [{name: g, resourceClaimTemplateName: t}]
-  containers: [{name: c, image: i, resources: {claims: [{name: g}]}}]
-"""
 STATUS: Final = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "no", "reason": "No"}
 RAW: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069]")
 
@@ -149,12 +125,6 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client, "_MANY_PAGES", 100)
     for name in ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "GITHUB_ACTIONS"):
         monkeypatch.delenv(name, raising=False)
-
-
-def codes(command: str) -> set[int]:
-    """The exit codes that the help of a command lists."""
-    text = import_module(f"kubectl_dra.cli.{command}.command").HELP.partition("Exit codes:")[2]
-    return {int(found) for found in re.findall(r"^ +(\d+)  ", text, re.MULTILINE)}
 
 
 def tried(words: list[str], config: str, capsys: pytest.CaptureFixture[str]) -> str:

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from kubectl_dra.migrate.registry import all_migrations
-from tools.fuzz.odd_fields import fields_by_kind
 from tests.migrate.runs import run
+from tools.fuzz.odd_fields import fields_by_kind
 
 FIELDS = fields_by_kind()
 VERSIONS = {"resource.k8s.io/v1": "resource.k8s.io/v1beta2"}

@@ -7,9 +7,9 @@ import re
 import pytest
 import yaml
 
-from tools.docs import dashboard
 from tests.monitoring.exposed import DRIVERS, IMAGINED, KUBELET, from_sources, grouped, uses
 from tests.monitoring.files import DASHBOARD, ROOT, RULE, alerts, expressions
+from tools.docs import dashboard
 
 PAGE = (ROOT / "docs" / "monitoring.md").read_text(encoding="utf-8")
 # What the control plane exposes is scraped in test_scraped.py.

@@ -8,14 +8,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from tools.controlplane.cluster import Cluster
-from tools.controlplane.objects import device, request
-from tools.controlplane.plane import own_plane
-from tools.controlplane.program import Program
 from tests.monitoring.exposed import IMAGINED, grouped, scraped, uses
 from tests.monitoring.files import expressions
 from tests.monitoring.scrape import open_components, read
 from tests.monitoring.test_files import CONTROL_PLANE
+from tools.controlplane.cluster import Cluster
+from tools.controlplane.objects import device, request
+from tools.controlplane.plane import own_plane
+from tools.controlplane.program import Program
 
 WAIT_SECONDS = 60
 

@@ -11,9 +11,9 @@ from kubectl_dra.api.releases import default_features, parse_release
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.outcome import Outcome, schedule
 from kubectl_dra.scheduling.queue import kept_out
-from tools.scheduling.small_clusters import JSON, node, pod, state
 from tests.taint.world import DRIVER, claim, device_class, gpu, slice_of, world
 from tests.taint.world import pod as pending
+from tools.scheduling.small_clusters import JSON, node, pod, state
 
 ROOM = {"cpu": "4", "pods": "10"}
 

@@ -16,9 +16,9 @@ from kubectl_dra.cli.ui.flags import UiFlags
 from kubectl_dra.cli.ui.source import LiveCluster
 from kubectl_dra.errors import DraError
 from tests.cli.conftest import Ran
-from tools.api_server import Answer, APIServer, Asked, forbidden
 from tests.taint.world import claim, device_class, gpu, node, pod, result, slice_of
 from tests.terminal import Terminal
+from tools.api_server import Answer, APIServer, Asked, forbidden
 from tools.screen import EXAMPLES, before, played
 
 Dra = Callable[..., Ran]

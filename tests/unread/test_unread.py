@@ -20,10 +20,10 @@ import yaml
 from kubectl_dra.cli.main import run as command
 from kubectl_dra.cluster.kinds import resource_of
 from kubectl_dra.cluster.snapshot import DRA_KINDS, EVERY_KIND
-from tools.api_server import APIServer, forbidden
-from tests.conformance.alloc import lines
-from tools.examples import arguments, examples, fit_examples
 from tests.unread.adversaries import World
+from tools.api_server import APIServer, forbidden
+from tools.examples import arguments, examples, fit_examples
+from tools.recorder.recorded import lines
 
 JSON = dict[str, Any]
 DATA = Path(__file__).parents[1] / "conformance" / "data"

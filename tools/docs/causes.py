@@ -17,9 +17,9 @@ from unittest import mock
 
 from kubectl_dra.explain.causes.registry import all_kinds, families
 from kubectl_dra.report.cause_page import SAMPLES, page
+from tools.cases import CASES, Case, run_case
 from tools.docs import messages
 from tools.docs.folder import write
-from tests.explain.test_cases import CASES, Case, run_case
 
 COLUMNS = 80
 _ASSUMED = re.compile(r"^Note: assumed: .*\n", re.MULTILINE)

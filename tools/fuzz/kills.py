@@ -19,8 +19,18 @@ from typing import Final, NamedTuple
 
 import yaml
 
-from tests.cli.test_interrupted import POD
-
+POD = """apiVersion: v1
+kind: Pod
+metadata:
+  name: p{0}
+spec:
+  containers:
+    - name: main
+      image: example.com/none
+      resources:
+        limits:
+          nvidia.com/gpu: 1
+"""
 ROOT: Final = Path(__file__).parents[2]
 CLUSTER: Final = ROOT / "examples" / "explain" / "mixed-fleet" / "cluster.yaml"
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)

@@ -16,12 +16,11 @@ from typing import Any, Final
 from kubectl_dra.api.releases import PLURALS
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
 from tools.api_server import kubeconfig
+from tools.command_runs import FORMATS, POD, RUNS, codes
 from tools.fuzz.examples import Example, examples
 from tools.fuzz.judged import judged
 from tools.fuzz.mutations import VALUES, mutated
 from tools.hostile_server import DISCOVERY, HostileServer, answer
-from tests.hostile.test_canaries import FORMATS
-from tests.hostile.test_commands import POD, RUNS, codes
 
 SECONDS: Final = 10.0
 """For a whole command: several requests, each with the time-out."""

@@ -18,7 +18,7 @@ from kubectl_dra.cli.main import run
 from tools.live.proved import device_path
 
 Json = dict[str, Any]
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ from tools.controlplane.cluster import Cluster, Scheduled, wait
 from tools.controlplane.objects import RESOURCE_API
 from tools.controlplane.plane import gates_asked
 from tools.live.command import Answer, Command
-from tools.live.releases import RANDOM_ORDER, Changed, expected
 from tools.live.proved import device_path
+from tools.live.releases import RANDOM_ORDER, Changed, expected
 
 # On a node that sees an invalid pool the scheduler names that one, whatever else is missing.
 _REJECTED = re.compile(r"(\d+) (?:cannot allocate all claims|invalid resource pools were encountered)")

@@ -24,12 +24,11 @@ from typing import Any
 from kubectl_dra.allocation.attempt import INVALID_POOLS
 from kubectl_dra.allocation.features import Features
 from kubectl_dra.api.releases import Release, parse_release
-from tests.conformance.alloc import gates, lines
 from tools.recorder.clusters import ALPHA, clusters
 from tools.recorder.modules import bounded, built
+from tools.recorder.recorded import DATA, gates, lines
 
 Json = dict[str, Any]
-DATA = Path(__file__).parents[1] / "conformance" / "data"
 SOURCE = Path(__file__).parent / "allocator" / "main.go"
 MODULES = ("api", "apimachinery", "dynamic-resource-allocation")
 REPEATS = 8

@@ -27,16 +27,15 @@ from typing import Any, NamedTuple
 
 from kubectl_dra.api.fields import KINDS
 from kubectl_dra.api.releases import Release, gate_default, known_gates, parse_release
-from tests.conformance.alloc import lines
 from tools.controlplane.client import Api, ApiError
 from tools.controlplane.plane import own_plane
 from tools.controlplane.program import VERSION_VARIABLE, find_program, kubernetes_version
 from tools.recorder.dra_objects import MAKERS, claim_status, shaped
 from tools.recorder.mutations import Schemas, known, mutated
 from tools.recorder.pod_objects import WORKLOADS, workload
+from tools.recorder.recorded import DATA, lines
 
 Json = dict[str, Any]
-DATA = Path(__file__).parents[1] / "conformance" / "data"
 GROUP = "resource.k8s.io"
 LONGEST_MESSAGE = 160
 STATUS_KINDS = ("ResourceClaim", "DeviceTaintRule")

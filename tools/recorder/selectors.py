@@ -24,14 +24,12 @@ from random import Random
 from typing import IO, Any
 
 from kubectl_dra.api.releases import Release, parse_release
-from tests.conformance.alloc import gates, lines
-from tests.conformance.cel import FIRST_DEVICES
 from tools.recorder.expressions import expressions, fixed
 from tools.recorder.modules import bounded, built
+from tools.recorder.recorded import DATA, FIRST_DEVICES, gates, lines
 from tools.recorder.wild import wild
 
 Json = dict[str, Any]
-DATA = Path(__file__).parents[1] / "conformance" / "data"
 DEVICES = "selector-devices.json"
 SOURCE = Path(__file__).parent / "selectors" / "main.go"
 MODULES = ("api", "apimachinery", "apiserver", "dynamic-resource-allocation")

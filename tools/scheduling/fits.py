@@ -30,13 +30,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from kubectl_dra.cli.main import run as command
-from tests.conformance.alloc import lines
 from tools.controlplane.client import ApiError
 from tools.controlplane.plane import own_plane
 from tools.controlplane.program import find_program, kubernetes_version
-from tools.scheduling.more_devices import add_some
+from tools.recorder.recorded import lines
 from tools.scheduling.clusters import CLASSES, MIXED, make, shared_objects
 from tools.scheduling.gangs import GATES, VERSIONS
+from tools.scheduling.more_devices import add_some
 from tools.scheduling.recording import Recording, held_still, scheduler_pid
 from tools.scheduling.world import World
 

@@ -29,10 +29,10 @@ from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.gang_placement import placed_together
 from kubectl_dra.scheduling.gang_scheduling import Gang, Obstacle, gang_of, message_of
-from tests.conformance.alloc import lines
 from tools.controlplane.client import Api, ApiError
 from tools.controlplane.plane import own_plane
 from tools.controlplane.program import find_program, kubernetes_version
+from tools.recorder.recorded import lines
 from tools.scheduling.recording import held_still, scheduler_pid
 from tools.scheduling.world import DRIVER, HOST, ZONE
 

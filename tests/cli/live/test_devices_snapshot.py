@@ -10,14 +10,14 @@ import jsonschema
 import pytest
 
 from kubectl_dra.api.releases import GROUP, versions_of
+from tests.explain.commands import without_commands
+from tests.explain.live.test_access import CLUSTER_WIDE, NAMESPACED, grant
 from tools.controlplane.cluster import Cluster
 from tools.controlplane.objects import device, request
 from tools.controlplane.plane import release_of
-from tests.explain.commands import without_commands
 from tools.live.command import ROOT, Answer, Command
 from tools.live.releases import SHARES, needs
 from tools.live.tables import memory, shared
-from tests.explain.live.test_access import CLUSTER_WIDE, NAMESPACED, grant
 
 Json = dict[str, Any]
 

@@ -23,14 +23,14 @@ from pathlib import Path
 from random import Random
 
 from kubectl_dra.cli.main import run
+from tests.explain.live.test_random import any_request, constraints, hold, publish
+from tools.asked import Asked
+from tools.carry_out import carried_out, fixes
 from tools.controlplane.client import ApiError, Json
 from tools.controlplane.cluster import OWNER_LABEL, Cluster, wait
 from tools.controlplane.objects import RESOURCE_API, request
 from tools.controlplane.plane import gates_asked, gates_of, own_plane
 from tools.controlplane.program import find_program
-from tools.asked import Asked
-from tools.carry_out import carried_out, fixes
-from tests.explain.live.test_random import any_request, constraints, hold, publish
 
 KINDS = {
     "Node": "v1",

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from tools.controlplane.cluster import Cluster
 from tests.controlplane.fixtures import (  # noqa: F401
     api_cluster,
     cluster,
@@ -13,6 +12,7 @@ from tests.controlplane.fixtures import (  # noqa: F401
     control_plane_program,
     defaults_plane,
 )
+from tools.controlplane.cluster import Cluster
 from tools.live.command import Command
 from tools.live.referee import Referee
 

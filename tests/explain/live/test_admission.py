@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from tests.explain.live.test_access import CLUSTER_WIDE, NAMESPACED, grant
 from tools.controlplane.client import ApiError, Json
 from tools.controlplane.cluster import Cluster
 from tools.controlplane.objects import device, request
 from tools.live.referee import Referee
-from tests.explain.live.test_access import CLUSTER_WIDE, NAMESPACED, grant
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ from tools.controlplane.client import Json
 from tools.controlplane.cluster import Cluster, wait
 from tools.controlplane.objects import cel_selectors, claims_of, device, request, resource_object
 from tools.live.command import Answer
+from tools.live.proved import device_path
 from tools.live.referee import Referee
 from tools.live.releases import needs
-from tools.live.proved import device_path
 
 GATE = [{"name": "example.com/wait"}]
 

@@ -11,8 +11,8 @@ from random import Random
 
 import pytest
 
-from tools.controlplane.cluster import Cluster
 from tests.explain.live.carried_out import tried
+from tools.controlplane.cluster import Cluster
 
 SEEDS = int(os.environ.get("LIVE_SEEDS", "8"))
 

@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.taint.live.team import rule_version
 from tools.controlplane.cluster import Cluster, wait
 from tools.controlplane.objects import device, request
 from tools.controlplane.plane import ControlPlane, own_plane
 from tools.controlplane.program import Program
 from tools.live.command import ROOT, Answer, Command
-from tests.taint.live.team import rule_version
 
 Json = dict[str, Any]
 RBAC = "rbac.authorization.k8s.io"

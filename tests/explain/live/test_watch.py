@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+from tests.taint.live.faults import Front
 from tools.controlplane.cluster import wait
 from tools.controlplane.objects import device, request
 from tools.live.command import ROOT
 from tools.live.referee import Referee
-from tests.taint.live.faults import Front
 
 SECONDS = 60
 

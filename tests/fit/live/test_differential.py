@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from tools.controlplane.program import VERSION_VARIABLE, Program, is_built
-from tools.scheduling.fits import judged, recorded
 from tools.scheduling.clusters import CLASSES, MIXED
+from tools.scheduling.fits import judged, recorded
 
 WORKLOADS = int(os.environ.get("FIT_WORKLOADS", "10"))
 SEED = 20_261_122

@@ -23,9 +23,9 @@ from kubectl_dra.lint.rule_selection import Selection
 from kubectl_dra.manifests.documents import read_documents
 from kubectl_dra.manifests.inputs import Input
 from kubectl_dra.manifests.objects import is_object, objects
+from tests.lint.cases import cases
 from tools.controlplane.client import ApiError
 from tools.controlplane.cluster import Cluster
-from tests.lint.cases import cases
 
 Json = dict[str, Any]
 CORPUS = Path(__file__).parents[2] / "conformance" / "data" / "manifests.jsonl.gz"

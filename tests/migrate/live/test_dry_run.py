@@ -13,11 +13,11 @@ from kubectl_dra.manifests.documents import read_documents
 from kubectl_dra.manifests.inputs import Input
 from kubectl_dra.manifests.objects import objects
 from kubectl_dra.migrate.engine import MigrationJob, migrate
-from tools.controlplane.client import ApiError, Json
-from tools.controlplane.cluster import Cluster
 from tests.migrate.runs import settings
 from tests.migrate.test_cases import cases
 from tests.migrate.test_real import FOLDER
+from tools.controlplane.client import ApiError, Json
+from tools.controlplane.cluster import Cluster
 
 REAL = sorted(path for path in FOLDER.rglob("*") if path.suffix in (".yml", ".yaml")) if FOLDER.is_dir() else []
 

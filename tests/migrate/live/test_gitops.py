@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.migrate.live import gitops
+from tests.migrate.live.fleet import DRIVER, GROUP, RESOURCE, driver_class
 from tools.controlplane.client import Json
 from tools.controlplane.cluster import Cluster, wait
 from tools.controlplane.objects import device
 from tools.live.command import Command
-from tests.migrate.live import gitops
-from tests.migrate.live.fleet import DRIVER, GROUP, RESOURCE, driver_class
 
 pytestmark = pytest.mark.xdist_group(GROUP)
 

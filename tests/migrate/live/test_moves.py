@@ -10,9 +10,6 @@ from typing import Any
 import jsonschema
 import pytest
 
-from tools.controlplane.client import Json
-from tools.controlplane.cluster import Cluster, wait
-from tools.live.command import ROOT, Answer, Command
 from tests.migrate.live.fleet import (
     DRIVER,
     GROUP,
@@ -23,6 +20,9 @@ from tests.migrate.live.fleet import (
     gpu_node,
     legacy,
 )
+from tools.controlplane.client import Json
+from tools.controlplane.cluster import Cluster, wait
+from tools.live.command import ROOT, Answer, Command
 
 pytestmark = pytest.mark.xdist_group(GROUP)
 

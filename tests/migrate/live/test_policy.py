@@ -9,10 +9,10 @@ import pytest
 from kubectl_dra.migrate.rollout.model import CLASSES
 from kubectl_dra.migrate.rollout.policy import NAME
 from kubectl_dra.migrate.rollout.survey import LABEL
+from tests.migrate.live.fleet import GROUP, RESOURCE, connection, documents, driver_class, legacy
 from tools.controlplane.client import ApiError, Json
 from tools.controlplane.cluster import Cluster, wait
 from tools.live.command import Command
-from tests.migrate.live.fleet import GROUP, RESOURCE, connection, documents, driver_class, legacy
 
 pytestmark = pytest.mark.xdist_group(GROUP)
 

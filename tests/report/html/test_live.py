@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.browser import accessibility, opened, overflow
+from tests.report.html.support import Dra
 from tools.controlplane.cluster import Cluster
 from tools.controlplane.objects import device, request
-from tests.report.html.support import Dra
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

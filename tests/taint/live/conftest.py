@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from tools.controlplane.cluster import Cluster
 from tests.controlplane.fixtures import (  # noqa: F401
     cluster,
     control_plane,
@@ -12,8 +11,9 @@ from tests.controlplane.fixtures import (  # noqa: F401
     control_plane_program,
     defaults_plane,
 )
-from tools.live.command import Command
 from tests.taint.live.team import Kubelet, Team
+from tools.controlplane.cluster import Cluster
+from tools.live.command import Command
 
 
 @pytest.fixture

@@ -21,13 +21,13 @@ from kubectl_dra.taint.retrying import Patience
 from kubectl_dra.taint.rules import CREATED, UNCHANGED, RuleStage, Wish, content, rule_name
 from kubectl_dra.taint.server_prediction import Asking
 from kubectl_dra.taint.typed_words import TaintSpec
+from tests.taint.live.faults import Asked, Front
+from tests.taint.live.team import KEY, Kubelet, Team, bind, rule_version
 from tools.controlplane.cluster import Cluster, wait
 from tools.controlplane.plane import ControlPlane, own_plane
 from tools.controlplane.program import Program, kubernetes_version
 from tools.live.command import Command
 from tools.live.releases import Changed, expected, needs_effect_none
-from tests.taint.live.faults import Asked, Front
-from tests.taint.live.team import KEY, Kubelet, Team, bind, rule_version
 
 Json = dict[str, Any]
 

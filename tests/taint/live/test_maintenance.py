@@ -8,11 +8,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.taint.live.team import Kubelet
 from tools.controlplane.cluster import Cluster
 from tools.controlplane.objects import device, request
 from tools.docs import console
 from tools.live.command import ROOT, Answer, Command
-from tests.taint.live.team import Kubelet
 
 PAGE = (ROOT / "docs" / "maintenance.md").read_text()
 

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from kubectl_dra.api.releases import parse_release
+from tests.taint.live.team import KEY, Kubelet, Team
 from tools.controlplane.cluster import Cluster
 from tools.controlplane.objects import request
 from tools.controlplane.plane import own_plane
 from tools.controlplane.program import Program, kubernetes_version
 from tools.live.command import Command
 from tools.scheduling.gangs import GATES, VERSIONS
-from tests.taint.live.team import KEY, Kubelet, Team
 
 GATE = "DRAWorkloadResourceClaims"
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from tests.taint.live.team import KEY, Team, checked
 from tools.controlplane.cluster import Cluster, wait
 from tools.live.command import Answer, Command
 from tools.live.releases import needs_effect_none
-from tests.taint.live.team import KEY, Team, checked
 
 Json = dict[str, Any]
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")

@@ -9,9 +9,9 @@ import yaml
 
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.taint.rules import rule_name
+from tests.taint.live.team import KEY, Kubelet, Team, bind, checked
 from tools.live.command import ROOT, Answer
 from tools.live.releases import EFFECT_NONE, Changed, expected, needs_effect_none
-from tests.taint.live.team import KEY, Kubelet, Team, bind, checked
 
 
 def test_the_role_of_taint_is_enough(team: Team, kubelet: Kubelet) -> None:

@@ -7,10 +7,10 @@ import sys
 
 import pytest
 
+from tests.taint.live.team import KEY, Kubelet, Team
 from tools.controlplane.cluster import wait
 from tools.controlplane.objects import device
 from tools.live.releases import EFFECT_NONE, expected
-from tests.taint.live.team import KEY, Kubelet, Team
 
 
 def test_no_schedule_keeps_new_pods_off_and_leaves_running_ones(team: Team) -> None:

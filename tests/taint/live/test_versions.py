@@ -8,11 +8,11 @@ from contextlib import ExitStack
 
 import pytest
 
+from tests.taint.live.team import KEY, Kubelet, Team
 from tools.controlplane.cluster import Cluster
 from tools.controlplane.plane import ControlPlane, own_plane
 from tools.controlplane.program import VERSION_VARIABLE, Program, find_program, is_built
 from tools.live.command import Command
-from tests.taint.live.team import KEY, Kubelet, Team
 
 RELEASES = [("1.34", "v1alpha3"), ("1.35", "v1alpha3"), ("1.37", "v1")]
 Planes = dict[str, Future[ControlPlane]]

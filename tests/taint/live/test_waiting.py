@@ -5,11 +5,11 @@ from __future__ import annotations
 import itertools
 from pathlib import Path
 
+from tests.taint.live.faults import Asked, Front
+from tests.taint.live.team import KEY, Kubelet, Team
 from tools.controlplane.cluster import wait
 from tools.controlplane.objects import device, request
 from tools.live.releases import PARTITIONS, SHARES, needs, needs_effect_none
-from tests.taint.live.faults import Asked, Front
-from tests.taint.live.team import KEY, Kubelet, Team
 
 CLAIM = "resource.k8s.io/v1"
 
