@@ -16,7 +16,7 @@ from kubectl_dra.api.meta import EMPTY, ObjectMeta, title
 from kubectl_dra.api.releases import GROUP, PLURALS, Release, parse_release
 from kubectl_dra.cluster.copies import Kept, Place, essence, newer
 from kubectl_dra.cluster.field_by_field import READ
-from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
+from kubectl_dra.cluster.kinds import SCHEDULING_KINDS, is_namespaced
 from kubectl_dra.cluster.moment import newest
 from kubectl_dra.cluster.pages import Page, page
 from kubectl_dra.cluster.reader import Reader
@@ -34,12 +34,6 @@ from kubectl_dra.cluster.snapshot import (
 )
 from kubectl_dra.errors import InputError
 
-_NAMESPACED: Final = frozenset(
-    (
-        *("ResourceClaim", "ResourceClaimTemplate", "Pod", "ResourceQuota", "Event"),
-        *(name for name, kind in SCHEDULING_KINDS.items() if kind.namespaced),
-    )
-)
 _EVENT_ABOUT: Final = frozenset(("Pod", "ResourceClaim"))
 
 
@@ -146,9 +140,9 @@ class SnapshotBuilder:
 
     def _add_found(self, kind: str, found: Any, meta: ObjectMeta, version: str, place: Place) -> bool:
         """Keep what the reader decoded. False if its name or namespace is missing. Raises InputError."""
-        if not meta.name or not (meta.namespace or kind not in _NAMESPACED):
+        if not meta.name or not (meta.namespace or not is_namespaced(kind)):
             return False
-        space = meta.namespace if kind in _NAMESPACED else ""
+        space = meta.namespace if is_namespaced(kind) else ""
         self._hold(kind, (space, meta.name), Kept(found, place, meta.uid, version))
         return True
 
@@ -286,7 +280,7 @@ class SnapshotBuilder:
             raise _mismatched(struct_mismatch(meta, "ObjectMeta", path=("metadata",)), raw, place)
         written = raw
         name, namespace = meta.get("name") or "", ""
-        if kind in _NAMESPACED:
+        if is_namespaced(kind):
             namespace = meta.get("namespace") or ""
             if not namespace:
                 namespace = self._namespace

@@ -65,6 +65,19 @@ CORE_PLURALS: Final[Mapping[str, str]] = {
 }
 
 
+_NAMESPACED: Final = frozenset(
+    (
+        *("ResourceClaim", "ResourceClaimTemplate", "Pod", "ResourceQuota", "Event"),
+        *(name for name, kind in SCHEDULING_KINDS.items() if kind.namespaced),
+    )
+)
+
+
+def is_namespaced(kind: str) -> bool:
+    """Whether objects of a kind that is read are in namespaces."""
+    return kind in _NAMESPACED
+
+
 class ResourceName(NamedTuple):
     """A kind as RBAC and addresses name it: its plural and its group, which is empty for the core one."""
 

@@ -15,7 +15,7 @@ from kubectl_dra.api.releases import GROUP, PLURALS, Release, parse_release
 from kubectl_dra.cluster.builder import SnapshotBuilder
 from kubectl_dra.cluster.client import EXPIRED, Answered, Client, segment
 from kubectl_dra.cluster.copies import Place
-from kubectl_dra.cluster.kinds import CORE_PLURALS, SCHEDULING_KINDS, SchedulingKind
+from kubectl_dra.cluster.kinds import CORE_PLURALS, SCHEDULING_KINDS, SchedulingKind, is_namespaced
 from kubectl_dra.cluster.kubeconfig import ConnectionOptions, connect
 from kubectl_dra.cluster.moment import stamp
 from kubectl_dra.cluster.pages import Page, page
@@ -36,7 +36,6 @@ from kubectl_dra.errors import ClusterError
 
 T = TypeVar("T")
 
-_NAMESPACED: Final = frozenset(("ResourceClaim", "ResourceClaimTemplate", "Pod", "ResourceQuota", "Event"))
 _REASONS: Final = {403: FORBIDDEN, 404: NOT_FOUND}
 # Events of everything in a cluster are many; only these explain an allocation.
 _EVENT_QUERIES: Final[tuple[Mapping[str, str], ...]] = (
@@ -119,8 +118,7 @@ class Cluster:
             if version is None:
                 return None
             root, plural = f"/apis/{GROUP}/{version}", PLURALS[kind]
-        scoped = kind in _NAMESPACED or (kind in SCHEDULING_KINDS and SCHEDULING_KINDS[kind].namespaced)
-        scope = f"/namespaces/{segment(namespace)}" if namespace and scoped else ""
+        scope = f"/namespaces/{segment(namespace)}" if namespace and is_namespaced(kind) else ""
         return f"{root}{scope}/{plural}" + (f"/{segment(name)}" if name else "")
 
     def _root(self, known: SchedulingKind) -> str:
@@ -254,7 +252,7 @@ class Cluster:
             yield from self._listed(kind, namespace, queries, progress)
         except Answered as error:
             gap = self._gap(kind, namespace, error)
-            if error.status != 403 or namespace or not (kind in _NAMESPACED or kind == "Namespace"):
+            if error.status != 403 or namespace or not (is_namespaced(kind) or kind == "Namespace"):
                 yield gap
                 return
             try:
@@ -265,7 +263,8 @@ class Cluster:
                 yield gap._replace(read_in=self.namespace)
             except Answered as second:
                 yield gap
-                yield self._gap(kind, self.namespace, second)
+                if is_namespaced(kind):
+                    yield self._gap(kind, self.namespace, second)
 
     def _own_namespace(self) -> Page:
         """The connection's namespace, which a user of it may often read though not list. Raises ClusterError."""
@@ -296,7 +295,8 @@ class Cluster:
         if error.status == 404 and known is not None and len(known.versions) > 1:
             # A group of alpha versions, which few servers have.
             return Gap(kind, NOT_SERVED, namespace, f"{self.server} does not serve {known.plural}.{known.group}")
-        return Gap(kind, _REASONS.get(error.status, UNREADABLE), namespace, str(error))
+        reason = _REASONS.get(error.status, UNREADABLE)
+        return Gap(kind, reason, namespace if is_namespaced(kind) else "", str(error))
 
     def _discover(self) -> Iterator[tuple[str, str]]:
         versions = self._served()

@@ -248,7 +248,7 @@ def _of_snapshot(line: Json) -> tuple[Json, str]:
         snapshot = Path(folder, "cluster.json")
         snapshot.write_text(json.dumps(line["snapshot"]))
         release = line["release"].removeprefix("v")
-        return _fitted(line["manifest"], "--snapshot", str(snapshot), "--kubernetes-version", release)
+        return _fitted(line["manifest"], "--snapshot", str(snapshot), "--complete", "--kubernetes-version", release)
 
 
 def _fitted(manifest: Sequence[Json], *flags: str) -> tuple[Json, str]:

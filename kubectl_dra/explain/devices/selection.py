@@ -9,7 +9,7 @@ from msgspec import Struct
 from kubectl_dra.api.slices import PoolID
 from kubectl_dra.cel import Program
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.errors import InputError
+from kubectl_dra.errors import InputError, UndeterminedError
 from kubectl_dra.names import nearest
 from kubectl_dra.wording import some
 
@@ -34,14 +34,19 @@ class Wanted(Struct, frozen=True):
 
 
 def check_names(snapshot: Snapshot, nodes: Sequence[str], wanted: Wanted) -> None:
-    """Raise InputError for a name that does not exist, with the names that may be meant."""
+    """Check that all names exist.
+
+    Raises:
+        InputError: a name that does not exist, with the names that may be meant.
+        UndeterminedError: a name that may be that of an object which was not read.
+    """
     pools = {entry.pool for entry in snapshot.slices}
     scopes = {entry.scope.node_name for entry in snapshot.slices} - {""}
-    for kind, asked, exist in (
-        ("driver", wanted.drivers, {pool.driver for pool in pools}),
-        ("node", wanted.nodes, {*nodes, *scopes}),
-        ("pool", wanted.pools, {pool.name for pool in pools} | {str(pool) for pool in pools}),
-        ("class", wanted.classes, set(snapshot.classes)),
+    for kind, asked, exist, read in (
+        ("driver", wanted.drivers, {pool.driver for pool in pools}, ("ResourceSlice",)),
+        ("node", wanted.nodes, {*nodes, *scopes}, ("Node", "ResourceSlice")),
+        ("pool", wanted.pools, {pool.name for pool in pools} | {str(pool) for pool in pools}, ("ResourceSlice",)),
+        ("class", wanted.classes, set(snapshot.classes), ("DeviceClass",)),
     ):
         for name in asked:
             if name in exist:
@@ -53,6 +58,10 @@ def check_names(snapshot: Snapshot, nodes: Sequence[str], wanted: Wanted) -> Non
                 hint = f"; {other}"
             elif near:
                 hint = f"; nearest: {', '.join(near)}"
+            elif gaps := snapshot.unread(read):
+                raise UndeterminedError(
+                    f"{gaps[0]}, so whether there is a {_TITLES[kind]} {name} is unknown{gaps[0].help}"
+                )
             raise InputError(f"there is no {_TITLES[kind]} {name}{hint}")
 
 

@@ -8,11 +8,13 @@ from kubectl_dra.allocation.extended_resources import ExtendedRequests, limit_of
 from kubectl_dra.allocation.features import FIRST_SORTED
 from kubectl_dra.api.releases import RULES_UNSEEN
 from kubectl_dra.api.slices import PoolID
+from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
 from kubectl_dra.cluster.relation import waiting_for
 from kubectl_dra.cluster.snapshot import ABSENT, MADE_BY, NOT_SERVED, RefusedChange, Snapshot
 from kubectl_dra.explain.phrase import Phrase, Words, say
 from kubectl_dra.explain.scene.prepare import Scene, Settings
 from kubectl_dra.explain.unread import NotSeen
+from kubectl_dra.scheduling.kinds_to_read import kinds_needed, selecting_kinds
 
 MAX_POOLS = 3
 # Most clusters or questions do without the other kinds.
@@ -25,7 +27,7 @@ def notes_of(scene: Scene) -> Iterator[Words]:
     question = scene.question
     own = ("Pod" if question.pod is not None else "ResourceClaim", question.namespace, question.name)
     yield from refused_notes([change for change in snapshot.refused if change[:3] != own])
-    yield from _gaps(snapshot)
+    yield from _gaps(scene)
     yield from rules_notes(snapshot, settings)
     if not snapshot.nodes:
         yield say("no Nodes were read: their names are taken from ResourceSlices, labels and taints are unknown")
@@ -61,14 +63,26 @@ def refused_notes(changes: Iterable[RefusedChange]) -> Iterator[Phrase]:
         )
 
 
-def _gaps(snapshot: Snapshot) -> Iterator[Words]:
-    for missing in snapshot.gaps:
-        if missing.reason == ABSENT and missing.kind not in _NEEDED:
-            continue
-        if missing.reason == NOT_SERVED and missing.kind not in _NEEDED:
-            continue
-        yield NotSeen(missing)
-    yield from snapshot.notes
+def _gaps(scene: Scene) -> Iterator[Words]:
+    gaps = [
+        missing
+        for missing in scene.snapshot.gaps
+        if missing.reason not in (ABSENT, NOT_SERVED) or missing.kind in _NEEDED
+    ]
+    further = {missing.kind for missing in gaps} & SCHEDULING_KINDS.keys()
+    without_effect = further - _affecting(scene) if further else frozenset()
+    yield from (NotSeen(missing) for missing in gaps if missing.kind not in without_effect)
+    yield from scene.snapshot.notes
+
+
+def _affecting(scene: Scene) -> frozenset[str]:
+    """The kinds, of those that are read only if a pod needs them, that this question needs."""
+    question, filters = scene.question, scene.filters
+    if question.pod is None:
+        return frozenset(question.unread)
+    lowest = min((pod.priority for pod in scene.snapshot.pods.values() if pod.node_name), default=None)
+    selecting = selecting_kinds(question.pod, filters.chain.state.profile) if filters is not None else ()
+    return frozenset((*question.unread, *kinds_needed(question.pod, lowest), *selecting))
 
 
 def rules_notes(snapshot: Snapshot, settings: Settings) -> Iterator[Phrase]:

@@ -119,7 +119,8 @@ def test_the_page(walk: Walk) -> None:
         line = block.steps[0].line
         if line.startswith("kubectl dra explain pod/train"):
             walk.apply(files["train.yaml"])
-            assert "1 cannot allocate all claims" in walk.message()
+            # Nodes of other tests may be there as well.
+            assert re.search(r"\d cannot allocate all claims", walk.message())
         if line.startswith("kubectl dra claims"):
             walk.delete(files["train.yaml"])
             walk.apply(files["train.yaml"].replace("96Gi", "80Gi"))

@@ -90,13 +90,13 @@ def test_a_runtime_class_chooses_nodes(ready: Referee) -> None:
 
 
 def test_what_is_not_allowed_to_be_read(ready: Referee) -> None:
-    """A note, and undetermined where a class is named that nobody could look for."""
+    """Undetermined, with the kinds that could decide and what permits to read them."""
     cluster = ready.cluster
     grant(cluster, everywhere=[*NAMESPACED, *CLUSTER_WIDE, "namespaces", "resourcequotas"])
     user = ("--as", cluster.namespace)
     plain = ready.explain_manifest(manifest(cluster), flags=user)
-    assert plain.code == 0, plain.text
-    assert "cannot list resource" in plain.text and "limitranges" in plain.text
+    assert plain.code == 3, plain.text
+    assert "list limitranges is forbidden" in plain.text and "examples/rbac/read.yaml" in plain.text
     named = ready.explain_manifest(
         manifest(cluster, priorityClassName="system-node-critical", runtimeClassName="any"), flags=user
     )

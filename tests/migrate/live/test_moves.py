@@ -123,4 +123,4 @@ def test_nothing_in_the_way_of_those_who_may_not_read_all(fleet: Cluster, comman
     found = report(command("migrate", "--live", "-n", fleet.namespace, "-o", "json", *flags), "migrate-live.json")
     assert [use["pods"] for use in found["uses"]] == [2]
     assert any("deployments" in note for note in found["notes"])
-    assert any(note.startswith("Node ") and "forbidden" in note for note in found["notes"])
+    assert any("no Nodes could be read" in note and "forbidden" in note for note in found["notes"])
