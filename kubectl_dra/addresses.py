@@ -9,6 +9,11 @@ DOCS: Final = f"{REPOSITORY}/blob/main/docs"
 """The base of all links to the documentation: its pages, as they are in the repository."""
 
 
+def path_of_page(folder: str, code: str) -> str:
+    """The path of a code's page in ``rules`` or ``changes``, from the root of the project."""
+    return f"docs/{folder}/{code}.md"
+
+
 def page_of_causes() -> str:
     """The list of all causes."""
     return f"{DOCS}/causes/README.md"

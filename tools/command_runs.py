@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
-from importlib import import_module
+from pathlib import Path
 from typing import Final
 
+from kubectl_dra.cli import main
 from kubectl_dra.cli.main import COMMANDS
+
+HELP: Final = Path(main.__file__).parent / "help"
 
 WITHOUT_CLUSTER: Final = ("completion", "demo", "lsp", "ui")
 """An editor talks to lsp on standard input; of a cluster it reads what ``lint --live`` reads. ui needs a terminal."""
@@ -46,5 +49,5 @@ spec:
 
 def codes(command: str) -> set[int]:
     """The exit codes that the help of a command lists."""
-    text = import_module(f"kubectl_dra.cli.{command}.command").HELP.partition("Exit codes:")[2]
+    text = (HELP / f"{command}.txt").read_text(encoding="utf-8").partition("Exit codes:")[2]
     return {int(found) for found in re.findall(r"^ +(\d+)  ", text, re.MULTILINE)}

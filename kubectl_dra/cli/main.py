@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from functools import cache, partial
 from importlib import import_module
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import typer
@@ -46,7 +47,7 @@ COMMANDS: Final = {
     "version": Command("VersionFlags", "Print the versions, and what is modelled of each release", "versions.md"),
     "completion": Command("CompletionFlags", "Print the script that completes commands in a shell", "start.md"),
 }
-"""Each command by its name; its folder here has ``flags``, ``command`` (the help) and ``run``."""
+"""Each command by its name; its folder here has ``flags`` and ``run``; its help is ``help/NAME.txt``."""
 
 
 def root(
@@ -85,7 +86,7 @@ def _with(commands: Iterable[str]) -> typer.Typer:
     made = _group()
     for name in commands:
         flags = getattr(_part(name, "flags"), COMMANDS[name].flags)
-        text = HelpText(COMMANDS[name].summary, _part(name, "command").HELP, f"{DOCS}/{COMMANDS[name].page}")
+        text = HelpText(COMMANDS[name].summary, _help(name), f"{DOCS}/{COMMANDS[name].page}")
         add(made, name, text, flags, partial(_perform, name))
     return made
 
@@ -93,6 +94,11 @@ def _with(commands: Iterable[str]) -> typer.Typer:
 def _perform(name: str, flags: Any, connection: Any) -> int:
     code: int = _part(name, "run").run(flags, connection)
     return code
+
+
+def _help(name: str) -> str:
+    """What ``COMMAND --help`` says above the flags."""
+    return (Path(__file__).parent / "help" / f"{name}.txt").read_text(encoding="utf-8")
 
 
 def _part(name: str, part: str) -> Any:

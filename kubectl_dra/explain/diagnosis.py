@@ -11,7 +11,8 @@ from typing import NamedTuple, TypeAlias
 from msgspec import Struct
 
 from kubectl_dra.api.slices import DeviceID, PoolID
-from kubectl_dra.explain.confirm import Check
+from kubectl_dra.data import pages
+from kubectl_dra.data.pages import CodePage
 from kubectl_dra.explain.phrase import ObjectName, Words
 from kubectl_dra.explain.question.what_if_flag import Supposition
 from kubectl_dra.explain.remedies.proof import PlacedDevice, Proof
@@ -95,11 +96,20 @@ class NextStep(NamedTuple):
     kind: str = ""
 
 
-class CauseKind(Struct, frozen=True):
-    """An entry of the closed catalogue of causes.
+class Check(NamedTuple):
+    """A kubectl command that shows a cause, and what to look for in its output.
 
-    ``code`` never changes its meaning. ``why`` explains it to somebody who has never met it, ``fix`` says
-    what helps in general, ``seen_as`` is what Kubernetes itself shows. ``look`` is what to look at next.
+    Words in capitals stand for names: POD, CLAIM, NAMESPACE, NODE, CLASS, DRIVER and so on.
+    """
+
+    shows: str
+    command: str
+
+
+class CauseKind(Struct, frozen=True):
+    """An entry of the closed catalogue of causes; its texts are on its page, ``docs/causes/CODE.md``.
+
+    ``code`` never changes its meaning. ``look`` is what to look at next.
 
     ``passes``: the devices still matter, so what would happen next is worth saying. ``never_binds``: the
     devices exist, but the pod will not be bound to them. ``ends_pod``: the pod will never get devices.
@@ -108,12 +118,6 @@ class CauseKind(Struct, frozen=True):
     """
 
     code: str
-    title: str
-    why: str
-    fix: str
-    seen_as: str
-    normal: str
-    confirm: tuple[Check, ...]
     family: Family
     look: Look = Look.DEVICES
     passes: bool = False
@@ -122,6 +126,42 @@ class CauseKind(Struct, frozen=True):
     held: bool = False
     missing: str = ""
     state: str = ""
+
+    @property
+    def page(self) -> CodePage:
+        """Its page."""
+        return pages.page("causes", self.code)
+
+    @property
+    def title(self) -> str:
+        """The cause in a few words."""
+        return self.page.title
+
+    @property
+    def why(self) -> str:
+        """What happens, for somebody who has never met it."""
+        return self.page.sections["Why"]
+
+    @property
+    def fix(self) -> str:
+        """What helps in general."""
+        return self.page.sections["What helps"]
+
+    @property
+    def normal(self) -> str:
+        """When it is no fault."""
+        return self.page.sections["When it is normal"]
+
+    @property
+    def seen_as(self) -> str:
+        """What Kubernetes itself shows."""
+        return self.page.sections["What it looks like"].rpartition("Kubernetes shows: ")[2]
+
+    @property
+    def confirm(self) -> tuple[Check, ...]:
+        """How to see it with kubectl."""
+        found = pages.blocks(self.page.sections["See it with kubectl"])
+        return tuple(Check(shows, command.rstrip("\n")) for shows, command in found)
 
 
 class Relation(Enum):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+from kubectl_dra.data import pages
+from kubectl_dra.data.pages import CodePage
 from kubectl_dra.lint.finding import Fix, LintFinding, Safety, Severity
 from kubectl_dra.manifests.changes import Path
 
@@ -20,9 +22,9 @@ class Rule:
 
     ``code`` is DRA and three digits: 1 structure and API, 2 selectors, 3 requests and constraints, 4 wiring
     between objects, 5 lifecycle and gates, 6 drivers, 7 device plugins, 8 taints and admin access, 9 files.
+    Its texts are on its page, ``docs/rules/CODE.md``.
     ``name`` is in lower case with hyphens. ``kinds`` are the kinds that are checked; "Pod" means pods and the
-    pod templates of workloads. ``why`` is one paragraph: what happens if nobody changes it. ``bad`` and
-    ``good`` are manifests. ``releases`` are the first and last minor release for which the rule holds, None
+    pod templates of workloads. ``releases`` are the first and last minor release for which the rule holds, None
     for no end. ``scope`` is "set" if the rule examines ``context.world``: it then runs after all files are
     read.
     """
@@ -31,12 +33,34 @@ class Rule:
     name: ClassVar[str]
     severity: ClassVar[Severity]
     kinds: ClassVar[tuple[str, ...]]
-    why: ClassVar[str]
-    bad: ClassVar[str]
-    good: ClassVar[str]
     releases: ClassVar[tuple[int, int | None]] = (31, None)
     fixable: ClassVar[Safety] = "none"
     scope: ClassVar[Literal["object", "set"]] = "object"
+
+    @classmethod
+    def page(cls) -> CodePage:
+        """Its page."""
+        return pages.page("rules", cls.code)
+
+    @classmethod
+    def title(cls) -> str:
+        """The rule in a few words."""
+        return cls.page().title
+
+    @classmethod
+    def why(cls) -> str:
+        """What happens if nobody changes what it found, in one paragraph."""
+        return cls.page().sections["Why it matters"]
+
+    @classmethod
+    def bad(cls) -> str:
+        """A manifest with the mistake."""
+        return cls.page().code("Example")
+
+    @classmethod
+    def good(cls) -> str:
+        """The same without it."""
+        return cls.page().code("Instead")
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         """Yield what is wrong with ``context.item``."""

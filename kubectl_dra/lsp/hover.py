@@ -7,7 +7,6 @@ from typing import Final, NamedTuple
 
 from kubectl_dra.cel.declarations import Function, Overload
 from kubectl_dra.data.drivers import catalogue
-from kubectl_dra.lint.reference import title
 from kubectl_dra.lint.registry import BY_CODE
 from kubectl_dra.lint.result import LocatedFinding
 from kubectl_dra.lsp.cursor import Cursor, Span, cursor_at
@@ -41,7 +40,7 @@ def hover_at(text: str, offset: int, findings: Sequence[LocatedFinding], known: 
 def _rule(found: LocatedFinding) -> str:
     rule = BY_CODE[found.code]
     advice = f"\n\n{found.advice}" if found.advice else ""
-    return f"**{rule.code}**: {title(rule)}{advice}\n\n{rule.why}"
+    return f"**{rule.code}**: {rule.title()}{advice}\n\n{rule.why()}"
 
 
 def _meaning(text: str, offset: int, cursor: Cursor, known: Knowledge) -> Hover | None:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from msgspec import Struct, field
 
 from kubectl_dra.api.releases import Release
+from kubectl_dra.data import pages
+from kubectl_dra.data.pages import CodePage
 from kubectl_dra.manifests.changes import Change, Path
 
 if TYPE_CHECKING:
@@ -111,15 +113,26 @@ Plan = Callable[[Mapping[str, Any], PlanSurroundings, MigrationSettings], Object
 
 
 class ChangePage(Struct, frozen=True):
-    """The documentation of one code: what changes and why, with an example as YAML before and after."""
+    """A code of migrate; its texts are on its page, ``docs/changes/CODE.md``."""
 
     code: str
     name: str
     safety: Safety | Literal["note", "refusal"]
-    title: str
-    why: str
-    before: str = ""
-    after: str = ""
+
+    @property
+    def page(self) -> CodePage:
+        """Its page."""
+        return pages.page("changes", self.code)
+
+    @property
+    def title(self) -> str:
+        """The change in a few words."""
+        return self.page.title
+
+    @property
+    def why(self) -> str:
+        """What changes, and why."""
+        return self.page.head[-1]
 
 
 class Migration(Struct, frozen=True):

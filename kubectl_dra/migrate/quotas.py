@@ -200,68 +200,13 @@ def _not_a_number(name: str, value: Any, path: Path) -> PlanRefusal:
 
 
 ABOUT: Final = (
-    ChangePage(
-        "MIG201",
-        "quota-counts-claims",
-        "safe",
-        "The quota counts claims as well",
-        "The key of the DeviceClass counts devices that pods claim. It has the number of the old key, which stays "
-        "for pods that still use the device plugin. Where the class carries the resource's name (from 1.36), the "
-        "old key counts claims too. Elsewhere both kinds of pods together can use up to twice the number while "
-        "both run.",
-        'spec:\n  hard:\n    requests.nvidia.com/gpu: "8"\n',
-        'spec:\n  hard:\n    requests.nvidia.com/gpu: "8"\n'
-        '    gpu.nvidia.com.deviceclass.resource.k8s.io/devices: "8"\n',
-    ),
-    ChangePage(
-        "MIG202",
-        "quota-key-counts-nothing",
-        "note",
-        "The old key counts nothing",
-        "Quotas count extended resources by requests only, so no key for claims is made from this one.",
-    ),
-    ChangePage(
-        "MIG203",
-        "limit-range",
-        "note",
-        "A LimitRange does not reach claims",
-        "Defaults and limits of a LimitRange apply to containers' resources. A pod that got its GPU by default "
-        "gets none once it is written with claims, and no maximum applies to claims; a quota or an admission "
-        "policy can set one.",
-    ),
-    ChangePage(
-        "MIG204",
-        "old-quota-stays",
-        "note",
-        "The old key stays for a while",
-        "Remove it when no pod of the namespace uses the device plugin any more.",
-    ),
-    ChangePage(
-        "MIG205",
-        "kueue-mapping",
-        "note",
-        "Kueue maps classes to the queue's resources",
-        "A ClusterQueue keeps the name that it counts; deviceClassMappings in Kueue's Configuration say which "
-        "DeviceClasses count under it.",
-        "coveredResources: [nvidia.com/gpu]\n",
-        "resources:\n  deviceClassMappings:\n  - name: nvidia.com/gpu\n    deviceClassNames: [gpu.nvidia.com]\n",
-    ),
-    ChangePage(
-        "MIG206",
-        "volcano-queue",
-        "safe",
-        "The Volcano queue counts claims as well",
-        "Volcano counts claims of a DeviceClass under deviceclass/CLASS (1.15).",
-        "capability:\n  nvidia.com/gpu: 8\n",
-        "capability:\n  nvidia.com/gpu: 8\n  deviceclass/gpu.nvidia.com: 8\n",
-    ),
-    ChangePage(
-        "MIG207",
-        "no-quota-for-it",
-        "refusal",
-        "No quota key counts this",
-        "Quotas count devices of a class. What the old key counted is something else, or the quota is for pods only.",
-    ),
+    ChangePage("MIG201", "quota-counts-claims", "safe"),
+    ChangePage("MIG202", "quota-key-counts-nothing", "note"),
+    ChangePage("MIG203", "limit-range", "note"),
+    ChangePage("MIG204", "old-quota-stays", "note"),
+    ChangePage("MIG205", "kueue-mapping", "note"),
+    ChangePage("MIG206", "volcano-queue", "safe"),
+    ChangePage("MIG207", "no-quota-for-it", "refusal"),
 )
 
 MIGRATION: Final = Migration("quotas", plan, ABOUT)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from kubectl_dra.lint import reference as lint_reference
 from kubectl_dra.lint.registry import BY_CODE
 
 _SEVERITIES: Final = {"safe": "warning", "unsafe": "warning", "note": "info", "refusal": "error"}
@@ -24,9 +23,8 @@ def words_of(code: str) -> CodeWords:
     """What is said of a code. Raises KeyError."""
     rule = BY_CODE.get(code)
     if rule is not None:
-        return CodeWords(rule.name, lint_reference.title(rule), rule.why, lint_reference.page(rule), rule.severity)
-    from kubectl_dra.migrate.reference import page
+        return CodeWords(rule.name, rule.title(), rule.why(), rule.page().text, rule.severity)
     from kubectl_dra.migrate.registry import about
 
     found = about()[code]
-    return CodeWords(found.name, found.title, found.why, page(found), _SEVERITIES[found.safety])
+    return CodeWords(found.name, found.title, found.why, found.page.text, _SEVERITIES[found.safety])

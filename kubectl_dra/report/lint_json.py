@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from kubectl_dra.addresses import path_of_page
 from kubectl_dra.api.releases import Release
-from kubectl_dra.lint.reference import page_of
 from kubectl_dra.lint.registry import BY_CODE
 from kubectl_dra.lint.result import LocatedFinding, Report
 from kubectl_dra.lint.upgrade import Upgrade, gate_changes
@@ -59,8 +59,8 @@ def _finding(finding: LocatedFinding) -> dict[str, Any]:
         "object": finding.object,
         "field": finding.field,
         "message": finding.message,
-        "why": rule.why,
-        "page": page_of(finding.code),
+        "why": rule.why(),
+        "page": path_of_page("rules", finding.code),
     }
     if finding.advice:
         out["fix"] = {"title": finding.advice, "safety": finding.safety}

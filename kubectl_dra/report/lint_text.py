@@ -48,7 +48,7 @@ def _finding(out: Painter, finding: LocatedFinding, explain: bool) -> Iterator[s
     yield out.lines(finding.message, indent="    ")
     yield from _source(out, finding)
     if explain:
-        yield out.lines(rule.why, indent="         ", first="    why: ", style="dim")
+        yield out.lines(rule.why(), indent="         ", first="    why: ", style="dim")
     if finding.advice:
         yield out.lines(
             f"{finding.advice}{_FLAGS[finding.safety]}", indent="         ", first="    fix: ", style="green"

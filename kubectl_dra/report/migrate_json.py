@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from kubectl_dra.migrate.reference import page_of
+from kubectl_dra.addresses import path_of_page
 from kubectl_dra.migrate.registry import about
 from kubectl_dra.migrate.result import MigratedFile, MigrationReport, Remark
 
@@ -61,7 +61,7 @@ def _item(item: Remark) -> dict[str, Any]:
         "object": item.object,
         "field": item.field,
         "message": item.message,
-        "page": page_of(item.code),
+        "page": path_of_page("changes", item.code),
     }
     if item.sort in ("change", "object", "offer"):
         out["safety"] = item.safety

@@ -21,8 +21,6 @@ from msgspec.structs import force_setattr
 
 from kubectl_dra.explain import phrase
 
-TEXTS_OF_KINDS = ("title", "why", "fix", "seen_as", "state")
-
 
 def noise(text: object) -> Any:
     """Another text for a text, the same one each time; anything else as it is."""
@@ -81,6 +79,7 @@ def garble_everything() -> None:
     from kubectl_dra.api.labels import InvalidNodeSelector
     from kubectl_dra.cel import errors
     from kubectl_dra.cel.errors import CompileError, EvaluationError
+    from kubectl_dra.data import pages
     from kubectl_dra.explain import diagnosis
 
     garble(AllocationError, "message")
@@ -95,8 +94,15 @@ def garble_everything() -> None:
     from kubectl_dra.explain.causes.registry import all_kinds
 
     for kind in all_kinds():
-        for name in TEXTS_OF_KINDS:
-            force_setattr(kind, name, noise(getattr(kind, name)))
+        force_setattr(kind, "state", noise(kind.state))
+    read = pages.page
+
+    def garbled(folder: str, code: str) -> pages.CodePage:
+        page = read(folder, code)
+        sections = {name: noise(body) for name, body in page.sections.items()}
+        return page._replace(title=noise(page.title), head=tuple(map(noise, page.head)), sections=sections)
+
+    pages.page = garbled  # type: ignore[assignment]
 
 
 def main() -> None:

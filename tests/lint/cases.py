@@ -62,7 +62,7 @@ def _read() -> Iterator[Case]:
 
 
 def _text(code: str, value: Any) -> Any:
-    return getattr(BY_CODE[code], value) if isinstance(value, str) and value in EXAMPLES else value
+    return getattr(BY_CODE[code], value)() if isinstance(value, str) and value in EXAMPLES else value
 
 
 def job(case: Case) -> Job:

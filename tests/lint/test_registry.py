@@ -9,7 +9,6 @@ import pytest
 import yaml
 
 from kubectl_dra.lint.finding import SEVERITIES
-from kubectl_dra.lint.reference import title
 from kubectl_dra.lint.registry import FAMILIES, RULES
 from kubectl_dra.lint.rule import Rule
 from tools.docs.folder import write
@@ -25,8 +24,8 @@ def test_metadata(rule: type[Rule]) -> None:
     assert re.fullmatch(r"DRA\d{3}", rule.code) and rule.code[:4] in FAMILIES
     assert re.fullmatch(r"[a-z]+(-[a-z0-9]+)*", rule.name)
     assert rule.severity in SEVERITIES and rule.fixable in ("safe", "unsafe", "none")
-    assert rule.why.endswith(".") and len(rule.why) > 60
-    assert title(rule) and len(title(rule)) < 90
+    assert rule.why().endswith(".") and len(rule.why()) > 60
+    assert rule.title() and len(rule.title()) < 90
     assert rule.scope in ("object", "set")
     first, last = rule.releases
     assert 31 <= first <= (37 if last is None else last)
@@ -34,8 +33,8 @@ def test_metadata(rule: type[Rule]) -> None:
 
 @each_rule
 def test_good_example_is_yaml(rule: type[Rule]) -> None:
-    assert all(isinstance(document, dict) for document in yaml.safe_load_all(rule.good))
-    assert rule.bad != rule.good
+    assert all(isinstance(document, dict) for document in yaml.safe_load_all(rule.good()))
+    assert rule.bad() != rule.good()
 
 
 def test_codes_and_names_are_unique() -> None:

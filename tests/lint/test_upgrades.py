@@ -24,7 +24,7 @@ def lint(*words: str) -> int:
 @pytest.fixture
 def manifest(tmp_path: Path) -> str:
     path = tmp_path / "m.yaml"
-    path.write_text(f"{RejectedAfter.bad}---\n{CountsAfter.bad}---\n{CLAIM.replace('gpu.example.com', 'GPU')}")
+    path.write_text(f"{RejectedAfter.bad()}---\n{CountsAfter.bad()}---\n{CLAIM.replace('gpu.example.com', 'GPU')}")
     return str(path)
 
 
@@ -54,7 +54,7 @@ def test_pods_that_run_are_judged_as_if_made_again(capsys: pytest.CaptureFixture
 
 def test_a_manifest_is_not_what_a_cluster_has(tmp_path: Path) -> None:
     path = tmp_path / "m.yaml"
-    path.write_text(Rescheduled.bad)
+    path.write_text(Rescheduled.bad())
     assert lint("--from", "1.34", "--snapshot", str(path)) == 1
     assert lint("--from", "1.34", str(path)) == 0
 
@@ -174,7 +174,7 @@ def test_what_cannot_be_put_to_schedulers_is_noted(tmp_path: Path, capsys: pytes
 
 
 def test_manifests_and_the_live_cluster(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    objects = yaml.safe_load(Rescheduled.bad)["items"]
+    objects = yaml.safe_load(Rescheduled.bad())["items"]
     path = tmp_path / "m.yaml"
     path.write_text(yaml.safe_dump({**objects[-1], "metadata": {"name": "mine"}}))
     with ExitStack() as running:
@@ -192,7 +192,7 @@ def test_a_patch_that_nobody_names_is_noted(capsys: pytest.CaptureFixture[str]) 
 
 
 def test_the_live_cluster(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    objects = yaml.safe_load(Rescheduled.bad)["items"]
+    objects = yaml.safe_load(Rescheduled.bad())["items"]
     with ExitStack() as running:
         kubeconfig = serving(objects, running).kubeconfig(tmp_path)
         assert lint("--from", "1.34", "--live", "--kubeconfig", str(kubeconfig)) == 1

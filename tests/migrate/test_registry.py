@@ -22,10 +22,12 @@ def test_texts(one: ChangePage) -> None:
     assert re.fullmatch(r"[a-z]+(-[a-z0-9]+)*", one.name)
     assert one.safety in ("safe", "unsafe", "note", "refusal")
     assert one.why.endswith(".") and len(one.why) > 60 and len(one.title) < 90
+    assert len(one.page.head) == 3, "a page has its name, its safety and one paragraph before the examples"
+    before, after = one.page.code("Before"), one.page.code("After", "Instead")
     if one.safety in ("safe", "unsafe"):
-        for text in (one.before, one.after):
+        for text in (before, after):
             assert all(isinstance(document, dict) for document in yaml.safe_load_all(text) if document is not None)
-    assert not one.before or one.before != one.after
+    assert not before or before != after
 
 
 def test_codes_and_names_are_unique() -> None:

@@ -54,6 +54,9 @@ def try_everything(programs: Path, folder: Path) -> None:
         [program, "lint", manifest], capture_output=True, text=True, check=False, cwd=folder, env=environment
     )
     assert lint.returncode == 1 and "imagge" in lint.stdout, lint.stdout + lint.stderr
+    # Pages are packed, and read when asked for.
+    assert output(program, "lint", "--rule", "DRA101", environment=environment).startswith("# DRA101")
+    assert output(program, "explain", "--cause", "devices-held", environment=environment).startswith("# devices-held")
     if shutil.which("kubectl", path="/usr/bin:/bin:/usr/local/bin"):
         through = {**environment, "PATH": f"{environment['PATH']}:/usr/local/bin"}
         assert output("kubectl", "dra", "--version", environment=through) == f"kubectl-dra {__version__}\n"
@@ -63,6 +66,12 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert {name.partition("/")[0] for name in names} == {"kubectl_dra", f"kubectl_dra-{__version__}.dist-info"}
     assert any(name.startswith("kubectl_dra/_schemas/") for name in names)
+    pages = {
+        f"kubectl_dra/_{folder}/{path.name}"
+        for folder in ("causes", "rules", "changes")
+        for path in (ROOT / "docs" / folder).glob("*.md")
+    }
+    assert pages and pages <= set(names)
     data = {
         path.relative_to(ROOT).as_posix()
         for kind in ("yaml", "txt")

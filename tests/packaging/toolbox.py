@@ -114,7 +114,8 @@ def checkout(folder: Path) -> Path:
     )
     for name in filter(None, listed.stdout.decode().split("\0")):
         source, target = ROOT / name, folder / name
-        if source.is_file() and not name.startswith(("tests/", "docs/")):
+        packed = name.startswith(("docs/causes/", "docs/rules/", "docs/changes/"))
+        if source.is_file() and (packed or not name.startswith(("tests/", "tools/", "docs/"))):
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source, target)
     return folder

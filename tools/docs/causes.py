@@ -1,4 +1,4 @@
-"""Writes one page per cause under ``docs/causes``, and the samples in them, from the catalogue and its case files.
+"""Brings the pages of causes under ``docs/causes`` up to date: the samples in them, from case files, and the index.
 
     python -m tools.docs.causes docs/causes
 
@@ -15,13 +15,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
 
+from kubectl_dra.data.pages import replaced
 from kubectl_dra.explain.causes.registry import all_kinds, families
-from kubectl_dra.report.cause_page import SAMPLES, page
+from kubectl_dra.explain.diagnosis import CauseKind
 from tools.cases import CASES, Case, run_case
 from tools.docs import messages
 from tools.docs.folder import write
 
 COLUMNS = 80
+_STAGE = re.compile(r"^Stage: .*$", re.MULTILINE)
 _ASSUMED = re.compile(r"^Note: assumed: .*\n", re.MULTILINE)
 """What a live cluster tells by itself."""
 
@@ -29,15 +31,16 @@ _ASSUMED = re.compile(r"^Note: assumed: .*\n", re.MULTILINE)
 def pages() -> Iterator[tuple[str, str]]:
     """(file name, text) of every page, the index first."""
     yield "README.md", _index()
-    for kind in all_kinds():
-        yield f"{kind.code}.md", page(kind)
-
-
-def samples() -> Iterator[tuple[str, str]]:
-    """(file name, text) of the sample of every cause: a command, as against a live cluster, and what it prints."""
     with tempfile.TemporaryDirectory() as scratch, mock.patch.dict(os.environ, COLUMNS=str(COLUMNS)):
         for kind in all_kinds():
-            yield f"{kind.code}.txt", _sample(kind.code, Path(scratch))
+            yield f"{kind.code}.md", _page(kind, _sample(kind.code, Path(scratch)))
+
+
+def _page(kind: CauseKind, sample: str) -> str:
+    """The page with its stage and its sample: a command, as against a live cluster, and what it prints."""
+    text = _STAGE.sub(f"Stage: {kind.family.value}", kind.page.text, count=1)
+    seen = f"```text\n{sample.rstrip()}\n```\n\nKubernetes shows: {kind.seen_as}"
+    return replaced(text, "What it looks like", seen)
 
 
 def _sample(code: str, scratch: Path) -> str:
@@ -63,7 +66,8 @@ def _index() -> str:
         "# Causes",
         "",
         "Why a claim or pod gets no devices: the codes that `kubectl dra explain` prints. A code never changes its",
-        "meaning, and `kubectl dra explain --cause CODE` prints its page. These pages are generated (`make docs`).",
+        "meaning, and `kubectl dra explain --cause CODE` prints its page. `make docs` writes this list and",
+        "the samples.",
         "",
     ]
     for family, kinds in families():
@@ -74,8 +78,7 @@ def _index() -> str:
 
 
 def write_all(folder: Path) -> None:
-    """Writes the samples, with them the pages, and beside the folder the page of messages."""
-    write(SAMPLES, samples())
+    """Writes the pages, and beside the folder the page of messages."""
     write(folder, pages())
     (folder.parent / "messages.md").write_text(messages.render(), encoding="utf-8")
 

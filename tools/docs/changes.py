@@ -1,29 +1,43 @@
-"""Writes docs/changes, one page for each code of migrate. ``python -m tools.docs.changes docs/changes``."""
+"""Brings the pages of migrate's codes up to date, and the index. ``python -m tools.docs.changes docs/changes``."""
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
-from kubectl_dra.migrate.reference import page
+from kubectl_dra.migrate.model import ChangePage
 from kubectl_dra.migrate.registry import FAMILIES, about
 from tools.docs.folder import write
+
+_SAFETY: Final = {
+    "safe": "Safe: the devices that a pod gets, and where it can run, stay what they were.",
+    "unsafe": "Unsafe: likely what is meant, but for people to judge. `--unsafe` makes it.",
+    "note": "A note: nothing is changed for it.",
+    "refusal": "A refusal: nothing is changed, and the exit code is 1.",
+}
 
 
 def pages() -> Iterator[tuple[str, str]]:
     """(file name, text) of every page, the index first."""
     yield "README.md", _index()
     for code, one in about().items():
-        yield f"{code}.md", page(one)
+        yield f"{code}.md", _page(one)
+
+
+def _page(one: ChangePage) -> str:
+    facts = f"`{one.name}`\n\n{_SAFETY[one.safety]}"
+    return re.sub(r"\A(.*\n\n).*\n\n.*", lambda match: f"{match[1]}{facts}", one.page.text, count=1)
 
 
 def _index() -> str:
     lines = [
         "# Changes",
         "",
-        "What `kubectl dra migrate` changes, notes and refuses. A code never changes its meaning. These pages are "
-        "generated (`make docs`).",
+        "What `kubectl dra migrate` changes, notes and refuses. A code never changes its meaning. `make docs` "
+        "writes this list.",
         "",
     ]
     for prefix, family in FAMILIES.items():

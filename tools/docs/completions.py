@@ -126,7 +126,6 @@ def _shared_end(commands: Sequence[list[str]]) -> list[str]:
 def _values() -> dict[str, list[tuple[str, str]]]:
     from kubectl_dra.api.releases import NEWEST_MODELLED, OLDEST_MODELLED, known_gates
     from kubectl_dra.explain.causes.registry import all_kinds
-    from kubectl_dra.lint.reference import title
     from kubectl_dra.lint.registry import RULES
     from kubectl_dra.taint.typed_words import EFFECTS
 
@@ -136,7 +135,7 @@ def _values() -> dict[str, list[tuple[str, str]]]:
         "gate": [(gate, "") for gate in sorted(known_gates())],
         "effect": [(effect, _EFFECTS[effect]) for effect in EFFECTS],
         "cause": [(kind.code, _first(kind.title)) for kind in all_kinds()],
-        "rule": [(rule.code, _first(title(rule))) for rule in RULES],
+        "rule": [(rule.code, _first(rule.title())) for rule in RULES],
     }
 
 

@@ -1,28 +1,57 @@
-"""Writes docs/rules, one page for each rule of lint. ``python -m tools.docs.rules docs/rules``."""
+"""Brings the pages of rules and their index up to date. ``python -m tools.docs.rules docs/rules``."""
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
-from kubectl_dra.lint.reference import page, title
+from kubectl_dra.data.pages import replaced
 from kubectl_dra.lint.registry import FAMILIES, RULES
+from kubectl_dra.lint.rule import ANY_KIND, Rule
 from tools.docs.folder import write
+
+_SAFETY: Final = {
+    "safe": "`--fix` repairs it.",
+    "unsafe": "`--unsafe-fixes` repairs it; read what it changes.",
+    "none": "It is not repaired automatically.",
+}
 
 
 def pages() -> Iterator[tuple[str, str]]:
     """(file name, text) of every page, the index first."""
     yield "README.md", _index()
     for rule in RULES:
-        yield f"{rule.code}.md", page(rule)
+        yield f"{rule.code}.md", _page(rule)
+
+
+def _page(rule: type[Rule]) -> str:
+    facts = f"`{rule.name}` · {rule.severity} · {_kinds(rule)}{_releases(rule)}"
+    text = re.sub(r"\A(.*\n\n).*", lambda match: f"{match[1]}{facts}", rule.page().text, count=1)
+    ignored = f"To accept one: `# kubectl-dra: ignore[{rule.code}] reason`, above it or on its line."
+    return replaced(text, "Fix", f"{_SAFETY[rule.fixable]}\n\n{ignored}")
+
+
+def _kinds(rule: type[Rule]) -> str:
+    if rule.kinds == ANY_KIND:
+        return "all kinds"
+    return ", ".join(rule.kinds) if rule.kinds else "files"
+
+
+def _releases(rule: type[Rule]) -> str:
+    first, last = rule.releases
+    if (first, last) == (31, None):
+        return ""
+    return f" · Kubernetes 1.{first} {'and later' if last is None else f'to 1.{last}'}"
 
 
 def _index() -> str:
     lines = [
         "# Rules",
         "",
-        "What `kubectl dra lint` finds. A code never changes its meaning. These pages are generated (`make docs`).",
+        "What `kubectl dra lint` finds. A code never changes its meaning. `make docs` writes this list.",
         "",
     ]
     for prefix, family in FAMILIES.items():
@@ -32,7 +61,7 @@ def _index() -> str:
         lines += [f"## {family}", "", "| code | name | severity | fix | meaning |", "|---|---|---|---|---|"]
         lines += [
             f"| [{rule.code}]({rule.code}.md) | `{rule.name}` | {rule.severity} | "
-            f"{'' if rule.fixable == 'none' else rule.fixable} | {title(rule)} |"
+            f"{'' if rule.fixable == 'none' else rule.fixable} | {rule.title()} |"
             for rule in mine
         ]
         lines.append("")

@@ -10,6 +10,7 @@ from kubectl_dra.admission.server.dra_decoding import unknown, wrong
 from kubectl_dra.admission.server.model import Key, Path, Violations
 from kubectl_dra.admission.server.scalars import scalar_problem, wrong_type
 from kubectl_dra.api.releases import NEWEST_MODELLED, Release
+from kubectl_dra.data.packed import packed
 
 _RELEASE: Final = "1.36"
 _FORMATS: Final = {"date-time": "time", "int64": "int64", "int32": "int32", "int-or-string": "int-or-string"}
@@ -44,14 +45,11 @@ def _of_release(name: str, minor: int) -> dict[str, Any] | None:
 @cache
 def _read(folder: str, name: str) -> dict[str, Any] | None:
     import json
-    from pathlib import Path as File
 
-    package = File(__file__).resolve().parent.parent.parent
-    for schemas in (package / "_schemas", package.parent / "schemas"):
-        file = schemas / "kubernetes" / folder / f"{name}.json"
-        if file.is_file():
-            schema: dict[str, Any] = json.loads(file.read_text())
-            return schema
+    file = packed("schemas") / "kubernetes" / folder / f"{name}.json"
+    if file.is_file():
+        schema: dict[str, Any] = json.loads(file.read_text())
+        return schema
     return None
 
 

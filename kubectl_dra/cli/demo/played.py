@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from kubectl_dra.data.packed import packed
+
 
 class PlayedExample(NamedTuple):
     """An example: its folder, what it is about, the situation in a paragraph, and the words behind kubectl dra."""
@@ -19,11 +21,7 @@ class PlayedExample(NamedTuple):
 
 def played_examples() -> Mapping[str, PlayedExample]:
     """All examples by name: those installed with the package, or those of the checkout that it runs from."""
-    package = Path(__file__).resolve().parent.parent.parent
-    for root in (package / "_examples", package.parent / "examples" / "explain"):
-        if root.is_dir():
-            return {path.parent.name: _read(path.parent) for path in sorted(root.glob("*/command"))}
-    return {}
+    return {path.parent.name: _read(path.parent) for path in sorted(packed("examples").glob("*/command"))}
 
 
 def _read(folder: Path) -> PlayedExample:

@@ -9,7 +9,7 @@ from kubectl_dra.cli.explain.flags import ExplainFlags, ExplainOutput
 from kubectl_dra.errors import UsageError
 from kubectl_dra.explain.causes.registry import all_kinds
 from kubectl_dra.names import nearest
-from kubectl_dra.report.cause_page import cause_json, page
+from kubectl_dra.report.cause_page import cause_json
 from kubectl_dra.report.page_text import write_page
 from kubectl_dra.report.structured import write
 
@@ -31,7 +31,7 @@ def print_page(asked: ExplainFlags) -> int:
         hint = f"; nearest: {', '.join(near)}" if near else f"; {page_of_causes()} lists them"
         raise UsageError(f'there is no cause "{asked.cause}"{hint}')
     if asked.output is ExplainOutput.text:
-        write_page(page(kind))
+        write_page(kind.page.text)
     else:
         write(cause_json(kind), asked.output.value, sys.stdout)
     return 0

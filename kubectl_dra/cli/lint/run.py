@@ -364,7 +364,6 @@ def _many(number: int, one: str, several: str) -> str:
 
 
 def _about_rules(asked: LintFlags) -> int:
-    from kubectl_dra.lint.reference import page, title
     from kubectl_dra.report.page_text import write_page
 
     if asked.rule:
@@ -374,7 +373,7 @@ def _about_rules(asked: LintFlags) -> int:
             near = nearest(asked.rule, wanted)
             hint = f"; did you mean {near[0]}?" if near else " (kubectl dra lint --rules lists them)"
             raise UsageError(f'there is no rule "{asked.rule}"{hint}')
-        write_page(page(rule))
+        write_page(rule.page().text)
         return 0
     width = max(len(rule.name) for rule in RULES)
     out = Painter(color="never")
@@ -382,5 +381,5 @@ def _about_rules(asked: LintFlags) -> int:
         fix = "" if rule.fixable == "none" else f" [{rule.fixable} fix]"
         first = f"{rule.code}  {rule.name.ljust(width)}  {rule.severity.ljust(7)}  "
         indent = len(first) if out.width - len(first) >= 24 else 4
-        out.sentence(f"{title(rule)}{fix}", indent=" " * indent, first=first)
+        out.sentence(f"{rule.title()}{fix}", indent=" " * indent, first=first)
     return 0

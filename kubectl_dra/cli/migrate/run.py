@@ -356,7 +356,6 @@ def _release(text: str) -> Release:
 
 
 def _explain(code: str) -> int:
-    from kubectl_dra.migrate.reference import page
     from kubectl_dra.migrate.registry import about
     from kubectl_dra.report.page_text import write_page
 
@@ -366,7 +365,7 @@ def _explain(code: str) -> int:
         near = nearest(code, wanted)
         hint = f"; did you mean {near[0]}?" if near else " (migrate prints it beside each change, note and refusal)"
         raise UsageError(f'there is no code "{code}"{hint}')
-    write_page(page(found))
+    write_page(found.page.text)
     return 0
 
 

@@ -7,25 +7,13 @@ from typing import Final
 
 from kubectl_dra.allocation.features import DEFECTS, Quirks
 from kubectl_dra.api.releases import COUNTERS_LEAK, LATER_ALL_CONTINUES_WITH_FIRST
-from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes import pool_name_shared
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Remedy
 from kubectl_dra.explain.phrase import Joined, Words, say
 from kubectl_dra.explain.trial import Trial
 
-KNOWN_DEFECT = CauseKind(
-    code="allocator-defect",
-    title="A known defect of the scheduler's allocator decides",
-    why="With the known defects of this release the allocation fails; without them it would succeed.",
-    fix="Upgrade to a release with the fix; until then ask in separate claims, or for other devices.",
-    seen_as="cannot allocate all claims",
-    normal=(
-        "Never. Whether the defect occurs can depend on the order in which devices are tried, so it may come and go."
-    ),
-    confirm=(confirm.PENDING, confirm.AFFECTED),
-    family=Family.DEVICES,
-)
+KNOWN_DEFECT = CauseKind(code="allocator-defect", family=Family.DEVICES)
 
 _WAYS_ROUND: Final[Mapping[str, str]] = {
     "counters_leak": f"Upgrade the scheduler to {COUNTERS_LEAK.fixed_in(36)} or later. Until then let a selector "

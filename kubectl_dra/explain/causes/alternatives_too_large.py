@@ -7,30 +7,13 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from kubectl_dra.api.claims import MAX_RESULTS, ResourceClaim
-from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.phrase import Subject, named, say
 from kubectl_dra.explain.remedies.proof import Tried
 from kubectl_dra.explain.trial import Trial
 
-TOO_MANY_TOGETHER = CauseKind(
-    code="alternatives-too-large",
-    title="The alternatives that fit have more than 32 devices in total",
-    why=(
-        "An allocation of one claim holds at most 32 devices. In prioritized lists, the scheduler skips "
-        "alternatives that would exceed that limit, and the smaller ones do not fit here."
-    ),
-    fix="Put the requests into claims of their own: each has its own 32 devices.",
-    seen_as="cannot allocate all claims",
-    normal="Where a claim lists large alternatives in several requests. Nothing warns when it is created.",
-    confirm=(
-        confirm.Check("The largest count of each request, added up, is above 32.", confirm.REQUESTS),
-        confirm.PENDING,
-    ),
-    family=Family.REQUEST,
-    look=Look.AS_WRITTEN,
-)
+TOO_MANY_TOGETHER = CauseKind(code="alternatives-too-large", family=Family.REQUEST, look=Look.AS_WRITTEN)
 
 
 def _too_large(trial: Trial) -> Iterator[Finding]:

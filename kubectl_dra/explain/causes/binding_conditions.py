@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from kubectl_dra.api.claims import DeviceResult, ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.relation import relation_of
-from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
 from kubectl_dra.explain.phrase import Joined, Subject, Words, named, say
@@ -16,45 +15,11 @@ from kubectl_dra.scheduling.outcome import SCHEDULER_ERROR
 
 BINDING_PENDING = CauseKind(
     code="binding-condition-pending",
-    title="An allocated device is not ready for binding",
-    why="The scheduler waits until every binding condition of the device is True in the claim's status.",
-    fix="Look at the driver or fabric controller that sets the condition.",
-    seen_as="BindingConditionsPending, later device binding timeout",
     state="has its devices, but is not bound to its node yet",
-    normal="While a device is attached to its node: seconds to minutes. After 10 minutes (the scheduler's "
-    "bindingTimeout) it gives up and tries again.",
-    confirm=(
-        confirm.Check(
-            "These conditions have to be True.",
-            "kubectl get resourceclaim CLAIM -n NAMESPACE -o "
-            "jsonpath='{.status.allocation.devices.results[*].bindingConditions}'",
-        ),
-        confirm.Check("One of them is missing here, or is not True.", confirm.CONDITIONS),
-    ),
     family=Family.CLAIM,
     look=Look.CLAIM,
 )
-BINDING_FAILED = CauseKind(
-    code="binding-failed",
-    title="An allocated device reports a binding failure",
-    why=("A binding failure condition of the device is True. The scheduler gives the device back and tries again."),
-    fix="Repair the device that the condition names.",
-    seen_as="device binding failed",
-    normal=(
-        "A single failure is normal, because the scheduler chooses again. If failures repeat, the device or the "
-        "fabric is broken."
-    ),
-    confirm=(
-        confirm.Check(
-            "A condition that the allocation lists in bindingFailureConditions is True here; "
-            "reason and message say why.",
-            confirm.CONDITIONS,
-        ),
-        confirm.Check("The scheduler says `device binding failed`.", confirm.SCHEDULER_SAYS),
-    ),
-    family=Family.CLAIM,
-    look=Look.CLAIM,
-)
+BINDING_FAILED = CauseKind(code="binding-failed", family=Family.CLAIM, look=Look.CLAIM)
 
 _Conditions = dict[str, tuple[str, tuple[str, ...]]]
 """By type: the status, and what is said about it."""

@@ -8,27 +8,13 @@ from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.relation import relation_of
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
 from kubectl_dra.explain.phrase import ObjectName, Subject, named, say
 from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.explain.scene.clock import SCHEDULER, under_way
 
-BOUND_BY_HAND = CauseKind(
-    code="bypassed-scheduler",
-    title="The pod was bound without going through the scheduler",
-    why="If spec.nodeName is set, the scheduler never sees the pod, and nobody else allocates its claims.",
-    fix="Remove spec.nodeName and use a nodeSelector or node affinity.",
-    seen_as="FailedPrepareDynamicResources on the node",
-    normal="Never for a pod with claims, unless the claim is allocated for that node and reserved for the pod already.",
-    confirm=(
-        confirm.Check("The pod has a node and no event `Scheduled`.", confirm.EVENTS),
-        confirm.Check("The claim has no allocation, or one for other nodes.", confirm.ALLOCATION),
-    ),
-    family=Family.POD,
-    look=Look.POD,
-)
+BOUND_BY_HAND = CauseKind(code="bypassed-scheduler", family=Family.POD, look=Look.POD)
 
 
 def _bound(question: Question, snapshot: Snapshot, _: Sequence[Finding]) -> Iterator[Finding]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kubectl_dra.allocation.capacity import CapacityShortage
-from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Family, Finding, Remedy
 from kubectl_dra.explain.funnel.blocked import Blocked
@@ -15,63 +14,9 @@ from kubectl_dra.explain.remedies.candidates import capacities_left, capacity_sh
 from kubectl_dra.explain.remedies.change import LessCapacity
 from kubectl_dra.explain.scene.view import Published
 
-CAPACITY = CauseKind(
-    code="capacity-insufficient",
-    title="The devices have too little capacity left",
-    why=(
-        "Each request takes capacity from a device, rounded up by the device's policy. A capacity without a policy "
-        "that the request does not name is taken entirely."
-    ),
-    fix="Ask for less, or name every capacity of the device in the request.",
-    seen_as="cannot allocate all claims",
-    normal="On devices that several pods share, whenever they are full.",
-    confirm=(
-        confirm.Check(
-            "What the devices offer: `capacity`, and `requestPolicy` with the amount that a request takes by default.",
-            confirm.SLICES_OF_DRIVER,
-        ),
-        confirm.Check(
-            "What is taken already, by claim.",
-            "kubectl get resourceclaims -A -o custom-columns='NAMESPACE:.metadata.namespace,CLAIM:.metadata.name,"
-            "DEVICES:.status.allocation.devices.results[*].device,"
-            "TAKEN:.status.allocation.devices.results[*].consumedCapacity'",
-        ),
-    ),
-    family=Family.DEVICES,
-    held=True,
-)
-CAPACITY_UNKNOWN = CauseKind(
-    code="capacity-unknown",
-    title="The devices have no capacity of that name",
-    why="The name in capacity.requests must be exactly the device's capacity key; no domain is added.",
-    fix="Use the key as the driver publishes it.",
-    seen_as="cannot allocate all claims",
-    normal="Never: the name in the claim is wrong, or the driver publishes another one.",
-    confirm=(
-        confirm.Check("The keys under `capacity`, as they have to be written.", confirm.SLICES_OF_DRIVER),
-        confirm.Check("The keys that the claim asks for.", confirm.CAPACITY_WANTED),
-    ),
-    family=Family.DEVICES,
-)
-CAPACITY_POLICY = CauseKind(
-    code="capacity-policy",
-    title="The requested capacity violates the device's policy",
-    why=(
-        "A request policy allows certain values, or a range with a step. A request that is outside after rounding "
-        "is refused."
-    ),
-    fix="Ask for a value that the policy allows.",
-    seen_as="cannot allocate all claims",
-    normal="Never: the amount has to change.",
-    confirm=(
-        confirm.Check(
-            "The policy, as `requestPolicy` of the capacity: allowed values, or a range with a step.",
-            confirm.SLICES_OF_DRIVER,
-        ),
-        confirm.Check("The amount that the claim asks for.", confirm.CAPACITY_WANTED),
-    ),
-    family=Family.DEVICES,
-)
+CAPACITY = CauseKind(code="capacity-insufficient", family=Family.DEVICES, held=True)
+CAPACITY_UNKNOWN = CauseKind(code="capacity-unknown", family=Family.DEVICES)
+CAPACITY_POLICY = CauseKind(code="capacity-policy", family=Family.DEVICES)
 
 _Shorts = Sequence[tuple[Published, CapacityShortage]]
 

@@ -8,7 +8,6 @@ from msgspec.structs import replace
 
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.cluster.relation import relation_of
-from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.phrase import ObjectName, Subject, named, nodes_named, say
@@ -17,59 +16,9 @@ from kubectl_dra.explain.trial import Trial
 
 MAX_NODES = 3
 
-ELSEWHERE = CauseKind(
-    code="claim-allocated-elsewhere",
-    title="The claim is allocated for nodes where the pod cannot run",
-    why=(
-        "An allocation is bound to the nodes of its devices. As long as another pod uses the claim, the allocation "
-        "stays there, and every further consumer must run on the same nodes."
-    ),
-    fix="Let the pod run on that node, wait for the other consumer to end, or give each pod its own claim by a "
-    "template.",
-    seen_as="resourceclaim not available on the node … still not schedulable",
-    normal="Where pods share a claim: they share its node too.",
-    confirm=(
-        confirm.Check("The nodes for which the claim is allocated.", confirm.ALLOCATED_FOR),
-        confirm.Check("Another pod than this one is listed.", confirm.CONSUMERS),
-    ),
-    family=Family.CLAIM,
-    look=Look.POD,
-)
-ELSEWHERE_UNUSED = CauseKind(
-    code="claim-allocated-elsewhere-unused",
-    title="The claim is allocated for other nodes, but nobody else consumes it",
-    why="The scheduler deallocates such a claim by itself and tries again.",
-    fix="Wait for the next attempt; if it repeats, see what else keeps the pod off the claim's node.",
-    seen_as="deallocation of ResourceClaim completed",
-    normal="For one attempt of the scheduler: it takes the devices back by itself.",
-    confirm=(
-        confirm.Check("The nodes for which the claim is allocated.", confirm.ALLOCATED_FOR),
-        confirm.Check("No pod is listed, or this one alone.", confirm.CONSUMERS),
-    ),
-    family=Family.CLAIM,
-    look=Look.POD,
-)
-STUCK = CauseKind(
-    code="claim-stuck-elsewhere",
-    title="An unused allocation on other nodes is not released, because another claim of the pod fails",
-    why=(
-        "The scheduler releases an unused allocation on the wrong nodes only if nothing else fails there. While "
-        "another claim of the pod cannot be allocated, it reports only that one and never touches this one."
-    ),
-    fix=(
-        "Free devices for the other claim, or delete this claim and create it again, so that both are allocated "
-        "together."
-    ),
-    seen_as="cannot allocate all claims",
-    normal="Never: it lasts until the other claim can be allocated, or this one is deleted.",
-    confirm=(
-        confirm.Check("One claim of the pod is `allocated`, another one `pending`.", confirm.CLAIMS),
-        confirm.Check("The nodes of the allocated one.", confirm.ALLOCATED_FOR),
-        confirm.PENDING,
-    ),
-    family=Family.CLAIM,
-    look=Look.POD,
-)
+ELSEWHERE = CauseKind(code="claim-allocated-elsewhere", family=Family.CLAIM, look=Look.POD)
+ELSEWHERE_UNUSED = CauseKind(code="claim-allocated-elsewhere-unused", family=Family.CLAIM, look=Look.POD)
+STUCK = CauseKind(code="claim-stuck-elsewhere", family=Family.CLAIM, look=Look.POD)
 
 
 def elsewhere(trial: Trial) -> Iterator[Finding]:

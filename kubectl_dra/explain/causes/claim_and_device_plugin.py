@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.choice import choice
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Verdict
@@ -14,25 +13,7 @@ from kubectl_dra.explain.trial import Trial
 MAX_NODES = 6
 
 MIXED = CauseKind(
-    code="claim-and-device-plugin",
-    title="A pod with a claim and an extended resource lands on a device plugin node",
-    why=(
-        "If a pod has a normal claim and an extended resource that a class backs, a node that serves the resource "
-        "through a device plugin passes the filter, and then binding always fails (a defect of 1.36 and 1.37)."
-    ),
-    fix="Keep such a pod off device plugin nodes, or use claims for both.",
-    seen_as="SchedulerError: nil or empty request mappings",
-    normal="Never: it is a defect of 1.36 and 1.37.",
-    confirm=(
-        confirm.ERROR,
-        confirm.Check(
-            "The node lists the resource, so its device plugin serves it.",
-            "kubectl get node NODE -o jsonpath='{.status.allocatable}'",
-        ),
-    ),
-    family=Family.EXTENDED,
-    look=Look.RESOURCES_OF_CLASSES,
-    never_binds=True,
+    code="claim-and-device-plugin", family=Family.EXTENDED, look=Look.RESOURCES_OF_CLASSES, never_binds=True
 )
 
 

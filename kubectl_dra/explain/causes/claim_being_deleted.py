@@ -6,29 +6,13 @@ from collections.abc import Iterator, Sequence
 
 from kubectl_dra.cluster.relation import Consumers, all_pods_known, consumers_of, relation_of
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, NextStep, Remedy
 from kubectl_dra.explain.phrase import Phrase, Subject, named, say
 from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.explain.scene.holders import consumers_named
 
-CLAIM_DELETING = CauseKind(
-    code="claim-being-deleted",
-    title="The claim is being deleted",
-    why="A claim with a deletion timestamp is never allocated. Its finalizers are removed when no pod uses it.",
-    fix="Get the pods that use it to end, then create it again; or make another claim, and a pod that names it.",
-    seen_as='nothing; the scheduler\'s log says: resourceclaim "…" is being deleted',
-    normal="For as long as a pod uses the claim: its finalizer waits for that.",
-    confirm=(
-        confirm.Check(
-            "A time under `deletionTimestamp`, the finalizers that keep the claim, and `reservedFor` with its users.",
-            confirm.CLAIM,
-        ),
-    ),
-    family=Family.POD,
-    look=Look.POD,
-)
+CLAIM_DELETING = CauseKind(code="claim-being-deleted", family=Family.POD, look=Look.POD)
 
 
 def _deleting(question: Question, snapshot: Snapshot, _: Sequence[Finding]) -> Iterator[Finding]:

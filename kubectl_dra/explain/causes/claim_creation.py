@@ -9,7 +9,6 @@ from kubectl_dra.api.claims import ALL, MAX_RESULTS, DeviceClass, ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.cluster.snapshot import Event, Snapshot
-from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes import pod_group
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
@@ -25,95 +24,10 @@ CLAIM_COUNT = "count/resourceclaims.resource.k8s.io"
 CLASS_DEVICES = ".deviceclass.resource.k8s.io/devices"
 _ZERO = Quantity.parse("0")
 
-NOT_CREATED = CauseKind(
-    code="claim-not-created",
-    title="The claim has not been created from its template yet",
-    why=(
-        "The resource claim controller creates one ResourceClaim per pod and template entry and records its name in "
-        "the pod's status. Until then the scheduler keeps the pod out of its queue and writes no event."
-    ),
-    fix="Look for a FailedResourceClaimCreation event on the pod, and check that kube-controller-manager runs.",
-    seen_as="nothing: no event and no condition",
-    normal="For a second or two after the pod is created.",
-    confirm=(
-        confirm.Check(
-            "No entry for the pod's claim.",
-            "kubectl get pod POD -n NAMESPACE -o jsonpath='{.status.resourceClaimStatuses}'",
-        ),
-        confirm.Check(
-            "An event `FailedResourceClaimCreation` says what is wrong; without one, nobody tried.", confirm.EVENTS
-        ),
-        confirm.Check(
-            "Whether kube-controller-manager runs. Managed control planes do not show it.",
-            "kubectl get pods -n kube-system -l component=kube-controller-manager",
-        ),
-    ),
-    family=Family.POD,
-    look=Look.POD,
-    passes=True,
-)
-CREATION_DENIED = CauseKind(
-    code="claim-creation-denied",
-    title="The API server refuses to create the claim",
-    why=(
-        "The controller could not create the claim from its template: a quota, an admission policy or a missing "
-        "namespace label prevents it."
-    ),
-    fix="Do what the message says: raise the quota, label the namespace, or change the template.",
-    seen_as="FailedResourceClaimCreation with the API server's reason",
-    normal="Where a policy is meant to keep such claims out of the namespace.",
-    confirm=(
-        confirm.Check("`FailedResourceClaimCreation`, with the API server's words.", confirm.EVENTS),
-        confirm.Check(
-            "The template from which the claim is made.",
-            "kubectl get resourceclaimtemplate TEMPLATE -n NAMESPACE -o yaml",
-        ),
-    ),
-    family=Family.POD,
-    look=Look.POD,
-    passes=True,
-)
-QUOTA = CauseKind(
-    code="claim-quota-exceeded",
-    title="A ResourceQuota leaves no room for the claim",
-    why=(
-        "A quota can limit the number of claims (count/resourceclaims.resource.k8s.io) and the devices of a class "
-        "(CLASS.deviceclass.resource.k8s.io/devices). It counts what is requested: All counts as 32 devices, and a "
-        "prioritized list counts the largest amount of each class. The API server refuses to create a claim that "
-        "exceeds the quota."
-    ),
-    fix="Raise the quota, or delete claims that are not needed.",
-    seen_as="FailedResourceClaimCreation: … exceeded quota: …",
-    normal=("If the quota is meant to apply. The controller tries again, and creates the claim when others are gone."),
-    confirm=(
-        confirm.Check("What is used of the quota, by name.", "kubectl describe resourcequota -n NAMESPACE"),
-        confirm.Check("`FailedResourceClaimCreation … exceeded quota`.", confirm.EVENTS),
-    ),
-    family=Family.POD,
-    look=Look.QUOTAS,
-    passes=True,
-)
-ADMIN_NAMESPACE = CauseKind(
-    code="admin-access-not-allowed",
-    title="The namespace does not allow admin access",
-    why="A claim with adminAccess: true may be created only in a namespace with the label "
-    "resource.kubernetes.io/admin-access=true. The older label resource.k8s.io/admin-access does not count any more.",
-    fix="An administrator has to label the namespace; otherwise leave adminAccess out.",
-    seen_as="FailedResourceClaimCreation: … admin access to devices requires the … label",
-    normal="In every namespace but those of administrators and monitoring.",
-    confirm=(
-        confirm.Check(
-            "No label `resource.kubernetes.io/admin-access=true`.", "kubectl get namespace NAMESPACE --show-labels"
-        ),
-        confirm.Check(
-            "The claim or its template asks for `adminAccess: true`.",
-            "kubectl get resourceclaimtemplates -n NAMESPACE -o yaml",
-        ),
-    ),
-    family=Family.POD,
-    look=Look.POD,
-    passes=True,
-)
+NOT_CREATED = CauseKind(code="claim-not-created", family=Family.POD, look=Look.POD, passes=True)
+CREATION_DENIED = CauseKind(code="claim-creation-denied", family=Family.POD, look=Look.POD, passes=True)
+QUOTA = CauseKind(code="claim-quota-exceeded", family=Family.POD, look=Look.QUOTAS, passes=True)
+ADMIN_NAMESPACE = CauseKind(code="admin-access-not-allowed", family=Family.POD, look=Look.POD, passes=True)
 
 
 def _refused(question: Question, snapshot: Snapshot, _: Sequence[Finding]) -> Iterator[Finding]:

@@ -5,23 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
 from kubectl_dra.explain.phrase import Subject, named, say
 from kubectl_dra.explain.question.resolve import Question
 
-TWICE = CauseKind(
-    code="claim-listed-twice",
-    title="The pod lists one claim twice",
-    why="Two entries of spec.resourceClaims resolve to the same claim; the second reservation always fails.",
-    fix="Keep one entry and refer to it from several containers.",
-    seen_as="claim … got allocated elsewhere in the meantime",
-    normal="Never: one of the entries has to go.",
-    confirm=(confirm.Check("Two entries name the same claim.", confirm.CLAIM_ENTRIES), confirm.ERROR),
-    family=Family.CLAIM,
-    look=Look.POD,
-)
+TWICE = CauseKind(code="claim-listed-twice", family=Family.CLAIM, look=Look.POD)
 
 
 def _twice(question: Question, _: Snapshot, __: Sequence[Finding]) -> Iterator[Finding]:

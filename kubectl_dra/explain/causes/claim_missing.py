@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, NextStep, Remedy
 from kubectl_dra.explain.phrase import Joined, Phrase, Subject, Words, named, say
@@ -14,56 +13,9 @@ from kubectl_dra.explain.question.resolve import ClaimEntry, Question, Unresolve
 from kubectl_dra.explain.scene.clock import CLAIM_CONTROLLER, under_way
 from kubectl_dra.names import nearest
 
-CLAIM_MISSING = CauseKind(
-    code="claim-missing",
-    title="The ResourceClaim does not exist",
-    why="A pod that names a claim waits outside the scheduler's queue until the claim exists in its namespace.",
-    fix="Create the claim in the pod's namespace, or correct resourceClaimName in a new pod.",
-    seen_as="nothing; the scheduler's log says: could not find resource claim",
-    normal="While claim and pod are being applied, in any order: the pod waits.",
-    confirm=(
-        confirm.Check(
-            "The name that the pod looks for.",
-            "kubectl get pod POD -n NAMESPACE -o jsonpath='{.spec.resourceClaims[*].resourceClaimName}'",
-        ),
-        confirm.Check("No claim of that name in the pod's namespace.", confirm.CLAIMS),
-    ),
-    family=Family.POD,
-    look=Look.POD,
-    missing="ResourceClaim",
-)
-TEMPLATE_MISSING = CauseKind(
-    code="template-missing",
-    title="The ResourceClaimTemplate does not exist",
-    why="A pod refers to a template in its own namespace; without it no claim can be created.",
-    fix="Create the template in the pod's namespace, or correct resourceClaimTemplateName in a new pod.",
-    seen_as='FailedResourceClaimCreation: resource claim template "…": not found',
-    normal="While template and pod are being applied, in any order: the pod waits.",
-    confirm=(
-        confirm.Check(
-            "The name that the pod looks for.",
-            "kubectl get pod POD -n NAMESPACE -o jsonpath='{.spec.resourceClaims[*].resourceClaimTemplateName}'",
-        ),
-        confirm.Check(
-            "No template of that name in the pod's namespace.", "kubectl get resourceclaimtemplates -n NAMESPACE"
-        ),
-    ),
-    family=Family.POD,
-    look=Look.POD,
-    missing="ResourceClaimTemplate",
-)
-ENTRY_WITHOUT_SOURCE = CauseKind(
-    code="claim-entry-without-source",
-    title="The pod's claim entry names neither a claim nor a template",
-    why="Neither resourceClaimName nor resourceClaimTemplateName is set, often because an old webhook or client "
-    "dropped a field that it does not know.",
-    fix="Set one of the two names; check mutating webhooks that match pods.",
-    seen_as="nothing; the scheduler's log says: none of the supported fields are set",
-    normal="Never: the entry leads nowhere.",
-    confirm=(confirm.Check("An entry with a name and nothing else.", confirm.CLAIM_ENTRIES),),
-    family=Family.POD,
-    look=Look.POD,
-)
+CLAIM_MISSING = CauseKind(code="claim-missing", family=Family.POD, look=Look.POD, missing="ResourceClaim")
+TEMPLATE_MISSING = CauseKind(code="template-missing", family=Family.POD, look=Look.POD, missing="ResourceClaimTemplate")
+ENTRY_WITHOUT_SOURCE = CauseKind(code="claim-entry-without-source", family=Family.POD, look=Look.POD)
 
 
 def _missing(question: Question, snapshot: Snapshot, _: Sequence[Finding]) -> Iterator[Finding]:

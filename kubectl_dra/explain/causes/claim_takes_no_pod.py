@@ -8,7 +8,6 @@ from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.limits import MAX_CONSUMERS
 from kubectl_dra.cluster.relation import relation_of
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.phrase import Subject, named, say
@@ -16,47 +15,8 @@ from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.explain.scene.holders import consumers_named
 from kubectl_dra.explain.trial import Trial
 
-TOO_MANY_CONSUMERS = CauseKind(
-    code="claim-consumers-exhausted",
-    title="The claim has 256 consumers already",
-    why="A claim lists its consumers in status.reservedFor, which holds at most 256 entries.",
-    fix="Use more claims.",
-    seen_as="status.reservedFor: Too many: 257: must have at most 256 items",
-    normal="If very many pods share one claim: the maximum is 256.",
-    confirm=(
-        confirm.Check(
-            "256 names.", "kubectl get resourceclaim CLAIM -n NAMESPACE -o jsonpath='{.status.reservedFor[*].name}'"
-        ),
-    ),
-    family=Family.CLAIM,
-    look=Look.POD,
-)
-WITHOUT_TIME = CauseKind(
-    code="allocation-without-timestamp",
-    title="The claim was allocated without a timestamp, so no further pod can use it",
-    why=(
-        "With the gates DRADeviceBindingConditions (on since 1.36) and DRAResourceClaimDeviceStatus, the scheduler "
-        "writes allocationTimestamp when it adds a pod to a claim that has none. The API server lets nobody change "
-        "an allocation, so it refuses the pod together with the timestamp. Schedulers without the first gate, the "
-        "default up to 1.35, allocate without a timestamp. Pods that use the claim already are not affected."
-    ),
-    fix="Let all pods that use the claim end, so that it is allocated anew, or delete the claim and create it again.",
-    seen_as="SchedulerError: add reservation to claim …: status.allocation: Invalid value: …: field is immutable; "
-    "since 1.37: field cannot be modified once set",
-    normal="For claims that were allocated before an upgrade to 1.36 or later, or before the gate was turned on.",
-    confirm=(
-        confirm.Check(
-            "`add reservation to claim …`, and that `status.allocation` cannot be changed.", confirm.SCHEDULER_SAYS
-        ),
-        confirm.Check(
-            "Nothing is printed: the allocation has no timestamp.",
-            "kubectl get resourceclaim CLAIM -n NAMESPACE -o jsonpath='{.status.allocation.allocationTimestamp}'",
-        ),
-    ),
-    family=Family.CLAIM,
-    look=Look.CLAIM,
-    never_binds=True,
-)
+TOO_MANY_CONSUMERS = CauseKind(code="claim-consumers-exhausted", family=Family.CLAIM, look=Look.POD)
+WITHOUT_TIME = CauseKind(code="allocation-without-timestamp", family=Family.CLAIM, look=Look.CLAIM, never_binds=True)
 
 
 def _full(question: Question, _: Snapshot, __: Sequence[Finding]) -> Iterator[Finding]:

@@ -4,26 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding
 from kubectl_dra.explain.funnel.blocked import by_request
 from kubectl_dra.explain.phrase import Joined, Phrase, named, nodes_named, say
 from kubectl_dra.explain.trial import Trial
 
-DIFFERENT_NODES = CauseKind(
-    code="claims-need-different-nodes",
-    title="The pod's claims fit only on different nodes",
-    why="All claims of a pod must be usable on one node.",
-    fix="Choose devices that one node has, or split the pod.",
-    seen_as="cannot allocate all claims, or resourceclaim not available on the node",
-    normal="If one pod asks for devices of different machines. It has to be split into two pods.",
-    confirm=(
-        confirm.Check("The nodes of each driver's slices: none has what all claims want.", confirm.SLICES),
-        confirm.PENDING,
-    ),
-    family=Family.DEVICES,
-)
+DIFFERENT_NODES = CauseKind(code="claims-need-different-nodes", family=Family.DEVICES)
 
 
 def _different_nodes(trial: Trial) -> Iterator[Finding]:

@@ -5,32 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kubectl_dra.api.claims import ResourceClaim
-from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.phrase import Subject, named, nodes_named, say
 from kubectl_dra.explain.trial import Trial
 from kubectl_dra.names import nearest
 
-CLASS_MISSING = CauseKind(
-    code="class-missing",
-    title="The DeviceClass does not exist",
-    why="A request names the DeviceClass it draws from. Drivers install their classes; without it no node is "
-    "looked at.",
-    fix="Install the driver that brings the class, or correct deviceClassName in a new claim.",
-    seen_as="request …: device class … does not exist",
-    normal="While the driver that brings the class is being installed.",
-    confirm=(
-        confirm.Check("No class of that name.", "kubectl get deviceclasses"),
-        confirm.Check(
-            "The name that the claim asks for.",
-            "kubectl get resourceclaim CLAIM -n NAMESPACE -o "
-            "jsonpath='{.spec.devices.requests[*].exactly.deviceClassName}'",
-        ),
-    ),
-    family=Family.REQUEST,
-    look=Look.CLASSES,
-)
+CLASS_MISSING = CauseKind(code="class-missing", family=Family.REQUEST, look=Look.CLASSES)
 
 
 def _missing(trial: Trial) -> Iterator[Finding]:

@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from kubectl_dra.allocation.constraints import attribute_of, values_of
 from kubectl_dra.allocation.errors import AllocationError
 from kubectl_dra.api.claims import DeviceConstraint, ResourceClaim
-from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.causes.request_refused import plain
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Remedy
@@ -27,37 +26,8 @@ MAX_VALUES = 5
 MAX_EVIDENCE = 8
 _PCIE_ROOT = "resource.kubernetes.io/pcieRoot"
 
-CONSTRAINT = CauseKind(
-    code="constraint-unsatisfiable",
-    title="A constraint between the devices cannot be met",
-    why="With matchAttribute a claim wants one value on all devices, with distinctAttribute different ones; a device "
-    "without the attribute never fits.",
-    fix="Drop or widen the constraint, ask for fewer devices, or use nodes with other devices.",
-    seen_as="cannot allocate all claims; with allocationMode All: … a claim constraint would not be satisfied",
-    normal="Where devices that belong together are in use one by one. It passes when the right ones are free.",
-    confirm=(
-        confirm.Check("The constraint, and the requests that it covers.", confirm.CONSTRAINTS),
-        confirm.Check("The values of the attribute on the devices.", confirm.SLICES_OF_DRIVER),
-        confirm.HELD,
-    ),
-    family=Family.DEVICES,
-)
-ATTRIBUTE_MISSING = CauseKind(
-    code="constraint-attribute-missing",
-    title="Devices lack the attribute of a constraint",
-    why="A device without the attribute never fits a matchAttribute or distinctAttribute. The name has to be the same "
-    "with its domain; drivers often publish such a fact under names of their own.",
-    fix="Use an attribute that all these devices have, or drop the constraint.",
-    seen_as="cannot allocate all claims",
-    normal="Never: the devices will not get the attribute by waiting.",
-    confirm=(
-        confirm.Check("The attribute that the constraint reads.", confirm.CONSTRAINTS),
-        confirm.Check(
-            "The names under `attributes`. A name without a domain belongs to the driver's.", confirm.SLICES_OF_DRIVER
-        ),
-    ),
-    family=Family.DEVICES,
-)
+CONSTRAINT = CauseKind(code="constraint-unsatisfiable", family=Family.DEVICES)
+ATTRIBUTE_MISSING = CauseKind(code="constraint-attribute-missing", family=Family.DEVICES)
 
 
 def _of_error(_: Trial, error: AllocationError, __: str) -> Iterator[Finding]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes import device_needs_feature, pool_name_shared
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Family, Finding, Remedy
@@ -14,58 +13,11 @@ from kubectl_dra.explain.funnel.stages import CounterOverdrawn, CounterShort
 from kubectl_dra.explain.phrase import Words, say
 from kubectl_dra.explain.remedies.free import first_enough, freeing
 
-COUNTERS = CauseKind(
-    code="counters-exhausted",
-    title="Partitions that are in use leave too little of the shared counters",
-    why="Partitions of one device draw on shared counters. A partition can be allocated only while its counters "
-    "are left, so a partition in use can block the whole device and others of its partitions.",
-    fix="Free a partition of the same device, or ask for a smaller one.",
-    seen_as="cannot allocate all claims",
-    normal="On partitioned devices in use: a large partition is free only when all smaller ones of the device are.",
-    confirm=(
-        confirm.Check(
-            "What each partition takes (`consumesCounters`), and what there is (`sharedCounters`).",
-            confirm.SLICES_OF_NODE,
-        ),
-        confirm.HELD,
-    ),
-    family=Family.DEVICES,
-    held=True,
-)
-OVERDRAWN = CauseKind(
-    code="counters-overdrawn",
-    title="A shared counter is overdrawn",
-    why="The devices in use take more of a counter than the driver publishes now, for instance because a set became "
-    "smaller. Until that ends no other device of the pool that uses counters can be allocated.",
-    fix="Free the devices that overdraw the counter; report it to the driver's maintainers.",
-    seen_as="cannot allocate all claims",
-    normal="Never: the driver publishes less than is in use.",
-    confirm=(
-        confirm.Check(
-            "The counters that there are (`sharedCounters`), and what each device takes of them (`consumesCounters`).",
-            confirm.SLICES_OF_NODE,
-        ),
-        confirm.HELD,
-    ),
-    family=Family.DEVICES,
-)
+COUNTERS = CauseKind(code="counters-exhausted", family=Family.DEVICES, held=True)
+OVERDRAWN = CauseKind(code="counters-overdrawn", family=Family.DEVICES)
 
 
-GROUPS = CauseKind(
-    code="partitions-incompatible",
-    title="The partitions in use are of another kind, and both cannot exist at once",
-    why="Devices that draw on one counter set can name compatibility groups: only devices with a group in common, or "
-    "all without one, are given out at the same time. The first that is allocated decides for the others.",
-    fix="Free the partitions in use, or ask for a device of one of their groups.",
-    seen_as="cannot allocate all claims",
-    normal="On devices that work in one of several modes while any part of them is in use.",
-    confirm=(
-        confirm.Check("The groups of each device, in `consumesCounters`.", confirm.SLICES_OF_NODE),
-        confirm.HELD,
-    ),
-    family=Family.DEVICES,
-    held=True,
-)
+GROUPS = CauseKind(code="partitions-incompatible", family=Family.DEVICES, held=True)
 
 
 def _groups(blocked: Blocked) -> Iterator[Finding]:

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from kubectl_dra.api.nodes import OPTIONAL_OPERATIONS
-from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.filters_refuse import FEATURES
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Family, Finding, Look, Remedy
@@ -16,25 +15,7 @@ from kubectl_dra.explain.funnel.request_funnel import BINDING, PARTITIONS
 from kubectl_dra.explain.funnel.stages import GROUPS_GATE, FeatureOff
 from kubectl_dra.explain.phrase import say
 
-NEEDS_FEATURE = CauseKind(
-    code="device-needs-feature",
-    title="The devices use a feature that is off",
-    why="The scheduler passes over devices that need a feature gate which is off: binding conditions, shared "
-    "counters, compatibility groups, operations to skip, or node selection per device.",
-    fix="Turn the feature gate on in kube-apiserver and kube-scheduler, or let the driver publish without it.",
-    seen_as="cannot allocate all claims",
-    normal="On clusters that turn features off, or are too old for the driver.",
-    confirm=(
-        confirm.GATE,
-        confirm.Check(
-            "Devices with `bindingConditions`, `consumesCounters`, or a node of their own (`perDeviceNodeSelection`); "
-            "slices with `skipNodeOperations`.",
-            confirm.SLICES_OF_DRIVER,
-        ),
-    ),
-    family=Family.POOLS,
-    look=Look.SLICES,
-)
+NEEDS_FEATURE = CauseKind(code="device-needs-feature", family=Family.POOLS, look=Look.SLICES)
 
 
 def finding(blocked: Blocked, gate: str, **features: bool) -> Finding:

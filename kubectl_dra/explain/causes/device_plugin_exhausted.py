@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kubectl_dra.allocation.extended_resources import amount_of, resources_of
-from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
 from kubectl_dra.explain.phrase import ObjectName, Subject, say
@@ -14,20 +13,7 @@ from kubectl_dra.explain.trial import Trial
 
 MAX_NODES = 6
 
-PLUGIN_EXHAUSTED = CauseKind(
-    code="device-plugin-exhausted",
-    title="The device plugin has too few devices left",
-    why="A node that lists the resource in status.allocatable serves it by its device plugin, never by DRA.",
-    fix="Free devices, or move the node from the device plugin to the DRA driver.",
-    seen_as="Insufficient RESOURCE",
-    normal="Whenever the node's devices are in use.",
-    confirm=(
-        confirm.Check("`Allocatable` and `Allocated resources` of the extended resource.", confirm.NODE),
-        confirm.Check("`Insufficient RESOURCE`.", confirm.SCHEDULER_SAYS),
-    ),
-    family=Family.EXTENDED,
-    look=Look.ALL_PODS,
-)
+PLUGIN_EXHAUSTED = CauseKind(code="device-plugin-exhausted", family=Family.EXTENDED, look=Look.ALL_PODS)
 
 
 def _exhausted(trial: Trial) -> Iterator[Finding]:

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from kubectl_dra.api.claims import ALL, ResourceClaim
 from kubectl_dra.cluster.relation import waiting_for
-from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.pod_ended import node_not_ready, who_ends
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.causes.too_few_on_one_node import TOO_FEW
@@ -20,100 +19,12 @@ from kubectl_dra.explain.scene.holders import ClaimHolder, HolderState, consumer
 from kubectl_dra.explain.scene.view import Published
 from kubectl_dra.explain.trial import Trial
 
-ALL_INCOMPLETE = CauseKind(
-    code="all-not-possible",
-    title="A request for all devices includes one that is not available",
-    why=(
-        "Mode All needs every matching device of the node. It fails if one of them is held, tainted or short of "
-        "counters."
-    ),
-    fix="Exclude the device by a selector, or ask for a count.",
-    seen_as="cannot allocate all claims",
-    normal="On nodes that are shared: All waits until the node has every matching device free.",
-    confirm=(confirm.HELD, confirm.Check("A device with a taint keeps All from its node as well.", confirm.TAINTED)),
-    family=Family.DEVICES,
-    held=True,
-)
-ALL_HELD = CauseKind(
-    code="devices-held",
-    title="The matching devices are held by other claims",
-    why="A device that is allocated is free again when its claim is deallocated: when the last consuming pod has "
-    "ended. Priority does not help; no pod is evicted to free a device.",
-    fix="Wait for a holder to end, remove one, or add devices.",
-    seen_as="cannot allocate all claims",
-    normal="On every busy cluster: the pod waits its turn.",
-    confirm=(confirm.HELD, confirm.PENDING),
-    family=Family.DEVICES,
-    held=True,
-)
-ORPHANED = CauseKind(
-    code="allocation-orphaned",
-    title="Devices are held by a claim that nobody consumes",
-    why="The claim is allocated but reserved for no pod. Nothing frees its devices until a pod uses the claim or "
-    "it is deleted.",
-    fix="Delete the claim if it is not needed.",
-    seen_as="cannot allocate all claims",
-    normal="For a claim that somebody created by hand and keeps for the next pod.",
-    confirm=(confirm.Check("Devices, and nobody under FOR.", confirm.HOLDERS),),
-    family=Family.DEVICES,
-)
-HOLDER_STUCK = CauseKind(
-    code="holder-stuck",
-    title="Devices are held for a consumer that will not release them",
-    why=("A terminating pod keeps its devices until it is gone. A consumer that is not a pod is never cleaned up."),
-    fix="Find out why the pod does not end (its node may be gone), or remove the reservation.",
-    seen_as="cannot allocate all claims",
-    normal="For the grace period of a pod that ends, 30 seconds by default.",
-    confirm=(
-        confirm.HELD,
-        confirm.Check(
-            "Pods in `Terminating` that do not go.",
-            "kubectl get pods -A -o custom-columns='NAMESPACE:.metadata.namespace,POD:.metadata.name,"
-            "NODE:.spec.nodeName,DELETED:.metadata.deletionTimestamp'",
-        ),
-        confirm.Check("A node that is not ready cannot end its pods.", "kubectl get nodes"),
-    ),
-    family=Family.DEVICES,
-)
-NOT_RUNNING = CauseKind(
-    code="holder-not-running",
-    title="Devices are held by a pod that does not run",
-    why="A pod holds its devices from the moment it is placed, whether its containers start or not: with an image that "
-    "cannot be pulled or a driver that refuses the devices it keeps them until it is deleted.",
-    fix="Find out why the pod does not start, or delete it.",
-    seen_as="cannot allocate all claims",
-    normal="For minutes while a large image is pulled.",
-    confirm=(
-        confirm.HELD,
-        confirm.Check(
-            "Pods that are `Pending` although they have a node.",
-            "kubectl get pods -A --field-selector status.phase=Pending -o wide",
-        ),
-    ),
-    family=Family.DEVICES,
-    held=True,
-)
-HELD_WHOLE = CauseKind(
-    code="shareable-device-held-whole",
-    title="A device that can be shared is held as a whole",
-    why=(
-        "An allocation made before the device became shareable has no share ID. It holds the whole device, even if "
-        "capacity seems to be left."
-    ),
-    fix="Let the claim that holds it end; a new allocation of the device is a share.",
-    seen_as="cannot allocate all claims",
-    normal="Right after sharing was turned on for devices in use.",
-    confirm=(
-        confirm.Check(
-            "A device in DEVICES without an entry in SHARES is held whole.",
-            "kubectl get resourceclaims -A -o custom-columns='NAMESPACE:.metadata.namespace,CLAIM:.metadata.name,"
-            "DEVICES:.status.allocation.devices.results[*].device,"
-            "SHARES:.status.allocation.devices.results[*].shareID'",
-        ),
-    ),
-    family=Family.DEVICES,
-    held=True,
-)
+ALL_INCOMPLETE = CauseKind(code="all-not-possible", family=Family.DEVICES, held=True)
+ALL_HELD = CauseKind(code="devices-held", family=Family.DEVICES, held=True)
+ORPHANED = CauseKind(code="allocation-orphaned", family=Family.DEVICES)
+HOLDER_STUCK = CauseKind(code="holder-stuck", family=Family.DEVICES)
+NOT_RUNNING = CauseKind(code="holder-not-running", family=Family.DEVICES, held=True)
+HELD_WHOLE = CauseKind(code="shareable-device-held-whole", family=Family.DEVICES, held=True)
 
 
 def _held(blocked: Blocked) -> Iterator[Finding]:

@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterator
 
 from kubectl_dra.api.claims import ALL
 from kubectl_dra.api.taints import DeviceTaint, blocking_taint
-from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.devices_held import ALL_INCOMPLETE
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Remedy
@@ -15,39 +14,8 @@ from kubectl_dra.explain.funnel.stages import describe_taint
 from kubectl_dra.explain.phrase import Phrase, Subject, Words, say
 from kubectl_dra.explain.remedies.change import Tolerate
 
-TAINTED = CauseKind(
-    code="devices-tainted",
-    title="The matching devices are tainted",
-    why="A device with a NoSchedule or NoExecute taint is allocated only to requests that tolerate it. Drivers "
-    "taint unhealthy devices, administrators take devices out of service by DeviceTaintRules.",
-    fix="Repair the device or end the maintenance; tolerate the taint only if the pod may use such a device.",
-    seen_as="cannot allocate all claims",
-    normal="During maintenance, and while a driver reports a device as unhealthy.",
-    confirm=(
-        confirm.DRIVER_TAINTS,
-        confirm.Check("Taints that administrators set. They are not in the slices.", confirm.TAINT_RULES),
-    ),
-    family=Family.DEVICES,
-)
-TOLERATION = CauseKind(
-    code="toleration-does-not-match",
-    title="The request's toleration misses the taint",
-    why="A toleration covers a taint when effect, key and, with operator Equal, the value are the same. An empty "
-    "effect covers every effect, an empty key with operator Exists every key.",
-    fix="Correct the part of the toleration that differs, in a new claim.",
-    seen_as="cannot allocate all claims",
-    normal="Never: the toleration has to be corrected in a new claim.",
-    confirm=(
-        confirm.Check(
-            "The tolerations of the requests.",
-            "kubectl get resourceclaim CLAIM -n NAMESPACE -o "
-            "jsonpath='{.spec.devices.requests[*].exactly.tolerations}'",
-        ),
-        confirm.Check("The taints: key, value and effect have to be covered.", confirm.TAINTED),
-        confirm.Check("Taints that administrators set.", confirm.TAINT_RULES),
-    ),
-    family=Family.DEVICES,
-)
+TAINTED = CauseKind(code="devices-tainted", family=Family.DEVICES)
+TOLERATION = CauseKind(code="toleration-does-not-match", family=Family.DEVICES)
 
 
 def _tainted(blocked: Blocked) -> Iterator[Finding]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.claim_allocated_elsewhere import elsewhere
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, NextStep
@@ -24,88 +23,11 @@ from kubectl_dra.scheduling.reasons import Reason
 
 _PROVED_BY = 6
 
-_WHAT_DEVICES_TAKE = confirm.Check(
-    "What each device takes of its node: `nodeAllocatableResources`.", confirm.SLICES_OF_DRIVER
-)
 
-TOO_MUCH = CauseKind(
-    code="node-resources-for-devices",
-    title="The devices take more of the node's own resources than are left",
-    why=(
-        "A device can stand for cores, memory or huge pages of its node, or need some of them besides "
-        "(nodeAllocatableResources). The scheduler adds that to the requests of the containers, and the node must have "
-        "it all."
-    ),
-    fix="Make room on the node, or ask for fewer or smaller devices.",
-    seen_as="Insufficient cpu; Insufficient memory",
-    normal="Where drivers manage cores or memory by DRA and the nodes are full.",
-    confirm=(
-        _WHAT_DEVICES_TAKE,
-        confirm.Check("What the node has (`Allocatable`), and what its pods request.", confirm.NODE),
-        confirm.Check(
-            "Its pods. In the status of each: what its devices take already (`nodeAllocatableResourceClaimStatuses`).",
-            confirm.PODS_ON_NODE,
-        ),
-    ),
-    family=Family.DEVICES,
-    look=Look.PODS_ON_NODE,
-)
-IN_USE = CauseKind(
-    code="claim-of-node-resources-in-use",
-    title="The claim stands for resources of a node, and another pod uses it",
-    why=(
-        "A claim with a device that stands for cores, memory or huge pages of its node (a mapping in "
-        "nodeAllocatableResources) is for one pod alone: what two pods take cannot be told apart."
-    ),
-    fix="Give each pod a claim of its own by a template, or wait until the other pod has ended.",
-    seen_as="node allocatable resource claim … has a mapped device and cannot be shared across pods",
-    normal="Never: such a claim serves one pod.",
-    confirm=(
-        confirm.Check("Another pod than this one is listed.", confirm.CONSUMERS),
-        confirm.Check("Its devices …", confirm.ALLOCATION),
-        _WHAT_DEVICES_TAKE,
-    ),
-    family=Family.CLAIM,
-    look=Look.POD,
-)
-EXCEEDED = CauseKind(
-    code="pod-level-resources-too-small",
-    title="The pod-level resources do not cover what the devices take",
-    why=(
-        "Resources that are requested or limited for the pod as a whole include what its devices take of the node. "
-        "The API server cannot check that, because it does not know the devices; the scheduler does."
-    ),
-    fix="Raise the request or limit in spec.resources, or leave the resource out of it.",
-    seen_as="pod level request for cpu is insufficient to cover the aggregated container and node-allocatable DRA "
-    "requests; pod level limit for cpu is insufficient to cover …",
-    normal="Never: the pod stays pending until it is made again with larger resources.",
-    confirm=(
-        confirm.Check(
-            "The resources of the pod as a whole.",
-            "kubectl get pod POD -n NAMESPACE -o jsonpath='{.spec.resources}'",
-        ),
-        _WHAT_DEVICES_TAKE,
-    ),
-    family=Family.DEVICES,
-    look=Look.POD,
-)
-UNKNOWN = CauseKind(
-    code="node-resources-not-computable",
-    title="The scheduler cannot compute what the claim's devices take of the node",
-    why=(
-        "It reads that from the ResourceSlices. A device that is not published any more, or one whose amount follows "
-        "from a consumed capacity although it cannot be shared, ends the attempt with an error."
-    ),
-    fix="Delete the claim and create it again if a device is gone; otherwise correct what the driver publishes.",
-    seen_as='running "DynamicResources" filter plugin: claim …: device … not found in pool …',
-    normal="For a moment, while a driver replaces its slices.",
-    confirm=(
-        confirm.Check("The devices of the claim …", confirm.ALLOCATION),
-        confirm.Check("… and those that are published.", confirm.SLICES_OF_DRIVER),
-    ),
-    family=Family.DEVICES,
-    look=Look.SLICES,
-)
+TOO_MUCH = CauseKind(code="node-resources-for-devices", family=Family.DEVICES, look=Look.PODS_ON_NODE)
+IN_USE = CauseKind(code="claim-of-node-resources-in-use", family=Family.CLAIM, look=Look.POD)
+EXCEEDED = CauseKind(code="pod-level-resources-too-small", family=Family.DEVICES, look=Look.POD)
+UNKNOWN = CauseKind(code="node-resources-not-computable", family=Family.DEVICES, look=Look.SLICES)
 _ERRORS = (DeviceGone, NothingConsumed)
 
 

@@ -6,31 +6,13 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.funnel.blocked import Blocked
 from kubectl_dra.explain.phrase import ObjectName, Subject, nodes_named, say
 from kubectl_dra.explain.scene.view import View
 
-NO_SLICES = CauseKind(
-    code="driver-publishes-nothing",
-    title="No driver publishes such devices",
-    why="Devices exist for the scheduler only through ResourceSlices, which the driver's kubelet plugin "
-    "publishes. Without slices a class has nothing to select from.",
-    fix="Install or repair the driver: look at its DaemonSet, its pods on the nodes, and its node selector.",
-    seen_as="cannot allocate all claims",
-    normal="For the first minute after the driver is installed or a node joins.",
-    confirm=(
-        confirm.Check("No slice of the driver.", confirm.SLICES),
-        confirm.Check(
-            "A driver usually runs as a DaemonSet: is it there, and does it run on as many nodes as it should?",
-            "kubectl get daemonsets -A",
-        ),
-    ),
-    family=Family.POOLS,
-    look=Look.SLICES,
-)
+NO_SLICES = CauseKind(code="driver-publishes-nothing", family=Family.POOLS, look=Look.SLICES)
 
 _DRIVER_TERM: Final = re.compile(r"""device\.driver\s*==\s*(["'])(?P<driver>[^"']+)\1""")
 """The term of a class's selector that names the driver."""

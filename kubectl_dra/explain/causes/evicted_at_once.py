@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.funnel.stages import with_rule
@@ -19,20 +18,6 @@ MAX_NODES = 3
 
 AT_ONCE = CauseKind(
     code="evicted-at-once",
-    title="The pod would be evicted as soon as it is scheduled",
-    why=(
-        "A toleration without an effect lets the scheduler use a device with a NoExecute taint. The controller that "
-        "evicts pods looks only at tolerations with effect NoExecute, and at how long they last: tolerationSeconds "
-        "counts from when the taint was added. So the pod is scheduled and deleted, and so is the next one."
-    ),
-    fix="Write effect: NoExecute into the toleration, without tolerationSeconds; or let the pod use other devices.",
-    seen_as="pods that appear and go: event DeviceTaintManagerEviction, condition DisruptionTarget",
-    normal="Where tolerationSeconds is meant to end pods, and the taint is older than that.",
-    confirm=(
-        confirm.Check("A toleration without `effect: NoExecute`, or with `tolerationSeconds`.", confirm.CLAIM),
-        confirm.Check("A device with such a taint.", confirm.TAINTED),
-        confirm.Check("Rules with effect NoExecute.", confirm.TAINT_RULES),
-    ),
     family=Family.DEVICES,
     look=Look.TAINTED_DEVICES,
     never_binds=True,

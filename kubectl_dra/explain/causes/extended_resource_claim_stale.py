@@ -5,32 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kubectl_dra.allocation.extended_resources import MADE_FOR_EXTENDED
-from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.phrase import Subject, named, say
 from kubectl_dra.explain.trial import Trial
 
-STALE_CLAIM = CauseKind(
-    code="extended-resource-claim-stale",
-    title="An earlier attempt left its claim",
-    why=(
-        "For extended resources the scheduler creates a claim of its own. If an unfinished attempt left one, every "
-        "node fails once; the scheduler then deletes it, and the next attempt works."
-    ),
-    fix="Wait for the next attempt. If the claim stays, delete it.",
-    seen_as="cannot schedule extended resource claim, then deletion of ResourceClaim completed",
-    normal="For one attempt of the scheduler: it deletes the claim and tries again.",
-    confirm=(
-        confirm.Check(
-            "A claim that the pod owns, with the annotation `resource.kubernetes.io/extended-resource-claim`.",
-            confirm.CLAIMS_WHOLE,
-        ),
-        confirm.Check("The pod has no node.", "kubectl get pod POD -n NAMESPACE -o wide"),
-    ),
-    family=Family.EXTENDED,
-    look=Look.RESOURCES_OF_CLASSES,
-)
+STALE_CLAIM = CauseKind(code="extended-resource-claim-stale", family=Family.EXTENDED, look=Look.RESOURCES_OF_CLASSES)
 
 
 def _left_over(trial: Trial) -> Iterator[Finding]:

@@ -8,29 +8,12 @@ from msgspec.structs import replace
 
 from kubectl_dra.allocation.extended_resources import CLAIM_NAME
 from kubectl_dra.api.claims import Request, ResourceClaim
-from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.phrase import ObjectName, Subject, say
 from kubectl_dra.explain.trial import Trial
 
-TWO_CLASSES = CauseKind(
-    code="extended-resource-two-classes",
-    title="Two DeviceClasses offer the same extended resource",
-    why=(
-        "If several classes name one extended resource, the newest of them serves it; of equally old ones, the "
-        "first by name. The others are not used."
-    ),
-    fix="Let only one class have the name: remove extendedResourceName from the other.",
-    seen_as="cannot allocate all claims",
-    normal="Never: which class serves the resource should not depend on their age.",
-    confirm=(
-        confirm.Check("Two classes with the same RESOURCE. The younger one serves it.", confirm.CLASSES_BY_RESOURCE),
-        confirm.PENDING,
-    ),
-    family=Family.EXTENDED,
-    look=Look.RESOURCES_OF_CLASSES,
-)
+TWO_CLASSES = CauseKind(code="extended-resource-two-classes", family=Family.EXTENDED, look=Look.RESOURCES_OF_CLASSES)
 
 
 def _two_classes(trial: Trial) -> Iterator[Finding]:

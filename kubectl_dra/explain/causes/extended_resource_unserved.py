@@ -5,65 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kubectl_dra.allocation.extended_resources import amount_of, class_by_resource, eligible_name, resources_of
-from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.phrase import ObjectName, Subject, say
 from kubectl_dra.explain.trial import Trial
 
-UNBACKED = CauseKind(
-    code="extended-resource-unknown",
-    title="Nothing offers the extended resource",
-    why="No node lists the resource in status.allocatable (no device plugin), and no DeviceClass names it in "
-    "spec.extendedResourceName.",
-    fix="Install the device plugin, or set extendedResourceName on the DeviceClass that should serve it.",
-    seen_as="Insufficient RESOURCE",
-    normal="While the device plugin, or the driver with its class, is being installed.",
-    confirm=(
-        confirm.Check("No class with this RESOURCE.", confirm.CLASSES_BY_RESOURCE),
-        confirm.Check(
-            "No node with this resource.",
-            "kubectl get nodes -o custom-columns='NODE:.metadata.name,ALLOCATABLE:.status.allocatable'",
-        ),
-    ),
-    family=Family.EXTENDED,
-    look=Look.RESOURCES_OF_CLASSES,
-)
-GATE_OFF = CauseKind(
-    code="extended-resource-gate-off",
-    title="A DeviceClass offers the extended resource, but the feature is off",
-    why="Serving extended resources by DRA needs the feature gate DRAExtendedResource (on by default from 1.36) in "
-    "all components.",
-    fix="Turn DRAExtendedResource on, or write a ResourceClaim.",
-    seen_as="Insufficient RESOURCE",
-    normal="Before 1.36, where the feature is off by default.",
-    confirm=(
-        confirm.Check("A class with this RESOURCE.", confirm.CLASSES_BY_RESOURCE),
-        confirm.Check("`DRAExtendedResource` is 0, or missing.", confirm.GATES),
-    ),
-    family=Family.EXTENDED,
-    look=Look.RESOURCES_OF_CLASSES,
-)
+UNBACKED = CauseKind(code="extended-resource-unknown", family=Family.EXTENDED, look=Look.RESOURCES_OF_CLASSES)
+GATE_OFF = CauseKind(code="extended-resource-gate-off", family=Family.EXTENDED, look=Look.RESOURCES_OF_CLASSES)
 NOT_ELIGIBLE = CauseKind(
-    code="extended-resource-name-not-eligible",
-    title="Devices cannot serve an extended resource of that name",
-    why=(
-        "Devices serve an extended resource only if its name has a domain outside kubernetes.io and does not start "
-        "with requests. — whatever a DeviceClass says."
-    ),
-    fix="Give the DeviceClass an extendedResourceName with a domain of your own, and use that in the pod; or use a "
-    "claim.",
-    seen_as="Insufficient RESOURCE",
-    normal="Never: another name is needed.",
-    confirm=(
-        confirm.Check(
-            "The resource that the pod asks for.",
-            "kubectl get pod POD -n NAMESPACE -o jsonpath='{.spec.containers[*].resources.requests}'",
-        ),
-        confirm.Check("The class names it all the same.", confirm.CLASSES_BY_RESOURCE),
-    ),
-    family=Family.EXTENDED,
-    look=Look.RESOURCES_OF_CLASSES,
+    code="extended-resource-name-not-eligible", family=Family.EXTENDED, look=Look.RESOURCES_OF_CLASSES
 )
 
 

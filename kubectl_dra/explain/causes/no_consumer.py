@@ -5,29 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kubectl_dra.cluster.relation import waiting_for
-from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
 from kubectl_dra.explain.phrase import say
 from kubectl_dra.explain.trial import Trial
 
-NOBODY_CONSUMES = CauseKind(
-    code="no-consumer",
-    title="No pod uses the claim",
-    why="Devices are allocated when a pod that refers to the claim is scheduled, not before.",
-    fix="Create a pod that names the claim.",
-    seen_as="claim state pending",
-    normal="Always, until a pod uses the claim: devices are not allocated in advance.",
-    confirm=(
-        confirm.Check(
-            "No pod lists the claim.",
-            "kubectl get pods -n NAMESPACE -o custom-columns='POD:.metadata.name,"
-            "CLAIMS:.spec.resourceClaims[*].resourceClaimName'",
-        ),
-    ),
-    family=Family.POD,
-    look=Look.POD,
-)
+NOBODY_CONSUMES = CauseKind(code="no-consumer", family=Family.POD, look=Look.POD)
 
 
 def _nobody(trial: Trial) -> Iterator[Finding]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes import device_needs_feature
 from kubectl_dra.explain.causes.filters_refuse import kind_on
 from kubectl_dra.explain.causes.registry import Finder, When
@@ -17,40 +16,8 @@ from kubectl_dra.explain.remedies import way_in
 MAX_REASONS = 4
 MAX_SAID = 3
 
-NOT_FOR_NODE = CauseKind(
-    code="no-devices-on-eligible-nodes",
-    title="The devices are on nodes where the pod cannot run",
-    why=(
-        "Slices belong to nodes. Every node with devices is ruled out by the pod's placement rules, by node taints, "
-        "or because it does not exist."
-    ),
-    fix="Correct the pod's nodeSelector, affinity or tolerations, or run the driver on the right nodes.",
-    seen_as="node counts by other filters, or cannot allocate all claims",
-    normal="Where nodes with devices are reserved by taints, and this pod is not meant for them.",
-    confirm=(
-        confirm.Check("The nodes that have devices …", confirm.SLICES),
-        confirm.Check("… and what keeps pods from them.", confirm.NODES),
-        confirm.Check(
-            "The pod's own rules.",
-            "kubectl get pod POD -n NAMESPACE -o jsonpath='{.spec.nodeSelector}{.spec.affinity}{.spec.tolerations}'",
-        ),
-    ),
-    family=Family.POOLS,
-    look=Look.NODES,
-)
-OLD_SLICES = CauseKind(
-    code="slice-form-outdated",
-    title="The driver publishes counters and devices in one ResourceSlice",
-    why=(
-        "In 1.34 a slice held the devices and the counters that they share. From 1.35 on, counters are in separate "
-        "slices, and the devices of a slice that has both are skipped."
-    ),
-    fix="Upgrade the driver to a version for this Kubernetes release.",
-    seen_as="cannot allocate all claims",
-    normal="After an upgrade to 1.35 or later with a driver of 1.34.",
-    confirm=(confirm.Check("Slices with `devices` and `sharedCounters`.", confirm.SLICES_OF_DRIVER),),
-    family=Family.RELEASE,
-)
+NOT_FOR_NODE = CauseKind(code="no-devices-on-eligible-nodes", family=Family.POOLS, look=Look.NODES)
+OLD_SLICES = CauseKind(code="slice-form-outdated", family=Family.RELEASE)
 
 
 def _node(blocked: Blocked) -> Iterator[Finding]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.filters_refuse import kind_of_all, kind_on, remedy_on
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Family, Finding, Look, NextStep, Remedy
@@ -14,21 +13,7 @@ from kubectl_dra.explain.trial import Trial
 
 MAX_REASONS = 4
 
-NO_NODE = CauseKind(
-    code="no-eligible-node",
-    title="No node may run the pod",
-    why="Every node is ruled out by the pod's nodeSelector or affinity, by node taints, or because it is cordoned. "
-    "Devices do not matter then.",
-    fix="Correct the placement rules or tolerations, or add nodes.",
-    seen_as="node counts by other filters",
-    normal="While an autoscaler is adding a node.",
-    confirm=(
-        confirm.Check("Cordoned nodes and their taints.", confirm.NODES),
-        confirm.Check("How many nodes each filter refuses.", confirm.SCHEDULER_SAYS),
-    ),
-    family=Family.DEVICES,
-    look=Look.NODES,
-)
+NO_NODE = CauseKind(code="no-eligible-node", family=Family.DEVICES, look=Look.NODES)
 
 
 def _no_node(trial: Trial) -> Iterator[Finding]:

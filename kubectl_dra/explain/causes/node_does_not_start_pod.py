@@ -12,7 +12,6 @@ from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.relation import relation_of
 from kubectl_dra.cluster.snapshot import Event, Snapshot
-from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
 from kubectl_dra.explain.phrase import ObjectName, Subject, named, say
@@ -31,99 +30,12 @@ _LEAD = re.compile(r"^((Failed to )?prepare dynamic resources: )+")
 DOES_NOT_START = "has its devices but does not start"
 
 NOT_REGISTERED = CauseKind(
-    code="driver-not-registered",
-    title="The node's kubelet does not know the driver",
-    why="Devices are prepared by the driver's plugin on the node, which registers with the kubelet. ResourceSlices "
-    "outlive a driver, so the scheduler can still place pods where nobody prepares their devices.",
-    fix="Start or restart the driver's pod on the node. If the driver is gone for good, delete its ResourceSlices.",
-    seen_as="FailedPrepareDynamicResources: … DRA driver … is not registered",
-    normal="For seconds while the driver on the node restarts.",
-    confirm=(
-        confirm.Check("`FailedPrepareDynamicResources`: the driver is not registered.", confirm.EVENTS),
-        confirm.DRIVER_POD,
-    ),
-    family=Family.NODE,
-    look=Look.PODS_ON_NODE,
-    state=DOES_NOT_START,
+    code="driver-not-registered", family=Family.NODE, look=Look.PODS_ON_NODE, state=DOES_NOT_START
 )
-NO_ANSWER = CauseKind(
-    code="driver-not-answering",
-    title="The node's driver does not answer the kubelet",
-    why=(
-        "The driver once registered with the kubelet, but now nobody listens on its socket: its pod on the node is "
-        "gone, restarting or hung. Its ResourceSlices stay, so the scheduler still places pods there."
-    ),
-    fix="Look at the driver's pod on the node, and start or restart it. If the driver is gone for good, delete its "
-    "ResourceSlices.",
-    seen_as="FailedPrepareDynamicResources: … code = Unavailable … connection refused",
-    normal="For seconds while the driver on the node restarts.",
-    confirm=(
-        confirm.Check("`FailedPrepareDynamicResources`: nobody answers at the driver's socket.", confirm.EVENTS),
-        confirm.DRIVER_POD,
-    ),
-    family=Family.NODE,
-    look=Look.PODS_ON_NODE,
-    state=DOES_NOT_START,
-)
-PREPARE_FAILED = CauseKind(
-    code="prepare-failed",
-    title="The driver could not prepare the devices on the node",
-    why=(
-        "The claim is allocated, so scheduling is done. The driver's plugin on the node returned an error, and the "
-        "kubelet keeps trying."
-    ),
-    fix="Do what the driver's error says: it is about the claim's configuration, or about the device. More is in the "
-    "log of the driver's pod on that node.",
-    seen_as="FailedPrepareDynamicResources: NodePrepareResources failed for ResourceClaim …",
-    normal="A single failure is normal, because the kubelet tries again. Repeated failures are not.",
-    confirm=(
-        confirm.Check("`FailedPrepareDynamicResources`, with the driver's words.", confirm.EVENTS),
-        confirm.Check(
-            "What the driver writes on that node.",
-            "kubectl logs -n DRIVERNAMESPACE DRIVERPOD --all-containers --tail=50",
-        ),
-    ),
-    family=Family.NODE,
-    look=Look.PODS_ON_NODE,
-    state=DOES_NOT_START,
-)
-NOT_RESERVED = CauseKind(
-    code="claim-not-reserved",
-    title="The claim is not reserved for the pod",
-    why=(
-        "A pod may use an allocated claim only if status.reservedFor lists it. The scheduler adds the pod; for a "
-        "pod bound without the scheduler, kube-controller-manager does so once the claim is allocated."
-    ),
-    fix="Let the scheduler place the pod. If it did, find out who removed the reservation.",
-    seen_as="FailedPrepareDynamicResources: pod … is not allowed to use ResourceClaim …",
-    normal="Between allocation and reservation, for less than a second.",
-    confirm=(
-        confirm.Check("The pod is not listed.", confirm.CONSUMERS),
-        confirm.Check("`FailedPrepareDynamicResources`: the pod is not allowed to use the claim.", confirm.EVENTS),
-    ),
-    family=Family.NODE,
-    look=Look.PODS_ON_NODE,
-    state=DOES_NOT_START,
-)
-DRIVER_GONE = CauseKind(
-    code="slices-outlive-driver",
-    title="The node is not ready, and its ResourceSlices are left over",
-    why=(
-        "ResourceSlices remain when a driver or its node dies, and the scheduler still places pods there. Nobody "
-        "prepares the devices."
-    ),
-    fix="Bring the node and its driver back, or delete the ResourceSlices of the node; then delete the pod so that it"
-    " is placed again.",
-    seen_as="FailedPrepareDynamicResources on the node",
-    normal="Never for long, because the scheduler keeps placing pods there.",
-    confirm=(
-        confirm.Check("The node is not ready.", "kubectl get node NODE"),
-        confirm.Check("Its slices are still there.", "kubectl get resourceslices --field-selector spec.nodeName=NODE"),
-    ),
-    family=Family.NODE,
-    look=Look.PODS_ON_NODE,
-    state=DOES_NOT_START,
-)
+NO_ANSWER = CauseKind(code="driver-not-answering", family=Family.NODE, look=Look.PODS_ON_NODE, state=DOES_NOT_START)
+PREPARE_FAILED = CauseKind(code="prepare-failed", family=Family.NODE, look=Look.PODS_ON_NODE, state=DOES_NOT_START)
+NOT_RESERVED = CauseKind(code="claim-not-reserved", family=Family.NODE, look=Look.PODS_ON_NODE, state=DOES_NOT_START)
+DRIVER_GONE = CauseKind(code="slices-outlive-driver", family=Family.NODE, look=Look.PODS_ON_NODE, state=DOES_NOT_START)
 
 
 def _on_node(trial: Trial) -> Iterator[Finding]:

@@ -4,37 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When, of_question
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.phrase import Subject, named, say
 from kubectl_dra.explain.trial import Trial
 from kubectl_dra.scheduling.profile import DEFAULT_SCHEDULER
 
-OTHER_SCHEDULER = CauseKind(
-    code="other-scheduler",
-    title="The pod asks for another scheduler",
-    why=(
-        "The pod names another scheduler than the default one in spec.schedulerName. If that does not run, or does "
-        "not support claims, nothing happens."
-    ),
-    fix=(
-        "Correct spec.schedulerName, or check that scheduler. Results here are those of the default one; if it is "
-        "kube-scheduler with another profile, give its configuration with --scheduler-config."
-    ),
-    seen_as="nothing from the default scheduler",
-    normal="Where that scheduler is meant to place the pod. Look at its own events and log.",
-    confirm=(
-        confirm.Check(
-            "The scheduler that the pod asks for.",
-            "kubectl get pod POD -n NAMESPACE -o jsonpath='{.spec.schedulerName}'",
-        ),
-        confirm.Check("Nobody has said anything about the pod.", confirm.EVENTS),
-    ),
-    family=Family.POD,
-    look=Look.POD,
-    passes=True,
-)
+OTHER_SCHEDULER = CauseKind(code="other-scheduler", family=Family.POD, look=Look.POD, passes=True)
 
 
 def _ignored(trial: Trial) -> Iterator[Finding]:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import Event
-from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.node_does_not_start_pod import DOES_NOT_START
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
@@ -19,45 +18,15 @@ _READY = "Ready"
 _UNHEALTHY = "Unhealthy"
 
 DEVICE_NOT_READY = CauseKind(
-    code="allocated-device-not-ready",
-    title="The driver says that an allocated device is not ready",
-    why="A driver may report in the claim's status.devices how each device is. A condition whose name ends in Ready "
-    "and whose status is False says that the device cannot be used yet, or no longer.",
-    fix="Read the condition's reason and message, and the driver's log on that node.",
-    seen_as="status.devices[].conditions of the claim; the pod stays in ContainerCreating",
-    normal="For seconds while the driver sets the device up.",
-    confirm=(confirm.Check("The condition, with its reason and message.", confirm.CONDITIONS), confirm.DRIVER_POD),
-    family=Family.NODE,
-    look=Look.CLAIM,
-    state=DOES_NOT_START,
+    code="allocated-device-not-ready", family=Family.NODE, look=Look.CLAIM, state=DOES_NOT_START
 )
 DEVICE_UNHEALTHY = CauseKind(
     code="allocated-device-unhealthy",
-    title="The kubelet reports that a device of the pod is unhealthy",
-    why="A driver can tell the kubelet how healthy its devices are, and the pod's status repeats it for each "
-    "container. The device stays allocated to the pod until the pod ends.",
-    fix="Repair or reset the device. Delete the pod so that it is placed anew; taint the device first, or it may come "
-    "back to it.",
-    seen_as="status.containerStatuses[].allocatedResourcesStatus[].resources[].health: Unhealthy",
-    normal="Never for long: some drivers report it while a device is reset.",
-    confirm=(confirm.Check("A resource with `health: Unhealthy`.", confirm.POD), confirm.DRIVER_POD),
     family=Family.NODE,
     look=Look.PODS_ON_NODE,
     state="has a device that is unhealthy",
 )
-NOT_STARTED = CauseKind(
-    code="pod-does-not-start",
-    title="The pod has its devices and does not start, for another reason",
-    why="The claims are allocated and the node has accepted the pod, so the devices do not keep it. Images, volumes, "
-    "the network or the container itself do; until the pod runs or is deleted, it holds its devices.",
-    fix="See what the pod's events and container statuses say. Delete the pod if nobody needs it: it holds devices.",
-    seen_as="ContainerCreating, ImagePullBackOff, CrashLoopBackOff",
-    normal="For minutes while a large image is pulled.",
-    confirm=(confirm.Check("The last warning, and the reason why a container waits.", confirm.POD),),
-    family=Family.NODE,
-    look=Look.POD,
-    state=DOES_NOT_START,
-)
+NOT_STARTED = CauseKind(code="pod-does-not-start", family=Family.NODE, look=Look.POD, state=DOES_NOT_START)
 
 
 def _of_devices(trial: Trial) -> Iterator[Finding]:

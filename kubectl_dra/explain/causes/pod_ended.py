@@ -10,7 +10,6 @@ from kubectl_dra.api.pods import MAKES_AGAIN, Pod, owner_of
 from kubectl_dra.api.taints import DeviceTaint
 from kubectl_dra.cluster.relation import ClaimRelation, relation_of
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.funnel.stages import with_rule
@@ -19,72 +18,9 @@ from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.explain.scene.clock import Clock
 from kubectl_dra.explain.trial import Trial
 
-EVICTED = CauseKind(
-    code="evicted-by-taint",
-    title="The pod is evicted because one of its devices is tainted",
-    why=(
-        "A NoExecute taint evicts pods that use the device. Only tolerations in the allocation protect a pod, as "
-        "they were when it was made, and only those with effect NoExecute: one without an effect lets a pod start "
-        "on the device, but not stay."
-    ),
-    fix="Repair the device or end the maintenance; for a pod that may stay, tolerate the taint with effect: NoExecute.",
-    seen_as="condition DisruptionTarget, reason DeletionByDeviceTaintManager; event DeviceTaintManagerEviction",
-    normal="For a device that is taken out of service: that is what NoExecute is for.",
-    confirm=(
-        confirm.Check(
-            "`DisruptionTarget` with reason `DeletionByDeviceTaintManager`.",
-            "kubectl get pod POD -n NAMESPACE -o jsonpath='{.status.conditions[?(@.type==\"DisruptionTarget\")]}'",
-        ),
-        confirm.Check(
-            "The tolerations that count are those in the allocation.",
-            "kubectl get resourceclaim CLAIM -n NAMESPACE -o "
-            "jsonpath='{.status.allocation.devices.results[*].tolerations}'",
-        ),
-        confirm.Check("Rules with effect NoExecute.", confirm.TAINT_RULES),
-    ),
-    family=Family.NODE,
-    look=Look.TAINTED_DEVICES,
-    ends_pod=True,
-)
-FINISHED = CauseKind(
-    code="pod-finished",
-    title="The pod has ended",
-    why="A pod in phase Succeeded or Failed is not scheduled again. kube-controller-manager takes its devices back "
-    "within seconds.",
-    fix="Nothing, if it has done its work. To run it again, create a new pod.",
-    seen_as="phase Succeeded or Failed",
-    normal="For the pods of a Job, and for every pod that is not restarted.",
-    confirm=(confirm.Check("`Completed` or `Error`.", "kubectl get pod POD -n NAMESPACE"),),
-    family=Family.POD,
-    look=Look.POD,
-    ends_pod=True,
-)
-DELETING = CauseKind(
-    code="pod-being-deleted",
-    title="The pod is being deleted",
-    why=(
-        "The scheduler skips a pod with metadata.deletionTimestamp. While a finalizer keeps it, it stays pending. A "
-        "pod on a node has its devices until the node's kubelet has ended its containers."
-    ),
-    fix=(
-        "Create a new pod. If this one stays, find the controller that has to remove its finalizers, or find out why "
-        "its node does not end it."
-    ),
-    seen_as="metadata.deletionTimestamp; FailedScheduling: skip schedule deleting pod: …",
-    normal=(
-        "For the grace period of the pod, 30 seconds by default. A pod without a node has nothing to end and "
-        "disappears at once, unless a finalizer keeps it."
-    ),
-    confirm=(
-        confirm.Check(
-            "The finalizers that keep the pod.",
-            "kubectl get pod POD -n NAMESPACE -o jsonpath='{.metadata.deletionTimestamp} {.metadata.finalizers}'",
-        ),
-    ),
-    family=Family.POD,
-    look=Look.POD,
-    ends_pod=True,
-)
+EVICTED = CauseKind(code="evicted-by-taint", family=Family.NODE, look=Look.TAINTED_DEVICES, ends_pod=True)
+FINISHED = CauseKind(code="pod-finished", family=Family.POD, look=Look.POD, ends_pod=True)
+DELETING = CauseKind(code="pod-being-deleted", family=Family.POD, look=Look.POD, ends_pod=True)
 
 
 def _ended(question: Question, snapshot: Snapshot, _: Sequence[Finding]) -> Iterator[Finding]:

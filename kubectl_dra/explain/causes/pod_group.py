@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.policy import PodGroup
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.phrase import ObjectName, Subject, Words, by_key, named, pods_named, say
@@ -30,54 +29,8 @@ from kubectl_dra.scheduling.reasons import Reason
 _WAITS_FOR_GROUP = re.compile(r"\bgang\b|\bpod group\b")
 """What kube-scheduler writes of such a pod."""
 
-POD_GROUP = CauseKind(
-    code="waiting-for-pod-group",
-    title="The pod waits for the other pods of its group",
-    why=(
-        "Pods of one group are scheduled together: none is scheduled until the group and enough members exist and "
-        "all of them fit."
-    ),
-    fix="Create the missing members, and explain the pending ones: one that does not fit holds back all.",
-    seen_as="waiting for minCount pods from a gang …, waiting for pods's pod group … to appear in scheduling queue, or "
-    "pod group is unschedulable",
-    normal="While the members of the group are being created, and as long as there is no room for all.",
-    confirm=(
-        confirm.Check("The message names the gang or the group.", confirm.SCHEDULER_SAYS),
-        confirm.Check(
-            "The members of the group, and their nodes.",
-            "kubectl get pods -n NAMESPACE -o custom-columns='POD:.metadata.name,"
-            "GROUP:.spec.schedulingGroup.podGroupName,NODE:.spec.nodeName'",
-        ),
-    ),
-    family=Family.POD,
-    look=Look.POD,
-    passes=True,
-)
-GROUP_CLAIM = CauseKind(
-    code="pod-group-claim-unknown",
-    title="The claim belongs to the pod group, which has not named it",
-    why=(
-        "Pods of one group can share a claim made for the group. The PodGroup owns the claim and names it in its "
-        "status. Until both are true, the scheduler keeps the pod out of its queue."
-    ),
-    fix="Look at the status of the PodGroup, and check that the feature gates DRAWorkloadResourceClaims and "
-    "GenericWorkload are on.",
-    seen_as="nothing; the scheduler's log says: not created yet, or neither Pod nor PodGroup … is the owner",
-    normal="For a second or two after the group is created.",
-    confirm=(
-        confirm.Check(
-            "No entry for the claim.",
-            "kubectl get podgroup GROUP -n NAMESPACE -o jsonpath='{.status.resourceClaimStatuses}'",
-        ),
-        confirm.Check(
-            "A claim that the PodGroup owns.",
-            "kubectl get resourceclaims -n NAMESPACE -o custom-columns='CLAIM:.metadata.name,"
-            "OWNER:.metadata.ownerReferences[*].kind,NAME:.metadata.ownerReferences[*].name'",
-        ),
-    ),
-    family=Family.POD,
-    look=Look.POD,
-)
+POD_GROUP = CauseKind(code="waiting-for-pod-group", family=Family.POD, look=Look.POD, passes=True)
+GROUP_CLAIM = CauseKind(code="pod-group-claim-unknown", family=Family.POD, look=Look.POD)
 
 
 def _waiting(trial: Trial) -> Iterator[Finding]:

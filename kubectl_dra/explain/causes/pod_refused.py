@@ -8,54 +8,16 @@ from collections.abc import Iterator, Sequence
 
 from kubectl_dra.admission.refusal import AdmissionPlugin, Refusal
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.phrase import Phrase, Subject, say
 from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.names import nearest
 
-POD_REFUSED = CauseKind(
-    code="pod-refused",
-    title="The API server refuses to create the pod",
-    why=(
-        "Before a pod exists, the API server completes it and checks its fields, its namespace, LimitRanges, "
-        "ResourceQuotas, its PriorityClass, RuntimeClass and ServiceAccount, and Pod Security of the namespace. No "
-        "scheduler sees a pod that the API server refuses; its Deployment or Job has an event with the reason "
-        "(FailedCreate)."
-    ),
-    fix="Change what the message names, or ask the owner of the quota, the limits or the namespace.",
-    seen_as='Error from server (Forbidden): pods "…" is forbidden: …; FailedCreate at its Deployment or Job',
-    normal="Where quotas, limits or Pod Security are meant to hold.",
-    confirm=(
-        confirm.Check(
-            "The server's words, without creating anything.", "kubectl create -n NAMESPACE --dry-run=server -f MANIFEST"
-        ),
-        confirm.Check(
-            "For a Deployment: `FailedCreate` at its ReplicaSet.",
-            "kubectl get events -n NAMESPACE --field-selector reason=FailedCreate",
-        ),
-    ),
-    family=Family.POD,
-    look=Look.AS_WRITTEN,
-    passes=True,
-)
+POD_REFUSED = CauseKind(code="pod-refused", family=Family.POD, look=Look.AS_WRITTEN, passes=True)
 
 CHANGE_REFUSED = CauseKind(
-    code="change-refused",
-    title="The API server refuses to change what exists already",
-    why=(
-        "The manifest has the name of a pod or claim that exists, and differs from it in fields that nobody can "
-        "change once they are stored: the spec of a ResourceClaim, and nearly all of that of a Pod. `kubectl apply` "
-        "fails, and the object stays as it is."
-    ),
-    fix="Delete the object first, or give the one of the manifest another name.",
-    seen_as="spec: Invalid value: …: field is immutable; spec: Forbidden: pod updates may not change fields other than",
-    normal="For every Pod and ResourceClaim: both are replaced, not changed.",
-    confirm=(confirm.Check("The server's words, without changing anything.", "kubectl diff -n NAMESPACE -f MANIFEST"),),
-    family=Family.POD,
-    look=Look.AS_WRITTEN,
-    state="cannot be changed like that",
+    code="change-refused", family=Family.POD, look=Look.AS_WRITTEN, state="cannot be changed like that"
 )
 _RESOURCES = {"pod": ("Pod", "pod"), "claim": ("ResourceClaim", "resourceclaim")}
 _FIXES = {

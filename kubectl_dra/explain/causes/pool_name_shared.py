@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from kubectl_dra.api.releases import COUNTERS_KEYED_BY_POOL_NAME
 from kubectl_dra.api.slices import PoolID
-from kubectl_dra.explain import confirm
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Remedy
 from kubectl_dra.explain.phrase import Subject, say
 from kubectl_dra.explain.remedies.prove import World
@@ -12,20 +10,7 @@ from kubectl_dra.explain.scene.view import View
 
 _DEFECT = "counters_keyed_by_pool_name"
 
-POOL_NAME_SHARED = CauseKind(
-    code="pool-name-shared",
-    title="Two drivers use one pool name, and their counters are mixed up",
-    why=f"Before {COUNTERS_KEYED_BY_POOL_NAME.fixed_in(36)} the scheduler keeps shared counters by the name of the"
-    " pool, without the driver. If two drivers"
-    " with counters use the same name, devices of one are counted against the sets of the other; which ones depends"
-    " on the node that is examined first.",
-    fix=f"Upgrade the scheduler to {COUNTERS_KEYED_BY_POOL_NAME.fixed_in(36)} or later, or rename the pools of one "
-    "driver.",
-    seen_as="cannot allocate all claims, now and then",
-    normal="Never; with different pool names it does not happen.",
-    confirm=(confirm.Check("Two drivers with one POOL.", confirm.SLICES), confirm.AFFECTED),
-    family=Family.RELEASE,
-)
+POOL_NAME_SHARED = CauseKind(code="pool-name-shared", family=Family.RELEASE)
 
 
 def shared_pool_names(view: View) -> dict[str, list[str]]:

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 
 from kubectl_dra.allocation.errors import AllocationError
 from kubectl_dra.allocation.pools import Pool
-from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.funnel.blocked import MAX_EVIDENCE, Blocked
@@ -14,48 +13,9 @@ from kubectl_dra.explain.phrase import ObjectName, Subject, say
 from kubectl_dra.explain.scene.clock import UnderWay, under_way
 from kubectl_dra.explain.trial import Trial
 
-INCOMPLETE = CauseKind(
-    code="pool-incomplete",
-    title="A pool is incomplete",
-    why=(
-        "A pool is used only if as many slices of its newest generation exist as each of them announces. This is "
-        "normal briefly during an update; if it persists, the driver died midway or left stale slices."
-    ),
-    fix="Wait; if it stays, restart the driver on that node, and delete left-over slices of a dead driver.",
-    seen_as="cannot allocate all claims; with allocationMode All: … is currently being updated",
-    normal="For seconds, while a driver publishes its pool anew.",
-    confirm=(confirm.COUNTED_SLICES,),
-    family=Family.POOLS,
-    look=Look.SLICES,
-)
-OBSOLETE = CauseKind(
-    code="pool-obsolete-for-node",
-    title="A pool's newest generation does not cover the node",
-    why="A newer generation exists only for other nodes, so this node's older slices are ignored.",
-    fix="Wait for the driver to publish again; restart it if it does not.",
-    seen_as="cannot allocate all claims",
-    normal="For seconds, while a driver publishes its pool anew.",
-    confirm=(confirm.Check("The slices of the node have a lower GENERATION than others of the pool.", confirm.SLICES),),
-    family=Family.POOLS,
-    look=Look.SLICES,
-)
-INVALID = CauseKind(
-    code="pool-invalid",
-    title="A pool is invalid",
-    why="A pool with a duplicate device name, a duplicate counter set, or a device that consumes an unknown "
-    "counter offers no devices. The scheduler of 1.34 gives up on the pod when it comes to such a pool.",
-    fix="Report it to the driver's maintainers; restarting the driver may help.",
-    seen_as="invalid resource pools were encountered; 1.34: SchedulerError: pool … is invalid",
-    normal="Never: the driver publishes contradictory data.",
-    confirm=(
-        confirm.Check("`invalid resource pools were encountered`.", confirm.SCHEDULER_SAYS),
-        confirm.Check(
-            "A device name twice in one pool, or a counter set that no slice of the pool has.", confirm.SLICES_OF_DRIVER
-        ),
-    ),
-    family=Family.POOLS,
-    look=Look.SLICES,
-)
+INCOMPLETE = CauseKind(code="pool-incomplete", family=Family.POOLS, look=Look.SLICES)
+OBSOLETE = CauseKind(code="pool-obsolete-for-node", family=Family.POOLS, look=Look.SLICES)
+INVALID = CauseKind(code="pool-invalid", family=Family.POOLS, look=Look.SLICES)
 
 
 def _pool(blocked: Blocked) -> Iterator[Finding]:

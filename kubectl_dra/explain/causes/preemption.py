@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.phrase import ObjectName, Subject, Words, by_key, named, say
@@ -13,39 +12,8 @@ from kubectl_dra.scheduling.default_preemption import Candidate, Preemption, Vic
 
 MAX_CANDIDATES = 5
 
-EVICTS = CauseKind(
-    code="preemption-makes-room",
-    title="The scheduler evicts other pods for this one",
-    why=(
-        "No node has room now, but pods of lower priority hold what the pod needs: cpu, memory, ports or a place "
-        "that their affinity forbids. The scheduler deletes the least important of them, names their node in "
-        "status.nominatedNodeName, and tries the pod again when they have ended. Preemption never frees devices."
-    ),
-    fix=("Wait until the evicted pods have ended; their terminationGracePeriodSeconds limits how long that takes."),
-    seen_as="status.nominatedNodeName; Preempted events on the victims",
-    normal="Whenever a pod of higher priority meets full nodes.",
-    confirm=(
-        confirm.Check("The node on which room is made.", confirm.NOMINATED),
-        confirm.Check("The pods that have to go.", "kubectl get events -A --field-selector reason=Preempted"),
-    ),
-    family=Family.POD,
-    look=Look.POD,
-)
-ENDING = CauseKind(
-    code="victims-still-ending",
-    title="The pod waits for evicted pods to end",
-    why="The scheduler evicted pods of lower priority for this one. Until they have ended, nobody else is evicted and "
-    "the pod stays pending.",
-    fix=("Wait for them, or find out what delays them: finalizers, a long grace period, a node that does not answer."),
-    seen_as="preemption: not eligible due to a terminating pod on the nominated node.",
-    normal="For the grace period of the evicted pods, 30 seconds by default.",
-    confirm=(
-        confirm.Check("The node on which room is made.", confirm.NOMINATED),
-        confirm.Check("Pods there in `Terminating`.", confirm.PODS_ON_NODE),
-    ),
-    family=Family.POD,
-    look=Look.POD,
-)
+EVICTS = CauseKind(code="preemption-makes-room", family=Family.POD, look=Look.POD)
+ENDING = CauseKind(code="victims-still-ending", family=Family.POD, look=Look.POD)
 
 
 def _making_room(trial: Trial) -> Iterator[Finding]:

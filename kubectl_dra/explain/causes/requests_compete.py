@@ -8,7 +8,6 @@ from typing import Final
 from msgspec.structs import replace
 
 from kubectl_dra.api.claims import ALL, MAX_RESULTS, Request
-from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.capacity_insufficient import CAPACITY
 from kubectl_dra.explain.causes.counters_exhausted import COUNTERS, GROUPS
 from kubectl_dra.explain.causes.devices_held import ALL_INCOMPLETE
@@ -23,33 +22,8 @@ from kubectl_dra.explain.trial import Trial
 
 MAX_EVIDENCE = 8
 
-COMPETITION = CauseKind(
-    code="requests-compete",
-    title="The pod's requests fit one by one, but not together",
-    why="Two requests or claims of the pod want the same devices of a node.",
-    fix="Make the requests distinct, ask for fewer devices, or put them into separate pods.",
-    seen_as="cannot allocate all claims",
-    normal="If the requests overlap: each device can serve only one of them.",
-    confirm=(
-        confirm.Check("The requests and their selectors: one device suits several.", confirm.CLAIMS_WHOLE),
-        confirm.PENDING,
-    ),
-    family=Family.DEVICES,
-)
-ADMIN_BLOCKS = CauseKind(
-    code="admin-request-blocks",
-    title="An admin request of the same pod takes the devices first",
-    why="Admin access ignores who holds a device, but inside one pod a device that an admin request took is not "
-    "given to an ordinary request as well.",
-    fix="Put the admin request into a pod of its own, or into a later claim of the pod.",
-    seen_as="cannot allocate all claims",
-    normal="Never: the two requests belong into different pods.",
-    confirm=(
-        confirm.Check("A request with `adminAccess: true` beside an ordinary one.", confirm.CLAIMS_WHOLE),
-        confirm.PENDING,
-    ),
-    family=Family.DEVICES,
-)
+COMPETITION = CauseKind(code="requests-compete", family=Family.DEVICES)
+ADMIN_BLOCKS = CauseKind(code="admin-request-blocks", family=Family.DEVICES)
 
 
 def _competition(trial: Trial) -> Iterator[Finding]:

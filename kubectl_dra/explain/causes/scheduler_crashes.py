@@ -6,25 +6,13 @@ from collections.abc import Iterator
 
 from kubectl_dra.api.claims import ALL
 from kubectl_dra.api.releases import CRASH_ON_ALL
-from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding
 from kubectl_dra.explain.phrase import Subject, named, say
 from kubectl_dra.explain.trial import Trial
 from kubectl_dra.scheduling.devices import CRASH
 
-PANIC = CauseKind(
-    code="scheduler-crashes",
-    title="The scheduler of this release crashes on this request",
-    why=f"Schedulers of {CRASH_ON_ALL.patches(35)} and of {CRASH_ON_ALL.patches(36)} crash when a request for all "
-    "devices meets a device that uses shared counters. No pod is placed until the request is gone.",
-    fix=f"Upgrade to {CRASH_ON_ALL.fixed_in(35)}, {CRASH_ON_ALL.fixed_in(36)} or later; until then ask for a count "
-    "instead of All.",
-    seen_as="kube-scheduler in CrashLoopBackOff",
-    normal="Never.",
-    confirm=(confirm.RESTARTS, confirm.AFFECTED),
-    family=Family.RELEASE,
-)
+PANIC = CauseKind(code="scheduler-crashes", family=Family.RELEASE)
 
 
 def _crash(trial: Trial) -> Iterator[Finding]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.phrase import Subject, named, say
@@ -13,23 +12,7 @@ from kubectl_dra.explain.question.resolve import Question
 
 _KUEUE = "kueue.x-k8s.io/"
 
-SCHEDULING_GATED = CauseKind(
-    code="scheduling-gated",
-    title="The pod has scheduling gates",
-    why=("A pod with spec.schedulingGates waits until its controller, for instance a queueing system, removes them."),
-    fix="Ask the controller that set the gate; a queueing system removes it on admission.",
-    seen_as="condition PodScheduled=False, reason SchedulingGated",
-    normal="With queueing systems such as Kueue, which remove the gate when it is the workload's turn.",
-    confirm=(
-        confirm.Check(
-            "The gates. Their names tell whose they are.",
-            "kubectl get pod POD -n NAMESPACE -o jsonpath='{.spec.schedulingGates}'",
-        ),
-    ),
-    family=Family.POD,
-    look=Look.POD,
-    passes=True,
-)
+SCHEDULING_GATED = CauseKind(code="scheduling-gated", family=Family.POD, look=Look.POD, passes=True)
 
 
 def _gated(question: Question, _: Snapshot, __: Sequence[Finding]) -> Iterator[Finding]:

@@ -5,25 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kubectl_dra.allocation.attempt import AttemptVerdict
-from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Remedy
 from kubectl_dra.explain.phrase import ObjectName, Subject, say
 from kubectl_dra.explain.trial import Trial
 
-SLOW = CauseKind(
-    code="search-too-slow",
-    title="The scheduler's search would not finish in time",
-    why="The scheduler tries combinations device by device and gives up after 10 seconds per node.",
-    fix="Narrow the selectors or loosen constraints so that fewer combinations are left.",
-    seen_as="SchedulerError: timed out trying to allocate devices",
-    normal="Never: while the scheduler searches, all other pods wait too.",
-    confirm=(
-        confirm.Check("`timed out trying to allocate devices`.", confirm.SCHEDULER_SAYS),
-        confirm.Check("Many devices, large counts, and constraints between them.", confirm.CLAIM),
-    ),
-    family=Family.DEVICES,
-)
+SLOW = CauseKind(code="search-too-slow", family=Family.DEVICES)
 
 
 def _slow(trial: Trial) -> Iterator[Finding]:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from kubectl_dra.allocation.errors import AllocationError
 from kubectl_dra.cel import CompileError
-from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.causes.selector_error import class_of, expression_of, number_of
 from kubectl_dra.explain.diagnosis import CauseKind, Family, Finding, Look, Remedy
@@ -16,21 +15,7 @@ from kubectl_dra.explain.trial import Trial
 _CONTAINER = " (in container '')"
 """An addition of the compiler that means nothing here."""
 
-SELECTOR_COMPILE = CauseKind(
-    code="selector-does-not-compile",
-    title="A selector does not compile",
-    why="The scheduler compiles selectors when it needs them; one that does not compile ends the attempt.",
-    fix="Correct the expression; check whether it needs a newer Kubernetes.",
-    seen_as="SchedulerError: … CEL compile error: …",
-    normal="While the API server is newer than the scheduler: it accepts what the scheduler cannot compile yet.",
-    confirm=(
-        confirm.ERROR,
-        confirm.Check("The expression, in the claim …", confirm.CLAIM),
-        confirm.Check("… or in its class.", confirm.CLASS),
-    ),
-    family=Family.REQUEST,
-    look=Look.AS_WRITTEN,
-)
+SELECTOR_COMPILE = CauseKind(code="selector-does-not-compile", family=Family.REQUEST, look=Look.AS_WRITTEN)
 
 
 def _compile(_: Trial, error: AllocationError, __: str) -> Iterator[Finding]:

@@ -11,7 +11,6 @@ from kubectl_dra.api.slices import Device, DeviceID
 from kubectl_dra.cel import CelError, EvaluationError
 from kubectl_dra.cel.columns import Column
 from kubectl_dra.cel.errors import ErrorKind
-from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.funnel.observed_values import value_of
@@ -33,42 +32,8 @@ _FIXES = {
 }
 _OTHERWISE = "Correct the expression where it fails; --trace shows the value of each part on that device."
 
-SELECTOR_ERROR = CauseKind(
-    code="selector-error",
-    title="A selector fails with an error on a device",
-    why=(
-        "A CEL run-time error on any device that the scheduler examines ends the attempt for the whole pod, on all "
-        "nodes. The usual reason is reading an attribute that a device lacks."
-    ),
-    fix="Guard the attribute (has(…), .?name.orValue(…), or a driver test before it).",
-    seen_as="SchedulerError: … selector #…: CEL runtime error: no such key: …",
-    normal="Never: one such device keeps the pod off all nodes.",
-    confirm=(
-        confirm.ERROR,
-        confirm.Check(
-            "The device that the message names lacks the attribute, or has another type.", confirm.SLICES_OF_DRIVER
-        ),
-    ),
-    family=Family.REQUEST,
-    look=Look.ONE_DEVICE,
-)
-UNCONVERTIBLE = CauseKind(
-    code="attribute-unconvertible",
-    title="A device publishes an attribute that selectors cannot read",
-    why=(
-        "All attributes of a device are converted before any selector runs. A version that is not a semantic "
-        "version, or a list while the feature is off, makes every selector fail on that device."
-    ),
-    fix="Report it to the driver's maintainers. A narrower selector does not help: the conversion comes first.",
-    seen_as="SchedulerError: … CEL runtime error: attribute …",
-    normal="Never: the driver publishes a value that nobody can read.",
-    confirm=(
-        confirm.ERROR,
-        confirm.Check("A `version` that is no semantic version (1.2.3), or a list.", confirm.SLICES_OF_DRIVER),
-    ),
-    family=Family.REQUEST,
-    look=Look.SLICES,
-)
+SELECTOR_ERROR = CauseKind(code="selector-error", family=Family.REQUEST, look=Look.ONE_DEVICE)
+UNCONVERTIBLE = CauseKind(code="attribute-unconvertible", family=Family.REQUEST, look=Look.SLICES)
 
 
 def _runtime(trial: Trial, error: AllocationError, node: str) -> Iterator[Finding]:
@@ -281,23 +246,7 @@ def class_of(error: AllocationError) -> str:
     return str(error.detail.get("class") or "")
 
 
-DERIVED = CauseKind(
-    code="derived-attribute-fails",
-    title="The expression of a derived attribute fails",
-    why="A constraint can compare an attribute that the request derives with an expression. If that fails on a device "
-    "which the scheduler considers, the attempt ends for the whole pod, on all nodes.",
-    fix="Give the expression a value on every device that the selectors of the request admit: guard what some devices "
-    "lack with has(…) or .?name.orValue(…).",
-    seen_as="SchedulerError: evaluate derived attribute … on device … failed: no such key: …",
-    normal="Never: one such device keeps the pod off all nodes.",
-    confirm=(
-        confirm.ERROR,
-        confirm.Check("The expressions, as `derivedAttributes` of the requests.", confirm.REQUESTS),
-        confirm.Check("The attributes that the named device has.", confirm.SLICES_OF_DRIVER),
-    ),
-    family=Family.REQUEST,
-    look=Look.AS_WRITTEN,
-)
+DERIVED = CauseKind(code="derived-attribute-fails", family=Family.REQUEST, look=Look.AS_WRITTEN)
 
 
 def _derived_runtime(_: Trial, error: AllocationError, __: str) -> Iterator[Finding]:

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from kubectl_dra.api.quantity import Quantity, QuantityError
-from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes import driver_publishes_nothing
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.causes.too_few_on_one_node import TOO_FEW, counted_lower
@@ -27,35 +26,8 @@ _DRIVER = re.compile(r"\bdevice\.driver\b")
 _MAX_NAMES = 2
 _MAX_VALUES = 4
 
-CLASS_MATCHES_NOTHING = CauseKind(
-    code="class-matches-nothing",
-    title="The class's selectors match no device here",
-    why="All selectors of the DeviceClass must hold; the first false one rejects a device.",
-    fix="Compare the class's selectors with what the driver publishes; use another class.",
-    seen_as="cannot allocate all claims",
-    normal="For a class of hardware that the cluster does not have yet.",
-    confirm=(confirm.Check("What the class wants.", confirm.CLASS), confirm.DEVICES),
-    family=Family.REQUEST,
-    look=Look.SELECTORS,
-)
-SELECTOR_MATCHES_NOTHING = CauseKind(
-    code="selector-matches-nothing",
-    title="The request's selectors match too few devices",
-    why="All selectors of the request must hold, for enough devices of one node.",
-    fix="Relax the term that fails, or add nodes with such devices.",
-    seen_as="cannot allocate all claims",
-    normal="For hardware that the cluster does not have yet, or that an autoscaler adds.",
-    confirm=(
-        confirm.Check(
-            "What the requests want.",
-            "kubectl get resourceclaim CLAIM -n NAMESPACE -o "
-            "jsonpath='{.spec.devices.requests[*].exactly.selectors[*].cel.expression}'",
-        ),
-        confirm.DEVICES,
-    ),
-    family=Family.REQUEST,
-    look=Look.SELECTORS,
-)
+CLASS_MATCHES_NOTHING = CauseKind(code="class-matches-nothing", family=Family.REQUEST, look=Look.SELECTORS)
+SELECTOR_MATCHES_NOTHING = CauseKind(code="selector-matches-nothing", family=Family.REQUEST, look=Look.SELECTORS)
 
 
 def _class_selector(blocked: Blocked) -> Iterator[Finding]:

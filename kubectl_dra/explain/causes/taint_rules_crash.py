@@ -5,25 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kubectl_dra.api.releases import RULES_UNSEEN as DEFECT
-from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding
 from kubectl_dra.explain.phrase import named, say
 from kubectl_dra.explain.trial import Trial
 from kubectl_dra.scheduling.devices import UNSEEN
 
-RULES_UNSEEN = CauseKind(
-    code="taint-rules-crash",
-    title="The scheduler of this release does not understand DeviceTaintRules",
-    why=f"Schedulers of {DEFECT.patches(36)} with DRADeviceTaintRules on watch the rules in a version that they cannot "
-    "read: rules have no effect, and a change of one can crash the process. While the scheduler restarts, no pod is "
-    "placed.",
-    fix=f"Upgrade to {DEFECT.fixed_in(36)} or later. Until then delete the rules, and taint devices in the driver.",
-    seen_as="nothing, or kube-scheduler in CrashLoopBackOff",
-    normal="Never.",
-    confirm=(confirm.Check("Rules exist.", "kubectl get devicetaintrules"), confirm.RESTARTS, confirm.AFFECTED),
-    family=Family.RELEASE,
-)
+RULES_UNSEEN = CauseKind(code="taint-rules-crash", family=Family.RELEASE)
 
 
 def _unseen(trial: Trial) -> Iterator[Finding]:

@@ -5,29 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kubectl_dra.api.claims import ALL, MAX_RESULTS
-from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Remedy
 from kubectl_dra.explain.funnel.blocked import MAX_EVIDENCE, Blocked
 from kubectl_dra.explain.phrase import ObjectName, Subject, say
 from kubectl_dra.explain.remedies.proof import Proof
 
-TOO_FEW = CauseKind(
-    code="too-few-on-one-node",
-    title="No single node has enough matching devices",
-    why="All devices of a pod come from those that one node sees. Devices of several nodes do not add up.",
-    fix="Ask for fewer devices, or use nodes with more of them.",
-    seen_as="cannot allocate all claims",
-    normal="If a request is larger than a machine. It has to be split into several pods.",
-    confirm=(
-        confirm.Check("The devices of a node.", confirm.SLICES_OF_NODE),
-        confirm.Check(
-            "How many are wanted.",
-            "kubectl get resourceclaim CLAIM -n NAMESPACE -o jsonpath='{.spec.devices.requests[*].exactly.count}'",
-        ),
-    ),
-    family=Family.DEVICES,
-)
+TOO_FEW = CauseKind(code="too-few-on-one-node", family=Family.DEVICES)
 
 
 def counted_lower(blocked: Blocked, best: int) -> Remedy | None:

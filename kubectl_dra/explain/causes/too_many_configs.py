@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
 from kubectl_dra.explain.phrase import ObjectName, say
@@ -12,29 +11,7 @@ from kubectl_dra.explain.trial import Trial
 
 MAX_CONFIGS = 64
 
-TOO_MANY_CONFIGS = CauseKind(
-    code="too-many-configs",
-    title="The allocation would have more than 64 configurations",
-    why=(
-        "An allocation copies the configuration of the classes and of the claim, at most 64 entries. Up to 1.36 an "
-        "entry of the claim that names several requests is copied once for each of them. The API server refuses "
-        "larger allocations."
-    ),
-    fix="Use fewer entries in spec.devices.config, or leave out requests in entries that apply to all of them.",
-    seen_as="SchedulerError: add allocation and reservation to claim …: Too many",
-    normal="Never: the claim or the classes must have fewer entries.",
-    confirm=(
-        confirm.ERROR,
-        confirm.Check(
-            "The entries of the claim.",
-            "kubectl get resourceclaim CLAIM -n NAMESPACE -o jsonpath='{.spec.devices.config}'",
-        ),
-        confirm.Check("The entries of a class.", "kubectl get deviceclass CLASS -o jsonpath='{.spec.config}'"),
-    ),
-    family=Family.CLAIM,
-    look=Look.POD,
-    never_binds=True,
-)
+TOO_MANY_CONFIGS = CauseKind(code="too-many-configs", family=Family.CLAIM, look=Look.POD, never_binds=True)
 
 
 def _overfull(trial: Trial) -> Iterator[Finding]:

@@ -8,7 +8,6 @@ from typing import Final
 
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.relation import waiting_for
-from kubectl_dra.explain import confirm
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.causes.search_too_slow import SLOW
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
@@ -16,107 +15,11 @@ from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, named, say
 from kubectl_dra.explain.question.last_word import last_word
 from kubectl_dra.explain.trial import Trial
 
-IN_FLIGHT = CauseKind(
-    code="claim-allocation-in-flight",
-    title="The claim is being allocated for another pod",
-    why=(
-        "The scheduler has chosen devices for another pod that uses the same claim, but has not written them yet. "
-        "Until then, nobody else can use the claim. The choice exists only in the scheduler's memory."
-    ),
-    fix="Wait a few seconds. If it stays, binding the other pod hangs: explain that pod.",
-    seen_as="resource claim … is in the process of being allocated",
-    normal="For a second or two, while the first pod is bound.",
-    confirm=(
-        confirm.Check("`is in the process of being allocated`.", confirm.SCHEDULER_SAYS),
-        confirm.Check("The other pods with this claim.", confirm.PODS_BY_CLAIM),
-    ),
-    family=Family.CLAIM,
-    look=Look.POD_OF_SAME_CLAIM,
-)
-CHANGED = CauseKind(
-    code="claim-changed-meanwhile",
-    title="Somebody else changed the claim while the pod was bound",
-    why=(
-        "Between the scheduler's decision and its write, somebody else allocated, deallocated or deleted the claim. "
-        "The scheduler tries again by itself."
-    ),
-    fix="Wait for the next attempt. If it repeats, look for a second scheduler or controller that writes the same "
-    "claims.",
-    seen_as="SchedulerError: claim … got allocated elsewhere, deallocated elsewhere, or deleted in the meantime",
-    normal="Occasionally, if pods that share a claim start at the same time.",
-    confirm=(
-        confirm.Check("`in the meantime`.", confirm.SCHEDULER_SAYS),
-        confirm.Check(
-            "Who wrote the claim last (`managedFields`).",
-            "kubectl get resourceclaim CLAIM -n NAMESPACE --show-managed-fields -o yaml",
-        ),
-    ),
-    family=Family.CLAIM,
-    look=Look.POD,
-)
-RETRY = CauseKind(
-    code="waiting-for-retry",
-    title="The pod seems to fit, but the scheduler said otherwise",
-    why=(
-        "The scheduler's last message still applies, and no visible object is newer. Either the message is out of "
-        "date: deletions and released devices leave no trace, and the scheduler tries again when something changes "
-        "that may help, or else after 5 minutes; deleting a slice or a class triggers nothing. Or the scheduler "
-        "considers something that is not in the cluster's objects, such as a plugin of its own."
-    ),
-    fix=(
-        "Wait up to 5 minutes, or trigger it: any change to the pod (for instance a label) makes the scheduler try "
-        "again. Then ask again."
-    ),
-    seen_as="the last FailedScheduling event",
-    normal="For up to 5 minutes: that is how often the scheduler retries without a trigger.",
-    confirm=(
-        confirm.Check("The scheduler's last word, and when.", confirm.SCHEDULER_SAYS),
-        confirm.Check("The claims are as they were: nothing here is newer.", confirm.CLAIMS),
-    ),
-    family=Family.POD,
-    look=Look.POD,
-)
-CHANGED_SINCE = CauseKind(
-    code="changed-since-last-attempt",
-    title="Something changed after the scheduler last looked",
-    why=(
-        "The scheduler decides from its own copy of the cluster. It did not consider changes made after its last "
-        "message about the pod, or moments before."
-    ),
-    fix="Ask again in a few seconds.",
-    seen_as="the last FailedScheduling event, which is older than the change",
-    normal="For seconds, until the scheduler notices the change and tries again.",
-    confirm=(
-        confirm.Check("When the scheduler looked last.", confirm.SCHEDULER_SAYS),
-        confirm.Check(
-            "What was made since, the newest last.", "kubectl get resourceslices --sort-by=.metadata.creationTimestamp"
-        ),
-    ),
-    family=Family.POD,
-    look=Look.POD,
-)
-BINDING_DENIED = CauseKind(
-    code="scheduler-not-permitted",
-    title="The scheduler may not write the allocation",
-    why=(
-        "The scheduler found devices, but the API server refuses its write. From 1.36 on a scheduler also needs the "
-        "verbs of its role on resourceclaims/binding; your own scheduler, with an older role, lacks them."
-    ),
-    fix="Grant the scheduler update and patch on resourceclaims/binding and resourceclaims/status.",
-    seen_as="SchedulerError: … changing status.allocation or status.reservedFor requires …",
-    normal="Never for kube-scheduler; with your own scheduler, after an upgrade to 1.36.",
-    confirm=(
-        confirm.ERROR,
-        confirm.Check(
-            "`no`: the permission is missing. SCHEDULER is system:kube-scheduler, or "
-            "system:serviceaccount:NAMESPACE:NAME for one that runs as a pod.",
-            "kubectl auth can-i update resourceclaims.resource.k8s.io --subresource=binding --as=SCHEDULER",
-        ),
-    ),
-    family=Family.POD,
-    look=Look.POD,
-    never_binds=True,
-)
+IN_FLIGHT = CauseKind(code="claim-allocation-in-flight", family=Family.CLAIM, look=Look.POD_OF_SAME_CLAIM)
+CHANGED = CauseKind(code="claim-changed-meanwhile", family=Family.CLAIM, look=Look.POD)
+RETRY = CauseKind(code="waiting-for-retry", family=Family.POD, look=Look.POD)
+CHANGED_SINCE = CauseKind(code="changed-since-last-attempt", family=Family.POD, look=Look.POD)
+BINDING_DENIED = CauseKind(code="scheduler-not-permitted", family=Family.POD, look=Look.POD, never_binds=True)
 
 # What kube-scheduler writes: its own words are all that tells.
 _SAID: Final[tuple[tuple[re.Pattern[str], CauseKind], ...]] = (

@@ -15,7 +15,6 @@ from kubectl_dra.lint.analysis.kustomize_names import has_old_name
 from kubectl_dra.lint.analysis.pod_claims import references
 from kubectl_dra.lint.analysis.selector_targets import AskedSelector, asked, class_programs, columns, read_text
 from kubectl_dra.lint.context import Context
-from kubectl_dra.lint.example_claims import claim
 from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import Rule
 from kubectl_dra.lint.rules.published_names import span_of
@@ -36,9 +35,6 @@ class MissingClass(Rule):
     severity = "error"
     kinds = CLAIM_KINDS
     scope = "set"
-    why = "The cluster has no DeviceClass of this name, and none is given: the pod stays pending until there is one."
-    bad = claim(device_class="gpu.exampel.com")
-    good = claim()
     fixable = "unsafe"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
@@ -68,18 +64,6 @@ class ReferenceMissing(Rule):
     severity = "warning"
     kinds = ("Pod",)
     scope = "set"
-    why = "The pod waits for a claim or template that the cluster does not have in its namespace, and none is given."
-    bad = """\
-apiVersion: v1
-kind: Pod
-metadata: {name: trainer, namespace: default}
-spec:
-  containers:
-  - {name: trainer, image: "registry.example.com/trainer:1", resources: {claims: [{name: gpu}]}}
-  resourceClaims:
-  - {name: gpu, resourceClaimName: nobody-made-this}
-"""
-    good = bad.replace("nobody-made-this", "shared-gpu")
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         snapshot = context.snapshot
@@ -110,12 +94,6 @@ class MatchesNothing(Rule):
     severity = "error"
     kinds = CLAIM_KINDS
     scope = "set"
-    why = (
-        "No device that the cluster publishes now satisfies both the class and this selector. It may suit devices "
-        "that come later; until then the pod stays pending."
-    )
-    bad = claim("selectors:", """- cel: {expression: 'device.attributes["gpu.example.com"].model == "z9"'}""")
-    good = claim("selectors:", """- cel: {expression: 'device.attributes["gpu.example.com"].model == "a1"'}""")
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         for one, devices in _devices(context):
@@ -148,12 +126,6 @@ class AbsentOnSome(Rule):
     severity = "error"
     kinds = CLAIM_KINDS
     scope = "set"
-    why = (
-        "Some devices that the class admits do not have the attribute, and the selector reads it without a guard. "
-        "The scheduler meets such a device, the expression ends in an error, and the whole pod stays pending."
-    )
-    bad = claim("selectors:", """- cel: {expression: 'device.attributes["gpu.example.com"].slot == 3'}""")
-    good = claim("selectors:", """- cel: {expression: 'device.attributes["gpu.example.com"].?slot.orValue(0) == 3'}""")
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         for one, devices in _devices(context):

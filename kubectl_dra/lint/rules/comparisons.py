@@ -11,7 +11,6 @@ from kubectl_dra.data.drivers import Attribute, Driver, catalogue
 from kubectl_dra.lint.analysis.cel_terms import Constant, ConstantComparison, comparisons, contradiction, demands
 from kubectl_dra.lint.analysis.selector_targets import SELECTOR_KINDS, AskedSelector, asked, class_programs, read_text
 from kubectl_dra.lint.context import Context
-from kubectl_dra.lint.example_claims import selecting
 from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import Rule
 from kubectl_dra.manifests.changes import Splice
@@ -27,13 +26,6 @@ class NeverTrue(Rule):
     name = "comparison-never-true"
     severity = "error"
     kinds = SELECTOR_KINDS
-    why = (
-        "Attributes are compared at run time. A value of another type is just unequal, so the selector matches no "
-        "device and the pod stays pending; a version compared with a string, and < or > between types, even end the "
-        "allocation with an error."
-    )
-    bad = selecting('device.attributes["gpu.nvidia.com"].cudaComputeCapability == "8.0.0"')
-    good = selecting('device.attributes["gpu.nvidia.com"].cudaComputeCapability == semver("8.0.0")')
     fixable = "unsafe"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
@@ -115,12 +107,6 @@ class QuantityEquality(Rule):
     name = "quantity-equality"
     severity = "warning"
     kinds = SELECTOR_KINDS
-    why = (
-        "Devices publish what is measured: an 80 GB card has 81559Mi. A capacity that must equal a round quantity "
-        "matches no device, and 80G is not 80Gi."
-    )
-    bad = selecting('device.capacity["gpu.nvidia.com"].memory == quantity("80Gi")')
-    good = selecting('device.capacity["gpu.nvidia.com"].memory.compareTo(quantity("79Gi")) >= 0')
     fixable = "unsafe"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
@@ -161,15 +147,6 @@ class Contradiction(Rule):
     severity = "error"
     kinds = SELECTOR_KINDS
     scope = "set"
-    why = (
-        "All selectors of a class and of a request must be true for the same device. Two of them contradict each "
-        "other, so no device ever matches and the pod stays pending."
-    )
-    bad = selecting(
-        'device.attributes["gpu.nvidia.com"].architecture == "Ampere" '
-        '&& device.attributes["gpu.nvidia.com"].architecture == "Hopper"'
-    )
-    good = selecting('device.attributes["gpu.nvidia.com"].architecture in ["Ampere", "Hopper"]')
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         for one in asked(context):

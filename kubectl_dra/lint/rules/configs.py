@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any
 
 from kubectl_dra.data.drivers import ConfigKind, Driver, catalogue
 from kubectl_dra.lint.analysis.selector_targets import SELECTOR_KINDS
@@ -13,31 +13,6 @@ from kubectl_dra.lint.rule import Rule
 from kubectl_dra.manifests.changes import Path
 from kubectl_dra.names import nearest
 
-_CLAIM: Final = """\
-apiVersion: resource.k8s.io/v1
-kind: ResourceClaim
-metadata: {name: gpu}
-spec:
-  devices:
-    requests:
-    - name: gpu
-      exactly: {deviceClassName: gpu.nvidia.com}
-    config:
-    - requests: [gpu]
-      opaque:
-        driver: gpu.nvidia.com
-        parameters:
-%s
-"""
-_GOOD: Final = (
-    _CLAIM
-    % """\
-          apiVersion: resource.nvidia.com/v1beta1
-          kind: GpuConfig
-          sharing:
-            strategy: TimeSlicing"""
-)
-
 
 class UnknownConfig(Rule):
     """Parameters that the driver cannot read."""
@@ -46,13 +21,6 @@ class UnknownConfig(Rule):
     name = "unknown-config"
     severity = "error"
     kinds = SELECTOR_KINDS
-    why = (
-        "Kubernetes stores opaque parameters without reading them. The driver reads them on the node, when the pod "
-        "has already been scheduled: with a kind it does not know, preparing the claim fails, and the pod hangs in "
-        "ContainerCreating."
-    )
-    bad = _CLAIM % '          partition: "3g.20gb"'
-    good = _GOOD
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         for path, opaque in opaque_configs(context):
@@ -113,19 +81,6 @@ class UnknownConfigField(Rule):
     name = "unknown-config-field"
     severity = "error"
     kinds = SELECTOR_KINDS
-    why = (
-        "Drivers decode their parameters strictly, on the node. A field or value that the driver does not know makes "
-        "preparing the claim fail after the pod was scheduled."
-    )
-    bad = (
-        _CLAIM
-        % """\
-          apiVersion: resource.nvidia.com/v1beta1
-          kind: GpuConfig
-          sharing:
-            strategy: time-slicing"""
-    )
-    good = _GOOD
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         for path, opaque in opaque_configs(context):

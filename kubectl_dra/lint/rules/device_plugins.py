@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any
 
 from kubectl_dra.data.drivers import catalogue
 from kubectl_dra.lint.analysis.claim_requests import items
@@ -15,43 +15,6 @@ from kubectl_dra.lint.rule import Rule
 from kubectl_dra.manifests.changes import Delete, Path, Rename
 from kubectl_dra.manifests.workloads import MODEL_SERVERS
 
-_POD: Final = """\
-apiVersion: v1
-kind: Pod
-metadata: {name: trainer}
-spec:
-  containers:
-  - name: trainer
-    image: registry.example.com/trainer:1
-%s    resources:
-      claims: [{name: gpu}]
-%s  resourceClaims:
-  - {name: gpu, resourceClaimTemplateName: one-gpu}
-"""
-_TEMPLATE: Final = """\
----
-apiVersion: resource.k8s.io/v1
-kind: ResourceClaimTemplate
-metadata: {name: one-gpu}
-spec:
-  spec:
-    devices:
-      requests:
-      - name: gpu
-        exactly: {deviceClassName: gpu.nvidia.com}
-"""
-_PLAIN_POD: Final = """\
-apiVersion: v1
-kind: Pod
-metadata: {name: trainer}
-spec:
-  containers:
-  - name: trainer
-    image: registry.example.com/trainer:1
-    resources:
-      %s
-"""
-
 
 class PluginAndClaim(Rule):
     """A device plugin's resource and a claim in one pod."""
@@ -62,12 +25,6 @@ class PluginAndClaim(Rule):
     # A ComputeDomain says what the claim template is that its controller makes.
     kinds = ("Pod", "ComputeDomain")
     scope = "set"
-    why = (
-        "A vendor's device plugin and DRA driver know nothing of each other. A pod that asks both gets two sets of "
-        "devices instead of one, and needs a node that runs both, where the same device can be handed out twice."
-    )
-    bad = _POD % ("", "      limits: {nvidia.com/gpu: 1}\n") + _TEMPLATE
-    good = _POD % ("", "      limits: {cpu: 1}\n") + _TEMPLATE
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         spec = context.raw.get("spec")
@@ -103,13 +60,6 @@ class PluginResource(Rule):
     severity = "info"
     kinds = ("Pod",)
     scope = "set"
-    why = (
-        "A device plugin offers this resource. That works where the plugin is installed, and where a DeviceClass "
-        "names it as extendedResourceName. A node with only the vendor's DRA driver has no such resource, and the "
-        "pod stays pending there."
-    )
-    bad = _PLAIN_POD % "limits: {nvidia.com/gpu: 1}"
-    good = _PLAIN_POD % "limits: {cpu: 1}"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         spec = context.raw.get("spec")
@@ -177,13 +127,6 @@ class VisibleDevices(Rule):
     severity = "warning"
     kinds = ("Pod",)
     scope = "set"
-    why = (
-        "NVIDIA_VISIBLE_DEVICES tells the NVIDIA container runtime which devices to add to those of the claim. The "
-        "DRA driver passes devices by CDI and needs no such variable: set by hand, it has no effect or adds devices "
-        "that belong to others."
-    )
-    bad = _POD % ("    env: [{name: NVIDIA_VISIBLE_DEVICES, value: all}]\n", "")
-    good = _POD % ("", "")
     fixable = "unsafe"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
@@ -216,27 +159,6 @@ class QuotaKey(Rule):
     name = "quota-key-counts-nothing"
     severity = "error"
     kinds = ("ResourceQuota",)
-    why = (
-        "A quota counts what its keys name, and a key that names nothing is accepted and never counted: the limit "
-        "looks set and is not there."
-    )
-    bad = """\
-apiVersion: v1
-kind: ResourceQuota
-metadata: {name: gpus}
-spec:
-  hard:
-    gpu.nvidia.com.resource.k8s.io/count: "16"
-"""
-    good = """\
-apiVersion: v1
-kind: ResourceQuota
-metadata: {name: gpus}
-spec:
-  hard:
-    gpu.nvidia.com.deviceclass.resource.k8s.io/devices: "16"
-    count/resourceclaims.resource.k8s.io: "10"
-"""
     fixable = "unsafe"
 
     def check(self, context: Context) -> Iterator[LintFinding]:

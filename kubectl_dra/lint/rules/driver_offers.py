@@ -13,7 +13,6 @@ from kubectl_dra.lint.analysis.cel_terms import comparisons
 from kubectl_dra.lint.analysis.claim_requests import alternatives, items
 from kubectl_dra.lint.analysis.selector_targets import SELECTOR_KINDS, AskedSelector, asked, columns, selectors
 from kubectl_dra.lint.context import Context
-from kubectl_dra.lint.example_claims import claim, selecting
 from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import Rule
 from kubectl_dra.lint.rules.published_names import span_of
@@ -31,12 +30,6 @@ class NotOnClass(Rule):
     severity = "error"
     kinds = ("ResourceClaim", "ResourceClaimTemplate")
     scope = "set"
-    why = (
-        "The driver publishes the attribute, but not on the devices that this class admits. The class's selectors "
-        "run first, so the selector only ever sees devices without it, and reading it is an error."
-    )
-    bad = selecting('device.attributes["gpu.nvidia.com"].profile == "1g.10gb"')
-    good = selecting('device.attributes["gpu.nvidia.com"].profile == "1g.10gb"', "mig.nvidia.com")
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         for one in asked(context):
@@ -70,12 +63,6 @@ class MigProfile(Rule):
     name = "mig-profile"
     severity = "error"
     kinds = SELECTOR_KINDS
-    why = (
-        "A MIG profile is a text such as 3g.40gb or 1g.10gb+me: compute slices, memory and extras. A selector for a "
-        "profile that no GPU offers matches nothing, and the pod stays pending."
-    )
-    bad = selecting('device.attributes["gpu.nvidia.com"].profile == "3g.40GB"', "mig.nvidia.com")
-    good = selecting('device.attributes["gpu.nvidia.com"].profile == "3g.40gb"', "mig.nvidia.com")
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         for one in asked(context):
@@ -133,12 +120,6 @@ class DomainAndName(Rule):
     name = "domain-and-name-in-one-key"
     severity = "error"
     kinds = SELECTOR_KINDS
-    why = (
-        "device.attributes has one key per domain, and each domain has one key per name. A key with both is a domain "
-        "that no driver has: looking it up gives an empty map, and reading from that is an error."
-    )
-    bad = selecting('device.attributes["dra.net/rdma"].bool == true', "dranet")
-    good = selecting('device.attributes["dra.net"].rdma == true', "dranet")
     fixable = "unsafe"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
@@ -177,16 +158,6 @@ class UnknownTaint(Rule):
     name = "unknown-taint"
     severity = "info"
     kinds = ("ResourceClaim", "ResourceClaimTemplate")
-    why = (
-        "The driver sets no taint with this key. The toleration does something only if an administrator makes a "
-        "DeviceTaintRule with that key."
-    )
-    bad = claim(
-        "tolerations:",
-        "- {key: gpu.nvidia.com/ecc-errors, operator: Exists, effect: NoSchedule}",
-        device_class="gpu.nvidia.com",
-    )
-    good = bad.replace("ecc-errors", "xid")
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         for one in alternatives(context):

@@ -8,11 +8,8 @@ from kubectl_dra.cel.constants import FailingConstant, failing_constants
 from kubectl_dra.lint.analysis.cel_fixes import spliced
 from kubectl_dra.lint.analysis.selector_targets import SELECTOR_KINDS, AskedSelector, asked
 from kubectl_dra.lint.context import Context
-from kubectl_dra.lint.example_claims import selecting
 from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import Rule
-
-_MEMORY = 'device.capacity["gpu.example.com"].memory.compareTo(quantity("%s")) >= 0'
 
 
 class ConstantFails(Rule):
@@ -22,13 +19,6 @@ class ConstantFails(Rule):
     name = "constant-fails"
     severity = "error"
     kinds = SELECTOR_KINDS
-    why = (
-        "The API server compiles a selector and does not evaluate it. What a function cannot read, such as "
-        'quantity("40GB"), is found when the scheduler evaluates the selector: it fails on the first device that it '
-        "looks at, which ends the allocation for the whole pod."
-    )
-    bad = selecting(_MEMORY % "40GiB", "gpu.example.com")
-    good = selecting(_MEMORY % "40Gi", "gpu.example.com")
     fixable = "unsafe"
 
     def check(self, context: Context) -> Iterator[LintFinding]:

@@ -22,20 +22,9 @@ from kubectl_dra.lint.analysis.selector_targets import (
     read_text,
 )
 from kubectl_dra.lint.context import Context
-from kubectl_dra.lint.example_claims import selecting
 from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import Rule
 from kubectl_dra.manifests.changes import Path, Splice
-
-_CLASS = """\
-apiVersion: resource.k8s.io/v1
-kind: DeviceClass
-metadata: {name: accelerator}
-spec:
-  selectors:
-  - cel:
-      expression: %s
-"""
 
 
 class UnguardedAttribute(Rule):
@@ -46,17 +35,6 @@ class UnguardedAttribute(Rule):
     severity = "warning"
     kinds = SELECTOR_KINDS
     scope = "set"
-    why = (
-        "Reading an attribute or capacity that a device does not have is an error in CEL, not false. The scheduler "
-        "evaluates the selector on every device that the class admits, and one error ends the allocation for the "
-        "whole pod: it stays pending although other devices would fit. This is only a note if no known kind of "
-        "device always lacks it."
-    )
-    bad = selecting('device.attributes["accel.example.com"].model == "a1"', "accelerator")
-    good = selecting(
-        'has(device.attributes["accel.example.com"].model) && device.attributes["accel.example.com"].model == "a1"',
-        "accelerator",
-    )
     fixable = "safe"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
@@ -83,16 +61,6 @@ class ForeignDevices(Rule):
     name = "class-reads-foreign-devices"
     severity = "warning"
     kinds = ("DeviceClass",)
-    why = (
-        "A class's selectors are evaluated on every device of the cluster, of all drivers. A device of another "
-        "driver lacks the attributes, reading them is an error, and the error ends the allocation for every pod that "
-        "uses the class. You notice only when a second driver is installed."
-    )
-    bad = _CLASS % """'device.attributes["accel.example.com"].model == "a1"'"""
-    good = _CLASS % (
-        """'device.driver == "accel.example.com" && has(device.attributes["accel.example.com"].model)"""
-        """ && device.attributes["accel.example.com"].model == "a1"'"""
-    )
     fixable = "unsafe"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
@@ -129,12 +97,6 @@ class BareAttribute(Rule):
     name = "bare-attribute"
     severity = "warning"
     kinds = SELECTOR_KINDS
-    why = (
-        "A selector that is just an attribute compiles, because the type of an attribute is known only at run time. "
-        "If the value is not a bool, evaluating it is an error, and the pod stays pending."
-    )
-    bad = selecting('device.attributes["accel.example.com"].model', "accelerator")
-    good = selecting('device.attributes["accel.example.com"].?healthy.orValue(false) == true', "accelerator")
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         for one in asked(context):

@@ -10,7 +10,6 @@ from kubectl_dra.lint.analysis.kustomize_names import CLASS, OldName, field_spec
 from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.finding import LintFinding
 from kubectl_dra.lint.rule import Rule
-from kubectl_dra.lint.rules.pod_references import BY_TEMPLATE, POD, TEMPLATE
 from kubectl_dra.manifests.inputs import KUSTOMIZED
 
 
@@ -22,15 +21,6 @@ class RenamedByBuild(Rule):
     severity = "error"
     kinds = ("Pod", *CLAIM_KINDS)
     scope = "set"
-    why = (
-        "namePrefix and nameSuffix of kustomize rename claims, claim templates and classes, but kustomize does not "
-        "know the fields that refer to them, and leaves the old names there. The pod waits for an object that nobody "
-        "creates. nameReference in a file of configurations tells kustomize the fields."
-    )
-    bad = POD.replace("{name: trainer}", "{name: prod-trainer}") % ("", "{name: gpu}", BY_TEMPLATE) + (
-        TEMPLATE.replace("{name: one-gpu}", "{name: prod-one-gpu}")
-    )
-    good = bad.replace(BY_TEMPLATE, "resourceClaimTemplateName: prod-one-gpu")
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         for found in old_names(context):

@@ -12,7 +12,6 @@ from kubectl_dra.lint.analysis.pod_claims import is_given, references
 from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.finding import Fix, LintFinding, Severity
 from kubectl_dra.lint.rule import Rule
-from kubectl_dra.lint.rules.pod_references import BY_CLAIM, BY_TEMPLATE, CLAIM, POD, TEMPLATE
 from kubectl_dra.manifests.changes import Path, Set
 from kubectl_dra.names import nearest
 
@@ -25,12 +24,6 @@ class MissingName(Rule):
     severity = "warning"
     kinds = ("Pod", *CLAIM_KINDS)
     scope = "set"
-    why = (
-        "The named object is not among the manifests, but one with nearly the same name is. If this is a typo, the "
-        "pod waits forever for an object that nobody creates."
-    )
-    bad = POD % ("", "{name: gpu}", "resourceClaimTemplateName: one-gpus") + TEMPLATE
-    good = POD % ("", "{name: gpu}", BY_TEMPLATE) + TEMPLATE
     fixable = "unsafe"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
@@ -84,14 +77,6 @@ class OtherNamespace(Rule):
     severity = "warning"
     kinds = ("Pod",)
     scope = "set"
-    why = (
-        "A pod finds claims and templates in its own namespace only. The one that is given together with it is in "
-        "another namespace, so the pod waits for a claim that does not exist."
-    )
-    bad = POD % ("", "{name: gpu}", BY_CLAIM) + CLAIM.replace("{name: one-gpu}", "{name: one-gpu, namespace: team}")
-    good = POD.replace("{name: trainer}", "{name: trainer, namespace: team}") % ("", "{name: gpu}", BY_CLAIM) + (
-        CLAIM.replace("{name: one-gpu}", "{name: one-gpu, namespace: team}")
-    )
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         own = context.item.namespace

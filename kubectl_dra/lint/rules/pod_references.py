@@ -69,12 +69,6 @@ class UnusedClaim(Rule):
     severity = "warning"
     kinds = ("Pod",)
     scope = "set"
-    why = (
-        "The pod waits for the claim and keeps its devices, but no container gets them: a container sees the devices "
-        "of the claims that its own resources.claims names."
-    )
-    bad = POD % ("", "", BY_TEMPLATE)
-    good = POD % ("", "{name: gpu}", BY_TEMPLATE)
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         if context.item.is_patch:
@@ -113,12 +107,6 @@ class UnknownRequest(Rule):
     severity = "error"
     kinds = ("Pod",)
     scope = "set"
-    why = (
-        "The container wants the devices of one request, but the claim has no request of that name. The API server "
-        "does not compare the two, so the pod may be scheduled but never starts."
-    )
-    bad = POD % ("", "{name: gpu, request: gpus}", BY_TEMPLATE) + TEMPLATE
-    good = POD % ("", "{name: gpu, request: gpu}", BY_TEMPLATE) + TEMPLATE
     fixable = "unsafe"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
@@ -150,12 +138,6 @@ class ClaimOrTemplate(Rule):
     severity = "error"
     kinds = ("Pod",)
     scope = "set"
-    why = (
-        "A ResourceClaim and a ResourceClaimTemplate are different objects in different fields. The name is that of "
-        "the other kind, so the pod waits for an object that does not exist."
-    )
-    bad = POD % ("", "{name: gpu}", BY_TEMPLATE) + CLAIM
-    good = POD % ("", "{name: gpu}", BY_CLAIM) + CLAIM
     fixable = "unsafe"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
@@ -184,29 +166,6 @@ class SharedClaim(Rule):
     severity = "warning"
     kinds = ("Pod",)
     scope = "set"
-    why = (
-        "All pods of the workload share this one claim: its devices are allocated once, usually on one node, so all "
-        "pods have to run there and share them. Pods for which that node has no room stay pending; in a DaemonSet "
-        "that is every pod but one."
-    )
-    bad = """\
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: server}
-spec:
-  replicas: 3
-  selector: {matchLabels: {app: server}}
-  template:
-    metadata: {labels: {app: server}}
-    spec:
-      containers:
-      - name: server
-        image: registry.example.com/server:1
-        resources: {claims: [{name: gpu}]}
-      resourceClaims:
-      - {name: gpu, resourceClaimName: one-gpu}
-"""
-    good = bad.replace("resourceClaimName", "resourceClaimTemplateName")
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         owner = context.item.owner
@@ -236,12 +195,6 @@ class FixedNodeName(Rule):
     name = "node-name-with-claims"
     severity = "error"
     kinds = ("Pod",)
-    why = (
-        "spec.nodeName bypasses the scheduler, and only the scheduler allocates claims and reserves them for a pod. "
-        "The kubelet refuses to start a pod whose claims are not reserved for it."
-    )
-    bad = POD % ("  nodeName: node-1\n", "{name: gpu}", BY_TEMPLATE)
-    good = POD % ("  nodeSelector: {kubernetes.io/hostname: node-1}\n", "{name: gpu}", BY_TEMPLATE)
     fixable = "unsafe"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
@@ -270,12 +223,6 @@ class SameClaimTwice(Rule):
     name = "claim-listed-twice"
     severity = "error"
     kinds = ("Pod",)
-    why = (
-        "Two entries of spec.resourceClaims are the same ResourceClaim. The scheduler reserves it for the pod once, "
-        "and the second reservation fails each time."
-    )
-    bad = POD % ("", "{name: gpu}, {name: again}", BY_CLAIM) + f"  - {{name: again, {BY_CLAIM}}}\n"
-    good = POD % ("", "{name: gpu}", BY_CLAIM)
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         seen: dict[str, str] = {}

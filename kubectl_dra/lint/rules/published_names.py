@@ -15,7 +15,6 @@ from kubectl_dra.lint.analysis.cel_fixes import spliced
 from kubectl_dra.lint.analysis.cel_terms import column_of
 from kubectl_dra.lint.analysis.selector_targets import SELECTOR_KINDS, asked, columns, drivers_of, selectors
 from kubectl_dra.lint.context import Context, once
-from kubectl_dra.lint.example_claims import selecting
 from kubectl_dra.lint.finding import Fix, LintFinding, Severity
 from kubectl_dra.lint.rule import Rule
 from kubectl_dra.manifests.changes import Change, Path, Set, Splice
@@ -91,12 +90,6 @@ class UnknownAttribute(Rule):
     name = "unknown-attribute"
     severity = "warning"
     kinds = SELECTOR_KINDS
-    why = (
-        "The driver publishes no attribute or capacity of this name, so reading it is an error on every device, and "
-        "no devices can satisfy a constraint on it. The API server cannot know this; the pod just stays pending."
-    )
-    bad = selecting('device.attributes["gpu.nvidia.com"].memoryGiB >= 40')
-    good = selecting('device.capacity["gpu.nvidia.com"].memory.compareTo(quantity("39Gi")) >= 0')
     fixable = "unsafe"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
@@ -165,13 +158,6 @@ class ClassAsDomain(Rule):
     severity = "error"
     kinds = SELECTOR_KINDS
     scope = "set"
-    why = (
-        "Attributes are listed under the name of the driver that publishes them, not under the class. In a domain "
-        "that belongs to no driver, every read is an error and has() is always false, so the claim is never "
-        "allocated."
-    )
-    bad = selecting('device.attributes["mig.nvidia.com"].profile == "1g.10gb"', "mig.nvidia.com")
-    good = selecting('device.attributes["gpu.nvidia.com"].profile == "1g.10gb"', "mig.nvidia.com")
     fixable = "unsafe"
 
     def check(self, context: Context) -> Iterator[LintFinding]:

@@ -12,7 +12,6 @@ from kubectl_dra.cel import ast
 from kubectl_dra.lint.analysis.claim_requests import CLAIM_KINDS
 from kubectl_dra.lint.analysis.selector_targets import SELECTOR_KINDS, selectors
 from kubectl_dra.lint.context import Context
-from kubectl_dra.lint.example_claims import claim
 from kubectl_dra.lint.finding import LintFinding
 from kubectl_dra.lint.rule import Rule
 from kubectl_dra.manifests.changes import Path
@@ -40,13 +39,6 @@ class EndlessQuantity(Rule):
     name = "endless-quantity"
     severity = "error"
     kinds = (*CLAIM_KINDS, "DeviceClass", "ResourceSlice", "Pod", "ResourceQuota")
-    why = (
-        "Kubernetes computes every digit of a quantity when it rounds or compares it. An exponent of ten million "
-        "takes about a second, one of a hundred million takes minutes: the API server does not answer the request, "
-        "and its processor stays busy. A selector with such a quantity keeps the scheduler busy in the same way."
-    )
-    bad = claim('capacity: {requests: {memory: "1e-999999999"}}')
-    good = bad.replace('"1e-999999999"', "1Gi")
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         # Only where they are compared at once do large numbers take as long as small ones.

@@ -34,44 +34,6 @@ class QuotaTooSmall(Rule):
     severity = "warning"
     kinds = ("ResourceQuota",)
     scope = "set"
-    why = (
-        "The quota counts a claim when it is created, which for a template is once per pod. Claims beyond the quota "
-        "are refused, and the pods that wait for them stay pending; only an event says so."
-    )
-    bad = """\
-apiVersion: v1
-kind: ResourceQuota
-metadata: {name: gpus, namespace: team}
-spec:
-  hard: {gpu.example.com.deviceclass.resource.k8s.io/devices: "2"}
----
-apiVersion: resource.k8s.io/v1
-kind: ResourceClaimTemplate
-metadata: {name: two-gpus, namespace: team}
-spec:
-  spec:
-    devices:
-      requests:
-      - name: gpus
-        exactly: {deviceClassName: gpu.example.com, count: 2}
----
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: serve, namespace: team}
-spec:
-  replicas: 2
-  selector: {matchLabels: {app: serve}}
-  template:
-    metadata: {labels: {app: serve}}
-    spec:
-      containers:
-      - name: serve
-        image: registry.example.com/serve:1
-        resources: {claims: [{name: gpus}]}
-      resourceClaims:
-      - {name: gpus, resourceClaimTemplateName: two-gpus}
-"""
-    good = bad.replace('"2"', '"4"')
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         hard = context.item.spec_field("hard")

@@ -21,16 +21,10 @@ from kubectl_dra.lint.analysis.migrate_command import migrate
 from kubectl_dra.lint.analysis.selector_targets import SELECTOR_KINDS
 from kubectl_dra.lint.analysis.v1alpha2_claims import classic_advice
 from kubectl_dra.lint.context import Context, Item
-from kubectl_dra.lint.example_claims import claim
 from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import ANY_KIND, Rule
 from kubectl_dra.manifests.changes import Set
 
-_CLASS: Final = """\
-apiVersion: resource.k8s.io/%s
-kind: DeviceClass
-metadata: {name: gpu.example.com}
-"""
 _OLD_KINDS: Final[Mapping[str, str]] = {
     "ResourceClass": 'DeviceClass, with a selector device.driver == "DRIVER"',
     "ResourceClaimParameters": "selectors and config in the ResourceClaim itself",
@@ -48,9 +42,6 @@ class UnknownVersion(Rule):
     name = "unknown-version"
     severity = "error"
     kinds = ANY_KIND
-    why = "The group has never had this kind in this version, so no cluster takes the object."
-    bad = _CLASS % "v2"
-    good = _CLASS % "v1"
     fixable = "unsafe"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
@@ -83,12 +74,6 @@ class VersionMissing(Rule):
     name = "version-not-in-release"
     severity = "error"
     kinds = ANY_KIND
-    why = (
-        "The release has no such version of the kind: it was removed, or it came later. The API server answers that "
-        "it could not find the requested resource."
-    )
-    bad = _CLASS % "v1alpha3"
-    good = _CLASS % "v1"
     fixable = "unsafe"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
@@ -118,19 +103,6 @@ class NotServed(Rule):
     name = "version-not-served-by-default"
     severity = "warning"
     kinds = ANY_KIND
-    why = (
-        "The release has this version and serves it only if its operator asks for it with --runtime-config. On other "
-        "clusters the API server answers that it could not find the requested resource."
-    )
-    bad = """\
-apiVersion: resource.k8s.io/v1beta2
-kind: DeviceTaintRule
-metadata: {name: broken}
-spec:
-  deviceSelector: {driver: gpu.example.com, pool: node-1}
-  taint: {key: example.com/broken, effect: NoSchedule}
-"""
-    good = _CLASS % "v1"
     fixable = "safe"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
@@ -160,12 +132,6 @@ class Deprecated(Rule):
     name = "version-deprecated"
     severity = "warning"
     kinds = ANY_KIND
-    why = (
-        "The version goes away in a later release. Until then the API server takes it with a warning, and only where "
-        "its operator has asked for it: from 1.34 on only v1 is served by default."
-    )
-    bad = _CLASS % "v1beta1"
-    good = _CLASS % "v1"
     fixable = "safe"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
@@ -192,12 +158,6 @@ class FieldTooNew(Rule):
     name = "field-too-new"
     severity = "error"
     kinds = ("DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice")
-    why = (
-        "The target release does not have this field. kubectl's strict validation rejects it there; other clients "
-        "lose it silently."
-    )
-    bad = claim("derivedAttributes:", "- {name: example.com/a, expression: 'true'}")
-    good = claim("count: 1")
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         for field, path in gated_fields(context):
@@ -214,24 +174,6 @@ class GateOff(Rule):
     name = "gate-off"
     severity = "warning"
     kinds = ("DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice", "DeviceTaintRule")
-    why = (
-        "If a feature gate is off, the API server drops the feature's fields before it checks anything. The object "
-        "is accepted without them and means something else, or it is rejected because a required field is gone."
-    )
-    bad = """\
-apiVersion: resource.k8s.io/v1
-kind: ResourceSlice
-metadata: {name: node-1}
-spec:
-  driver: gpu.example.com
-  pool: {name: node-1, generation: 1, resourceSliceCount: 1}
-  nodeName: node-1
-  devices:
-  - name: gpu-0
-    attributes:
-      modes: {strings: [a, b]}
-"""
-    good = bad.replace("strings: [a, b]", "string: a")
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         for field, path in gated_fields(context):
@@ -262,13 +204,6 @@ class FunctionTooNew(Rule):
     name = "cel-too-new"
     severity = "error"
     kinds = SELECTOR_KINDS
-    why = (
-        "The expression uses a function or field that device selectors of the target release do not have. A later "
-        "release has it, or another gate enables it. A cluster accepts a function in new expressions one release "
-        "after it was added."
-    )
-    bad = claim("selectors:", """- cel: {expression: 'device.driver in ["a", "b"].sort()'}""")
-    good = claim("selectors:", """- cel: {expression: 'device.driver in ["a", "b"]'}""")
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         for selector in context.selectors:

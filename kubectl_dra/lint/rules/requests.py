@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any
 
 from kubectl_dra.api.limits import MAX_RESULTS
 from kubectl_dra.cel.columns import Column
@@ -14,17 +14,6 @@ from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import Rule
 from kubectl_dra.manifests.changes import Delete, Path, Set
 
-_CLAIM: Final = """\
-apiVersion: resource.k8s.io/v1
-kind: ResourceClaim
-metadata: {name: gpus}
-spec:
-  devices:
-    requests:
-    - name: gpu
-      exactly: {deviceClassName: gpu.example.com%s}
-%s"""
-
 
 class CountZero(Rule):
     """count: 0, which becomes 1."""
@@ -33,12 +22,6 @@ class CountZero(Rule):
     name = "count-zero"
     severity = "warning"
     kinds = CLAIM_KINDS
-    why = (
-        "Zero counts as not set: the API server turns count: 0 into 1. The claim takes one device although its "
-        "author wanted none."
-    )
-    bad = _CLAIM % (", count: 0", "")
-    good = _CLAIM % (", count: 1", "")
     fixable = "unsafe"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
@@ -59,12 +42,6 @@ class TooManyDevices(Rule):
     name = "too-many-devices"
     severity = "error"
     kinds = CLAIM_KINDS
-    why = (
-        "The result of one claim has room for 32 devices. The API server accepts any count, but the scheduler can "
-        "never allocate more than that for one claim."
-    )
-    bad = _CLAIM % (", count: 64", "")
-    good = _CLAIM % (", count: 32", "")
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         by_request: dict[str, list[RequestAlternative]] = {}
@@ -95,12 +72,6 @@ class VacuousConstraint(Rule):
     name = "constraint-over-one-device"
     severity = "warning"
     kinds = CLAIM_KINDS
-    why = (
-        "A constraint compares the devices of one claim with each other. A single device always satisfies it, so it "
-        "does nothing; it cannot relate devices of different claims or pods."
-    )
-    bad = _CLAIM % ("", "    constraints:\n    - matchAttribute: resource.kubernetes.io/pcieRoot\n")
-    good = _CLAIM % (", count: 2", "    constraints:\n    - matchAttribute: resource.kubernetes.io/pcieRoot\n")
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         options = list(alternatives(context))
@@ -132,21 +103,7 @@ class MatchAndDistinct(Rule):
     name = "match-and-distinct"
     severity = "warning"
     kinds = CLAIM_KINDS
-    why = (
-        "A constraint has one meaning. If both fields are set, the scheduler follows matchAttribute and silently "
-        "ignores distinctAttribute."
-    )
     releases = (34, None)
-    bad = _CLAIM % (
-        ", count: 2",
-        "    constraints:\n    - matchAttribute: resource.kubernetes.io/pcieRoot\n"
-        "      distinctAttribute: gpu.example.com/uuid\n",
-    )
-    good = _CLAIM % (
-        ", count: 2",
-        "    constraints:\n    - matchAttribute: resource.kubernetes.io/pcieRoot\n"
-        "    - distinctAttribute: gpu.example.com/index\n",
-    )
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         for path, constraint, _ in _constraints(context):
@@ -165,12 +122,6 @@ class MatchUnique(Rule):
     name = "match-of-unique-attribute"
     severity = "error"
     kinds = CLAIM_KINDS
-    why = (
-        "matchAttribute requires the same value on all devices, but this attribute differs on each. No two devices "
-        "can satisfy it, so the claim is never allocated."
-    )
-    bad = _CLAIM % (", count: 2", "    constraints:\n    - matchAttribute: gpu.example.com/uuid\n")
-    good = _CLAIM % (", count: 2", "    constraints:\n    - distinctAttribute: gpu.example.com/uuid\n")
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         options = list(alternatives(context))
@@ -201,29 +152,6 @@ class StepZero(Rule):
     name = "request-policy-step-zero"
     severity = "error"
     kinds = ("ResourceSlice",)
-    why = (
-        "The API server divides by the step. Up to 1.36 a step of 0 crashes the handler of the request: the "
-        "connection drops without an answer. From 1.37 on it is rejected."
-    )
-    bad = """\
-apiVersion: resource.k8s.io/v1
-kind: ResourceSlice
-metadata: {name: node-1}
-spec:
-  driver: gpu.example.com
-  pool: {name: node-1, generation: 1, resourceSliceCount: 1}
-  nodeName: node-1
-  devices:
-  - name: gpu-0
-    allowMultipleAllocations: true
-    capacity:
-      memory:
-        value: 40Gi
-        requestPolicy:
-          default: 1Gi
-          validRange: {min: 1Gi, step: "0"}
-"""
-    good = bad.replace('step: "0"', "step: 1Gi")
     releases = (34, None)
     fixable = "unsafe"
 

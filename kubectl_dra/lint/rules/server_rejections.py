@@ -17,64 +17,12 @@ from kubectl_dra.manifests.changes import Path, Splice, value_at
 if TYPE_CHECKING:
     from kubectl_dra.admission.server.model import Violation
 
-_CLAIM: Final = """\
-apiVersion: resource.k8s.io/v1
-kind: ResourceClaim
-metadata:
-  name: gpu
-spec:
-  devices:
-    requests:
-"""
-_REQUEST: Final = f"""\
-{_CLAIM}\
-    - name: gpu
-      exactly:
-        deviceClassName: gpu.example.com
-"""
-_POD: Final = """\
-apiVersion: v1
-kind: Pod
-metadata:
-  name: train
-spec:
-  resourceClaims:
-  - name: gpu
-    resourceClaimTemplateName: gpu
-  containers:
-  - name: train
-    image: example.com/train:1
-    resources:
-      claims:
-      - name: gpu
-"""
-_SLICE: Final = """\
-apiVersion: resource.k8s.io/v1
-kind: ResourceSlice
-metadata:
-  name: node-1
-spec:
-  driver: gpu.example.com
-  pool: {name: node-1, generation: 1, resourceSliceCount: 1}
-  nodeName: node-1
-  devices:
-  - name: gpu-0
-    allowMultipleAllocations: true
-    capacity:
-      memory:
-        value: 40Gi
-        requestPolicy:
-          default: 1Gi
-          validRange: {min: 1Gi, step: "0"}
-"""
-
 
 class ServerRule(Rule):
     """A rule whose findings are the API server's: all of them share one verdict per object."""
 
     severity = "error"
     kinds = ANY_KIND
-    good = _REQUEST
     reasons: ClassVar[tuple[str, ...]] = ()
     """The server's reasons that the rule covers."""
     server_rules: ClassVar[tuple[str, ...]] = ()
@@ -140,12 +88,6 @@ class UnknownField(ServerRule):
 
     code = "DRA101"
     name = "unknown-field"
-    why = (
-        "The API version has no such field here. kubectl asks the API server for strict validation, which rejects "
-        "the object; other clients get a warning at best, and the field is dropped. Usually it is a misspelling, or "
-        "a field of another version."
-    )
-    bad = f"{_CLAIM}    - name: gpu\n      deviceClassName: gpu.example.com\n"
     fixable = "safe"
     server_rules = ("unknown-field",)
 
@@ -167,11 +109,6 @@ class WrongType(ServerRule):
 
     code = "DRA102"
     name = "wrong-type"
-    why = (
-        "The value has a JSON type that the field does not take, such as a number where a string is needed. The API "
-        "server cannot decode the object and rejects it before it looks at anything else."
-    )
-    bad = f'{_REQUEST}        count: "2"\n'
     fixable = "safe"
     reasons = ("BadRequest",)
 
@@ -181,8 +118,6 @@ class Required(ServerRule):
 
     code = "DRA103"
     name = "required-field"
-    why = "A field that the API server requires is missing or empty, so it rejects the object."
-    bad = f"{_CLAIM}    - name: gpu\n"
     reasons = ("Required",)
 
 
@@ -191,11 +126,6 @@ class Invalid(ServerRule):
 
     code = "DRA104"
     name = "invalid-value"
-    why = (
-        "The value has the right type, but not a form or a combination that the API server accepts: a name with wrong "
-        "characters, a number out of its range, fields that exclude one another. It rejects the object."
-    )
-    bad = f"{_CLAIM}    - name: GPU_1\n      exactly:\n        deviceClassName: gpu.example.com\n"
     fixable = "unsafe"
     reasons = ("Invalid", "TypeInvalid")
 
@@ -205,8 +135,6 @@ class TooLong(ServerRule):
 
     code = "DRA105"
     name = "too-long"
-    why = "The text is longer than the API server allows for this field, so it rejects the object."
-    bad = f"{_REQUEST}    constraints:\n    - matchAttribute: example.com/{'a' * 33}\n"
     reasons = ("TooLong",)
 
 
@@ -215,10 +143,6 @@ class TooMany(ServerRule):
 
     code = "DRA106"
     name = "too-many"
-    why = "The list or map has more entries than the API server allows for this field, so it rejects the object."
-    bad = _CLAIM + "".join(
-        f"    - name: gpu-{index}\n      exactly:\n        deviceClassName: gpu.example.com\n" for index in range(33)
-    )
     reasons = ("TooMany",)
 
 
@@ -227,11 +151,6 @@ class Duplicate(ServerRule):
 
     code = "DRA107"
     name = "duplicate"
-    why = (
-        "Two entries of a list have the same name or value where the API server requires different ones, so it "
-        "rejects the object."
-    )
-    bad = f"{_REQUEST}    - name: gpu\n      exactly:\n        deviceClassName: gpu.example.com\n"
     reasons = ("Duplicate",)
 
 
@@ -240,11 +159,6 @@ class NotSupported(ServerRule):
 
     code = "DRA108"
     name = "unsupported-value"
-    why = (
-        "The field takes one of a few values, spelled exactly as in Kubernetes, and this is not one of them. The API "
-        "server rejects the object."
-    )
-    bad = f"{_REQUEST}        allocationMode: all\n"
     fixable = "safe"
     reasons = ("NotSupported",)
 
@@ -254,12 +168,6 @@ class Forbidden(ServerRule):
 
     code = "DRA109"
     name = "forbidden"
-    why = (
-        "The field is fine by itself but must not be set here, because of another field, a feature gate or a label of "
-        "the namespace. The API server rejects the object."
-    )
-    bad = f"{_POD}  nodeName: node-1\n  schedulingGates:\n  - name: example.com/wait\n"
-    good = f"{_POD}  schedulingGates:\n  - name: example.com/wait\n"
     reasons = ("Forbidden",)
 
 
@@ -268,9 +176,6 @@ class NotFound(ServerRule):
 
     code = "DRA110"
     name = "not-found"
-    why = "The object refers to a part of itself that does not exist. The API server rejects it."
-    bad = _POD.replace("      - name: gpu", "      - name: gpus")
-    good = _POD
     fixable = "unsafe"
     reasons = ("NotFound",)
 
@@ -280,12 +185,6 @@ class ServerFails(ServerRule):
 
     code = "DRA111"
     name = "server-fails"
-    why = (
-        "The API server answers with an internal error (HTTP 500) instead of a reason: its own code fails on this "
-        "object. The object is not created."
-    )
-    bad = _SLICE
-    good = _SLICE.replace('step: "0"', "step: 1Gi")
     reasons = ("InternalError",)
 
 
@@ -294,12 +193,6 @@ class CelCompile(ServerRule):
 
     code = "DRA112"
     name = "selector-does-not-compile"
-    why = (
-        "The expression is not valid CEL, or uses something that device selectors of this Kubernetes release do not "
-        "have. The API server compiles every selector and rejects the object if one fails."
-    )
-    bad = f"{_REQUEST}        selectors:\n        - cel:\n            expression: device.driver = 'gpu.example.com'\n"
-    good = f"{_REQUEST}        selectors:\n        - cel:\n            expression: device.driver == 'gpu.example.com'\n"
     fixable = "unsafe"
     server_rules = ("cel-compile", "cel-program")
 
@@ -309,16 +202,6 @@ class CelCost(ServerRule):
 
     code = "DRA113"
     name = "selector-too-expensive"
-    why = (
-        "The API server estimates the cost of the expression on the largest device there could be, and rejects it "
-        "above 1,000,000. Loops inside loops, and matches on long texts inside loops, cost most."
-    )
-    bad = (
-        f"{_REQUEST}        selectors:\n        - cel:\n            expression: >-\n"
-        "              device.attributes.all(a, device.attributes.all(b, device.attributes.all(c,\n"
-        "              device.attributes.all(d, a + b + c + d != ''))))\n"
-    )
-    good = CelCompile.good
     server_rules = ("cel-cost",)
 
 
@@ -327,12 +210,6 @@ class CelTooLong(ServerRule):
 
     code = "DRA114"
     name = "selector-too-long"
-    why = "An expression may have 10,240 bytes; the API server rejects longer ones without looking into them."
-    bad = (
-        f"{_REQUEST}        selectors:\n        - cel:\n"
-        f"            expression: device.driver == '{'a' * 60}…'  # over 10,240 bytes\n"
-    )
-    good = CelCompile.good
     server_rules = ("cel-too-long",)
 
 
@@ -343,12 +220,6 @@ class ServerWarns(Rule):
     name = "server-warning"
     severity = "warning"
     kinds = ("ResourceSlice",)
-    why = (
-        "The API server creates the object but warns: the value is allowed only because older releases allowed it, "
-        "and other components compare it in another form."
-    )
-    bad = _SLICE.replace("driver: gpu.example.com", "driver: GPU.example.com").replace('step: "0"', "step: 1Gi")
-    good = _SLICE.replace('step: "0"', "step: 1Gi")
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         verdict = verdict_of(context)

@@ -8,27 +8,12 @@ from typing import Any, Final
 from kubectl_dra.lint.analysis.claim_requests import CLAIM_KINDS, alternatives, items
 from kubectl_dra.lint.analysis.server_verdict import verdict_of
 from kubectl_dra.lint.context import Context
-from kubectl_dra.lint.example_claims import claim
 from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import Rule
 from kubectl_dra.manifests.changes import Path, Set
 
 MEANT: Final = "kubectl-dra/selects-everything"
 """An annotation saying that a DeviceTaintRule intentionally selects every device."""
-
-_RULE: Final = """\
-apiVersion: resource.k8s.io/v1beta2
-kind: DeviceTaintRule
-metadata: {name: broken}
-spec:
-%s  taint: {key: example.com/broken, effect: NoExecute}
-"""
-_NAMESPACE: Final = """\
----
-apiVersion: v1
-kind: Namespace
-metadata: {name: default%s}
-"""
 
 
 class SelectsEverything(Rule):
@@ -38,13 +23,6 @@ class SelectsEverything(Rule):
     name = "taint-rule-selects-everything"
     severity = "error"
     kinds = ("DeviceTaintRule",)
-    why = (
-        "An empty deviceSelector matches every device of every driver in the cluster. With NoExecute, all pods that "
-        "use devices are evicted, and PodDisruptionBudgets are not consulted. If that is intended, say so with the "
-        'annotation kubectl-dra/selects-everything: "true".'
-    )
-    bad = _RULE % "  deviceSelector: {}\n"
-    good = _RULE % "  deviceSelector: {driver: gpu.example.com, pool: node-1, device: gpu-3}\n"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         selector = context.spec.get("deviceSelector")
@@ -73,9 +51,6 @@ class SelectsNothing(Rule):
     name = "taint-rule-selects-nothing"
     severity = "warning"
     kinds = ("DeviceTaintRule",)
-    why = "Without a deviceSelector, a rule matches no device: it is accepted and does nothing."
-    bad = _RULE % ""
-    good = SelectsEverything.good
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         if context.spec and context.spec.get("deviceSelector") is None:
@@ -93,12 +68,6 @@ class SelectsAnyDriver(Rule):
     name = "taint-rule-without-driver"
     severity = "warning"
     kinds = ("DeviceTaintRule",)
-    why = (
-        "Pool and device names are unique only within a driver. Without a driver, the rule also taints devices of "
-        "other drivers with the same names, and many drivers name their pools after the node."
-    )
-    bad = _RULE % "  deviceSelector: {pool: node-1, device: gpu-3}\n"
-    good = SelectsEverything.good
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         selector = context.spec.get("deviceSelector")
@@ -122,18 +91,7 @@ class TolerationDoesNotStay(Rule):
     name = "toleration-does-not-stay"
     severity = "warning"
     kinds = CLAIM_KINDS
-    why = (
-        "A toleration without an effect lets the scheduler use a device whose taint is NoExecute. The controller "
-        "that evicts pods looks only at tolerations with the effect NoExecute, so the pod is scheduled and deleted "
-        "at once."
-    )
     releases = (33, None)
-    bad = claim("tolerations:", "- {key: example.com/broken, operator: Exists}")
-    good = claim(
-        "tolerations:",
-        "- {key: example.com/broken, operator: Exists, effect: NoSchedule}",
-        "- {key: example.com/broken, operator: Exists, effect: NoExecute}",
-    )
     fixable = "unsafe"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
@@ -165,15 +123,7 @@ class AdminAccess(Rule):
     severity = "error"
     kinds = CLAIM_KINDS
     scope = "set"
-    why = (
-        "Claims with adminAccess are admitted only in namespaces with the label resource.kubernetes.io/admin-access: "
-        '"true". The given namespace does not have it, so the claim is rejected.'
-    )
     releases = (33, None)
-    bad = claim("adminAccess: true") + _NAMESPACE % ""
-    bad = bad.replace("{name: gpu}", "{name: gpu, namespace: default}")
-    good = claim("adminAccess: true") + _NAMESPACE % ', labels: {resource.kubernetes.io/admin-access: "true"}'
-    good = good.replace("{name: gpu}", "{name: gpu, namespace: default}")
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         admin = [one for one in alternatives(context) if one.content.get("adminAccess") is True]

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 from kubectl_dra.api.releases import lifecycle, versions_of
 from kubectl_dra.lint.analysis.both_releases import FieldKept, both_releases, fields_switched, refusals
 from kubectl_dra.lint.context import Context
-from kubectl_dra.lint.example_claims import claim, selecting
 from kubectl_dra.lint.finding import LintFinding, Severity
 from kubectl_dra.lint.rule import ANY_KIND, Rule
 from kubectl_dra.lint.upgrade import DevicesGiven, DifferentAnswers, SchedulerAnswer
@@ -49,16 +48,6 @@ class VersionEnds(Rule):
     name = "version-ends-with-upgrade"
     severity = "error"
     kinds = ANY_KIND
-    why = (
-        "The release before the upgrade serves this version, the one after it does not, or goes on serving it only on "
-        "request for some releases more. Whatever applies the manifest fails once the version is gone."
-    )
-    bad = """\
-apiVersion: resource.k8s.io/v1alpha3
-kind: DeviceClass
-metadata: {name: gpu.example.com}
-"""
-    good = bad.replace("v1alpha3", "v1beta1")
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         both, item = both_releases(context), context.item
@@ -86,12 +75,6 @@ class RejectedAfter(Rule):
     name = "rejected-after-upgrade"
     severity = "error"
     kinds = ANY_KIND
-    why = (
-        "The API server of the release before the upgrade accepts the object, that of the release after it rejects it: "
-        "its validation became stricter, or a field is gone. What is stored already stays, but cannot be made again."
-    )
-    bad = claim("tolerations:", "- {key: example.com/ecc, operator: Exists, value: degraded}")
-    good = bad.replace("Exists", "Equal")
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         both, found = both_releases(context), refusals(context)
@@ -121,24 +104,6 @@ class CountsAfter(Rule):
     name = "field-counts-after-upgrade"
     severity = "warning"
     kinds = ("DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice", "DeviceTaintRule")
-    why = (
-        "A feature gate turns on with the upgrade. Until then the API server drops the field; afterwards it keeps it "
-        "in everything that is made or applied again, and the scheduler goes by it."
-    )
-    bad = """\
-apiVersion: resource.k8s.io/v1
-kind: ResourceSlice
-metadata: {name: node-1}
-spec:
-  driver: gpu.example.com
-  pool: {name: node-1, generation: 1, resourceSliceCount: 1}
-  nodeName: node-1
-  devices:
-  - name: gpu-0
-    taints:
-    - {key: gpu.example.com/ecc, effect: NoExecute}
-"""
-    good = bad.partition("    taints")[0]
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         both, found = both_releases(context), refusals(context)
@@ -166,24 +131,6 @@ class LostAfter(Rule):
     name = "field-lost-after-upgrade"
     severity = "warning"
     kinds = ("DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice")
-    why = (
-        "The release after the upgrade drops a field that the one before it keeps, because it does not have the field "
-        "any more or because a gate is off. The object is accepted and means something else."
-    )
-    bad = """\
-apiVersion: resource.k8s.io/v1
-kind: ResourceSlice
-metadata: {name: node-1}
-spec:
-  driver: cpu.example.com
-  pool: {name: node-1, generation: 1, resourceSliceCount: 1}
-  nodeName: node-1
-  devices:
-  - name: cpu-0
-    nodeAllocatableResourceMappings:
-      cpu: {allocationMultiplier: "1"}
-"""
-    good = bad.partition("    nodeAllocatable")[0]
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         both = both_releases(context)
@@ -202,12 +149,6 @@ class AcceptedAfter(Rule):
     name = "accepted-after-upgrade"
     severity = "info"
     kinds = ANY_KIND
-    why = (
-        "The API server of the release before the upgrade rejects the object, that of the release after it accepts it. "
-        "It can be applied only after the upgrade, and not if the upgrade is taken back."
-    )
-    bad = selecting('["a", "b"].sort()[0] == "a"')
-    good = selecting('["a", "b"][0] == "a"')
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         both, found, item = both_releases(context), refusals(context), context.item
@@ -234,42 +175,6 @@ class Rescheduled(Rule):
     name = "scheduled-otherwise-after-upgrade"
     severity = "warning"
     kinds = ("Pod", "ResourceClaim")
-    why = (
-        "The scheduler of the release after the upgrade gives the pod devices where the one before it gives none, or "
-        "the other way round, or on other nodes: defects were mended, pools are read otherwise, or gates turned on. A "
-        "pod that runs keeps its devices; the answer is about the next time that it is made."
-    )
-    bad = """\
-apiVersion: v1
-kind: List
-items:
-- apiVersion: v1
-  kind: Node
-  metadata: {name: node-1}
-  status: {allocatable: {cpu: "8", memory: 8Gi, pods: "10"}, nodeInfo: {kubeletVersion: v1.34.2}}
-- apiVersion: resource.k8s.io/v1
-  kind: DeviceClass
-  metadata: {name: gpu.example.com}
-  spec: {}
-- apiVersion: resource.k8s.io/v1
-  kind: ResourceSlice
-  metadata: {name: node-1-a}
-  spec:
-    driver: gpu.example.com
-    pool: {name: node-1, generation: 1, resourceSliceCount: 2}
-    nodeName: node-1
-    devices:
-    - {name: gpu-0}
-- apiVersion: resource.k8s.io/v1
-  kind: ResourceClaim
-  metadata: {name: gpu, namespace: default, uid: 2d8f0d5c-2f5e-4c1b-a7f2-7b1f5b6f2f4e}
-  spec:
-    devices:
-      requests:
-      - name: gpu
-        exactly: {deviceClassName: gpu.example.com, allocationMode: ExactCount, count: 1}
-"""
-    good = bad.replace("resourceSliceCount: 2", "resourceSliceCount: 1")
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         upgrade, item = context.target.upgrade, context.item

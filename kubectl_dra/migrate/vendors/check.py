@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 from kubectl_dra.api.limits import MAX_EXPRESSION_BYTES
 from kubectl_dra.cel.errors import CompileError
 from kubectl_dra.cel.library.regex import PatternError
+from kubectl_dra.data.packed import packed
 from kubectl_dra.errors import InputError
 from kubectl_dra.migrate.vendors.label_to_cel import Untranslatable, condition
 from kubectl_dra.migrate.vendors.model import KnownDriver, LabelRule, ResourceRule, Vendor, filled
@@ -70,14 +71,11 @@ def read(path: str, known: Known) -> Iterator[Vendor]:
 def schema() -> Mapping[str, Any]:
     """The JSON Schema of a vendor's file."""
     import json
-    from pathlib import Path as File
 
-    package = File(__file__).resolve().parents[2]
-    for folder in (package / "_schemas", package.parent / "schemas"):
-        file = folder / "vendor.json"
-        if file.is_file():
-            found: Mapping[str, Any] = json.loads(file.read_text("utf-8"))
-            return found
+    file = packed("schemas") / "vendor.json"
+    if file.is_file():
+        found: Mapping[str, Any] = json.loads(file.read_text("utf-8"))
+        return found
     raise InputError("the schema vendor.json is missing from this installation")
 
 

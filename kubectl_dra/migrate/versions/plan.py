@@ -133,115 +133,15 @@ MIGRATION: Final = Migration(
     "versions",
     plan,
     (
-        ChangePage(
-            VERSION,
-            "api-version",
-            "safe",
-            "An older API version",
-            "Kubernetes 1.34 and later serve only v1 of resource.k8s.io, unless older versions are switched on; "
-            "v1beta1 is gone from 1.38 on. The object becomes what the API server would make of it: requests get "
-            "exactly, devices lose basic, capacities of v1alpha3 get a value. --to v1beta1 goes the other way.",
-            "apiVersion: resource.k8s.io/v1beta1\nkind: ResourceClaim\nmetadata:\n  name: gpu\nspec:\n  devices:\n"
-            "    requests:\n    - name: gpu\n      deviceClassName: gpu.example.com # ours\n",
-            "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata:\n  name: gpu\nspec:\n  devices:\n"
-            "    requests:\n    - name: gpu\n      exactly:\n        deviceClassName: gpu.example.com # ours\n",
-        ),
-        ChangePage(
-            SOURCE,
-            "pod-claim-source",
-            "safe",
-            "A pod's claim inside source",
-            "Up to 1.30, the name of a pod's claim or template was inside source. Since 1.31 it is in the entry "
-            "itself. kubectl's strict validation refuses source; without it, the API server drops source and then "
-            "refuses the entry because it names nothing.",
-            "resourceClaims:\n- name: gpu\n  source:\n    resourceClaimTemplateName: gpu\n",
-            "resourceClaims:\n- name: gpu\n  resourceClaimTemplateName: gpu\n",
-        ),
-        ChangePage(
-            DROPPED,
-            "dropped-field",
-            "unsafe",
-            "A field without a successor",
-            "v1alpha3 of 1.31 still had controller, deallocationRequested and suitableNodes. The API server "
-            "dropped them when it converted. A class that was limited to some nodes no longer is, and the "
-            "scheduler now allocates claims that named a controller, so think about what that means before you "
-            "apply the change.",
-            "apiVersion: resource.k8s.io/v1alpha3\nkind: DeviceClass\nmetadata:\n  name: gpu\nspec:\n"
-            "  suitableNodes: {nodeSelectorTerms: [{}]}\n  selectors: []\n",
-            "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata:\n  name: gpu\nspec:\n  selectors: []\n",
-        ),
-        ChangePage(
-            classic.REWRITTEN,
-            "classic",
-            "unsafe",
-            "An object of classic DRA",
-            "v1alpha1 and v1alpha2 were never converted to anything: the objects have to be written and created anew, "
-            "and the driver has to be one that publishes ResourceSlices. A ResourceClass becomes a DeviceClass that "
-            "selects the devices of its driver, a claim a claim with one request for the class.",
-            "apiVersion: resource.k8s.io/v1alpha2\nkind: ResourceClaim\nmetadata:\n  name: gpu\nspec:\n"
-            "  resourceClassName: gpu.example.com\n",
-            "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata:\n  name: gpu\nspec:\n  devices:\n"
-            "    requests:\n    - name: gpu\n      exactly:\n        deviceClassName: gpu.example.com\n",
-        ),
-        ChangePage(
-            FOREIGN,
-            "wrong-version",
-            "unsafe",
-            "The shape of another version",
-            "The object has the fields of the new version under the name of the old one. The API server refuses "
-            "it, or drops those fields if it is not strict. Most likely somebody forgot to change apiVersion.",
-            "apiVersion: resource.k8s.io/v1beta1\nkind: ResourceClaim\nmetadata:\n  name: gpu\nspec:\n  devices:\n"
-            "    requests:\n    - name: gpu\n      exactly: {deviceClassName: gpu.example.com}\n",
-            "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata:\n  name: gpu\nspec:\n  devices:\n"
-            "    requests:\n    - name: gpu\n      exactly: {deviceClassName: gpu.example.com}\n",
-        ),
-        ChangePage(
-            classic.PARAMETERS,
-            "classic-parameters",
-            "refusal",
-            "Parameters of classic DRA",
-            "Parameters were objects that only the driver's controller understood. Somebody who knows the driver "
-            "has to write what they ask for as selectors, counts and opaque configuration.",
-            "spec:\n  resourceClassName: gpu.example.com\n  parametersRef:\n    apiGroup: gpu.example.com\n"
-            "    kind: GpuClaimParameters\n    name: two\n",
-            "spec:\n  devices:\n    requests:\n    - name: gpus\n      exactly:\n"
-            "        deviceClassName: gpu.example.com\n        count: 2\n",
-        ),
-        ChangePage(
-            classic.GONE,
-            "kind-gone",
-            "refusal",
-            "A kind without a successor",
-            "PodSchedulingContext, PodScheduling and the parameters of classic DRA are gone from the API; "
-            "ResourceSlices of v1alpha2 are published anew by their driver.",
-        ),
-        ChangePage(
-            classic.IMMEDIATE,
-            "immediate-allocation",
-            "note",
-            "Devices were allocated at once",
-            "A claim with allocationMode Immediate got its devices when it was created. Claims are now allocated when "
-            "the first pod that uses them is scheduled.",
-        ),
-        ChangePage(
-            UNCLEAR,
-            "unclear",
-            "refusal",
-            "It is not clear what is meant",
-            "The object mixes the shapes of two versions, or has a value of the wrong type. The API server would "
-            "drop one half or refuse it, so there is no conversion to follow.",
-            "requests:\n- name: gpu\n  deviceClassName: gpu.example.com\n  exactly: {count: 2}\n",
-            "requests:\n- name: gpu\n  exactly: {deviceClassName: gpu.example.com, count: 2}\n",
-        ),
-        ChangePage(
-            RULE,
-            "taint-rule-selector",
-            "refusal",
-            "A DeviceTaintRule that selects by class or CEL",
-            "deviceClassName and selectors existed in 1.33 and 1.34 and have no successor: newer servers drop "
-            "them, and the rule then taints more devices than intended.",
-            "deviceSelector:\n  deviceClassName: gpu.example.com\n",
-            "deviceSelector:\n  driver: gpu.example.com\n  pool: node-1\n",
-        ),
+        ChangePage(VERSION, "api-version", "safe"),
+        ChangePage(SOURCE, "pod-claim-source", "safe"),
+        ChangePage(DROPPED, "dropped-field", "unsafe"),
+        ChangePage(classic.REWRITTEN, "classic", "unsafe"),
+        ChangePage(FOREIGN, "wrong-version", "unsafe"),
+        ChangePage(classic.PARAMETERS, "classic-parameters", "refusal"),
+        ChangePage(classic.GONE, "kind-gone", "refusal"),
+        ChangePage(classic.IMMEDIATE, "immediate-allocation", "note"),
+        ChangePage(UNCLEAR, "unclear", "refusal"),
+        ChangePage(RULE, "taint-rule-selector", "refusal"),
     ),
 )

@@ -166,7 +166,7 @@ def of_texts(texts: Iterable[str]) -> Iterator[Json]:
 def of_rules() -> Iterator[Json]:
     for rule in RULES:
         if not rule.code.startswith("DRA9"):
-            yield from of_texts((rule.good,) if rule.code == NEVER_SENT else (rule.bad, rule.good))
+            yield from of_texts((rule.good(),) if rule.code == NEVER_SENT else (rule.bad(), rule.good()))
 
 
 def of_cases() -> Iterator[Json]:
