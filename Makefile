@@ -105,7 +105,7 @@ lock: ## Write constraints.txt and packaging/locks: the newest versions that go 
 	$(MAKE) --no-print-directory locks
 
 locks: # The same versions again, with hashes.
-	$(LOCK) --generate-hashes --constraint constraints.txt --extra auth-provider pyproject.toml --output-file packaging/locks/run.txt
+	$(LOCK) --generate-hashes --constraint constraints.txt pyproject.toml --output-file packaging/locks/run.txt
 	$(LOCK) --generate-hashes --constraint constraints.txt --extra program pyproject.toml --output-file packaging/locks/program.txt
 	$(LOCK) --generate-hashes --constraint constraints.txt --extra release pyproject.toml --output-file packaging/locks/release.txt
 	echo hatchling | $(LOCK) --generate-hashes --constraint constraints.txt - --output-file packaging/locks/build.txt

@@ -23,8 +23,8 @@ def imported(path: Path) -> set[str]:
     return {name.partition(".")[0] for name in names}
 
 
-EXTRAS = {"auth-provider": "auth_provider.py", "lsp": "lsp", "ui": "ui"}
-"""The extras, each with the folder or file that alone needs it."""
+EXTRAS = {"lsp": "lsp", "ui": "ui"}
+"""The extras, each with the folder that alone needs it."""
 
 
 def named(entries: Sequence[str]) -> set[str]:

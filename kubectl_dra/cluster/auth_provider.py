@@ -12,16 +12,10 @@ def authorization(cluster: Mapping[str, Any], user: Mapping[str, Any]) -> Callab
     """What gives the header of a user with an auth-provider.
 
     Raises:
-        ClusterError: without the package, or where it gets no credentials.
+        ClusterError: it gets no credentials.
     """
-    try:
-        from kubernetes import client
-        from kubernetes import config as loaders
-    except ImportError:
-        raise ClusterError(
-            "the kubeconfig's auth-provider needs kubernetes, which is not installed: "
-            "pip install 'kubectl-dra[auth-provider]'"
-        ) from None
+    from kubernetes import client
+    from kubernetes import config as loaders
 
     # Untyped in the package.
     load: Any = loaders
