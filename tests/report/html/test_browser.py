@@ -212,7 +212,7 @@ def wide(show: Open, tmp_path: Path) -> Watched:
     ]
     items = [*slices, *nodes, *claims]
     (tmp_path / "cluster.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
-    watched = show(tmp_path, "devices", "--snapshot", "cluster.json")
+    watched = show(tmp_path, "devices", "--snapshot", "cluster.json", "--complete")
     watched.page.wait_for_selector(".fleet[data-ready]", state="attached")
     return watched
 
