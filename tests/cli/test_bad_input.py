@@ -112,7 +112,7 @@ def test_a_pod_whose_selector_no_server_would_store(dra: Dra, tmp_path: Path) ->
     node = {**NODE, "status": {"allocatable": {"pods": "110"}}}
     using: dict[str, Any] = {"resourceClaims": [{"name": "gpu", "resourceClaimName": "gpus"}]}
     path = snapshot(tmp_path, node, SLICE, CLASS, claim(), pod("fine", **using), excluding)
-    ran = dra("explain", "pod/fine", "--snapshot", path)
+    ran = dra("explain", "pod/fine", "--snapshot", path, "--complete")
     assert ran.code == 0 and not ran.err
 
     constraint = {"maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule", **term}
@@ -177,9 +177,9 @@ def test_unknown_words_are_usage_errors(dra: Dra, words: list[str]) -> None:
 
 def test_half_a_snapshot_is_undetermined(dra: Dra, tmp_path: Path) -> None:
     ran = dra("explain", "claim/gpus", "--snapshot", snapshot(tmp_path, NODE, CLASS, claim()))
-    assert ran.code == 3 and "no ResourceSlice in the snapshot" in ran.out
+    assert ran.code == 3 and "there is no ResourceSlice in what was read" in ran.out
     ran = dra("explain", "claim/gpus", "--snapshot", snapshot(tmp_path, NODE, SLICE, claim()))
-    assert ran.code == 3 and "no DeviceClass in the snapshot" in ran.out
+    assert ran.code == 3 and "there is no DeviceClass in what was read" in ran.out
 
 
 def test_an_unknown_api_version_is_undetermined(dra: Dra, tmp_path: Path) -> None:

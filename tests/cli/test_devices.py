@@ -244,12 +244,12 @@ def test_many_devices_take_few_lines(dra: Dra, tmp_path: Path, monkeypatch: pyte
         objects += [held(f"claim-{number}", *results, pods=(f"a-rather-long-name-of-a-pod-{number}",))] if count else []
     (tmp_path / "many.yaml").write_text(yaml.safe_dump_all(objects))
     monkeypatch.setenv("COLUMNS", str(columns))
-    lines = dra("devices", "--snapshot", "many.yaml").out.splitlines()
+    lines = dra("devices", "--snapshot", "many.yaml", "--complete").out.splitlines()
     assert len(lines) <= 20 and lines[0] == "2,400 devices on 300 nodes: 2,100 free, 300 held"
     assert all(len(line) <= columns for line in lines[:-1])
     assert any(line.startswith("n1 and 99 alike") and "1 held each" in line for line in lines)
     assert any("held by 100 claims of namespace ml" in line for line in lines)
-    rows = dra("devices", "--snapshot", "many.yaml", "--full").out.splitlines()[3:]
+    rows = dra("devices", "--snapshot", "many.yaml", "--complete", "--full").out.splitlines()[3:]
     assert sum(not row.startswith(" ") for row in rows) == 2400
 
 
