@@ -112,7 +112,7 @@ def of_example(folder: Path, arguments: Sequence[str]) -> Asked:
 def of_recording(case: JSON) -> Asked:
     """The question of a line of ``pods.jsonl.gz`` and its like."""
     files = {"cluster.yaml": [case["snapshot"]]}
-    arguments = ["explain", "--snapshot", "cluster.yaml"]
+    arguments = ["explain", "--snapshot", "cluster.yaml", "--complete"]
     if isinstance(case["pod"], str):
         namespace, _, name = case["pod"].partition("/")
         arguments += [f"pod/{name}", "-n", namespace]

@@ -46,11 +46,11 @@ DRIVER = "gpu.example.org"
 UUID = "GPU-8f2c5a3e-1b7d-4c21-9a10-2f4be1f0c7aa"
 
 
-def built(items: Iterable[Json]) -> Snapshot:
+def built(items: Iterable[Json], *, complete: bool = False) -> Snapshot:
     recorder = Recorder()
     for index, item in enumerate(items):
         recorder.add(item, Place("test", item=index))
-    return recorder.build()
+    return recorder.build(complete=complete)
 
 
 def summary(diagnosis: Diagnosis) -> Json:
@@ -94,14 +94,14 @@ def test_explain_says_the_same(example: Path) -> None:
     kind, _, name = words[1].partition("/")
     namespace = words[words.index("-n") + 1] if "-n" in words else "default"
     new = (anonymizer.namespace(namespace), anonymizer.names().get(kind, {}).get(name, ""))
-    before = read_snapshot([path])
+    before = read_snapshot([path], complete=True)
     changed = [anonymizer.item(item) for item in cluster]
     changed_manifest = [anonymizer.item(item) for item in manifest]
     ours = ask(before, read_snapshot([manifest_path]) if manifest else None, kind, (namespace, name), before)
-    theirs = ask(built(changed), built(changed_manifest) if manifest else None, kind, new, before)
+    theirs = ask(built(changed, complete=True), built(changed_manifest) if manifest else None, kind, new, before)
     assert ours
     assert [summary(one) for one in theirs] == [summary(one) for one in ours]
-    assert disagreements(before, built(changed)) == []
+    assert disagreements(before, built(changed, complete=True)) == []
     text = json.dumps([changed, changed_manifest])
     for category in ("node", "namespace", "pod", "claim", "template", "owner"):
         for original in anonymizer.names().get(category, {}):

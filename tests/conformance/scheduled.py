@@ -27,7 +27,7 @@ def diagnose(case: dict[str, Any], release: str = "") -> tuple[int, dict[str, An
         snapshot.write_text(json.dumps(case["snapshot"]))
         pod.write_text(json.dumps(case["pod"]))
         out = io.StringIO()
-        arguments = ["explain", "-f", str(pod), "--snapshot", str(snapshot), "-o", "json"]
+        arguments = ["explain", "-f", str(pod), "--snapshot", str(snapshot), "--complete", "-o", "json"]
         with redirect_stdout(out):
             code = command([*arguments, *(["--kubernetes-version", release] if release else [])])
     return code, json.loads(out.getvalue() or "{}")

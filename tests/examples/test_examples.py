@@ -160,7 +160,7 @@ def _schema(api_version: str, kind: str) -> Draft202012Validator | None:
     group = api_version.replace("/", "_") if "/" in api_version else f"core_{api_version}"
     file = SCHEMAS / f"{group}_{kind}.json"
     if not file.exists():
-        assert kind in ("Node", "Event"), f"no schema for {api_version} {kind}"
+        assert kind in ("Node", "Event", "Namespace"), f"no schema for {api_version} {kind}"
         return None
     return Draft202012Validator(json.loads(file.read_text()))
 
