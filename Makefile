@@ -12,7 +12,7 @@ DEMO   := examples/explain/no-device-matches
 # Without bytecode each of a thousand processes would compile the package, and each worker the tests.
 check test live: export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo check test live lint format typecheck schemas docs lock locks completions record benchmark dist release clean
+.PHONY: help demo check test exhaustive live lint format typecheck schemas docs lock locks completions record benchmark dist release clean
 
 help: ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -59,6 +59,9 @@ check: lint typecheck ## Under a minute: ruff, mypy, and the tests that need not
 test: $(VENV)/.installed-dev ## Run all tests; builds the control plane for them first, once, where Go is there
 	@$(BIN)/python -m tools.controlplane.program >/dev/null || true
 	$(BIN)/python -m pytest -n auto --dist loadgroup --maxfail=30 --session-timeout=3300 $(PYTEST_ARGS)
+
+exhaustive: $(VENV)/.installed-dev ## Run what takes an hour or so: every recording in every way
+	$(BIN)/python -m pytest -n auto -m exhaustive --exhaustive $(PYTEST_ARGS)
 
 live: $(VENV)/.installed-dev ## Run the scenarios on one release's control plane: make live KUBERNETES=1.35 GATES=A=true
 	KUBECTL_DRA_KUBERNETES=$(KUBERNETES) KUBECTL_DRA_GATES=$(GATES) \

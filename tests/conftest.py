@@ -88,8 +88,18 @@ SLOW = (
 """Files, folders and tests that make check leaves out: they take seconds, start processes, or repeat a corpus."""
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--exhaustive", action="store_true", help="run the tests of that mark as well, and without limit")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Marks tests by what they need, so that a new one is marked without being told."""
+    whole = [item for item in items if item.get_closest_marker("exhaustive")]
+    if not config.getoption("--exhaustive"):
+        config.hook.pytest_deselected(items=whole)
+        items[:] = [item for item in items if item not in whole]
+    for item in whole:
+        item.add_marker(pytest.mark.timeout(0))
     for item in items:
         fixtures = getattr(item, "fixturenames", ())
         folders = item.path.relative_to(HERE).parts

@@ -130,7 +130,7 @@ def test_all_subjects_of_examples(folder: Path, tmp_path: Path) -> None:
         cluster.check(raw, list(WAYS))
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("corpus", CORPORA)
 def test_all_recorded_clusters(corpus: str, tmp_path: Path) -> None:
     for number, cluster in enumerate(recorded(corpus, tmp_path)):

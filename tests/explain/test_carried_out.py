@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -109,13 +110,25 @@ def test_examples(example: Path) -> None:
     assert list(problems(of_example(example, arguments(example)))) == []
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize("name", ["alloc", "alloc-1.37"])
+def test_some_recorded_allocations(name: str) -> None:
+    some = islice(lines(DATA / f"{name}.jsonl.gz"), 0, None, 50)
+    assert [problem for case in some for problem in problems(of_allocation(case))] == []
+
+
+@pytest.mark.parametrize("name", ["pods", "pod-releases"])
+def test_some_recorded_pods(name: str) -> None:
+    some = islice(lines(DATA / f"{name}.jsonl.gz"), 0, None, 20)
+    assert [problem for case in some for problem in problems(of_recording(case))] == []
+
+
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", ["alloc", "alloc-1.34", "alloc-1.35", "alloc-1.36", "alloc-1.37"])
 def test_recorded_allocations(name: str) -> None:
     assert [problem for case in lines(DATA / f"{name}.jsonl.gz") for problem in problems(of_allocation(case))] == []
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", ["pods", "scheduled", "pod-releases", "pod-profiles", "pod-node-resources"])
 def test_recorded_pods(name: str) -> None:
     assert [problem for case in lines(DATA / f"{name}.jsonl.gz") for problem in problems(of_recording(case))] == []

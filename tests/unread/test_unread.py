@@ -187,7 +187,7 @@ def test_absent_from_a_recorded_cluster(tmp_path: Path) -> None:
     assert _recorded_pods("pods", 0, 150, tmp_path / "cluster.json")
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("corpus", "start", "step"), [("pods", 1, 4), ("pod-releases", 0, 4), ("pod-node-resources", 0, 2)]
 )
