@@ -24,7 +24,7 @@ def explained(
     items.extend(entry for node in range(NODES) for entry in (node_of(node), slice_of(node)))
     items.extend(extra)
     path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
-    run(["explain", f"pod/{name}", "--snapshot", str(path), "-o", "json"])
+    run(["explain", f"pod/{name}", "--snapshot", str(path), "--complete", "-o", "json"])
     found: dict[str, Any] = json.loads(capsys.readouterr().out)
     return found
 
