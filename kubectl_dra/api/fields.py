@@ -12,7 +12,7 @@ behind gates, or with a default or a limit.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from functools import cache
 from typing import Final
 
@@ -31,7 +31,7 @@ from kubectl_dra.api.limits import (
     MAX_RESULTS,
     MAX_SELECTORS,
 )
-from kubectl_dra.api.releases import OLDEST_MODELLED, UNTOLD, Release
+from kubectl_dra.api.releases import OLDEST_MODELLED, UNTOLD, Release, Releases
 
 FieldPath = tuple[str | int, ...]
 """Keys and list indices from the object's root."""
@@ -74,9 +74,22 @@ class Field(Struct, frozen=True):
         """The most items in a list or map, or bytes in a text; None if there is no limit."""
         return next((most for since, most in reversed(self.most) if release.at_least(since)), None)
 
+    @property
+    def releases(self) -> Releases:
+        """The releases that have the field."""
+        return Releases(self.since, self.until)
+
     def exists(self, release: Release) -> bool:
         """Whether a release has the field."""
-        return release.at_least(self.since) and (self.until is None or not release.at_least(self.until + 1))
+        return release in self.releases
+
+    def is_newer(self, release: Release) -> bool:
+        """Whether the release did not have the field yet."""
+        return not release.at_least(self.since)
+
+    def is_dropped(self, release: Release, features: Set[str]) -> bool:
+        """Whether the server of a release drops the field where just these gates are on."""
+        return release.at_least(self.dropped_since) and not features >= {*self.gates}
 
 
 def _with(

@@ -127,4 +127,4 @@ def fields_switched(context: Context) -> tuple[FieldKept, ...]:
 
 def _keeps(field: Field, cluster: AssumedCluster) -> bool:
     release = cluster.release
-    return field.exists(release) and (not release.at_least(field.dropped_since) or cluster.features >= {*field.gates})
+    return field.exists(release) and not field.is_dropped(release, cluster.features)
