@@ -10,10 +10,14 @@ from pathlib import Path
 import pytest
 
 from kubectl_dra.api import behaviour
+from kubectl_dra.api.behaviour import Aspect, Behaviour
 from kubectl_dra.api.releases import EVERY, Release, Releases
 from kubectl_dra.cel import libraries
+from tests.conformance.manifests import answered
 from tests.test_layers import FILES, PACKAGE, parsed
+from tools.recorder.recorded import lines
 
+DATA = PACKAGE.parent / "tests/conformance/data"
 TABLES = frozenset((*(PACKAGE / "api").rglob("*.py"), PACKAGE / "cel/libraries.py"))
 LITERAL = re.compile(r"v?1\.[23]\d(\.\d+)?")
 NUMBERS = frozenset(("minor", ".minor", ".since", ".until"))
@@ -88,6 +92,10 @@ def rows() -> dict[str, object]:
     return {name: row for name, row in found.items() if isinstance(row, Releases | libraries.LibraryVersion)}
 
 
+def _is_message(row: object) -> bool:
+    return isinstance(row, Behaviour) and row.about is Aspect.MESSAGE
+
+
 def test_every_row_is_asked() -> None:
     words = "\n".join(path.read_text(encoding="utf-8") for path in FILES if path.name != "behaviour.py")
     asked = {*re.findall(r"\b[A-Za-z_0-9]+\b", words.replace((PACKAGE / "cel/libraries.py").read_text(), ""))}
@@ -103,3 +111,13 @@ def test_a_set_of_releases() -> None:
     assert (some.closest(Release(1, 30)), some.closest(Release(1, 40, 2))) == (Release(1, 34), Release(1, 36))
     assert some.closest(Release(1, 35, 7)) == Release(1, 35)
     assert [*some.after(Release(1, 35, 2))] == [Release(1, 36)]
+
+
+@pytest.mark.parametrize("name", [name for name, row in vars(behaviour).items() if _is_message(row)])
+def test_what_messages_say_decides_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that words it as other releases do accepts and rejects the same."""
+    row, real = getattr(behaviour, name), Releases.__contains__
+    cases = [*lines(DATA / "manifests-1.36.jsonl.gz")]
+    expected = [answered(case).code for case in cases]
+    monkeypatch.setattr(Releases, "__contains__", lambda self, release: real(self, release) != (self is row))
+    assert [answered(case).code for case in cases] == expected
