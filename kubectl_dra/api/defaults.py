@@ -6,11 +6,11 @@ holds both facts; this module adds the conditions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache, partial
 from typing import Any
 
-from kubectl_dra.api.fields import CREATION, KINDS, Field, depends_on_gates, fields
+from kubectl_dra.api.fields import CREATION, KINDS, Field, depends_on_gates, fields, gated
 from kubectl_dra.api.releases import GROUP, UNTOLD, Release
 
 EXACT_COUNT = "ExactCount"
@@ -47,19 +47,7 @@ def without_disabled(
 
 def gates_in_use(raw: Mapping[str, Any]) -> frozenset[str]:
     """The gates of fields that a stored v1 object has: the server keeps such fields in new versions of it."""
-    return frozenset(_in_use(raw, raw["kind"]))
-
-
-def _in_use(raw: Mapping[str, Any], struct: str) -> Iterator[str]:
-    for name, field in fields(struct).items():
-        value = raw.get(name)
-        if value is None or (field.container and not value):
-            continue
-        yield from field.gates
-        if not field.scalar:
-            parts = value if field.container == "list" else value.values() if field.container else (value,)
-            for part in parts:
-                yield from _in_use(part or {}, field.type)
+    return frozenset(gate for _, field, _ in gated(raw, raw["kind"]) for gate in field.gates)
 
 
 def _filled(raw: Mapping[str, Any], struct: str, version: str, now: str | None) -> dict[str, Any]:

@@ -13,9 +13,9 @@ behind gates, or with a default or a limit.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Iterator, Mapping, Set
 from functools import cache
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -468,6 +468,32 @@ def fields(struct: str, version: str = "v1") -> Mapping[str, Field]:
 def limit(struct: str, name: str, release: Release = UNTOLD) -> int | None:
     """The most items or bytes in a field of v1; None if there is no limit."""
     return fields(struct)[name].limit(release)
+
+
+def gated(raw: Any, struct: str, at: FieldPath = ()) -> Iterator[tuple[FieldPath, Field, Any]]:
+    """The fields below a struct of v1 that are there and need a feature gate: paths from ``at`` on, and values.
+
+    What has another type than it should is passed over.
+    """
+    for name, field in fields(struct).items() if isinstance(raw, dict) else ():
+        value, path = raw.get(name), (*at, name)
+        if value is None or (field.container and not value):
+            continue
+        if field.gates:
+            yield path, field, value
+        if not field.scalar and depends_on_gates(field.type):
+            for key, item in items(value, field):
+                yield from gated(item, field.type, (*path, *key))
+
+
+def items(value: Any, field: Field) -> Iterator[tuple[FieldPath, Any]]:
+    """What is in a field: the items of its list or map, each with its index or key, or its one value."""
+    if not field.container:
+        yield (), value
+    elif isinstance(value, dict) and field.container == "map":
+        yield from (((key,), item) for key, item in value.items())
+    elif isinstance(value, list) and field.container == "list":
+        yield from (((index,), item) for index, item in enumerate(value))
 
 
 @cache

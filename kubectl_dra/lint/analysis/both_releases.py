@@ -111,7 +111,7 @@ def fields_switched(context: Context) -> tuple[FieldKept, ...]:
     if both is None:
         return ()
     found: dict[tuple[str, ...], FieldKept] = {}
-    for field, path in gated_fields(context):
+    for path, field in gated_fields(context):
         before, after = _keeps(field, both.before), _keeps(field, both.after)
         known = field.exists(both.before.release) and (both.is_stored or field.exists(both.after.release))
         if before == after or not known:

@@ -161,7 +161,7 @@ class FieldTooNew(Rule):
     kinds = ("DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice")
 
     def check(self, context: Context) -> Iterator[LintFinding]:
-        for field, path in gated_fields(context):
+        for path, field in gated_fields(context):
             if field.is_newer(context.release):
                 yield self.finding(
                     path, f"{path[-1]} came in 1.{field.since}; the target is {context.release}", on_key=True
@@ -177,7 +177,7 @@ class GateOff(Rule):
     kinds = ("DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice", "DeviceTaintRule")
 
     def check(self, context: Context) -> Iterator[LintFinding]:
-        for field, path in gated_fields(context):
+        for path, field in gated_fields(context):
             if field.is_newer(context.release):
                 continue
             for gate in field.gates:
