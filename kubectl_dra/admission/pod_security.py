@@ -10,10 +10,22 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from kubectl_dra.admission.refusal import AdmissionPlugin, Concerned, Refusal
+from kubectl_dra.api.behaviour import (
+    CAPABILITIES_RESTRICTED,
+    ENGINE_TYPE,
+    LATEST_STANDARDS,
+    OWN_USERS_EXEMPT,
+    PROBE_HOSTS_REFUSED,
+    SYSCTL_RESERVED_PORTS,
+    SYSCTLS_BUFFERS,
+    SYSCTLS_KEEPALIVE,
+    USERS_RESTRICTED,
+    WINDOWS_EXEMPT,
+)
+from kubectl_dra.api.releases import Release, Releases
 
 ENFORCE: Final = "pod-security.kubernetes.io/enforce"
 ENFORCE_VERSION: Final = "pod-security.kubernetes.io/enforce-version"
-LATEST: Final = (1, 999)
 
 _CAPABILITIES: Final = frozenset(
     (
@@ -22,14 +34,17 @@ _CAPABILITIES: Final = frozenset(
     )
 )
 _SYSCTLS: Final = (
-    *((0, name) for name in ("kernel.shm_rmid_forced", "net.ipv4.ip_local_port_range", "net.ipv4.tcp_syncookies")),
-    *((0, name) for name in ("net.ipv4.ping_group_range", "net.ipv4.ip_unprivileged_port_start")),
-    (27, "net.ipv4.ip_local_reserved_ports"),
-    *((29, f"net.ipv4.tcp_{name}") for name in ("keepalive_time", "fin_timeout", "keepalive_intvl")),
-    (29, "net.ipv4.tcp_keepalive_probes"),
-    *((32, f"net.ipv4.tcp_{name}") for name in ("rmem", "wmem")),
+    *(
+        (Releases(), name)
+        for name in ("kernel.shm_rmid_forced", "net.ipv4.ip_local_port_range", "net.ipv4.tcp_syncookies")
+    ),
+    *((Releases(), name) for name in ("net.ipv4.ping_group_range", "net.ipv4.ip_unprivileged_port_start")),
+    (SYSCTL_RESERVED_PORTS, "net.ipv4.ip_local_reserved_ports"),
+    *((SYSCTLS_KEEPALIVE, f"net.ipv4.tcp_{name}") for name in ("keepalive_time", "fin_timeout", "keepalive_intvl")),
+    (SYSCTLS_KEEPALIVE, "net.ipv4.tcp_keepalive_probes"),
+    *((SYSCTLS_BUFFERS, f"net.ipv4.tcp_{name}") for name in ("rmem", "wmem")),
 )
-"""Sysctls that are safe, with the minor version of the policy that first allows them."""
+"""Sysctls that are safe, with the versions of the policy that allow them."""
 _SELINUX: Final = ("", "container_t", "container_init_t", "container_kvm_t")
 _VOLUMES: Final = (
     *("configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "image", "persistentVolumeClaim"),
@@ -53,10 +68,10 @@ class PodSecurityLevel(NamedTuple):
     """What a namespace enforces: ``baseline`` or ``restricted``, and the version of that policy."""
 
     level: str
-    version: tuple[int, int]
+    version: Release
 
     def __str__(self) -> str:
-        return f"{self.level}:{'latest' if self.version == LATEST else 'v{}.{}'.format(*self.version)}"
+        return f"{self.level}:{'latest' if self.version == LATEST_STANDARDS else f'v{self.version}'}"
 
 
 class PodSecurityBroken(Refusal, frozen=True):
@@ -84,8 +99,8 @@ def enforced(labels: Mapping[str, str]) -> PodSecurityLevel | None:
         return None
     known = level in ("baseline", "restricted")
     major, _, minor = labels.get(ENFORCE_VERSION, "latest").removeprefix("v").partition(".")
-    version = (int(major), int(minor)) if major.isdigit() and minor.isdigit() else LATEST
-    return PodSecurityLevel(level if known else "restricted", version if known else LATEST)
+    version = Release(int(major), int(minor)) if major.isdigit() and minor.isdigit() else LATEST_STANDARDS
+    return PodSecurityLevel(level if known else "restricted", version if known else LATEST_STANDARDS)
 
 
 def refusal(pod: Raw, namespace: str, labels: Mapping[str, str]) -> Refusal | None:
@@ -98,14 +113,14 @@ def refusal(pod: Raw, namespace: str, labels: Mapping[str, str]) -> Refusal | No
 
 
 def _breaches(pod: Raw, policy: PodSecurityLevel) -> Iterator[Breach]:
-    spec, minor = pod.get("spec") or {}, policy.version[1]
+    spec = pod.get("spec") or {}
     restricted = policy.level == "restricted"
     overridden = {_capabilities, _host_paths, _seccomp, _proc_mount} if restricted else set[Check]()
     for check in _BASELINE:
         if check not in overridden:
-            yield from _told(check(pod, spec, minor))
+            yield from _told(check(pod, spec, policy.version))
     for check in _RESTRICTED if restricted else ():
-        yield from _told(check(pod, spec, minor))
+        yield from _told(check(pod, spec, policy.version))
 
 
 def _told(found: Breach | None) -> Iterable[Breach]:
@@ -143,16 +158,16 @@ def _setters(spec: Raw, bad: Callable[[Raw], bool]) -> str:
     return " and ".join(["pod"] * bad(_security(spec)) + ([_named(names)] if names else []))
 
 
-def _own_users(spec: Raw, minor: int) -> bool:
+def _own_users(spec: Raw, version: Release) -> bool:
     """Whether the pod has its own user namespace, in which it may be root (KEP-127)."""
-    return minor >= 35 and spec.get("hostUsers") is False
+    return version in OWN_USERS_EXEMPT and spec.get("hostUsers") is False
 
 
-def _windows(spec: Raw, minor: int) -> bool:
-    return minor >= 25 and (spec.get("os") or {}).get("name") == "windows"
+def _windows(spec: Raw, version: Release) -> bool:
+    return version in WINDOWS_EXEMPT and (spec.get("os") or {}).get("name") == "windows"
 
 
-def _apparmor(pod: Raw, spec: Raw, minor: int) -> Breach | None:
+def _apparmor(pod: Raw, spec: Raw, version: Release) -> Breach | None:
     annotations: Mapping[str, str] = (pod.get("metadata") or {}).get("annotations") or {}
     kinds: set[str] = set()
 
@@ -193,7 +208,7 @@ def _added(container: Raw) -> list[str]:
     return list((_security(container).get("capabilities") or {}).get("add") or ())
 
 
-def _capabilities(pod: Raw, spec: Raw, minor: int) -> Breach | None:
+def _capabilities(pod: Raw, spec: Raw, version: Release) -> Breach | None:
     names = _names(spec, lambda each: bool(set(_added(each)) - _CAPABILITIES))
     if not names:
         return None
@@ -202,17 +217,17 @@ def _capabilities(pod: Raw, spec: Raw, minor: int) -> Breach | None:
     return Breach("non-default capabilities", detail)
 
 
-def _host_namespaces(pod: Raw, spec: Raw, minor: int) -> Breach | None:
+def _host_namespaces(pod: Raw, spec: Raw, version: Release) -> Breach | None:
     used = [f"{name}=true" for name in ("hostNetwork", "hostPID", "hostIPC") if spec.get(name)]
     return Breach("host namespaces", ", ".join(used)) if used else None
 
 
-def _host_paths(pod: Raw, spec: Raw, minor: int) -> Breach | None:
+def _host_paths(pod: Raw, spec: Raw, version: Release) -> Breach | None:
     names = [each["name"] for each in spec.get("volumes") or () if each.get("hostPath") is not None]
     return Breach("hostPath volumes", _named(names, "volume")) if names else None
 
 
-def _host_ports(pod: Raw, spec: Raw, minor: int) -> Breach | None:
+def _host_ports(pod: Raw, spec: Raw, version: Release) -> Breach | None:
     def taken(container: Raw) -> list[int]:
         # In the host's network a port of the container is one of the host.
         field = "containerPort" if spec.get("hostNetwork") else "hostPort"
@@ -226,8 +241,8 @@ def _host_ports(pod: Raw, spec: Raw, minor: int) -> Breach | None:
     return Breach("hostPort", f"{_named(names)} {_use(names)} {what}")
 
 
-def _host_probes(pod: Raw, spec: Raw, minor: int) -> Breach | None:
-    if minor < 34:
+def _host_probes(pod: Raw, spec: Raw, version: Release) -> Breach | None:
+    if version not in PROBE_HOSTS_REFUSED:
         return None
 
     def hosts(container: Raw) -> set[str]:
@@ -245,16 +260,16 @@ def _host_probes(pod: Raw, spec: Raw, minor: int) -> Breach | None:
     return Breach("probe or lifecycle host", f"{_named(names)} {_use(names)} {what} {_quoted(used)}")
 
 
-def _privileged(pod: Raw, spec: Raw, minor: int) -> Breach | None:
+def _privileged(pod: Raw, spec: Raw, version: Release) -> Breach | None:
     names = _names(spec, lambda each: bool(_security(each).get("privileged")))
     return Breach("privileged", f"{_named(names)} must not set securityContext.privileged=true") if names else None
 
 
-def _proc_mount(pod: Raw, spec: Raw, minor: int) -> Breach | None:
-    return None if _own_users(spec, minor) else _proc_mount_restricted(pod, spec, minor)
+def _proc_mount(pod: Raw, spec: Raw, version: Release) -> Breach | None:
+    return None if _own_users(spec, version) else _proc_mount_restricted(pod, spec, version)
 
 
-def _proc_mount_restricted(pod: Raw, spec: Raw, minor: int) -> Breach | None:
+def _proc_mount_restricted(pod: Raw, spec: Raw, version: Release) -> Breach | None:
     def kind(container: Raw) -> str:
         return _security(container).get("procMount") or "Default"
 
@@ -265,8 +280,8 @@ def _proc_mount_restricted(pod: Raw, spec: Raw, minor: int) -> Breach | None:
     return Breach("procMount", f"{_named(names)} must not set securityContext.procMount to {_quoted(kinds)}")
 
 
-def _selinux(pod: Raw, spec: Raw, minor: int) -> Breach | None:
-    allowed = (*_SELINUX, "container_engine_t") if minor >= 31 else _SELINUX
+def _selinux(pod: Raw, spec: Raw, version: Release) -> Breach | None:
+    allowed = (*_SELINUX, "container_engine_t") if version in ENGINE_TYPE else _SELINUX
     seen: list[Raw] = []
 
     def bad(security: Raw) -> bool:
@@ -289,7 +304,7 @@ def _seccomp_of(security: Raw) -> str | None:
     return None if profile is None else profile.get("type") or ""
 
 
-def _seccomp(pod: Raw, spec: Raw, minor: int) -> Breach | None:
+def _seccomp(pod: Raw, spec: Raw, version: Release) -> Breach | None:
     def bad(security: Raw) -> bool:
         return _seccomp_of(security) not in (None, *_PROFILES)
 
@@ -302,29 +317,29 @@ def _seccomp(pod: Raw, spec: Raw, minor: int) -> Breach | None:
     return Breach("seccompProfile", detail)
 
 
-def _sysctls(pod: Raw, spec: Raw, minor: int) -> Breach | None:
-    safe = {name for since, name in _SYSCTLS if minor >= since}
+def _sysctls(pod: Raw, spec: Raw, version: Release) -> Breach | None:
+    safe = {name for versions, name in _SYSCTLS if version in versions}
     names = [each.get("name") or "" for each in _security(spec).get("sysctls") or ()]
     bad = [name for name in names if name not in safe]
     return Breach("forbidden sysctls", ", ".join(bad)) if bad else None
 
 
-def _host_process(pod: Raw, spec: Raw, minor: int) -> Breach | None:
+def _host_process(pod: Raw, spec: Raw, version: Release) -> Breach | None:
     setters = _setters(spec, lambda each: bool((each.get("windowsOptions") or {}).get("hostProcess")))
     detail = f"{setters} must not set securityContext.windowsOptions.hostProcess=true"
     return Breach("hostProcess", detail) if setters else None
 
 
-def _escalation(pod: Raw, spec: Raw, minor: int) -> Breach | None:
+def _escalation(pod: Raw, spec: Raw, version: Release) -> Breach | None:
     names = _names(spec, lambda each: _security(each).get("allowPrivilegeEscalation") is not False)
-    if not names or _windows(spec, minor):
+    if not names or _windows(spec, version):
         return None
     detail = f"{_named(names)} must set securityContext.allowPrivilegeEscalation=false"
     return Breach("allowPrivilegeEscalation != false", detail)
 
 
-def _capabilities_restricted(pod: Raw, spec: Raw, minor: int) -> Breach | None:
-    if minor < 22 or _windows(spec, minor):
+def _capabilities_restricted(pod: Raw, spec: Raw, version: Release) -> Breach | None:
+    if version not in CAPABILITIES_RESTRICTED or _windows(spec, version):
         return None
 
     def keeps(container: Raw) -> bool:
@@ -339,7 +354,7 @@ def _capabilities_restricted(pod: Raw, spec: Raw, minor: int) -> Breach | None:
     return Breach("unrestricted capabilities", "; ".join(told)) if told else None
 
 
-def _volumes(pod: Raw, spec: Raw, minor: int) -> Breach | None:
+def _volumes(pod: Raw, spec: Raw, version: Release) -> Breach | None:
     # A volume that names no kind becomes an emptyDir.
     volumes = [each for each in spec.get("volumes") or () if set(each) - {"name"} and not set(each) & set(_VOLUMES)]
     if not volumes:
@@ -350,8 +365,8 @@ def _volumes(pod: Raw, spec: Raw, minor: int) -> Breach | None:
     return Breach("restricted volume types", f"{_named(names, 'volume')} {_use(names)} {what} {_quoted(kinds)}")
 
 
-def _non_root(pod: Raw, spec: Raw, minor: int) -> Breach | None:
-    if _own_users(spec, minor):
+def _non_root(pod: Raw, spec: Raw, version: Release) -> Breach | None:
+    if _own_users(spec, version):
         return None
     setters = _setters(spec, lambda each: each.get("runAsNonRoot") is False)
     if setters:
@@ -362,17 +377,17 @@ def _non_root(pod: Raw, spec: Raw, minor: int) -> Breach | None:
     return Breach("runAsNonRoot != true", f"pod or {_named(names)} must set securityContext.runAsNonRoot=true")
 
 
-def _user(pod: Raw, spec: Raw, minor: int) -> Breach | None:
+def _user(pod: Raw, spec: Raw, version: Release) -> Breach | None:
     setters = _setters(spec, lambda each: each.get("runAsUser") == 0)
-    if not setters or minor < 23 or _own_users(spec, minor):
+    if not setters or version not in USERS_RESTRICTED or _own_users(spec, version):
         return None
     return Breach("runAsUser=0", f"{setters} must not set runAsUser=0")
 
 
-def _seccomp_restricted(pod: Raw, spec: Raw, minor: int) -> Breach | None:
-    if _windows(spec, minor):
+def _seccomp_restricted(pod: Raw, spec: Raw, version: Release) -> Breach | None:
+    if _windows(spec, version):
         return None
-    wrong = _seccomp(pod, spec, minor)
+    wrong = _seccomp(pod, spec, version)
     names = _names(spec, lambda each: _seccomp_of(_security(each)) is None)
     if wrong or not names or _seccomp_of(_security(spec)) is not None:
         return wrong
@@ -380,7 +395,7 @@ def _seccomp_restricted(pod: Raw, spec: Raw, minor: int) -> Breach | None:
     return Breach("seccompProfile", detail)
 
 
-Check = Callable[[Raw, Raw, int], Breach | None]
+Check = Callable[[Raw, Raw, Release], Breach | None]
 
 _BASELINE: Final[tuple[Check, ...]] = (
     *(_apparmor, _capabilities, _host_namespaces, _host_paths, _host_ports, _host_probes, _privileged),

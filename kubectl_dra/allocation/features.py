@@ -8,13 +8,9 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from kubectl_dra.api import behaviour
 from kubectl_dra.api import releases as known_defects
-from kubectl_dra.api.releases import Release
-
-BASELINE: Final = Release(1, 36)
-FIRST_SORTED: Final = 36
-"""The first minor release that tries pools by driver and name."""
-
+from kubectl_dra.api.releases import UNTOLD, Release
 
 ALPHA: Final = frozenset(
     (
@@ -29,15 +25,11 @@ ALPHA: Final = frozenset(
 
 
 class Habits(Struct, frozen=True):
-    """How an allocator of a release goes about it, whatever gates are on.
+    """How an allocator of a release goes about it, whatever gates are on: the rows of ``api.behaviour`` of these names.
 
     ``either_gate_chooses``: either gate of binding conditions chooses the variant that knows more, not only both;
-    ``knows_alpha``: it has what ``ALPHA`` switches on; ``ignores_groups``: slices with compatibility groups are left
-    out of their pools while the gate is off; ``sorted_pools``: they are tried by name, not in random order;
     ``loose_pools``: slices may have devices and their counters, incomplete pools serve requests for a count, and an
-    invalid pool that is reached ends the search; ``local_pools``: a pool is complete if all of its slices are on the
-    node; ``rules_without_gate``: DeviceTaintRules have no gate of their own; ``errors_name_device``: those of
-    selectors do.
+    invalid pool that is reached ends the search.
     """
 
     either_gate_chooses: bool
@@ -47,24 +39,17 @@ class Habits(Struct, frozen=True):
     loose_pools: bool
     local_pools: bool
     rules_without_gate: bool
-    tolerations_in_result: bool
-    errors_name_device: bool
 
     @classmethod
     def of_release(cls, release: Release) -> Habits:
         """The habits of a release."""
-        minor = release.minor
-        return cls(
-            either_gate_chooses=minor <= 34,
-            knows_alpha=minor >= 37,
-            ignores_groups=minor >= 37,
-            sorted_pools=minor >= FIRST_SORTED,
-            loose_pools=minor <= 34,
-            local_pools=minor <= 34,
-            rules_without_gate=minor <= 34,
-            tolerations_in_result=minor >= 35,
-            errors_name_device=minor >= 37,
-        )
+        return cls(**{name: release in row for name, row in HABITS.items()})
+
+
+HABITS: Final[Mapping[str, behaviour.Behaviour]] = {
+    name: getattr(behaviour, name.upper()) for name in Habits.__struct_fields__
+}
+"""The rows of ``Habits``, by name."""
 
 
 class Features(Struct, frozen=True):
@@ -72,7 +57,7 @@ class Features(Struct, frozen=True):
 
     Up to ``taint_rules`` the fields follow from feature gates, the others from the release:
     ``stable`` is the variant that knows neither shares nor binding conditions, ``experimental`` the one with what is
-    alpha; ``any_pool_order``: pools and slices are tried in random order; the others are those of ``Habits``.
+    alpha; ``any_pool_order``: pools and slices are tried in random order; the others are rows of ``api.behaviour``.
     """
 
     admin_access: bool = True
@@ -98,7 +83,7 @@ class Features(Struct, frozen=True):
     errors_name_device: bool = False
 
     @classmethod
-    def from_gates(cls, gates: Set[str], release: Release = BASELINE, habits: Habits | None = None) -> Features:
+    def from_gates(cls, gates: Set[str], release: Release = UNTOLD, habits: Habits | None = None) -> Features:
         """The features of a scheduler that runs with these feature gates on; its habits are those of the release."""
         habits = habits or Habits.of_release(release)
         binding, status = "DRADeviceBindingConditions" in gates, "DRAResourceClaimDeviceStatus" in gates
@@ -126,13 +111,13 @@ class Features(Struct, frozen=True):
             any_pool_order=stable or not habits.sorted_pools,
             loose_pools=habits.loose_pools,
             local_pools=habits.local_pools,
-            tolerations_in_result=habits.tolerations_in_result,
-            errors_name_device=habits.errors_name_device,
+            tolerations_in_result=release in behaviour.TOLERATIONS_IN_RESULT,
+            errors_name_device=release in behaviour.ERRORS_NAME_DEVICE,
         )
 
 
 class Quirks(Struct, frozen=True):
-    """The defects from ``api.known_defects`` that an allocator has, under the same names; by default 1.36.2's."""
+    """The defects from ``api.releases`` that an allocator has, under the same names; by default 1.36.2's."""
 
     counters_leak: bool = True
     counters_keyed_by_pool_name: bool = True

@@ -6,11 +6,11 @@ holds both facts; this module adds the conditions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache, partial
 from typing import Any
 
-from kubectl_dra.api.fields import CREATION, KINDS, Field, depends_on_gates, fields
+from kubectl_dra.api.fields import CREATION, KINDS, Field, depends_on_gates, fields, gated
 from kubectl_dra.api.releases import GROUP, UNTOLD, Release
 
 EXACT_COUNT = "ExactCount"
@@ -42,24 +42,12 @@ def without_disabled(
     kind, contents = raw.get("kind"), raw.get(part)
     if kind not in KINDS or not contents:
         return dict(raw)
-    return {**raw, part: _reduced(contents, fields(kind)[part].type, frozenset(features), release.minor)}
+    return {**raw, part: _reduced(contents, fields(kind)[part].type, frozenset(features), release.without_patch)}
 
 
 def gates_in_use(raw: Mapping[str, Any]) -> frozenset[str]:
     """The gates of fields that a stored v1 object has: the server keeps such fields in new versions of it."""
-    return frozenset(_in_use(raw, raw["kind"]))
-
-
-def _in_use(raw: Mapping[str, Any], struct: str) -> Iterator[str]:
-    for name, field in fields(struct).items():
-        value = raw.get(name)
-        if value is None or (field.container and not value):
-            continue
-        yield from field.gates
-        if not field.scalar:
-            parts = value if field.container == "list" else value.values() if field.container else (value,)
-            for part in parts:
-                yield from _in_use(part or {}, field.type)
+    return frozenset(gate for _, field, _ in gated(raw, raw["kind"]) for gate in field.gates)
 
 
 def _filled(raw: Mapping[str, Any], struct: str, version: str, now: str | None) -> dict[str, Any]:
@@ -94,22 +82,20 @@ def _defaults(struct: str, version: str) -> tuple[list[tuple[str, str | int]], l
     return own, below
 
 
-def _reduced(raw: Mapping[str, Any], struct: str, on: frozenset[str], minor: int) -> dict[str, Any]:
-    gone, below = _disabled(struct, on, minor)
+def _reduced(raw: Mapping[str, Any], struct: str, on: frozenset[str], release: Release) -> dict[str, Any]:
+    gone, below = _disabled(struct, on, release)
     out = {name: value for name, value in raw.items() if name not in gone}
     for name, field in below:
         if out.get(name) is not None:
-            out[name] = _each(out[name], field, partial(_reduced, struct=field.type, on=on, minor=minor))
+            out[name] = _each(out[name], field, partial(_reduced, struct=field.type, on=on, release=release))
     return out
 
 
 @cache
-def _disabled(struct: str, on: frozenset[str], minor: int) -> tuple[frozenset[str], list[tuple[str, Field]]]:
+def _disabled(struct: str, on: frozenset[str], release: Release) -> tuple[frozenset[str], list[tuple[str, Field]]]:
     """The fields of a v1 struct that are dropped with these gates on, and the fields that may contain more."""
     table = fields(struct)
-    gone = frozenset(
-        name for name, field in table.items() if not on.issuperset(field.gates) and minor >= field.dropped_since
-    )
+    gone = frozenset(name for name, field in table.items() if field.is_dropped(release, on))
     below = [
         (name, field)
         for name, field in table.items()

@@ -6,15 +6,16 @@ feature gates it needs and how much it may hold (``admission.server``). It lists
 
 A type is written as in the API's Go types: ``T`` is always printed, ``T?`` left out when empty, ``*T``
 printed when set; ``[]T`` and ``{}T`` are a list and a map, left out when empty. A ``!`` after a list or
-pointer: printed as null instead of left out. ``_with`` adds the rest: a field newer than 1.31, removed,
+pointer: printed as null instead of left out. A second word says what an anonymized copy has in place of a text, or
+of the keys of a map (see ``cluster.anonymize_dra``). ``_with`` adds the rest: a field newer than 1.31, removed,
 behind gates, or with a default or a limit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Set
 from functools import cache
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -31,7 +32,7 @@ from kubectl_dra.api.limits import (
     MAX_RESULTS,
     MAX_SELECTORS,
 )
-from kubectl_dra.api.releases import OLDEST_MODELLED, UNTOLD, Release
+from kubectl_dra.api.releases import OLDEST_MODELLED, UNTOLD, Release, Releases
 
 FieldPath = tuple[str | int, ...]
 """Keys and list indices from the object's root."""
@@ -55,7 +56,8 @@ class Field(Struct, frozen=True):
     ``since`` and ``until`` are the first and last minor release of Kubernetes 1 that have it; 31 includes all
     earlier ones, None means no last one. The API server drops the field from new objects unless all ``gates``
     are on; a release before ``dropped_since`` forgets to. ``default`` is what the server sets if the field is
-    missing or empty. ``most`` are limits on its items or bytes, each from a release on.
+    missing or empty. ``most`` are limits on its items or bytes, each from a release on. ``anonymize`` is what an
+    anonymized copy has in place of its text; empty for nothing.
     """
 
     type: str
@@ -69,14 +71,28 @@ class Field(Struct, frozen=True):
     default: str | int | None = None
     most: tuple[tuple[int, int], ...] = ()
     dropped_since: int = OLDEST_MODELLED.minor
+    anonymize: str = ""
 
     def limit(self, release: Release = UNTOLD) -> int | None:
         """The most items in a list or map, or bytes in a text; None if there is no limit."""
         return next((most for since, most in reversed(self.most) if release.at_least(since)), None)
 
+    @property
+    def releases(self) -> Releases:
+        """The releases that have the field."""
+        return Releases(self.since, self.until)
+
     def exists(self, release: Release) -> bool:
         """Whether a release has the field."""
-        return release.at_least(self.since) and (self.until is None or not release.at_least(self.until + 1))
+        return release in self.releases
+
+    def is_newer(self, release: Release) -> bool:
+        """Whether the release did not have the field yet."""
+        return not release.at_least(self.since)
+
+    def is_dropped(self, release: Release, features: Set[str]) -> bool:
+        """Whether the server of a release drops the field where just these gates are on."""
+        return release.at_least(self.dropped_since) and not features >= {*self.gates}
 
 
 def _with(
@@ -89,13 +105,14 @@ def _with(
     dropped_since: int = OLDEST_MODELLED.minor,
 ) -> Field:
     """The field of a type in this notation, with further facts about it."""
+    text, _, anonymize = text.partition(" ")
     always, text = text.endswith("!"), text.removesuffix("!")
     container = "list" if text.startswith("[]") else "map" if text.startswith("{}") else ""
     pointer = text.startswith("*")
     omit_empty = not always and (bool(container) or pointer or text.endswith("?"))
     name = text.lstrip("[]{}*").removesuffix("?")
     limits = {since: most} if isinstance(most, int) else most or {}
-    more = (since, until, gates, default, tuple(limits.items()), dropped_since)
+    more = (since, until, gates, default, tuple(limits.items()), dropped_since, anonymize)
     return Field(name, container, pointer, omit_empty, name in _SCALARS, *more)
 
 
@@ -109,15 +126,15 @@ _OPTIONAL: Final = "DRAOptionalNodeOperations"
 _PARTITIONS: Final = "DRAPartitionableDevices"
 _TAINTS: Final = "DRADeviceTaints"
 
-_DRIVER: Final = _with("string", most=MAX_DRIVER)
-_POOL: Final = _with("string", most=MAX_POOL)
+_DRIVER: Final = _with("string driver", most=MAX_DRIVER)
+_POOL: Final = _with("string pool", most=MAX_POOL)
 _SELECTORS: Final = _with("[]DeviceSelector", most=MAX_SELECTORS)
-_OF_REQUESTS: Final = _with("[]string", most=MAX_REQUESTS)
+_OF_REQUESTS: Final = _with("[]string request", most=MAX_REQUESTS)
 
 _REQUEST: Final[_Struct] = {
-    "deviceClassName": "string",
+    "deviceClassName": "string class",
     "selectors": _SELECTORS,
-    "allocationMode": _with("string?", default="ExactCount"),
+    "allocationMode": _with("string? keep", default="ExactCount"),
     "count": _with("int?", default=1),
     "adminAccess": _with("*bool", "DRAAdminAccess"),
     "tolerations": _with("[]DeviceToleration", _TAINTS, since=33),
@@ -125,7 +142,7 @@ _REQUEST: Final[_Struct] = {
     "derivedAttributes": _with("[]DerivedAttribute", "DRADerivedAttributes", since=37),
 }
 _SUBREQUEST: Final[_Struct] = {
-    "name": "string",
+    "name": "string request",
     **{key: entry for key, entry in _REQUEST.items() if key != "adminAccess"},
 }
 _DEVICE: Final[_Struct] = {
@@ -133,29 +150,31 @@ _DEVICE: Final[_Struct] = {
     "capacity": "{}DeviceCapacity",
     # Up to 1.34 the limits on counters were on those of all sets together, which is not modelled.
     "consumesCounters": _with("[]DeviceCounterConsumption", _PARTITIONS, since=33, most={35: 2}),
-    "nodeName": _with("*string", _PARTITIONS, since=33),
+    "nodeName": _with("*string node", _PARTITIONS, since=33),
     "nodeSelector": _with("*NodeSelector", _PARTITIONS, since=33),
     "allNodes": _with("*bool", _PARTITIONS, since=33),
     "taints": _with("[]DeviceTaint", _TAINTS, since=33, most={33: 4, 35: 16}),
     "bindsToNode": _with("*bool", *_BINDING, since=34),
-    "bindingConditions": _with("[]string", *_BINDING, since=34, most=MAX_BINDING_CONDITIONS),
-    "bindingFailureConditions": _with("[]string", *_BINDING, since=34, most=MAX_BINDING_CONDITIONS),
+    "bindingConditions": _with("[]string condition", *_BINDING, since=34, most=MAX_BINDING_CONDITIONS),
+    "bindingFailureConditions": _with("[]string condition", *_BINDING, since=34, most=MAX_BINDING_CONDITIONS),
     "allowMultipleAllocations": _with("*bool", _CAPACITY, since=34),
-    "nodeAllocatableResourceMappings": _with("{}NodeAllocatableResourceMapping", _NODE_RESOURCES, since=36, until=36),
-    "nodeAllocatableResources": _with("{}NodeAllocatableResource", _NODE_RESOURCES, since=37),
+    "nodeAllocatableResourceMappings": _with(
+        "{}NodeAllocatableResourceMapping resource", _NODE_RESOURCES, since=36, until=36
+    ),
+    "nodeAllocatableResources": _with("{}NodeAllocatableResource resource", _NODE_RESOURCES, since=37),
 }
 _SLICE_SPEC: Final[_Struct] = {
     "driver": _DRIVER,
     "pool": "ResourcePool",
-    "nodeName": "*string",
+    "nodeName": "*string node",
     "nodeSelector": "*NodeSelector",
     "allNodes": "*bool",
     # 64 where a device has taints, consumes counters or has a list as attribute: see ``admission.server.slices``.
     "devices": _with("[]Device", most=128),
     "perDeviceNodeSelection": _with("*bool", _PARTITIONS, since=33),
     "sharedCounters": _with("[]CounterSet", _PARTITIONS, since=33, most={35: 8}),
-    "partitionTypeAttribute": _with("*string", "DRAPartitionableDevicesType", since=37),
-    "skipNodeOperations": _with("[]string", _OPTIONAL, since=37),
+    "partitionTypeAttribute": _with("*string qualified", "DRAPartitionableDevicesType", since=37),
+    "skipNodeOperations": _with("[]string operation", _OPTIONAL, since=37),
 }
 
 # The shapes of v1, and of v1beta2, which are the same.
@@ -164,10 +183,10 @@ _STRUCTS: Final[Mapping[str, _Struct]] = {
     "DeviceClassSpec": {
         "selectors": _SELECTORS,
         "config": _with("[]DeviceConfiguration", most=MAX_CONFIGS),
-        "extendedResourceName": _with("*string", "DRAExtendedResource", since=34),
+        "extendedResourceName": _with("*string resource", "DRAExtendedResource", since=34),
     },
     "DeviceSelector": {"cel": "*CELDeviceSelector"},
-    "CELDeviceSelector": {"expression": _with("string", most=MAX_EXPRESSION_BYTES)},
+    "CELDeviceSelector": {"expression": _with("string cel", most=MAX_EXPRESSION_BYTES)},
     "DeviceConfiguration": {"opaque": "*OpaqueDeviceConfiguration"},
     "OpaqueDeviceConfiguration": {"driver": _DRIVER, "parameters": _with("any", most=10 * 1024)},
     "ResourceClaim": {"spec": "ResourceClaimSpec", "status": "*ResourceClaimStatus"},
@@ -178,14 +197,14 @@ _STRUCTS: Final[Mapping[str, _Struct]] = {
         "config": _with("[]DeviceClaimConfiguration", most=MAX_CONFIGS),
     },
     "DeviceRequest": {
-        "name": "string",
+        "name": "string request",
         "exactly": "*ExactDeviceRequest",
         "firstAvailable": _with("[]DeviceSubRequest", "DRAPrioritizedList", since=33, most=8),
     },
     "ExactDeviceRequest": _REQUEST,
     "DeviceSubRequest": _SUBREQUEST,
     "CapacityRequirements": {"requests": "{}quantity"},
-    "DerivedAttribute": {"name": "string", "expression": "string"},
+    "DerivedAttribute": {"name": "string qualified", "expression": "string cel"},
     "DeviceToleration": {
         "key": "string?",
         "operator": _with("string?", default="Equal"),
@@ -195,8 +214,8 @@ _STRUCTS: Final[Mapping[str, _Struct]] = {
     },
     "DeviceConstraint": {
         "requests": _OF_REQUESTS,
-        "matchAttribute": "*string",
-        "distinctAttribute": _with("*string", _CAPACITY, since=34, dropped_since=35),
+        "matchAttribute": "*string qualified",
+        "distinctAttribute": _with("*string qualified", _CAPACITY, since=34, dropped_since=35),
     },
     "DeviceClaimConfiguration": {"requests": _OF_REQUESTS, "opaque": "*OpaqueDeviceConfiguration"},
     "ResourceClaimStatus": {
@@ -214,21 +233,21 @@ _STRUCTS: Final[Mapping[str, _Struct]] = {
         "config": "[]DeviceAllocationConfiguration",
     },
     "DeviceRequestAllocationResult": {
-        "request": "string",
-        "driver": "string",
-        "pool": "string",
-        "device": "string",
+        "request": "string request",
+        "driver": "string driver",
+        "pool": "string pool",
+        "device": "string embedded",
         "adminAccess": _with("*bool", "DRAAdminAccess", since=32),
         "tolerations": _with("[]DeviceToleration", since=33),
-        "bindingConditions": _with("[]string", _BINDING[0], since=34),
-        "bindingFailureConditions": _with("[]string", _BINDING[0], since=34),
-        "shareID": _with("*string", _CAPACITY, since=34),
+        "bindingConditions": _with("[]string condition", _BINDING[0], since=34),
+        "bindingFailureConditions": _with("[]string condition", _BINDING[0], since=34),
+        "shareID": _with("*string scrambled", _CAPACITY, since=34),
         "consumedCapacity": _with("{}quantity", _CAPACITY, since=34),
-        "skipNodeOperations": _with("[]string", _OPTIONAL, since=37),
+        "skipNodeOperations": _with("[]string operation", _OPTIONAL, since=37),
     },
     "DeviceAllocationConfiguration": {
-        "source": "string",
-        "requests": "[]string",
+        "source": "string keep",
+        "requests": "[]string request",
         "opaque": "*OpaqueDeviceConfiguration",
     },
     "ResourceClaimConsumerReference": {
@@ -238,21 +257,21 @@ _STRUCTS: Final[Mapping[str, _Struct]] = {
         "uid": "string",
     },
     "AllocatedDeviceStatus": {
-        "driver": "string",
-        "pool": "string",
-        "device": "string",
-        "shareID": _with("*string", _CAPACITY, since=34),
+        "driver": "string driver",
+        "pool": "string pool",
+        "device": "string embedded",
+        "shareID": _with("*string scrambled", _CAPACITY, since=34),
         "conditions": "[]Condition!",
-        "data": "*any",
-        "networkData": "*NetworkDeviceData",
+        "data": "*any drop",
+        "networkData": "*NetworkDeviceData drop",
     },
     "Condition": {
-        "type": "string",
-        "status": "string",
+        "type": "string condition",
+        "status": "string keep",
         "observedGeneration": "int?",
         "lastTransitionTime": "time",
-        "reason": "string",
-        "message": "string",
+        "reason": "string reason",
+        "message": "string message",
     },
     "NetworkDeviceData": {"interfaceName": "string?", "ips": "[]string", "hardwareAddress": "string?"},
     "ResourceClaimTemplate": {"spec": "ResourceClaimTemplateSpec"},
@@ -261,9 +280,9 @@ _STRUCTS: Final[Mapping[str, _Struct]] = {
     "ResourceSlice": {"spec": "ResourceSliceSpec"},
     "ResourceSliceSpec": _SLICE_SPEC,
     "ResourcePool": {"name": _POOL, "generation": "int", "resourceSliceCount": "int"},
-    "CounterSet": {"name": "string", "counters": _with("{}Counter", most=MAX_COUNTERS)},
+    "CounterSet": {"name": "string embedded", "counters": _with("{}Counter", most=MAX_COUNTERS)},
     "Counter": {"value": "quantity"},
-    "Device": {"name": "string", **_DEVICE},
+    "Device": {"name": "string embedded", **_DEVICE},
     "DeviceAttribute": {
         "int": "*int",
         "bool": "*bool",
@@ -282,12 +301,12 @@ _STRUCTS: Final[Mapping[str, _Struct]] = {
     },
     "CapacityRequestPolicyRange": {"min": "*quantity", "max": "*quantity", "step": "*quantity"},
     "DeviceCounterConsumption": {
-        "counterSet": "string",
+        "counterSet": "string embedded",
         "counters": _with("{}Counter", most=MAX_COUNTERS),
-        "compatibilityGroups": _with("[]string", "DRADeviceCompatibilityGroups", since=37),
+        "compatibilityGroups": _with("[]string group", "DRADeviceCompatibilityGroups", since=37),
     },
     "NodeAllocatableResourceMapping": {
-        "capacityKey": "*string",
+        "capacityKey": "*string qualified",
         "allocationMultiplier": _with("*quantity", default="1"),
     },
     "NodeAllocatableResource": {
@@ -295,7 +314,7 @@ _STRUCTS: Final[Mapping[str, _Struct]] = {
         "overhead": "*NodeAllocatableOverhead",
     },
     "NodeAllocatableMapping": {
-        "capacityKey": "*string",
+        "capacityKey": "*string qualified",
         "capacityMultiplier": "*quantity",
         "deviceMultiplier": "*quantity",
     },
@@ -315,29 +334,29 @@ _STRUCTS: Final[Mapping[str, _Struct]] = {
     "DeviceTaintRule": {"spec": "DeviceTaintRuleSpec", "status": _with("*DeviceTaintRuleStatus", since=35)},
     "DeviceTaintRuleSpec": {"deviceSelector": "*DeviceTaintSelector", "taint": "DeviceTaint"},
     "DeviceTaintSelector": {
-        "driver": _with("*string", most=MAX_DRIVER),
-        "pool": _with("*string", most=MAX_POOL),
-        "device": "*string",
+        "driver": _with("*string driver", most=MAX_DRIVER),
+        "pool": _with("*string pool", most=MAX_POOL),
+        "device": "*string embedded",
     },
     "DeviceTaintRuleStatus": {"conditions": "[]Condition"},
 }
 
 _V1BETA1: Final[Mapping[str, _Struct]] = {
     "DeviceRequest": {
-        "name": "string",
+        "name": "string request",
         **_REQUEST,
         "firstAvailable": _STRUCTS["DeviceRequest"]["firstAvailable"],
     },
-    "Device": {"name": "string", "basic": "*BasicDevice"},
+    "Device": {"name": "string embedded", "basic": "*BasicDevice"},
     "BasicDevice": _DEVICE,
-    "ResourceSliceSpec": {**_SLICE_SPEC, "nodeName": "string?", "allNodes": "bool?"},
+    "ResourceSliceSpec": {**_SLICE_SPEC, "nodeName": "string? node", "allNodes": "bool?"},
 }
 _V1ALPHA3: Final[Mapping[str, _Struct]] = {
     **_V1BETA1,
     "BasicDevice": {**_DEVICE, "capacity": "{}quantity"},
     "DeviceTaintSelector": {
         **_STRUCTS["DeviceTaintSelector"],
-        "deviceClassName": _with("*string", since=33, until=34),
+        "deviceClassName": _with("*string class", since=33, until=34),
         "selectors": _with("[]DeviceSelector", since=33, until=34),
     },
     "DeviceClassSpec": {**_STRUCTS["DeviceClassSpec"], "suitableNodes": _with("*NodeSelector", until=31)},
@@ -449,6 +468,32 @@ def fields(struct: str, version: str = "v1") -> Mapping[str, Field]:
 def limit(struct: str, name: str, release: Release = UNTOLD) -> int | None:
     """The most items or bytes in a field of v1; None if there is no limit."""
     return fields(struct)[name].limit(release)
+
+
+def gated(raw: Any, struct: str, at: FieldPath = ()) -> Iterator[tuple[FieldPath, Field, Any]]:
+    """The fields below a struct of v1 that are there and need a feature gate: paths from ``at`` on, and values.
+
+    What has another type than it should is passed over.
+    """
+    for name, field in fields(struct).items() if isinstance(raw, dict) else ():
+        value, path = raw.get(name), (*at, name)
+        if value is None or (field.container and not value):
+            continue
+        if field.gates:
+            yield path, field, value
+        if not field.scalar and depends_on_gates(field.type):
+            for key, item in items(value, field):
+                yield from gated(item, field.type, (*path, *key))
+
+
+def items(value: Any, field: Field) -> Iterator[tuple[FieldPath, Any]]:
+    """What is in a field: the items of its list or map, each with its index or key, or its one value."""
+    if not field.container:
+        yield (), value
+    elif isinstance(value, dict) and field.container == "map":
+        yield from (((key,), item) for key, item in value.items())
+    elif isinstance(value, list) and field.container == "list":
+        yield from (((index,), item) for index, item in enumerate(value))
 
 
 @cache

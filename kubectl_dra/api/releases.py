@@ -7,13 +7,14 @@ announced removals.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Final, NamedTuple
 
 from msgspec import Struct, field
 
 GROUP: Final = "resource.k8s.io"
+_OLDEST, _NEWEST = 31, 37
 
 
 class Release(NamedTuple):
@@ -26,15 +27,66 @@ class Release(NamedTuple):
     def __str__(self) -> str:
         return f"{self.major}.{self.minor}"
 
+    @property
+    def without_patch(self) -> Release:
+        """The minor release that it belongs to."""
+        return Release(self.major, self.minor)
+
     def at_least(self, minor: int) -> bool:
         """Whether this is 1.``minor`` or later."""
         return (self.major, self.minor) >= (1, minor)
 
 
-OLDEST_MODELLED: Final = Release(1, 31)
-NEWEST_MODELLED: Final = Release(1, 37)
+class Releases(Struct, frozen=True):
+    """The minor releases of Kubernetes 1 from ``since`` to ``until``; None means no last one.
+
+    ``release in releases`` is how all code but this folder and ``cel.libraries`` asks what a release is like.
+    """
+
+    since: int = 0
+    until: int | None = None
+
+    def __contains__(self, release: Release) -> bool:
+        return release.at_least(self.since) and (self.until is None or not release.at_least(self.until + 1))
+
+    def __str__(self) -> str:
+        return f"{self.oldest} and later" if self.until is None else f"{self.oldest} to {self.newest}"
+
+    def __iter__(self) -> Iterator[Release]:
+        return (Release(1, minor) for minor in range(self.oldest.minor, self.newest.minor + 1))
+
+    @property
+    def oldest(self) -> Release:
+        """The first of them that is modelled."""
+        return Release(1, max(self.since, _OLDEST))
+
+    @property
+    def newest(self) -> Release:
+        """The last of them that is modelled."""
+        return Release(1, _NEWEST if self.until is None else self.until)
+
+    def closest(self, release: Release) -> Release:
+        """The one that is closest to a release."""
+        return min(max(release.without_patch, self.oldest), self.newest)
+
+    def after(self, release: Release) -> Iterator[Release]:
+        """Those that are newer than a release."""
+        return (one for one in self if one > release.without_patch)
+
+
+MODELLED: Final = Releases(_OLDEST, _NEWEST)
+"""The releases whose API server is modelled: what ``lint`` knows."""
+WRITTEN: Final = Releases(32, _NEWEST)
+"""The releases whose API versions ``migrate`` writes."""
+EXPLAINED: Final = Releases(34, _NEWEST)
+"""The releases whose scheduler is modelled."""
+EVERY: Final = Releases(_OLDEST)
+"""Those modelled and all later ones: of fields and rules that no release lacks."""
+OLDEST_MODELLED, NEWEST_MODELLED = MODELLED.oldest, MODELLED.newest
 UNTOLD: Final = Release(1, 36)
 """Assumed for a cluster, or stored objects, that do not show their release: what most clusters run."""
+SCHEMAS: Final = Release(1, 36)
+"""The release whose schemas of other groups are packed whole; of the others there is what they have otherwise."""
 TARGET: Final = NEWEST_MODELLED
 """The release for which manifests are checked and written, unless the user names another."""
 _RELEASE = re.compile(r"v?(\d{1,3})\.(\d{1,4})\+?(?:\.(\d{1,6}))?(?:[-+.].*)?\Z", re.ASCII)
@@ -70,11 +122,19 @@ class Lifecycle(NamedTuple):
 
     def exists(self, release: Release) -> bool:
         """Whether the release can serve it."""
-        return release.at_least(self.introduced) and (self.removed is None or not release.at_least(self.removed))
+        return not self.is_newer(release) and not self.was_removed(release)
 
     def served_by_default(self, release: Release) -> bool:
         """Whether the release serves it without being configured to."""
         return self.exists(release) and self.default_since is not None and release.at_least(self.default_since)
+
+    def was_removed(self, release: Release) -> bool:
+        """Whether the release no longer has it."""
+        return self.removed is not None and release.at_least(self.removed)
+
+    def is_newer(self, release: Release) -> bool:
+        """Whether the release did not have it yet."""
+        return not release.at_least(self.introduced)
 
     def is_deprecated(self, release: Release) -> bool:
         """Whether the release warns about it."""
@@ -130,6 +190,11 @@ def lifecycle(version: str, kind: str) -> Lifecycle | None:
 def versions_of(kind: str, release: Release) -> tuple[str, ...]:
     """The versions in which a release can serve the kind, preferred first."""
     return tuple(entry.version for entry in LIFECYCLES if entry.kind == kind and entry.exists(release))
+
+
+def first_release(kind: str) -> Release:
+    """The first release that had the kind. Raises ValueError for an unknown kind."""
+    return Release(1, min(entry.introduced for entry in LIFECYCLES if entry.kind == kind))
 
 
 def default_version(kind: str, release: Release) -> str | None:
@@ -222,6 +287,11 @@ def gate_default(gate: str, release: Release) -> bool | None:
     """
     state = _GATES[gate][_column(release)]
     return None if state == "." else state != "-"
+
+
+def first_with(gate: str) -> Release:
+    """The first release that has the gate on by default. Raises StopIteration if none has, KeyError if no such gate."""
+    return next(release for release in MODELLED if gate_default(gate, release))
 
 
 def gate_locked(gate: str, release: Release) -> bool:
@@ -359,3 +429,9 @@ SHARE_WITHOUT_CAPACITY_CHARGES: Final = Defect(
     140437, gone=37, what="a share that takes no capacity counts against the shared counters once more"
 )
 """A share without consumed capacity charges counters again."""
+
+
+def last_fix(release: Release) -> str:
+    """The first patch of a minor release in which all defects are mended that any patch of it mends; empty if none."""
+    patches = [each.fixed.get(release.minor, 0) for each in globals().values() if isinstance(each, Defect)]
+    return f"{release}.{max(patches)}" if any(patches) else ""

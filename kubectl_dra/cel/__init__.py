@@ -1,6 +1,6 @@
 """The CEL engine for device selectors of Dynamic Resource Allocation.
 
-    program = compile_expression(Environment.for_release("1.36"), 'device.driver == "gpu.example.com"')
+    program = compile_expression(Environment.for_release("v1.36.2"), 'device.driver == "gpu.example.com"')
     program.evaluate(device)
 
 It compiles, bounds and evaluates as Kubernetes does: parse -> check -> cost -> evaluate or trace.

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from kubectl_dra.cel.libraries import ALWAYS, LibraryVersion
+
 if TYPE_CHECKING:
     from kubectl_dra.cel.cost_model import Actual, Estimate
     from kubectl_dra.cel.types import CelType
-
-ALWAYS = "1.0"
 
 
 class Overload(Struct, eq=False):
@@ -26,9 +26,7 @@ class Overload(Struct, eq=False):
     None for what the evaluator does itself (logic, conditional, equality, index, ``in``); the function's
     ``implementation`` is None then, too.
 
-    New expressions may use the overload from release ``since`` on, stored expressions from ``stored_since``
-    on, and neither from release ``until`` on. With ``feature``, new expressions need that feature gate instead.
-    An overload that a release changed is declared twice, with one id.
+    ``version`` says which releases have it. An overload that a release changed is declared twice, with one id.
 
     ``estimate`` and ``actual`` replace the generic cost rules for this overload.
     """
@@ -38,10 +36,7 @@ class Overload(Struct, eq=False):
     result: CelType
     member: bool = False
     implementation: Callable[..., Any] | None = None
-    since: str = ALWAYS
-    stored_since: str = ALWAYS
-    until: str | None = None
-    feature: str | None = None
+    version: LibraryVersion = ALWAYS
     estimate: Estimate | None = None
     actual: Actual | None = None
     non_strict: bool = False

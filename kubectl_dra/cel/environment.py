@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from kubectl_dra.api.releases import UNTOLD, Release, default_features, parse_release
 from kubectl_dra.cel import protobuf, types
 from kubectl_dra.cel.declarations import Function, Overload
+from kubectl_dra.cel.libraries import ESCAPED_FIELDS, LIST_ATTRIBUTES, LISTS_BY_GATE, LISTS_STORED, SHARING
 from kubectl_dra.cel.types import CelType, map_of, type_of_type
 
 if TYPE_CHECKING:
     from kubectl_dra.cel.macro_expansion import Expander, MacroKey
 
 CONSUMABLE_CAPACITY = "DRAConsumableCapacity"
-LIST_ATTRIBUTES = "DRAListTypeAttributes"
 
 _TYPE_NAMES: dict[str, CelType] = {
     "bool": types.BOOL,
@@ -50,12 +50,9 @@ class Environment:
         self.release = release
         self.features = features
         self.stored = stored
-        # The gate came with 1.36; since 1.37 stored expressions may always use lists.
-        self.list_attributes = (LIST_ATTRIBUTES in features and release.at_least(36)) or (
-            stored and release.at_least(37)
-        )
-        self.escapes_fields = release.at_least(37)
-        """Whether fields may stand in backquotes: the parser of 1.37 takes them, in new and stored expressions."""
+        gated = LIST_ATTRIBUTES in features and release in LISTS_BY_GATE
+        self.list_attributes = gated or (stored and release in LISTS_STORED)
+        self.escapes_fields = release in ESCAPED_FIELDS
         self._functions: dict[str, Function | None] = {}
         self._macros: dict[MacroKey, Expander] | None = None
         value_type = types.DYN if self.list_attributes else types.ANY
@@ -65,7 +62,7 @@ class Environment:
             "capacity": map_of(types.STRING, map_of(types.STRING, types.QUANTITY)),
         }
         gated = CONSUMABLE_CAPACITY in features
-        if (stored or gated) and release.at_least(34):
+        if (stored or gated) and release in SHARING:
             self._fields["allowMultipleAllocations"] = types.BOOL
 
     @staticmethod
@@ -82,17 +79,17 @@ class Environment:
         if known.major != 1:
             raise ValueError(f"not a Kubernetes release that is known: {known}")
         gates = default_features(known) if features is None else frozenset(features)
-        key = (known.minor, gates & {CONSUMABLE_CAPACITY, LIST_ATTRIBUTES}, stored)
+        key = (known.without_patch, gates & {CONSUMABLE_CAPACITY, LIST_ATTRIBUTES}, stored)
         found = _CACHE.get(key)
         if found is None:
-            found = _CACHE[key] = Environment(Release(1, known.minor), key[1], stored)
+            found = _CACHE[key] = Environment(*key)
         return found
 
     # --- what the checker and the evaluators ask --------------------------------------------------
 
     def converts_lists(self) -> bool:
         """Whether the scheduler of this release accepts devices with list attributes."""
-        return self.list_attributes or self.release.at_least(37)
+        return self.list_attributes or self.release in LISTS_STORED
 
     def function(self, name: str) -> Function | None:
         """A function reduced to the overloads that are usable here, or None."""
@@ -103,7 +100,7 @@ class Environment:
         declared = table().get(name)
         usable = None
         if declared is not None:
-            overloads = tuple([one for one in declared.overloads if self._is_usable(one)])
+            overloads = tuple([one for one in declared.overloads if self._offers(one)])
             if len(overloads) == len(declared.overloads):
                 usable = declared
             elif overloads:
@@ -118,13 +115,8 @@ class Environment:
         self._functions[name] = usable
         return usable
 
-    def _is_usable(self, overload: Overload) -> bool:
-        if overload.until is not None and parse_release(overload.until) <= self.release:
-            return False
-        if self.stored or overload.feature is not None:
-            known = parse_release(overload.stored_since) <= self.release
-            return known and (self.stored or overload.feature in self.features)
-        return parse_release(overload.since) <= self.release
+    def _offers(self, overload: Overload) -> bool:
+        return overload.version.offered(self.release, self.features, stored=self.stored)
 
     def overloads(self, function: str) -> Sequence[Overload] | None:
         """The usable overloads of a function, or None if there is no such function."""
@@ -176,8 +168,8 @@ class Environment:
         if self._macros is None:
             from kubectl_dra.cel.macros import macros_for
 
-            self._macros = macros_for(self.release.minor, self.stored)
+            self._macros = macros_for(self.release, self.stored)
         return self._macros
 
 
-_CACHE: dict[tuple[int, frozenset[str], bool], Environment] = {}
+_CACHE: dict[tuple[Release, frozenset[str], bool], Environment] = {}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from kubectl_dra.api.releases import Release
 from kubectl_dra.cel import ast
-from kubectl_dra.cel.declarations import ALWAYS
+from kubectl_dra.cel.libraries import ALWAYS, BINDINGS, LISTS, OPTIONAL_MACROS, TWO_VARIABLES, LibraryVersion
 from kubectl_dra.cel.macro_expansion import Expander, MacroContext, MacroError, MacroKey
 
 ACCUMULATOR = "@result"
@@ -253,36 +254,36 @@ def _sort_by(context: MacroContext, target: ast.Expression | None, arguments: _A
     )
 
 
-# Name, argument count, on a receiver, release of new expressions, release of stored ones, expander.
-_TABLE: tuple[tuple[str, int, bool, str, str, Expander], ...] = (
-    ("has", 1, False, ALWAYS, ALWAYS, _has),
-    ("all", 2, True, ALWAYS, ALWAYS, _all),
-    ("exists", 2, True, ALWAYS, ALWAYS, _exists),
-    ("exists_one", 2, True, ALWAYS, ALWAYS, _exists_one),
-    ("map", 2, True, ALWAYS, ALWAYS, _map),
-    ("map", 3, True, ALWAYS, ALWAYS, _map),
-    ("filter", 2, True, ALWAYS, ALWAYS, _filter),
-    ("optMap", 2, True, "1.28", "1.28", _opt_map),
-    ("optFlatMap", 2, True, "1.28", "1.28", _opt_flat_map),
-    ("bind", 3, True, "1.31", "1.31", _bind),
-    ("all", 3, True, "1.33", "1.32", _all2),
-    ("exists", 3, True, "1.33", "1.32", _exists2),
-    ("exists_one", 3, True, "1.33", "1.32", _exists_one2),
-    ("existsOne", 3, True, "1.33", "1.32", _exists_one2),
-    ("transformList", 3, True, "1.33", "1.32", _transform_list),
-    ("transformList", 4, True, "1.33", "1.32", _transform_list),
-    ("transformMap", 3, True, "1.33", "1.32", _transform_map),
-    ("transformMap", 4, True, "1.33", "1.32", _transform_map),
-    ("transformMapEntry", 3, True, "1.33", "1.32", _transform_map_entry),
-    ("transformMapEntry", 4, True, "1.33", "1.32", _transform_map_entry),
-    ("sortBy", 2, True, "1.35", "1.34", _sort_by),
+# Name, argument count, on a receiver, version of its library, expander.
+_TABLE: tuple[tuple[str, int, bool, LibraryVersion, Expander], ...] = (
+    ("has", 1, False, ALWAYS, _has),
+    ("all", 2, True, ALWAYS, _all),
+    ("exists", 2, True, ALWAYS, _exists),
+    ("exists_one", 2, True, ALWAYS, _exists_one),
+    ("map", 2, True, ALWAYS, _map),
+    ("map", 3, True, ALWAYS, _map),
+    ("filter", 2, True, ALWAYS, _filter),
+    ("optMap", 2, True, OPTIONAL_MACROS, _opt_map),
+    ("optFlatMap", 2, True, OPTIONAL_MACROS, _opt_flat_map),
+    ("bind", 3, True, BINDINGS, _bind),
+    ("all", 3, True, TWO_VARIABLES, _all2),
+    ("exists", 3, True, TWO_VARIABLES, _exists2),
+    ("exists_one", 3, True, TWO_VARIABLES, _exists_one2),
+    ("existsOne", 3, True, TWO_VARIABLES, _exists_one2),
+    ("transformList", 3, True, TWO_VARIABLES, _transform_list),
+    ("transformList", 4, True, TWO_VARIABLES, _transform_list),
+    ("transformMap", 3, True, TWO_VARIABLES, _transform_map),
+    ("transformMap", 4, True, TWO_VARIABLES, _transform_map),
+    ("transformMapEntry", 3, True, TWO_VARIABLES, _transform_map_entry),
+    ("transformMapEntry", 4, True, TWO_VARIABLES, _transform_map_entry),
+    ("sortBy", 2, True, LISTS, _sort_by),
 )
 
 
-def macros_for(minor: int, stored: bool) -> dict[MacroKey, Expander]:
-    """The macros of Kubernetes 1.``minor`` for new or for stored expressions."""
-    chosen: dict[MacroKey, Expander] = {}
-    for name, count, member, since, stored_since, expander in _TABLE:
-        if int((stored_since if stored else since).partition(".")[2]) <= minor:
-            chosen[(name, count, member)] = expander
-    return chosen
+def macros_for(release: Release, stored: bool) -> dict[MacroKey, Expander]:
+    """The macros of a release for new or for stored expressions."""
+    return {
+        (name, count, member): expander
+        for name, count, member, version, expander in _TABLE
+        if version.offered(release, frozenset(), stored=stored)
+    }

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kubectl_dra.api.releases import UNTOLD, Release, default_features
-from kubectl_dra.cli.release import NEWEST_EXPLAINED, OLDEST_EXPLAINED, named_gates, named_release, with_gates
+from kubectl_dra.api.releases import EXPLAINED, UNTOLD, Release, default_features
+from kubectl_dra.cli.release import named_gates, named_release, with_gates
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.scene.prepare import Settings
 from kubectl_dra.explain.scene.proved_gates import proved, taken_on
@@ -38,13 +38,12 @@ def _release(snapshot: Snapshot, text: str) -> tuple[Release, str, int | None]:
     """The release, its source, and the patch release if known."""
     if text:
         flag = "--kubernetes-version"
-        release = named_release(text, OLDEST_EXPLAINED, NEWEST_EXPLAINED, "explain models", flag)
+        release = named_release(text, EXPLAINED, "explain models", flag)
         return release, flag, release.patch if text.count(".") > 1 else None
     if snapshot.release is None:
         return UNTOLD, "assumed: the snapshot does not tell", None
     release, source = snapshot.release, snapshot.release_source
     patch = release.patch if source == "server" else None
-    if OLDEST_EXPLAINED.minor <= release.minor <= NEWEST_EXPLAINED.minor:
+    if release in EXPLAINED:
         return release, source, patch
-    nearest = min(max(release.minor, OLDEST_EXPLAINED.minor), NEWEST_EXPLAINED.minor)
-    return Release(1, nearest), f"{source}, {release} is not modelled", patch
+    return EXPLAINED.closest(release), f"{source}, {release} is not modelled", patch

@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from kubectl_dra.api.releases import NEWEST_MODELLED, Release, known_gates, parse_release
+from kubectl_dra.api.releases import Release, Releases, known_gates, parse_release
 from kubectl_dra.errors import UsageError
 from kubectl_dra.names import nearest
 
-OLDEST_EXPLAINED: Final = Release(1, 34)
-NEWEST_EXPLAINED: Final = NEWEST_MODELLED
-"""The releases whose allocator is modelled; lint and migrate know older ones."""
 _FLAG: Final = "--feature-gates"
 
 
-def named_release(text: str, oldest: Release, newest: Release, does: str, source: str) -> Release:
+def named_release(text: str, known: Releases, does: str, source: str) -> Release:
     """The release requested with ``source``, a flag or a key of a file; ``does`` is the command, for
     messages.
 
@@ -26,8 +23,8 @@ def named_release(text: str, oldest: Release, newest: Release, does: str, source
         release = parse_release(text)
     except ValueError as error:
         raise UsageError(f"{source}: {error}") from None
-    if not oldest <= Release(release.major, release.minor) <= newest:
-        raise UsageError(f"{source} {text}: {does} {oldest} to {newest}")
+    if release not in known:
+        raise UsageError(f"{source} {text}: {does} {known}")
     return release
 
 

@@ -95,14 +95,11 @@ class Anonymizer:
     def _changes(self) -> dict[str, tuple[str, Callable[[Mapping[str, Any]], Json]]]:
         dra, core = DraParts(self._new), CoreParts(self._new)
         return {
-            "ResourceSlice": ("slice", lambda raw: {"spec": dra.slice(raw.get("spec") or {})}),
-            "DeviceClass": ("class", lambda raw: {"spec": dra.class_spec(raw.get("spec") or {})}),
-            "ResourceClaim": ("claim", dra.claim),
-            "ResourceClaimTemplate": (
-                "template",
-                lambda raw: {"spec": {"spec": dra.claim_spec((raw.get("spec") or {}).get("spec") or {})}},
-            ),
-            "DeviceTaintRule": ("rule", lambda raw: {"spec": dra.rule(raw.get("spec") or {})}),
+            "ResourceSlice": ("slice", dra.content),
+            "DeviceClass": ("class", dra.content),
+            "ResourceClaim": ("claim", dra.content),
+            "ResourceClaimTemplate": ("template", dra.content),
+            "DeviceTaintRule": ("rule", dra.content),
             "Pod": ("pod", core.pod),
             "Node": ("node", core.node),
             "Namespace": ("namespace", lambda raw: {}),

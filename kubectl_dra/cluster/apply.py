@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from msgspec import structs
 
+from kubectl_dra.api.behaviour import GANG_POLICY_CHANGES
 from kubectl_dra.api.claims import DeviceClass, ResourceClaim, ResourceClaimTemplate, spec_fields
 from kubectl_dra.api.conversion import reshaped
 from kubectl_dra.api.defaults import defaulted, without_disabled
@@ -48,8 +49,8 @@ _FIXED: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Fields that the server does not let anybody change, of kinds that are merged field by field (1.36: the validation of
 updates in pkg/apis, and ``+k8s:immutable`` of scheduling.k8s.io)."""
-_FREE_SINCE: Final = {"spec.schedulingPolicy.gang": 37}
-"""The releases since which some of them may be changed."""
+_FREE: Final = {"spec.schedulingPolicy.gang": GANG_POLICY_CHANGES}
+"""The releases in which some of them may be changed."""
 _UNTIL_SET: Final = frozenset(("spec.volumeName", "spec.storageClassName", "spec.csi", "spec.scopeSelector"))
 """Fields of them that may be set where there is nothing yet, or that saved snapshots leave out."""
 
@@ -116,7 +117,7 @@ def _metadata(live: ObjectMeta, written: JSON, last: JSON) -> ObjectMeta:
 
 def _refused(kind: str, before: JSON, after: JSON, release: Release) -> Iterator[str]:
     for path in _FIXED.get(kind, ()):
-        if path in _FREE_SINCE and release.at_least(_FREE_SINCE[path]):
+        if path in _FREE and release in _FREE[path]:
             continue
         was, now = _at(before, path), _at(after, path)
         if canonical(was) != canonical(now) and not (path in _UNTIL_SET and not was):

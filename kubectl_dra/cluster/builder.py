@@ -361,17 +361,14 @@ class SnapshotBuilder:
         return {key: kept.object for key, kept in self._objects[kind].items()}
 
     def _kubelet_release(self) -> tuple[Release | None, str]:
-        best: tuple[Release, str] | None = None
+        nodes: dict[Release, str] = {}
         for version, node in self._kubelets.items():
-            try:
-                release = parse_release(version)
-            except ValueError:
-                continue
-            if best is None or release > best[0]:
-                best = (release, node)
-        if best is None:
+            with suppress(ValueError):
+                nodes.setdefault(parse_release(version), node)
+        if not nodes:
             return None, ""
-        return best[0], f"kubelet of node {best[1]}; the API server may be newer"
+        newest = max(nodes)
+        return newest, f"kubelet of node {nodes[newest]}; the API server may be newer"
 
 
 def _mismatched(wrong: Mismatch | None, raw: Mapping[str, Any], place: Place) -> InputError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kubectl_dra.api.behaviour import GANGS_WITHOUT_GATE
 from kubectl_dra.explain.diagnosis import Verdict
 from kubectl_dra.explain.phrase import Phrase, say
 from kubectl_dra.explain.trial import Trial
@@ -12,7 +13,6 @@ from kubectl_dra.scheduling.plugin_args import FILTER_TIMEOUT
 from kubectl_dra.scheduling.profile import Effect, Point, Profile, default_profile
 from kubectl_dra.scheduling.reasons import PluginName
 
-_ONE_GATE_SINCE = 37
 _NOTED = (Point.PRE_ENQUEUE, Point.PRE_FILTER, Point.FILTER, Point.POST_FILTER)
 """The extension points at which a disabled plugin affects more than the winner."""
 
@@ -73,7 +73,7 @@ def _group_gates(trial: Trial) -> Iterator[str]:
     if pod is None or pod.node_name or not (pod.pod_group or pod.spec.workload_ref):
         return
     yield "GenericWorkload"
-    if trial.scene.settings.release.minor < _ONE_GATE_SINCE:
+    if trial.scene.settings.release not in GANGS_WITHOUT_GATE:
         yield "GangScheduling"
     if isinstance(trial.together, Placed) and trial.together.gang.topology:
         yield "TopologyAwareWorkloadScheduling"

@@ -11,6 +11,7 @@ from typing import Final
 
 from kubectl_dra.allocation.attempt import AttemptVerdict
 from kubectl_dra.allocation.extended_resources import CLAIM_NAME, resources_of
+from kubectl_dra.api.behaviour import KNOWS_ALPHA
 from kubectl_dra.api.slices import MAPPINGS, DeviceID, PoolID
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.causes.claim_creation import CREATION_FAILED
@@ -332,7 +333,7 @@ def _unmodelled(trial: Trial) -> Iterator[Phrase]:
     for field, where in sorted(fields.items()):
         yield say("{where} uses {field}, which is not modelled", where=where, field=field)
     release = trial.scene.settings.release
-    for field, where in () if release.at_least(37) else sorted(_of_137(trial)):
+    for field, where in () if release in KNOWS_ALPHA else sorted(_of_137(trial)):
         text = "{where} uses {field}, which came with Kubernetes 1.37, and {release} is assumed"
         yield say(text, where=where, field=field, release=release)
 

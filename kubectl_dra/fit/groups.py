@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from kubectl_dra.api.behaviour import GROUP_OF_ONE_PRIORITY
 from kubectl_dra.api.policy import PodGroup
 from kubectl_dra.explain.phrase import Words, say
 from kubectl_dra.fit.mold import NewPod
 from kubectl_dra.fit.place import Placement, Unplaced
-from kubectl_dra.scheduling.gang_scheduling import OF_ONE_PRIORITY, Gang, gang_of, group_priority
+from kubectl_dra.scheduling.gang_scheduling import Gang, gang_of, group_priority
 
 
 def unclear_groups(pods: Sequence[NewPod], refused: Sequence[Unplaced], placement: Placement) -> Iterator[Words]:
@@ -27,7 +28,8 @@ def unclear_groups(pods: Sequence[NewPod], refused: Sequence[Unplaced], placemen
         if isinstance(gang, Gang) and gang.nested:
             yield say("the group {group} is part of a group of groups, which is not modelled", group=gang.name)
         group: PodGroup | None = state.others("PodGroup").get((new.pod.metadata.namespace, new.pod.pod_group))
-        if group is not None and state.release.at_least(OF_ONE_PRIORITY) and group_priority(group, state) is None:
+        together = group is not None and state.release in GROUP_OF_ONE_PRIORITY
+        if group is not None and together and group_priority(group, state) is None:
             text = "the priority of group {group} is not known: class {name} was not seen"
             yield say(text, group=new.pod.pod_group, name=group.spec.priority_class_name)
     for one in refused:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kubectl_dra.api.releases import GROUP, LIFECYCLES
+from kubectl_dra.api.releases import GROUP, LIFECYCLES, Release
 from kubectl_dra.errors import FileError
 from kubectl_dra.lint.context import AssumedCluster, Context, Item, ObjectPlace
 from kubectl_dra.lint.finding import LintFinding
@@ -218,13 +218,13 @@ def _pod(owner: Item, spec: WorkloadPodSpec) -> Item:
     return Item(raw, at, owner, spec.complete and owner.complete)
 
 
-_rules: dict[tuple[str, str, Selection, int], tuple[Rule, ...]] = {}
+_rules: dict[tuple[str, str, Selection, Release], tuple[Rule, ...]] = {}
 
 
 def rules_for(item: Item, job: Job, scope: str) -> tuple[Rule, ...]:
     """The rules of a scope for an item, given its kind, the release and the selection."""
-    minor = job.target.release.minor
-    key = (item.kind, scope, job.selection, minor)
+    release = job.target.release.without_patch
+    key = (item.kind, scope, job.selection, release)
     found = _rules.get(key)
     if found is None:
         found = _rules[key] = tuple(
@@ -232,7 +232,7 @@ def rules_for(item: Item, job: Job, scope: str) -> tuple[Rule, ...]:
             for rule in RULES
             if rule.scope == scope
             and (rule.kinds == ANY_KIND or item.kind in rule.kinds)
-            and rule.releases[0] <= minor <= (rule.releases[1] or minor)
+            and release in rule.releases
             and job.selection.has(rule.code)
         )
     return found

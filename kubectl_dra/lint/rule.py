@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+from kubectl_dra.api.releases import EVERY, Releases
 from kubectl_dra.data import pages
 from kubectl_dra.data.pages import CodePage
 from kubectl_dra.lint.finding import Fix, LintFinding, Safety, Severity
@@ -24,16 +25,15 @@ class Rule:
     between objects, 5 lifecycle and gates, 6 drivers, 7 device plugins, 8 taints and admin access, 9 files.
     Its texts are on its page, ``docs/rules/CODE.md``.
     ``name`` is in lower case with hyphens. ``kinds`` are the kinds that are checked; "Pod" means pods and the
-    pod templates of workloads. ``releases`` are the first and last minor release for which the rule holds, None
-    for no end. ``scope`` is "set" if the rule examines ``context.world``: it then runs after all files are
-    read.
+    pod templates of workloads. ``releases`` are those for which the rule holds. ``scope`` is "set" if the rule
+    examines ``context.world``: it then runs after all files are read.
     """
 
     code: ClassVar[str]
     name: ClassVar[str]
     severity: ClassVar[Severity]
     kinds: ClassVar[tuple[str, ...]]
-    releases: ClassVar[tuple[int, int | None]] = (31, None)
+    releases: ClassVar[Releases] = EVERY
     fixable: ClassVar[Safety] = "none"
     scope: ClassVar[Literal["object", "set"]] = "object"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from kubectl_dra.api.fields import KINDS, Field, fields
-from kubectl_dra.api.releases import OLDEST_MODELLED, Release
+from kubectl_dra.api.releases import EVERY, Release
 
 
 def struct_at(kind: str, version: str, path: Sequence[str]) -> Mapping[str, Field]:
@@ -50,9 +50,8 @@ def page(name: str, field: Field, release: Release) -> str:
         lines.append(f"Default: `{field.default}`.")
     if (most := field.limit(release)) is not None:
         lines.append(f"At most {most:,} {'bytes' if field.scalar and not field.container else 'entries'}.")
-    if field.since > OLDEST_MODELLED.minor or field.until is not None:
-        last = "" if field.until is None else f" to 1.{field.until}"
-        lines.append(f"In Kubernetes 1.{field.since}{last or ' and later'}.")
+    if field.releases != EVERY:
+        lines.append(f"In Kubernetes {field.releases}.")
     if field.gates:
         lines.append(f"Dropped from new objects unless {' and '.join(f'`{gate}`' for gate in field.gates)} is on.")
     if not field.exists(release):

@@ -8,6 +8,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from kubectl_dra.api.behaviour import NAMESPACES_READ_ONCE
 from kubectl_dra.api.labels import LabelSelector
 from kubectl_dra.api.nodes import Affinity, Node, PodAffinityTerm
 from kubectl_dra.api.pods import Pod
@@ -17,7 +18,6 @@ Pair = tuple[str, str]
 """A topology key and one of its values: one domain."""
 
 _NO_AFFINITY: Final = Affinity()
-_RESOLVED_FOR_GOOD_SINCE: Final = 37
 
 
 class Term(Struct, frozen=True):
@@ -114,7 +114,7 @@ def _resolved(entry: PodAffinityTerm, pod: Pod, state: ClusterState) -> Term:
     named, chosen = entry.namespaces, entry.namespace_selector
     if chosen is None:
         return Term(entry.topology_key, entry.label_selector, frozenset(named or (pod.metadata.namespace,)))
-    again = not state.release.at_least(_RESOLVED_FOR_GOOD_SINCE)
+    again = state.release not in NAMESPACES_READ_ONCE
     if chosen.empty or (again and chosen.matches({})):
         return Term(entry.topology_key, entry.label_selector, None)
     found = (name for name, meta in state.namespaces.items() if chosen.matches(meta.labels))

@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 from msgspec import structs
 
+from kubectl_dra.api.behaviour import PORTWORX_MIGRATED
 from kubectl_dra.api.labels import Requirement
 from kubectl_dra.api.nodes import NodeSelector, NodeSelectorTerm
 from kubectl_dra.api.releases import Release
@@ -58,7 +59,7 @@ def counts_as_csi(kind: MigratedType, node: CSINode | None, release: Release) ->
 
     Before 1.36, Portworx counts only if the CSINode lists it among the types that its driver serves.
     """
-    return node is not None and (kind is not _PORTWORX or release.at_least(36) or served_by_driver(kind, node))
+    return node is not None and (kind is not _PORTWORX or release in PORTWORX_MIGRATED or served_by_driver(kind, node))
 
 
 def served_by_driver(kind: MigratedType, node: CSINode | None) -> bool:

@@ -9,6 +9,7 @@ from typing import Final
 from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict, Cycle
 from kubectl_dra.allocation.budgets import NODE_STEPS, Budget
 from kubectl_dra.allocation.extended_resources import CLAIM_NAME, MADE_FOR_EXTENDED, ExtendedRequests, extended_requests
+from kubectl_dra.api.behaviour import NODE_RESOURCES_OF_DEVICES
 from kubectl_dra.api.claims import DeviceResult, ResourceClaim
 from kubectl_dra.api.limits import MAX_CONSUMERS
 from kubectl_dra.api.nodes import Node
@@ -20,7 +21,6 @@ from kubectl_dra.scheduling.node_resources_fit import Insufficient
 from kubectl_dra.scheduling.node_resources_of_devices import (
     GATE,
     NOTHING,
-    SINCE,
     CannotTell,
     MappedClaimInUse,
     PublishedTwice,
@@ -213,7 +213,7 @@ class DynamicResources(Plugin):
     @cached_property
     def takes_of_nodes(self) -> bool:
         """Whether what devices take of their nodes counts: by the gate, and where any device takes something."""
-        if GATE not in self.state.gates or not self.state.release.at_least(SINCE):
+        if GATE not in self.state.gates or self.state.release not in NODE_RESOURCES_OF_DEVICES:
             return False
         return self.cycle.index.takes_of_nodes
 

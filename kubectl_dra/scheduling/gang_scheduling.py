@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from msgspec import Struct, structs
 
 from kubectl_dra.allocation.result import AllocationResult
+from kubectl_dra.api.behaviour import GROUP_IN_ONE_CYCLE, GROUP_OF_ONE_PRIORITY
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.policy import GroupPolicy, PodGroup, PriorityClass, Workload
@@ -28,9 +29,6 @@ UNSCHEDULABLE_GROUP: Final = (
     "wait and no plugin rejected pod"
 )
 """The message of 1.36 for a pod that fits although its group does not."""
-_IN_ONE_CYCLE: Final = 36
-OF_ONE_PRIORITY: Final = 37
-"""Since this release the scheduler wants all pods of a PodGroup to have the group's priority."""
 
 
 class GroupMissing(Reason, frozen=True):
@@ -156,7 +154,7 @@ class Placed(Struct, frozen=True):
 
 def message_of(pod: Pod, found: Placed, state: ClusterState) -> str:
     """The scheduler's message for a pod of the gang; empty if it writes none or the message is unknown."""
-    if state.release.minor != _IN_ONE_CYCLE or found.domains or not found.alike or found.evicting is not None:
+    if state.release not in GROUP_IN_ONE_CYCLE or found.domains or not found.alike or found.evicting is not None:
         return ""
     if pod.key in found.refused:
         refused = found.refused[pod.key]
@@ -183,7 +181,7 @@ def priority_differs(pod: Pod, state: ClusterState) -> PriorityDiffers | None:
     None also where the group's priority is not known: a class was not read.
     """
     group: PodGroup | None = state.others("PodGroup").get((pod.metadata.namespace, pod.pod_group))
-    if group is None or not state.release.at_least(OF_ONE_PRIORITY):
+    if group is None or state.release not in GROUP_OF_ONE_PRIORITY:
         return None
     wanted = group_priority(group, state)
     if wanted is None or wanted == pod.priority:

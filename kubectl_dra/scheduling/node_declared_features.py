@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
+from kubectl_dra.api.behaviour import OWN_USERS_DECLARED, RESTARTS_DECLARED, Behaviour
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.scheduling.framework import ClusterState, NodeState, Plugin
 from kubectl_dra.scheduling.reasons import PluginName, Reason, Rejection
@@ -23,10 +24,10 @@ class FeaturesNotDeclared(Reason, frozen=True):
 
 
 class _Feature(NamedTuple):
-    """A feature, the first release whose scheduler checks it, and which pods need it."""
+    """A feature, the releases whose scheduler checks it, and which pods need it."""
 
     name: str
-    since: int
+    checked: Behaviour
     needed: Callable[[Pod], bool]
 
 
@@ -41,8 +42,8 @@ def _own_users_on_host_network(pod: Pod) -> bool:
 
 
 _FEATURES: Final = (
-    _Feature("RestartAllContainersOnContainerExits", 35, _restarts_all),
-    _Feature("UserNamespacesHostNetworkSupport", 36, _own_users_on_host_network),
+    _Feature("RestartAllContainersOnContainerExits", RESTARTS_DECLARED, _restarts_all),
+    _Feature("UserNamespacesHostNetworkSupport", OWN_USERS_DECLARED, _own_users_on_host_network),
 )
 
 
@@ -53,9 +54,7 @@ class NodeDeclaredFeatures(Plugin):
 
     def __init__(self, pod: Pod, state: ClusterState) -> None:
         super().__init__(pod, state)
-        self._needed = tuple(
-            entry.name for entry in _FEATURES if state.release.at_least(entry.since) and entry.needed(pod)
-        )
+        self._needed = tuple(entry.name for entry in _FEATURES if state.release in entry.checked and entry.needed(pod))
         self.skipped = GATE not in state.gates or not self._needed
 
     def filter(self, node: NodeState) -> Rejection | None:

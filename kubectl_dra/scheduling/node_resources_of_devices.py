@@ -25,7 +25,6 @@ from kubectl_dra.scheduling.node_resources_fit import Insufficient
 from kubectl_dra.scheduling.reasons import Reason, Rejection
 
 GATE: Final = "DRANodeAllocatableResources"
-SINCE: Final = 37
 _CHECKED: Final = ("cpu", "memory", "ephemeral-storage")
 _HUGE_PAGES: Final = "hugepages-"
 _NANO: Final = 10**9

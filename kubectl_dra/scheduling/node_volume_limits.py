@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Final, NamedTuple
 
+from kubectl_dra.api.behaviour import CSI_DRIVERS_MAY_BE_MISSING
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.volumes import CSIDriver, CSINode, PersistentVolumeClaim, VolumeAttachment
 from kubectl_dra.scheduling.csi_migration import counts_as_csi, handle, type_of_provisioner, type_of_source
@@ -162,7 +163,7 @@ class NodeVolumeLimits(Plugin):
         installed: CSIDriver | None = self.state.others("CSIDriver").get(("", driver))
         if installed is None:
             return False
-        if self.state.release.at_least(36) and not installed.spec.prevent_pod_scheduling_if_missing:
+        if self.state.release in CSI_DRIVERS_MAY_BE_MISSING and not installed.spec.prevent_pod_scheduling_if_missing:
             return False
         return node is None or all(entry.name != driver for entry in node.spec.drivers)
 

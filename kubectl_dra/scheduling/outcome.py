@@ -12,6 +12,7 @@ from typing import Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from kubectl_dra.api.behaviour import PREEMPTION_TERSE
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.scheduling.chain import Chain
@@ -26,7 +27,6 @@ from kubectl_dra.scheduling.reasons import NotRead, PluginName, Rejection
 UNSCHEDULABLE: Final = "Unschedulable"
 SCHEDULER_ERROR: Final = "SchedulerError"
 NO_NODES: Final = "no nodes available to schedule pods"
-_FIRST_TERSE = 37
 _NONE: Final[Mapping[str, Rejection]] = MappingProxyType({})
 
 
@@ -89,14 +89,14 @@ class Outcome(Struct, frozen=True, eq=False, dict=True):
         if self.errors:
             return tuple(dict.fromkeys(map(self._failed, self.errors)))
         best = self.preemption.best if self.preemption is not None else ()
-        if best and self.chain.state.release.at_least(_FIRST_TERSE):
+        if best and self.chain.state.release in PREEMPTION_TERSE:
             return tuple(self._written(candidate) for candidate in best)
         return (self._written(best[0] if best else None),)
 
     @property
     def certain(self) -> bool:
         """Whether the message is certain."""
-        named = self.preemption is not None and self.preemption.best and self.chain.state.release.at_least(_FIRST_TERSE)
+        named = self.preemption is not None and self.preemption.best and self.chain.state.release in PREEMPTION_TERSE
         return len(self.messages) == 1 and not (named and self.preemption is not None and self.preemption.enough)
 
     def _written(self, chosen: Candidate | None) -> str:
@@ -115,7 +115,7 @@ class Outcome(Struct, frozen=True, eq=False, dict=True):
 
     def _after(self, chosen: Candidate | None) -> Iterator[str]:
         """The texts of plugins that run when no node accepts the pod (PostFilter)."""
-        terse = self.chain.state.release.at_least(_FIRST_TERSE)
+        terse = self.chain.state.release in PREEMPTION_TERSE
         if chosen is not None:
             if terse:
                 node, count = chosen.node, len(chosen.victims)

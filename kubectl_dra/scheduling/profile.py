@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 from msgspec import Struct, field
 
+from kubectl_dra.api.behaviour import DEVICE_SCORES, NODE_NAME_FIRST
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.releases import Release
 from kubectl_dra.scheduling.plugin_args import NO_ARGS, PluginArgs
@@ -21,8 +22,6 @@ from kubectl_dra.scheduling.reasons import PluginName
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 ALL: Final = "*"
-_FIRST_WITH_NAME_FIRST: Final = 37
-_FIRST_WITH_DEVICE_SCORES: Final = 35
 
 
 class Point(StrEnum):
@@ -189,7 +188,7 @@ def known_plugins() -> Collection[str]:
 def default_plugins(release: Release) -> tuple[Enabled, ...]:
     """The plugins of a release in the order in which it enables them. Plugins of disabled features skip all pods."""
     first = (_P.NODE_UNSCHEDULABLE, _P.NODE_NAME)
-    if release.at_least(_FIRST_WITH_NAME_FIRST):
+    if release in NODE_NAME_FIRST:
         first = (_P.NODE_NAME, _P.NODE_UNSCHEDULABLE)
     names = (
         _P.SCHEDULING_GATES,
@@ -293,7 +292,7 @@ def _expanded(point: Point, own: PluginSet, everywhere: tuple[Enabled, ...], rel
 
 
 def _takes_part(plugin: str, point: Point, release: Release) -> bool:
-    if plugin == _P.DYNAMIC_RESOURCES and point is Point.SCORE and not release.at_least(_FIRST_WITH_DEVICE_SCORES):
+    if plugin == _P.DYNAMIC_RESOURCES and point is Point.SCORE and release not in DEVICE_SCORES:
         return False
     return point in _POINTS[plugin]
 

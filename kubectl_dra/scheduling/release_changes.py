@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from msgspec import Struct
 
-from kubectl_dra.allocation.features import DEFECTS, Habits, Quirks
+from kubectl_dra.allocation.features import DEFECTS, HABITS, Habits, Quirks
 from kubectl_dra.api.releases import CRASH_ON_ALL, RULES_UNSEEN, Defect, Release, gate_default, kep_of
 from kubectl_dra.scheduling.devices import CRASH, FILTERS, SELECTORS, UNSEEN
 
@@ -52,30 +52,6 @@ class SchedulerAt(NamedTuple):
     gates: frozenset[str]
 
 
-_HABITS: Final[Mapping[str, tuple[str, str]]] = {
-    "either_gate_chooses": (
-        "a simpler variant of the allocator runs where the gates of binding conditions are not both on",
-        "",
-    ),
-    "rules_without_gate": ("DeviceTaintRules have a gate of their own", "https://kep.k8s.io/5055"),
-    "ignores_groups": (
-        "slices with compatibility groups are left out while DRADeviceCompatibilityGroups is off",
-        "https://kep.k8s.io/5963",
-    ),
-    "sorted_pools": (
-        "pools and slices are tried by name, no longer in random order",
-        "https://github.com/kubernetes/kubernetes/pull/136641",
-    ),
-    "loose_pools": (
-        "incomplete pools no longer serve requests",
-        "https://github.com/kubernetes/kubernetes/pull/134189",
-    ),
-    "local_pools": (
-        "a pool is complete with its slices of all nodes, not with those that one node sees",
-        "https://github.com/kubernetes/kubernetes/pull/134466",
-    ),
-}
-"""What a release changes about ``Habits``, and where. Those that are missing change no answer."""
 _OTHERS: Final[Mapping[str, str]] = {
     SELECTORS: "selectors are evaluated otherwise",
     FILTERS: "other filters of the scheduler than that of devices judge the nodes otherwise",
@@ -98,9 +74,9 @@ def changes(before: SchedulerAt, after: SchedulerAt) -> Iterator[SchedulerChange
         if had != has:
             yield _of_defect(name, defect, gone=had)
     for name in _different(Habits.of_release(before.release), Habits.of_release(after.release)):
-        if name in _HABITS:
-            what, link = _HABITS[name]
-            yield SchedulerChange(name, ChangeKind.OTHERWISE, what, link)
+        if name != "knows_alpha":
+            # That changes an answer by its gates alone.
+            yield SchedulerChange(name, ChangeKind.OTHERWISE, HABITS[name].what, HABITS[name].link)
     if before.release != after.release:
         for name, what in _OTHERS.items():
             yield SchedulerChange(name, ChangeKind.OTHERWISE, what)

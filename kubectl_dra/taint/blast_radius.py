@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kubectl_dra.allocation.attempt import Cycle
+from kubectl_dra.api.behaviour import TOLERATIONS_IN_RESULT
 from kubectl_dra.api.claims import ALL, Consumer, DeviceResult, ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import DeviceID
@@ -28,7 +29,6 @@ from kubectl_dra.taint.steps import RuleStep
 from kubectl_dra.taint.targets import Target
 
 EXTENDED_CLAIM: Final = "resource.kubernetes.io/extended-resource-claim"
-FIRST_WITH_TOLERATIONS: Final = 35
 
 STAYS: Final = "stays"
 NOW: Final = "deleted now"
@@ -160,7 +160,7 @@ def blast_radius(
     wishes = [step.wish for step in steps]
     targets = {step.target.id: step.target for step in steps}
     cycle = cycle_of(snapshot, settings)
-    tolerations_kept = settings.release.minor >= FIRST_WITH_TOLERATIONS
+    tolerations_kept = settings.release in TOLERATIONS_IN_RESULT
     if not tolerations_kept and any(wish.taint.effect == "NoExecute" for wish in wishes):
         notes.append(
             f"Kubernetes {settings.release} does not keep tolerations with an allocation: tolerating pods go too"

@@ -5,15 +5,13 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
-from kubectl_dra.api.releases import GROUP, RULES_UNSEEN, Release, gate_default, versions_of
+from kubectl_dra.api.releases import GROUP, RULES_UNSEEN, Release, first_release, gate_default, versions_of
 from kubectl_dra.cluster.client import Answered, Client
 from kubectl_dra.cluster.live import Cluster
 from kubectl_dra.errors import ClusterError
 
 KIND: Final = "DeviceTaintRule"
-FIRST_MINOR: Final = 33
-FIRST_WITH_NONE: Final = 35
-"""The first release with the effect None, to which the server answers whom NoExecute would affect."""
+_FIRST: Final = first_release(KIND)
 _GATES: Final = ("DRADeviceTaints", "DRADeviceTaintRules")
 _METRIC = re.compile(r'^kubernetes_feature_enabled\{name="(DRADeviceTaint(?:s|Rules))"[^}]*\} ([01])', re.MULTILINE)
 
@@ -50,10 +48,8 @@ def how_to_turn_on(release: Release | None) -> str:
     """What an administrator of that release must set so that DeviceTaintRules are served and take effect."""
     if release is None:
         return "the server does not say its release; Kubernetes 1.37 serves them, 1.33 to 1.36 when asked to"
-    if not release.at_least(FIRST_MINOR):
-        return (
-            f"Kubernetes {release} does not have them; 1.{FIRST_MINOR} is the first that does, 1.37 serves them always"
-        )
+    if not versions_of(KIND, release):
+        return f"Kubernetes {release} does not have them; {_FIRST} is the first that does, 1.37 serves them always"
     version = versions_of(KIND, release)[0]
     gates = [gate for gate in _GATES if gate_default(gate, release) is False]
     if not gates and version == "v1":
@@ -70,7 +66,7 @@ def how_to_turn_on(release: Release | None) -> str:
 
 def version_assumed(release: Release) -> str:
     """The newest version in which a release can serve rules; for one that has none, the first that ever did."""
-    return (versions_of(KIND, release) or versions_of(KIND, Release(1, FIRST_MINOR)))[0]
+    return (versions_of(KIND, release) or versions_of(KIND, _FIRST))[0]
 
 
 def gates_of(client: Client) -> dict[str, bool]:

@@ -8,10 +8,10 @@ import pytest
 from msgspec.structs import replace
 
 from kubectl_dra.allocation.attempt import INVALID_POOLS, Attempt, AttemptVerdict
-from kubectl_dra.allocation.features import BASELINE, Features, Quirks
+from kubectl_dra.allocation.features import Features, Quirks
 from kubectl_dra.allocation.pools import SliceIndex, gather
 from kubectl_dra.api.nodes import Node
-from kubectl_dra.api.releases import Release, default_features
+from kubectl_dra.api.releases import UNTOLD, Release, default_features
 from tools.builders import (
     allocate,
     claim,
@@ -293,7 +293,7 @@ def test_vs_shares_and_exclusive_allocations() -> None:
     assert picked(allocate([two], claim(request(all=True, m=7)), allocated=[held("d1", **share)])) == ["d2"]
     off = replace(Features(), consumable_capacity=False)
     assert "DRAConsumableCapacity feature is disabled" in fatal(allocate([multi], claim(request(m=1)), features=off))
-    stable = Features.from_gates(default_features(BASELINE) - {"DRAConsumableCapacity", "DRADeviceBindingConditions"})
+    stable = Features.from_gates(default_features(UNTOLD) - {"DRAConsumableCapacity", "DRADeviceBindingConditions"})
     assert stable.stable
     assert picked(allocate([multi], claim(request(m=99)), features=stable)) == ["d1"]
 

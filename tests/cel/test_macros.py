@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from kubectl_dra.api.releases import Release
 from kubectl_dra.cel import ast
 from kubectl_dra.cel.macros import macros_for
 from kubectl_dra.cel.parser import parse
 from tests.cel.test_parser import shape
 
-MACROS = macros_for(36, stored=False)
+MACROS = macros_for(Release(1, 36), stored=False)
 
 
 @pytest.mark.parametrize(
@@ -93,4 +94,4 @@ def test_the_call_as_written_is_kept() -> None:
     ],
 )
 def test_releases(minor: int, stored: bool, count: tuple[str, int], known: bool) -> None:
-    assert ((*count, True) in macros_for(minor, stored)) is known
+    assert ((*count, True) in macros_for(Release(1, minor), stored)) is known

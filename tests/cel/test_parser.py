@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kubectl_dra.api.releases import Release
 from kubectl_dra.cel import ast
 from kubectl_dra.cel.macros import macros_for
 from kubectl_dra.cel.parser import parse
@@ -15,7 +16,7 @@ from kubectl_dra.cel.recursion import with_room
 from kubectl_dra.cel.token_reader import MAX_DEPTH, ParseError
 from kubectl_dra.cel.values import Uint
 
-MACROS = macros_for(36, stored=False)
+MACROS = macros_for(Release(1, 36), stored=False)
 
 
 def tree(text: str) -> ast.Expression:

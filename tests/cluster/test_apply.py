@@ -185,6 +185,16 @@ def test_what_nobody_can_change_is_refused(tmp_path: Path, live: JSON, written: 
         assert getattr(after, kind) == getattr(before, kind)
 
 
+@pytest.mark.parametrize(("minor", "refused"), [(36, ("spec.schedulingPolicy.gang",)), (37, ())])
+def test_how_many_pods_a_gang_needs_may_change_since_1_37(tmp_path: Path, minor: int, refused: tuple[str, ...]) -> None:
+    live, written = (
+        thing("PodGroup", "scheduling.k8s.io/v1alpha2", spec={"schedulingPolicy": {"gang": {"minCount": count}}})
+        for count in (2, 3)
+    )
+    after = applied(tmp_path, [live], [written], Server(Release(1, minor)))
+    assert tuple(field for change in after.refused for field in change.fields) == refused
+
+
 def test_equal_specs_are_no_change(tmp_path: Path) -> None:
     tolerations = [{"key": "k", "operator": "Equal", "value": "v", "effect": "NoSchedule"}]
     stored = requests(

@@ -7,8 +7,7 @@ import re
 import pytest
 import yaml
 
-from kubectl_dra.api.releases import NEWEST_MODELLED, OLDEST_MODELLED
-from kubectl_dra.cli.release import NEWEST_EXPLAINED, OLDEST_EXPLAINED
+from kubectl_dra.api.releases import EXPLAINED, MODELLED
 from tools.docs.links import DOCS, ROOT
 
 PROVENANCE = yaml.safe_load((ROOT / "tests/conformance/data/provenance.yaml").read_text(encoding="utf-8"))
@@ -17,8 +16,8 @@ PROVENANCE = yaml.safe_load((ROOT / "tests/conformance/data/provenance.yaml").re
 @pytest.mark.parametrize(
     ("command", "corpus", "modelled"),
     [
-        ("`explain`, `fit`", "alloc", f"{OLDEST_EXPLAINED} to {NEWEST_EXPLAINED}"),
-        ("`lint`", "manifests", f"{OLDEST_MODELLED} to {NEWEST_MODELLED}"),
+        ("`explain`, `fit`", "alloc", str(EXPLAINED)),
+        ("`lint`", "manifests", str(MODELLED)),
     ],
 )
 def test_the_releases_that_are_exact(command: str, corpus: str, modelled: str) -> None:

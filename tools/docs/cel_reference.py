@@ -11,8 +11,9 @@ from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 from kubectl_dra.api.limits import MAX_EXPRESSION_COST
+from kubectl_dra.api.releases import Release
 from kubectl_dra.cel import compile_expression, library
-from kubectl_dra.cel.declarations import ALWAYS, Function, Overload
+from kubectl_dra.cel.declarations import Function, Overload
 from kubectl_dra.cel.macros import macros_for
 
 if TYPE_CHECKING:
@@ -279,9 +280,9 @@ def _signature(name: str, overload: Overload) -> str:
         call = f"{shown[0]}.{name}({', '.join(shown[1:])})"
     else:
         call = f"{name}({', '.join(shown)})"
-    notes = [] if overload.since == ALWAYS else [f"from {overload.since}"]
-    if overload.feature is not None:
-        notes.append(f"with {overload.feature}")
+    notes = [f"from 1.{overload.version.since}"] if overload.version.since else []
+    if overload.version.feature is not None:
+        notes.append(f"with {overload.version.feature}")
     return f"{call} -> {_type_text(overload.result)}" + (f"    ({', '.join(notes)})" if notes else "")
 
 
@@ -303,7 +304,7 @@ def _macro_since(macro: MacroEntry) -> str | None:
     """The first release that expands the macro in new expressions; None when all do."""
     key = (macro.name, macro.arguments, macro.member)
     for minor in range(_FIRST_MINOR, _LAST_MINOR + 1):
-        if key in macros_for(minor, stored=False):
+        if key in macros_for(Release(1, minor), stored=False):
             return None if minor == _FIRST_MINOR else f"1.{minor}"
     raise KeyError(key)
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from kubectl_dra.api.releases import EVERY
 from kubectl_dra.data.pages import replaced
 from kubectl_dra.lint.registry import FAMILIES, RULES
 from kubectl_dra.lint.rule import ANY_KIND, Rule
@@ -41,10 +42,7 @@ def _kinds(rule: type[Rule]) -> str:
 
 
 def _releases(rule: type[Rule]) -> str:
-    first, last = rule.releases
-    if (first, last) == (31, None):
-        return ""
-    return f" · Kubernetes 1.{first} {'and later' if last is None else f'to 1.{last}'}"
+    return "" if rule.releases == EVERY else f" · Kubernetes {rule.releases}"
 
 
 def _index() -> str:

@@ -7,14 +7,15 @@ from typing import Any
 
 from kubectl_dra.admission.server.context import ServerContext
 from kubectl_dra.admission.server.model import FORBIDDEN, Path, Violations, field_text, violation
+from kubectl_dra.api.behaviour import ADMIN_LABEL_OF_KUBERNETES, ADMIN_NEEDS_LABEL
 from kubectl_dra.api.releases import Release
 
 
 def admin_label(release: Release) -> str | None:
     """The namespace label that must be "true"; None for a release that requires none."""
-    if release.at_least(34):
+    if release in ADMIN_LABEL_OF_KUBERNETES:
         return "resource.kubernetes.io/admin-access"
-    return "resource.k8s.io/admin-access" if release.at_least(33) else None
+    return "resource.k8s.io/admin-access" if release in ADMIN_NEEDS_LABEL else None
 
 
 def check_admin_access(spec: Mapping[str, Any], context: ServerContext, prefix: Path = ()) -> Violations:

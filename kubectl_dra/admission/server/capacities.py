@@ -19,6 +19,7 @@ from kubectl_dra.admission.server.model import (
     Violations,
     violation,
 )
+from kubectl_dra.api.behaviour import DEFAULT_OUT_OF_RANGE, STEP_ABOVE_ZERO
 from kubectl_dra.api.fields import limit
 from kubectl_dra.api.quantity import Quantity
 
@@ -112,8 +113,7 @@ def _check_range(
     if least is None:
         yield where.child("min").violation("Required", "policy-range-min-missing", "must be set in a validRange")
         return
-    # Up to 1.36 a default outside of the range is reported at its end.
-    own = context.release.at_least(37)
+    own = context.release in DEFAULT_OUT_OF_RANGE
     comparisons = [
         ("min", "min", least > capacity, f"min {least} is more than the capacity's value {capacity}"),
         ("min", "default" if own else "min", default < least, f"the default {default} is less than min {least}"),
@@ -156,8 +156,8 @@ def _check_step(
     fractional: bool,
     countable: bool,
 ) -> Violations:
-    rule, declared = "policy-range-step", context.release.at_least(37)
-    if declared and step.nanos <= 0:
+    rule, above_zero = "policy-range-step", context.release in STEP_ABOVE_ZERO
+    if above_zero and step.nanos <= 0:
         yield where.violation(INVALID, "policy-range-step-zero", "must be more than 0")
         return
     if least.nanos + step.nanos > capacity.nanos:
@@ -165,7 +165,7 @@ def _check_step(
         yield where.violation(INVALID, rule, message)
     if not countable:
         return
-    if not declared and not step.value():
+    if not above_zero and not step.value():
         message = "is 0, which crashes the API server's handler of this request"
         yield where.violation(INTERNAL_ERROR, "policy-range-step-zero", message)
         return

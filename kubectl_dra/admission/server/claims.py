@@ -39,6 +39,7 @@ from kubectl_dra.admission.server.names import (
 )
 from kubectl_dra.admission.server.selectors import check_selectors
 from kubectl_dra.admission.server.taints import check_toleration, unsupported
+from kubectl_dra.api.behaviour import BOTH_KINDS_READ, DISTINCT_READ_BESIDE_MATCH, STORED_UNREAD
 from kubectl_dra.api.fields import VALUES, limit
 from kubectl_dra.api.limits import MAX_REQUESTS
 
@@ -60,7 +61,7 @@ def check_claim(claim: Mapping[str, Any], context: ServerContext) -> Violations:
         yield from check_generation(claim.get("metadata"))
     elif not same_field(claim, context.old, "ResourceClaim", "spec"):
         yield violation(("spec",), INVALID, "spec-immutable", IMMUTABLE)
-    if context.old is None or not context.release.at_least(35):
+    if context.old is None or context.release not in STORED_UNREAD:
         yield from _check_devices(struct(spec, "devices"), ("spec", "devices"), context)
 
 
@@ -79,7 +80,7 @@ def check_template(template: Mapping[str, Any], context: ServerContext) -> Viola
     devices, at = struct(claim_spec, "devices"), ("spec", "spec", "devices")
     found = tuple(_check_devices(devices, at, context))
     yield from found
-    if context.old is not None and not context.release.at_least(35):
+    if context.old is not None and context.release not in STORED_UNREAD:
         # Servers of 1.34 check the new spec once more, as if it were stored.
         known = {(one.field, one.reason) for one in found}
         again = _check_devices(devices, at, context.as_stored())
@@ -140,7 +141,7 @@ def _check_request(request: Mapping[str, Any], at: Path, used: Used, context: Se
         # What is inside was checked up to 1.34; since 1.37 it is again, as far as the API's types say how.
         if context.is_declarative():
             yield from (found for found in inside if is_declared(found))
-        elif not context.release.at_least(35):
+        elif context.release in BOTH_KINDS_READ:
             yield from inside
     elif exactly is not None or alternatives:
         yield from inside
@@ -202,7 +203,7 @@ def _check_constraint(
     match, distinct = constraint.get("matchAttribute"), constraint.get("distinctAttribute")
     if match is not None:
         yield from check_fully_qualified(match, (*at, "matchAttribute"), _ATTRIBUTE, release=context.release)
-        if distinct is not None and context.release.at_least(37):
+        if distinct is not None and context.release in DISTINCT_READ_BESIDE_MATCH:
             yield from check_fully_qualified(distinct, (*at, "distinctAttribute"), _ATTRIBUTE, release=context.release)
     elif distinct is not None:
         yield from check_fully_qualified(distinct, (*at, "distinctAttribute"), _ATTRIBUTE, release=context.release)

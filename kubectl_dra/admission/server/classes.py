@@ -12,6 +12,7 @@ from kubectl_dra.admission.server.metadata import check_metadata
 from kubectl_dra.admission.server.model import INVALID, Path, Violations, check_list, struct, violation
 from kubectl_dra.admission.server.names import label_key_problems, subdomain_problems
 from kubectl_dra.admission.server.selectors import check_selectors
+from kubectl_dra.api.behaviour import CLAIM_PREFIX_READ
 from kubectl_dra.api.fields import limit
 
 
@@ -22,7 +23,7 @@ def check_class(device_class: Mapping[str, Any], context: ServerContext) -> Viol
         subdomain_problems,
         namespaced=False,
         context=context,
-        check_prefix=not context.release.at_least(35),
+        check_prefix=context.release not in CLAIM_PREFIX_READ,
     )
     spec = struct(device_class, "spec")
     stored = context.old is not None and same_field(spec, struct(context.old, "spec"), "DeviceClassSpec", "selectors")

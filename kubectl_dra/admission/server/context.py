@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from kubectl_dra.api.behaviour import DECLARED_RULES, REPEATED_AT_ITEM
 from kubectl_dra.api.releases import Release
 
 if TYPE_CHECKING:
@@ -39,8 +40,8 @@ class ServerContext(Struct, frozen=True):
 
     def repeated(self, name: str) -> tuple[str, ...]:
         """Where below an item the server reports that the item's key, in this field, is in the list already."""
-        return () if self.release.at_least(35) else (name,)
+        return () if self.release in REPEATED_AT_ITEM else (name,)
 
     def is_declarative(self) -> bool:
         """Whether the checks that the API's types declare are enforced, in the shapes of the object's own version."""
-        return self.release.at_least(37)
+        return self.release in DECLARED_RULES

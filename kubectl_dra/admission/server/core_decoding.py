@@ -9,10 +9,9 @@ from typing import Any, Final
 from kubectl_dra.admission.server.dra_decoding import unknown, wrong
 from kubectl_dra.admission.server.model import Key, Path, Violations
 from kubectl_dra.admission.server.scalars import scalar_problem, wrong_type
-from kubectl_dra.api.releases import NEWEST_MODELLED, Release
+from kubectl_dra.api.releases import MODELLED, SCHEMAS, Release
 from kubectl_dra.data.packed import packed
 
-_RELEASE: Final = "1.36"
 _FORMATS: Final = {"date-time": "time", "int64": "int64", "int32": "int32", "int-or-string": "int-or-string"}
 _SINCE_131: Final = " since 1.31: its content is directly in the entry"
 _TYPES: Final = {"string": "string", "boolean": "bool", "number": "number", "integer": "int64"}
@@ -20,17 +19,16 @@ _TYPES: Final = {"string": "string", "boolean": "bool", "number": "number", "int
 
 def decoding(raw: Mapping[str, Any], group: str, version: str, release: Release) -> Violations:
     """Everything in an object that cannot be decoded. Raises KeyError for a kind without a schema."""
-    schema = _of_release(f"{group or 'core'}_{version}_{raw['kind']}", release.minor)
+    schema = _of_release(f"{group or 'core'}_{version}_{raw['kind']}", MODELLED.closest(release))
     if schema is None:
         raise KeyError(raw["kind"])
     yield from _value(raw, schema, schema["$defs"], ())
 
 
 @cache
-def _of_release(name: str, minor: int) -> dict[str, Any] | None:
-    """The schema of a kind in a release: that of 1.36, with what the release has otherwise."""
-    base = _read(_RELEASE, name)
-    changes = _read(f"1.{min(minor, NEWEST_MODELLED.minor)}", "changes")
+def _of_release(name: str, release: Release) -> dict[str, Any] | None:
+    """The schema of a kind in a release: that of ``SCHEMAS``, with what the release has otherwise."""
+    base, changes = _read(str(SCHEMAS), name), _read(str(release), "changes")
     if base is None or changes is None:
         return base
     definitions = {**base["$defs"]}

@@ -18,6 +18,7 @@ from kubectl_dra.admission.server.model import (
     violation,
 )
 from kubectl_dra.admission.server.names import check_format, check_required, label_problems
+from kubectl_dra.api.behaviour import COUNTERS_APART, COUNTERS_LIMITED_EACH, KEY_AT_MAP
 from kubectl_dra.api.fields import limit
 from kubectl_dra.api.limits import MAX_COUNTERS
 
@@ -47,7 +48,7 @@ def check_counter_sets(sets: Any, at: Path, context: ServerContext) -> Violation
         yield from _check_counters((counter_set or {}).get("counters"), (*at, "counters"), rules, context)
 
     total = _counters(sets)
-    if not context.release.at_least(35) and total > _TOTAL_MAX:
+    if context.release not in COUNTERS_LIMITED_EACH and total > _TOTAL_MAX:
         message = f"have {total} counters together, at most {_TOTAL_MAX} are allowed"
         yield violation(at, INVALID, "counters-too-many", message)
     most = limit("ResourceSliceSpec", "sharedCounters", context.release)
@@ -67,7 +68,7 @@ def check_counter_sets(sets: Any, at: Path, context: ServerContext) -> Violation
 def check_consumed_together(devices: Any, at: Path, context: ServerContext) -> Violations:
     """The counters that all devices of a slice consume, which only 1.34 and before limit."""
     total = sum(_counters((device or {}).get("consumesCounters")) for device in devices or ())
-    if not context.release.at_least(35) and total > _SLICE_MAX:
+    if context.release not in COUNTERS_LIMITED_EACH and total > _SLICE_MAX:
         message = f"consume {total} counters together, at most {_SLICE_MAX} are allowed"
         yield violation(at, INVALID, "consumes-too-many", message)
 
@@ -75,7 +76,7 @@ def check_consumed_together(devices: Any, at: Path, context: ServerContext) -> V
 def check_consumptions(device: Mapping[str, Any], device_at: Path, sets: Sets, context: ServerContext) -> Violations:
     """``consumesCounters`` of a device. ``sets`` are those of its slice, where they must be up to 1.34."""
     consumptions, at = device.get("consumesCounters"), (*device_at, "consumesCounters")
-    together = not context.release.at_least(35)
+    together = context.release not in COUNTERS_APART
 
     def check(consumption: Mapping[str, Any] | None, at: Path) -> Violations:
         name = text(consumption, "counterSet")
@@ -134,11 +135,11 @@ def _check_counters(
     if not counters:
         yield missing(at, rules[0], "must have at least one counter")
         return
-    if context.release.at_least(35) and len(counters) > MAX_COUNTERS:
+    if context.release in COUNTERS_LIMITED_EACH and len(counters) > MAX_COUNTERS:
         message = f"has {len(counters)} counters, at most {MAX_COUNTERS} are allowed"
         yield violation(at, TOO_MANY, rules[1], message)
         return
     for name in counters:
         for problem in label_problems(name):
-            field = None if context.release.at_least(36) else key_at(at, name, 63)[1]
+            field = None if context.release in KEY_AT_MAP else key_at(at, name, 63)[1]
             yield violation(at, INVALID, rules[2], f"{name!r} {problem}", below=(name,), field=field)

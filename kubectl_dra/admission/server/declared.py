@@ -18,6 +18,7 @@ from kubectl_dra.admission.server.model import (
     Violation,
     Violations,
 )
+from kubectl_dra.api.behaviour import DECLARED_RULES
 from kubectl_dra.api.releases import Release
 
 _DECLARED: Final[Mapping[str, frozenset[str]]] = {
@@ -52,7 +53,7 @@ def beyond_limit(
     values: Sequence[Any] | None, at: Path, limit: int | None, check: Check, release: Release
 ) -> Violations:
     """What servers since 1.37 find in the items of a list over its limit, where the types do not declare the limit."""
-    if release.at_least(37) and limit is not None and len(values or ()) > limit:
+    if release in DECLARED_RULES and limit is not None and len(values or ()) > limit:
         for index, value in enumerate(values or ()):
             yield from (found for found in check(value, (*at, index)) if is_declared(found))
 

@@ -37,6 +37,13 @@ from kubectl_dra.admission.server.names import (
 from kubectl_dra.admission.server.node_resources import check_mappings, check_node_resources
 from kubectl_dra.admission.server.node_selectors import check_node_selector
 from kubectl_dra.admission.server.taints import check_taint
+from kubectl_dra.api.behaviour import (
+    EMPTY_IS_INVALID,
+    KEY_AT_MAP,
+    STORED_CAPACITY_UNREAD,
+    STORED_UNREAD,
+    VALUES_LIMITED,
+)
 from kubectl_dra.api.fields import limit
 from kubectl_dra.api.limits import MAX_ATTRIBUTE_VALUE, MAX_DEVICE_ENTRIES, MAX_DOMAIN, MAX_IDENTIFIER
 
@@ -65,14 +72,16 @@ def check_device(
     yield from _check_sizes(attributes, capacity, at, context)
     yield from _check_attributes(attributes, (*at, "attributes"), context)
     shared = device.get("allowMultipleAllocations") is True
-    if not (context.release.at_least(37) and old is not None and same_field(device, old, "Device", "capacity")):
+    if not (
+        context.release in STORED_CAPACITY_UNREAD and old is not None and same_field(device, old, "Device", "capacity")
+    ):
         yield from _check_capacities(capacity, (*at, "capacity"), shared, context)
 
     def taint(raw: Mapping[str, Any] | None, at: Path) -> Violations:
         return check_taint(raw, at, context)
 
     most = limit("Device", "taints", context.release)
-    if not (context.release.at_least(35) and old is not None and same_field(device, old, "Device", "taints")):
+    if not (context.release in STORED_UNREAD and old is not None and same_field(device, old, "Device", "taints")):
         yield from check_list(
             device.get("taints"), (*at, "taints"), most, "taints-too-many", taint, release=context.release
         )
@@ -96,7 +105,7 @@ def _check_sizes(
         message = f"has {keys} attributes and capacities together, at most {MAX_DEVICE_ENTRIES} are allowed"
         yield violation(at, INVALID, "device-keys-too-many", message)
     values = sum(_value_count(attribute or {}) for attribute in attributes.values())
-    if values > VALUES_MAX and context.release.at_least(36):
+    if values > VALUES_MAX and context.release in VALUES_LIMITED:
         message = f"has {values} attribute values, at most {VALUES_MAX} are allowed"
         yield violation(at, INVALID, "device-values-too-many", message)
 
@@ -108,7 +117,7 @@ def _value_count(attribute: Mapping[str, Any]) -> int:
 def _check_key(name: str, at: Path, rule: str, context: ServerContext) -> Violations:
     """The name of an attribute or capacity. The server reports it at the map, up to 1.35 at the entry."""
     for found in check_qualified(name, at, (rule, rule), below=(Key(name),), release=context.release):
-        yield found if context.release.at_least(36) else replace(found, field=key_at(at, name, _KEY_SHOWN)[1])
+        yield found if context.release in KEY_AT_MAP else replace(found, field=key_at(at, name, _KEY_SHOWN)[1])
 
 
 def _check_attributes(attributes: Mapping[str, Any], at: Path, context: ServerContext) -> Violations:
@@ -135,7 +144,7 @@ def _check_attribute(attribute: Mapping[str, Any], context: ServerContext) -> An
     given = [name for name in _VALUES if attribute.get(name) is not None]
     if len(given) != 1:
         has = " and ".join(given) if given else "no value"
-        reason = INVALID if given or context.release.at_least(35) else REQUIRED
+        reason = INVALID if given or context.release in EMPTY_IS_INVALID else REQUIRED
         yield (), reason, "attribute-one-value", f"has {has}; exactly one of {', '.join(_VALUES[:4])} must be set"
 
 

@@ -30,6 +30,7 @@ from kubectl_dra.admission.server.names import (
     label_value_problems,
     lower,
 )
+from kubectl_dra.api.behaviour import CLAIM_PREFIX_READ, OWNER_NUMBERED
 from kubectl_dra.api.releases import Release
 
 _ANNOTATIONS_MAX: Final = 256 * 1024
@@ -81,7 +82,7 @@ def _check_change(meta: Mapping[str, Any], old: Mapping[str, Any]) -> Violations
 def _check_prefix(meta: Mapping[str, Any], name_format: Format, context: ServerContext) -> Violations:
     """A generateName that a stored object gets: of most kinds, only what cannot be in a URL is refused."""
     prefix, at, kind = text(meta, "generateName"), (*_META, "generateName"), (context.old or {}).get("kind")
-    other = "ResourceClaim" if context.release.at_least(35) else "DeviceClass"
+    other = "ResourceClaim" if context.release in CLAIM_PREFIX_READ else "DeviceClass"
     if kind in ("ResourceClaimTemplate", other):
         if prefix:
             yield from check_format(prefix, at, "name-invalid", generated(name_format))
@@ -199,7 +200,7 @@ def _check_owners(owners: Any, release: Release) -> Violations:
 
 def _owner(at: Path, index: int, name: str, message: str, release: Release, reason: str) -> Violation:
     """A wrong owner. Up to 1.36 the server leaves out which one it is, and calls what is missing invalid."""
-    if release.at_least(37):
+    if release in OWNER_NUMBERED:
         return violation((*at, index, name), reason, "owner-invalid", message)
     return violation((*at, index, name), INVALID, "owner-invalid", message, field=f"metadata.ownerReferences.{name}")
 

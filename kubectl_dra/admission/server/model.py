@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from kubectl_dra.api.behaviour import LONG_LISTS_UNREAD
 from kubectl_dra.api.releases import UNTOLD, Release
 
 Path = tuple[str | int, ...]
@@ -130,7 +131,7 @@ def check_list(
     values = values or ()
     if limit is not None and len(values) > limit:
         yield violation(at, TOO_MANY, rule, f"has {len(values)} items, at most {limit} are allowed")
-        if release.at_least(35):
+        if release in LONG_LISTS_UNREAD:
             return
     for index, value in enumerate(values):
         yield from check(value, (*at, index))
@@ -152,7 +153,7 @@ def check_set(
     """
     values = values or ()
     yield from check_list(values, at, limit, rules[0], check, release=release)
-    if limit is not None and len(values) > limit and release.at_least(35):
+    if limit is not None and len(values) > limit and release in LONG_LISTS_UNREAD:
         return
     seen: set[Hashable] = set()
     for index, value in enumerate(values):

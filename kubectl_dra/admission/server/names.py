@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Final
 
 from kubectl_dra.admission.server.model import INVALID, REQUIRED, TOO_LONG, Path, Violations, missing, size, violation
+from kubectl_dra.api.behaviour import EMPTY_IS_INVALID, LOWER_CASE_DOMAINS
 from kubectl_dra.api.limits import MAX_DRIVER, MAX_IDENTIFIER, MAX_LABEL, MAX_POOL, MAX_SUBDOMAIN
 from kubectl_dra.api.releases import UNTOLD, Release
 
@@ -140,7 +141,7 @@ def check_driver(
     """A driver's name, which is also the domain of an attribute. ``rules``: missing, invalid, too long."""
     if not value:
         yield missing(at, rules[0])
-        if release.at_least(35):
+        if release in EMPTY_IS_INVALID:
             return
     yield from check_length(value, at, MAX_DRIVER, rules[2], below)
     for problem in subdomain_problems(lower(value)):
@@ -165,10 +166,10 @@ def check_qualified(
 
     Like Kubernetes up to 1.37, accepts names with two or more slashes.
     """
-    if not value and not release.at_least(35):
+    if not value and release not in EMPTY_IS_INVALID:
         yield missing(at, rules[0])
         return
-    empty = INVALID if release.at_least(35) else REQUIRED
+    empty = INVALID if release in EMPTY_IS_INVALID else REQUIRED
     parts = value.split("/")
     if len(parts) > 2:
         return
@@ -190,7 +191,7 @@ def check_fully_qualified(value: str, at: Path, rules: tuple[str, str], *, relea
     """Like ``check_qualified``, but a domain is required."""
     yield from check_qualified(value, at, rules, release=release)
     domain = value.partition("/")[0] if value.count("/") == 1 else ""
-    if release.at_least(37) and domain != lower(domain):
+    if release in LOWER_CASE_DOMAINS and domain != lower(domain):
         yield violation(at, INVALID, rules[0], f"the domain in {value!r} must be lower case")
-    if "/" not in value and (value or release.at_least(35)):
+    if "/" not in value and (value or release in EMPTY_IS_INVALID):
         yield violation(at, INVALID, rules[0], f"{value!r} must have a domain, as in 'example.com/name'")

@@ -14,6 +14,7 @@ from kubectl_dra.admission.server.context import ServerContext
 from kubectl_dra.admission.server.model import INVALID, Path, Violations, missing, text, violation
 from kubectl_dra.admission.server.names import check_format, subdomain_problems
 from kubectl_dra.admission.server.taints import unsupported
+from kubectl_dra.api.behaviour import RESTART_POLICIES_READ
 
 _ENV: Final = "container-env"
 _SECURITY: Final = "container-security"
@@ -83,7 +84,7 @@ def check_ids(security: Mapping[str, Any], at: Path) -> Violations:
 def check_restart(container: Mapping[str, Any], at: Path, context: ServerContext) -> Violations:
     """``restartPolicy`` of a container. Up to 1.34 the server drops all but Always of an init container."""
     policy = container.get("restartPolicy")
-    if policy is None or not context.release.at_least(35):
+    if policy is None or context.release not in RESTART_POLICIES_READ:
         return
     where, rule = (*at, "restartPolicy"), "container-restart-policy"
     if not policy:

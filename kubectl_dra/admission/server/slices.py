@@ -31,6 +31,7 @@ from kubectl_dra.admission.server.names import (
 )
 from kubectl_dra.admission.server.node_selectors import check_node_selector
 from kubectl_dra.admission.server.taints import unsupported
+from kubectl_dra.api.behaviour import COUNTERS_APART, FEWER_COSTLY_DEVICES
 from kubectl_dra.api.fields import limit
 
 COSTLY_DEVICES_MAX: Final = 64
@@ -111,7 +112,7 @@ def _check_nodes(spec: Mapping[str, Any]) -> Violations:
 
 def _check_contents(spec: Mapping[str, Any], context: ServerContext) -> Violations:
     devices, sets = spec.get("devices"), spec.get("sharedCounters")
-    if devices is not None and sets is not None and context.release.at_least(35):
+    if devices is not None and sets is not None and context.release in COUNTERS_APART:
         message = "has devices and sharedCounters, which must be in different slices"
         yield violation(_SPEC, INVALID, "devices-and-counters", message)
     per_device = spec.get("perDeviceNodeSelection") is True
@@ -183,7 +184,7 @@ def _name(raw: Mapping[str, Any] | None) -> str:
 
 
 def _is_costly(devices: Any, context: ServerContext) -> bool:
-    if not context.release.at_least(35):
+    if context.release not in FEWER_COSTLY_DEVICES:
         return False
     return any(
         device and (device.get("taints") or device.get("consumesCounters") or _has_lists(device)) for device in devices

@@ -8,6 +8,7 @@ from typing import Any, Final
 from kubectl_dra.admission.server.context import ServerContext
 from kubectl_dra.admission.server.model import INVALID, NOT_SUPPORTED, Path, Violations, missing, text, violation
 from kubectl_dra.admission.server.names import check_format, label_key_problems, label_value_problems
+from kubectl_dra.api.behaviour import EFFECT_NONE
 from kubectl_dra.api.fields import VALUES
 from kubectl_dra.api.releases import Release
 
@@ -47,7 +48,7 @@ def check_toleration(toleration: Mapping[str, Any] | None, at: Path, context: Se
 
 
 def _check_effect(effect: str, at: Path, rule: str, release: Release) -> Violations:
-    known = _EFFECTS if release.at_least(35) else _EFFECTS[:2]
+    known = _EFFECTS if release in EFFECT_NONE else _EFFECTS[:2]
     if effect not in known:
         yield unsupported(effect, at, rule, known)
 

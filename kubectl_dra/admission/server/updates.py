@@ -10,6 +10,7 @@ from kubectl_dra.admission.server.context import ServerContext
 from kubectl_dra.admission.server.model import INVALID, Path, ServerVerdict, Violation, violation
 from kubectl_dra.admission.server.rule_status import check_rule_status
 from kubectl_dra.admission.server.verdict import as_written, broken_parts, check_of, deprecation, is_known
+from kubectl_dra.api.behaviour import DISABLED_DROPPED_FIRST, RULE_UPDATES_NAME_VERSION
 from kubectl_dra.api.conversion import reshaped
 from kubectl_dra.api.defaults import defaulted, gates_in_use, without_disabled
 from kubectl_dra.api.fields import KINDS
@@ -52,7 +53,7 @@ def check_update(
     gates = context.features | gates_in_use(context.old)
     new = reshaped(defaulted(raw))
     part = "status" if status else "spec"
-    if status and kind == "ResourceClaim" and release.at_least(35):
+    if status and kind == "ResourceClaim" and release in DISABLED_DROPPED_FIRST:
         new = without_deallocated(without_disabled(new, gates, release, part), context.old)
     elif status and kind == "ResourceClaim":
         new = without_disabled(without_deallocated(new, context.old), gates, release, part)
@@ -106,7 +107,7 @@ def _context(
 
 def _needs_version(kind: str, version: str, release: Release) -> bool:
     """Whether an update must name the version of the object that it replaces."""
-    return kind == "DeviceTaintRule" and version == "v1" and release.at_least(37)
+    return kind == "DeviceTaintRule" and version == "v1" and release in RULE_UPDATES_NAME_VERSION
 
 
 def _uid(raw: Mapping[str, Any]) -> str:

@@ -29,6 +29,7 @@ from kubectl_dra.cel.closures.qualifiers import (
 from kubectl_dra.cel.cost_model import LIST_CREATE_COST, MAP_CREATE_COST, STRUCT_CREATE_COST
 from kubectl_dra.cel.dispatch import dispatcher
 from kubectl_dra.cel.errors import EvaluationError
+from kubectl_dra.cel.libraries import STRICT_ALTERNATIVES
 from kubectl_dra.cel.shared_quantity import SENSITIVE_OVERLOADS, SharedQuantity
 from kubectl_dra.cel.values import OptionalValue, TypeValue, Value, equals, go_name, unequal
 
@@ -238,7 +239,7 @@ class _Compiler:
         if function == "@in" and len(candidates) == 1 and candidates[0].id == "in_list":
             return self._in_list(node, operands, closures)
         if function in ("or", "orValue") and len(closures) == 2:
-            strict = self._environment.release.at_least(37)
+            strict = self._environment.release in STRICT_ALTERNATIVES
             return alternative(closures[0], closures[1], take_value=function == "orValue", strict=strict)
         if function == "_==_":
             return self._strict(node, closures, equals)

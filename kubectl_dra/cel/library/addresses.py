@@ -17,6 +17,7 @@ from kubectl_dra.cel.cost_model import (
 )
 from kubectl_dra.cel.declarations import Function
 from kubectl_dra.cel.errors import EvaluationError, no_such_overload
+from kubectl_dra.cel.libraries import ADDRESSES
 from kubectl_dra.cel.library.netip import CIDR, IP, AddressError, parse_address, parse_network
 from kubectl_dra.cel.library.support import (
     actual_size,
@@ -36,8 +37,6 @@ from kubectl_dra.cel.values import Value
 
 _IP = "IP addresses"
 _CIDR = "networks"
-# Both came with Kubernetes 1.30; new expressions may use them one release later.
-_SINCE = "1.31"
 _TWICE = 2 * STRING_TRAVERSAL_FACTOR
 _ADDRESS_BYTES = Size(4, 16)
 
@@ -207,11 +206,11 @@ def functions() -> list[Function]:
 
 
 def _ip_functions() -> list[Function]:
-    nominal = {"estimate": nominal_estimate, "actual": nominal_actual, "since": _SINCE}
+    nominal = {"estimate": nominal_estimate, "actual": nominal_actual, "version": ADDRESSES}
     reading = {
         "estimate": scan_first_argument(STRING_TRAVERSAL_FACTOR),
         "actual": scan_first_value(),
-        "since": _SINCE,
+        "version": ADDRESSES,
     }
     checks = (
         ("isUnspecified", "ip_is_unspecified", _is_unspecified, "Whether it is 0.0.0.0 or ::.", "0.0.0.0"),
@@ -266,7 +265,7 @@ def _ip_functions() -> list[Function]:
                     _is_canonical,
                     estimate=scan_first_argument(_TWICE),
                     actual=scan_first_value(_TWICE),
-                    since=_SINCE,
+                    version=ADDRESSES,
                 )
             ],
         ),
@@ -292,17 +291,17 @@ def _ip_functions() -> list[Function]:
             _IP,
             "The address in its normal form.",
             ('string(ip("0::1")) == "::1"',),
-            [overload("ip_to_string", (IP_TYPE,), STRING, str, since=_SINCE)],
+            [overload("ip_to_string", (IP_TYPE,), STRING, str, version=ADDRESSES)],
         ),
     ]
 
 
 def _cidr_functions() -> list[Function]:
-    nominal = {"estimate": nominal_estimate, "actual": nominal_actual, "since": _SINCE}
+    nominal = {"estimate": nominal_estimate, "actual": nominal_actual, "version": ADDRESSES}
     reading = {
         "estimate": scan_first_argument(STRING_TRAVERSAL_FACTOR),
         "actual": scan_first_value(),
-        "since": _SINCE,
+        "version": ADDRESSES,
     }
     return [
         function(
@@ -325,7 +324,7 @@ def _cidr_functions() -> list[Function]:
                     _contains_ip_text,
                     estimate=_contains_estimate(network=False, text=True),
                     actual=_contains_actual(network=False, text=True),
-                    since=_SINCE,
+                    version=ADDRESSES,
                 ),
                 member(
                     "cidr_contains_ip_ip",
@@ -334,7 +333,7 @@ def _cidr_functions() -> list[Function]:
                     _contains_ip,
                     estimate=_contains_estimate(network=False, text=False),
                     actual=_contains_actual(network=False, text=False),
-                    since=_SINCE,
+                    version=ADDRESSES,
                 ),
             ],
         ),
@@ -351,7 +350,7 @@ def _cidr_functions() -> list[Function]:
                     _contains_cidr_text,
                     estimate=_contains_estimate(network=True, text=True),
                     actual=_contains_actual(network=True, text=True),
-                    since=_SINCE,
+                    version=ADDRESSES,
                 ),
                 member(
                     "cidr_contains_cidr",
@@ -360,7 +359,7 @@ def _cidr_functions() -> list[Function]:
                     _contains_cidr,
                     estimate=_contains_estimate(network=True, text=False),
                     actual=_contains_actual(network=True, text=False),
-                    since=_SINCE,
+                    version=ADDRESSES,
                 ),
             ],
         ),
@@ -397,6 +396,6 @@ def _cidr_functions() -> list[Function]:
             _CIDR,
             "The network as text.",
             ('string(cidr("10.0.0.0/8")) == "10.0.0.0/8"',),
-            [overload("cidr_to_string", (CIDR_TYPE,), STRING, str, since=_SINCE)],
+            [overload("cidr_to_string", (CIDR_TYPE,), STRING, str, version=ADDRESSES)],
         ),
     ]

@@ -7,8 +7,9 @@ from typing import Any
 
 from kubectl_dra.cel.declarations import Function
 from kubectl_dra.cel.errors import EvaluationError
+from kubectl_dra.cel.libraries import FORMER
 from kubectl_dra.cel.library import numbers
-from kubectl_dra.cel.library.support import BEFORE_1_37, function, member, not_supported, overload
+from kubectl_dra.cel.library.support import function, member, not_supported, overload
 from kubectl_dra.cel.types import (
     BOOL,
     BYTES,
@@ -201,7 +202,7 @@ def functions() -> list[Function]:
             ('duration("1h30m") == duration("90m")',),
             [
                 overload("duration_to_duration", (DURATION,), DURATION, _identity),
-                overload("int64_to_duration", (INT,), DURATION, _int_to_duration, **BEFORE_1_37),
+                overload("int64_to_duration", (INT,), DURATION, _int_to_duration, version=FORMER),
                 overload(
                     "string_to_duration",
                     (STRING,),

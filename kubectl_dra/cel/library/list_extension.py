@@ -23,10 +23,9 @@ from kubectl_dra.cel.cost_model import (
 )
 from kubectl_dra.cel.declarations import Function
 from kubectl_dra.cel.errors import CostLimitExceeded, ErrorKind, EvaluationError, no_such_overload
+from kubectl_dra.cel.libraries import FORMER_LISTS, LISTS, REVISED
 from kubectl_dra.cel.library.support import (
-    BEFORE_1_37,
     COMPARABLE,
-    SINCE_1_37,
     actual_size,
     function,
     has_order,
@@ -40,9 +39,6 @@ from kubectl_dra.cel.types import DYN, INT, CelType, list_of, type_param
 from kubectl_dra.cel.values import Value, is_list, type_name
 
 _LIBRARY = "lists"
-# It came with 1.34; new expressions may use it one release later.
-_SINCE = "1.35"
-_STORED_SINCE = "1.34"
 _LONGEST_RANGE = 1_000_000
 """The elements of ``lists.range`` at most, since 1.37."""
 _T = type_param("T")
@@ -233,8 +229,8 @@ def _self_compare_actual(position: int) -> Callable[[Sequence[Value], Value], in
 
 
 def functions() -> list[Function]:
-    since: dict[str, Any] = {"since": _SINCE, "stored_since": _STORED_SINCE}
-    flattening = {"estimate": _flatten_estimate, "actual": _flatten_actual, **since}
+    version: dict[str, Any] = {"version": LISTS}
+    flattening = {"estimate": _flatten_estimate, "actual": _flatten_actual, **version}
     return [
         function(
             "slice",
@@ -249,7 +245,7 @@ def functions() -> list[Function]:
                     _slice,
                     estimate=_slice_estimate,
                     actual=_output_actual,
-                    **since,
+                    **version,
                 )
             ],
         ),
@@ -276,7 +272,7 @@ def functions() -> list[Function]:
                     list_of(of),
                     estimate=_self_compare_estimate(_sort_factor(of)),
                     actual=_self_compare_actual(0),
-                    **since,
+                    **version,
                 )
                 for _, of in COMPARABLE
             ],
@@ -294,7 +290,7 @@ def functions() -> list[Function]:
                     _LIST_T,
                     estimate=_self_compare_estimate(_sort_factor(of), by_keys=True),
                     actual=_self_compare_actual(1),
-                    **since,
+                    **version,
                 )
                 for _, of in COMPARABLE
             ],
@@ -313,8 +309,7 @@ def functions() -> list[Function]:
                     _range,
                     estimate=_range_estimate,
                     actual=_output_actual,
-                    **since,
-                    **BEFORE_1_37,
+                    version=FORMER_LISTS,
                 ),
                 overload(
                     "lists_range",
@@ -323,7 +318,7 @@ def functions() -> list[Function]:
                     _checked_range,
                     estimate=_range_estimate,
                     actual=_output_actual,
-                    **SINCE_1_37,
+                    version=REVISED,
                 ),
             ],
         ),
@@ -340,7 +335,7 @@ def functions() -> list[Function]:
                     _reverse,
                     estimate=_reverse_estimate,
                     actual=_output_actual,
-                    **since,
+                    **version,
                 )
             ],
         ),
@@ -357,7 +352,7 @@ def functions() -> list[Function]:
                     _distinct,
                     estimate=_self_compare_estimate(2.0),
                     actual=_self_compare_actual(0),
-                    **since,
+                    **version,
                 )
             ],
         ),

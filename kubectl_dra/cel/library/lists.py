@@ -8,6 +8,7 @@ from typing import Any
 from kubectl_dra.cel.cost_model import CallEstimate, CostNode, CostRange, Estimator
 from kubectl_dra.cel.declarations import Function
 from kubectl_dra.cel.errors import EvaluationError, no_such_overload
+from kubectl_dra.cel.libraries import INCLUDES, INCLUDES_ANY
 from kubectl_dra.cel.library.arithmetic import add
 from kubectl_dra.cel.library.support import (
     COMPARABLE,
@@ -174,19 +175,15 @@ def functions() -> list[Function]:
                     (DYN, DYN),
                     BOOL,
                     _includes,
-                    since="1.36",
-                    stored_since="1.36",
-                    feature="DRAListTypeAttributes",
+                    version=INCLUDES,
                     estimate=_includes_estimate,
-                    until="1.37",
                 ),
                 member(
                     "list_includes_dyn_dyn",
                     (DYN, DYN),
                     BOOL,
                     _includes_any,
-                    stored_since="1.37",
-                    feature="DRAListTypeAttributes",
+                    version=INCLUDES_ANY,
                     estimate=_includes_any_estimate,
                     actual=element_scan_actual,
                 ),

@@ -15,6 +15,7 @@ from kubectl_dra.cel.cost_model import (
 )
 from kubectl_dra.cel.declarations import Function
 from kubectl_dra.cel.errors import no_such_overload
+from kubectl_dra.cel.libraries import NAMED_FORMATS
 from kubectl_dra.cel.library import numbers
 from kubectl_dra.cel.library.regex import pattern_cost
 from kubectl_dra.cel.library.support import (
@@ -29,7 +30,6 @@ from kubectl_dra.cel.types import FORMAT, STRING, list_of, optional_of
 from kubectl_dra.cel.values import OPTIONAL_NONE, OptionalValue, Value
 
 _LIBRARY = "named formats"
-_SINCE = "1.32"
 _ASSUMED_PATTERN_SIZE = 128
 
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
@@ -252,7 +252,7 @@ def _constant(named: NamedFormat) -> Callable[[], NamedFormat]:
 
 
 def functions() -> list[Function]:
-    since: dict[str, Any] = {"since": _SINCE}
+    version: dict[str, Any] = {"version": NAMED_FORMATS}
     return [
         function(
             "validate",
@@ -267,7 +267,7 @@ def functions() -> list[Function]:
                     _validate,
                     estimate=_validate_estimate,
                     actual=_validate_actual,
-                    **since,
+                    **version,
                 )
             ],
         ),
@@ -284,7 +284,7 @@ def functions() -> list[Function]:
                     _named,
                     estimate=nominal_estimate,
                     actual=nominal_actual,
-                    **since,
+                    **version,
                 )
             ],
         ),
@@ -294,7 +294,7 @@ def functions() -> list[Function]:
                 _LIBRARY,
                 f"The format {named.name}.",
                 (f'!format.{name}().validate("{_VALID[name]}").hasValue()',),
-                [overload(f"format.{name}", (), FORMAT, _constant(named), **since)],
+                [overload(f"format.{name}", (), FORMAT, _constant(named), **version)],
             )
             for name, named in FORMATS.items()
         ),

@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 
 from kubectl_dra.cel import types
 from kubectl_dra.cel.cost_model import ONE, STRING_TRAVERSAL_FACTOR, CallEstimate, CostNode, CostRange, Estimator
-from kubectl_dra.cel.declarations import ALWAYS, Function, Overload
+from kubectl_dra.cel.declarations import Function, Overload
 from kubectl_dra.cel.errors import no_such_overload
+from kubectl_dra.cel.libraries import ALWAYS, MIXED_NUMBERS, OPTIONALS
 from kubectl_dra.cel.library.arithmetic import add, divide, modulo, multiply, negate, subtract
 from kubectl_dra.cel.library.support import compare, function, has_order, not_supported, overload
 from kubectl_dra.cel.types import (
@@ -34,8 +35,6 @@ from kubectl_dra.cel.values import Value, type_name
 
 _LIBRARY = "operators"
 _MAX_FORMAT_SIZE = 64
-# Comparing numbers of different types, and optionals, came with Kubernetes 1.28.
-_SINCE_MIXED = "1.29"
 
 
 def negate_bool(value: Value) -> bool:
@@ -91,7 +90,7 @@ def _relation(name: str) -> list[Overload]:
         ("duration", DURATION, DURATION),
     )
     return [
-        overload(f"{name}_{suffix}", (left, right), BOOL, since=ALWAYS if left is right else _SINCE_MIXED)
+        overload(f"{name}_{suffix}", (left, right), BOOL, version=ALWAYS if left is right else MIXED_NUMBERS)
         for suffix, left, right in pairs
     ]
 
@@ -257,8 +256,8 @@ def functions() -> list[Function]:
             [
                 overload("index_list", (LIST_OF_A, INT), A),
                 overload("index_map", (MAP_OF_A_B, A), B),
-                overload("optional_list_index_int", (optional_of(list_v), INT), optional_v, since=_SINCE_MIXED),
-                overload("optional_map_index_value", (optional_of(map_kv), K), optional_v, since=_SINCE_MIXED),
+                overload("optional_list_index_int", (optional_of(list_v), INT), optional_v, version=OPTIONALS),
+                overload("optional_map_index_value", (optional_of(map_kv), K), optional_v, version=OPTIONALS),
             ],
         ),
         operator(
@@ -266,19 +265,19 @@ def functions() -> list[Function]:
             "Like an index, but an optional that is empty when there is no such element.",
             ("[1, 2][?5].orValue(0) == 0", '{"a": 1}[?"a"].hasValue()'),
             [
-                overload("list_optindex_optional_int", (list_v, INT), optional_v, since=_SINCE_MIXED),
+                overload("list_optindex_optional_int", (list_v, INT), optional_v, version=OPTIONALS),
                 overload(
                     "optional_list_optindex_optional_int",
                     (optional_of(list_v), INT),
                     optional_v,
-                    since=_SINCE_MIXED,
+                    version=OPTIONALS,
                 ),
-                overload("map_optindex_optional_value", (map_kv, K), optional_v, since=_SINCE_MIXED),
+                overload("map_optindex_optional_value", (map_kv, K), optional_v, version=OPTIONALS),
                 overload(
                     "optional_map_optindex_optional_value",
                     (optional_of(map_kv), K),
                     optional_v,
-                    since=_SINCE_MIXED,
+                    version=OPTIONALS,
                 ),
             ],
         ),
@@ -286,7 +285,7 @@ def functions() -> list[Function]:
             "_?._",
             "Like a field selection, but an optional that is empty when there is no such field.",
             ('{"a": 1}.?b.orValue(0) == 0',),
-            [overload("select_optional_field", (DYN, STRING), optional_v, since=_SINCE_MIXED)],
+            [overload("select_optional_field", (DYN, STRING), optional_v, version=OPTIONALS)],
         ),
         operator(
             "@in",

@@ -7,6 +7,7 @@ from typing import Any
 
 from kubectl_dra.cel.declarations import Function
 from kubectl_dra.cel.errors import EvaluationError
+from kubectl_dra.cel.libraries import OPTIONALS, TWO_VARIABLES
 from kubectl_dra.cel.library.numbers import YEAR_ONE
 from kubectl_dra.cel.library.strings import shown
 from kubectl_dra.cel.library.support import function, member, overload
@@ -24,9 +25,6 @@ from kubectl_dra.cel.values import (
 )
 
 _LIBRARY = "optionals"
-# Optionals came with Kubernetes 1.28, two-variable macros with 1.32.
-_SINCE = "1.29"
-_SINCE_TWO_VARIABLES = "1.33"
 _OPTIONAL_V = optional_of(V)
 _LIST_V = list_of(V)
 _MAP_KV = map_of(K, V)
@@ -97,85 +95,84 @@ def _insert_all(mapping: dict[Value, Value], more: dict[Value, Value]) -> dict[V
 
 
 def functions() -> list[Function]:
-    since: dict[str, Any] = {"since": _SINCE}
-    two_variables: dict[str, Any] = {"since": _SINCE_TWO_VARIABLES}
+    version: dict[str, Any] = {"version": OPTIONALS}
     return [
         function(
             "optional.of",
             _LIBRARY,
             "An optional that has this value.",
             ("optional.of(1).value() == 1",),
-            [overload("optional_of", (V,), _OPTIONAL_V, OptionalValue, **since)],
+            [overload("optional_of", (V,), _OPTIONAL_V, OptionalValue, **version)],
         ),
         function(
             "optional.ofNonZeroValue",
             _LIBRARY,
             "An optional that has this value, or is empty when it is zero, false, empty or null.",
             ('!optional.ofNonZeroValue("").hasValue()',),
-            [overload("optional_ofNonZeroValue", (V,), _OPTIONAL_V, _of_non_zero, **since)],
+            [overload("optional_ofNonZeroValue", (V,), _OPTIONAL_V, _of_non_zero, **version)],
         ),
         function(
             "optional.none",
             _LIBRARY,
             "The empty optional.",
             ("!optional.none().hasValue()",),
-            [overload("optional_none", (), _OPTIONAL_V, _none, **since)],
+            [overload("optional_none", (), _OPTIONAL_V, _none, **version)],
         ),
         function(
             "value",
             _LIBRARY,
             "The value of an optional; an error when it is empty.",
             ("optional.of(1).value() == 1",),
-            [member("optional_value", (_OPTIONAL_V,), V, _value, **since)],
+            [member("optional_value", (_OPTIONAL_V,), V, _value, **version)],
         ),
         function(
             "hasValue",
             _LIBRARY,
             "Whether an optional has a value.",
             ("[1][?0].hasValue()",),
-            [member("optional_hasValue", (_OPTIONAL_V,), BOOL, _has_value, **since)],
+            [member("optional_hasValue", (_OPTIONAL_V,), BOOL, _has_value, **version)],
         ),
         function(
             "or",
             _LIBRARY,
             "The optional itself when it has a value, else another optional.",
             ("optional.none().or(optional.of(2)).value() == 2",),
-            [member("optional_or_optional", (_OPTIONAL_V, _OPTIONAL_V), _OPTIONAL_V, non_strict=True, **since)],
+            [member("optional_or_optional", (_OPTIONAL_V, _OPTIONAL_V), _OPTIONAL_V, non_strict=True, **version)],
         ),
         function(
             "orValue",
             _LIBRARY,
             "The value of an optional, else a default.",
             ('{"a": 1}[?"b"].orValue(0) == 0',),
-            [member("optional_orValue_value", (_OPTIONAL_V, V), V, non_strict=True, **since)],
+            [member("optional_orValue_value", (_OPTIONAL_V, V), V, non_strict=True, **version)],
         ),
         function(
             "last",
             _LIBRARY,
             "The last element of a list as an optional.",
             ("[1, 2].last().value() == 2",),
-            [member("list_last", (_LIST_V,), _OPTIONAL_V, _last, **since)],
+            [member("list_last", (_LIST_V,), _OPTIONAL_V, _last, **version)],
         ),
         function(
             "first",
             _LIBRARY,
             "The first element of a list as an optional.",
             ("[1, 2].first().value() == 1",),
-            [member("list_first", (_LIST_V,), _OPTIONAL_V, _first, **since)],
+            [member("list_first", (_LIST_V,), _OPTIONAL_V, _first, **version)],
         ),
         function(
             "optional.unwrap",
             _LIBRARY,
             "The values of those optionals in a list that have one.",
             ("optional.unwrap([optional.of(1), optional.none()]) == [1]",),
-            [overload("optional_unwrap", (list_of(_OPTIONAL_V),), _LIST_V, _unwrap, **since)],
+            [overload("optional_unwrap", (list_of(_OPTIONAL_V),), _LIST_V, _unwrap, **version)],
         ),
         function(
             "unwrapOpt",
             _LIBRARY,
             "The values of those optionals in a list that have one.",
             ("[optional.of(1), optional.none()].unwrapOpt() == [1]",),
-            [member("optional_unwrapOpt", (list_of(_OPTIONAL_V),), _LIST_V, _unwrap, **since)],
+            [member("optional_unwrapOpt", (list_of(_OPTIONAL_V),), _LIST_V, _unwrap, **version)],
         ),
         function(
             "cel.@mapInsert",
@@ -183,8 +180,8 @@ def functions() -> list[Function]:
             "Inside the macros transformMap and transformMapEntry only: a map with entries added.",
             (),
             [
-                overload("@mapInsert_map_key_value", (_MAP_KV, K, V), _MAP_KV, insert, **two_variables),
-                overload("@mapInsert_map_map", (_MAP_KV, _MAP_KV), _MAP_KV, _insert_all, **two_variables),
+                overload("@mapInsert_map_key_value", (_MAP_KV, K, V), _MAP_KV, insert, version=TWO_VARIABLES),
+                overload("@mapInsert_map_map", (_MAP_KV, _MAP_KV), _MAP_KV, _insert_all, version=TWO_VARIABLES),
             ],
         ),
     ]

@@ -8,9 +8,8 @@ from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.cel.cost_model import STRING_TRAVERSAL_FACTOR
 from kubectl_dra.cel.declarations import Function, Overload
 from kubectl_dra.cel.errors import EvaluationError
+from kubectl_dra.cel.libraries import FORMER_QUANTITIES, QUANTITIES, REVISED
 from kubectl_dra.cel.library.support import (
-    BEFORE_1_37,
-    SINCE_1_37,
     function,
     member,
     nominal_actual,
@@ -23,8 +22,6 @@ from kubectl_dra.cel.shared_quantity import detached
 from kubectl_dra.cel.types import BOOL, DOUBLE, INT, QUANTITY, STRING
 
 _LIBRARY = "quantities"
-# Quantities came with Kubernetes 1.28; new expressions may use them one release later.
-_SINCE = "1.29"
 
 
 def _quantity(text: str) -> Quantity:
@@ -112,11 +109,12 @@ def _subtract_int(left: Quantity, right: int) -> Quantity:
 
 
 def functions() -> list[Function]:
-    nominal: dict[str, Any] = {"estimate": nominal_estimate, "actual": nominal_actual, "since": _SINCE}
+    nominal: dict[str, Any] = {"estimate": nominal_estimate, "actual": nominal_actual, "version": QUANTITIES}
+    former, revised = nominal | {"version": FORMER_QUANTITIES}, nominal | {"version": REVISED}
     reading: dict[str, Any] = {
         "estimate": scan_first_argument(STRING_TRAVERSAL_FACTOR),
         "actual": scan_first_value(),
-        "since": _SINCE,
+        "version": QUANTITIES,
     }
 
     def of_quantity(name: str, documentation: str, example: str, *overloads: Overload) -> Function:
@@ -181,18 +179,18 @@ def functions() -> list[Function]:
             "add",
             "The sum with a quantity or integer; compare it on the left of ==, on the right it is an error.",
             'quantity("1Gi").add(quantity("1Gi")) == quantity("2Gi")',
-            member("quantity_add", (QUANTITY, QUANTITY), QUANTITY, _add, **nominal, **BEFORE_1_37),
-            member("quantity_add", (QUANTITY, QUANTITY), QUANTITY, _add_to_copy, **(nominal | SINCE_1_37)),
-            member("quantity_add_int", (QUANTITY, INT), QUANTITY, _add_int, **nominal, **BEFORE_1_37),
-            member("quantity_add_int", (QUANTITY, INT), QUANTITY, _add_int_to_copy, **(nominal | SINCE_1_37)),
+            member("quantity_add", (QUANTITY, QUANTITY), QUANTITY, _add, **former),
+            member("quantity_add", (QUANTITY, QUANTITY), QUANTITY, _add_to_copy, **revised),
+            member("quantity_add_int", (QUANTITY, INT), QUANTITY, _add_int, **former),
+            member("quantity_add_int", (QUANTITY, INT), QUANTITY, _add_int_to_copy, **revised),
         ),
         of_quantity(
             "sub",
             "The difference with a quantity or integer; like a sum only good on the left of ==.",
             'quantity("1k").sub(1) == quantity("999")',
-            member("quantity_sub", (QUANTITY, QUANTITY), QUANTITY, _subtract, **nominal, **BEFORE_1_37),
-            member("quantity_sub", (QUANTITY, QUANTITY), QUANTITY, _subtract_from_copy, **(nominal | SINCE_1_37)),
-            member("quantity_sub_int", (QUANTITY, INT), QUANTITY, _subtract_int, **nominal, **BEFORE_1_37),
-            member("quantity_sub_int", (QUANTITY, INT), QUANTITY, _subtract_int_from_copy, **(nominal | SINCE_1_37)),
+            member("quantity_sub", (QUANTITY, QUANTITY), QUANTITY, _subtract, **former),
+            member("quantity_sub", (QUANTITY, QUANTITY), QUANTITY, _subtract_from_copy, **revised),
+            member("quantity_sub_int", (QUANTITY, INT), QUANTITY, _subtract_int, **former),
+            member("quantity_sub_int", (QUANTITY, INT), QUANTITY, _subtract_int_from_copy, **revised),
         ),
     ]

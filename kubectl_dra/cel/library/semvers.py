@@ -8,6 +8,7 @@ from kubectl_dra.api.semver import Semver, SemverError
 from kubectl_dra.cel.cost_model import STRING_TRAVERSAL_FACTOR
 from kubectl_dra.cel.declarations import Function, Overload
 from kubectl_dra.cel.errors import EvaluationError
+from kubectl_dra.cel.libraries import REPAIRED_SEMVERS, SEMVERS
 from kubectl_dra.cel.library.support import (
     function,
     member,
@@ -20,10 +21,6 @@ from kubectl_dra.cel.library.support import (
 from kubectl_dra.cel.types import BOOL, INT, SEMVER, STRING
 
 _LIBRARY = "semantic versions"
-# Device selectors had versions from their first release on; normalisation came with 1.33, and new expressions
-# may use it one release later.
-_SINCE = "1.31"
-_SINCE_NORMALISING = "1.34"
 
 
 def _semver(text: str, normalise: bool = False) -> Semver:
@@ -74,8 +71,7 @@ def functions() -> list[Function]:
         "estimate": scan_first_argument(STRING_TRAVERSAL_FACTOR),
         "actual": scan_first_value(),
     }
-    normalising: dict[str, Any] = {"since": _SINCE_NORMALISING, "stored_since": "1.33"}
-    nominal: dict[str, Any] = {"estimate": nominal_estimate, "actual": nominal_actual, "since": _SINCE}
+    nominal: dict[str, Any] = {"estimate": nominal_estimate, "actual": nominal_actual, "version": SEMVERS}
 
     def of_version(name: str, documentation: str, example: str, *overloads: Overload) -> Function:
         return function(name, _LIBRARY, documentation, (example,), overloads)
@@ -85,15 +81,15 @@ def functions() -> list[Function]:
             "semver",
             "The version a text is; with true, a leading v, leading zeros and missing parts are repaired.",
             'semver("v1.2", true) == semver("1.2.0")',
-            overload("string_to_semver", (STRING,), SEMVER, _semver, since=_SINCE, **costs),
-            overload("string_bool_to_semver", (STRING, BOOL), SEMVER, _semver, **normalising, **costs),
+            overload("string_to_semver", (STRING,), SEMVER, _semver, version=SEMVERS, **costs),
+            overload("string_bool_to_semver", (STRING, BOOL), SEMVER, _semver, version=REPAIRED_SEMVERS, **costs),
         ),
         of_version(
             "isSemver",
             "Whether semver() takes the text.",
             'isSemver("1.2.3") && !isSemver("v1.2") && isSemver("v1.2", true)',
-            overload("is_semver_string", (STRING,), BOOL, _is_semver, since=_SINCE, **costs),
-            overload("is_semver_string_bool", (STRING, BOOL), BOOL, _is_semver, **normalising, **costs),
+            overload("is_semver_string", (STRING,), BOOL, _is_semver, version=SEMVERS, **costs),
+            overload("is_semver_string_bool", (STRING, BOOL), BOOL, _is_semver, version=REPAIRED_SEMVERS, **costs),
         ),
         of_version(
             "isGreaterThan",

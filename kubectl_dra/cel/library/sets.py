@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from kubectl_dra.cel.cost_model import ONE, CallEstimate, CostNode, Estimate, Estimator
-from kubectl_dra.cel.declarations import ALWAYS, Function
+from kubectl_dra.cel.declarations import Function
+from kubectl_dra.cel.libraries import SETS
 from kubectl_dra.cel.library.support import actual_size, function, overload, same
 from kubectl_dra.cel.types import BOOL, list_of, type_param
 from kubectl_dra.cel.values import Value
 
 _LIBRARY = "sets"
-# They came with 1.29; new expressions may use them one release later.
-_SINCE = "1.30"
 _T = type_param("T")
 _LIST_T = list_of(_T)
 
@@ -61,8 +60,7 @@ def functions() -> list[Function]:
             (_LIST_T, _LIST_T),
             BOOL,
             implementation,
-            since=_SINCE,
-            stored_since=ALWAYS,
+            version=SETS,
             estimate=_estimate(factor),
             actual=_actual(factor),
         )

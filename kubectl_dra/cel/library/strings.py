@@ -14,13 +14,12 @@ from kubectl_dra.cel.cost_model import (
     Estimator,
     Size,
 )
-from kubectl_dra.cel.declarations import ALWAYS, Function, Overload
+from kubectl_dra.cel.declarations import Function, Overload
 from kubectl_dra.cel.errors import EvaluationError
+from kubectl_dra.cel.libraries import FORMATTED_STRINGS, FORMER, REVISED
 from kubectl_dra.cel.library.conversions import text_of_value
 from kubectl_dra.cel.library.regex import match_estimate, matches, search_actual
 from kubectl_dra.cel.library.support import (
-    BEFORE_1_37,
-    SINCE_1_37,
     actual_size,
     element_scan_actual,
     element_scan_estimate,
@@ -37,7 +36,6 @@ from kubectl_dra.cel.types import BOOL, DYN, INT, STRING, CelType, list_of
 from kubectl_dra.cel.values import Value, type_name
 
 _LIBRARY = "strings"
-_SINCE_V2 = "1.30"
 _STRINGS = list_of(STRING)
 _TWICE = 2 * STRING_TRAVERSAL_FACTOR
 # White space as Unicode defines it; Python's own notion has a few control characters more.
@@ -266,16 +264,13 @@ def _join_actual(values: Sequence[Value], result: Value) -> int:
     return scanned(actual_size(result), _TWICE)
 
 
-def _reader(
-    id: str, parameters: Sequence[CelType], implementation: Callable[..., str], since: str = ALWAYS
-) -> Overload:
+def _reader(id: str, parameters: Sequence[CelType], implementation: Callable[..., str]) -> Overload:
     """A member overload that reads its receiver once and returns a string no longer than it."""
     return member(
         id,
         parameters,
         STRING,
         implementation,
-        since=since,
         estimate=scan_target(STRING_TRAVERSAL_FACTOR),
         actual=scan_first_value(),
     )
@@ -287,7 +282,7 @@ def functions() -> list[Function]:
 
     replacing = {"estimate": _replace_estimate, "actual": scan_first_value(_TWICE)}
     splitting = {"estimate": _split_estimate, "actual": scan_first_value(_TWICE)}
-    joining = {"estimate": _join_estimate, "actual": _join_actual, "since": _SINCE_V2}
+    joining = {"estimate": _join_estimate, "actual": _join_actual, "version": FORMATTED_STRINGS}
     return [
         function(
             "contains",
@@ -303,8 +298,8 @@ def functions() -> list[Function]:
             "Whether a string ends with another one.",
             ('"a100-80gb".endsWith("80gb")',),
             [
-                member("ends_with_string", (STRING, STRING), BOOL, **BEFORE_1_37),
-                member("ends_with_string", (STRING, STRING), BOOL, actual=scan_second_value, **SINCE_1_37),
+                member("ends_with_string", (STRING, STRING), BOOL, version=FORMER),
+                member("ends_with_string", (STRING, STRING), BOOL, actual=scan_second_value, version=REVISED),
             ],
             _ends_with,
         ),
@@ -314,8 +309,8 @@ def functions() -> list[Function]:
             "Whether a string starts with another one.",
             ('"a100-80gb".startsWith("a100")',),
             [
-                member("starts_with_string", (STRING, STRING), BOOL, **BEFORE_1_37),
-                member("starts_with_string", (STRING, STRING), BOOL, actual=scan_second_value, **SINCE_1_37),
+                member("starts_with_string", (STRING, STRING), BOOL, version=FORMER),
+                member("starts_with_string", (STRING, STRING), BOOL, actual=scan_second_value, version=REVISED),
             ],
             _starts_with,
         ),
@@ -325,14 +320,14 @@ def functions() -> list[Function]:
             "Whether an RE2 pattern is found anywhere in a string; a constant one is checked at compile time.",
             ('"a100".matches("^a[0-9]+$")', '!matches("h200", "^a")'),
             [
-                overload("matches", (STRING, STRING), BOOL, **BEFORE_1_37),
+                overload("matches", (STRING, STRING), BOOL, version=FORMER),
                 overload(
                     "matches",
                     (STRING, STRING),
                     BOOL,
                     estimate=match_estimate,
                     actual=search_actual,
-                    **SINCE_1_37,
+                    version=REVISED,
                 ),
                 member("matches_string", (STRING, STRING), BOOL),
             ],
@@ -349,8 +344,8 @@ def functions() -> list[Function]:
             "Where a string first occurs in another one, -1 if nowhere; optionally from an offset on.",
             ('"hello".indexOf("l") == 2', '"hello".indexOf("l", 3) == 3'),
             member("string_index_of_string", (STRING, STRING), INT, _index_of, **_SEARCH),
-            member("string_index_of_string_int", (STRING, STRING, INT), INT, _index_of_from, **_SEARCH, **BEFORE_1_37),
-            member("string_index_of_string_int", (STRING, STRING, INT), INT, _first_from, **_SEARCH, **SINCE_1_37),
+            member("string_index_of_string_int", (STRING, STRING, INT), INT, _index_of_from, **_SEARCH, version=FORMER),
+            member("string_index_of_string_int", (STRING, STRING, INT), INT, _first_from, **_SEARCH, version=REVISED),
         ),
         of_string(
             "lastIndexOf",
@@ -363,9 +358,11 @@ def functions() -> list[Function]:
                 INT,
                 _last_index_of_from,
                 **_SEARCH,
-                **BEFORE_1_37,
+                version=FORMER,
             ),
-            member("string_last_index_of_string_int", (STRING, STRING, INT), INT, _last_from, **_SEARCH, **SINCE_1_37),
+            member(
+                "string_last_index_of_string_int", (STRING, STRING, INT), INT, _last_from, **_SEARCH, version=REVISED
+            ),
         ),
         of_string(
             "lowerAscii",
@@ -416,13 +413,13 @@ def functions() -> list[Function]:
             "format",
             "The string with its clauses %s %d %f %e %b %x %X %o filled in from a list.",
             ('"%s-%d".format(["gpu", 7]) == "gpu-7"', '"%.2f".format([1234.5]) == "1,234.50"'),
-            member("string_format", (STRING, list_of(DYN)), STRING, _format, since=_SINCE_V2),
+            member("string_format", (STRING, list_of(DYN)), STRING, _format, version=FORMATTED_STRINGS),
         ),
         of_string(
             "strings.quote",
             "The string in double quotes, with special characters escaped.",
             ('strings.quote("a") == "\\"a\\""',),
-            overload("strings_quote", (STRING,), STRING, _quote, since=_SINCE_V2),
+            overload("strings_quote", (STRING,), STRING, _quote, version=FORMATTED_STRINGS),
         ),
         of_string(
             "join",

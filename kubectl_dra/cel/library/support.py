@@ -15,8 +15,6 @@ from kubectl_dra.cel.values import Duration, Timestamp, Uint, Value, equals, is_
 
 Call = Callable[..., Any]
 
-BEFORE_1_37: dict[str, Any] = {"until": "1.37"}
-SINCE_1_37: dict[str, Any] = {"since": "1.37", "stored_since": "1.37"}
 """For overloads that Kubernetes 1.37 changed, with version 0.29 of cel-go."""
 
 COMPARABLE: tuple[tuple[str, CelType], ...] = (

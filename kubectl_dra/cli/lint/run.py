@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
-from kubectl_dra.api.releases import NEWEST_MODELLED, OLDEST_MODELLED, TARGET, Release, default_features
+from kubectl_dra.api.releases import MODELLED, TARGET, Release, default_features
 from kubectl_dra.cli.baseline import check_usage as check_baseline
 from kubectl_dra.cli.baseline import new_findings, write_baseline
 from kubectl_dra.cli.lint.flags import LintFlags
@@ -214,11 +214,9 @@ def _wanted_release(asked: LintFlags, config: Config) -> tuple[str, str]:
 def _release(asked: LintFlags, config: Config, snapshot: Snapshot | None) -> Release:
     text, source = _wanted_release(asked, config)
     if text:
-        release = named_release(text, OLDEST_MODELLED, NEWEST_MODELLED, "lint knows", source)
-        return Release(release.major, release.minor)
+        return named_release(text, MODELLED, "lint knows", source).without_patch
     if snapshot is not None and snapshot.release is not None:
-        known = min(max(snapshot.release.minor, OLDEST_MODELLED.minor), NEWEST_MODELLED.minor)
-        return Release(1, known)
+        return MODELLED.closest(snapshot.release)
     return TARGET
 
 

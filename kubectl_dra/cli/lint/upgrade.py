@@ -6,20 +6,20 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kubectl_dra.api import releases as known_defects
 from kubectl_dra.api.releases import (
+    EXPLAINED,
     GROUP,
     LIFECYCLES,
-    NEWEST_MODELLED,
-    OLDEST_MODELLED,
+    MODELLED,
     Release,
     default_features,
     gate_default,
     gate_locked,
+    last_fix,
 )
 from kubectl_dra.cli.lint.flags import LintFlags
 from kubectl_dra.cli.options import ConnectionFlags
-from kubectl_dra.cli.release import OLDEST_EXPLAINED, named_gates, named_release, with_gates
+from kubectl_dra.cli.release import named_gates, named_release, with_gates
 from kubectl_dra.errors import UsageError
 from kubectl_dra.lint.upgrade import DevicesGiven, DifferentAnswers, ObjectKey, SchedulerAnswer, Upgrade, WrittenAt
 from kubectl_dra.manifests.inputs import CLUSTER_NAME, LARGEST, STDIN, STDIN_NAME, Input, find_inputs
@@ -41,8 +41,8 @@ class ReleaseNamed(NamedTuple):
 
 def release_named(text: str, source: str) -> ReleaseNamed:
     """A release that lint knows, as ``source`` names it. Raises UsageError."""
-    found = named_release(text, OLDEST_MODELLED, NEWEST_MODELLED, "lint knows", source)
-    return ReleaseNamed(Release(found.major, found.minor), found.patch if text.count(".") > 1 else None)
+    found = named_release(text, MODELLED, "lint knows", source)
+    return ReleaseNamed(found.without_patch, found.patch if text.count(".") > 1 else None)
 
 
 def check_usage(asked: LintFlags) -> None:
@@ -151,8 +151,8 @@ def schedulers(
 ) -> Compared:
     """What the schedulers of both releases say about what waits or runs in a cluster."""
     before = release_named(asked.upgraded_from, "--from")
-    if before.release < OLDEST_EXPLAINED:
-        return Compared({}, (f"the scheduler's answers are compared from {OLDEST_EXPLAINED} on",))
+    if before.release not in EXPLAINED:
+        return Compared({}, (f"the scheduler's answers are compared from {EXPLAINED.oldest} on",))
     from kubectl_dra.cli.live import Progress
 
     was, will = _settings(snapshot, upgrade, features, asked, before, target)
@@ -202,8 +202,8 @@ def schedulers_about_manifests(
     before = release_named(asked.upgraded_from, "--from")
     cluster, upgrade = target.snapshot, target.upgrade
     assert cluster is not None and upgrade is not None
-    if before.release < OLDEST_EXPLAINED:
-        return ComparedManifests({}, (f"the scheduler's answers are compared from {OLDEST_EXPLAINED} on",))
+    if before.release not in EXPLAINED:
+        return ComparedManifests({}, (f"the scheduler's answers are compared from {EXPLAINED.oldest} on",))
     from msgspec.structs import replace
 
     from kubectl_dra.cli.explain.flags import ExplainFlags
@@ -245,16 +245,11 @@ def _namespace(asked: LintFlags, connection: ConnectionFlags) -> str:
 def _notes_about_patches(*releases: ReleaseNamed) -> Iterator[str]:
     """Releases of which nobody says the patch although that changes what the scheduler does."""
     for release, patch in releases:
-        mended = [each.fixed[release.minor] for each in vars(known_defects).values() if _is_mended(each, release.minor)]
-        if patch is None and mended:
+        if patch is None and last_fix(release):
             yield (
                 f"the scheduler of {release} is taken for that of its first patches; later ones differ: "
-                f"name yours, such as {release}.{max(mended)}"
+                f"name yours, such as {last_fix(release)}"
             )
-
-
-def _is_mended(defect: object, minor: int) -> bool:
-    return isinstance(defect, known_defects.Defect) and minor in defect.fixed
 
 
 def rescheduled(
@@ -318,7 +313,7 @@ def notes_about_cluster(snapshot: Snapshot, target: AssumedCluster) -> Iterator[
     ended = {
         entry.version: entry.removed
         for entry in LIFECYCLES
-        if entry.exists(before) and entry.removed is not None and after.at_least(entry.removed)
+        if entry.exists(before) and entry.removed and entry.was_removed(after)
     }
     for version, removed in ended.items():
         again = "write what may still be stored in it once more before, as it is"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from kubectl_dra.api.releases import NEWEST_MODELLED, Release
+from kubectl_dra.api.releases import WRITTEN
 from kubectl_dra.cli.live import Progress, connection_options, read_saved
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cluster.snapshot import KINDS, Snapshot
@@ -92,13 +92,10 @@ def _look_at_files(where: Where) -> ClusterSeen:
     return ClusterSeen(snapshot, list(file_workloads(find_inputs(named))), (), namespace, where.namespace)
 
 
-def release_of(seen: ClusterSeen, oldest: Release) -> str:
+def release_of(seen: ClusterSeen) -> str:
     """The release of the cluster, mapped to one that migrate knows; empty if unknown."""
     found = seen.snapshot.release
-    if found is None:
-        return ""
-    release = min(max(Release(found.major, found.minor), oldest), NEWEST_MODELLED)
-    return str(release)
+    return str(WRITTEN.closest(found)) if found else ""
 
 
 def survey(seen: ClusterSeen, settings: MigrationSettings) -> Survey:
@@ -186,12 +183,11 @@ def write_plan(seen: ClusterSeen, settings: MigrationSettings, folder: str, *, l
 
 def comparisons(report: MigrationReport, seen: ClusterSeen, release: str) -> list[LandingComparison]:
     """Where each migrated pod could run in the cluster, and where it could before."""
-    from kubectl_dra.api.releases import parse_release
+    from kubectl_dra.api.releases import EXPLAINED, parse_release
     from kubectl_dra.cli.assumed import assumed
-    from kubectl_dra.cli.release import NEWEST_EXPLAINED, OLDEST_EXPLAINED
     from kubectl_dra.migrate.landing import compare
 
     # migrate writes for more releases than have an allocator that is modelled.
-    modelled = bool(release) and OLDEST_EXPLAINED.minor <= parse_release(release).minor <= NEWEST_EXPLAINED.minor
+    modelled = bool(release) and parse_release(release) in EXPLAINED
     settings = assumed(seen.snapshot, release if modelled else "")
     return compare(report, seen.snapshot, settings, seen.namespace)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
-from kubectl_dra.api.releases import NEWEST_MODELLED, TARGET, Release, versions_of
+from kubectl_dra.api.releases import TARGET, WRITTEN, Release, gate_default, versions_of
 from kubectl_dra.cli.baseline import check_usage as check_baseline
 from kubectl_dra.cli.baseline import new_findings, write_baseline
 from kubectl_dra.cli.migrate.files import output_names, output_texts, write_all, write_below
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
 EXIT_OPEN: Final = 1
 EXIT_ERROR: Final = 2
-OLDEST: Final = Release(1, 32)
-"""The first release whose API versions migrate writes."""
 CI: Final = ("sarif", "github", "junit")
 """Formats for CI systems."""
 PLAN: Final = "plan"
@@ -102,7 +100,7 @@ def _for_cluster(asked: MigrateFlags, seen: ClusterSeen | None) -> MigrateFlags:
         return asked
     from kubectl_dra.cli.migrate.cluster import release_of
 
-    return replace(asked, release=release_of(seen, OLDEST))
+    return replace(asked, release=release_of(seen))
 
 
 def _survey(asked: MigrateFlags, connection: ConnectionFlags) -> int:
@@ -343,7 +341,7 @@ def _settings(asked: MigrateFlags) -> MigrationSettings:
     version = asked.to or next(one for one in known if one != "v1alpha3")
     if version not in known:
         raise UsageError(f"--to {version}: Kubernetes {release} does not have it; it has {', '.join(known)}")
-    if asked.strategy == "extended-resource" and not release.at_least(36):
+    if asked.strategy == "extended-resource" and not gate_default("DRAExtendedResource", release):
         raise UsageError(f"--strategy extended-resource: on by default since Kubernetes 1.36, not in {release}")
     return MigrationSettings(load(asked.vendors), release, asked.strategy.value, asked.share.value, version)
 
@@ -351,8 +349,7 @@ def _settings(asked: MigrateFlags) -> MigrationSettings:
 def _release(text: str) -> Release:
     if not text:
         return TARGET
-    release = named_release(text, OLDEST, NEWEST_MODELLED, "migrate writes for", "--kubernetes-version")
-    return Release(release.major, release.minor)
+    return named_release(text, WRITTEN, "migrate writes for", "--kubernetes-version").without_patch
 
 
 def _explain(code: str) -> int:

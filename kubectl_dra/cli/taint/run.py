@@ -8,6 +8,7 @@ from collections.abc import Sequence, Set
 
 from msgspec.structs import replace
 
+from kubectl_dra.api.behaviour import EFFECT_NONE
 from kubectl_dra.api.releases import Release
 from kubectl_dra.cli.notes import tell_age
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags
@@ -32,7 +33,7 @@ from kubectl_dra.taint.drain import RuleGone
 from kubectl_dra.taint.result import RuleDone, Tainted
 from kubectl_dra.taint.retrying import Patience, TimedOut
 from kubectl_dra.taint.rules import CREATED, REFUSED
-from kubectl_dra.taint.rules_served import FIRST_WITH_NONE, how_to_turn_on
+from kubectl_dra.taint.rules_served import how_to_turn_on
 from kubectl_dra.taint.server_prediction import ANSWER_SECONDS, Asking, ServerAnswer, question_of
 from kubectl_dra.taint.typed_words import TaintSpec, read_words
 from kubectl_dra.wording import amount
@@ -230,7 +231,7 @@ class _Tainting:
         release = serving.release if serving else None
         if not questions:
             return
-        if release is None or not release.at_least(FIRST_WITH_NONE):
+        if release is None or release not in EFFECT_NONE:
             say(f"the server was not asked whom it would delete: {_no_effect_none(release)}")
             return
         asking = Asking(rules)
@@ -287,7 +288,7 @@ class _Tainting:
 
 def _no_effect_none(release: Release | None) -> str:
     """Why a server cannot be asked."""
-    known = f"Kubernetes 1.{FIRST_WITH_NONE} is the first with effect None"
+    known = f"Kubernetes 1.{EFFECT_NONE.since} is the first with effect None"
     return f"{known}, and this is {release}" if release else f"{known}, and the server does not say its release"
 
 

@@ -8,16 +8,16 @@ from typing import Any, Final
 
 from kubectl_dra import __version__
 from kubectl_dra.api.releases import (
+    EXPLAINED,
     LIFECYCLES,
-    NEWEST_MODELLED,
-    OLDEST_MODELLED,
+    MODELLED,
     Release,
     gate_default,
     gate_locked,
     known_gates,
+    parse_release,
 )
 from kubectl_dra.cli.options import ConnectionFlags
-from kubectl_dra.cli.release import NEWEST_EXPLAINED, OLDEST_EXPLAINED
 from kubectl_dra.cli.version.flags import VersionFlags
 from kubectl_dra.errors import ClusterError
 
@@ -48,7 +48,6 @@ def run(asked: VersionFlags, connection: ConnectionFlags) -> int:
 
 def describe(server: dict[str, Any] | None) -> dict[str, Any]:
     """The result in the shape of ``schemas/version.json``; ``server`` is None if none was asked."""
-    releases = [Release(1, minor) for minor in range(OLDEST_MODELLED.minor, NEWEST_MODELLED.minor + 1)]
     return {
         "schemaVersion": SCHEMA_VERSION,
         "kind": "Version",
@@ -59,8 +58,8 @@ def describe(server: dict[str, Any] | None) -> dict[str, Any]:
             "platform": f"{platform.system().lower()}/{platform.machine().lower()}",
         },
         "models": {
-            "lint": {"oldest": str(OLDEST_MODELLED), "newest": str(NEWEST_MODELLED)},
-            "explain": {"oldest": str(OLDEST_EXPLAINED), "newest": str(NEWEST_EXPLAINED)},
+            "lint": {"oldest": str(MODELLED.oldest), "newest": str(MODELLED.newest)},
+            "explain": {"oldest": str(EXPLAINED.oldest), "newest": str(EXPLAINED.newest)},
         },
         "releases": [
             {
@@ -68,7 +67,7 @@ def describe(server: dict[str, Any] | None) -> dict[str, Any]:
                 "kinds": _kinds(release),
                 "gates": {gate: state for gate in known_gates() if (state := _state(gate, release)) != "unknown"},
             }
-            for release in releases
+            for release in MODELLED
         ],
         "unmodelled": sorted(UNMODELLED),
         "server": server,
@@ -136,14 +135,14 @@ def _write_text(result: dict[str, Any], color: str, *, full: bool) -> None:
 
 def _write_releases(out: Any, result: dict[str, Any]) -> None:
     """Write which kinds and gates each release has that ``explain`` models."""
-    releases = [one for one in result["releases"] if int(one["release"].partition(".")[2]) >= OLDEST_EXPLAINED.minor]
+    releases = [one for one in result["releases"] if parse_release(one["release"]) in EXPLAINED]
     out.write("")
     kinds = sorted({kind for one in releases for kind in one["kinds"]})
     table = [("RESOURCE.K8S.IO", *(one["release"] for one in releases))]
     table += [(kind, *(_served(one["kinds"].get(kind, {})) for one in releases)) for kind in kinds]
     _write_table(out, table)
     out.write("")
-    gates = [gate for gate in known_gates() if _state(gate, NEWEST_EXPLAINED) != "unknown"]
+    gates = [gate for gate in known_gates() if _state(gate, EXPLAINED.newest) != "unknown"]
     table = [("FEATURE GATE", *(one["release"] for one in releases))]
     for gate in gates:
         mark = " (not for 1.36)" if gate in UNMODELLED else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from kubectl_dra.allocation.extended_resources import ExtendedRequests, limit_of
-from kubectl_dra.allocation.features import FIRST_SORTED
+from kubectl_dra.api.behaviour import SORTED_POOLS
 from kubectl_dra.api.releases import RULES_UNSEEN
 from kubectl_dra.api.slices import PoolID
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
@@ -34,7 +34,7 @@ def notes_of(scene: Scene) -> Iterator[Words]:
     if settings.proved_gates:
         text = "{gates}: off by default in {release}, but stored objects show that it is on"
         yield say(text, gates=sorted(settings.proved_gates), release=settings.release)
-    if settings.release.minor < FIRST_SORTED:
+    if settings.release not in SORTED_POOLS:
         yield say(
             "schedulers of {release} try pools in random order: which of several suitable devices a pod gets is not "
             "determined",

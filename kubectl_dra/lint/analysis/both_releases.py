@@ -111,7 +111,7 @@ def fields_switched(context: Context) -> tuple[FieldKept, ...]:
     if both is None:
         return ()
     found: dict[tuple[str, ...], FieldKept] = {}
-    for field, path in gated_fields(context):
+    for path, field in gated_fields(context):
         before, after = _keeps(field, both.before), _keeps(field, both.after)
         known = field.exists(both.before.release) and (both.is_stored or field.exists(both.after.release))
         if before == after or not known:
@@ -127,4 +127,4 @@ def fields_switched(context: Context) -> tuple[FieldKept, ...]:
 
 def _keeps(field: Field, cluster: AssumedCluster) -> bool:
     release = cluster.release
-    return field.exists(release) and (not release.at_least(field.dropped_since) or cluster.features >= {*field.gates})
+    return field.exists(release) and not field.is_dropped(release, cluster.features)

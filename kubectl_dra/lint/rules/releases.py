@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from kubectl_dra.api.behaviour import RULES_WITHOUT_GATE
 from kubectl_dra.api.releases import (
     GROUP,
     LIFECYCLES,
-    NEWEST_MODELLED,
+    MODELLED,
     Release,
     default_version,
     gate_default,
@@ -82,7 +83,7 @@ class VersionMissing(Rule):
         if entry is None or entry.exists(release):
             return
         served = versions_of(item.kind, release)
-        removed = entry.removed is not None and release.at_least(entry.removed)
+        removed = entry.was_removed(release)
         told = f"was removed in 1.{entry.removed}" if removed else f"came in 1.{entry.introduced}"
         if item.kind in _OLD_KINDS and not served:
             taken = f"{migrate(item)} says what it can take over"
@@ -160,8 +161,8 @@ class FieldTooNew(Rule):
     kinds = ("DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice")
 
     def check(self, context: Context) -> Iterator[LintFinding]:
-        for field, path in gated_fields(context):
-            if not context.release.at_least(field.since):
+        for path, field in gated_fields(context):
+            if field.is_newer(context.release):
                 yield self.finding(
                     path, f"{path[-1]} came in 1.{field.since}; the target is {context.release}", on_key=True
                 )
@@ -176,8 +177,8 @@ class GateOff(Rule):
     kinds = ("DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice", "DeviceTaintRule")
 
     def check(self, context: Context) -> Iterator[LintFinding]:
-        for field, path in gated_fields(context):
-            if not context.release.at_least(field.since):
+        for path, field in gated_fields(context):
+            if field.is_newer(context.release):
                 continue
             for gate in field.gates:
                 if _off(gate, context):
@@ -187,7 +188,7 @@ class GateOff(Rule):
                         on_key=True,
                     )
                     break
-        if context.item.kind == "DeviceTaintRule" and context.v1 and context.release.at_least(35):
+        if context.item.kind == "DeviceTaintRule" and context.v1 and context.release not in RULES_WITHOUT_GATE:
             gate = "DRADeviceTaintRules"
             if _off(gate, context):
                 yield self.finding(
@@ -216,8 +217,9 @@ class FunctionTooNew(Rule):
 
 def _compiles_from(expression: str, context: Context) -> str | None:
     """The first release or gate with which the expression compiles, or None."""
-    from kubectl_dra.cel.environment import CONSUMABLE_CAPACITY, LIST_ATTRIBUTES, Environment
+    from kubectl_dra.cel.environment import CONSUMABLE_CAPACITY, Environment
     from kubectl_dra.cel.errors import CompileError
+    from kubectl_dra.cel.libraries import LIST_ATTRIBUTES
     from kubectl_dra.cel.program import compile_expression
 
     tries = [
@@ -225,10 +227,7 @@ def _compiles_from(expression: str, context: Context) -> str | None:
         for gate in (CONSUMABLE_CAPACITY, LIST_ATTRIBUTES)
         if gate not in context.features
     ]
-    tries += [
-        (Release(1, minor), context.features, f"Kubernetes 1.{minor}")
-        for minor in range(context.release.minor + 1, NEWEST_MODELLED.minor + 1)
-    ]
+    tries += [(release, context.features, f"Kubernetes {release}") for release in MODELLED.after(context.release)]
     for release, features, told in tries:
         try:
             compile_expression(Environment.for_release(release, features), expression)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from kubectl_dra.api.behaviour import STEP_ABOVE_ZERO
+from kubectl_dra.api.fields import fields
 from kubectl_dra.api.limits import MAX_RESULTS
 from kubectl_dra.cel.columns import Column
 from kubectl_dra.data.drivers import catalogue, name_in
@@ -103,7 +105,7 @@ class MatchAndDistinct(Rule):
     name = "match-and-distinct"
     severity = "warning"
     kinds = CLAIM_KINDS
-    releases = (34, None)
+    releases = fields("DeviceConstraint")["distinctAttribute"].releases
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         for path, constraint, _ in _constraints(context):
@@ -152,7 +154,7 @@ class StepZero(Rule):
     name = "request-policy-step-zero"
     severity = "error"
     kinds = ("ResourceSlice",)
-    releases = (34, None)
+    releases = fields("DeviceCapacity")["requestPolicy"].releases
     fixable = "unsafe"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
@@ -168,7 +170,7 @@ class StepZero(Rule):
                 yield self.finding(
                     path,
                     f"a step of 0 for capacity {name} "
-                    + ("is rejected" if context.release.at_least(37) else "crashes the API server's handler"),
+                    + ("is rejected" if context.release in STEP_ABOVE_ZERO else "crashes the API server's handler"),
                     fix=Fix("Remove the step: every value from min to max is then valid", (Delete(path),), "unsafe"),
                 )
 

@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from kubectl_dra.admission.server.admin import admin_label
+from kubectl_dra.api.behaviour import ADMIN_NEEDS_LABEL
+from kubectl_dra.api.fields import fields
+from kubectl_dra.api.releases import gate_default
 from kubectl_dra.lint.analysis.claim_requests import CLAIM_KINDS, alternatives, items
 from kubectl_dra.lint.analysis.server_verdict import verdict_of
 from kubectl_dra.lint.context import Context
@@ -91,7 +95,7 @@ class TolerationDoesNotStay(Rule):
     name = "toleration-does-not-stay"
     severity = "warning"
     kinds = CLAIM_KINDS
-    releases = (33, None)
+    releases = fields("ExactDeviceRequest")["tolerations"].releases
     fixable = "unsafe"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
@@ -123,17 +127,16 @@ class AdminAccess(Rule):
     severity = "error"
     kinds = CLAIM_KINDS
     scope = "set"
-    releases = (33, None)
+    releases = ADMIN_NEEDS_LABEL
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         admin = [one for one in alternatives(context) if one.content.get("adminAccess") is True]
-        if not admin or (context.release.minor >= 34 and not context.target.has("DRAAdminAccess")):
+        off = gate_default("DRAAdminAccess", context.release) and not context.target.has("DRAAdminAccess")
+        label = admin_label(context.release)
+        if not admin or off or label is None:
             return
         name = context.item.namespace
         labels = self._labels(context, name)
-        label = (
-            "resource.kubernetes.io/admin-access" if context.release.at_least(34) else "resource.k8s.io/admin-access"
-        )
         if labels is None:
             verdict = verdict_of(context)
             for one in admin if verdict is None or verdict.unsure else ():

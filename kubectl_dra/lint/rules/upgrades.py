@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
+from kubectl_dra.api.behaviour import RULES_WITHOUT_GATE
 from kubectl_dra.api.releases import lifecycle, versions_of
 from kubectl_dra.lint.analysis.both_releases import FieldKept, both_releases, fields_switched, refusals
 from kubectl_dra.lint.context import Context
@@ -115,8 +116,7 @@ class CountsAfter(Rule):
                 message = f"{both.before.release} drops it, {both.after.release} keeps it ({one.gate}): {effect}"
                 yield self.finding(one.path, message + _elsewhere(one), on_key=True)
         begins = both.after.has(_RULES_GATE) and not both.before.has(_RULES_GATE)
-        # Up to 1.34 it was part of another gate.
-        if context.item.kind == "DeviceTaintRule" and begins and both.before.release.at_least(35):
+        if context.item.kind == "DeviceTaintRule" and begins and both.before.release not in RULES_WITHOUT_GATE:
             message = (
                 f"where the gate {_RULES_GATE} is off, as by default, {both.before.release} stores the rule and "
                 f"ignores it; {both.after.release} goes by it: it taints what it selects, and NoExecute evicts pods"
@@ -156,7 +156,7 @@ class AcceptedAfter(Rule):
             return
         before, after = both.before.release, both.after.release
         entry = lifecycle(item.version, item.kind) if item.is_dra else None
-        if entry is not None and entry.exists(after) and not before.at_least(entry.introduced):
+        if entry is not None and entry.exists(after) and entry.is_newer(before):
             message = f"{before} does not have {item.api_version} {item.kind}, which came in 1.{entry.introduced}"
             yield self.finding(("apiVersion",), message)
         if found is None or found.after or not found.before:

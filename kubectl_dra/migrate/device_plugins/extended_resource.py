@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from kubectl_dra.api.releases import GROUP
+from kubectl_dra.api.releases import GROUP, first_with, gate_default
 from kubectl_dra.migrate.device_plugins.asks import Ask
 from kubectl_dra.migrate.device_plugins.placement import PlacementPlan
 from kubectl_dra.migrate.model import MigrationSettings, NewObject, Note, ObjectPlan, PlanRefusal, PlanSurroundings
 from kubectl_dra.migrate.naming import as_label
 
-SINCE: Final = 36
-"""DRAExtendedResource is on from 1.36 (KEP-5004)."""
+_GATE: Final = "DRAExtendedResource"
 
 _TRADE_OFF: Final = (
     "pods stay unchanged, but cannot share devices, select them by attribute or configure them, "
@@ -29,7 +28,7 @@ def by_name(asks: Sequence[Ask], placements: Mapping[str, PlacementPlan], settin
 
 def why_claims(asks: Sequence[Ask], placements: Mapping[str, PlacementPlan], settings: MigrationSettings) -> str:
     """Why a pod has to have claims, because a number of extended resources would not be the same; empty if it would."""
-    if not settings.release.at_least(SINCE):
+    if not gate_default(_GATE, settings.release):
         return f"Kubernetes {settings.release} has no DeviceClass for an extended resource"
     for ask in asks:
         name = ask.resource.name
@@ -57,9 +56,9 @@ def extended(
     refusals: list[PlanRefusal] = []
     for ask in {ask.resource.name: ask for ask in reversed(asks)}.values():
         resource, path = ask.resource, ask.keys[0]
-        if not settings.release.at_least(SINCE):
+        if not gate_default(_GATE, settings.release):
             message = f"Kubernetes {settings.release} has no DeviceClass for an extended resource unless a gate is on"
-            way_out = f"Use --strategy claims, or a release from 1.{SINCE}."
+            way_out = f"Use --strategy claims, or a release from {first_with(_GATE)}."
             refusals.append(PlanRefusal("MIG122", path, message, way_out))
             continue
         reason = _cannot(ask, placements)

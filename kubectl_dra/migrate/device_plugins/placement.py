@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from kubectl_dra.api.limits import MAX_EXPRESSION_BYTES, MAX_SELECTORS
 from kubectl_dra.api.quantity import Quantity
-from kubectl_dra.api.releases import Release
+from kubectl_dra.api.releases import Release, gate_default
 from kubectl_dra.manifests.changes import Change, Path
 from kubectl_dra.migrate.device_plugins.affinity import (
     TERMS,
@@ -170,7 +170,7 @@ class _Reader:
         if found is None or not (found.leaves or found.refusal or found.selectors):
             return
         note = f"{stated.key} is a preference and stays on the pod; nodes need the label as long as it stays."
-        if release.at_least(34):
+        if gate_default("DRAPrioritizedList", release):
             note += " A request with firstAvailable can say it of devices, where queues such as Kueue do not matter."
         self._notes[stated.path, note] = None
 

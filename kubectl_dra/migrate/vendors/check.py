@@ -10,6 +10,7 @@ from pathlib import Path as File
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from kubectl_dra.api.limits import MAX_EXPRESSION_BYTES
+from kubectl_dra.api.releases import EXPLAINED, UNTOLD
 from kubectl_dra.cel.errors import CompileError
 from kubectl_dra.cel.library.regex import PatternError
 from kubectl_dra.data.packed import packed
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from kubectl_dra.manifests.documents import Document
 
 _PLACE: Final = re.compile(r"\{([A-Za-z_]\w*)\}")
-_RELEASES: Final = ("1.34", "1.36")
 _SAMPLES: Final = {
     "text": "a",
     "integer": "1",
@@ -246,7 +246,7 @@ def _compiles(document: Document, path: Path, expression: str) -> None:
         return
     if len(expression.encode()) > MAX_EXPRESSION_BYTES:
         fail(document, path, f"the selector has more than {MAX_EXPRESSION_BYTES} bytes")
-    for release in _RELEASES:
+    for release in (EXPLAINED.oldest, UNTOLD):
         try:
             compile_expression(Environment.for_release(release), expression)
         except CompileError as error:

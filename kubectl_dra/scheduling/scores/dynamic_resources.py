@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
+from kubectl_dra.api.behaviour import DEVICE_SCORES
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.scheduling.framework import ClusterState, NodeState, ScorePlugin
@@ -12,7 +13,6 @@ from kubectl_dra.scheduling.reasons import PluginName
 from kubectl_dra.scheduling.scores.normalize import share_of_best
 
 _MOST_SUBREQUESTS: Final = 8
-_SCORED_SINCE: Final = 35
 
 
 class DynamicResourcesScore(ScorePlugin):
@@ -25,7 +25,7 @@ class DynamicResourcesScore(ScorePlugin):
     ) -> None:
         super().__init__(pod, state, nodes)
         self._preference = preference
-        self.skipped = not preference or not state.release.at_least(_SCORED_SINCE)
+        self.skipped = not preference or state.release not in DEVICE_SCORES
 
     def scores(self) -> Mapping[str, int]:
         return share_of_best({node.name: self._preference.get(node.name, 0) for node in self.nodes})

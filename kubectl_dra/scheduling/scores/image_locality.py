@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from kubectl_dra.api.behaviour import IMAGE_VOLUMES_COUNT
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.scheduling.framework import ClusterState, NodeState, ScorePlugin
 from kubectl_dra.scheduling.reasons import PluginName
@@ -12,7 +13,6 @@ from kubectl_dra.scheduling.scores.normalize import MAX
 
 _MIB: Final = 1 << 20
 _LEAST, _MOST_EACH = 23 * _MIB, 1000 * _MIB
-_COUNTS_IMAGE_VOLUMES: Final = 37
 
 
 class ImageLocality(ScorePlugin):
@@ -25,7 +25,7 @@ class ImageLocality(ScorePlugin):
         volumes = [volume.image.reference for volume in pod.spec.volumes if volume.image is not None]
         self._images = [_full_name(name) for name in (*(entry.image for entry in pod.containers), *volumes)]
         self._places = len(pod.containers)
-        if state.release.at_least(_COUNTS_IMAGE_VOLUMES):
+        if state.release in IMAGE_VOLUMES_COUNT:
             self._places += len(volumes)
         self._sizes: dict[str, int] = {}
         self._nodes_with: dict[str, set[str]] = {name: set() for name in self._images}

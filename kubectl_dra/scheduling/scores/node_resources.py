@@ -10,6 +10,7 @@ from msgspec import structs
 
 from kubectl_dra.allocation.extended_resources import class_by_resource
 from kubectl_dra.allocation.features import Features
+from kubectl_dra.api.behaviour import BALANCE_COMPARED
 from kubectl_dra.api.pod_resources import pod_level
 from kubectl_dra.api.pods import Container, Pod
 from kubectl_dra.api.wire import Amount
@@ -33,7 +34,6 @@ _OF_CONTAINERS_ALONE: Final = Rules(pod_level=False, resize=False, pod_level_res
 fit.go, 1.34 to 1.37).
 """
 
-_COMPARES_BEFORE_AND_AFTER: Final = 36
 _C = TypeVar("_C", bound=Container)
 
 Share = Callable[[int, int], int]
@@ -102,7 +102,7 @@ class BalancedAllocation(ScorePlugin):
     def _score(self, node: NodeState) -> int:
         after = {name: node.requested.get(name, 0) + self._own.get(name, 0) for name in self._names}
         balance = self._balance(after, node.allocatable)
-        if not self.state.release.at_least(_COMPARES_BEFORE_AND_AFTER):
+        if self.state.release not in BALANCE_COMPARED:
             return balance
         half = MAX // 2
         return half + (half + balance - self._balance(node.requested, node.allocatable)) // 2
