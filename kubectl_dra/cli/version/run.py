@@ -18,7 +18,7 @@ from kubectl_dra.api.releases import (
 )
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cli.release import NEWEST_EXPLAINED, OLDEST_EXPLAINED
-from kubectl_dra.cli.version.flags import VersionFlags
+from kubectl_dra.cli.version import VersionFlags
 from kubectl_dra.errors import ClusterError
 
 SCHEMA_VERSION: Final = "1"
