@@ -10,7 +10,7 @@ from pathlib import Path
 from textual import events
 from textual.pilot import Pilot
 
-from kubectl_dra.cli.ui.flags import UiFlags
+from kubectl_dra.cli.ui import UiFlags
 from kubectl_dra.cli.ui.source import SavedCluster
 from kubectl_dra.ui.app import Screens
 from kubectl_dra.ui.source import ScreenSource

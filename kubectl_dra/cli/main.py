@@ -23,11 +23,15 @@ EXIT_UNDETERMINED = 3
 
 
 class Command(NamedTuple):
-    """A command: the struct of its flags, a summary that fits beside its name on 80 columns, and its page."""
+    """A command: the struct of its flags, a summary that fits beside its name on 80 columns, and its page.
+
+    ``module`` has the flags if the package of the command has not: that of completion is imported for each key press.
+    """
 
     flags: str
     summary: str
     page: str
+    module: str = ""
 
 
 COMMANDS: Final = {
@@ -45,9 +49,11 @@ COMMANDS: Final = {
     "ui": Command("UiFlags", "Look around on one screen: fleet, pending, claims, devices", "ui.md"),
     "lsp": Command("LspFlags", "Serve an editor: findings, meanings, proposals, fixes", "editors.md"),
     "version": Command("VersionFlags", "Print the versions, and what is modelled of each release", "versions.md"),
-    "completion": Command("CompletionFlags", "Print the script that completes commands in a shell", "start.md"),
+    "completion": Command(
+        "CompletionFlags", "Print the script that completes commands in a shell", "start.md", "completion.flags"
+    ),
 }
-"""Each command by its name; its folder here has ``flags`` and ``run``; its help is ``help/NAME.txt``."""
+"""Each command by its name; its package here has the flags, and ``run`` in a module; its help is ``help/NAME.txt``."""
 
 
 def root(
@@ -85,14 +91,14 @@ def _with(commands: Iterable[str]) -> typer.Typer:
 
     made = _group()
     for name in commands:
-        flags = getattr(_part(name, "flags"), COMMANDS[name].flags)
+        flags = getattr(_module(COMMANDS[name].module or name), COMMANDS[name].flags)
         text = HelpText(COMMANDS[name].summary, _help(name), f"{DOCS}/{COMMANDS[name].page}")
         add(made, name, text, flags, partial(_perform, name))
     return made
 
 
 def _perform(name: str, flags: Any, connection: Any) -> int:
-    code: int = _part(name, "run").run(flags, connection)
+    code: int = _module(f"{name}.run").run(flags, connection)
     return code
 
 
@@ -101,9 +107,9 @@ def _help(name: str) -> str:
     return (Path(__file__).parent / "help" / f"{name}.txt").read_text(encoding="utf-8")
 
 
-def _part(name: str, part: str) -> Any:
-    """A module of a command's folder. What is not called is not imported: that took longer than a small lint."""
-    return import_module(f"kubectl_dra.cli.{name}.{part}")
+def _module(name: str) -> Any:
+    """A command's package or a module of it. What is not called is not imported: that took longer than a small lint."""
+    return import_module(f"kubectl_dra.cli.{name}")
 
 
 @cache

@@ -16,8 +16,8 @@ from typing import Any
 import jsonschema
 import pytest
 
+from kubectl_dra.cli.migrate import MigrateFlags
 from kubectl_dra.cli.migrate import run as migrate_run
-from kubectl_dra.cli.migrate.flags import MigrateFlags
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.errors import InputError
 from kubectl_dra.manifests.inputs import Input

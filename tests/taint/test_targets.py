@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from kubectl_dra.cli.taint.flags import DeviceFlags
+from kubectl_dra.cli.taint import DeviceFlags
 from kubectl_dra.cli.taint.session import resolve
 from kubectl_dra.errors import DraError, InputError, UsageError
 from tests.taint.world import claim, device_class, gpu, node, pod, result, rule, slice_of, world

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from kubectl_dra.cli.options import ConnectionFlags
-from kubectl_dra.cli.ui.flags import UiFlags
+from kubectl_dra.cli.ui import UiFlags
 from kubectl_dra.cli.ui.source import LiveCluster
 from kubectl_dra.errors import DraError
 from tests.cli.conftest import Ran

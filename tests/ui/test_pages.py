@@ -10,10 +10,10 @@ from threading import Event
 
 import pytest
 
-from kubectl_dra.cli.explain.flags import ExplainFlags
+from kubectl_dra.cli.explain import ExplainFlags
 from kubectl_dra.cli.explain.questions import questions_of
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags
-from kubectl_dra.cli.ui.flags import UiFlags
+from kubectl_dra.cli.ui import UiFlags
 from kubectl_dra.cli.ui.source import SavedCluster
 from kubectl_dra.cluster.snapshot import Progress, Snapshot
 from kubectl_dra.errors import ClusterError, InputError

@@ -1,1 +1,41 @@
-"""``kubectl dra claims``."""
+"""What can be typed after ``kubectl dra claims``."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from kubectl_dra.cli import options as opt
+from kubectl_dra.usage.claim_state import ClaimState
+
+
+class ClaimsOutput(StrEnum):
+    """Output formats of the table."""
+
+    text = "text"
+    wide = "wide"
+    json = "json"
+    yaml = "yaml"
+
+
+class ClaimsFlags(opt.CommandFlags, frozen=True):
+    """What is typed after ``claims``."""
+
+    namespace: Annotated[
+        str, typer.Option("--namespace", "-n", metavar="NS", help="Only claims of this namespace.")
+    ] = ""
+    all_namespaces: Annotated[
+        bool, typer.Option("--all-namespaces", "-A", help="Claims of all namespaces, as without -n.")
+    ] = False
+    states: Annotated[
+        tuple[ClaimState, ...], typer.Option("--state", help="Only claims in this state; may be repeated.")
+    ] = ()
+    limit: opt.LimitOption = None
+    snapshots: opt.Snapshots = ()
+    complete: opt.Complete = False
+    output: Annotated[
+        ClaimsOutput, typer.Option("--output", "-o", help="Output format; wide names drivers, pools and classes.")
+    ] = ClaimsOutput.text
+    color: opt.ColorOption = opt.Color.auto

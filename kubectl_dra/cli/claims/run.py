@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from kubectl_dra.cli.claims.flags import ClaimsFlags
+from kubectl_dra.cli.claims import ClaimsFlags
 from kubectl_dra.cli.live import Progress, connection_options, read_saved
 from kubectl_dra.cli.notes import tell_age
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags

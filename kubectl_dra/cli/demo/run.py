@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from kubectl_dra.cli.demo.flags import DemoFlags
+from kubectl_dra.cli.demo import DemoFlags
 from kubectl_dra.cli.demo.played import PlayedExample, played_examples
 from kubectl_dra.console import put
 from kubectl_dra.errors import InputError

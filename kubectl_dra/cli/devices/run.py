@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from kubectl_dra.cel import CompileError, Environment, Program, compile_expression
 from kubectl_dra.cli.assumed import assumed
-from kubectl_dra.cli.devices.flags import DevicesFlags, DevicesOutput
+from kubectl_dra.cli.devices import DevicesFlags, DevicesOutput
 from kubectl_dra.cli.live import Progress, connection_options, read_saved
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags
 from kubectl_dra.cluster.snapshot import Snapshot

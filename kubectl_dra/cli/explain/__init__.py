@@ -1,1 +1,115 @@
-"""``kubectl dra explain``."""
+"""What can be typed after ``kubectl dra explain``."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from kubectl_dra.cli import options as opt
+
+
+class ExplainOutput(StrEnum):
+    """Output formats of a diagnosis."""
+
+    text = "text"
+    json = "json"
+    yaml = "yaml"
+    html = "html"
+
+
+class ExplainFlags(opt.CommandFlags, frozen=True):
+    """What is typed after ``explain``."""
+
+    target: Annotated[
+        tuple[str, ...],
+        typer.Argument(
+            metavar="[pod/NAME | claim/NAME | NAME]",
+            help="The pod or claim. Default: list everything pending.",
+            show_default=False,
+        ),
+    ] = ()
+    manifests: Annotated[
+        tuple[str, ...],
+        typer.Option(
+            "--filename",
+            "-f",
+            metavar="MANIFEST",
+            callback=opt.no_empty_path,
+            help="Explain what this manifest would get; - is standard input.",
+        ),
+    ] = ()
+    namespace: opt.Namespace = ""
+    snapshots: opt.Snapshots = ()
+    complete: opt.Complete = False
+    node: Annotated[str, typer.Option("--node", metavar="NODE", help="Only this node.")] = ""
+    request: Annotated[
+        str, typer.Option("--request", metavar="NAME", help="Only this request (or request/subrequest).")
+    ] = ""
+    with_devices: Annotated[
+        bool, typer.Option("--devices", help="List every device and the first reason why it is refused.")
+    ] = False
+    full: Annotated[bool, typer.Option("--full", help="Show everything behind the answer, not only fifteen lines.")] = (
+        False
+    )
+    trace: Annotated[
+        str,
+        typer.Option(
+            "--trace",
+            metavar="DEVICE",
+            help="Evaluate each part of the selectors on one device ([driver/]pool/device).",
+        ),
+    ] = ""
+    what_if: Annotated[
+        tuple[str, ...],
+        typer.Option(
+            "--what-if",
+            metavar="CHANGE",
+            help="Answer as if something were different; may be repeated. [REQUEST:]count=N, class=NAME, selector=CEL, "
+            "capacity=NAME=QUANTITY or toleration=KEY[=VALUE][:EFFECT]; constraints=none, free=[NAMESPACE/]CLAIM, "
+            "end=[NAMESPACE/]POD, untaint=DEVICE.",
+        ),
+    ] = ()
+    all_claims: Annotated[
+        bool, typer.Option("--all", help="A table of every pending claim of the namespace, with its first cause.")
+    ] = False
+    all_namespaces: Annotated[bool, typer.Option("--all-namespaces", "-A", help="Like --all, for all namespaces.")] = (
+        False
+    )
+    cause: Annotated[str, typer.Option("--cause", metavar="CODE", help="Print the page of one cause and exit.")] = ""
+    watch: Annotated[
+        bool, typer.Option("--watch", "-w", help="Print the answer whenever it changes; end once allocated.")
+    ] = False
+    verify: Annotated[
+        bool,
+        typer.Option("--verify", help="Evaluate selectors with cel-python as well and report differences."),
+    ] = False
+    output: Annotated[
+        ExplainOutput,
+        typer.Option("--output", "-o", help="Output format; html is one page with the fleet as a picture."),
+    ] = ExplainOutput.text
+    scheduler_config: opt.SchedulerConfigOption = ""
+    color: opt.ColorOption = opt.Color.auto
+    release: opt.ReleaseOption = ""
+    gates: opt.GatesOption = ()
+
+    @property
+    def whole_page(self) -> bool:
+        """Whether the text has to show what only the full page does."""
+        return self.full or self.with_devices or self.verify or bool(self.trace or self.request or self.node)
+
+    @property
+    def summary(self) -> bool:
+        """Whether nothing is named, so that what is pending is to be listed in short."""
+        return not (self.target or self.manifests or self.all_claims or self.all_namespaces)
+
+    @property
+    def everything(self) -> bool:
+        """Whether all that is pending is asked about, of one namespace or of all."""
+        return self.all_claims or self.all_namespaces or self.summary
+
+    @property
+    def of_all_namespaces(self) -> bool:
+        """Whether what is pending in all namespaces is asked about."""
+        return self.all_namespaces or (self.summary and not self.namespace)

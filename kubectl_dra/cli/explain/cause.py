@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from kubectl_dra.addresses import page_of_causes
-from kubectl_dra.cli.explain.flags import ExplainFlags, ExplainOutput
+from kubectl_dra.cli.explain import ExplainFlags, ExplainOutput
 from kubectl_dra.errors import UsageError
 from kubectl_dra.explain.causes.registry import all_kinds
 from kubectl_dra.names import nearest

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from kubectl_dra.cli.explain.flags import ExplainFlags
+from kubectl_dra.cli.explain import ExplainFlags
 from kubectl_dra.cli.explain.questions import Answers, Posed
 from kubectl_dra.cli.live import Progress
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict

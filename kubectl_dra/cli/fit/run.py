@@ -8,7 +8,7 @@ import sys
 from msgspec.structs import replace
 
 from kubectl_dra.api.releases import UNTOLD
-from kubectl_dra.cli.explain.flags import ExplainFlags
+from kubectl_dra.cli.explain import ExplainFlags
 from kubectl_dra.cli.explain.questions import (
     applied,
     completed,
@@ -18,7 +18,7 @@ from kubectl_dra.cli.explain.questions import (
     settings_of,
     with_admission,
 )
-from kubectl_dra.cli.fit.flags import FitFlags, FitOutput
+from kubectl_dra.cli.fit import FitFlags, FitOutput
 from kubectl_dra.cli.live import Progress
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags
 from kubectl_dra.cluster.snapshot import Snapshot

@@ -1,1 +1,116 @@
-"""``kubectl dra lint``."""
+"""The flags and arguments of ``kubectl dra lint``."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from kubectl_dra.cli import options as opt
+
+
+class LintOutput(StrEnum):
+    """Formats of findings."""
+
+    text = "text"
+    json = "json"
+    sarif = "sarif"
+    github = "github"
+    junit = "junit"
+
+
+class FailOn(StrEnum):
+    """The mildest severity that makes the exit code 1."""
+
+    error = "error"
+    warning = "warning"
+    info = "info"
+
+
+class LintFlags(opt.CommandFlags, frozen=True):
+    """The flags and arguments of ``lint``."""
+
+    paths: Annotated[
+        tuple[str, ...],
+        typer.Argument(
+            metavar="[PATH]...",
+            help="Files, directories, or - for standard input.",
+            show_default=False,
+            callback=opt.no_empty_path,
+        ),
+    ] = ()
+    kustomize: Annotated[
+        tuple[str, ...],
+        typer.Option(
+            "--kustomize",
+            "-k",
+            metavar="DIR",
+            callback=opt.no_empty_path,
+            help="Check what kustomize builds from a directory.",
+        ),
+    ] = ()
+    select: Annotated[
+        tuple[str, ...],
+        typer.Option("--select", metavar="CODES", help="Only these rules: codes, prefixes of codes, or names."),
+    ] = ()
+    ignore: Annotated[tuple[str, ...], typer.Option("--ignore", metavar="CODES", help="Not these rules.")] = ()
+    fail_on: Annotated[
+        FailOn | None,
+        typer.Option("--fail-on", help="The mildest severity that makes the exit code 1. Default: warning."),
+    ] = None
+    fix: Annotated[bool, typer.Option("--fix", help="Make the safe fixes in the files.")] = False
+    unsafe_fixes: Annotated[
+        bool,
+        typer.Option("--unsafe-fixes", help="Also make fixes that may change the meaning; with --diff, show them."),
+    ] = False
+    diff: Annotated[bool, typer.Option("--diff", help="Show what the fixes would change; write nothing.")] = False
+    snapshots: opt.Snapshots = ()
+    complete: opt.Complete = False
+    live: Annotated[bool, typer.Option("--live", help="Check against the classes and devices of the cluster.")] = False
+    namespace: Annotated[
+        str, typer.Option("--namespace", "-n", metavar="NS", help="With --live: read this namespace of the cluster.")
+    ] = ""
+    old: Annotated[
+        tuple[str, ...],
+        typer.Option(
+            "--old",
+            metavar="FILE",
+            callback=opt.no_empty_path,
+            help="Objects as they are stored now: judge the same ones in PATH as changes of these.",
+        ),
+    ] = ()
+    verify: Annotated[
+        bool,
+        typer.Option("--verify", help="Evaluate selectors with cel-python as well and report differences."),
+    ] = False
+    config: Annotated[
+        str, typer.Option("--config", metavar="FILE", help="Configuration instead of the nearest .kubectl-dra.yaml.")
+    ] = ""
+    no_config: Annotated[bool, typer.Option("--no-config", help="Read no configuration.")] = False
+    allow_empty: Annotated[
+        bool, typer.Option("--allow-empty", help="Exit with 0 if there is no Kubernetes object to check.")
+    ] = False
+    baseline: opt.BaselineOption = ""
+    write_baseline: opt.WriteBaselineOption = False
+    rules: Annotated[bool, typer.Option("--rules", help="List all rules and exit.")] = False
+    rule: Annotated[str, typer.Option("--rule", metavar="CODE", help="Explain one rule and exit.")] = ""
+    output: Annotated[LintOutput, typer.Option("--output", "-o", help="Output format.")] = LintOutput.text
+    color: opt.ColorOption = opt.Color.auto
+    release: Annotated[
+        str,
+        typer.Option(
+            "--kubernetes-version",
+            metavar="VERSION",
+            help="Release to check for, 1.31 to 1.37. Default: the cluster's with --live or --snapshot, else 1.37.",
+        ),
+    ] = ""
+    upgraded_from: Annotated[
+        str,
+        typer.Option(
+            "--from",
+            metavar="VERSION",
+            help="Release before an upgrade: what it changes for PATH, or else in the cluster (--live, --snapshot).",
+        ),
+    ] = ""
+    gates: opt.GatesOption = ()

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from kubectl_dra.api.releases import MODELLED, TARGET, Release, default_features
 from kubectl_dra.cli.baseline import check_usage as check_baseline
 from kubectl_dra.cli.baseline import new_findings, write_baseline
-from kubectl_dra.cli.lint.flags import LintFlags
+from kubectl_dra.cli.lint import LintFlags
 from kubectl_dra.cli.notes import tell_defects, tell_notes
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cli.release import named_release, with_gates

@@ -17,7 +17,7 @@ from kubectl_dra.api.releases import (
     gate_locked,
     last_fix,
 )
-from kubectl_dra.cli.lint.flags import LintFlags
+from kubectl_dra.cli.lint import LintFlags
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cli.release import named_gates, named_release, with_gates
 from kubectl_dra.errors import UsageError
@@ -206,7 +206,7 @@ def schedulers_about_manifests(
         return ComparedManifests({}, (f"the scheduler's answers are compared from {EXPLAINED.oldest} on",))
     from msgspec.structs import replace
 
-    from kubectl_dra.cli.explain.flags import ExplainFlags
+    from kubectl_dra.cli.explain import ExplainFlags
     from kubectl_dra.cli.explain.questions import completed, with_admission
     from kubectl_dra.cli.lint.manifest_pods import read_written
     from kubectl_dra.cli.live import Progress

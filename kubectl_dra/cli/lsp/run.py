@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kubectl_dra.cli.lint.run import job_for
-from kubectl_dra.cli.lsp.flags import LspFlags
+from kubectl_dra.cli.lsp import LspFlags
 from kubectl_dra.errors import UsageError
 
 if TYPE_CHECKING:

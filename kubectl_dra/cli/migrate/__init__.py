@@ -1,1 +1,150 @@
-"""``kubectl dra migrate``."""
+"""The flags and arguments of ``kubectl dra migrate``."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from kubectl_dra.cli import options as opt
+
+
+class MigrateOutput(StrEnum):
+    """Formats of the plan; yaml prints the migrated manifests themselves."""
+
+    text = "text"
+    json = "json"
+    yaml = "yaml"
+    sarif = "sarif"
+    github = "github"
+    junit = "junit"
+
+
+class StrategyChoice(StrEnum):
+    """What requests devices after the migration."""
+
+    claims = "claims"
+    extended_resource = "extended-resource"
+    auto = "auto"
+
+
+class ShareChoice(StrEnum):
+    """Who shares the devices."""
+
+    template = "template"
+    claim = "claim"
+
+
+class WrittenVersion(StrEnum):
+    """API versions that can be written."""
+
+    v1 = "v1"
+    v1beta2 = "v1beta2"
+    v1beta1 = "v1beta1"
+
+
+class MigrateFlags(opt.CommandFlags, frozen=True):
+    """The flags and arguments of ``migrate``."""
+
+    paths: Annotated[
+        tuple[str, ...],
+        typer.Argument(
+            metavar="[plan] [PATH]...",
+            help="Files, directories, or - for standard input. After the word plan: the manifests to roll out.",
+            show_default=False,
+            callback=opt.no_empty_path,
+        ),
+    ] = ()
+    kustomize: Annotated[
+        tuple[str, ...],
+        typer.Option(
+            "--kustomize",
+            "-k",
+            metavar="DIR",
+            callback=opt.no_empty_path,
+            help="Migrate the files of a kustomization; with -o yaml, what it builds.",
+        ),
+    ] = ()
+    diff: Annotated[bool, typer.Option("--diff", help="Show the changes as a unified diff; write nothing.")] = False
+    check: Annotated[bool, typer.Option("--check", help="Only list what would change or is refused.")] = False
+    write: Annotated[bool, typer.Option("--write", help="Change the files.")] = False
+    interactive: Annotated[
+        bool, typer.Option("--interactive", help="Show the diff of each file and ask whether to write it.")
+    ] = False
+    output_dir: Annotated[
+        str,
+        typer.Option("--output-dir", metavar="DIR", help="Write all files, changed or not, below DIR instead."),
+    ] = ""
+    claims_file: Annotated[
+        str,
+        typer.Option(
+            "--claims-file",
+            metavar="FILE",
+            help="Append new objects to FILE. Default: the file of the workload.",
+        ),
+    ] = ""
+    strategy: Annotated[
+        StrategyChoice,
+        typer.Option(
+            "--strategy",
+            help="claims: pods claim devices. extended-resource: DeviceClasses take over the resource name and the "
+            "workloads stay (1.36 and later). auto: the second if it is equivalent, else the first.",
+        ),
+    ] = StrategyChoice.claims
+    share: Annotated[
+        ShareChoice,
+        typer.Option("--share", help="template: each pod has its own devices. claim: all pods of a workload share."),
+    ] = ShareChoice.template
+    to: Annotated[
+        WrittenVersion | None,
+        typer.Option("--to", help="API version to write. Default: v1, or the newest in the release."),
+    ] = None
+    unsafe: Annotated[
+        bool, typer.Option("--unsafe", help="Also make changes that may affect which devices a pod gets.")
+    ] = False
+    reverse: Annotated[
+        bool,
+        typer.Option("--reverse", help="Turn claims that migrate created back into requests of device plugins."),
+    ] = False
+    live: Annotated[
+        bool,
+        typer.Option(
+            "--live",
+            help="Read the cluster. Without PATH: what uses device plugins; with PATH: where the pods could run.",
+        ),
+    ] = False
+    snapshots: opt.Snapshots = ()
+    complete: opt.Complete = False
+    namespace: Annotated[
+        str, typer.Option("--namespace", "-n", metavar="NS", help="Only this namespace of the cluster.")
+    ] = ""
+    all_namespaces: Annotated[bool, typer.Option("--all-namespaces", "-A", help="All namespaces of the cluster.")] = (
+        False
+    )
+    vendors: Annotated[
+        tuple[str, ...],
+        typer.Option("--vendors", metavar="FILE", help="More vendors, as in kubectl_dra/data/vendors."),
+    ] = ()
+    exclude: Annotated[
+        tuple[str, ...],
+        typer.Option("--exclude", metavar="PATTERN", help="Skip matching files and directories below PATH."),
+    ] = ()
+    baseline: opt.BaselineOption = ""
+    write_baseline: opt.WriteBaselineOption = False
+    release: Annotated[
+        str,
+        typer.Option(
+            "--kubernetes-version", metavar="VERSION", help="Release to write for, 1.32 to 1.37. Default: 1.37."
+        ),
+    ] = ""
+    code: Annotated[str, typer.Option("--code", metavar="CODE", help="Explain one code and exit.")] = ""
+    output: Annotated[
+        MigrateOutput, typer.Option("--output", "-o", help="Output format; yaml prints the migrated manifests.")
+    ] = MigrateOutput.text
+    color: opt.ColorOption = opt.Color.auto
+
+    @property
+    def of_cluster(self) -> bool:
+        """Whether a flag about a cluster is given."""
+        return bool(self.live or self.snapshots or self.namespace or self.all_namespaces)

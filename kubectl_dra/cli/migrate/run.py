@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from kubectl_dra.api.releases import TARGET, WRITTEN, Release, gate_default, versions_of
 from kubectl_dra.cli.baseline import check_usage as check_baseline
 from kubectl_dra.cli.baseline import new_findings, write_baseline
+from kubectl_dra.cli.migrate import MigrateFlags
 from kubectl_dra.cli.migrate.files import output_names, output_texts, write_all, write_below
-from kubectl_dra.cli.migrate.flags import MigrateFlags
 from kubectl_dra.cli.notes import tell_defects, tell_notes
 from kubectl_dra.cli.release import named_release
 from kubectl_dra.console import document, put, typed_line

@@ -1,1 +1,48 @@
-"""``kubectl dra snapshot``."""
+"""The flags of ``kubectl dra snapshot``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from kubectl_dra.cli import options as opt
+
+
+class SnapshotFlags(opt.CommandFlags, frozen=True):
+    """The flags of ``snapshot``."""
+
+    output: Annotated[
+        str,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="The file to write: .json, .yaml or .yml, or - for JSON on stdout."
+        ),
+    ] = ""
+    anonymize: Annotated[
+        bool, typer.Option("--anonymize", help="Replace names and other identities, consistently.")
+    ] = False
+    seed: Annotated[
+        str,
+        typer.Option(
+            "--seed",
+            metavar="TEXT",
+            help="With --anonymize: give serial numbers and UUIDs the same replacements in each run. Default: random.",
+        ),
+    ] = ""
+    names: Annotated[
+        str,
+        typer.Option(
+            "--names",
+            metavar="FILE",
+            help="With --anonymize: also write a JSON file that maps each name to its replacement. Keep it private.",
+        ),
+    ] = ""
+    force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False
+    snapshots: opt.Snapshots = ()
+    complete: opt.Complete = False
+    namespace: Annotated[
+        str,
+        typer.Option(
+            "--namespace", "-n", metavar="NS", help="Namespace to read if reading all namespaces is forbidden."
+        ),
+    ] = ""

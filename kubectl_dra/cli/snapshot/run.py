@@ -11,7 +11,7 @@ from typing import Any, TextIO
 
 from kubectl_dra.cli.live import Progress, connection_options
 from kubectl_dra.cli.options import ConnectionFlags
-from kubectl_dra.cli.snapshot.flags import SnapshotFlags
+from kubectl_dra.cli.snapshot import SnapshotFlags
 from kubectl_dra.cluster.anonymize import Anonymizer
 from kubectl_dra.cluster.builder import SnapshotBuilder
 from kubectl_dra.cluster.copies import Place

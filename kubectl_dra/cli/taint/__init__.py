@@ -1,1 +1,145 @@
-"""``kubectl dra taint``, and what ``untaint`` shares with it."""
+"""The flags and arguments of ``kubectl dra taint``."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from itertools import pairwise
+from typing import Annotated, Any
+
+import typer
+
+from kubectl_dra.cli import options as opt
+from kubectl_dra.errors import UsageError
+from kubectl_dra.taint import times
+
+
+class DryRun(StrEnum):
+    """kubectl's values of --dry-run."""
+
+    none = "none"
+    client = "client"
+    server = "server"
+
+
+class TaintOutput(StrEnum):
+    """Output formats."""
+
+    text = "text"
+    json = "json"
+    yaml = "yaml"
+    name = "name"
+
+
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+
+
+DryRunOption = Annotated[
+    DryRun,
+    typer.Option("--dry-run", help="client: only print what would be done; server: also let the server check it."),
+]
+
+
+OutputOption = Annotated[TaintOutput, typer.Option("--output", "-o", help="Output format.")]
+
+
+FieldManager = Annotated[
+    str, typer.Option("--field-manager", metavar="NAME", help="Name under which the server records the changes.")
+]
+
+
+Wait = Annotated[
+    str,
+    typer.Option(
+        "--wait", metavar="[=TIMEOUT]", help="Wait, optionally at most this long: 90s, 30m, 2h.", show_default=False
+    ),
+]
+
+
+class OptionalWait(opt.ClusterCommand):
+    """A command on a cluster whose --wait needs no value, as in kubectl."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the arguments.
+
+        Raises:
+            UsageError: --dry-run without a value.
+        """
+        for word, value in pairwise([*args, ""]):
+            if word == "--":
+                break
+            if word == "--dry-run" and value not in tuple(DryRun):
+                raise UsageError(
+                    "--dry-run needs a value: --dry-run=client only says what would be done, --dry-run=server lets "
+                    f"the server check it as well. See '{ctx.command_path} --help'"
+                )
+        return super().parse_args(ctx, [f"--wait={times.FOREVER}" if word == "--wait" else word for word in args])
+
+
+class DeviceFlags(opt.CommandFlags, frozen=True):
+    """Select devices by properties instead of names; all given ones must hold."""
+
+    COMMAND = OptionalWait
+    nodes: Annotated[
+        tuple[str, ...], typer.Option("--node", metavar="NODE", help="Devices that this node can use.")
+    ] = ()
+    drivers: Annotated[tuple[str, ...], typer.Option("--driver", metavar="NAME", help="Devices of this driver.")] = ()
+    pools: Annotated[
+        tuple[str, ...], typer.Option("--pool", metavar="[DRIVER/]POOL", help="Devices of this pool.")
+    ] = ()
+    classes: Annotated[
+        tuple[str, ...], typer.Option("--class", metavar="NAME", help="Devices that this DeviceClass selects.")
+    ] = ()
+    selector: Annotated[
+        str, typer.Option("--selector", metavar="CEL", help="Devices for which this CEL expression is true.")
+    ] = ""
+    hardware: Annotated[
+        tuple[str, ...], typer.Option("--uuid", metavar="ID", help="The device with this UUID or serial number.")
+    ] = ()
+    claims: Annotated[
+        tuple[str, ...],
+        typer.Option("--claim", metavar="[NS/]NAME", help="The devices that this ResourceClaim holds."),
+    ] = ()
+    pods: Annotated[
+        tuple[str, ...], typer.Option("--pod", metavar="[NS/]NAME", help="The devices that this pod holds.")
+    ] = ()
+
+    @property
+    def select(self) -> bool:
+        """Whether any is given."""
+        return any(getattr(self, name) for name in DeviceFlags.__struct_fields__)
+
+
+class TaintFlags(DeviceFlags, frozen=True):
+    """The flags and arguments of ``taint``."""
+
+    words: Annotated[
+        tuple[str, ...], typer.Argument(metavar="[DEVICE]... KEY[=VALUE]:EFFECT | KEY[:EFFECT]-", show_default=False)
+    ] = ()
+    list_taints: Annotated[bool, typer.Option("--list", help="List every taint of the cluster.")] = False
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="The reason, recorded with the rule.")] = ""
+    ticket: Annotated[str, typer.Option("--ticket", metavar="ID", help="A ticket number, recorded with the rule.")] = ""
+    expires: Annotated[
+        str,
+        typer.Option("--expires", metavar="DURATION", help="Time after which untaint --expired removes the rule."),
+    ] = ""
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace a different rule for the same device and key.")
+    ] = False
+    wait: Wait = ""
+    drain: Annotated[
+        bool, typer.Option("--drain", help="NoSchedule now, NoExecute after --grace or when the device is free.")
+    ] = False
+    grace: Annotated[
+        str,
+        typer.Option(
+            "--grace", metavar="DURATION", help="With --drain: time for pods to end by themselves. [default: 5m]"
+        ),
+    ] = ""
+    yes: Yes = False
+    dry_run: DryRunOption = DryRun.none
+    output: OutputOption = TaintOutput.text
+    field_manager: FieldManager = "kubectl-dra"
+    color: opt.ColorOption = opt.Color.auto
+    snapshots: opt.Snapshots = ()
+    complete: opt.Complete = False
+    namespace: opt.Namespace = ""

@@ -10,8 +10,7 @@ from msgspec import Struct
 
 from kubectl_dra.cli.live import Progress
 from kubectl_dra.cli.options import ConnectionFlags
-from kubectl_dra.cli.taint import session
-from kubectl_dra.cli.taint.flags import TaintFlags
+from kubectl_dra.cli.taint import TaintFlags, session
 from kubectl_dra.cli.taint.session import TaintWorld
 from kubectl_dra.cluster.moment import moment
 from kubectl_dra.cluster.writer import Writer

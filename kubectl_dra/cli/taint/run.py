@@ -12,7 +12,7 @@ from kubectl_dra.api.behaviour import EFFECT_NONE
 from kubectl_dra.api.releases import Release
 from kubectl_dra.cli.notes import tell_age
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags
-from kubectl_dra.cli.taint.flags import TaintFlags
+from kubectl_dra.cli.taint import TaintFlags
 from kubectl_dra.cli.taint.plan import DEFAULT_GRACE, Plan, make_plan
 from kubectl_dra.cli.taint.session import (
     EXIT_ERROR,

@@ -14,7 +14,7 @@ from kubectl_dra.cli.assumed import assumed
 from kubectl_dra.cli.devices.run import compiled_selector
 from kubectl_dra.cli.live import Progress, connection_options, read_saved
 from kubectl_dra.cli.options import ConnectionFlags, Reading
-from kubectl_dra.cli.taint.flags import DeviceFlags
+from kubectl_dra.cli.taint import DeviceFlags
 from kubectl_dra.cluster.live import Cluster
 from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
 from kubectl_dra.console import one_line, put, typed_line

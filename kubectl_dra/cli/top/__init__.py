@@ -1,1 +1,49 @@
-"""``kubectl dra top``."""
+"""What can be typed after ``kubectl dra top``."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from kubectl_dra.cli import options as opt
+from kubectl_dra.usage.subject import UseBy, UseSort
+
+
+class TopOutput(StrEnum):
+    """Output formats of the counts."""
+
+    text = "text"
+    json = "json"
+    yaml = "yaml"
+    metrics = "metrics"
+
+
+class TopFlags(opt.CommandFlags, frozen=True):
+    """What is typed after ``top``."""
+
+    by: Annotated[
+        UseBy | None,
+        typer.Argument(metavar="[nodes|classes|namespaces|owners|claims]", help="What to count by. Default: nodes."),
+    ] = None
+    sort: Annotated[
+        UseSort | None,
+        typer.Option("--sort", help="Sort by this. Default: what holds most devices first.", show_default=False),
+    ] = None
+    limit: opt.LimitOption = None
+    full: Annotated[bool, typer.Option("--full", help="Show all rows, not the first thirty.")] = False
+    watch: Annotated[
+        bool, typer.Option("--watch", "-w", help="Count again every five seconds; on a terminal in place.")
+    ] = False
+    snapshots: opt.Snapshots = ()
+    complete: opt.Complete = False
+    output: Annotated[
+        TopOutput,
+        typer.Option(
+            "--output", "-o", help="Output format; metrics is Prometheus' text format, for a textfile collector."
+        ),
+    ] = TopOutput.text
+    color: opt.ColorOption = opt.Color.auto
+    release: opt.ReleaseOption = ""
+    gates: opt.GatesOption = ()

@@ -11,7 +11,7 @@ from kubectl_dra.cli.assumed import assumed
 from kubectl_dra.cli.live import Progress, connection_options, passes, read_saved
 from kubectl_dra.cli.notes import tell_age
 from kubectl_dra.cli.options import ConnectionFlags
-from kubectl_dra.cli.top.flags import TopFlags, TopOutput
+from kubectl_dra.cli.top import TopFlags, TopOutput
 from kubectl_dra.cluster.moment import Moment, moment
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.console import clear_screen, put

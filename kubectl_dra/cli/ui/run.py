@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from kubectl_dra.api.releases import UNTOLD
 from kubectl_dra.cli.options import Color
-from kubectl_dra.cli.ui.flags import UiFlags
+from kubectl_dra.cli.ui import UiFlags
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import UsageError
 

@@ -11,9 +11,9 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.cli.explain.questions import completed, settings_of
 from kubectl_dra.cli.live import connection_options, passes, read_saved
 from kubectl_dra.cli.options import Color, ConnectionFlags, cluster_flags
-from kubectl_dra.cli.taint.flags import DryRun, TaintFlags
-from kubectl_dra.cli.ui.flags import UiFlags
-from kubectl_dra.cli.untaint.flags import UntaintFlags
+from kubectl_dra.cli.taint import DryRun, TaintFlags
+from kubectl_dra.cli.ui import UiFlags
+from kubectl_dra.cli.untaint import UntaintFlags
 from kubectl_dra.cluster.live import Cluster
 from kubectl_dra.cluster.snapshot import Progress, Snapshot
 from kubectl_dra.cluster.watch import Watch

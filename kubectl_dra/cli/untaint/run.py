@@ -12,10 +12,9 @@ from msgspec.structs import asdict, replace
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import BLOCKING_EFFECTS, DeviceTaintRule
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags
-from kubectl_dra.cli.taint import session
-from kubectl_dra.cli.taint.flags import DeviceFlags, TaintFlags
+from kubectl_dra.cli.taint import DeviceFlags, TaintFlags, session
 from kubectl_dra.cli.taint.session import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_LEFT, TaintWorld, confirmed, say
-from kubectl_dra.cli.untaint.flags import UntaintFlags
+from kubectl_dra.cli.untaint import UntaintFlags
 from kubectl_dra.cluster.client import Answered
 from kubectl_dra.cluster.moment import moment
 from kubectl_dra.cluster.snapshot import FORBIDDEN, UNREADABLE

@@ -18,7 +18,7 @@ from kubectl_dra.api.releases import (
     parse_release,
 )
 from kubectl_dra.cli.options import ConnectionFlags
-from kubectl_dra.cli.version.flags import VersionFlags
+from kubectl_dra.cli.version import VersionFlags
 from kubectl_dra.errors import ClusterError
 
 SCHEMA_VERSION: Final = "1"
