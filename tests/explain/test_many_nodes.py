@@ -29,6 +29,17 @@ def explained(
     return found
 
 
+def user(node: int) -> dict[str, Any]:
+    """The pod that uses the claim of a node."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": f"train-{node}", "namespace": "ml", "uid": f"pod-{node}"},
+        "spec": {"nodeName": f"node-{node:05}", "containers": [{"name": "main"}]},
+        "status": {"phase": "Running"},
+    }
+
+
 def test_the_holder_that_nobody_uses_is_on_the_last_node(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     holders = [holder(node) for node in range(NODES)]
     del holders[LAST]["status"]["reservedFor"]
@@ -69,7 +80,8 @@ def test_the_node_that_comes_closest_is_the_last(tmp_path: Path, capsys: pytest.
         devices["results"] = [one for index, one in enumerate(devices["results"]) if mask >> index & 1]
     pod = list(question("most", "true"))
     pod[0]["spec"]["devices"]["requests"][0]["exactly"]["count"] = 8
-    found = explained([*pod, *holders], "most", tmp_path / "c.json", capsys)
+    pods = [user(node) for node in range(NODES)]
+    found = explained([*pod, *holders, *pods], "most", tmp_path / "c.json", capsys)
     (cause,) = found["causes"]
     assert cause["fix"].startswith(f"End pod ml/train-{LAST}")
     assert any("lower count to 7: then" in way_of(way) for way in found["waysOut"])
