@@ -323,7 +323,9 @@ def beside_allocator(snapshot: Path, name: str, times: int) -> None:
     release = parse_release(RELEASE)
     program = built(RELEASE, SOURCE, MODULES)
     theirs = (str(program), str(snapshot), f"default/{name}-gpu", *features(release, []))
-    ours = explain(f"claim/{name}-gpu", "--snapshot", str(snapshot), "--kubernetes-version", RELEASE, "-o", "json")
+    ours = explain(
+        f"claim/{name}-gpu", "--snapshot", str(snapshot), "--complete", "--kubernetes-version", RELEASE, "-o", "json"
+    )
     text = ours[:-2]
     best: dict[str, Measured] = {}
     for _ in range(times):
@@ -349,7 +351,7 @@ def growth(directory: Path, name: str, times: int, *, busy: bool, kind: str) -> 
     for nodes in (8, *SIZES):
         snapshot = directory / f"{nodes}.json"
         write(snapshot, nodes, busy=busy, kind=kind)
-        command = explain(f"claim/{name}-gpu", "--snapshot", str(snapshot), "-o", "json")
+        command = explain(f"claim/{name}-gpu", "--snapshot", str(snapshot), "--complete", "-o", "json")
         one = reduce(Measured.least, [measured(*command) for _ in range(times)])
         snapshot.unlink()
         if start is None:
@@ -367,7 +369,7 @@ def profile(snapshot: Path, name: str, lines: int) -> None:
 
     # Otherwise the process ends at once.
     os.environ["KUBECTL_DRA_DEBUG"] = "1"
-    sys.argv = ["kubectl-dra", "explain", f"pod/{name}", "--snapshot", str(snapshot)]
+    sys.argv = ["kubectl-dra", "explain", f"pod/{name}", "--snapshot", str(snapshot), "--complete"]
     profiler = cProfile.Profile()
     with contextlib.suppress(SystemExit):
         profiler.runcall(main)
@@ -406,7 +408,7 @@ def main() -> None:
         print(f"{options.nodes:,} nodes, {options.nodes * GPUS:,} devices, {snapshot.stat().st_size / 1e6:.0f} MB\n")
         print(HEAD)
         for name in QUESTIONS:
-            run(name, "--snapshot", str(snapshot), times=options.times)
+            run(name, "--snapshot", str(snapshot), "--complete", times=options.times)
 
 
 if __name__ == "__main__":
