@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from tests.golden import pages
 from tests.golden.cases import CASES, EXPLAIN, FOLDER, ROOT, SAMPLE, WIDTHS, Case, path, shown
 from tests.terminal import Terminal
 
@@ -27,6 +28,12 @@ def test_every_file_has_a_case() -> None:
     assert {file.name for file in FOLDER.glob("*.txt")} == {
         path(case, width).name for case in CASES for width in WIDTHS
     }
+
+
+@pytest.mark.parametrize("page", pages.PAGES, ids=lambda page: page.name)
+def test_page(page: pages.Page) -> None:
+    shown = pages.outline(page)
+    assert shown == pages.path(page).read_text("utf-8"), "look at it, then run: python -m tests.golden.pages"
 
 
 def piped(words: str, folder: str, **variables: str) -> subprocess.CompletedProcess[str]:
