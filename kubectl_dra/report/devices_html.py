@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from kubectl_dra.explain.devices.inventory import Inventory
 from kubectl_dra.explain.scene.prepare import Settings
+from kubectl_dra.report.blocks import FunnelStep, Section, Steps
 from kubectl_dra.report.devices_text import summary
+from kubectl_dra.report.html.blocks_html import blocks_html
 from kubectl_dra.report.html.fleet import fleet_html
-from kubectl_dra.report.html.funnel import narrowed_html
 from kubectl_dra.report.html.lines import fleet_of
 from kubectl_dra.report.html.markup import Markup, join, tag
 from kubectl_dra.report.html.origin import PageOrigin
@@ -26,7 +27,10 @@ def to_html(inventory: Inventory, settings: Settings, origin: PageOrigin) -> str
         sentence = "No device matches." if inventory.narrowed[0][1] else "No device is published."
         parts.append(tag("section", tag("p", sentence, class_="answer")))
     if len(inventory.narrowed) > 1:
-        parts.append(tag("section", tag("h2", "Selection"), narrowed_html(inventory.narrowed)))
+        counts = [left for _, left in inventory.narrowed]
+        lost = [before - left for before, left in zip((counts[0], *counts), counts, strict=False)]
+        steps = tuple(FunnelStep(left, gone, what) for (what, left), gone in zip(inventory.narrowed, lost, strict=True))
+        parts += blocks_html([Section("Selection", (Steps("What was asked for", "", steps),))], 2)
     source = f" ({settings.release_source})" if settings.release_source else ""
     parts.append(notes_html([f"assumed: Kubernetes {settings.release}{source}", *map(written, inventory.notes)]))
     return page("Devices", parts, origin)

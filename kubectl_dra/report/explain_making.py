@@ -4,46 +4,46 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from typing import TypeAlias
 
 from kubectl_dra.explain.question.what_if_flag import Supposition
 from kubectl_dra.explain.remedies.free import Free
 from kubectl_dra.explain.scene.holders import ClaimHolder, HolderState
+from kubectl_dra.report.blocks import Argv, CommandEffect, ShellCommand
 from kubectl_dra.report.explain_words import Invocation
-
-Argv: TypeAlias = tuple[str, ...]
-"""A command as its words, the program first."""
 
 _SCALED = ("Deployment", "ReplicaSet", "StatefulSet")
 _COST = "controller.kubernetes.io/pod-deletion-cost=-1000"
 _SUSPEND = '{"spec":{"suspend":true}}'
 
 
-def shell(commands: Sequence[Argv]) -> str:
-    """Commands as a line for a shell, each run only if the one before it worked."""
-    return " && ".join(shlex.join(command) for command in commands)
-
-
-def making(made: Sequence[object], asked: Invocation) -> tuple[Argv, ...]:
-    """The commands that make changes, in their order; none where it takes several changes, or an edit."""
+def making(made: Sequence[object], asked: Invocation) -> ShellCommand | None:
+    """The commands that make changes, in their order; None where it takes several changes, or an edit."""
     if len(made) != 1 or not isinstance(made[0], Free) or len(made[0].holders) != 1:
-        return ()
+        return None
     (holder,) = made[0].holders
     where = () if asked.saved else tuple(shlex.split(asked.where))
     space, claim = ("-n", holder.claim.metadata.namespace), holder.claim.metadata.name
     if holder.standing is HolderState.ENDED:
         # It renews its lease every few seconds; where it does not, nothing is released.
-        return (("kubectl", "get", "lease", "-n", "kube-system", "kube-controller-manager", *where),)
+        return _reads("get", "lease", "-n", "kube-system", "kube-controller-manager", *where)
     if holder.standing is HolderState.UNUSED:
-        return (("kubectl", "delete", "resourceclaim", *space, claim, *where),)
+        return _ends(("kubectl", "delete", "resourceclaim", *space, claim, *where))
     names = [user.name for user in holder.claim.reserved_for]
     if holder.standing is HolderState.FOREIGN:
-        return (("kubectl", "get", "resourceclaim", *space, claim, "-o", "yaml", *where),)
+        return _reads("get", "resourceclaim", *space, claim, "-o", "yaml", *where)
     if holder.standing is HolderState.ENDING:
-        return (("kubectl", "describe", "pod", *space, *names, *where),)
+        return _reads("describe", "pod", *space, *names, *where)
     if holder.owner is None:
-        return (("kubectl", "delete", "pod", *space, *names, *where),)
-    return _without_successor(holder, space, where) if len(names) == 1 else ()
+        return _ends(("kubectl", "delete", "pod", *space, *names, *where))
+    return _ends(*_without_successor(holder, space, where)) if len(names) == 1 else None
+
+
+def _reads(*words: str) -> ShellCommand:
+    return ShellCommand((("kubectl", *words),))
+
+
+def _ends(*commands: Argv) -> ShellCommand | None:
+    return ShellCommand(commands, CommandEffect.DESTROYS) if commands else None
 
 
 def _without_successor(holder: ClaimHolder, space: Argv, where: Argv) -> tuple[Argv, ...]:
@@ -74,8 +74,9 @@ def _number(name: str) -> int:
     return int(digits) if digits.isdigit() else -1
 
 
-def supposing(what_if: Sequence[Supposition], asked: Invocation) -> Argv:
-    """The command that shows the answer with these changes; empty where they cannot be supposed."""
+def supposing(what_if: Sequence[Supposition], asked: Invocation) -> ShellCommand | None:
+    """The command that shows the answer with these changes; None where they cannot be supposed."""
     if not what_if or not asked.command:
-        return ()
-    return (*shlex.split(asked.command), *(word for change in what_if for word in ("--what-if", str(change))))
+        return None
+    changes = (word for change in what_if for word in ("--what-if", str(change)))
+    return ShellCommand(((*shlex.split(asked.command), *changes),))

@@ -30,12 +30,6 @@ from kubectl_dra.wording import amount, some
 if TYPE_CHECKING:
     from kubectl_dra.explain.overview import Overview
 
-_STYLES: Final = {
-    Verdict.ALLOCATED: "bold green",
-    Verdict.ALLOCATABLE: "bold green",
-    Verdict.NOT_ALLOCATABLE: "bold red",
-    Verdict.UNDETERMINED: "bold yellow",
-}
 _WITH: Final = {
     Tried.CHANGE: "then",
     Tried.WITHOUT_TERM: "without the term",
@@ -57,11 +51,6 @@ class Invocation(NamedTuple):
     command: str = ""
     where: str = ""
     saved: bool = False
-
-
-def style(diagnosis: Diagnosis) -> str:
-    """How the answer is shown where colours are."""
-    return _STYLES[Verdict.NOT_ALLOCATABLE if diagnosis.troubled else diagnosis.verdict]
 
 
 def answer(diagnosis: Diagnosis) -> str:

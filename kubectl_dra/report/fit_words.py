@@ -14,7 +14,7 @@ from kubectl_dra.explain.unread import Unread
 from kubectl_dra.fit.creation import Denied
 from kubectl_dra.fit.place import Seat, evicted
 from kubectl_dra.fit.result import ClusterChange, FitVerdict, More, OneMoreNode, WorkloadFit
-from kubectl_dra.report.explain_making import making, shell
+from kubectl_dra.report.explain_making import making
 from kubectl_dra.report.explain_words import Invocation, reason
 from kubectl_dra.report.phrases import written
 from kubectl_dra.wording import amount, some
@@ -156,7 +156,8 @@ def gain(found: WorkloadFit, more: More) -> str:
 def command(what: ClusterChange, asked: Invocation) -> str:
     """The command that makes a change; empty where there is none."""
     if isinstance(what, Free):
-        return shell(making([what], asked))
+        made = making([what], asked)
+        return made.text if made else ""
     if isinstance(what, EndPods) and owner_of(what.ended[0]) is None:
         where = "" if asked.saved else asked.where
         meta = what.ended[0].metadata

@@ -9,7 +9,7 @@ from typing import Final, TextIO
 
 from kubectl_dra.explain.diagnosis import Verdict
 from kubectl_dra.explain.overview import Alike, Overview
-from kubectl_dra.report.explain_brief import LINES
+from kubectl_dra.report.blocks_text import LINES
 from kubectl_dra.report.explain_words import is_stuck, overview_answer, reason
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import written

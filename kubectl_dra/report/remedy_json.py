@@ -12,8 +12,9 @@ from kubectl_dra.explain.phrase import by_key
 from kubectl_dra.explain.remedies.proof import PlacedDevice, Proof
 from kubectl_dra.explain.remedies.prove import Change
 from kubectl_dra.explain.remedies.step import ChangeStep, Price, StepHolder, StepTarget, StepValue
+from kubectl_dra.report.blocks import Argv
 from kubectl_dra.report.evidence_json import device_json
-from kubectl_dra.report.explain_making import Argv, making, supposing
+from kubectl_dra.report.explain_making import making, supposing
 from kubectl_dra.report.explain_words import Invocation
 from kubectl_dra.report.phrases import written
 
@@ -52,10 +53,10 @@ def _how(made: Sequence[Change], found: Remedy | Way, asked: Invocation) -> dict
     out: dict[str, Any] = {}
     if found.what_if:
         out["whatIf"] = [str(change) for change in found.what_if]
-    if commands := making(made, asked):
-        out["commands"] = [command_json(argv) for argv in commands]
+    if command := making(made, asked):
+        out["commands"] = [command_json(argv) for argv in command.commands]
     if supposed := supposing(found.what_if, asked):
-        out["tryWith"] = command_json(supposed)
+        (out["tryWith"],) = map(command_json, supposed.commands)
     return out
 
 

@@ -19,7 +19,7 @@ from kubectl_dra.errors import DraError
 from kubectl_dra.explain.diagnosis import Diagnosis
 from kubectl_dra.explain.question.what_if_flag import Supposition, parse
 from kubectl_dra.report.device_page import write_device
-from kubectl_dra.report.explain_text import write_text
+from kubectl_dra.report.explain_blocks import write_text
 from kubectl_dra.report.explain_words import Invocation
 from kubectl_dra.report.paint import Sheet
 from kubectl_dra.ui import keys

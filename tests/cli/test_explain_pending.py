@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from kubectl_dra.report.explain_brief import LINES
+from kubectl_dra.report.blocks_text import LINES
 from tests.cli.conftest import Ran
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples" / "explain"

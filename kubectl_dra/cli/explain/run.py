@@ -234,7 +234,7 @@ def _print(found: Answers, asked: ExplainFlags, invocation: Invocation) -> None:
         # The same question with a change would be about the first pod, and not about the first that does not fit.
         invocation = invocation._replace(command="")
     if output == "text":
-        from kubectl_dra.report.explain_text import write_text
+        from kubectl_dra.report.explain_blocks import write_text
 
         if found.workloads:
             _print_headlines(found.workloads, asked)

@@ -106,7 +106,7 @@ def _print(answer: FitAnswer, asked: FitFlags, invocation: Invocation) -> None:
         write_fit(answer, asked.color.value, invocation=invocation)
         diagnosis = diagnosis_of(answer) if asked.explain else None
         if diagnosis is not None:
-            from kubectl_dra.report.explain_text import write_text
+            from kubectl_dra.report.explain_blocks import write_text
 
             put("\n")
             write_text([diagnosis], asked.color.value, invocation=Invocation("", *invocation[1:]), full=True)

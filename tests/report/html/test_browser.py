@@ -87,9 +87,9 @@ def test_the_grid_is_one_for_screen_readers(show: Open) -> None:
     free = row.get_by_role("gridcell").last.aria_snapshot()
     assert "State free" in free and "request accelerator/h100: it would do" in free
     # Of several funnels each is folded.
-    funnel = page.get_by_role("table").filter(has_text="Request accelerator/h100")
+    funnel = page.get_by_role("table").filter(has_text='request "accelerator/h100"')
     assert funnel.count() == 0
-    page.locator(".claim summary", has_text="Request accelerator/h100").click()
+    page.locator(".claim summary", has_text='request "accelerator/h100"').click()
     assert funnel.count() == 1 and "not held by other claims" in funnel.inner_text()
     assert page.get_by_role("main").count() == 1 and page.get_by_role("heading", level=1).count() == 1
 
@@ -281,7 +281,7 @@ def test_it_reads_without_javascript(show: Open, width: int) -> None:
 
 def test_paper_unfolds_what_is_folded(show: Open) -> None:
     page, _ = show(MIXED, *words_of(MIXED))
-    funnel = page.get_by_role("table").filter(has_text="Request accelerator/h100")
+    funnel = page.get_by_role("table").filter(has_text='request "accelerator/h100"')
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     assert funnel.is_visible() and page.get_by_text("ml/pretrain-0-gpu-w2d5c (pod pretrain-0): gpu-0").is_visible()
     page.evaluate("dispatchEvent(new Event('afterprint'))")

@@ -2,34 +2,41 @@
 
 from __future__ import annotations
 
-from kubectl_dra.explain.diagnosis import Funnel, Position, Stage, StageError
-from kubectl_dra.report.html.funnel import MAX_REASONS, funnel_html, funnels_html
+from kubectl_dra.explain.diagnosis import ClaimReport, Diagnosis, Funnel, Position, Stage, StageError, Verdict
+from kubectl_dra.report.explain_blocks import MAX_REASONS, blocks_of
+from kubectl_dra.report.explain_words import Invocation
+from kubectl_dra.report.html.blocks_html import blocks_html
 from tests.report.html.support import Document
 
 
+def page(*funnels: Funnel) -> Document:
+    claim = ClaimReport("gpu", "ml/gpu", "", "pending", funnels=funnels)
+    diagnosis = Diagnosis("claim", "ml", "gpu", Verdict.NOT_ALLOCATABLE, claims=(claim,), release="1.36")
+    (section,) = (block for block in blocks_of(diagnosis, Invocation()) if getattr(block, "name", "") == "claim")
+    return Document("".join(blocks_html([section], 2)))
+
+
 def table(*stages: Stage) -> Document:
-    return Document(funnel_html(Funnel("gpu", "gpu.example.com", "ExactCount", 1, stages)))
+    return page(Funnel("gpu", "gpu.example.com", "ExactCount", 1, stages))
 
 
-def remarks(*stages: Stage) -> list[str]:
-    """The items of the lists, as people read them."""
-    return ["".join(item.text) for item in table(*stages).named("li")]
-
-
-def test_reasons_are_listed_and_the_rare_ones_summed() -> None:
+def test_frequent_reasons_are_listed_and_the_rare_ones_folded_under_their_sum() -> None:
     few = tuple((f"reason {number}", 20 - number) for number in range(MAX_REASONS))
-    assert remarks(Stage("taint", "without taints", 1, 9, details=few)) == [
-        f"{20 - number} × reason {number}" for number in range(MAX_REASONS)
-    ]
-    more = (*few, ("rare", 2), ("rarer", 1))
-    assert remarks(Stage("taint", "without taints", 1, 9, details=more))[-1] == "3 × others"
+    listed = [f"{20 - number} × reason {number}" for number in range(MAX_REASONS)]
+    found = table(Stage("taint", "without taints", 1, 9, details=few))
+    assert ["".join(item.text) for item in found.named("li")] == listed and not found.named("details")
+    found = table(Stage("taint", "without taints", 1, 9, details=(*few, ("rare", 2), ("rarer", 1))))
+    assert ["".join(item.text) for item in found.named("li")] == [*listed, "2 × rare", "1 × rarer"]
+    assert ["".join(item.text) for item in found.named("summary")] == ["3 × others"]
 
 
 def test_an_error_says_where_and_for_which_device() -> None:
     error = StageError("no such key: memory", "d/p/gpu-0", 1200, Position(20, 2, 7))
-    page = table(Stage("request-selector", "selector", 0, 1200, error=error))
-    assert len(page.named("li")) == 1 and page.named("strong")[0].text == ["error on 1,200"]
-    assert "no such key: memory at line 2, column 7, for instance on d/p/gpu-0" in page.text()
+    found = table(Stage("request-selector", "selector", 0, 1200, error=error))
+    (item,) = found.named("li")
+    assert item.attributes["class"] == "error"
+    assert ": no such key: memory at column 7 of line 2, for instance on d/p/gpu-0" in found.text()
+    assert "error on 1,200" in ["".join(words.text) for words in found.named("b")]
 
 
 def test_nothing_follows_a_stage_that_leaves_nothing() -> None:
@@ -38,13 +45,13 @@ def test_nothing_follows_a_stage_that_leaves_nothing() -> None:
 
 
 def test_stages_that_take_nothing_are_one_row() -> None:
-    page = table(
+    found = table(
         Stage("published", "published by drivers", 46, 0),
         Stage("node", "on nodes where the pod may run", 46, 0),
         Stage("class-selector", "class gpu", 46, 0, expression="true"),
         Stage("taint", "without taints", 4, 42),
     )
-    rows = [each for each in page.named("td") if each.attributes.get("class") != "number"]
+    rows = [each for each in found.named("td") if each.attributes.get("class") != "number"]
     assert rows[0].text == ["published by drivers, on nodes where the pod may run"]
     # What has an expression of its own keeps its row.
     assert rows[1].text == ["class gpu"] and len(rows) == 3
@@ -53,8 +60,8 @@ def test_stages_that_take_nothing_are_one_row() -> None:
 def test_one_funnel_is_open_and_several_are_a_line_each() -> None:
     stages = (Stage("published", "published by drivers", 46, 0), Stage("taint", "without taints", 0, 46))
     funnels = [Funnel(name, "gpu", "ExactCount", 1, stages) for name in ("a", "b")]
-    assert not Document("".join(funnels_html(funnels[:1]))).named("details")
-    page = Document("".join(funnels_html(funnels)))
-    assert [each.attributes for each in page.named("details")] == [{}, {}]
-    assert ["".join(each.text) for each in page.named("small")] == ["46 \u2192 0 left"] * 2
-    assert len(page.named("table")) == 2
+    assert not page(funnels[0]).named("details")
+    found = page(*funnels)
+    assert [each.attributes for each in found.named("details")] == [{}, {}]
+    assert "46 \u2192 0 left" in ["".join(each.text) for each in found.named("small")]
+    assert len(found.named("table")) == 2

@@ -181,7 +181,7 @@ def test_traces_and_second_opinions_are_shown(dra: Dra, monkeypatch: pytest.Monk
     folder = ROOT / "examples" / "explain" / "no-device-matches"
     monkeypatch.chdir(folder)
     shown = promises(dra(*words_of(folder), "-o", "html", "--trace", "gpu-1/gpu-0", "--verify").out).text()
-    assert "Trace of " in shown and "cel-python: " in shown
+    assert "Trace of " in shown and "Second opinion (cel-python)" in shown
 
 
 def test_nothing_to_show(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:

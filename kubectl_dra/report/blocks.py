@@ -1,0 +1,228 @@
+"""The parts that a report is made of. ``blocks_text`` writes them in full or in brief, ``blocks_html`` as a page."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Hashable
+from enum import Enum, auto
+from typing import Final, NamedTuple, TypeAlias
+
+from msgspec import Struct
+
+from kubectl_dra.explain.diagnosis import TraceStep
+
+Argv: TypeAlias = tuple[str, ...]
+"""A command as its words, the program first."""
+
+
+MAX_FOLDED: Final = 200
+"""Entries that a page shows below a fold."""
+IN_JSON: Final = " (all of them with -o json)"
+"""Where text finds the entries that it leaves out."""
+
+
+class WordMark(Enum):
+    """What a few words are: in text only the first words of a paragraph show it."""
+
+    CAUSE = auto()
+    """The code of a cause, which leads to its page."""
+    STRONG = auto()
+    LABEL = auto()
+    """Strong on a page, as everything else in text."""
+
+
+class Marked(NamedTuple):
+    """Words that are more than text."""
+
+    text: str
+    mark: WordMark
+
+
+Spans: TypeAlias = tuple[str | Marked, ...]
+
+
+class Tone(Enum):
+    """What a sentence means to the reader."""
+
+    PLAIN = auto()
+    GOOD = auto()
+    WARNING = auto()
+    BAD = auto()
+    QUIET = auto()
+
+
+class CommandEffect(Enum):
+    """What a command does to the cluster."""
+
+    READS = "reads"
+    DRY_RUN = "dry-run"
+    WRITES = "writes"
+    DESTROYS = "destroys"
+    """It deletes objects, or ends pods."""
+
+
+class Brief(NamedTuple):
+    """How brief text has a block: always (0), else the lower ranks first while there is room; never for None.
+
+    ``lines`` is the most it takes; ``spans`` stand for those of the block where there are any. ``counted``: a command
+    says how many such are left out.
+    """
+
+    rank: int | None = 0
+    lines: int = 1
+    spans: Spans = ()
+    hang: int = 2
+    counted: bool = False
+
+
+class Answer(Struct, frozen=True):
+    """The first sentence: the subject with the verdict, and why; the second is empty where the first says it all."""
+
+    lead: str
+    reason: str
+    tone: Tone
+
+    @property
+    def text(self) -> str:
+        """The sentence."""
+        return f"{self.lead}: {self.reason}." if self.reason else f"{self.lead}."
+
+
+class Para(Struct, frozen=True):
+    """A sentence or two; further lines are indented by ``hang``. Without ``full`` only brief text has it."""
+
+    spans: Spans
+    tone: Tone = Tone.PLAIN
+    hang: int = 0
+    brief: Brief | None = None
+    full: bool = True
+
+
+class Fact(Struct, frozen=True):
+    """What a fact is about, and its value, which may be an expression."""
+
+    about: str
+    value: str
+    is_cel: bool = False
+    brief: Brief | None = None
+
+
+class Facts(Struct, frozen=True):
+    """What something rests on."""
+
+    facts: tuple[Fact, ...]
+
+
+class ShellCommand(Struct, frozen=True):
+    """Commands, each to be run only if the one before it worked, and what they do to the cluster.
+
+    ``counts``: what those are called that brief text leaves out; it says behind the command how many they are.
+    """
+
+    commands: tuple[Argv, ...]
+    effect: CommandEffect = CommandEffect.READS
+    label: str = ""
+    counts: str = ""
+    brief: Brief | None = None
+    full: bool = True
+
+    @property
+    def text(self) -> str:
+        """One line for a shell."""
+        return " && ".join(shlex.join(argv) for argv in self.commands)
+
+
+class FixOffer(Struct, frozen=True):
+    """A change that helps. Brief text gathers them, the lowest ``price`` first: ``told``, and the command.
+
+    Of those with the same ``change`` the last is told; those that help only together (``joint``) are told as one.
+    """
+
+    blocks: tuple[Para | ShellCommand, ...]
+    told: str = ""
+    proved: bool = False
+    price: int = 0
+    change: Hashable = ()
+    joint: bool = False
+
+
+class Items(Struct, frozen=True):
+    """Entries, each after the ``marker``, ``1. `` being the first of numbers.
+
+    Beyond ``shown`` a page folds them; text says ``rest`` instead, or has them all where that is empty.
+    """
+
+    items: tuple[tuple[Block, ...], ...]
+    marker: str = "- "
+    shown: int | None = None
+    rest: str = ""
+
+
+class FunnelStep(NamedTuple):
+    """What is left and lost after a step, the expression that it tests if there is one, and remarks."""
+
+    left: int
+    lost: int
+    label: str
+    expression: str = ""
+    remarks: tuple[Items, ...] = ()
+
+
+class Steps(Struct, frozen=True):
+    """How many are left after each step; ``note`` is said last. ``fold``: a page shows one line of it at first."""
+
+    label: str
+    title: str
+    steps: tuple[FunnelStep, ...]
+    note: str = ""
+    fold: bool = False
+
+
+class Checks(Struct, frozen=True):
+    """Which of many pass: whether, what, and why not. A page has them in its picture."""
+
+    checks: tuple[tuple[bool, str, str], ...]
+    rest: str = ""
+
+
+class Tree(Struct, frozen=True):
+    """An expression with the values of its parts."""
+
+    title: str
+    expression: str
+    steps: tuple[TraceStep, ...]
+
+
+class Fold(Struct, frozen=True):
+    """What only a page has, folded."""
+
+    title: str
+    paras: tuple[Para, ...]
+
+
+class Section(Struct, frozen=True):
+    """Blocks below a heading.
+
+    ``foot``: brief text has it in its last lines. ``beside``: a page has it beside its picture. ``name`` is what a
+    page's style calls it.
+    """
+
+    title: str
+    blocks: tuple[Block, ...]
+    note: str = ""
+    foot: bool = False
+    beside: bool = False
+    name: str = ""
+
+
+Block: TypeAlias = Answer | Para | Facts | ShellCommand | FixOffer | Items | Steps | Checks | Tree | Fold | Section
+
+
+def prose(text: str, tone: Tone = Tone.PLAIN, hang: int = 2) -> Para:
+    """A paragraph of nothing but text."""
+    return Para((text,), tone, hang)
+
+
+def plain(spans: Spans) -> str:
+    """The text alone."""
+    return "".join(span if isinstance(span, str) else span.text for span in spans)

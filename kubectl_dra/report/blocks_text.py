@@ -1,0 +1,324 @@
+"""Blocks as text: all of them, or in brief, which is what has to be said and as much more as there is room for."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from kubectl_dra.addresses import page_of_cause
+from kubectl_dra.report.blocks import (
+    Answer,
+    Block,
+    Brief,
+    Checks,
+    Fact,
+    Facts,
+    FixOffer,
+    FunnelStep,
+    Items,
+    Marked,
+    Para,
+    Section,
+    ShellCommand,
+    Spans,
+    Steps,
+    Tone,
+    Tree,
+    WordMark,
+    plain,
+)
+from kubectl_dra.report.cel_text import folded
+from kubectl_dra.report.paint import PROSE_WIDTH, Painter, linked, wrap
+from kubectl_dra.wording import amount
+
+LINES: Final = 15
+"""Of an answer in brief where the terminal has 100 columns; what has to be said is always said."""
+LONGEST_FIX: Final = 7
+"""Lines of the first fix in brief, or of those that only help together."""
+_STYLES: Final = {Tone.PLAIN: "", Tone.GOOD: "green", Tone.WARNING: "yellow", Tone.BAD: "red", Tone.QUIET: "dim"}
+_NEXT_FIX: Final = 2
+_MORE_FIXES: Final = 8
+"""Ranks of the fixes after the first."""
+
+Line = tuple[str | tuple[str, str], ...]
+
+
+def write_blocks(out: Painter, blocks: Iterable[Block], indent: int = 0, lead: str | None = None) -> None:
+    """Write all blocks; ``lead`` starts the first line instead of the indent."""
+    for block in blocks:
+        _write(out, block, indent, " " * indent if lead is None else lead)
+        lead = None
+
+
+def _write(out: Painter, block: Block, indent: int, lead: str) -> None:
+    if isinstance(block, Answer):
+        out.paragraph(block.text, style=f"bold {_STYLES[block.tone]}")
+    elif isinstance(block, Section):
+        out.write("")
+        out.heading(block.title, block.note)
+        write_blocks(out, block.blocks, 2)
+    elif isinstance(block, Para) and block.full:
+        label, rest, style = _labelled(block.spans)
+        margin = " " * (indent + block.hang)
+        if style:
+            out.heading(label, rest, margin, lead, style)
+        else:
+            out.paragraph(label + rest, margin, lead, _STYLES[block.tone])
+    elif isinstance(block, Facts):
+        for fact in block.facts:
+            _fact(out, fact, indent)
+    elif isinstance(block, ShellCommand) and block.full:
+        if block.label:
+            out.write("")
+            out.write((f"{block.label}: ", "bold"), block.text)
+        else:
+            out.write(lead, "$ ", (block.text, "cyan"))
+    elif isinstance(block, FixOffer):
+        write_blocks(out, block.blocks, indent, lead)
+    elif isinstance(block, Items):
+        _items(out, block, indent)
+    elif isinstance(block, Steps):
+        _steps(out, block, indent)
+    elif isinstance(block, Checks):
+        _checks(out, block, indent + 4)
+    elif isinstance(block, Tree):
+        _tree(out, block)
+
+
+def _labelled(spans: Spans) -> tuple[str, str, str]:
+    """The first words and the others, and the style of the first; empty where they have none of their own."""
+    first = spans[0] if spans else ""
+    if not isinstance(first, Marked) or first.mark is WordMark.LABEL:
+        return "", plain(spans), ""
+    style = linked("cyan", page_of_cause(first.text)) if first.mark is WordMark.CAUSE else "bold"
+    return first.text, plain(spans[1:]), style
+
+
+def _fact(out: Painter, fact: Fact, indent: int) -> None:
+    lead, margin = " " * indent, " " * (indent + 2)
+    whole = f"{fact.about} {fact.value}"
+    if not fact.is_cel:
+        out.paragraph(whole, margin, lead)
+    elif "\n" not in whole and len(whole) + indent <= out.width:
+        out.write(lead, whole)
+    else:
+        out.paragraph(fact.about, margin, lead)
+        for line in folded(fact.value, out.width - len(margin)):
+            out.write(margin, line)
+
+
+def _items(out: Painter, block: Items, indent: int) -> None:
+    shown = block.shown if block.rest else None
+    for number, item in enumerate(block.items[:shown], 1):
+        marker = block.marker.replace("1", str(number))
+        write_blocks(out, item, indent + len(marker), " " * indent + marker)
+    if shown is not None and len(block.items) > shown:
+        out.write(" " * (indent + len(block.marker)), (block.rest, _tone_of(block.items[0])))
+
+
+def _tone_of(item: Sequence[Block]) -> str:
+    return _STYLES[item[0].tone] if item and isinstance(item[0], Para) else ""
+
+
+def _steps(out: Painter, block: Steps, indent: int) -> None:
+    out.heading(block.label, block.title, " " * (indent + 2), " " * indent)
+    width = len(f"{max((step.left for step in block.steps), default=0):,}")
+    for step in block.steps:
+        _step(out, step, width, indent + 2)
+    if block.note:
+        out.write(" " * (indent + 2), block.note)
+
+
+def _step(out: Painter, step: FunnelStep, width: int, margin: int) -> None:
+    style = "red" if not step.left else ("yellow" if step.lost else "")
+    mark = ("✗ ", "red") if not step.left and step.lost else "  "
+    head = (" " * margin, mark, (f"{step.left:,}".rjust(width), style))
+    indent = " " * (margin + 2 + width)
+    lost = f"  (-{step.lost:,})" if step.lost else ""
+    whole = f"  {step.label}" + (f": {step.expression}" if step.expression else "") + lost
+    if "\n" not in whole and len(indent) + len(whole) <= out.width:
+        out.write(*head, whole)
+    else:
+        label = f"{step.label}{':' if step.expression else ''}{lost}"
+        for row, text in enumerate(wrap(label, out.width - len(indent) - 2)):
+            out.write(*(head if not row else (indent,)), f"  {text}")
+        for text in folded(step.expression, out.width - len(indent) - 4) if step.expression else ():
+            out.write(indent, "    ", text)
+    write_blocks(out, step.remarks, len(indent) + 4)
+
+
+def _checks(out: Painter, block: Checks, indent: int) -> None:
+    margin = " " * indent
+    for passes, place, why in block.checks:
+        mark = ("✓", "green") if passes else ("✗", "red")
+        beside = out.limit is None or len(place) + len(why) + indent + 4 <= out.limit
+        out.write(margin, mark, f" {place}", f"  {why}" if why and beside else "")
+        if why and not beside:
+            out.paragraph(why, indent=f"{margin}      ", first=f"{margin}    ")
+    if block.rest:
+        out.write(margin, block.rest)
+
+
+def _tree(out: Painter, block: Tree) -> None:
+    for line in folded(block.expression, out.width - 2):
+        out.write("  ", line)
+    width = min(40, out.width // 4, max((len(step.value) for step in block.steps), default=0))
+    for step in block.steps:
+        style = "red" if step.error else ""
+        indent = "  " * step.depth
+        whole = step.text.strip() == block.expression.strip()
+        room = max(20, out.width - width - 6 - len(indent))
+        first, *rest = ["the whole expression"] if whole else folded(step.text, room)
+        if len(step.value) <= width:
+            out.write("    ", (step.value.ljust(width), style), f"  {indent}{first}")
+        else:
+            out.paragraph(step.value, indent="    ", style=style)
+            out.write("    ", " " * width, f"  {indent}{first}")
+        for line in rest:
+            out.write("    ", " " * width, f"  {indent}{line}")
+
+
+class _Piece(NamedTuple):
+    """Lines that are said together or not at all, in which part of the text; whether they count where left out, and
+    what such are called behind them.
+    """
+
+    part: int
+    rank: int | None
+    lines: list[Line]
+    counted: bool = False
+    counts: str = ""
+
+
+_BODY, _FIXES, _FOOT = range(3)
+
+
+def write_brief(out: Painter, blocks: Sequence[Block], lines: int = LINES) -> None:
+    """Write the answer, the first of the blocks; then what it rests on, the fixes, and what is said at the foot."""
+    answer = blocks[0]
+    assert isinstance(answer, Answer)
+    head = wrap(answer.text, _width(out))
+    pieces = list(_pieces(out, blocks))
+    chosen = {at for at, piece in enumerate(pieces) if piece.rank == 0}
+    room = lines - len(head) - sum(len(pieces[at].lines) for at in chosen) - len({pieces[at].part for at in chosen})
+    for at in sorted(range(len(pieces)), key=lambda at: pieces[at].rank or 0):
+        piece = pieces[at]
+        if piece.rank and len(piece.lines) <= room:
+            chosen.add(at)
+            room -= len(piece.lines)
+    unsaid = sum(piece.counted and at not in chosen for at, piece in enumerate(pieces))
+    lead = head[0][: len(answer.lead)]
+    out.write((lead, f"bold {_STYLES[answer.tone]}"), head[0].removeprefix(lead))
+    for row in head[1:]:
+        out.write(row)
+    part = None
+    for at in sorted(chosen, key=lambda at: pieces[at].part):
+        if pieces[at].part != part:
+            out.write("")
+            part = pieces[at].part
+        more = f" ({amount(unsaid, pieces[at].counts)})" if pieces[at].counts and unsaid else ""
+        for line in pieces[at].lines:
+            out.write(*line, more)
+
+
+def _pieces(out: Painter, blocks: Sequence[Block]) -> Iterator[_Piece]:
+    """What brief text may have, in the order in which it is read."""
+    leaves = [(leaf, _FOOT if _is_foot(block) else _BODY) for block in blocks for leaf in _leaves((block,))]
+    for leaf, part in leaves:
+        if not isinstance(leaf, FixOffer) and leaf.brief is not None:
+            told = _told(out, leaf, leaf.brief, 2 - part)
+            yield _Piece(part, leaf.brief.rank, told, leaf.brief.counted, getattr(leaf, "counts", ""))
+    yield from _fixes(out, [leaf for leaf, _ in leaves if isinstance(leaf, FixOffer) and leaf.told])
+
+
+def _is_foot(block: Block) -> bool:
+    return isinstance(block, ShellCommand) or (isinstance(block, Section) and block.foot)
+
+
+def _leaves(blocks: Iterable[Block]) -> Iterator[Para | Fact | FixOffer | ShellCommand]:
+    for block in blocks:
+        if isinstance(block, Section):
+            yield from _leaves(block.blocks)
+        elif isinstance(block, Items):
+            for item in block.items:
+                yield from _leaves(item)
+        elif isinstance(block, Facts):
+            yield from block.facts
+        elif isinstance(block, Para | FixOffer | ShellCommand):
+            yield block
+
+
+def _told(out: Painter, leaf: Para | Fact | ShellCommand, brief: Brief, indent: int) -> list[Line]:
+    """The lines of a block in brief."""
+    if isinstance(leaf, ShellCommand):
+        return [((f"{leaf.label}: ", "bold"), leaf.text)]
+    if isinstance(leaf, Para):
+        label, rest, style = _labelled(brief.spans or leaf.spans)
+        first, *more = _cut(label + rest, _width(out) - indent, brief)
+        margin = " " * indent
+        # What is cut may end within the label.
+        label = first[: len(label)]
+        return [(margin, (label, style), first.removeprefix(label)), *((margin + row,) for row in more)]
+    value = " ".join(leaf.value.split())
+    if leaf.is_cel:
+        first, *more = folded(value, out.width - 6)
+        return [("    ", first + (" ..." if more else ""))]
+    text = f"{leaf.about} {value}" if value else leaf.about.removesuffix(":")
+    return [("    ", row) for row in _cut(text, _width(out) - 4, brief)]
+
+
+def _cut(text: str, room: int, brief: Brief) -> list[str]:
+    """A text on as many lines as it may have, cut between words where it is longer."""
+    hang = brief.hang if brief.lines > 1 else 0
+    first, *rest = wrap(text, room - hang)
+    if len(rest) >= brief.lines:
+        kept = [first, *rest][: brief.lines - 1]
+        left = " ".join([first, *rest][brief.lines - 1 :])
+        first, *rest = [*kept, textwrap.shorten(left, room - hang, placeholder=" ...")]
+    return [first, *(" " * hang + row for row in rest)]
+
+
+def _width(out: Painter) -> int:
+    return min(out.width, PROSE_WIDTH)
+
+
+def _fixes(out: Painter, fixes: Sequence[FixOffer]) -> Iterator[_Piece]:
+    """The fixes, the first with a heading: what ends the first cause, and whatever is proved."""
+    chosen = [fix for number, fix in enumerate(fixes) if fix.proved or not number]
+    # Where one change is the fix of several requests, the last proof has it for all of them.
+    last = {fix.change: fix for fix in chosen if fix.change}
+    chosen = [fix for fix in chosen if not fix.change or last[fix.change] is fix]
+    if not chosen:
+        return
+    head = "Fixes"
+    if all(fix.proved for fix in chosen):
+        head = "Fixes, proved by running the scheduler's steps with them"
+    own, *rest = _together(chosen)
+    parts = sorted((own, *rest), key=lambda part: max(fix.price for fix in part))
+    if own in parts[2:]:
+        # What ends the first cause is not left out for what costs less.
+        parts.remove(own)
+        parts.insert(1, own)
+    told = [[line for fix in part for line in _fix(out, fix)] for part in parts]
+    # A fix is told whole or not at all: half of one would not help.
+    short = [lines for lines in told if len(lines) <= LONGEST_FIX]
+    first, *others = short or [[("  - It is too long for this page: see the full one.",)]]
+    yield _Piece(_FIXES, 0, [((head, "bold"),), *first])
+    for number, lines in enumerate(others):
+        yield _Piece(_FIXES, _MORE_FIXES if number else _NEXT_FIX, lines)
+
+
+def _together(fixes: Sequence[FixOffer]) -> list[list[FixOffer]]:
+    """The fixes one by one, but those that help only together as one, where the first of them is."""
+    joint = [fix for fix in fixes if fix.joint]
+    return [joint if fix.joint else [fix] for fix in fixes if not fix.joint or fix is joint[0]]
+
+
+def _fix(out: Painter, fix: FixOffer) -> Iterator[Line]:
+    first, *rest = wrap(fix.told, _width(out) - 4)
+    yield "  - ", first
+    yield from ((f"    {line}",) for line in rest)
+    for block in fix.blocks:
+        if isinstance(block, ShellCommand):
+            yield "    $ ", (block.text, "cyan")

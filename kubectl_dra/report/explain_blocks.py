@@ -1,0 +1,399 @@
+"""A diagnosis as blocks: the answer first, the evidence under it, the next command last."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from itertools import groupby, zip_longest
+from typing import Final, TextIO
+
+from msgspec.structs import replace
+
+from kubectl_dra.explain.diagnosis import (
+    ClaimReport,
+    DeviceLine,
+    Diagnosis,
+    Finding,
+    Funnel,
+    Look,
+    NodeGroup,
+    SecondOpinion,
+    Stage,
+    StageError,
+    Trace,
+    Verdict,
+    Way,
+)
+from kubectl_dra.explain.funnel.stages import SelectorFalse
+from kubectl_dra.explain.phrase import Words
+from kubectl_dra.explain.remedies.change import RequestChange
+from kubectl_dra.explain.remedies.proof import Proof
+from kubectl_dra.explain.remedies.step import Price
+from kubectl_dra.report.assumed import assumed
+from kubectl_dra.report.blocks import (
+    IN_JSON,
+    MAX_FOLDED,
+    Answer,
+    Block,
+    Brief,
+    Checks,
+    Fact,
+    Facts,
+    FixOffer,
+    Fold,
+    FunnelStep,
+    Items,
+    Marked,
+    Para,
+    Section,
+    ShellCommand,
+    Steps,
+    Tone,
+    Tree,
+    WordMark,
+    prose,
+)
+from kubectl_dra.report.explain_making import making, supposing
+from kubectl_dra.report.explain_words import (
+    Invocation,
+    about,
+    changes,
+    changes_told,
+    choice,
+    command,
+    fits_there,
+    fix,
+    node_groups,
+    observation,
+    parts,
+    placed,
+    proof,
+)
+from kubectl_dra.report.phrases import written
+from kubectl_dra.wording import amount, some
+
+MAX_PLACEMENTS: Final = 3
+MAX_GROUPS: Final = 12
+MAX_NAMES: Final = 6
+MAX_REASONS: Final = 4
+MAX_DEVICES: Final = 200
+MAX_TERMS: Final = 6
+MAX_NOTE: Final = 600
+_BRIEF_FACTS: Final = (3, 7)
+_BRIEF_NOTES: Final = (6, 9)
+"""The ranks of the facts of the first cause, and of the notes, that brief text has room for."""
+_OUR_PAGE: Final = (Look.DEVICES, Look.SELECTORS, Look.ONE_DEVICE)
+"""Where what to look at next stands on the full page, or behind it."""
+_UNKNOWN: Final = Invocation()
+_TONES: Final = {
+    Verdict.ALLOCATED: Tone.GOOD,
+    Verdict.ALLOCATABLE: Tone.GOOD,
+    Verdict.NOT_ALLOCATABLE: Tone.BAD,
+    Verdict.UNDETERMINED: Tone.WARNING,
+}
+_OUTCOMES: Final = {"allocated": Tone.GOOD, "error": Tone.BAD, "rejected": Tone.WARNING}
+_FALSE: Final = {
+    "class-selector": "a selector of the class is false",
+    "request-selector": "a selector of the request is false",
+}
+
+
+def write_text(
+    diagnoses: Sequence[Diagnosis],
+    color: str = "auto",
+    stream: TextIO | None = None,
+    invocation: Invocation = _UNKNOWN,
+    *,
+    full: bool = False,
+) -> None:
+    """Writes diagnoses, an empty line between two; ``full``: with all that supports them."""
+    from kubectl_dra.report.blocks_text import write_blocks, write_brief
+    from kubectl_dra.report.paint import Painter
+
+    out = Painter(stream, color)
+    for index, diagnosis in enumerate(diagnoses):
+        if index:
+            out.write("")
+        (write_blocks if full else write_brief)(out, blocks_of(diagnosis, invocation))
+
+
+def blocks_of(diagnosis: Diagnosis, asked: Invocation, more_notes: Sequence[str] = ()) -> list[Block]:
+    """The answer from its first sentence to the next command."""
+    tone = _TONES[Verdict.NOT_ALLOCATABLE if diagnosis.troubled else diagnosis.verdict]
+    return [
+        Answer(*parts(diagnosis), tone),
+        *_causes(diagnosis, asked),
+        *_ways(diagnosis.ways, asked),
+        *map(_claim, diagnosis.claims),
+        *map(_trace, diagnosis.traces),
+        *_second_opinion(diagnosis.second_opinion),
+        *_nodes(diagnosis),
+        *_said(diagnosis),
+        _notes(diagnosis, more_notes),
+        *_next(diagnosis, asked),
+    ]
+
+
+def _causes(diagnosis: Diagnosis, asked: Invocation) -> Iterator[Section]:
+    found = diagnosis.findings
+    if not found:
+        return
+    told = _quoted(diagnosis)
+    several = sum(len(claim.funnels) for claim in diagnosis.claims) > 1
+    items = Items(tuple((*_cause(one, at, told, several, asked),) for at, one in enumerate(found)), "1. ")
+    more = Para((f"and {len(found) - 2} more",), brief=Brief(4), full=False)
+    yield Section("Why", (items, more) if found[2:] else (items,), beside=True, name="causes")
+
+
+def _quoted(diagnosis: Diagnosis) -> str:
+    """What Kubernetes said last. It has a place of its own, so no cause has it as a fact."""
+    return diagnosis.scheduler[0].message if diagnosis.scheduler else ""
+
+
+def _cause(cause: Finding, number: int, quoted: str, several: bool, asked: Invocation) -> Iterator[Block]:
+    kind, code = cause.kind, Marked(cause.kind.code, WordMark.CAUSE)
+    request = f'request "{cause.request}"' if cause.request else ""
+    claim = f"claim {cause.claim}" if cause.claim else ""
+    where = written(cause.place) or (f"{request} of {claim}" if request and claim else request or claim)
+    short = where if not number else written(cause.summary)
+    brief = Brief(number, number + 1, (code, f": {short}") if short else (code,)) if number < 2 else None
+    yield Para((code, ": ", Marked(kind.title, WordMark.LABEL)), brief=brief)
+    if place := ", ".join(filter(None, (claim, request))):
+        yield prose(place, Tone.QUIET, 0)
+    if number:
+        # The answer is the first cause's summary.
+        yield prose(written(cause.summary), hang=0)
+    facts = [fact for fact in cause.evidence if not quoted or fact.value != quoted]
+    briefs = [] if number else [Brief(rank, 2) for rank in _BRIEF_FACTS]
+    pairs = zip_longest(facts, briefs[: len(facts)])
+    if facts:
+        yield Facts(tuple(Fact(about(fact), written(fact.value), fact.is_cel, brief) for fact, brief in pairs))
+    yield _fix(cause, several, asked)
+    why = prose(kind.why)
+    seen = Para((Marked("Kubernetes shows: ", WordMark.LABEL), kind.seen_as))
+    yield Fold(f"What {kind.code} means", (why, seen) if kind.seen_as else (why,))
+
+
+def _fix(cause: Finding, several: bool, asked: Invocation) -> FixOffer:
+    """What ends a cause. With several requests, brief text says of which it is."""
+    remedy, text = cause.remedy, fix(cause)
+    made = remedy.offers[:1] if remedy else ()
+    blocks: list[Para | ShellCommand] = [Para((Marked("Fix: ", WordMark.LABEL), text), Tone.GOOD, len("Fix: "))]
+    if remedy and remedy.proof:
+        proved = f"{proof(remedy.proof)}."
+        blocks.append(Para((Marked("Proved: ", WordMark.LABEL), proved), Tone.GOOD, len("Proved: ")))
+    if remedy and (tried := making(made, asked) or supposing(remedy.what_if, asked)):
+        blocks.append(tried)
+    if several and made and isinstance(made[0], RequestChange) and (where := written(made[0].where)):
+        text = f"{where.strip()}: {text[:1].lower()}{text[1:]}"
+    told = "" if remedy and remedy.not_alone else _told(text, cause.proof)
+    price = remedy.price if remedy else Price.WAIT
+    return FixOffer(tuple(blocks), told, cause.proof is not None, price, made, _is_joint(cause.proof))
+
+
+def _told(text: str, proved: Proof | None) -> str:
+    text = text.removesuffix(".")
+    there = f"; {fits_there(proved)}" if proved else ""
+    return f"{text[:1].upper()}{text[1:]}{there}."
+
+
+def _is_joint(proved: Proof | None) -> bool:
+    """Whether it is the fix of one of several requests that all fail: it is none without those of the others."""
+    beside = proved.beside if proved else None
+    return beside is not None and bool(beside.changed or beside.aside)
+
+
+def _ways(ways: Sequence[Way], asked: Invocation) -> Iterator[Section]:
+    if ways:
+        note = " (each one proved by running the allocation with it)"
+        items = Items(tuple((_way(way, asked),) for way in ways))
+        yield Section("What would help", (items,), note, beside=True)
+
+
+def _way(way: Way, asked: Invocation) -> FixOffer:
+    text = f"{', and '.join(changes(way))}: {fits_there(way.proof)}."
+    tried = making(way.changes, asked) or supposing(way.what_if, asked)
+    blocks = (prose(text, Tone.GOOD, 0), tried) if tried else (prose(text, Tone.GOOD, 0),)
+    told = _told(", and ".join(changes_told(way)), way.proof)
+    return FixOffer(blocks, told, True, way.price, way.changes, _is_joint(way.proof))
+
+
+def _claim(claim: ClaimReport) -> Section:
+    origin = f", from template {claim.template}" if claim.template else ""
+    name = claim.claim or f'entry "{claim.entry}"'
+    blocks: list[Block] = [prose(f"{request}: {device}") for request, device in claim.devices]
+    if claim.nodes:
+        blocks.append(prose(f"usable on: {claim.nodes}"))
+    for funnel in claim.funnels:
+        blocks += _funnel(funnel, fold=len(claim.funnels) > 1)
+    return Section(f"Claim {name}", tuple(blocks), f" ({written(claim.state)}{origin})", beside=True, name="claim")
+
+
+def _funnel(funnel: Funnel, *, fold: bool) -> Iterator[Steps | Checks]:
+    wanted = "all devices" if funnel.mode == "All" else f"{funnel.needed:,}"
+    title = f": {wanted} of class {funnel.device_class}; devices left after each step"
+    best = f"most on one node: {funnel.best_count:,} on {funnel.best_node}" if funnel.best_node else ""
+    # What follows a stage that leaves nothing has nothing to test.
+    end = next((at for at, stage in enumerate(funnel.stages, 1) if not stage.passed), None)
+    steps = tuple(map(_step, _folded(funnel.stages[:end])))
+    yield Steps(f'request "{funnel.request}"', title, steps, best, fold)
+    if funnel.devices:
+        left = len(funnel.devices) - MAX_DEVICES
+        rest = f"… {left:,} more devices{IN_JSON}" if left > 0 else ""
+        yield Checks(tuple(map(_check, funnel.devices[:MAX_DEVICES])), rest)
+
+
+def _check(line: DeviceLine) -> tuple[bool, str, str]:
+    false = line.stage in _FALSE and isinstance(line.reason, SelectorFalse)
+    why = _FALSE[line.stage] if false else f"{line.stage}: {written(line.reason)}"
+    return (line.stage == "usable", f"{line.device}  ({line.nodes})", why if line.reason else "")
+
+
+def _folded(stages: Sequence[Stage]) -> Iterator[Stage]:
+    """Selector terms of a class that lose no device become one line, and so do many of one selector in a row."""
+    kept: list[Stage] = []
+    for stage in stages:
+        last = kept[-1] if kept else None
+        foldable = last is not None and not last.failed and not stage.failed and last.name == stage.name
+        if last is not None and foldable and stage.name == "class-selector":
+            kept[-1] = replace(last, label=last.selector, expression="")
+        else:
+            kept.append(stage)
+
+    def selector(stage: Stage) -> tuple[Words, bool]:
+        return stage.selector, bool(stage.expression) and not stage.failed
+
+    for (label, lossless), group in groupby(kept, key=selector):
+        run = list(group)
+        if lossless and len(run) > MAX_TERMS:
+            yield replace(run[-1], label=f"{written(label)}: {len(run):,} terms that refuse nothing", expression="")
+        else:
+            yield from run
+
+
+def _step(stage: Stage) -> FunnelStep:
+    """A stage with its reasons, an error, and what the refused devices have."""
+    reasons = tuple((prose(f"{count:,} × {written(reason)}", Tone.QUIET),) for reason, count in stage.details)
+    rest = f"{sum(count for _, count in stage.details[MAX_REASONS:]):,} × others"
+    seen: list[Para] = [_error(stage.error)] if stage.error is not None else []
+    seen += [prose(observation(each), Tone.QUIET) for each in stage.observations]
+    lists = Items(reasons, "", MAX_REASONS, rest), Items(tuple((each,) for each in seen), "")
+    remarks = tuple(each for each in lists if each.items)
+    return FunnelStep(stage.passed, stage.failed, written(stage.label), stage.expression, remarks)
+
+
+def _error(error: StageError) -> Para:
+    place = f" at column {error.position.column}" if error.position else ""
+    line = f" of line {error.position.line}" if error.position and error.position.line > 1 else ""
+    text = f": {error.message}{place}{line}, for instance on {error.device}"
+    return Para((Marked(f"error on {error.count:,}", WordMark.LABEL), text), Tone.BAD, 2)
+
+
+def _trace(trace: Trace) -> Section:
+    where = f"of {trace.owner} on {trace.device}"
+    return Section("Trace", (Tree(f"Trace {where}", trace.expression, trace.steps),), f" {where}: {trace.result}")
+
+
+def _second_opinion(opinion: SecondOpinion | None) -> Iterator[Section]:
+    if opinion is None:
+        return
+    numbers = f"{opinion.agree:,} evaluations agree, {len(opinion.differ):,} differ"
+    lines = [prose(f"{numbers}, {opinion.not_comparable:,} could not be compared")]
+    lines += [prose(f"differs: {line}", Tone.BAD) for line in opinion.differ[:10]]
+    lines += [prose(f"{count:,} not compared: {reason}") for reason, count in opinion.reasons]
+    yield Section("Second opinion (cel-python)", tuple(lines))
+
+
+def _nodes(diagnosis: Diagnosis) -> Iterator[Section]:
+    if not diagnosis.nodes:
+        return
+    groups = node_groups(diagnosis)
+    fitting = tuple(_group(group) for group in groups if group.outcome == "allocated")
+    others = tuple(_group(group) for group in groups if group.outcome != "allocated")
+    yield Section("Nodes", (Items(fitting, ""), *_landing(diagnosis), Items(others, "", MAX_GROUPS)))
+
+
+def _landing(diagnosis: Diagnosis) -> Iterator[Items]:
+    """What the claims get on each node, and which one the scheduler takes.
+
+    Brief text has that node, or one that fits where it is not known.
+    """
+    fits = diagnosis.verdict is Verdict.ALLOCATABLE and bool(diagnosis.placements)
+    taken = choice(diagnosis)
+    winners = diagnosis.choice.nodes if taken and diagnosis.choice is not None else ()
+    shown = (
+        next((one for one in diagnosis.placements if one.node in winners), diagnosis.placements[0]) if fits else None
+    )
+    if taken:
+        spans = (f"{taken[:1].upper()}{taken[1:]}.",)
+        yield Items(((Para((taken,), hang=4, brief=Brief(0, 2, spans, 0) if fits else None),),), "  ")
+    listed = diagnosis.placements[:MAX_FOLDED]
+    items = [
+        (Para((f"on {each.node}: {text}",), hang=4, brief=Brief(0, 3, hang=0) if each is shown else None),)
+        for each in (listed if shown is None or shown in listed else (*listed, shown))
+        if (text := placed(each))
+    ]
+    left = len(diagnosis.placements) - MAX_PLACEMENTS
+    yield Items(tuple(items), "  ", MAX_PLACEMENTS, f"… and {left:,} more nodes{IN_JSON}")
+
+
+def _group(group: NodeGroup) -> tuple[Block, ...]:
+    count, names = amount(len(group.nodes), "node"), some(group.nodes, MAX_NAMES)
+    fits = "fits" if len(group.nodes) == 1 else "fit"
+    words = {"allocated": fits, "not-eligible": "not eligible", "error": "with an error"}
+    outcome, tone = words.get(group.outcome, group.outcome), _OUTCOMES.get(group.outcome, Tone.QUIET)
+    text = prose(f"{count} {outcome} ({names}): {written(group.reason)}", tone, 4)
+    if len(group.nodes) <= MAX_NAMES:
+        return (text,)
+    return text, Fold(f"All {count}", (prose(some(group.nodes, MAX_FOLDED)),))
+
+
+def _said(diagnosis: Diagnosis) -> Iterator[Section]:
+    """What Kubernetes said last, and what the scheduler would say now where that is something else."""
+    quoted = _quoted(diagnosis)
+    facts = {fact.value for cause in diagnosis.findings for fact in cause.evidence}
+    shown = diagnosis.findings[0].evidence if diagnosis.findings else ()
+    # Where nothing else shows the first cause, the words have more room.
+    lines = 2 if shown and all(fact.value == quoted for fact in shown) else 1
+    said: list[Para] = []
+    for word in diagnosis.scheduler:
+        when, label = f" at {word.time}" if word.time else "", Marked("Kubernetes says", WordMark.STRONG)
+        brief = Brief(0, lines, (label, f": {quoted}")) if quoted and not said else None
+        if not said or word.message not in facts:
+            spans = (Marked(f"{word.source} {word.reason}", WordMark.LABEL), f"{when}: {word.message}")
+            said.append(Para(spans, hang=2, brief=brief))
+    if said:
+        yield Section("Kubernetes says", tuple(said), foot=True)
+    if diagnosis.message and all(word.message != diagnosis.message for word in diagnosis.scheduler):
+        label = Marked("It would now say" if quoted else "Kubernetes would say", WordMark.STRONG)
+        brief = Brief(5 if quoted else 0, spans=(label, f": {diagnosis.message}"))
+        yield Section("kube-scheduler would say", (Para((diagnosis.message,), hang=2, brief=brief),), foot=True)
+
+
+def _notes(diagnosis: Diagnosis, more: Sequence[str]) -> Section:
+    """What is only supposed first, what is assumed of every answer last.
+
+    Why the answer is undetermined stands in its first sentence, and brief text does not repeat it.
+    """
+    ranks = iter((*[0] * len(diagnosis.supposed), *_BRIEF_NOTES))
+    items: list[tuple[Block, ...]] = []
+    for note in (*diagnosis.notes, *more, assumed(diagnosis)):
+        text, brief = written(note), None
+        if note not in diagnosis.unclear[:1]:
+            brief = Brief(next(ranks, None), spans=(Marked("Note", WordMark.STRONG), f": {text}"), counted=True)
+        shown = text if len(text) <= MAX_NOTE else f"{text[:MAX_NOTE]}… (all of it with -o json)"
+        items.append((Para((shown,), brief=brief),))
+    return Section("Notes", (Items(tuple(items)),), foot=True)
+
+
+def _next(diagnosis: Diagnosis, asked: Invocation) -> Iterator[ShellCommand]:
+    """What to do next; brief text names its full page first."""
+    text = command(diagnosis.next, asked)
+    step = diagnosis.next
+    elsewhere = bool(text) and step is not None and step.look not in _OUR_PAGE
+    if asked.command:
+        label = "All of it" if elsewhere else "Next"
+        page = (*shlex.split(asked.command), "--full")
+        yield ShellCommand((page,), label=label, counts="more note", brief=Brief(), full=False)
+    if text:
+        yield ShellCommand((tuple(shlex.split(text)),), label="Next", brief=Brief() if elsewhere else None)

@@ -1,0 +1,74 @@
+"""Brief text, full text and the page are of the same parts: what one says, the others do not say otherwise."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.report.html.support import EXAMPLES, Document, Dra, words_of
+
+READING = ("get", "describe", "explain", "dra")
+
+
+@pytest.fixture(params=EXAMPLES, ids=lambda folder: folder.name)
+def example(request: pytest.FixtureRequest, dra: Dra, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder: Path = request.param
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def commands(text: str) -> list[str]:
+    """Those below fixes."""
+    return re.findall(r"^ +\$ (.*)$", text, re.MULTILINE)
+
+
+def notes(text: str) -> list[str]:
+    """Those of the full text, each as one line."""
+    told = text.partition("\nNotes\n")[2].partition("\n\n")[0]
+    return [" ".join(note.split()) for note in re.split(r"^  - ", told, flags=re.MULTILINE)[1:]]
+
+
+def test_a_fix_has_its_command_everywhere(dra: Dra, example: Path) -> None:
+    words = words_of(example)
+    brief, full = commands(dra(*words).out), commands(dra(*words, "--full").out)
+    assert set(brief) <= set(full)
+    page = Document(dra(*words, "-o", "html").out)
+    shown = ["".join(each.text) for each in page.named("code")]
+    for line in full:
+        assert line in shown
+
+
+def test_a_page_says_what_a_command_does(dra: Dra, example: Path) -> None:
+    elements = Document(dra(*words_of(example), "-o", "html").out).elements
+    for at, element in enumerate(elements):
+        if element.name == "pre":
+            verb = "".join(elements[at + 1].text).split()[1]
+            assert element.attributes["data-effect"] == ("reads" if verb in READING else "destroys"), verb
+            warned = elements[at + 2].text if len(elements) > at + 2 else []
+            assert (warned == ["It deletes objects or ends pods."]) is (verb not in READING)
+
+
+def test_what_kubernetes_says_is_said_once(dra: Dra, example: Path) -> None:
+    words = words_of(example)
+    said = [word["message"] for word in json.loads(dra(*words, "-o", "json").out).get("scheduler", ())][:1]
+    full, page = dra(*words, "--full").out, Document(dra(*words, "-o", "html").out).text()
+    for message in said:
+        for text in (full, page):
+            assert " ".join(text.split()).count(" ".join(message.split())) == 1
+            assert "Kubernetes says" in text
+
+
+def test_notes_have_one_order(dra: Dra, example: Path) -> None:
+    words = words_of(example)
+    full = notes(dra(*words, "--full").out)
+    assert full[-1].startswith("assumed: ")
+    brief = [line.removeprefix("Note: ").removesuffix(" ...") for line in dra(*words).out.splitlines()]
+    places = [
+        next(at for at, note in enumerate(full) if note.startswith(line)) for line in brief if line[:8] == "assumed:"
+    ]
+    assert places in ([], [len(full) - 1])
+    page = ["".join(item.text) for item in Document(dra(*words, "-o", "html").out).named("li")]
+    assert [note for note in page if note in full] == full
