@@ -89,11 +89,15 @@ class Answer(Struct, frozen=True):
 
 
 class Para(Struct, frozen=True):
-    """A sentence or two; further lines are indented by ``hang``. Without ``full`` only brief text has it."""
+    """A sentence or two; further lines are indented by ``hang``, and text has at most ``lines`` of them (0: all).
+
+    Without ``full`` only brief text has it.
+    """
 
     spans: Spans
     tone: Tone = Tone.PLAIN
     hang: int = 0
+    lines: int = 0
     brief: Brief | None = None
     full: bool = True
 
@@ -149,13 +153,13 @@ class FixOffer(Struct, frozen=True):
 class Items(Struct, frozen=True):
     """Entries, each after the ``marker``, ``1. `` being the first of numbers.
 
-    Beyond ``shown`` a page folds them; text says ``rest`` instead, or has them all where that is empty.
+    Beyond ``shown`` a page folds them; text says ``rest`` instead, and has them all where that is None.
     """
 
     items: tuple[tuple[Block, ...], ...]
     marker: str = "- "
     shown: int | None = None
-    rest: str = ""
+    rest: str | None = None
 
 
 class FunnelStep(NamedTuple):

@@ -58,6 +58,9 @@ def _write(out: Painter, block: Block, indent: int, lead: str) -> None:
         out.write("")
         out.heading(block.title, block.note)
         write_blocks(out, block.blocks, 2)
+    elif isinstance(block, Para) and block.lines:
+        for line in _limited(out, block.spans, indent, block.lines, block.hang):
+            out.write(*line)
     elif isinstance(block, Para) and block.full:
         label, rest, style = _labelled(block.spans)
         margin = " " * (indent + block.hang)
@@ -109,11 +112,11 @@ def _fact(out: Painter, fact: Fact, indent: int) -> None:
 
 
 def _items(out: Painter, block: Items, indent: int) -> None:
-    shown = block.shown if block.rest else None
+    shown = block.shown if block.rest is not None else None
     for number, item in enumerate(block.items[:shown], 1):
         marker = block.marker.replace("1", str(number))
         write_blocks(out, item, indent + len(marker), " " * indent + marker)
-    if shown is not None and len(block.items) > shown:
+    if block.rest and shown is not None and len(block.items) > shown:
         out.write(" " * (indent + len(block.marker)), (block.rest, _tone_of(block.items[0])))
 
 
@@ -254,29 +257,32 @@ def _told(out: Painter, leaf: Para | Fact | ShellCommand, brief: Brief, indent: 
     if isinstance(leaf, ShellCommand):
         return [((f"{leaf.label}: ", "bold"), leaf.text)]
     if isinstance(leaf, Para):
-        label, rest, style = _labelled(brief.spans or leaf.spans)
-        first, *more = _cut(label + rest, _width(out) - indent, brief)
-        margin = " " * indent
-        # What is cut may end within the label.
-        label = first[: len(label)]
-        return [(margin, (label, style), first.removeprefix(label)), *((margin + row,) for row in more)]
+        return _limited(out, brief.spans or leaf.spans, indent, brief.lines, brief.hang)
     value = " ".join(leaf.value.split())
     if leaf.is_cel:
         first, *more = folded(value, out.width - 6)
         return [("    ", first + (" ..." if more else ""))]
     text = f"{leaf.about} {value}" if value else leaf.about.removesuffix(":")
-    return [("    ", row) for row in _cut(text, _width(out) - 4, brief)]
+    return [("    ", row) for row in _cut(text, _width(out) - 4, brief.lines, brief.hang)]
 
 
-def _cut(text: str, room: int, brief: Brief) -> list[str]:
+def _limited(out: Painter, spans: Spans, indent: int, lines: int, hang: int) -> list[Line]:
+    """A paragraph on at most so many lines."""
+    label, rest, style = _labelled(spans)
+    first, *more = _cut(label + rest, _width(out) - indent, lines, hang)
+    margin = " " * indent
+    # What is cut may end within the label.
+    label = first[: len(label)]
+    return [(margin, (label, style), first.removeprefix(label)), *((margin + row,) for row in more)]
+
+
+def _cut(text: str, room: int, lines: int, hang: int) -> list[str]:
     """A text on as many lines as it may have, cut between words where it is longer."""
-    hang = brief.hang if brief.lines > 1 else 0
-    first, *rest = wrap(text, room - hang)
-    if len(rest) >= brief.lines:
-        kept = [first, *rest][: brief.lines - 1]
-        left = " ".join([first, *rest][brief.lines - 1 :])
-        first, *rest = [*kept, textwrap.shorten(left, room - hang, placeholder=" ...")]
-    return [first, *(" " * hang + row for row in rest)]
+    hang = hang if lines > 1 else 0
+    rows = wrap(text, room - hang)
+    if len(rows) > lines:
+        rows[lines - 1 :] = [textwrap.shorten(" ".join(rows[lines - 1 :]), room - hang, placeholder=" ...")]
+    return [rows[0], *(" " * hang + row for row in rows[1:])]
 
 
 def _width(out: Painter) -> int:

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 
 from kubectl_dra.api.pods import owner_of
 from kubectl_dra.api.slices import DeviceID
-from kubectl_dra.explain.remedies.free import Free
 from kubectl_dra.explain.remedies.room import EndPods
 from kubectl_dra.explain.unread import Unread
 from kubectl_dra.fit.creation import Denied
 from kubectl_dra.fit.place import Seat, evicted
 from kubectl_dra.fit.result import ClusterChange, FitVerdict, More, OneMoreNode, WorkloadFit
+from kubectl_dra.report.blocks import CommandEffect, ShellCommand
 from kubectl_dra.report.explain_making import making
 from kubectl_dra.report.explain_words import Invocation, reason
 from kubectl_dra.report.phrases import written
@@ -153,13 +153,11 @@ def gain(found: WorkloadFit, more: More) -> str:
     )
 
 
-def command(what: ClusterChange, asked: Invocation) -> str:
-    """The command that makes a change; empty where there is none."""
-    if isinstance(what, Free):
-        made = making([what], asked)
-        return made.text if made else ""
+def command(what: ClusterChange, asked: Invocation) -> ShellCommand | None:
+    """The command that makes a change; None where there is none."""
     if isinstance(what, EndPods) and owner_of(what.ended[0]) is None:
-        where = "" if asked.saved else asked.where
-        meta = what.ended[0].metadata
-        return f"kubectl delete pod -n {meta.namespace} {shlex.quote(meta.name)}{where}"
-    return ""
+        meta, where = what.ended[0].metadata, () if asked.saved else shlex.split(asked.where)
+        return ShellCommand(
+            (("kubectl", "delete", "pod", "-n", meta.namespace, meta.name, *where),), CommandEffect.DESTROYS
+        )
+    return making([what], asked)

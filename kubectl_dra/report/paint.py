@@ -35,13 +35,15 @@ class Painter:
     """Writes text in rich's styles; lines are wrapped, never cut.
 
     ``limit`` is the terminal's width or COLUMNS, and None in a pipe without COLUMNS. There prose is still
-    wrapped at ``width``, but output that programs read line by line (tables, messages) is not.
+    wrapped at ``width``, but output that programs read line by line (tables, messages) is not. ``lines_put`` counts
+    the lines.
     """
 
     def __init__(self, stream: TextIO | None = None, color: str = "auto") -> None:
         self.stream = stream or sys.stdout
         self.limit = limit_of(self.stream)
         self.width = self.limit or PIPE_WIDTH
+        self.lines_put = 0
         self._styled = color == "always" or (color == "auto" and _wanted(self.stream.isatty()))
 
     def write(self, *parts: str | tuple[str, str]) -> None:
@@ -54,6 +56,7 @@ class Painter:
 
     def put(self, painted_text: str) -> None:
         """Write what ``line`` and ``lines`` made: thousands of them at once take half of the time."""
+        self.lines_put += painted_text.count("\n")
         painted(painted_text, self.stream)
 
     def line(self, *parts: str | tuple[str, str]) -> str:

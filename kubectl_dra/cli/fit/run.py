@@ -55,9 +55,9 @@ def run(asked: FitFlags, connection: ConnectionFlags) -> int:
         answer = fit(workloads, snapshot, settings, FitWish(asked.replicas, asked.most), progress)
     if asked.output is FitOutput.html:
         from kubectl_dra.cli.origin import page_origin
-        from kubectl_dra.report.fit_html import to_html
+        from kubectl_dra.report.fit_blocks import to_html
 
-        put(to_html(answer, page_origin(snapshot, settings)))
+        put(to_html(answer, page_origin(snapshot, settings), _invocation(asked, connection)))
     else:
         _print(answer, asked, _invocation(asked, connection))
     return answer.exit_code
@@ -101,7 +101,7 @@ def _invocation(asked: FitFlags, connection: ConnectionFlags) -> Invocation:
 def _print(answer: FitAnswer, asked: FitFlags, invocation: Invocation) -> None:
     output = asked.output.value
     if output == "text":
-        from kubectl_dra.report.fit_text import write_fit
+        from kubectl_dra.report.fit_blocks import write_fit
 
         write_fit(answer, asked.color.value, invocation=invocation)
         diagnosis = diagnosis_of(answer) if asked.explain else None

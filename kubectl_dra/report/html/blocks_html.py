@@ -90,7 +90,7 @@ def _items(block: Items, level: int) -> Iterator[Markup]:
     entries = [_item(item, level) for item in block.items[: (block.shown or 0) + MAX_FOLDED]]
     yield tag(name, *entries[: block.shown])
     if block.shown is not None and len(block.items) > block.shown:
-        more = block.rest.removesuffix(IN_JSON) or f"{len(block.items) - block.shown:,} more"
+        more = (block.rest or "").removesuffix(IN_JSON) or f"{len(block.items) - block.shown:,} more"
         yield tag("details", tag("summary", more), tag(name, *entries[block.shown :]))
 
 

@@ -1,0 +1,115 @@
+"""What fits, as blocks: the answer, where, what stops the next pod, what would make room, what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final, TextIO
+
+from kubectl_dra.fit.result import FitAnswer, FitVerdict, More, OneMoreNode, WorkloadFit
+from kubectl_dra.report.assumed import assumed
+from kubectl_dra.report.blocks import Answer, Block, Items, Marked, Para, Section, ShellCommand, Tone, WordMark, prose
+from kubectl_dra.report.explain_words import Invocation
+from kubectl_dra.report.fit_words import change, code, command, gain, headline, places, stop
+from kubectl_dra.report.phrases import written
+from kubectl_dra.wording import amount, some
+
+if TYPE_CHECKING:
+    from kubectl_dra.report.html.origin import PageOrigin
+
+MAX_PLACES: Final = 3
+MAX_DEVICES: Final = 8
+MAX_NOTES: Final = 2
+_TONES: Final = {FitVerdict.FITS: Tone.GOOD, FitVerdict.NOT: Tone.BAD}
+
+
+def write_fit(answer: FitAnswer, color: str = "auto", stream: TextIO | None = None, *, invocation: Invocation) -> None:
+    """Writes the answer, on fifteen lines if it is about one workload."""
+    from kubectl_dra.report.blocks_text import LINES, write_blocks
+    from kubectl_dra.report.paint import Painter
+
+    out = Painter(stream, color)
+    for found in answer.workloads:
+        write_blocks(out, blocks_of(found, invocation))
+        out.write("")
+    room = LINES - out.lines_put - 1
+    label = Marked("Note", WordMark.STRONG)
+    for note in _notes(answer)[: max(1, min(room, MAX_NOTES))]:
+        write_blocks(out, [Para((label, f": {note}"), lines=1)])
+    if invocation.command:
+        stopped = any(one.stop is not None for one in answer.workloads)
+        out.write(("Next: ", "bold"), f"{invocation.command} {'--explain' if stopped else '-o json'}")
+
+
+def to_html(answer: FitAnswer, origin: PageOrigin, invocation: Invocation) -> str:
+    """The page: each workload with a bar of its pods, those that run, those that get a node, and those that do not."""
+    from kubectl_dra.report.html.blocks_html import blocks_html
+    from kubectl_dra.report.html.markup import tag
+    from kubectl_dra.report.html.page import page
+    from kubectl_dra.report.html.shares import divided
+
+    parts = [tag("header", tag("h1", "What fits"))]
+    for found in answer.workloads:
+        first, *blocks = blocks_of(found, invocation)
+        parts.append(tag("section", tag("h2", found.workload.title), *blocks_html([first], 2)))
+        counts = [("held", found.running, "running"), ("free", len(found.seats), "placed")]
+        if not found.as_many:
+            counts.append(("unusable", max(0, found.pods - found.placed), "without a node"))
+        words = ", ".join(f"{amount(count, 'pod')} {word}" for _, count, word in counts if count)
+        bar = divided([(name, count) for name, count, _ in counts])
+        parts.append(tag("div", bar, tag("span", words, class_="counts"), class_="pods"))
+        parts += blocks_html(blocks, 3)
+    notes = Items(tuple((prose(note),) for note in _notes(answer)))
+    parts += blocks_html([Section("Notes", (notes,))], 2)
+    return page("What fits", parts, origin)
+
+
+def blocks_of(found: WorkloadFit, asked: Invocation) -> Iterator[Block]:
+    """What comes of a workload."""
+    yield Answer(headline(found).removesuffix("."), "", _TONES.get(found.verdict, Tone.WARNING))
+    # What was placed without what decides is no answer.
+    rows = places(found) if found.verdict is not FitVerdict.UNDETERMINED else []
+    shown = len(rows) if len(rows) <= MAX_PLACES else MAX_PLACES - 1
+    rest = f"{amount(sum(pods for _, pods, _ in rows[shown:]), 'pod')} on {amount(len(rows) - shown, 'more node')}"
+    yield Items(tuple((_place(*row),) for row in rows), "  ", shown, rest)
+    if found.stop is not None:
+        many = f"is the first of {found.stop.others + 1:,} that do not fit" if found.stop.others else "does not fit"
+        cause = (Marked(code(found), WordMark.CAUSE), ": ") if code(found) else ()
+        blocks = [Para((*cause, stop(found)), lines=2)]
+        if found.tried and not found.more:
+            blocks.append(prose(f"None of {amount(found.tried, 'change')} that were tried makes room by itself."))
+        yield Section(f"Pod {found.stop.pod} {many}:", tuple(blocks))
+    if found.more:
+        best = _best(found.more)
+        changes = (*best, *(more for more in found.more if more not in best))
+        items = tuple(tuple(_change(found, more, asked)) for more in changes)
+        title = "What makes room, proved by placing the pods again with it"
+        yield Section(title, (Items(items, shown=len(best), rest=""),))
+
+
+def _place(node: str, pods: int, devices: Sequence[str]) -> Para:
+    on = f": {some(devices, MAX_DEVICES)}" if devices else ""
+    return Para((f"{amount(pods, 'pod')} on {node}{on}",), lines=1)
+
+
+def _best(found: Sequence[More]) -> list[More]:
+    """The cheapest holder and the best kind of node."""
+    holder = next((more for more in found if not isinstance(more.change, OneMoreNode)), None)
+    node = next((more for more in found if isinstance(more.change, OneMoreNode)), None)
+    best = [more for more in (holder, node) if more is not None]
+    # What makes no replica whole is worth saying only where nothing does.
+    return [more for more in best if more.replicas] or best
+
+
+def _change(found: WorkloadFit, more: More, asked: Invocation) -> Iterator[Para | ShellCommand]:
+    text = f"{change(more.change)}: {gain(found, more)}."
+    yield prose(f"{text[:1].upper()}{text[1:]}", hang=0)
+    if made := command(more.change, asked):
+        yield made
+
+
+def _notes(answer: FitAnswer) -> list[str]:
+    found = [written(note) for note in answer.notes]
+    if answer.waiting:
+        verb = "waits" if answer.waiting == 1 else "wait"
+        found.append(f"{amount(answer.waiting, 'other pod')} with claims {verb} already and may be placed first")
+    return [*found, assumed(answer)]
