@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from enum import Enum, auto
 from typing import Final, NamedTuple, TypeAlias
 
@@ -13,8 +13,6 @@ from kubectl_dra.explain.diagnosis import TraceStep
 
 Argv: TypeAlias = tuple[str, ...]
 """A command as its words, the program first."""
-
-
 MAX_FOLDED: Final = 200
 """Entries that a page shows below a fold."""
 IN_JSON: Final = " (all of them with -o json)"
@@ -189,6 +187,22 @@ class Checks(Struct, frozen=True):
     rest: str = ""
 
 
+class TableBlock(Struct, frozen=True):
+    """Rows, the first of them the headings; ``left`` are left out, and ``how`` shows them.
+
+    What ``below`` names goes below a row that is too long, first to go first. With ``prose`` the last column is a
+    sentence. ``marks`` has for each row a word of ``column``, or none for all of the row, and its style.
+    """
+
+    rows: Sequence[tuple[str, ...]]
+    below: Sequence[str] = ()
+    prose: bool = False
+    column: str = ""
+    marks: Sequence[tuple[str, str]] = ()
+    left: int = 0
+    how: str = ""
+
+
 class Tree(Struct, frozen=True):
     """An expression with the values of its parts."""
 
@@ -219,12 +233,19 @@ class Section(Struct, frozen=True):
     name: str = ""
 
 
-Block: TypeAlias = Answer | Para | Facts | ShellCommand | FixOffer | Items | Steps | Checks | Tree | Fold | Section
+Block: TypeAlias = (
+    Answer | Para | Facts | ShellCommand | FixOffer | Items | Steps | Checks | TableBlock | Tree | Fold | Section
+)
 
 
 def prose(text: str, tone: Tone = Tone.PLAIN, hang: int = 2) -> Para:
     """A paragraph of nothing but text."""
     return Para((text,), tone, hang)
+
+
+def noted(notes: Sequence[str]) -> Section:
+    """What was assumed or not seen."""
+    return Section("Notes", (Items(tuple((prose(note, hang=0),) for note in notes)),))
 
 
 def plain(spans: Spans) -> str:

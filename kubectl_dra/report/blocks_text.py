@@ -7,27 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from kubectl_dra.addresses import page_of_cause
-from kubectl_dra.report.blocks import (
-    Answer,
-    Block,
-    Brief,
-    Checks,
-    Fact,
-    Facts,
-    FixOffer,
-    FunnelStep,
-    Items,
-    Marked,
-    Para,
-    Section,
-    ShellCommand,
-    Spans,
-    Steps,
-    Tone,
-    Tree,
-    WordMark,
-    plain,
-)
+from kubectl_dra.console import lines
+from kubectl_dra.report import blocks
 from kubectl_dra.report.cel_text import folded
 from kubectl_dra.report.paint import PROSE_WIDTH, Painter, linked, wrap
 from kubectl_dra.wording import amount
@@ -36,7 +17,15 @@ LINES: Final = 15
 """Of an answer in brief where the terminal has 100 columns; what has to be said is always said."""
 LONGEST_FIX: Final = 7
 """Lines of the first fix in brief, or of those that only help together."""
-_STYLES: Final = {Tone.PLAIN: "", Tone.GOOD: "green", Tone.WARNING: "yellow", Tone.BAD: "red", Tone.QUIET: "dim"}
+MAX_COLOURED: Final = 2_000
+"""Rows of a table that have colours: they cost a tenth of a millisecond a line."""
+_STYLES: Final = {
+    blocks.Tone.PLAIN: "",
+    blocks.Tone.GOOD: "green",
+    blocks.Tone.WARNING: "yellow",
+    blocks.Tone.BAD: "red",
+    blocks.Tone.QUIET: "dim",
+}
 _NEXT_FIX: Final = 2
 _MORE_FIXES: Final = 8
 """Ranks of the fixes after the first."""
@@ -44,61 +33,63 @@ _MORE_FIXES: Final = 8
 Line = tuple[str | tuple[str, str], ...]
 
 
-def write_blocks(out: Painter, blocks: Iterable[Block], indent: int = 0, lead: str | None = None) -> None:
+def write_blocks(out: Painter, parts: Iterable[blocks.Block], indent: int = 0, lead: str | None = None) -> None:
     """Write all blocks; ``lead`` starts the first line instead of the indent."""
-    for block in blocks:
+    for block in parts:
         _write(out, block, indent, " " * indent if lead is None else lead)
         lead = None
 
 
-def _write(out: Painter, block: Block, indent: int, lead: str) -> None:
-    if isinstance(block, Answer):
+def _write(out: Painter, block: blocks.Block, indent: int, lead: str) -> None:
+    if isinstance(block, blocks.Answer):
         out.paragraph(block.text, style=f"bold {_STYLES[block.tone]}")
-    elif isinstance(block, Section):
+    elif isinstance(block, blocks.Section):
         out.write("")
         out.heading(block.title, block.note)
         write_blocks(out, block.blocks, 2)
-    elif isinstance(block, Para) and block.lines:
-        for line in _limited(out, block.spans, indent, block.lines, block.hang):
-            out.write(*line)
-    elif isinstance(block, Para) and block.full:
+    elif isinstance(block, blocks.Para) and block.lines:
+        for row, line in enumerate(_limited(out, block.spans, indent, block.lines, block.hang)):
+            out.write(*line if row else (lead, *line[1:]))
+    elif isinstance(block, blocks.Para) and block.full:
         label, rest, style = _labelled(block.spans)
         margin = " " * (indent + block.hang)
         if style:
             out.heading(label, rest, margin, lead, style)
         else:
             out.paragraph(label + rest, margin, lead, _STYLES[block.tone])
-    elif isinstance(block, Facts):
+    elif isinstance(block, blocks.Facts):
         for fact in block.facts:
             _fact(out, fact, indent)
-    elif isinstance(block, ShellCommand) and block.full:
+    elif isinstance(block, blocks.ShellCommand) and block.full:
         if block.label:
             out.write("")
             out.write((f"{block.label}: ", "bold"), block.text)
         else:
             out.write(lead, "$ ", (block.text, "cyan"))
-    elif isinstance(block, FixOffer):
+    elif isinstance(block, blocks.FixOffer):
         write_blocks(out, block.blocks, indent, lead)
-    elif isinstance(block, Items):
+    elif isinstance(block, blocks.Items):
         _items(out, block, indent)
-    elif isinstance(block, Steps):
+    elif isinstance(block, blocks.Steps):
         _steps(out, block, indent)
-    elif isinstance(block, Checks):
+    elif isinstance(block, blocks.Checks):
         _checks(out, block, indent + 4)
-    elif isinstance(block, Tree):
+    elif isinstance(block, blocks.TableBlock):
+        _table(out, block)
+    elif isinstance(block, blocks.Tree):
         _tree(out, block)
 
 
-def _labelled(spans: Spans) -> tuple[str, str, str]:
+def _labelled(spans: blocks.Spans) -> tuple[str, str, str]:
     """The first words and the others, and the style of the first; empty where they have none of their own."""
     first = spans[0] if spans else ""
-    if not isinstance(first, Marked) or first.mark is WordMark.LABEL:
-        return "", plain(spans), ""
-    style = linked("cyan", page_of_cause(first.text)) if first.mark is WordMark.CAUSE else "bold"
-    return first.text, plain(spans[1:]), style
+    if not isinstance(first, blocks.Marked) or first.mark is blocks.WordMark.LABEL:
+        return "", blocks.plain(spans), ""
+    style = linked("cyan", page_of_cause(first.text)) if first.mark is blocks.WordMark.CAUSE else "bold"
+    return first.text, blocks.plain(spans[1:]), style
 
 
-def _fact(out: Painter, fact: Fact, indent: int) -> None:
+def _fact(out: Painter, fact: blocks.Fact, indent: int) -> None:
     lead, margin = " " * indent, " " * (indent + 2)
     whole = f"{fact.about} {fact.value}"
     if not fact.is_cel:
@@ -111,20 +102,17 @@ def _fact(out: Painter, fact: Fact, indent: int) -> None:
             out.write(margin, line)
 
 
-def _items(out: Painter, block: Items, indent: int) -> None:
+def _items(out: Painter, block: blocks.Items, indent: int) -> None:
     shown = block.shown if block.rest is not None else None
     for number, item in enumerate(block.items[:shown], 1):
         marker = block.marker.replace("1", str(number))
         write_blocks(out, item, indent + len(marker), " " * indent + marker)
     if block.rest and shown is not None and len(block.items) > shown:
-        out.write(" " * (indent + len(block.marker)), (block.rest, _tone_of(block.items[0])))
+        tone = getattr(block.items[0][0], "tone", blocks.Tone.PLAIN)
+        out.write(" " * (indent + len(block.marker)), (block.rest, _STYLES[tone]))
 
 
-def _tone_of(item: Sequence[Block]) -> str:
-    return _STYLES[item[0].tone] if item and isinstance(item[0], Para) else ""
-
-
-def _steps(out: Painter, block: Steps, indent: int) -> None:
+def _steps(out: Painter, block: blocks.Steps, indent: int) -> None:
     out.heading(block.label, block.title, " " * (indent + 2), " " * indent)
     width = len(f"{max((step.left for step in block.steps), default=0):,}")
     for step in block.steps:
@@ -133,7 +121,7 @@ def _steps(out: Painter, block: Steps, indent: int) -> None:
         out.write(" " * (indent + 2), block.note)
 
 
-def _step(out: Painter, step: FunnelStep, width: int, margin: int) -> None:
+def _step(out: Painter, step: blocks.FunnelStep, width: int, margin: int) -> None:
     style = "red" if not step.left else ("yellow" if step.lost else "")
     mark = ("✗ ", "red") if not step.left and step.lost else "  "
     head = (" " * margin, mark, (f"{step.left:,}".rjust(width), style))
@@ -151,7 +139,7 @@ def _step(out: Painter, step: FunnelStep, width: int, margin: int) -> None:
     write_blocks(out, step.remarks, len(indent) + 4)
 
 
-def _checks(out: Painter, block: Checks, indent: int) -> None:
+def _checks(out: Painter, block: blocks.Checks, indent: int) -> None:
     margin = " " * indent
     for passes, place, why in block.checks:
         mark = ("✓", "green") if passes else ("✗", "red")
@@ -163,7 +151,27 @@ def _checks(out: Painter, block: Checks, indent: int) -> None:
         out.write(margin, block.rest)
 
 
-def _tree(out: Painter, block: Tree) -> None:
+def _table(out: Painter, block: blocks.TableBlock) -> None:
+    from kubectl_dra.report.table import fitted
+
+    below = [name for name in block.below if name in block.rows[0]]
+    (header,), *rows = fitted(block.rows, out.limit, below, prose=block.prose)
+    out.write((header, "bold"))
+    column = header.index(block.column)
+    if not block.marks or len(rows) > MAX_COLOURED:
+        lines((line for row in rows for line in row), out.stream)
+    else:
+        for (line, *under), (word, style) in zip(rows, block.marks, strict=True):
+            start = line.index(word, column)
+            end = start + len(word) if word else len(line)
+            out.write(line[:start], (line[start:end], style), line[end:])
+            for more in under:
+                out.write((more, "" if word else style))
+    if block.left:
+        out.write(f"and {block.left:,} more: {block.how}")
+
+
+def _tree(out: Painter, block: blocks.Tree) -> None:
     for line in folded(block.expression, out.width - 2):
         out.write("  ", line)
     width = min(40, out.width // 4, max((len(step.value) for step in block.steps), default=0))
@@ -197,12 +205,12 @@ class _Piece(NamedTuple):
 _BODY, _FIXES, _FOOT = range(3)
 
 
-def write_brief(out: Painter, blocks: Sequence[Block], lines: int = LINES) -> None:
+def write_brief(out: Painter, parts: Sequence[blocks.Block], lines: int = LINES) -> None:
     """Write the answer, the first of the blocks; then what it rests on, the fixes, and what is said at the foot."""
-    answer = blocks[0]
-    assert isinstance(answer, Answer)
+    answer = parts[0]
+    assert isinstance(answer, blocks.Answer)
     head = wrap(answer.text, _width(out))
-    pieces = list(_pieces(out, blocks))
+    pieces = list(_pieces(out, parts))
     chosen = {at for at, piece in enumerate(pieces) if piece.rank == 0}
     room = lines - len(head) - sum(len(pieces[at].lines) for at in chosen) - len({pieces[at].part for at in chosen})
     for at in sorted(range(len(pieces)), key=lambda at: pieces[at].rank or 0):
@@ -225,58 +233,63 @@ def write_brief(out: Painter, blocks: Sequence[Block], lines: int = LINES) -> No
             out.write(*line, more)
 
 
-def _pieces(out: Painter, blocks: Sequence[Block]) -> Iterator[_Piece]:
+def _pieces(out: Painter, parts: Sequence[blocks.Block]) -> Iterator[_Piece]:
     """What brief text may have, in the order in which it is read."""
-    leaves = [(leaf, _FOOT if _is_foot(block) else _BODY) for block in blocks for leaf in _leaves((block,))]
+    leaves = [(leaf, _FOOT if _is_foot(block) else _BODY) for block in parts for leaf in _leaves((block,))]
     for leaf, part in leaves:
-        if not isinstance(leaf, FixOffer) and leaf.brief is not None:
+        if not isinstance(leaf, blocks.FixOffer) and leaf.brief is not None:
             told = _told(out, leaf, leaf.brief, 2 - part)
             yield _Piece(part, leaf.brief.rank, told, leaf.brief.counted, getattr(leaf, "counts", ""))
-    yield from _fixes(out, [leaf for leaf, _ in leaves if isinstance(leaf, FixOffer) and leaf.told])
+    yield from _fixes(out, [leaf for leaf, _ in leaves if isinstance(leaf, blocks.FixOffer) and leaf.told])
 
 
-def _is_foot(block: Block) -> bool:
-    return isinstance(block, ShellCommand) or (isinstance(block, Section) and block.foot)
+def _is_foot(block: blocks.Block) -> bool:
+    return isinstance(block, blocks.ShellCommand) or (isinstance(block, blocks.Section) and block.foot)
 
 
-def _leaves(blocks: Iterable[Block]) -> Iterator[Para | Fact | FixOffer | ShellCommand]:
-    for block in blocks:
-        if isinstance(block, Section):
+def _leaves(
+    parts: Iterable[blocks.Block],
+) -> Iterator[blocks.Para | blocks.Fact | blocks.FixOffer | blocks.ShellCommand]:
+    for block in parts:
+        if isinstance(block, blocks.Section):
             yield from _leaves(block.blocks)
-        elif isinstance(block, Items):
+        elif isinstance(block, blocks.Items):
             for item in block.items:
                 yield from _leaves(item)
-        elif isinstance(block, Facts):
+        elif isinstance(block, blocks.Facts):
             yield from block.facts
-        elif isinstance(block, Para | FixOffer | ShellCommand):
+        elif isinstance(block, blocks.Para | blocks.FixOffer | blocks.ShellCommand):
             yield block
 
 
-def _told(out: Painter, leaf: Para | Fact | ShellCommand, brief: Brief, indent: int) -> list[Line]:
+def _told(
+    out: Painter, leaf: blocks.Para | blocks.Fact | blocks.ShellCommand, brief: blocks.Brief, indent: int
+) -> list[Line]:
     """The lines of a block in brief."""
-    if isinstance(leaf, ShellCommand):
+    if isinstance(leaf, blocks.ShellCommand):
         return [((f"{leaf.label}: ", "bold"), leaf.text)]
-    if isinstance(leaf, Para):
+    if isinstance(leaf, blocks.Para):
         return _limited(out, brief.spans or leaf.spans, indent, brief.lines, brief.hang)
     value = " ".join(leaf.value.split())
     if leaf.is_cel:
         first, *more = folded(value, out.width - 6)
         return [("    ", first + (" ..." if more else ""))]
     text = f"{leaf.about} {value}" if value else leaf.about.removesuffix(":")
-    return [("    ", row) for row in _cut(text, _width(out) - 4, brief.lines, brief.hang)]
+    return [("    ", row) for row in cut(text, _width(out) - 4, brief.lines, brief.hang)]
 
 
-def _limited(out: Painter, spans: Spans, indent: int, lines: int, hang: int) -> list[Line]:
+def _limited(out: Painter, spans: blocks.Spans, indent: int, lines: int, hang: int) -> list[Line]:
     """A paragraph on at most so many lines."""
     label, rest, style = _labelled(spans)
-    first, *more = _cut(label + rest, _width(out) - indent, lines, hang)
+    text, room = label + rest, _width(out) - indent
+    first, *more = [text] if len(text) <= room else cut(text, room, lines, hang)
     margin = " " * indent
     # What is cut may end within the label.
     label = first[: len(label)]
     return [(margin, (label, style), first.removeprefix(label)), *((margin + row,) for row in more)]
 
 
-def _cut(text: str, room: int, lines: int, hang: int) -> list[str]:
+def cut(text: str, room: int, lines: int = 1, hang: int = 0) -> list[str]:
     """A text on as many lines as it may have, cut between words where it is longer."""
     hang = hang if lines > 1 else 0
     rows = wrap(text, room - hang)
@@ -289,7 +302,7 @@ def _width(out: Painter) -> int:
     return min(out.width, PROSE_WIDTH)
 
 
-def _fixes(out: Painter, fixes: Sequence[FixOffer]) -> Iterator[_Piece]:
+def _fixes(out: Painter, fixes: Sequence[blocks.FixOffer]) -> Iterator[_Piece]:
     """The fixes, the first with a heading: what ends the first cause, and whatever is proved."""
     chosen = [fix for number, fix in enumerate(fixes) if fix.proved or not number]
     # Where one change is the fix of several requests, the last proof has it for all of them.
@@ -311,20 +324,20 @@ def _fixes(out: Painter, fixes: Sequence[FixOffer]) -> Iterator[_Piece]:
     short = [lines for lines in told if len(lines) <= LONGEST_FIX]
     first, *others = short or [[("  - It is too long for this page: see the full one.",)]]
     yield _Piece(_FIXES, 0, [((head, "bold"),), *first])
-    for number, lines in enumerate(others):
-        yield _Piece(_FIXES, _MORE_FIXES if number else _NEXT_FIX, lines)
+    for number, more in enumerate(others):
+        yield _Piece(_FIXES, _MORE_FIXES if number else _NEXT_FIX, more)
 
 
-def _together(fixes: Sequence[FixOffer]) -> list[list[FixOffer]]:
+def _together(fixes: Sequence[blocks.FixOffer]) -> list[list[blocks.FixOffer]]:
     """The fixes one by one, but those that help only together as one, where the first of them is."""
     joint = [fix for fix in fixes if fix.joint]
     return [joint if fix.joint else [fix] for fix in fixes if not fix.joint or fix is joint[0]]
 
 
-def _fix(out: Painter, fix: FixOffer) -> Iterator[Line]:
+def _fix(out: Painter, fix: blocks.FixOffer) -> Iterator[Line]:
     first, *rest = wrap(fix.told, _width(out) - 4)
     yield "  - ", first
     yield from ((f"    {line}",) for line in rest)
     for block in fix.blocks:
-        if isinstance(block, ShellCommand):
+        if isinstance(block, blocks.ShellCommand):
             yield "    $ ", (block.text, "cyan")

@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Final, TextIO
 
+from kubectl_dra.report.blocks import TableBlock
+from kubectl_dra.report.blocks_text import write_blocks
 from kubectl_dra.report.device_names import compressed
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import written
-from kubectl_dra.report.table import EMPTY, fitted
+from kubectl_dra.report.table import EMPTY
 from kubectl_dra.taint import times
 from kubectl_dra.usage.claim_state import ClaimState
 from kubectl_dra.usage.claim_use import ClaimUse, ClaimUses
@@ -53,17 +55,9 @@ def write_claims(
     header = (*HEADER, "CLASSES", "WAITS-FOR") if wide else (*HEADER, "WAITS-FOR")
     items = found.items[:limit]
     rows = [header, *(tuple(cells(item, wide, at)) for item in items)]
-    below = [name for name in BELOW if name in header]
-    first, *blocks = fitted(rows, out.limit, below, prose=True)
-    out.write((first[0], "bold"))
-    column = first[0].index("STATE")
-    for (line, *rest), item in zip(blocks, items, strict=True):
-        end = column + len(item.state)
-        out.write(line[:column], (line[column:end], STATE_STYLES.get(item.state, "")), line[end:])
-        for under in rest:
-            out.write(under)
-    if len(items) < len(found.items):
-        out.write(f"and {len(found.items) - len(items):,} more: leave --limit out")
+    marks = [(item.state, STATE_STYLES.get(item.state, "")) for item in items]
+    left = len(found.items) - len(items)
+    write_blocks(out, [TableBlock(rows, BELOW, True, "STATE", marks, left, "leave --limit out")])
     if command := _next(found):
         out.write("")
         out.write(("Next: ", "bold"), f"{command}{where}")

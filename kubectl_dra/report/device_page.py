@@ -10,6 +10,8 @@ from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.explain.devices.device_state import DeviceState, taint_owner
 from kubectl_dra.explain.devices.inventory import DeviceRow
 from kubectl_dra.explain.devices.model import model_of
+from kubectl_dra.report.blocks import Section, prose
+from kubectl_dra.report.blocks_text import write_blocks
 from kubectl_dra.report.devices_text import STATE_STYLES, plain
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import written
@@ -33,10 +35,10 @@ def write_device(row: DeviceRow, claims: Sequence[ClaimUse], at: datetime, strea
         out.paragraph(text, indent=" " * 10, first=label.ljust(10))
     out.write("")
     _holders(out, row, claims, at)
-    _listed(out, "Taints", [f"{taint} ({taint_owner(taint)})" for taint in row.taints])
-    _listed(out, "Capacity", list(_capacity(row)))
-    attributes = sorted(row.device.attributes.items())
-    _listed(out, "Attributes", [f"{name} = {plain(value)}" for name, value in attributes])
+    taints = [f"{taint} ({taint_owner(taint)})" for taint in row.taints]
+    attributes = [f"{name} = {plain(value)}" for name, value in sorted(row.device.attributes.items())]
+    listed = (("Taints", taints), ("Capacity", list(_capacity(row))), ("Attributes", attributes))
+    write_blocks(out, [Section(heading, tuple(map(prose, lines))) for heading, lines in listed if lines])
 
 
 def _facts(row: DeviceRow) -> Iterator[tuple[str, str]]:
@@ -76,12 +78,3 @@ def _capacity(row: DeviceRow) -> Iterator[str]:
     for name, entry in sorted(row.device.capacity.items()):
         used = f", {row.consumed[name]} used" if name in row.consumed else ""
         yield f"{name} = {entry.get('value', '0')}{used}"
-
-
-def _listed(out: Painter, heading: str, lines: Sequence[str]) -> None:
-    if not lines:
-        return
-    out.write("")
-    out.write((heading, "bold"))
-    for line in lines:
-        out.paragraph(line, indent="    ", first="  ")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from kubectl_dra.explain.devices.inventory import Inventory
 from kubectl_dra.explain.scene.prepare import Settings
-from kubectl_dra.report.blocks import FunnelStep, Section, Steps
+from kubectl_dra.report.blocks import FunnelStep, Section, Steps, noted
 from kubectl_dra.report.devices_text import summary
 from kubectl_dra.report.html.blocks_html import blocks_html
 from kubectl_dra.report.html.fleet import fleet_html
 from kubectl_dra.report.html.lines import fleet_of
 from kubectl_dra.report.html.markup import Markup, join, tag
 from kubectl_dra.report.html.origin import PageOrigin
-from kubectl_dra.report.html.page import notes_html, page
+from kubectl_dra.report.html.page import page
 from kubectl_dra.report.html.shares import bars_html, spaces_html
 from kubectl_dra.report.phrases import written
 
@@ -32,5 +32,6 @@ def to_html(inventory: Inventory, settings: Settings, origin: PageOrigin) -> str
         steps = tuple(FunnelStep(left, gone, what) for (what, left), gone in zip(inventory.narrowed, lost, strict=True))
         parts += blocks_html([Section("Selection", (Steps("What was asked for", "", steps),))], 2)
     source = f" ({settings.release_source})" if settings.release_source else ""
-    parts.append(notes_html([f"assumed: Kubernetes {settings.release}{source}", *map(written, inventory.notes)]))
+    notes = (*map(written, inventory.notes), f"assumed: Kubernetes {settings.release}{source}")
+    parts += blocks_html([noted(notes)], 2)
     return page("Devices", parts, origin)

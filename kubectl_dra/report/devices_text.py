@@ -14,17 +14,16 @@ from kubectl_dra.explain.devices.device_state import DeviceState, taint_owner
 from kubectl_dra.explain.devices.inventory import DeviceRow, Inventory
 from kubectl_dra.explain.devices.model import identifying
 from kubectl_dra.explain.devices.tally import Tally
+from kubectl_dra.report.blocks import TableBlock
+from kubectl_dra.report.blocks_text import MAX_COLOURED, write_blocks
 from kubectl_dra.report.device_names import compressed
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import written
-from kubectl_dra.report.table import fitted, narrowed
+from kubectl_dra.report.table import EMPTY, narrowed
 from kubectl_dra.wording import amount, listed, some
 
 MAX_ATTRIBUTES = 4
 MAX_HOLDERS = 2
-# Colours cost a tenth of a millisecond a line.
-MAX_COLOURED = 2_000
-EMPTY = "-"
 STATE_STYLES = {
     DeviceState.FREE: "green",
     DeviceState.HELD: "",
@@ -67,9 +66,9 @@ def write_table(
     rows += [tuple(column.cell(group) for column in shown) for group in groups]
     if several:
         rows = narrowed(rows, out.limit, ("NAMES", "CLASS", "CLASS (DRIVER)"), ("WHY",))
-    first, *blocks = fitted(rows, out.limit, [name for name in _BELOW if name in rows[0]], prose=not wide)
-    _write(out, first[0], blocks, [group.first.state for group in groups])
-    _left_out(out, whole - len(groups))
+    marks = [(group.first.state, STATE_STYLES.get(group.first.state, "red")) for group in groups[:MAX_COLOURED]]
+    table = TableBlock(rows, _BELOW, not wide, "STATE", marks, whole - len(groups), "leave --limit out")
+    write_blocks(out, [table])
     if several and more:
         out.write("")
         out.write(("Each device: ", "bold"), more)
@@ -100,34 +99,10 @@ def write_counts(
         numbers = [count.devices, *(() if by is CountedBy.node else (count.nodes,))]
         numbers += [count.states.get(state, 0) for state in states]
         rows.append((count.name or f"(no {by.value})", *(f"{number:,}" if number else EMPTY for number in numbers)))
-    first, *blocks = fitted(rows, out.limit, ())
-    out.write((first[0], "bold"))
-    for block in blocks:
-        out.write(*block)
-    _left_out(out, len(counts) - len(blocks))
+    write_blocks(out, [TableBlock(rows, left=len(counts) - len(rows) + 1, how="leave --limit out")])
     if by is CountedBy.class_ and sum(count.devices for count in counts) > len(inventory.rows):
         out.write("")
         out.sentence("A device of several classes is counted in each of them.")
-
-
-def _left_out(out: Painter, rows: int) -> None:
-    if rows:
-        out.write(f"and {rows:,} more: leave --limit out")
-
-
-def _write(out: Painter, header: str, blocks: Sequence[Sequence[str]], states: Sequence[DeviceState]) -> None:
-    """Write a table in which the word for the state has its colour."""
-    out.write((header, "bold"))
-    column = header.index("STATE")
-    if len(blocks) > MAX_COLOURED:
-        lines((line for block in blocks for line in block), out.stream)
-        return
-    for (line, *rest), state in zip(blocks, states, strict=True):
-        start = line.index(state, column)
-        end = start + len(state)
-        out.write(line[:start], (line[start:end], STATE_STYLES.get(state, "red")), line[end:])
-        for under in rest:
-            out.write(under)
 
 
 def write_names(groups: Sequence[AlikeDevices], stream: TextIO | None = None) -> None:

@@ -61,7 +61,6 @@ from kubectl_dra.report.explain_words import (
     changes_told,
     choice,
     command,
-    fits_there,
     fix,
     node_groups,
     observation,
@@ -193,7 +192,7 @@ def _fix(cause: Finding, several: bool, asked: Invocation) -> FixOffer:
 
 def _told(text: str, proved: Proof | None) -> str:
     text = text.removesuffix(".")
-    there = f"; {fits_there(proved)}" if proved else ""
+    there = f"; {proof(proved, short=True)}" if proved else ""
     return f"{text[:1].upper()}{text[1:]}{there}."
 
 
@@ -211,11 +210,10 @@ def _ways(ways: Sequence[Way], asked: Invocation) -> Iterator[Section]:
 
 
 def _way(way: Way, asked: Invocation) -> FixOffer:
-    text = f"{', and '.join(changes(way))}: {fits_there(way.proof)}."
+    text = prose(f"{changes(way)}: {proof(way.proof, short=True)}.", Tone.GOOD, 0)
     tried = making(way.changes, asked) or supposing(way.what_if, asked)
-    blocks = (prose(text, Tone.GOOD, 0), tried) if tried else (prose(text, Tone.GOOD, 0),)
-    told = _told(", and ".join(changes_told(way)), way.proof)
-    return FixOffer(blocks, told, True, way.price, way.changes, _is_joint(way.proof))
+    told = _told(changes_told(way), way.proof)
+    return FixOffer((text, tried) if tried else (text,), told, True, way.price, way.changes, _is_joint(way.proof))
 
 
 def _claim(claim: ClaimReport) -> Section:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from kubectl_dra.explain.devices.inventory import Inventory
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
-from kubectl_dra.explain.overview import Alike, Overview
+from kubectl_dra.explain.overview import Overview
 from kubectl_dra.report.blocks import Section
 from kubectl_dra.report.devices_text import summary
 from kubectl_dra.report.explain_blocks import blocks_of
@@ -28,22 +28,20 @@ WORDS = {
     Verdict.NOT_ALLOCATABLE: "does not fit",
     Verdict.UNDETERMINED: "undetermined",
 }
-_UNKNOWN = Invocation()
 MAX_FLEETS = 8
 MAX_ROWS = 12
 """Rows of the picture shown at once."""
 
 
-def to_html(
-    answers: Sequence[tuple[Diagnosis, Inventory | None]], origin: PageOrigin, invocation: Invocation = _UNKNOWN
-) -> str:
+def to_html(answers: Sequence[tuple[Diagnosis, Inventory | None]], origin: PageOrigin, invocation: Invocation) -> str:
     """The page: each diagnosis with the devices of its cluster, for the first ``MAX_FLEETS`` of them.
 
     The devices are marked by what the funnels say of them, so these are to have their devices.
     """
     if len(answers) == 1:
         diagnosis, inventory = answers[0]
-        return page(_title(diagnosis), [join(_sections(diagnosis, inventory, "d0", 1, invocation), "\n")], origin)
+        title = f"{_name(diagnosis)}: {WORDS[diagnosis.verdict]}"
+        return page(title, [join(_sections(diagnosis, inventory, "d0", 1, invocation), "\n")], origin)
     parts = [tag("header", tag("h1", f"{amount(len(answers), 'question')} explained"))]
     shared = next((inventory for diagnosis, inventory in answers if inventory and diagnosis.claims), None)
     if shared is not None:
@@ -60,9 +58,7 @@ def to_html(
     return page(f"{amount(len(answers), 'question')} explained", parts, origin)
 
 
-def overview_html(
-    overview: Overview, inventory: Inventory | None, origin: PageOrigin, invocation: Invocation = _UNKNOWN
-) -> str:
+def overview_html(overview: Overview, inventory: Inventory | None, origin: PageOrigin, invocation: Invocation) -> str:
     """The page of every pending claim, stuck ones first: the devices, a table, and each answer below it.
 
     ``inventory`` is None where the devices could not be read.
@@ -74,15 +70,12 @@ def overview_html(
         picture = fleet_html(fleet_of(inventory.rows), "fleet", _headline(inventory), first=MAX_ROWS)
         parts.append(tag("section", tag("h2", "Fleet"), picture))
     if ranked:
-        parts.append(_contents([(alike.diagnosis, _waiting(alike)) for alike in ranked]))
+        names = [f"{alike.diagnosis.namespace}: {some(alike.names, 1)}" for alike in ranked]
+        parts.append(_contents(list(zip([alike.diagnosis for alike in ranked], names, strict=True))))
     if inventory is not None:
         parts.append(spaces_html(inventory.rows))
     parts += [_article(alike.diagnosis, None, f"d{number}", invocation) for number, alike in enumerate(ranked)]
     return page("Pending claims", parts, origin)
-
-
-def _waiting(alike: Alike) -> str:
-    return f"{alike.diagnosis.namespace}: {some(alike.names, 1)}"
 
 
 def _contents(listed: Sequence[tuple[Diagnosis, str]]) -> Markup:
@@ -113,10 +106,6 @@ def _article(
 
 def _name(diagnosis: Diagnosis) -> str:
     return f"{diagnosis.kind.capitalize()} {diagnosis.namespace}/{diagnosis.name}"
-
-
-def _title(diagnosis: Diagnosis) -> str:
-    return f"{_name(diagnosis)}: {WORDS[diagnosis.verdict]}"
 
 
 def _badge(diagnosis: Diagnosis) -> Markup:

@@ -22,7 +22,6 @@ from kubectl_dra.report.explain_words import (
     command,
     fix,
     node_groups,
-    notes,
     overview_answer,
 )
 from kubectl_dra.report.phrases import written
@@ -87,7 +86,7 @@ def _diagnosis(diagnosis: Diagnosis, invocation: Invocation) -> dict[str, Any]:
         "nodes": [_plain(group) for group in node_groups(diagnosis)],
         "placements": [placement_json(placement) for placement in diagnosis.placements],
         "scheduler": _plain(diagnosis.scheduler),
-        "notes": notes(diagnosis),
+        "notes": [written(note) for note in diagnosis.notes],
         "undetermined": [written(why) for why in diagnosis.unclear],
         "unread": unread_json((*diagnosis.unclear, *diagnosis.notes)),
     }

@@ -139,19 +139,11 @@ def fix(finding: Finding) -> str:
     return f"{written(remedy.change)} {_TOGETHER}" if remedy.not_alone else written(remedy.change)
 
 
-def fits_there(found: Proof) -> str:
-    """A proof in short: on which node it then fits, and what it rests on besides."""
-    return f"{_then(found)}{_beside(found)}"
-
-
-def proof(found: Proof) -> str:
-    """A proof: on which node it then fits, and the devices."""
-    devices = f": {some([str(one.device) for one in found.devices])}" if found.devices else ""
-    return f"{_then(found)}{devices}{_beside(found)}"
-
-
-def _then(found: Proof) -> str:
-    return f"{_WITH[found.tried].format(request=found.request)} it fits on {found.node}"
+def proof(found: Proof, *, short: bool = False) -> str:
+    """A proof: on which node it then fits, and unless ``short`` the devices; and what it rests on besides."""
+    devices = f": {some([str(one.device) for one in found.devices])}" if found.devices and not short else ""
+    then = f"{_WITH[found.tried].format(request=found.request)} it fits on {found.node}"
+    return f"{then}{devices}{_beside(found)}"
 
 
 def _beside(found: Proof) -> str:
@@ -183,12 +175,12 @@ def about(evidence: Evidence) -> str:
     return f"{written(evidence.object)} · {text}:"
 
 
-def changes(way: Way) -> list[str]:
-    """The changes of a way out."""
-    return [written(change) for change in way.changes]
+def changes(way: Way) -> str:
+    """The changes of a way out, each as JSON has it."""
+    return ", and ".join(map(written, way.changes))
 
 
-def changes_told(way: Way) -> list[str]:
+def changes_told(way: Way) -> str:
     """The changes of a way out as parts of one sentence: those of one request after each other name it once."""
     out: list[str] = []
     place: RequestPlace | None = None
@@ -199,7 +191,7 @@ def changes_told(way: Way) -> list[str]:
         else:
             out.append(written(change))
             place = None
-    return out
+    return ", and ".join(out)
 
 
 def observation(seen: Observation) -> str:
@@ -233,11 +225,6 @@ def node_groups(diagnosis: Diagnosis) -> list[NodeGroup]:
             written(group.reason),
         ),
     )
-
-
-def notes(diagnosis: Diagnosis) -> list[str]:
-    """The notes."""
-    return [written(note) for note in diagnosis.notes]
 
 
 def is_stuck(diagnosis: Diagnosis) -> bool:

@@ -7,7 +7,19 @@ from typing import TYPE_CHECKING, Final, TextIO
 
 from kubectl_dra.fit.result import FitAnswer, FitVerdict, More, OneMoreNode, WorkloadFit
 from kubectl_dra.report.assumed import assumed
-from kubectl_dra.report.blocks import Answer, Block, Items, Marked, Para, Section, ShellCommand, Tone, WordMark, prose
+from kubectl_dra.report.blocks import (
+    Answer,
+    Block,
+    Items,
+    Marked,
+    Para,
+    Section,
+    ShellCommand,
+    Tone,
+    WordMark,
+    noted,
+    prose,
+)
 from kubectl_dra.report.explain_words import Invocation
 from kubectl_dra.report.fit_words import change, code, command, gain, headline, places, stop
 from kubectl_dra.report.phrases import written
@@ -58,8 +70,7 @@ def to_html(answer: FitAnswer, origin: PageOrigin, invocation: Invocation) -> st
         bar = divided([(name, count) for name, count, _ in counts])
         parts.append(tag("div", bar, tag("span", words, class_="counts"), class_="pods"))
         parts += blocks_html(blocks, 3)
-    notes = Items(tuple((prose(note),) for note in _notes(answer)))
-    parts += blocks_html([Section("Notes", (notes,))], 2)
+    parts += blocks_html([noted(_notes(answer))], 2)
     return page("What fits", parts, origin)
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from shlex import quote
-from textwrap import shorten
 from typing import Final, TextIO
 
 from kubectl_dra.explain.diagnosis import Verdict
 from kubectl_dra.explain.overview import Alike, Overview
-from kubectl_dra.report.blocks_text import LINES
+from kubectl_dra.report.blocks import noted
+from kubectl_dra.report.blocks_text import LINES, cut, write_blocks
 from kubectl_dra.report.explain_words import is_stuck, overview_answer, reason
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import written
@@ -50,8 +50,7 @@ def write_overview(
     room = LINES - 4 - (len(overview.notes) + 3 if overview.notes else 0)
     if short and sum(map(len, blocks)) > room:
         header, *blocks = _shortened(ranked, out.width, room)
-    for line in header:
-        out.write((line, "bold"))
+    out.write((header[0], "bold"))
     for block in blocks:
         for line in block:
             out.write(line)
@@ -78,26 +77,16 @@ def _shortened(ranked: Sequence[Alike], width: int, room: int) -> list[list[str]
     blocks = [[head] for head in starts[: shown + 1]]
     for index, (block, row) in enumerate(zip(blocks, rows, strict=False)):
         if beside:
-            block[0] = block[0].ljust(start) + _cut(row[-1], width - start)
+            block[0] = block[0].ljust(start) + cut(row[-1], width - start)[0]
         elif index:
-            block.append(INDENT + _cut(row[-1], width - len(INDENT)))
+            block.append(INDENT + cut(row[-1], width - len(INDENT))[0])
     return blocks
-
-
-def _cut(text: str, width: int) -> str:
-    """The text on one line, cut between two words if it is too long."""
-    line = " ".join(text.split())
-    return line if len(line) <= width else shorten(line, width, placeholder=" ...")
 
 
 def _notes(out: Painter, overview: Overview) -> None:
     said = overview.notes if overview.found else overview.notes[1 if overview.unread else 0 :]
-    if not said:
-        return
-    out.write("")
-    out.write(("Notes", "bold"))
-    for note in said:
-        out.paragraph(written(note), indent="    ", first="  - ")
+    if said:
+        write_blocks(out, [noted([written(note) for note in said])])
 
 
 def cells(alike: Alike) -> tuple[str, ...]:

@@ -9,8 +9,10 @@ from typing import Final, TextIO, TypeVar
 
 from kubectl_dra.api.claims import Consumer
 from kubectl_dra.console import lines as names
+from kubectl_dra.report.blocks import TableBlock
+from kubectl_dra.report.blocks_text import write_blocks
 from kubectl_dra.report.paint import Painter
-from kubectl_dra.report.table import fitted
+from kubectl_dra.report.table import EMPTY
 from kubectl_dra.report.taint_gaps import not_seen, why_unread
 from kubectl_dra.taint import times
 from kubectl_dra.taint.blast_radius import ENDED, GOING, LATER, NOW, STAYS, UNKNOWN, ClaimHit, PodHit, Radius, worse
@@ -22,7 +24,6 @@ from kubectl_dra.wording import amount, are, some
 
 T = TypeVar("T")
 
-EMPTY = "-"
 MANY: Final = 40
 """How many devices, pods or rules are shown one by one; of more of them the first, and how many there are."""
 _FIRST: Final = 20
@@ -96,11 +97,8 @@ def _write_pods(radius: Radius, wishes: Sequence[Wish], out: Painter, at: dateti
     fates = _fates(radius, at)
     if len(fates) > MANY:
         fates.sort(key=lambda item: _WORST.index(item[1]))
-    header, *blocks = fitted([_PODS, *(row for row, _ in _first(fates))], out.limit, _PODS_BELOW)
-    out.write((header[0], "bold"))
-    for block, (_, fate) in zip(blocks, _first(fates), strict=True):
-        for line in block:
-            out.write((line, _STYLES.get(fate, "")))
+    marks = [("", _STYLES.get(fate, "")) for _, fate in _first(fates)]
+    write_blocks(out, [TableBlock([_PODS, *(row for row, _ in _first(fates))], _PODS_BELOW, marks=marks)])
     _write_more(len(fates), "row", out)
 
 
@@ -310,11 +308,8 @@ def write_list(
     if not lines:
         out.write("No device is tainted." if all_seen else "No taint is seen; there may be others.")
         return
-    header, *blocks = fitted([_LIST, *(_list_cells(line, at) for line in lines)], out.limit, _LIST_BELOW)
-    out.write((header[0], "bold"))
-    for block, line in zip(blocks, lines, strict=True):
-        for text in block:
-            out.write((text, "yellow" if line.warnings else ""))
+    marks = [("", "yellow" if line.warnings else "") for line in lines]
+    write_blocks(out, [TableBlock([_LIST, *(_list_cells(line, at) for line in lines)], _LIST_BELOW, marks=marks)])
     for line in lines:
         for warning in line.warnings:
             out.paragraph(f"warning: {_owner(line)}: {warning}.", style="yellow")

@@ -8,8 +8,10 @@ from typing import Final, TextIO
 
 from kubectl_dra.api.limits import MAX_RESULTS
 from kubectl_dra.explain.devices.device_state import DeviceState
+from kubectl_dra.report.blocks import TableBlock
+from kubectl_dra.report.blocks_text import write_blocks
 from kubectl_dra.report.paint import Painter
-from kubectl_dra.report.table import EMPTY, aligned, narrowed
+from kubectl_dra.report.table import EMPTY, narrowed
 from kubectl_dra.taint import times
 from kubectl_dra.usage.claim_use import ClaimUse
 from kubectl_dra.usage.demand import DeviceDemand
@@ -43,12 +45,8 @@ def write_top(
     out.write("")
     shown = report.rows if limit is None else min(report.rows, limit)
     rows = list(table_rows(report, shown, at))
-    header, *lines = aligned(narrowed(rows, out.limit, _OMITTED, ()))
-    out.write((header, "bold"))
-    for line in lines:
-        out.write(line)
-    if shown < report.rows:
-        out.write(f"and {report.rows - shown:,} more: --full shows them")
+    rows = narrowed(rows, out.limit, _OMITTED, ())
+    write_blocks(out, [TableBlock(rows, left=report.rows - shown, how="--full shows them")])
     sentences = [text for row in report.supply if (text := fragmentation(row))]
     if sentences:
         out.write("")

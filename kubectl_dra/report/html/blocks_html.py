@@ -5,75 +5,56 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from kubectl_dra.report.blocks import (
-    IN_JSON,
-    MAX_FOLDED,
-    Answer,
-    Block,
-    CommandEffect,
-    Facts,
-    FixOffer,
-    Fold,
-    FunnelStep,
-    Items,
-    Marked,
-    Para,
-    Section,
-    ShellCommand,
-    Steps,
-    Tone,
-    Tree,
-    WordMark,
-)
+from kubectl_dra.report import blocks
 from kubectl_dra.report.html.markup import Markup, code, join, tag
 from kubectl_dra.report.html.page import cause_link, scrolled
 
-_CLASSES: Final = {Tone.GOOD: "fix", Tone.BAD: "error", Tone.QUIET: "quiet"}
+_CLASSES: Final = {blocks.Tone.GOOD: "fix", blocks.Tone.BAD: "error", blocks.Tone.QUIET: "quiet"}
 _WARNINGS: Final = {
-    CommandEffect.WRITES: "It changes the cluster.",
-    CommandEffect.DESTROYS: "It deletes objects or ends pods.",
+    blocks.CommandEffect.WRITES: "It changes the cluster.",
+    blocks.CommandEffect.DESTROYS: "It deletes objects or ends pods.",
 }
 
 
-def blocks_html(blocks: Iterable[Block], level: int) -> Iterator[Markup]:
+def blocks_html(parts: Iterable[blocks.Block], level: int) -> Iterator[Markup]:
     """The blocks; ``level`` is that of the headings of their sections."""
-    for block in blocks:
-        if isinstance(block, Answer):
+    for block in parts:
+        if isinstance(block, blocks.Answer):
             yield tag("p", block.text, class_="answer")
-        elif isinstance(block, Section):
+        elif isinstance(block, blocks.Section):
             note = tag("small", block.note) if block.note else ""
             heading = tag(f"h{level}", block.title, note)
             yield tag("section", heading, *blocks_html(block.blocks, level + 1), class_=block.name or None)
-        elif isinstance(block, Para) and block.full:
+        elif isinstance(block, blocks.Para) and block.full:
             yield tag("p", *_spans(block), class_=_CLASSES.get(block.tone))
-        elif isinstance(block, Facts):
+        elif isinstance(block, blocks.Facts):
             facts = ((fact.about, " ", tag("span", fact.value, class_="value")) for fact in block.facts)
             yield tag("ul", *(tag("li", *fact) for fact in facts))
-        elif isinstance(block, ShellCommand) and block.full:
+        elif isinstance(block, blocks.ShellCommand) and block.full:
             yield from _command(block, level)
-        elif isinstance(block, FixOffer):
+        elif isinstance(block, blocks.FixOffer):
             yield from blocks_html(block.blocks, level)
-        elif isinstance(block, Items):
+        elif isinstance(block, blocks.Items):
             yield from _items(block, level)
-        elif isinstance(block, Steps):
+        elif isinstance(block, blocks.Steps):
             yield _steps(block)
-        elif isinstance(block, Tree):
+        elif isinstance(block, blocks.Tree):
             yield _tree(block)
-        elif isinstance(block, Fold):
+        elif isinstance(block, blocks.Fold):
             yield tag("details", tag("summary", block.title), *blocks_html(block.paras, level))
 
 
-def _spans(para: Para) -> Iterator[Markup | str]:
+def _spans(para: blocks.Para) -> Iterator[Markup | str]:
     for span in para.spans:
-        if not isinstance(span, Marked):
+        if not isinstance(span, blocks.Marked):
             yield span
-        elif span.mark is WordMark.CAUSE:
+        elif span.mark is blocks.WordMark.CAUSE:
             yield cause_link(span.text)
         else:
             yield tag("b", span.text)
 
 
-def _command(block: ShellCommand, level: int) -> Iterator[Markup]:
+def _command(block: blocks.ShellCommand, level: int) -> Iterator[Markup]:
     shown = [tag("pre", code(block.text), tabindex="0", data_effect=block.effect.value)]
     if warning := _WARNINGS.get(block.effect):
         shown.append(tag("p", warning, class_="quiet"))
@@ -83,25 +64,26 @@ def _command(block: ShellCommand, level: int) -> Iterator[Markup]:
         yield from shown
 
 
-def _items(block: Items, level: int) -> Iterator[Markup]:
+def _items(block: blocks.Items, level: int) -> Iterator[Markup]:
     if not block.items:
         return
     name = "ol" if "1" in block.marker else "ul"
-    entries = [_item(item, level) for item in block.items[: (block.shown or 0) + MAX_FOLDED]]
-    yield tag(name, *entries[: block.shown])
-    if block.shown is not None and len(block.items) > block.shown:
-        more = (block.rest or "").removesuffix(IN_JSON) or f"{len(block.items) - block.shown:,} more"
-        yield tag("details", tag("summary", more), tag(name, *entries[block.shown :]))
+    shown = len(block.items) if block.shown is None else block.shown
+    entries = [_item(item, level) for item in block.items[: shown + blocks.MAX_FOLDED]]
+    yield tag(name, *entries[:shown])
+    if len(block.items) > shown:
+        more = (block.rest or "").removesuffix(blocks.IN_JSON) or f"{len(block.items) - shown:,} more"
+        yield tag("details", tag("summary", more), tag(name, *entries[shown:]))
 
 
-def _item(item: Sequence[Block], level: int) -> Markup:
+def _item(item: Sequence[blocks.Block], level: int) -> Markup:
     first, *rest = item
-    if isinstance(first, Para) and not rest:
+    if isinstance(first, blocks.Para) and not rest:
         return tag("li", *_spans(first), class_=_CLASSES.get(first.tone))
     return tag("li", *blocks_html(item, level))
 
 
-def _steps(block: Steps) -> Markup:
+def _steps(block: blocks.Steps) -> Markup:
     """A table: what is left after each step, and where the others went."""
     rows = _merged(block.steps)
     most = max((step.left + step.lost for step in rows), default=1)
@@ -117,9 +99,9 @@ def _steps(block: Steps) -> Markup:
     return tag("details", tag("summary", title, " ", tag("small", told)), shown)
 
 
-def _merged(steps: Sequence[FunnelStep]) -> list[FunnelStep]:
+def _merged(steps: Sequence[blocks.FunnelStep]) -> list[blocks.FunnelStep]:
     """The steps; those in a row of which there is nothing to say are one."""
-    out: list[FunnelStep] = []
+    out: list[blocks.FunnelStep] = []
     for step in steps:
         before = out[-1] if out else None
         if before is not None and _is_plain(before) and _is_plain(step):
@@ -129,11 +111,11 @@ def _merged(steps: Sequence[FunnelStep]) -> list[FunnelStep]:
     return out
 
 
-def _is_plain(step: FunnelStep) -> bool:
+def _is_plain(step: blocks.FunnelStep) -> bool:
     return not (step.lost or step.expression or step.remarks)
 
 
-def _step(step: FunnelStep, most: int) -> Markup:
+def _step(step: blocks.FunnelStep, most: int) -> Markup:
     width = round(100 * step.left / most) if most else 0
     # A bar that can be seen for the least that is left.
     bar = tag("path", d=f"M0 0H{max(1, width) if step.left else 0}V2H0z")
@@ -148,7 +130,7 @@ def _step(step: FunnelStep, most: int) -> Markup:
     )
 
 
-def _tree(block: Tree) -> Markup:
+def _tree(block: blocks.Tree) -> Markup:
     rows = [
         tag(
             "tr",

@@ -60,11 +60,6 @@ def _digest(content: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(content.encode("ascii")).digest()).decode("ascii")
 
 
-def notes_html(notes: Sequence[str], heading: str = "h2") -> Markup:
-    """What was assumed or not seen."""
-    return tag("section", tag(heading, "Notes"), tag("ul", *(tag("li", note) for note in notes)))
-
-
 def scrolled(table: Markup, label: str) -> Markup:
     """A table that may be wider than a phone: it scrolls, also by keyboard."""
     return tag("div", table, class_="scroll", role="region", aria_label=label, tabindex="0")

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.report.html.support import EXAMPLES, Document, Dra, words_of
+from kubectl_dra.report.blocks_text import LINES
+from tests.report.html.support import EXAMPLES, ROOT, Document, Dra, words_of
 
 READING = ("get", "describe", "explain", "dra")
 
@@ -72,3 +73,23 @@ def test_notes_have_one_order(dra: Dra, example: Path) -> None:
     assert places in ([], [len(full) - 1])
     page = ["".join(item.text) for item in Document(dra(*words, "-o", "html").out).named("li")]
     assert [note for note in page if note in full] == full
+
+
+def test_brief_text_has_fifteen_lines(dra: Dra, example: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    assert len(dra(*words_of(example)).out.splitlines()) <= LINES
+
+
+def test_what_makes_room_is_said_of_every_workload(dra: Dra, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = ROOT / "examples" / "fit" / "deployment-in-part"
+    template, deployment = (folder / "manifest.yaml").read_text().split("---\n")
+    other = deployment.replace("whisper", "parakeet")
+    (tmp_path / "two.yaml").write_text("---\n".join((template, deployment, other)))
+    monkeypatch.chdir(folder)
+    words = [str(tmp_path / "two.yaml") if word == "manifest.yaml" else word for word in words_of(folder)]
+    found = json.loads(dra(*words, "-o", "json").out)
+    assert len(found["workloads"]) == 2
+    text, page = dra(*words).out, Document(dra(*words, "-o", "html").out)
+    assert text.count("What makes room") == page.text().count("What makes room") == 2
+    shown = ["".join(each.text) for each in page.named("code")]
+    assert commands(text) and set(commands(text)) <= set(shown)
