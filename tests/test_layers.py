@@ -37,6 +37,7 @@ BASE = {
     "apart": 0,
     "console": 0,
     "errors": 0,
+    "layered": 0,
     "names": 0,
     "short_run": 0,
     "special_files": 0,

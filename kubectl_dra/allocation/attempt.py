@@ -32,6 +32,7 @@ from kubectl_dra.allocation.state import AllocatedState
 from kubectl_dra.api.claims import ALL, DeviceClass, ResourceClaim
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.slices import DeviceID
+from kubectl_dra.api.taints import DeviceTaintRule
 
 if TYPE_CHECKING:
     from kubectl_dra.allocation.counters import InUse
@@ -81,9 +82,8 @@ class Cycle(Struct):
     """What all attempts of one scheduling cycle share: slices, classes, allocated state, settings.
 
     ``available`` is the counter table that the scheduler computes once per cycle, ``groups`` what devices in use have
-    in common. Do not reuse a cycle for
-    another pod or state; ``changed`` makes a new one. All attempts, also those of changed ones, take their steps from
-    ``budget``.
+    in common. ``rules`` are the DeviceTaintRules that are applied to its slices. Do not reuse a cycle for another pod
+    or state; ``changed`` makes a new one. All attempts, also those of changed ones, take their steps from ``budget``.
     """
 
     index: SliceIndex
@@ -92,6 +92,7 @@ class Cycle(Struct):
     selectors: Selectors
     features: Features = field(default_factory=Features)
     quirks: Quirks = field(default_factory=Quirks)
+    rules: Sequence[DeviceTaintRule] = ()
     available: dict[Key, Table] = field(default_factory=dict)
     groups: InUse = field(default_factory=dict)
     budget: Budget = field(default_factory=unlimited)

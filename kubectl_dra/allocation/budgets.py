@@ -18,8 +18,6 @@ ATTEMPT: Final = 20
 """An attempt on a node, before the first device is tried."""
 FILTERED_NODE: Final = 3
 """A node that the other filters look at."""
-COPIED_PER_STEP: Final = 10
-"""How many claims and pods are looked through for a cluster after a change, for one step."""
 SCORED_PER_STEP: Final = 2
 """How many nodes are scored for a pod, for one step."""
 PLACED_POD: Final = 150

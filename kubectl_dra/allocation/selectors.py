@@ -37,6 +37,11 @@ class Selectors:
         self._derived: dict[str, Program | CompileError] = {}
         self._attributes: dict[str, dict[int, Attribute | EvaluationError]] = {}
         self._table: DeviceTable | None = None
+        self._kept: list[tuple[Device, ...]] = []
+
+    def keep(self, devices: tuple[Device, ...]) -> None:
+        """Let devices that are only supposed live as long as the verdicts."""
+        self._kept.append(devices)
 
     def program(self, expression: str) -> Program | CompileError:
         """The compiled expression, or the reason why it does not compile."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
+from typing import TypeVar
 
 from msgspec import Struct
 
@@ -11,6 +12,9 @@ from kubectl_dra.allocation.features import Features
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import DeviceID
+from kubectl_dra.layered import layered
+
+V = TypeVar("V")
 
 
 class AllocatedState(Struct, frozen=True, dict=True):
@@ -18,11 +22,11 @@ class AllocatedState(Struct, frozen=True, dict=True):
 
     ``exclusive``: devices that nobody else can get. ``shared``: devices with at least one share.
     ``consumed``: capacity taken per shared device, by capacity name. ``holders``: the claims per device, for
-    explanations. Claims with admin access hold nothing.
+    explanations. Claims with admin access hold nothing. Of the first two only the keys count.
     """
 
-    exclusive: Set[DeviceID]
-    shared: Set[DeviceID]
+    exclusive: Mapping[DeviceID, object]
+    shared: Mapping[DeviceID, object]
     consumed: Mapping[DeviceID, Mapping[str, Quantity]]
     holders: Mapping[DeviceID, tuple[ResourceClaim, ...]]
 
@@ -44,7 +48,7 @@ class AllocatedState(Struct, frozen=True, dict=True):
 def allocated_state(claims: Iterable[ResourceClaim], features: Features) -> AllocatedState:
     """Collect the state from every claim with an allocation, whether reserved or deleted or not."""
     exclusive: list[DeviceID] = []
-    shared: set[DeviceID] = set()
+    shared: dict[DeviceID, bool] = {}
     consumed: dict[DeviceID, dict[str, Quantity]] = {}
     holders: dict[DeviceID, tuple[ResourceClaim, ...]] = {}
     sharing = features.consumable_capacity
@@ -62,47 +66,50 @@ def allocated_state(claims: Iterable[ResourceClaim], features: Features) -> Allo
             if not result.share_id or not sharing:
                 exclusive.append(device)
                 continue
-            shared.add(device)
+            shared[device] = True
             if result.consumed_capacity:
                 total = consumed.setdefault(device, {})
                 for name, amount in result.consumed_capacity.items():
                     total[name] = total[name] + amount if name in total else amount
-    # A view of the keys takes no memory, and a set of all held devices as much as their holders.
-    return AllocatedState(frozenset(exclusive) if shared else holders.keys(), frozenset(shared), consumed, holders)
+    # A table of all held devices would take as much memory as that of their holders.
+    return AllocatedState(dict.fromkeys(exclusive, True) if shared else holders, shared, consumed, holders)
 
 
-def released(state: AllocatedState, claims: Collection[ResourceClaim], features: Features) -> AllocatedState:
-    """The state after these claims have given up their devices. Devices held by other claims, too, stay held."""
-    gone = {id(claim) for claim in claims}
-    devices = dict.fromkeys(
-        result.device for claim in claims if claim.allocation is not None for result in claim.allocation.results
-    )
-    others = {
-        id(claim): claim for device in devices for claim in state.holders.get(device, ()) if id(claim) not in gone
-    }
-    again = allocated_state(others.values(), features)
-    touched = devices.keys()
-    kept = {device: again.consumed[device] for device in touched & again.consumed.keys()}
-    held = {device: again.holders[device] for device in touched & again.holders.keys()}
-    holders = {device: entry for device, entry in state.holders.items() if device not in devices} | held
-    shared = state.shared - touched | (again.shared & touched)
-    return AllocatedState(
-        exclusive=state.exclusive - touched | (again.exclusive & touched) if shared else holders.keys(),
-        shared=shared,
-        consumed={device: used for device, used in state.consumed.items() if device not in devices} | kept,
-        holders=holders,
-    )
+def changed_state(
+    state: AllocatedState,
+    changes: Sequence[tuple[ResourceClaim | None, ResourceClaim | None]],
+    features: Features,
+) -> AllocatedState:
+    """The state after claims have become others: each as it was, and as it is then; None where it is not there."""
+    after = {id(was): now for was, now in changes if was is not None}
+    devices = dict.fromkeys(device for pair in changes for claim in pair for device in _devices(claim))
+    if not devices:
+        return state
+    # Devices that other claims hold, too, stay held.
+    holding = (after.get(id(claim), claim) for device in devices for claim in state.holders.get(device, ()))
+    claims = {id(claim): claim for claim in (*holding, *(now for _, now in changes)) if claim is not None}
+    again = allocated_state(claims.values(), features)
+    holders = _updated(state.holders, again.holders, devices)
+    shared = _updated(state.shared, again.shared, devices)
+    exclusive = _updated(state.exclusive, again.exclusive, devices) if shared else holders
+    out = AllocatedState(exclusive, shared, _updated(state.consumed, again.consumed, devices), holders)
+    known = state.__dict__.get("exclusive_by_pool")
+    if known is not None:
+        names: dict[tuple[str, str], set[str]] = {}
+        for device in devices:
+            own = names.setdefault(device[:2], set(known.get(device[:2], ())))
+            (own.add if device in exclusive else own.discard)(device.device)
+        out.__dict__["exclusive_by_pool"] = layered(known, {pool: held or None for pool, held in names.items()})
+    return out
 
 
-def taken(state: AllocatedState, claims: Collection[ResourceClaim], features: Features) -> AllocatedState:
-    """The state in which these claims, which held nothing before, have their devices as well."""
-    more = allocated_state(claims, features)
-    consumed, holders = dict(state.consumed), dict(state.holders)
-    for device, amounts in more.consumed.items():
-        total = dict(consumed.get(device, {}))
-        for name, amount in amounts.items():
-            total[name] = total[name] + amount if name in total else amount
-        consumed[device] = total
-    for device, own in more.holders.items():
-        holders[device] = (*holders.get(device, ()), *own)
-    return AllocatedState(state.exclusive | more.exclusive, state.shared | more.shared, consumed, holders)
+def _updated(
+    table: Mapping[DeviceID, V], again: Mapping[DeviceID, V], devices: Iterable[DeviceID]
+) -> Mapping[DeviceID, V]:
+    """The table with what is known again of some devices."""
+    return layered(table, {device: again.get(device) for device in devices})
+
+
+def _devices(claim: ResourceClaim | None) -> Iterator[DeviceID]:
+    allocation = claim.allocation if claim is not None else None
+    return (result.device for result in (allocation.results if allocation is not None else ()))

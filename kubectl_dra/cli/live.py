@@ -61,9 +61,9 @@ def read_live(
         UsageError: a malformed ``--request-timeout``.
         ClusterError: the cluster cannot be asked.
     """
-    from kubectl_dra.cluster.live import About, Cluster
+    from kubectl_dra.cluster.live import About, ApiServer
 
-    cluster = Cluster(connection_options(connection, namespace))
+    cluster = ApiServer(connection_options(connection, namespace))
     about = None if everything else About(cluster.namespace, pod)
     with Progress() as progress:
         return cluster.read_snapshot(progress=progress, compact=compact, about=about), cluster.namespace
@@ -71,10 +71,10 @@ def read_live(
 
 def read_kinds(connection: ConnectionFlags, namespace: str, kinds: Sequence[str], *, of: str = "") -> Snapshot:
     """Reads further kinds of the live cluster, from all namespaces or those ``of`` one. Raises as ``read_live``."""
-    from kubectl_dra.cluster.live import Cluster
+    from kubectl_dra.cluster.live import ApiServer
 
     with Progress() as progress:
-        cluster = Cluster(connection_options(connection, namespace))
+        cluster = ApiServer(connection_options(connection, namespace))
         return cluster.read_snapshot(kinds, namespace=of, progress=progress)
 
 

@@ -64,7 +64,7 @@ Part = Page | Gap | Release | str | None
 """A result of reading a kind: a page, a gap, a note; None if all pages come again. Or the server's release."""
 
 
-class Cluster:
+class ApiServer:
     """A live cluster, for reading.
 
     ``namespace`` comes from the flags, the context, or is "default"; ``context`` is the context's name.
@@ -394,5 +394,5 @@ def read_snapshot(
     namespace: str = "",
     progress: Progress | None = None,
 ) -> Snapshot:
-    """Connect and read a Snapshot; see ``Cluster.read_snapshot``. Raises ClusterError."""
-    return Cluster(options).read_snapshot(kinds, namespace=namespace, progress=progress)
+    """Connect and read a Snapshot; see ``ApiServer.read_snapshot``. Raises ClusterError."""
+    return ApiServer(options).read_snapshot(kinds, namespace=namespace, progress=progress)

@@ -17,6 +17,7 @@ from kubectl_dra.allocation.extended_resources import class_by_resource, resourc
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import Device, DeviceID
+from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.alike import Shapes
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
@@ -167,7 +168,7 @@ class Queue:
             gates |= proved_by_pods(pod, snapshot, stored=True)
         release, patch = self._settings.like(FILTERS)
         first = next(iter(pods))
-        return ClusterState(snapshot, release, gates, patch, self._settings.profile_of(first))
+        return ClusterState(Cluster(snapshot), release, gates, patch, self._settings.profile_of(first))
 
 
 def _shuns(pod: Pod) -> bool:

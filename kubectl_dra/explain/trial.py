@@ -217,10 +217,10 @@ class Trial:
             else:
                 claims.append(claim)
         return World(
+            cluster=scene.cluster,
             cycle=self.view.cycle,
             claims=tuple(claims),
             nodes=tuple(nodes),
-            all_claims=scene.snapshot.claims,
             surroundings=self.surroundings,
             others=tuple(others),
             extended=scene.extended,

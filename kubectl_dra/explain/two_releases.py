@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -12,54 +12,35 @@ from msgspec.structs import replace
 from kubectl_dra.allocation.budgets import ANSWER_STEPS, SHAPE_STEPS, STEPS_PER_NODE, Budget
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.cluster.relation import ClaimRelation, relation_of
-from kubectl_dra.cluster.snapshot import MADE_BY, Key, Snapshot
+from kubectl_dra.cluster.cluster import Cluster
+from kubectl_dra.cluster.snapshot import MADE_BY, Snapshot
 from kubectl_dra.explain.alike import Shapes
 from kubectl_dra.explain.deciding_changes import TookTooLong, deciding_changes
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.pipeline import diagnose
-from kubectl_dra.explain.question.giving_back import of_pods
 from kubectl_dra.explain.question.new_pod import about_new_pod
 from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod
 from kubectl_dra.explain.scene.prepare import Settings
 from kubectl_dra.explain.waiting import waiting
 from kubectl_dra.scheduling.release_changes import Deciding
 
-_NOT_THE_POD: Final = (ClaimRelation.REPLACED, ClaimRelation.GROUP, ClaimRelation.FOREIGN)
-"""What an entry is that means another pod than the one it is compared with, or none."""
-
 
 class AskedSubject(NamedTuple):
-    """A pod or claim as the scheduler meets it: the question, and the snapshot in which it was resolved.
+    """A pod or claim as the scheduler meets it: the question, and the cluster in which it is asked.
 
-    What runs is asked about as if it were made again, as the pod ``again``. ``left`` are its claims after its end, by
-    namespace and name: those that only it uses gave their devices back. A ``new`` pod is asked about as each
-    release's API server would store it; ``written`` is its manifest.
+    What ``runs`` is asked about as if it were made again: those of its claims that only it uses gave their devices
+    back. A ``new`` pod is asked about as each release's API server would store it; ``written`` is its manifest.
     """
 
     question: Question
     snapshot: Snapshot
-    again: Pod | None = None
-    left: Mapping[Key, ResourceClaim] = {}
+    runs: bool = False
     new: Pod | None = None
     written: Mapping[str, Any] = {}
-
-    @property
-    def runs(self) -> bool:
-        """Whether it runs now."""
-        return self.again is not None
 
     def question_on(self, settings: Settings) -> Question:
         """The question to a release."""
         return self.question if self.new is None else about_new_pod(self.new, self.snapshot, settings, self.written)
-
-    def surroundings(self, snapshot: Snapshot) -> Snapshot:
-        """The whole cluster in which it is asked about."""
-        if self.again is None:
-            return snapshot
-        key = (self.again.metadata.namespace, self.again.metadata.name)
-        pods, claims = {**snapshot.pods, key: self.again}, {**snapshot.claims, **self.left}
-        return replace(snapshot, pods=pods, claims=claims)
 
 
 class AlikeSubjects(NamedTuple):
@@ -128,7 +109,7 @@ def compare(
             continue
         if progress is not None:
             progress(f"comparing {number} of {len(groups)}: {first.question.kind} {first.question.name}")
-        around = first.surroundings(snapshot)
+        around = first.snapshot
         was, will = (
             diagnose(first.question_on(settings), around, replace(settings, with_ways=False), budget)
             for settings in (before, after)
@@ -181,45 +162,27 @@ def _new(manifest: Snapshot, snapshot: Snapshot, settings: Settings) -> Iterator
             pod, written = _unscheduled(entry), manifest.written.get(("Pod", *key), {})
             yield AskedSubject(about_new_pod(pod, snapshot, settings, written), snapshot, new=pod, written=written)
         elif known.node_name:
-            yield from _run(known, snapshot)
+            yield from _run(known, Cluster(snapshot))
         else:
             yield AskedSubject(about_pod(_unscheduled(known), snapshot, exists=True), snapshot)
 
 
 def running(snapshot: Snapshot) -> Iterator[AskedSubject]:
     """The pods that hold devices, each in the cluster in which it was made again and waits."""
+    cluster = Cluster(snapshot)
     for pod in snapshot.pods.values():
         if pod.node_name:
-            yield from _run(pod, snapshot)
+            yield from _run(pod, cluster)
 
 
-def _run(pod: Pod, snapshot: Snapshot) -> Iterator[AskedSubject]:
+def _run(pod: Pod, cluster: Cluster) -> Iterator[AskedSubject]:
     """A pod with a node in the cluster in which it was made again; nothing where it holds no devices."""
     if pod.finished or pod.metadata.deletion_timestamp or not pod.claims:
         return
-    used = dict(_claims(pod, snapshot))
-    given = of_pods([pod], used.values(), snapshot.pods).claims
-    freed = {(claim.metadata.namespace, claim.metadata.name): claim.deallocated() for claim in given}
-    left = {each: freed.get(each) or _left(claim, pod) for each, claim in used.items()}
-    if left:
-        again = _unscheduled(pod)
-        # To tell pods that are alike, its own claims are enough.
-        own = replace(snapshot, claims=left)
-        yield AskedSubject(about_pod(again, own, exists=True), own, again, left)
-
-
-def _claims(pod: Pod, snapshot: Snapshot) -> Iterator[tuple[Key, ResourceClaim]]:
-    for name in pod.claim_names:
-        key = (pod.metadata.namespace, name)
-        claim = snapshot.claims.get(key)
-        if claim is not None and claim.allocation is not None:
-            yield key, claim
-
-
-def _left(claim: ResourceClaim, pod: Pod) -> ResourceClaim:
-    """A claim that others use as well, after the end of a pod."""
-    others = (entry for entry in claim.reserved_for if relation_of(claim, entry, pod) in _NOT_THE_POD)
-    return replace(claim, reserved_for=tuple(others))
+    again = _unscheduled(pod)
+    after = cluster.unbinding(again)
+    if after.delta.claims:
+        yield AskedSubject(about_pod(again, after.snapshot, exists=True), after.snapshot, runs=True)
 
 
 def _unscheduled(pod: Pod) -> Pod:

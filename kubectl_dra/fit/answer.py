@@ -11,6 +11,7 @@ from msgspec import Struct, structs
 
 from kubectl_dra.allocation.budgets import CHOICES, CHOICES_STEPS
 from kubectl_dra.api.pods import Pod
+from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import UsageError
 from kubectl_dra.explain.causes.evicted_at_once import AT_ONCE
@@ -26,7 +27,6 @@ from kubectl_dra.fit import existing
 from kubectl_dra.fit.changes import Changes
 from kubectl_dra.fit.controllers import with_controllers
 from kubectl_dra.fit.existing import PodPlace
-from kubectl_dra.fit.ground import Ground
 from kubectl_dra.fit.groups import unclear_groups
 from kubectl_dra.fit.mold import Mold, NewPod
 from kubectl_dra.fit.ordinals import ordinals
@@ -163,14 +163,14 @@ def _pods(plans: Sequence[FitPlan], snapshot: Snapshot) -> list[NewPod]:
     return [new for plan in plans for replica in range(plan.replicas) for new in plan.pods_of(replica, snapshot)]
 
 
-def _ground(snapshot: Snapshot, plans: Sequence[FitPlan], settings: Settings) -> Ground:
+def _ground(snapshot: Snapshot, plans: Sequence[FitPlan], settings: Settings) -> ClusterState:
     cycle = cycle_of(snapshot, settings)
     known = {node.name: node for node in nodes_of(snapshot, cycle)} | dict(snapshot.nodes)
     pods = [mold.question.pod for plan in plans for mold in plan.molds if mold.question.pod is not None]
     profile = settings.profile_of(pods[0]) if pods else None
     gates = settings.gates.union(*(proved_by_pods(pod, snapshot, stored=False) for pod in pods))
-    state = ClusterState(structs.replace(snapshot, nodes=known), settings.release, gates, settings.patch, profile)
-    return Ground.of(state, cycle)
+    cluster = Cluster(structs.replace(snapshot, nodes=known))
+    return ClusterState(cluster, settings.release, gates, settings.patch, profile, cycle)
 
 
 def _most(placer: Placer, plan: FitPlan, snapshot: Snapshot) -> tuple[int, Placement, bool]:
@@ -286,9 +286,9 @@ def _stop(plan: FitPlan, refused: Sequence[Unplaced], placement: Placement, sett
     mold = plan.molds[first.new.role]
     diagnosis = diagnose(mold.question_about(first.new, ground.snapshot, settings), ground.snapshot, settings)
     diagnosis = without_own(diagnosis, {seat.new.pod.key for seat in placement.seats})
-    gang = gang_of(first.new.pod, ground.state) if first.new.group[2] else None
+    gang = gang_of(first.new.pod, ground) if first.new.group[2] else None
     own = (one for one in refused if one.new.group[2] and one.new.group == first.new.group)
-    differs = next((found for one in own if (found := priority_differs(one.new.pod, ground.state))), None)
+    differs = next((found for one in own if (found := priority_differs(one.new.pod, ground))), None)
     stop = FirstUnplaced(first.new.pod.key, diagnosis, first.denied, differs=differs, others=len(refused) - 1)
     if differs is not None or not isinstance(gang, Gang):
         return stop
@@ -298,7 +298,7 @@ def _stop(plan: FitPlan, refused: Sequence[Unplaced], placement: Placement, sett
 
 
 def _with_ranges(
-    found: Sequence[WorkloadFit], plans: Sequence[FitPlan], ground: Ground, snapshot: Snapshot
+    found: Sequence[WorkloadFit], plans: Sequence[FitPlan], ground: ClusterState, snapshot: Snapshot
 ) -> list[WorkloadFit]:
     """The results with the numbers of pods that other choices lead to."""
     counts = [{one.placed} for one in found]

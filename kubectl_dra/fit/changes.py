@@ -6,13 +6,13 @@ from collections.abc import Collection, Sequence
 from typing import Final
 
 from kubectl_dra.allocation.budgets import ROOM_STEPS
-from kubectl_dra.fit.ground import Ground
 from kubectl_dra.fit.holders import WithRoom, with_room
 from kubectl_dra.fit.lane import Lane
 from kubectl_dra.fit.mold import NewPod
 from kubectl_dra.fit.new_nodes import with_new_nodes
 from kubectl_dra.fit.place import Placement, Placer, Unplaced
 from kubectl_dra.fit.result import ClusterChange, More
+from kubectl_dra.scheduling.framework import ClusterState
 
 MAX_SHOWN: Final = 3
 """Of either sort: holders and nodes."""
@@ -49,7 +49,7 @@ class Changes:
                 break
         return found
 
-    def _nodes(self, ground: Ground) -> list[More]:
+    def _nodes(self, ground: ClusterState) -> list[More]:
         found: list[More] = []
         for new in with_new_nodes(ground):
             self.tried += 1
@@ -61,14 +61,14 @@ class Changes:
         self.tried += 1
         return self._takes(room.ground, room.nodes)
 
-    def _takes(self, ground: Ground, nodes: Collection[str] | None) -> bool:
+    def _takes(self, ground: ClusterState, nodes: Collection[str] | None) -> bool:
         """Whether a changed node takes any remaining sort of pod; groups are tried as a whole later."""
         if any(new.group[2] for new in self._left):
             return True
         kinds = {new.likeness: new for new in self._left}
         return any(Lane(new, ground, nodes).feasible for new in kinds.values())
 
-    def _with(self, change: ClusterChange, ground: Ground) -> More | None:
+    def _with(self, change: ClusterChange, ground: ClusterState) -> More | None:
         """How many of the remaining pods fit with a change; None if none does."""
         after = Placer(ground).place_all(self._left)
         if not after.seats:

@@ -20,7 +20,7 @@ def unclear_groups(pods: Sequence[NewPod], refused: Sequence[Unplaced], placemen
         refused: those of the workload that do not fit.
         placement: what was placed.
     """
-    state = placement.ground.state
+    state = placement.ground
     for new in pods:
         if not new.group[2]:
             continue

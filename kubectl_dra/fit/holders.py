@@ -10,10 +10,9 @@ from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.explain.remedies.free import Free
 from kubectl_dra.explain.remedies.room import EndPods, can_end
-from kubectl_dra.explain.scene.holders import ClaimHolder
-from kubectl_dra.explain.scene.prepare import holder_index
-from kubectl_dra.fit.ground import Ground
+from kubectl_dra.explain.scene.holders import ClaimHolder, HolderIndex
 from kubectl_dra.fit.place import Placement, Unplaced
+from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.reasons import PluginName
 
 MAX_HOLDERS: Final = 60
@@ -25,7 +24,7 @@ class WithRoom(NamedTuple):
     """The cluster after somebody has ended, and the nodes that changed; None where that may be any."""
 
     change: Free | EndPods
-    ground: Ground
+    ground: ClusterState
     nodes: frozenset[str] | None
 
 
@@ -54,7 +53,7 @@ def with_room(placement: Placement, first: Unplaced, helps: Helps) -> Iterator[W
             yield change
     for pod in _without_claims(ground, own, full)[:MAX_HOLDERS]:
         ended = EndPods(pod.node_name, (pod.key,), (pod,), (pod.node_name,))
-        room = WithRoom(ended, ground.ending([pod], ()), frozenset((pod.node_name,)))
+        room = WithRoom(ended, ground.moved(ground.cluster.ending([pod])), frozenset((pod.node_name,)))
         if helps(room):
             found = True
             yield room
@@ -62,9 +61,9 @@ def with_room(placement: Placement, first: Unplaced, helps: Helps) -> Iterator[W
         yield from _sets(ground, holders, lacking, helps)
 
 
-def _holders(ground: Ground, own: set[str], nodes: set[str]) -> list[ClaimHolder]:
+def _holders(ground: ClusterState, own: set[str], nodes: set[str]) -> list[ClaimHolder]:
     """Holders of devices of these nodes, or of no node of their own, but the pods of the workload and of the system."""
-    index = holder_index(ground.cycle.state, ground.snapshot)
+    index = HolderIndex(ground.cycle.state, ground.cluster)
     found = []
     for claim in ground.snapshot.claims.values():
         if claim.allocation is None or not _on(claim, nodes, ground):
@@ -75,27 +74,27 @@ def _holders(ground: Ground, own: set[str], nodes: set[str]) -> list[ClaimHolder
     return sorted(found, key=lambda holder: (holder.order, index.size(holder.claim), holder.claim.key))
 
 
-def _on(claim: ResourceClaim, nodes: set[str], ground: Ground) -> bool:
+def _on(claim: ResourceClaim, nodes: set[str], ground: ClusterState) -> bool:
     homes = _homes(claim, ground)
     return None in homes or not nodes.isdisjoint(home for home in homes if home is not None)
 
 
-def _homes(claim: ResourceClaim, ground: Ground) -> set[str | None]:
+def _homes(claim: ResourceClaim, ground: ClusterState) -> set[str | None]:
     """The nodes of the claim's devices; None for devices that several nodes can use."""
     results = claim.allocation.results if claim.allocation is not None else ()
-    return {ground.homes.get(entry.device.pool) for entry in results}
+    return {ground.cluster.homes.get(entry.device.pool) for entry in results}
 
 
-def _freeing(ground: Ground, holders: Sequence[ClaimHolder]) -> WithRoom:
+def _freeing(ground: ClusterState, holders: Sequence[ClaimHolder]) -> WithRoom:
     claims = [holder.claim for holder in holders]
     nodes: set[str | None] = {pod.node_name for holder in holders for pod in holder.pods if pod.node_name}
     nodes.update(home for claim in claims for home in _homes(claim, ground))
     known = frozenset(node for node in nodes if node is not None)
-    changed = None if None in nodes else known & ground.state.nodes.keys()
-    return WithRoom(Free.of(holders, ()), ground.freeing(claims), changed)
+    changed = None if None in nodes else known & ground.nodes.keys()
+    return WithRoom(Free.of(holders, ()), ground.moved(ground.cluster.freeing(claims)), changed)
 
 
-def _without_claims(ground: Ground, own: set[str], full: set[str]) -> list[Pod]:
+def _without_claims(ground: ClusterState, own: set[str], full: set[str]) -> list[Pod]:
     """Pods without claims on nodes that are full of something else, the least important first."""
     found = [
         pod
@@ -106,7 +105,9 @@ def _without_claims(ground: Ground, own: set[str], full: set[str]) -> list[Pod]:
     return sorted(found, key=lambda pod: (pod.phase == "Running", pod.priority))
 
 
-def _sets(ground: Ground, holders: Sequence[ClaimHolder], nodes: Sequence[str], helps: Helps) -> Iterator[WithRoom]:
+def _sets(
+    ground: ClusterState, holders: Sequence[ClaimHolder], nodes: Sequence[str], helps: Helps
+) -> Iterator[WithRoom]:
     """For a few nodes those of their holders who together are enough, and none too many; the fewest first."""
     by_node: dict[str, list[ClaimHolder]] = defaultdict(list)
     for holder in holders:
@@ -118,7 +119,7 @@ def _sets(ground: Ground, holders: Sequence[ClaimHolder], nodes: Sequence[str], 
     yield from sorted(found, key=lambda change: len(change.change.keys))
 
 
-def _enough(ground: Ground, holders: Sequence[ClaimHolder], helps: Helps) -> WithRoom | None:
+def _enough(ground: ClusterState, holders: Sequence[ClaimHolder], helps: Helps) -> WithRoom | None:
     taken: list[ClaimHolder] = []
     for holder in holders:
         taken.append(holder)

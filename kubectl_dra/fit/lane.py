@@ -16,7 +16,6 @@ from kubectl_dra.allocation.budgets import FILTERED_NODE, PLACE_STEPS, Budget
 from kubectl_dra.allocation.errors import AllocationError
 from kubectl_dra.allocation.pools import gather
 from kubectl_dra.explain.scene.equivalent_nodes import Likeness
-from kubectl_dra.fit.ground import Ground
 from kubectl_dra.fit.mold import NewPod
 from kubectl_dra.scheduling.chain import Chain, without_devices
 from kubectl_dra.scheduling.dynamic_resources import DynamicResources
@@ -39,7 +38,7 @@ class Lane:
     chain: Chain
     _others: Chain
 
-    def __init__(self, new: NewPod, ground: Ground, only: Collection[str] | None = None) -> None:
+    def __init__(self, new: NewPod, ground: ClusterState, only: Collection[str] | None = None) -> None:
         # Whichever of them is placed first, it is another one than the pod that stands for the next.
         self.pod = new.pod
         if not new.exists:
@@ -73,7 +72,7 @@ class Lane:
         """The whole attempt with a pod that no node takes."""
         return attempt(self.chain, self._rejected)
 
-    def update(self, ground: Ground, nodes: frozenset[str] | None, *, counted: bool = False) -> None:
+    def update(self, ground: ClusterState, nodes: frozenset[str] | None, *, counted: bool = False) -> None:
         """After a pod was placed.
 
         Args:
@@ -102,16 +101,16 @@ class Lane:
         for name in nodes:
             self._attempts.pop(name, None)
 
-    def _view(self, ground: Ground) -> ClusterState:
-        return ground.state.with_claims({**ground.snapshot.claims, **self._claims}) if self._claims else ground.state
+    def _view(self, ground: ClusterState) -> ClusterState:
+        return ground.moved(ground.cluster.editing(*self._claims.values())) if self._claims else ground
 
-    def _joined(self, others: Chain, ground: Ground, state: ClusterState) -> Chain:
+    def _joined(self, others: Chain, ground: ClusterState, state: ClusterState) -> Chain:
         devices = DynamicResources(self.pod, state, ground.cycle)
         devices.attempts = self._attempts
         devices.leftover = None
         return others.joined(devices)
 
-    def _look(self, ground: Ground) -> None:
+    def _look(self, ground: ClusterState) -> None:
         """Asks all nodes."""
         state = self._view(ground)
         self._others = Chain(self.pod, state, without_devices(state.profile))
@@ -139,7 +138,7 @@ class Lane:
         self._rejected[name] = rejection
         self._error = self._error or rejection.error
 
-    def _try_devices(self, asked: Iterable[str], ground: Ground) -> None:
+    def _try_devices(self, asked: Iterable[str], ground: ClusterState) -> None:
         """Attempts on the nodes that the other filters let pass; one stands for all nodes that are alike."""
         devices = self.chain.devices
         if devices is None or devices.skipped:

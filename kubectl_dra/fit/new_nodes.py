@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Final, NamedTuple
 
-from kubectl_dra.fit.ground import Ground
 from kubectl_dra.fit.result import OneMoreNode
+from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.node_copy import node_copies
 
 MAX_KINDS: Final = 8
@@ -17,11 +17,13 @@ class WithNode(NamedTuple):
     """The cluster with one more node, and what the node is called."""
 
     change: OneMoreNode
-    ground: Ground
+    ground: ClusterState
     node: str
 
 
-def with_new_nodes(ground: Ground) -> Iterator[WithNode]:
+def with_new_nodes(ground: ClusterState) -> Iterator[WithNode]:
     """The cluster with a node of each kind, the most frequent first."""
-    for more in islice(node_copies(ground.state, ground.cycle.index), MAX_KINDS):
-        yield WithNode(OneMoreNode(more.like, more.exist), ground.adding(more), more.node.name)
+    for more in islice(node_copies(ground, ground.cycle.index), MAX_KINDS):
+        yield WithNode(
+            OneMoreNode(more.like, more.exist), ground.moved(ground.cluster.adding_node(more)), more.node.name
+        )

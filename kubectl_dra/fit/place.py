@@ -14,13 +14,13 @@ from kubectl_dra.api.claims import Allocation
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.fit.creation import Denied, denied
-from kubectl_dra.fit.ground import Ground
 from kubectl_dra.fit.lane import Lane
 from kubectl_dra.fit.mold import NewPod
-from kubectl_dra.scheduling.binding import takes_no_pod
+from kubectl_dra.scheduling.binding import bound, takes_no_pod
 from kubectl_dra.scheduling.chain import Chain
 from kubectl_dra.scheduling.default_preemption import Candidate
 from kubectl_dra.scheduling.dynamic_resources import DynamicResources
+from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.gang_scheduling import Gang, gang_of, priority_differs
 from kubectl_dra.scheduling.outcome import Outcome
 from kubectl_dra.scheduling.reasons import Reason
@@ -72,7 +72,7 @@ class Unplaced(Struct, frozen=True):
     """
 
     new: NewPod
-    ground: Ground
+    ground: ClusterState
     outcome: Outcome | None = None
     denied: Denied | None = None
     alone: bool = False
@@ -85,7 +85,7 @@ class Placement(Struct, frozen=True):
     ``volumes_open``: pods were placed after others had taken volumes that are bound with them, which is not tracked.
     """
 
-    ground: Ground
+    ground: ClusterState
     seats: tuple[Seat, ...]
     refused: tuple[Unplaced, ...]
     settled: bool = True
@@ -95,7 +95,7 @@ class Placement(Struct, frozen=True):
 class Saved(Struct, frozen=True):
     """The state of a placer."""
 
-    ground: Ground
+    ground: ClusterState
     seats: tuple[Seat, ...]
     refused: tuple[Unplaced, ...]
     given_up: Mapping[tuple[object, ...], Unplaced]
@@ -105,7 +105,7 @@ class Saved(Struct, frozen=True):
 class Placer:
     """Places pods on one cluster. ``chance``: takes any of the nodes that are as good, not the first."""
 
-    def __init__(self, ground: Ground, progress: Progress | None = None, chance: Random | None = None) -> None:
+    def __init__(self, ground: ClusterState, progress: Progress | None = None, chance: Random | None = None) -> None:
         self.ground = ground
         self.seats: list[Seat] = []
         self.refused: list[Unplaced] = []
@@ -153,7 +153,7 @@ class Placer:
         if created.denied is not None:
             self.refused.append(Unplaced(new, self.ground, denied=created.denied))
         elif created.quotas is not None:
-            self.ground = self.ground.with_quotas(created.quotas)
+            self.ground = self.ground.moved(self.ground.cluster.editing(*created.quotas))
         return created.denied is None
 
     def _try_again(self) -> None:
@@ -170,7 +170,7 @@ class Placer:
 
     def _may_fit_now(self, one: Unplaced) -> bool:
         lane = self._lanes.get(one.new.likeness)
-        changed = one.ground.version != self.ground.version
+        changed = one.ground.cluster.version != self.ground.cluster.version
         return changed and one.denied is None and not one.alone and lane is not None and not lane.local
 
     def _place(self, new: NewPod, nodes: frozenset[str] | None = None) -> bool:
@@ -206,7 +206,7 @@ class Placer:
         known, lane = self._given_up.get(new.likeness), self._lanes.get(new.likeness)
         if known is None:
             return None
-        same = known.ground.version == self.ground.version or (lane is not None and lane.local)
+        same = known.ground.cluster.version == self.ground.cluster.version or (lane is not None and lane.local)
         return known if same else None
 
     def _lane(self, new: NewPod) -> Lane:
@@ -240,18 +240,19 @@ class Placer:
 
     def _seat(self, new: NewPod, lane: Lane, node: str, chosen: Chosen, evicted: tuple[Pod, ...] = ()) -> None:
         self._look_at_volumes(lane, node)
-        ground = self.ground.creating(new.claims)
-        devices = DynamicResources(new.pod, ground.state, ground.cycle)
+        ground = self.ground.moved(self.ground.cluster.editing(*new.claims.values()))
+        devices = DynamicResources(new.pod, ground, ground.cycle)
         devices.leftover = None
         if node in lane.attempts:
             devices.attempts[node] = lane.attempts[node]
-        chain = Chain(new.pod, ground.state, ()).joined(devices)
-        self.ground = ground.seating(new.pod, node, chain)
+        chain = Chain(new.pod, ground, ()).joined(devices)
+        self.ground = bound(new.pod, node, chain, ground)
         self.ground.cycle.budget.charge(PLACED_POD)
         held = tuple(_held(new.pod, self.ground))
         self.seats.append(Seat(new, node, held, chosen, evicted))
         self._on[node] = self._on.get(node, 0) + 1
-        touched = self.ground.touched((entry.device for entry in held), node)
+        homes = {self.ground.cluster.homes.get(entry.device.pool) for entry in held}
+        touched = frozenset((node,)) if homes <= {node} else None
         shuns = new.pod.spec.affinity is not None and bool(new.pod.spec.affinity.pod_anti_affinity.required)
         for other in self._lanes.values():
             # Its anti-affinity counts for pods that have none themselves.
@@ -262,7 +263,7 @@ class Placer:
         if binding is None:
             return
         self._volumes_open = self._volumes_open or self._volumes_taken
-        found = binding.placement(self.ground.state.nodes[node])
+        found = binding.placement(self.ground.nodes[node])
         # What is made for a claim of the pod's own concerns no other pod, unless room for it is counted.
         common = (entry.capacity is not None or not entry.claim.metadata.owners for entry in found.provisioned)
         self._volumes_taken = self._volumes_taken or bool(found.matched) or any(common)
@@ -273,7 +274,7 @@ class Placer:
             return True
         if outcome.freed is None or outcome.next is None or not outcome.next.feasible:
             return False
-        self.ground = self.ground.taking_back(outcome.freed)
+        self.ground = self.ground.moved(self.ground.cluster.deallocating(outcome.freed))
         self._lanes.clear()
         self._given_up.clear()
         return self._place(new)
@@ -285,7 +286,7 @@ class Placer:
         own = {seat.new.pod.key for seat in self.seats}
         if any(pod.key in own for pod in chosen.victims):
             return False
-        self.ground = self.ground.ending(chosen.victims)
+        self.ground = self.ground.moved(self.ground.cluster.ending(chosen.victims))
         self._lanes.clear()
         self._given_up.clear()
         lane = self._lane(new)
@@ -297,8 +298,8 @@ class Placer:
     def _place_group(self, unit: Sequence[NewPod]) -> None:
         """Places the pods of a group: all that fit, or none where too few do."""
         first = unit[0]
-        gang = gang_of(first.pod, self.ground.state)
-        if isinstance(gang, Reason) or any(priority_differs(new.pod, self.ground.state) for new in unit):
+        gang = gang_of(first.pod, self.ground)
+        if isinstance(gang, Reason) or any(priority_differs(new.pod, self.ground) for new in unit):
             self.refused.extend(Unplaced(new, self.ground) for new in unit)
             return
         if gang is None:
@@ -347,25 +348,25 @@ def in_turn(pods: Sequence[NewPod]) -> Iterator[list[NewPod]]:
     yield from groups.values()
 
 
-def _domains(gang: Gang, ground: Ground) -> Iterator[frozenset[str] | None]:
+def _domains(gang: Gang, ground: ClusterState) -> Iterator[frozenset[str] | None]:
     """The nodes of each domain in which a group may be; None for everywhere."""
     if not gang.topology:
         yield None
         return
     key = gang.topology[0]
     found: dict[str, set[str]] = {}
-    for name, node in ground.state.nodes.items():
+    for name, node in ground.nodes.items():
         if (value := node.node.labels.get(key)) is not None:
             found.setdefault(value, set()).add(name)
     running = {
-        ground.state.nodes[member.node_name].node.labels.get(key)
+        ground.nodes[member.node_name].node.labels.get(key)
         for member in gang.members
-        if member.node_name in ground.state.nodes
+        if member.node_name in ground.nodes
     }
     yield from (frozenset(names) for value, names in found.items() if not running or value in running)
 
 
-def _held(pod: Pod, ground: Ground) -> Iterator[HeldDevice]:
+def _held(pod: Pod, ground: ClusterState) -> Iterator[HeldDevice]:
     stored = ground.snapshot.pods[pod.metadata.namespace, pod.metadata.name]
     for name in sorted(stored.claim_names):
         claim = ground.snapshot.claims.get((pod.metadata.namespace, name))

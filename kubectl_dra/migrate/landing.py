@@ -13,6 +13,7 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.releases import GROUP
 from kubectl_dra.cluster.apply import Server
 from kubectl_dra.cluster.builder import SnapshotBuilder
+from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.copies import Place
 from kubectl_dra.cluster.overlay import overlay
 from kubectl_dra.cluster.snapshot import DRA_KINDS, Snapshot
@@ -186,7 +187,7 @@ def _one(
     free: Snapshot,
     settings: Assumed,
 ) -> LandingComparison:
-    state = ClusterState(free, settings.release, settings.gates, settings.patch)
+    state = ClusterState(Cluster(free), settings.release, settings.gates, settings.patch)
     rules = Chain(before, state, _RULES)
     could = tuple(name for name, node in state.nodes.items() if _offered(node, rules, resources))
     try:

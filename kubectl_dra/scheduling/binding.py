@@ -25,7 +25,7 @@ def bound(pod: Pod, node: str, chain: Chain, state: ClusterState) -> ClusterStat
     )
     status = structs.replace(status, node_allocatable_resource_claim_statuses=_taken(node, chain))
     there = structs.replace(pod, node_name=node, status=status)
-    return state.with_pod(there, claims)
+    return state.moved(state.cluster.editing(there, *claims.values()))
 
 
 def takes_no_pod(claim: ResourceClaim, features: Features) -> bool:

@@ -12,10 +12,12 @@ from kubectl_dra.allocation.attempt import Cycle
 from kubectl_dra.allocation.features import ALPHA, Features, Habits, Quirks
 from kubectl_dra.allocation.pools import SliceIndex
 from kubectl_dra.allocation.selectors import Selectors
-from kubectl_dra.allocation.state import allocated_state
+from kubectl_dra.allocation.state import allocated_state, changed_state
 from kubectl_dra.api.releases import RULES_UNSEEN, Release
 from kubectl_dra.api.slices import ResourceSlice
+from kubectl_dra.api.taints import DeviceTaintRule
 from kubectl_dra.cel import Environment
+from kubectl_dra.cluster.cluster import Delta
 from kubectl_dra.cluster.snapshot import Snapshot
 
 SELECTORS: Final = "selectors"
@@ -54,25 +56,45 @@ def make_cycle(
         quirks = _blended(quirks, Quirks.of_release(ahead.release, ahead.patch), parts)
     features = Features.from_gates(gates, release, habits)
     language, _ = like(release, patch, ahead, SELECTORS)
-    slices: Sequence[ResourceSlice] = snapshot.slices
-    if features.loose_pools or features.stable:
-        # Loaded where it is needed, which is rare.
-        from kubectl_dra.allocation.slices_as_read import slices_as_read
-
-        slices = slices_as_read(slices, features)
     unseen = RULES_UNSEEN.affects(*like(release, patch, ahead, UNSEEN))
-    if features.taint_rules and snapshot.taint_rules and not unseen:
-        from kubectl_dra.allocation.taint_rules import apply_rules
-
-        slices = apply_rules(slices, snapshot.taint_rules)
+    rules = snapshot.taint_rules if features.taint_rules and not unseen else ()
     return Cycle(
-        index=SliceIndex(slices),
+        index=SliceIndex(_seen(snapshot.slices, features, rules)),
         classes=snapshot.classes,
         state=allocated_state(snapshot.claims.values(), features),
         selectors=Selectors(Environment.for_release(language, features=gates, stored=True)),
         features=features,
         quirks=quirks,
+        rules=rules,
     )
+
+
+def _seen(
+    slices: Sequence[ResourceSlice], features: Features, rules: Sequence[DeviceTaintRule]
+) -> Sequence[ResourceSlice]:
+    """Published slices as the allocator sees them. What is rarely needed is loaded then."""
+    if features.loose_pools or features.stable:
+        from kubectl_dra.allocation.slices_as_read import slices_as_read
+
+        slices = slices_as_read(slices, features)
+    if rules:
+        from kubectl_dra.allocation.taint_rules import apply_rules
+
+        slices = apply_rules(slices, rules)
+    return slices
+
+
+def after(cycle: Cycle, delta: Delta) -> Cycle | None:
+    """The cycle after a change of its cluster; None if it has to be made anew."""
+    if delta.slices is None:
+        return None
+    state = changed_state(cycle.state, delta.claims, cycle.features)
+    if not delta.slices:
+        return cycle if state is cycle.state else cycle.changed(state=state)
+    more = _seen(delta.slices, cycle.features, cycle.rules)
+    for entry in more:
+        cycle.selectors.keep(entry.devices)
+    return cycle.changed(state=state, index=SliceIndex((*cycle.index.slices, *more)))
 
 
 _S = TypeVar("_S", bound=Struct)

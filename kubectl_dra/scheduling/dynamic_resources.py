@@ -15,7 +15,6 @@ from kubectl_dra.api.limits import MAX_CONSUMERS
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod, PodClaim
 from kubectl_dra.cluster.relation import made_for, relation_of
-from kubectl_dra.scheduling.devices import make_cycle
 from kubectl_dra.scheduling.framework import ClusterState, NodeState, Plugin
 from kubectl_dra.scheduling.node_resources_fit import Insufficient
 from kubectl_dra.scheduling.node_resources_of_devices import (
@@ -161,7 +160,7 @@ class DynamicResources(Plugin):
         self.unavailable: dict[str, ResourceClaim] = {}
         # By the allocator's text: one object for all nodes that it refuses with it.
         self._refusals: dict[str, Rejection] = {}
-        self.cycle = cycle or make_cycle(state.snapshot, state.release, state.gates, state.patch)
+        self.cycle = cycle or state.cycle.changed()
         self.claims: tuple[ResourceClaim, ...] = ()
         self.leftover: ResourceClaim | None = None
         self.extended: ExtendedRequests | None = None

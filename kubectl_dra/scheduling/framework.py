@@ -8,28 +8,23 @@ keep no state of a node. Assumptions of preemption and nominated pods are part o
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from functools import cached_property, lru_cache
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar
 
-from msgspec.structs import replace
-
-from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.allocation.attempt import Cycle
 from kubectl_dra.api.meta import ObjectMeta
 from kubectl_dra.api.nodes import Node
-from kubectl_dra.api.pods import ENDED, Pod
-from kubectl_dra.api.policy import ResourceQuota
+from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.releases import Release
-from kubectl_dra.api.slices import ResourceSlice
-from kubectl_dra.api.volumes import CSINode
 from kubectl_dra.api.wire import Amount
+from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Key, Snapshot
 from kubectl_dra.scheduling.amounts import Amounts, Rules, amounts_of, pod_amounts
+from kubectl_dra.scheduling.devices import after, make_cycle
 from kubectl_dra.scheduling.profile import Profile, default_profile
 from kubectl_dra.scheduling.reasons import NotRead, PluginName, Reason, Rejection
-
-_Object = TypeVar("_Object", Pod, ResourceClaim)
 
 
 class NodeState:
@@ -126,21 +121,6 @@ def _shared_amounts(written: tuple[tuple[str, Amount], ...]) -> Amounts:
     return amounts_of(dict(written))
 
 
-class NodeCopy(NamedTuple):
-    """A node that could be had: it is like ``like``, of which kind ``exist`` are there.
-
-    ``pods`` run on it from the beginning, with their ``claims``; ``csi_node`` says what storage drivers can do there.
-    """
-
-    like: str
-    exist: int
-    node: Node
-    pods: Sequence[Pod] = ()
-    slices: Sequence[ResourceSlice] = ()
-    claims: Sequence[ResourceClaim] = ()
-    csi_node: CSINode | None = None
-
-
 class ClusterState:
     """The indexed part of a cluster that plugins read; made once for any number of pods.
 
@@ -150,35 +130,36 @@ class ClusterState:
 
     def __init__(
         self,
-        snapshot: Snapshot,
+        cluster: Cluster,
         release: Release,
         gates: frozenset[str],
         patch: int | None = None,
         profile: Profile | None = None,
+        cycle: Cycle | None = None,
     ) -> None:
-        self.snapshot = snapshot
+        self.cluster = cluster
         self.release = release
         self.gates = gates
         self.patch = patch
         self.profile = profile or default_profile(release)
         self.rules = Rules.of(gates)
-        by_node: dict[str, list[Pod]] = defaultdict(list)
-        self._waiting: list[Pod] = []
-        for pod in snapshot.pods.values():
-            if pod.status.phase in ENDED:
-                continue
-            if pod.node_name:
-                by_node[pod.node_name].append(pod)
-            else:
-                self._waiting.append(pod)
+        self._cycle = cycle
+        pods = cluster.pods_on
         self.nodes: Mapping[str, NodeState] = {
-            name: NodeState(node, by_node.get(name, ()), self.rules) for name, node in snapshot.nodes.items()
+            name: NodeState(node, pods.get(name, ()), self.rules) for name, node in cluster.snapshot.nodes.items()
         }
 
     @property
-    def waiting(self) -> Sequence[Pod]:
-        """The pods without a node that have not ended."""
-        return self._waiting
+    def snapshot(self) -> Snapshot:
+        """The objects of the cluster."""
+        return self.cluster.snapshot
+
+    @property
+    def cycle(self) -> Cycle:
+        """Its devices, and who holds them. For each pod it has to be ``changed``."""
+        if self._cycle is None:
+            self._cycle = make_cycle(self.snapshot, self.release, self.gates, self.patch)
+        return self._cycle
 
     @property
     def namespaces(self) -> Mapping[str, ObjectMeta]:
@@ -207,80 +188,33 @@ class ClusterState:
         """Nodes with pods that have required anti-affinity."""
         return [node for node in self.nodes.values() if node.pods_with_required_anti_affinity]
 
-    def changed(self, *, ended: Collection[Key] = (), nodes: Iterable[Node] = ()) -> ClusterState:
-        """The same cluster after some pods (namespace, name) have ended, with some of its nodes replaced."""
-        others = {node.name: node for node in nodes if node.name in self.nodes}
-        left = {key: pod for key, pod in self.snapshot.pods.items() if key not in ended}
-        touched = {self.snapshot.pods[key].node_name for key in ended if key in self.snapshot.pods}
-        out = self.with_snapshot(replace(self.snapshot, pods={}, nodes={}))
-        out.snapshot = replace(self.snapshot, pods=left, nodes={**self.snapshot.nodes, **others})
-        out._waiting = [pod for pod in self._waiting if (pod.metadata.namespace, pod.metadata.name) not in ended]
-        known = dict(self.nodes)
-        for name in (*others, *(touched - others.keys())):
-            if name in known:
-                pods = [pod for pod in known[name].pods if (pod.metadata.namespace, pod.metadata.name) not in ended]
-                known[name] = NodeState(others.get(name, known[name].node), pods, self.rules)
-        out.nodes = known
-        return out
-
-    def with_pod(self, pod: Pod, claims: Mapping[Key, ResourceClaim]) -> ClusterState:
-        """The same cluster after a pod was given its node, which exists; these claims are as they are then."""
-        snapshot = self.snapshot
-        key = (pod.metadata.namespace, pod.metadata.name)
-        out = self.with_snapshot(replace(snapshot, pods={}, nodes={}))
-        out.snapshot = replace(snapshot, pods={**snapshot.pods, key: pod}, claims={**snapshot.claims, **claims})
-        out._waiting = [other for other in self._waiting if (other.metadata.namespace, other.metadata.name) != key]
-        node = self.nodes[pod.node_name]
-        out.nodes = {**self.nodes, node.name: NodeState(node.node, (*node.pods, pod), self.rules)}
-        return out
-
-    def with_node(self, more: NodeCopy) -> ClusterState:
-        """The same cluster with one more node, the pods on it with their claims, and what drivers publish for it."""
-        snapshot, node, pods = self.snapshot, more.node, more.pods
-        out = self.with_snapshot(replace(snapshot, pods={}, nodes={}))
-        others = snapshot.others
-        if more.csi_node is not None:
-            others = {**others, "CSINode": {**others["CSINode"], ("", node.name): more.csi_node}}
-        out.snapshot = replace(
-            snapshot,
-            nodes={**snapshot.nodes, node.name: node},
-            pods={**snapshot.pods, **_by_key(pods)} if pods else snapshot.pods,
-            claims={**snapshot.claims, **_by_key(more.claims)} if more.claims else snapshot.claims,
-            slices=(*snapshot.slices, *more.slices),
-            others=others,
-        )
-        out._waiting = self._waiting
-        out.nodes = {**self.nodes, node.name: NodeState(node, pods, self.rules)}
-        return out
-
-    def with_quotas(self, quotas: Sequence[ResourceQuota]) -> ClusterState:
-        """The same cluster with other ResourceQuotas, which no plugin reads."""
+    def moved(self, cluster: Cluster) -> ClusterState:
+        """The same scheduler in another cluster, which was made of this one by a change."""
+        delta = cluster.delta
+        if delta.before != self.cluster.serial:
+            return ClusterState(cluster, self.release, self.gates, self.patch, self.profile)
         out = copy(self)
-        out.snapshot = replace(self.snapshot, quotas=tuple(quotas))
+        out.cluster = cluster
+        out._cycle = None if self._cycle is None else after(self._cycle, delta)
+        if delta.nodes:
+            nodes, pods = cluster.snapshot.nodes, cluster.pods_on
+            touched = {
+                name: NodeState(nodes[name], pods.get(name, ()), self.rules) for name in delta.nodes if name in nodes
+            }
+            out.nodes = {**self.nodes, **touched}
+        if delta.nodes or delta.pods:
+            for name in ("nominated", "nodes_with_affinity", "nodes_with_required_anti_affinity"):
+                out.__dict__.pop(name, None)
         return out
-
-    def with_claims(self, claims: Mapping[Key, ResourceClaim]) -> ClusterState:
-        """The same cluster with other ResourceClaims. Pods, nodes and their indexes are shared."""
-        out = copy(self)
-        out.snapshot = replace(self.snapshot, claims=claims)
-        return out
-
-    def with_snapshot(self, snapshot: Snapshot) -> ClusterState:
-        """The same scheduler in another cluster."""
-        return ClusterState(snapshot, self.release, self.gates, self.patch, self.profile)
 
     @cached_property
     def nominated(self) -> Mapping[str, Sequence[Pod]]:
         """The waiting pods nominated for a node, by node."""
         out: dict[str, list[Pod]] = defaultdict(list)
-        for pod in self._waiting:
+        for pod in self.cluster.waiting.values():
             if pod.status.nominated_node_name:
                 out[pod.status.nominated_node_name].append(pod)
         return out
-
-
-def _by_key(objects: Iterable[_Object]) -> dict[Key, _Object]:
-    return {(entry.metadata.namespace, entry.metadata.name): entry for entry in objects}
 
 
 class Plugin:

@@ -21,7 +21,8 @@ from kubectl_dra.api.nodes import Node, NodeSelector
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import Device, NodeScope, PoolID, ResourceSlice
 from kubectl_dra.api.volumes import CSINode
-from kubectl_dra.scheduling.framework import ClusterState, NodeCopy
+from kubectl_dra.cluster.cluster import NodeCopy
+from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.spread_constraints import HOSTNAME
 
 _MORE: Final = "-more"
@@ -102,9 +103,6 @@ class _Copier:
         while self._name in state.snapshot.nodes or any(self._pool(pool) in index.by_pool for pool in self._pools):
             number += 1
             self._more = f"{_MORE}-{number}"
-        # A rule that names no pool taints the devices of a new node as well.
-        rules = state.snapshot.taint_rules
-        self._lasting = {rule.metadata.name for rule in rules if rule.selector is not None and rule.selector[1] is None}
         self._texts = {text: text + self._more for text in _names(like)}
 
     @property
@@ -177,7 +175,7 @@ class _Copier:
         return pool._replace(name=pool.name + self._more)
 
     def _slice(self, entry: ResourceSlice) -> ResourceSlice:
-        """A slice with the same devices, healthy ones."""
+        """A slice with the same devices, healthy ones. What a rule taints is told where the copy is added."""
         exact = entry.exact()
         devices = tuple(map(self._device, exact.devices))
         return structs.replace(
@@ -189,17 +187,16 @@ class _Copier:
         )
 
     def _device(self, device: Device) -> Device:
-        taints = tuple(taint for taint in device.taints if taint.rule in self._lasting)
         attributes = device.attributes
         if any(map(identifies, attributes)):
             attributes = {
                 name: {kind: f"{text}{self._more}" for kind, text in value.items()} if identifies(name) else value
                 for name, value in attributes.items()
             }
-        same = len(taints) == len(device.taints) and attributes is device.attributes and device.scope.empty
+        same = not device.taints and attributes is device.attributes and device.scope.empty
         if same:
             return device
-        return structs.replace(device, taints=taints, attributes=attributes, scope=self._scope(device.scope))
+        return structs.replace(device, taints=(), attributes=attributes, scope=self._scope(device.scope))
 
     def _scope(self, scope: NodeScope) -> NodeScope:
         if scope.node_name:

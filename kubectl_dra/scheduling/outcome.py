@@ -176,15 +176,11 @@ def attempt(chain: Chain, known: Mapping[str, Rejection] = _NONE) -> Outcome:
     gives_back = chain.devices is not None and state.profile.runs(PluginName.DYNAMIC_RESOURCES, Point.POST_FILTER)
     freed = chain.devices.freed if chain.devices is not None and gives_back else None
     outcome = replace(outcome, preemption=_preemption(chain, rejected), freed=freed)
-    return outcome if freed is None else replace(outcome, next=schedule(chain.pod, _without_devices(state, freed)))
+    if freed is None:
+        return outcome
+    return replace(outcome, next=schedule(chain.pod, state.moved(state.cluster.deallocating(freed))))
 
 
 def _preemption(chain: Chain, rejected: Mapping[str, Rejection]) -> Preemption | None:
     preempts = chain.state.profile.runs(PluginName.DEFAULT_PREEMPTION, Point.POST_FILTER)
     return preempt(chain, rejected) if preempts else None
-
-
-def _without_devices(state: ClusterState, claim: ResourceClaim) -> ClusterState:
-    """The cluster after the scheduler took the devices from an unused claim."""
-    key = (claim.metadata.namespace, claim.metadata.name)
-    return state.with_snapshot(replace(state.snapshot, claims={**state.snapshot.claims, key: claim.deallocated()}))

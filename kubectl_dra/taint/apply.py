@@ -10,7 +10,7 @@ from msgspec import Struct
 from kubectl_dra.api.meta import EMPTY, ObjectMeta
 from kubectl_dra.api.taints import DeviceTaintRule
 from kubectl_dra.cluster.client import Answered, Client
-from kubectl_dra.cluster.live import Cluster
+from kubectl_dra.cluster.live import ApiServer
 from kubectl_dra.cluster.writer import Conflict, Writer
 from kubectl_dra.errors import ClusterError
 from kubectl_dra.taint.rules import CHANGED, CREATED, UNCHANGED, Decision, RuleStage, Wish, content, decide
@@ -33,7 +33,7 @@ class Written(Struct, frozen=True):
 class RuleWriter:
     """Reads and writes the rules of a cluster, in the version that it serves."""
 
-    def __init__(self, cluster: Cluster, writer: Writer, version: str, *, overwrite: bool = False) -> None:
+    def __init__(self, cluster: ApiServer, writer: Writer, version: str, *, overwrite: bool = False) -> None:
         self._cluster = cluster
         self._writer = writer
         self._version = version

@@ -13,7 +13,7 @@ from kubectl_dra.api.meta import EMPTY
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import DeviceTaint
-from kubectl_dra.cluster.live import Cluster
+from kubectl_dra.cluster.live import ApiServer
 from kubectl_dra.cluster.relation import same_uid
 from kubectl_dra.taint import times
 from kubectl_dra.taint.watched_objects import Lookout
@@ -83,7 +83,7 @@ class Drain:
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: ApiServer,
         lookout: Lookout,
         rules: Mapping[DeviceID, DeviceTaint],
         pods: Iterable[tuple[str, str, str]] = (),

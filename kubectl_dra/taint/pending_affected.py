@@ -7,15 +7,15 @@ from datetime import datetime
 from typing import Final
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict, Cycle
 from kubectl_dra.allocation.budgets import NODE_STEPS, TAINT_STEPS, Budget
 from kubectl_dra.allocation.extended_resources import extended_requests
 from kubectl_dra.api.claims import ALL, DeviceRequest, Request
 from kubectl_dra.api.nodes import Node
-from kubectl_dra.api.slices import Device, DeviceID, PoolID, ResourceSlice
+from kubectl_dra.api.slices import Device, DeviceID, PoolID
 from kubectl_dra.api.taints import DeviceTaint
+from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.moment import moment
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.alike import Shapes
@@ -111,8 +111,16 @@ class _Trial:
         if fit is None or self._devices.isdisjoint(fit.devices) or self._fit(now, far) is not None:
             return False
         if self._after is None:
-            self._after = with_taints(self._snapshot, self._wishes, moment(self._snapshot).at)
+            self._after = self._tainted()
         return self._fit(self._case(question, self._after), near) is None
+
+    def _tainted(self) -> Snapshot:
+        """The cluster as the scheduler would see it with the rules."""
+        at = moment(self._snapshot).at
+        taints: dict[DeviceID, list[DeviceTaint]] = {}
+        for wish in self._wishes:
+            taints.setdefault(wish.device, []).append(taint_of(wish, at))
+        return Cluster(self._snapshot).tainting(taints, {wish.name for wish in self._wishes}).snapshot
 
     def _case(self, question: Question, snapshot: Snapshot) -> Scene:
         self._check_budget()
@@ -204,31 +212,3 @@ def _specs(requests: Iterable[Request]) -> Iterator[DeviceRequest]:
 def taint_of(wish: Wish, at: datetime) -> DeviceTaint:
     """The taint that a wish makes."""
     return DeviceTaint(wish.taint.key, wish.taint.value, wish.taint.effect, times.stamp(at), wish.name)
-
-
-def with_taints(snapshot: Snapshot, wishes: Iterable[Wish], at: datetime) -> Snapshot:
-    """The snapshot as the scheduler would see it with the rules.
-
-    The taints are put into the slices, because each rule would be compared with every device of the cluster.
-    """
-    added: dict[DeviceID, list[DeviceTaint]] = {}
-    names: set[str] = set()
-    for wish in wishes:
-        added.setdefault(wish.device, []).append(taint_of(wish, at))
-        names.add(wish.name)
-    pools = {(device.driver, device.pool) for device in added}
-    slices = [
-        _tainted(entry, added) if (entry.driver, entry.pool.name) in pools else entry for entry in snapshot.slices
-    ]
-    kept = tuple(rule for rule in snapshot.taint_rules if rule.metadata.name not in names)
-    return replace(snapshot, slices=tuple(slices), taint_rules=kept)
-
-
-def _tainted(entry: ResourceSlice, added: Mapping[DeviceID, Sequence[DeviceTaint]]) -> ResourceSlice:
-    devices = [
-        replace(device, taints=(*device.taints, *taints))
-        if (taints := added.get(DeviceID(entry.driver, entry.pool.name, device.name)))
-        else device
-        for device in entry.devices
-    ]
-    return replace(entry, devices=tuple(devices))

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from kubectl_dra.api.releases import GROUP, RULES_UNSEEN, Release, first_release, gate_default, versions_of
 from kubectl_dra.cluster.client import Answered, Client
-from kubectl_dra.cluster.live import Cluster
+from kubectl_dra.cluster.live import ApiServer
 from kubectl_dra.errors import ClusterError
 
 KIND: Final = "DeviceTaintRule"
@@ -24,7 +24,7 @@ class Serving(NamedTuple):
     gates_known: bool
 
 
-def require_rules(cluster: Cluster) -> Serving:
+def require_rules(cluster: ApiServer) -> Serving:
     """Find the newest version in which DeviceTaintRules are served.
 
     Raises:

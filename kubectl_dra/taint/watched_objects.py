@@ -8,7 +8,7 @@ from functools import partial
 from threading import Condition
 from typing import Any, Final
 
-from kubectl_dra.cluster.live import Cluster
+from kubectl_dra.cluster.live import ApiServer
 from kubectl_dra.cluster.watch import Key, Watch
 from kubectl_dra.taint.retrying import POLL_SECONDS, Patience
 
@@ -27,7 +27,7 @@ class Lookout:
     connection), everything is read every time, and ``pause`` is short.
     """
 
-    def __init__(self, cluster: Cluster, patience: Patience) -> None:
+    def __init__(self, cluster: ApiServer, patience: Patience) -> None:
         self._cluster = cluster
         self.patience = patience
         self._watches: dict[tuple[str, str], Watch] = {}

@@ -20,7 +20,7 @@ from kubectl_dra.cluster import client as client_module
 from kubectl_dra.cluster import transport
 from kubectl_dra.cluster.client import Client, wait_before
 from kubectl_dra.cluster.kubeconfig import ConnectionOptions, connect
-from kubectl_dra.cluster.live import Cluster
+from kubectl_dra.cluster.live import ApiServer
 from kubectl_dra.cluster.snapshot import KINDS
 from kubectl_dra.errors import ClusterError
 from tools.api_server import GROUP, Answer, APIServer, Asked, kubeconfig, status
@@ -93,7 +93,7 @@ def client_of(directory: Path, server: str, timeout: float | None = 1.0, proxy: 
     cluster = {"proxy-url": proxy} if proxy else {}
     config = directory / "config"
     config.write_text(json.dumps(kubeconfig(server, {"token": SECRET}, **cluster)))
-    return Cluster(ConnectionOptions(kubeconfig=str(config), request_timeout=timeout)).client
+    return ApiServer(ConnectionOptions(kubeconfig=str(config), request_timeout=timeout)).client
 
 
 def slowly(*parts: bytes, pause: float = 0.05, endless: bytes = b"") -> Callable[[socket.socket], None]:
@@ -231,7 +231,7 @@ def test_discovery_in_one_request(server: APIServer, tmp_path: Path) -> None:
         {"metadata": {"name": GROUP}, "versions": [{"version": "v1", "resources": resources, "freshness": "Current"}]},
     ]
     server.routes["/apis"] = {"kind": "APIGroupDiscoveryList", "items": groups}
-    cluster = Cluster(ConnectionOptions(kubeconfig=server.kubeconfig(tmp_path)))
+    cluster = ApiServer(ConnectionOptions(kubeconfig=server.kubeconfig(tmp_path)))
     assert cluster.dra_versions() == {"ResourceSlice": "v1", "DeviceClass": "v1"}
     assert server.paths() == ["/apis"]
     assert any("as=APIGroupDiscoveryList" in value for name, value in server.asked[0].headers if name == "Accept")
@@ -242,7 +242,7 @@ def test_discovery_in_one_request(server: APIServer, tmp_path: Path) -> None:
 def test_discovery_that_makes_no_sense(server: APIServer, tmp_path: Path, path: str, answer: Any) -> None:
     server.serve_group(v1=("resourceslices",))
     server.routes[path] = answer
-    cluster = Cluster(ConnectionOptions(kubeconfig=server.kubeconfig(tmp_path)))
+    cluster = ApiServer(ConnectionOptions(kubeconfig=server.kubeconfig(tmp_path)))
     try:
         cluster.dra_versions()
     except ClusterError as error:
@@ -265,7 +265,7 @@ def test_a_token_may_end_in_a_newline(server: APIServer, tmp_path: Path, end: st
     (tmp_path / "token").write_text(SECRET + end)
     for user in ({"token": SECRET + end}, {"tokenFile": "token"}):
         config = server.kubeconfig(tmp_path, **user)
-        Cluster(ConnectionOptions(kubeconfig=config)).client.get("/x")
+        ApiServer(ConnectionOptions(kubeconfig=config)).client.get("/x")
         assert ("Authorization", f"Bearer {SECRET}") in server.asked[-1].headers
 
 
@@ -282,7 +282,7 @@ def test_a_password_in_the_address_is_used_and_not_shown(server: APIServer, tmp_
     config = tmp_path / "config"
     address = server.url.replace("://", f"://jane:{SECRET}@") + f"/?token={SECRET}"
     config.write_text(json.dumps(kubeconfig(address, {})))
-    cluster = Cluster(ConnectionOptions(kubeconfig=str(config)))
+    cluster = ApiServer(ConnectionOptions(kubeconfig=str(config)))
     with pytest.raises(ClusterError) as caught:
         cluster.client.get("/x")
     assert SECRET not in str(caught.value) and SECRET not in cluster.server
@@ -329,7 +329,7 @@ def test_a_plugin_is_run_again_when_its_token_expires(server: APIServer, tmp_pat
     )
     (tmp_path / "plugin").write_text((tmp_path / "plugin").read_text().replace("'ran'", repr(str(tmp_path / "ran"))))
     server.routes["/x"] = {}
-    client = Cluster(ConnectionOptions(kubeconfig=server.kubeconfig(tmp_path, **user))).client
+    client = ApiServer(ConnectionOptions(kubeconfig=server.kubeconfig(tmp_path, **user))).client
     client.get("/x")
     client.get("/x")
     tokens = [value for asked in server.asked for name, value in asked.headers if name == "Authorization"]
@@ -424,7 +424,7 @@ def test_requests_in_a_row(server: APIServer, tmp_path: Path) -> None:
     for name in ("pods", "nodes", "namespaces", "resourcequotas", "events"):
         server.routes[f"/api/v1/{name}"] = listed
     server.routes["/version"] = Answer(200, {"gitVersion": "v1.36.4"}, delay=moment)
-    cluster = Cluster(ConnectionOptions(kubeconfig=server.kubeconfig(tmp_path)))
+    cluster = ApiServer(ConnectionOptions(kubeconfig=server.kubeconfig(tmp_path)))
     began = time.monotonic()
     assert cluster.read_snapshot().unread(KINDS) == ()
     assert time.monotonic() - began < 4.9 * moment

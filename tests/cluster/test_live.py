@@ -12,7 +12,7 @@ import pytest
 from kubectl_dra.api.releases import Release
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
 from kubectl_dra.cluster.kubeconfig import ConnectionOptions
-from kubectl_dra.cluster.live import Cluster, read_snapshot
+from kubectl_dra.cluster.live import ApiServer, read_snapshot
 from kubectl_dra.cluster.overlay import with_kinds
 from kubectl_dra.cluster.snapshot import ABSENT, EVERY_KIND, FORBIDDEN, KINDS, NOT_FOUND, NOT_SERVED, UNREADABLE, Gap
 from kubectl_dra.errors import ClusterError
@@ -42,8 +42,8 @@ def waits() -> list[float]:
 
 
 @pytest.fixture
-def cluster(server: APIServer, tmp_path: Path, waits: list[float]) -> Cluster:
-    return Cluster(ConnectionOptions(kubeconfig=server.kubeconfig(tmp_path)), sleep=waits.append)
+def cluster(server: APIServer, tmp_path: Path, waits: list[float]) -> ApiServer:
+    return ApiServer(ConnectionOptions(kubeconfig=server.kubeconfig(tmp_path)), sleep=waits.append)
 
 
 def _pod(name: str, namespace: str = "team") -> dict[str, Any]:
@@ -59,7 +59,7 @@ def _list(kind: str, *items: Any, version: str = f"{GROUP}/v1") -> dict[str, Any
     return {"kind": f"{kind}List", "apiVersion": version, "metadata": {}, "items": list(items)}
 
 
-def test_a_whole_snapshot(server: APIServer, cluster: Cluster) -> None:
+def test_a_whole_snapshot(server: APIServer, cluster: ApiServer) -> None:
     server.routes[f"/apis/{GROUP}/v1/resourceslices"] = _list("ResourceSlice", _slice("a"), _slice("b"))
     taint = {"key": "k", "effect": "NoSchedule"}
     rule = {"metadata": {"name": "r"}, "spec": {"deviceSelector": {}, "taint": taint}}
@@ -88,20 +88,20 @@ def _lower(asked: Asked) -> list[tuple[str, str]]:
     return [(name.lower(), value) for name, value in asked.headers]
 
 
-def test_only_the_kinds_asked_for(server: APIServer, cluster: Cluster) -> None:
+def test_only_the_kinds_asked_for(server: APIServer, cluster: ApiServer) -> None:
     snapshot = cluster.read_snapshot(("Node",))
     assert sorted(server.paths()) == ["/api/v1/nodes", "/version"]
     assert {gap.kind: gap.reason for gap in snapshot.gaps} == {kind: ABSENT for kind in EVERY_KIND if kind != "Node"}
 
 
-def test_one_namespace(server: APIServer, cluster: Cluster) -> None:
+def test_one_namespace(server: APIServer, cluster: ApiServer) -> None:
     server.routes["/api/v1/namespaces/a%2Fb/pods"] = _list("Pod", _pod("p", "a/b"), version="v1")
     snapshot = cluster.read_snapshot(("Pod", "Node"), namespace="a/b")
     assert list(snapshot.pods) == [("a/b", "p")]
     assert "/api/v1/nodes" in server.paths()
 
 
-def test_pages(server: APIServer, cluster: Cluster) -> None:
+def test_pages(server: APIServer, cluster: ApiServer) -> None:
     server.routes["/api/v1/pods"] = paged("Pod", [_pod(f"p{i}") for i in range(25)], 10)
     said: list[str] = []
     snapshot = cluster.read_snapshot(("Pod",), progress=said.append)
@@ -114,7 +114,7 @@ def test_pages(server: APIServer, cluster: Cluster) -> None:
     assert "managedFields" not in raw[0]["metadata"]
 
 
-def test_expired_list_is_read_once_more(server: APIServer, cluster: Cluster) -> None:
+def test_expired_list_is_read_once_more(server: APIServer, cluster: ApiServer) -> None:
     pages = paged("Pod", [_pod(f"p{i}") for i in range(25)], 10)
     expired = status(410, "Expired", "The provided continue parameter is too old")
     left = [1]
@@ -136,7 +136,7 @@ def test_expired_list_is_read_once_more(server: APIServer, cluster: Cluster) -> 
     assert server.paths().count("/api/v1/pods") == 4
 
 
-def test_forbidden_kinds_are_gaps(server: APIServer, cluster: Cluster) -> None:
+def test_forbidden_kinds_are_gaps(server: APIServer, cluster: ApiServer) -> None:
     server.routes["/api/v1/nodes"] = forbidden("nodes")
     server.routes["/api/v1/pods"] = forbidden("pods")
     server.routes["/api/v1/namespaces/team/pods"] = _list("Pod", _pod("p"), version="v1")
@@ -163,7 +163,7 @@ def test_forbidden_kinds_are_gaps(server: APIServer, cluster: Cluster) -> None:
     ]
 
 
-def test_own_namespace_is_read_where_others_are_forbidden(server: APIServer, cluster: Cluster) -> None:
+def test_own_namespace_is_read_where_others_are_forbidden(server: APIServer, cluster: ApiServer) -> None:
     server.routes["/api/v1/namespaces"] = forbidden("namespaces")
     server.routes["/api/v1/namespaces/team"] = {"metadata": {"name": "team", "labels": {"a": "b"}}}
     snapshot = cluster.read_snapshot(("Namespace",))
@@ -173,7 +173,7 @@ def test_own_namespace_is_read_where_others_are_forbidden(server: APIServer, clu
     assert cluster.read_snapshot(("Namespace",)).is_gap("Namespace", "team")
 
 
-def test_kinds_that_are_not_served(server: APIServer, cluster: Cluster) -> None:
+def test_kinds_that_are_not_served(server: APIServer, cluster: ApiServer) -> None:
     server.serve_group(v1=("resourceclaims",))
     del server.routes["/api/v1/pods"]
     snapshot = cluster.read_snapshot(("DeviceTaintRule", "ResourceClaim", "Pod"))
@@ -184,7 +184,7 @@ def test_kinds_that_are_not_served(server: APIServer, cluster: Cluster) -> None:
     snapshot.require_dra()
 
 
-def test_group_is_not_served(server: APIServer, cluster: Cluster) -> None:
+def test_group_is_not_served(server: APIServer, cluster: ApiServer) -> None:
     del server.routes[f"/apis/{GROUP}"]
     snapshot = cluster.read_snapshot(("ResourceSlice", "DeviceClass", "Node"))
     assert [(gap.kind, gap.reason) for gap in snapshot.gaps if gap.reason != ABSENT] == [
@@ -195,7 +195,7 @@ def test_group_is_not_served(server: APIServer, cluster: Cluster) -> None:
 
 
 @pytest.mark.parametrize("version", ["v1beta1", "v1alpha3"])
-def test_old_servers(server: APIServer, cluster: Cluster, version: str) -> None:
+def test_old_servers(server: APIServer, cluster: ApiServer, version: str) -> None:
     server.serve_group(**{version: ALL[:4]})
     old = _slice("a")
     old["spec"]["devices"] = [{"name": "gpu", "basic": {"attributes": {"x": {"int": 1}}}}]
@@ -205,7 +205,7 @@ def test_old_servers(server: APIServer, cluster: Cluster, version: str) -> None:
     assert snapshot.slices[0].devices[0].attributes == {"x": {"int": 1}}
 
 
-def test_an_odd_object_is_a_gap_and_the_rest_is_read(server: APIServer, cluster: Cluster) -> None:
+def test_an_odd_object_is_a_gap_and_the_rest_is_read(server: APIServer, cluster: ApiServer) -> None:
     odd = {"metadata": {"name": "odd"}, "spec": {"devices": "x"}}
     server.routes[f"/apis/{GROUP}/v1/resourceslices"] = _list("ResourceSlice", odd, _slice("a"))
     snapshot = cluster.read_snapshot(("ResourceSlice",))
@@ -213,7 +213,7 @@ def test_an_odd_object_is_a_gap_and_the_rest_is_read(server: APIServer, cluster:
     assert "ResourceSlice odd: spec.devices must be a list" in snapshot.gap_reason("ResourceSlice")
 
 
-def test_one_object(server: APIServer, cluster: Cluster) -> None:
+def test_one_object(server: APIServer, cluster: ApiServer) -> None:
     path = f"/apis/{GROUP}/v1/namespaces/team/resourceclaims/c"
     server.routes[path] = {"kind": "ResourceClaim", "metadata": {"name": "c"}}
     found = cluster.get("ResourceClaim", "c", "team")
@@ -225,7 +225,7 @@ def test_one_object(server: APIServer, cluster: Cluster) -> None:
         cluster.get("Node", "n")
 
 
-def test_busy_server(server: APIServer, cluster: Cluster, waits: list[float]) -> None:
+def test_busy_server(server: APIServer, cluster: ApiServer, waits: list[float]) -> None:
     answers = [
         Answer(429, {"message": "busy"}, (("Retry-After", "3"),)),
         Answer(503, b"unavailable"),
@@ -237,7 +237,7 @@ def test_busy_server(server: APIServer, cluster: Cluster, waits: list[float]) ->
     assert waits == [3.0, 1.0, 10.0]
 
 
-def test_server_that_stays_busy(server: APIServer, cluster: Cluster, waits: list[float]) -> None:
+def test_server_that_stays_busy(server: APIServer, cluster: ApiServer, waits: list[float]) -> None:
     server.routes["/api/v1/nodes"] = status(429, "TooManyRequests", "too many requests")
     snapshot = cluster.read_snapshot(("Node",))
     assert len(waits) == 3
@@ -245,14 +245,14 @@ def test_server_that_stays_busy(server: APIServer, cluster: Cluster, waits: list
 
 
 def test_server_that_says_when_to_come_back_is_asked_more_often(
-    server: APIServer, cluster: Cluster, waits: list[float]
+    server: APIServer, cluster: ApiServer, waits: list[float]
 ) -> None:
     server.routes["/api/v1/nodes"] = Answer(429, {"message": "busy"}, (("Retry-After", "1"),))
     assert "(429): busy" in cluster.read_snapshot(("Node",)).gap_reason("Node")
     assert waits == [1.0] * 9
 
 
-def test_internal_error(server: APIServer, cluster: Cluster) -> None:
+def test_internal_error(server: APIServer, cluster: ApiServer) -> None:
     server.routes["/api/v1/nodes"] = status(500, "InternalError", "etcd\nis gone")
     assert "now (500): etcd is gone" in cluster.read_snapshot(("Node",)).gap_reason("Node")
     server.routes[f"/apis/{GROUP}"] = Answer(500, b"<html>")
@@ -260,7 +260,7 @@ def test_internal_error(server: APIServer, cluster: Cluster) -> None:
         cluster.read_snapshot(("ResourceSlice",))
 
 
-def test_credentials_that_are_not_accepted(server: APIServer, cluster: Cluster) -> None:
+def test_credentials_that_are_not_accepted(server: APIServer, cluster: ApiServer) -> None:
     server.routes["/api/v1/nodes"] = status(401, "Unauthorized", "Unauthorized")
     with pytest.raises(ClusterError, match=r"does not accept the credentials \(401\): log in again"):
         cluster.read_snapshot(("Node",))
@@ -319,19 +319,19 @@ def test_certificate_authority_that_is_none(server: APIServer, tmp_path: Path) -
         (Answer(200, {"items": [], "metadata": "x"}), "not a list of Kubernetes objects"),
     ],
 )
-def test_answers_that_are_not_kubernetes(server: APIServer, cluster: Cluster, answer: Answer, message: str) -> None:
+def test_answers_that_are_not_kubernetes(server: APIServer, cluster: ApiServer, answer: Answer, message: str) -> None:
     server.routes["/api/v1/nodes"] = answer
     with pytest.raises(ClusterError, match=message):
         cluster.read_snapshot(("Node",))
 
 
-def test_redirects_are_not_followed(server: APIServer, cluster: Cluster) -> None:
+def test_redirects_are_not_followed(server: APIServer, cluster: ApiServer) -> None:
     server.routes["/api/v1/nodes"] = Answer(302, {}, (("Location", "/api/v1/pods"),))
     assert "answers with a redirect" in cluster.read_snapshot(("Node",)).gap_reason("Node")
     assert "/api/v1/pods" not in server.paths()
 
 
-def test_a_server_that_does_not_tell_its_release(server: APIServer, cluster: Cluster) -> None:
+def test_a_server_that_does_not_tell_its_release(server: APIServer, cluster: ApiServer) -> None:
     server.routes["/version"] = {"gitVersion": "unknown"}
     node = {"metadata": {"name": "n"}, "status": {"nodeInfo": {"kubeletVersion": "v1.35.0"}}}
     server.routes["/api/v1/nodes"] = _list("Node", node, version="v1")
@@ -349,7 +349,7 @@ def test_impersonation_and_token(server: APIServer, tmp_path: Path) -> None:
         as_uid="7",
         namespace="mine",
     )
-    cluster = Cluster(options)
+    cluster = ApiServer(options)
     cluster.read_snapshot(("Node",))
     sent = [entry for entry in _lower(server.asked[-1]) if entry[0].startswith(("imp", "auth"))]
     assert sorted(sent) == [
@@ -362,7 +362,7 @@ def test_impersonation_and_token(server: APIServer, tmp_path: Path) -> None:
     assert cluster.namespace == "mine"
 
 
-def test_further_kinds_are_read_where_they_are_served(server: APIServer, cluster: Cluster) -> None:
+def test_further_kinds_are_read_where_they_are_served(server: APIServer, cluster: ApiServer) -> None:
     claim = {"metadata": {"name": "data", "namespace": "team"}, "spec": {"volumeName": "v"}}
     server.routes["/api/v1/persistentvolumeclaims"] = _list("PersistentVolumeClaim", claim, version="v1")
     server.routes["/apis/storage.k8s.io/v1/csinodes"] = []

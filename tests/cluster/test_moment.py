@@ -13,7 +13,7 @@ import pytest
 from kubectl_dra.cli.main import run
 from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.cluster.kubeconfig import ConnectionOptions
-from kubectl_dra.cluster.live import Cluster
+from kubectl_dra.cluster.live import ApiServer
 from kubectl_dra.cluster.moment import moment, parse
 from kubectl_dra.cluster.save import Recorder, record_files, said, write_list
 from kubectl_dra.explain.scene.clock import Clock
@@ -58,7 +58,7 @@ def test_all_commands_count_from_the_time_of_the_file(capsys: pytest.CaptureFixt
 def test_a_live_cluster_tells_the_time_and_a_snapshot_keeps_it(tmp_path: Path) -> None:
     server = APIServer()
     try:
-        cluster = Cluster(ConnectionOptions(kubeconfig=server.kubeconfig(tmp_path)))
+        cluster = ApiServer(ConnectionOptions(kubeconfig=server.kubeconfig(tmp_path)))
         recorder = Recorder()
         cluster.read_into(recorder)
         items, read = recorder.items(), recorder.build(complete=True)
@@ -80,7 +80,7 @@ def test_the_servers_clock_counts(tmp_path: Path) -> None:
     """Ours may be wrong: nothing is older than the server says because of it."""
     server = APIServer(date="Wed, 21 Oct 2026 07:28:00 GMT")
     try:
-        read = Cluster(ConnectionOptions(kubeconfig=server.kubeconfig(tmp_path))).read_snapshot()
+        read = ApiServer(ConnectionOptions(kubeconfig=server.kubeconfig(tmp_path))).read_snapshot()
     finally:
         server.close()
     assert read.read_at == "2026-10-21T07:28:00Z"

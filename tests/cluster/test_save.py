@@ -14,7 +14,7 @@ from kubectl_dra.api.releases import Release
 from kubectl_dra.cluster.copies import Place
 from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.cluster.kubeconfig import ConnectionOptions
-from kubectl_dra.cluster.live import Cluster
+from kubectl_dra.cluster.live import ApiServer
 from kubectl_dra.cluster.save import Recorder, record_files, reduced, said, write_file, write_list
 from kubectl_dra.cluster.snapshot import ABSENT, FORBIDDEN, KINDS, Gap
 from kubectl_dra.errors import InputError
@@ -168,8 +168,8 @@ def test_what_the_cluster_hides_is_hidden_in_the_file(
     server.routes["/api/v1/pods"] = forbidden("pods")
     server.routes["/api/v1/namespaces/team/pods"] = _pods({**POD, "metadata": {**POD["metadata"], "namespace": "team"}})
     options = ConnectionOptions(kubeconfig=server.kubeconfig(tmp_path))
-    live = Cluster(options).read_snapshot()
-    cluster = Cluster(options)
+    live = ApiServer(options).read_snapshot()
+    cluster = ApiServer(options)
     recorder = Recorder(cluster.namespace)
     cluster.read_into(recorder)
     items = recorder.items()

@@ -14,7 +14,7 @@ import pytest
 
 from kubectl_dra.cluster import watch as module
 from kubectl_dra.cluster.kubeconfig import ConnectionOptions
-from kubectl_dra.cluster.live import Cluster
+from kubectl_dra.cluster.live import ApiServer
 from kubectl_dra.cluster.watch import Key, Watch
 from tools.api_server import Answer, APIServer, Asked, status
 
@@ -49,7 +49,7 @@ class Script:
         self._answers = list(answers)
         self._lists = 4
         server.routes[PATH] = self._answer
-        client = Cluster(ConnectionOptions(kubeconfig=server.kubeconfig(directory))).client
+        client = ApiServer(ConnectionOptions(kubeconfig=server.kubeconfig(directory))).client
         self.watch = Watch(client, PATH, self.told.append)
 
     def _answer(self, asked: Asked) -> Answer:
@@ -160,7 +160,7 @@ def test_a_day_of_events_leaves_nothing_behind(server: APIServer, tmp_path: Path
             sizes.append(tracemalloc.get_traced_memory()[0])
 
     script = Script(server, tmp_path, *batch)
-    script.watch = Watch(Cluster(ConnectionOptions(kubeconfig=server.kubeconfig(tmp_path))).client, PATH, tell)
+    script.watch = Watch(ApiServer(ConnectionOptions(kubeconfig=server.kubeconfig(tmp_path))).client, PATH, tell)
     # What other tests left behind is not looked through each time, which took longer than the watch may on a busy
     # machine.
     gc.freeze()

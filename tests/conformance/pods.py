@@ -19,6 +19,7 @@ from typing import Any
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.releases import default_features, parse_release
 from kubectl_dra.cli.main import run as command
+from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.scheduling.framework import ClusterState
@@ -44,7 +45,7 @@ def state_of(case: Case, folder: Path) -> tuple[ClusterState, Pod]:
     pod = snapshot.pods[namespace, name]
     config = _config(case, folder)
     profile = read_config(str(config), release).profile_of(pod) if config is not None else None
-    return ClusterState(snapshot, release, gates, release.patch, profile), pod
+    return ClusterState(Cluster(snapshot), release, gates, release.patch, profile), pod
 
 
 def _config(case: Case, folder: Path) -> Path | None:

@@ -10,6 +10,7 @@ import yaml
 from kubectl_dra.api.nodes import Node, NodeTaint
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.releases import Release
+from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.remedies.way_in import toleration_for
@@ -39,7 +40,7 @@ def node(*taints: str, labels: JSON | None = None, unschedulable: bool = False) 
 
 def rejections(pod: Pod, node: Node) -> list[Words]:
     """What each of the scheduler's filters for placement rules says against the node, in our words."""
-    state = ClusterState(Snapshot(nodes={node.name: node}), Release(1, 36), frozenset())
+    state = ClusterState(Cluster(Snapshot(nodes={node.name: node})), Release(1, 36), frozenset())
     kinds: tuple[type[Plugin], ...] = (NodeUnschedulable, TaintToleration, NodeAffinityFilter)
     return [reason_of(found) for found in Chain(pod, state, kinds).every(state.nodes[node.name])]
 

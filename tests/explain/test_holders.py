@@ -7,6 +7,8 @@ import pytest
 from kubectl_dra.allocation.features import Features
 from kubectl_dra.allocation.state import allocated_state
 from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.cluster.cluster import Cluster
+from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.scene.holders import HolderIndex, HolderState
 from kubectl_dra.report.phrases import written
 
@@ -33,7 +35,8 @@ CLAIM = ResourceClaim.from_json(
 )
 def test_a_pod_that_is_not_seen(complete: bool, said: str) -> None:
     """It is gone only where all pods of its namespace are known; then nobody releases the claim by itself."""
-    holders = HolderIndex(allocated_state([CLAIM], Features.from_gates(frozenset())), {}, lambda _: complete)
+    here = Snapshot(claims={("ml", "old"): CLAIM}, release_source="server" if complete else "file")
+    holders = HolderIndex(allocated_state([CLAIM], Features.from_gates(frozenset())), Cluster(here))
     assert holders.holder(CLAIM).standing is (HolderState.ENDED if complete else HolderState.RUNNING)
     text = f"claim ml/old ({said}; the claim is being deleted since 2026-03-01T10:00:00Z)"
     assert written(holders.describe_claim(CLAIM)) == text

@@ -14,11 +14,10 @@ from kubectl_dra.allocation.state import allocated_state
 from kubectl_dra.api.claims import Consumer, ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cli.assumed import assumed
+from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.relation import ClaimRelation, relation_of
 from kubectl_dra.cluster.snapshot import Key, Snapshot
-from kubectl_dra.explain.question.giving_back import of_claims, of_pods
-from kubectl_dra.explain.scene.holders import HolderState
-from kubectl_dra.explain.scene.prepare import holder_index
+from kubectl_dra.explain.scene.holders import ClaimHolder, HolderIndex, HolderState
 from kubectl_dra.explain.two_releases import compare, running
 from kubectl_dra.explain.waiting import waiting
 from kubectl_dra.report.phrases import written
@@ -128,6 +127,10 @@ def cluster(*claims: ResourceClaim, pods: tuple[Pod, ...] = (), live: bool = Tru
     )
 
 
+def holder_of(held: ResourceClaim, here: Snapshot) -> ClaimHolder:
+    return HolderIndex(allocated_state([held], Features.from_gates(frozenset())), Cluster(here)).holder(held)
+
+
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 def test_all_parts_agree(case: Case) -> None:
     held, pods = claim(case.entry), (case.pod,) if case.pod else ()
@@ -135,19 +138,22 @@ def test_all_parts_agree(case: Case) -> None:
     (listed,) = held.reserved_for
     asked = here.pods.get(("ml", listed.name)) if listed.resource == "pods" else None
     assert relation_of(held, listed, asked, complete=case.live) is case.relation
-    holder = holder_index(allocated_state([held], Features.from_gates(frozenset())), here).holder(held)
+    holder = holder_of(held, here)
     (use,) = claim_uses(here).items
-    ended = of_claims([held], [held], here.pods)
-    freed = of_pods(pods, [held], here.pods)
+    after = Cluster(here).freeing([held]).snapshot
+    ended = here.pods.keys() - after.pods.keys()
+    freed = Cluster(here).ending(pods).delta.freed
+    assert all(one.allocation is None for one in after.claims.values())
     assert (holder.standing, use.state.value) == (case.holder, case.state)
-    assert (bool(holder.pods), bool(ended.pods), bool(freed.claims)) == (case.ends, case.ends, case.frees)
+    assert (bool(holder.pods), bool(ended), bool(freed)) == (case.ends, case.ends, case.frees)
 
 
 def test_a_pod_that_ends_is_the_one_that_is_listed() -> None:
     """The entries of two pods without UIDs are not one pod: giving back the claim of one frees no other."""
     first, other = claim(entry("p", uid="")), claim(entry("q", uid=""), name="e", held="gpu-1")
-    given = of_claims([first], [first, other], {("ml", name): pod(name=name, uid="") for name in ("p", "q")})
-    assert given.claims == (first,) and given.pods == {("ml", "p")}
+    here = cluster(first, other, pods=tuple(pod(name=name, uid="") for name in ("p", "q")))
+    after = Cluster(here).freeing([first])
+    assert after.delta.freed == (first,) and list(after.snapshot.pods) == [("ml", "q")]
 
 
 def test_the_pod_and_the_node_of_a_successor_are_not_those_of_a_claim() -> None:
@@ -164,7 +170,7 @@ def test_a_claim_ends_with_the_last_of_its_consumers(live: bool) -> None:
     """One that is not seen may run: a claim of two is no more over for ``claims`` than for its holder."""
     here = cluster(claim(entry(), entry("q")), pods=(pod(deletionTimestamp=SINCE),), live=live)
     (use,) = claim_uses(here).items
-    holder = holder_index(allocated_state([use.claim], Features.from_gates(frozenset())), here).holder(use.claim)
+    holder = holder_of(use.claim, here)
     wanted = (HolderState.ENDING, "terminating") if live else (HolderState.RUNNING, "reserved")
     assert (holder.standing, use.state.value) == wanted
 
@@ -268,7 +274,7 @@ def test_an_end_leaves_what_the_claim_controller_leaves(
     ]
     here = cluster(*made, pods=tuple(known.values()))
     ended = [one for one in known.values() if data.draw(st.booleans(), label=f"ends {one.metadata.name}")]
-    given_back = of_pods(ended, made, here.pods)
+    given_back = Cluster(here).ending(ended)
     names = {one.metadata.name for one in ended}
     after = synced(replace(here, pods={key: one for key, one in here.pods.items() if key[1] not in names}))
     before = synced(here)
@@ -276,9 +282,9 @@ def test_an_end_leaves_what_the_claim_controller_leaves(
     def held(where: Snapshot) -> set[str]:
         return {one.metadata.name for one in where.claims.values() if one.allocation is not None}
 
-    freed = {one.metadata.name for one in given_back.claims}
+    freed = {one.metadata.name for one in given_back.delta.freed}
     assert held(before) - held(after) <= freed <= {one.metadata.name for one in made} - held(after)
-    left = given_back.left(here.claims)
+    left = given_back.snapshot.claims
     assert {name for _, name in left} >= {name for _, name in after.claims}
     assert all(left[key].allocation is None for key in left if key[1] in freed)
 
@@ -307,6 +313,6 @@ def test_of_what_runs_an_upgrade_is_asked_with_the_claims_as_they_are_after_its_
     settings = assumed(here)
     assert compare(here, settings, settings).judged == 1
     (subject,) = running(here)
-    (left,) = subject.left.values()
+    (left,) = subject.snapshot.claims.values()
     assert (left.allocation is None) is free
     assert all(one.name != "p" or one.uid == "earlier" for one in left.reserved_for)

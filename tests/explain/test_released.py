@@ -1,12 +1,14 @@
-"""Devices given back by some claims leave the state that the other claims alone would make."""
+"""Claims that become others leave the state that they would make if they were read afresh."""
 
 from __future__ import annotations
+
+from itertools import zip_longest
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kubectl_dra.allocation.features import Features
-from kubectl_dra.allocation.state import AllocatedState, allocated_state, released
+from kubectl_dra.allocation.state import AllocatedState, allocated_state, changed_state
 from kubectl_dra.api.claims import Allocation, DeviceResult, ResourceClaim
 from kubectl_dra.api.meta import ObjectMeta
 from kubectl_dra.api.quantity import Quantity
@@ -36,16 +38,23 @@ def claims_of(results: list[list[DeviceResult]]) -> list[ResourceClaim]:
 
 
 def shape(state: AllocatedState) -> object:
-    holders = {device: {claim.metadata.name for claim in entry} for device, entry in state.holders.items()}
-    return state.exclusive, state.shared, state.consumed, holders
+    holders = {device: {id(claim) for claim in entry} for device, entry in state.holders.items()}
+    return set(state.exclusive), set(state.shared), state.consumed, holders
 
 
-@given(CLAIMS, st.sets(st.integers(0, 5)), st.booleans())
-def test_equals_the_state_of_the_others(results: list[list[DeviceResult]], chosen: set[int], sharing: bool) -> None:
-    claims = claims_of(results)
+@given(CLAIMS, st.lists(st.none() | st.lists(RESULTS, max_size=4), max_size=8), st.booleans(), st.booleans())
+def test_equals_the_state_that_is_read_afresh(
+    results: list[list[DeviceResult]], later: list[list[DeviceResult] | None], sharing: bool, by_pool: bool
+) -> None:
+    """Whatever becomes of claims: they give devices back, get others, are deleted or new."""
     gates = frozenset({"DRAConsumableCapacity"}) if sharing else frozenset[str]()
     features = Features.from_gates(gates)
-    gone = [claim for index, claim in enumerate(claims) if index in chosen]
-    kept = [claim for index, claim in enumerate(claims) if index not in chosen]
-    after = released(allocated_state(claims, features), gone, features)
-    assert shape(after) == shape(allocated_state(kept, features))
+    before = claims_of(results)
+    become = [None if entries is None else claims_of([entries])[0] for entries in later]
+    state = allocated_state(before, features)
+    if by_pool:
+        assert state.exclusive_by_pool is not None
+    after = changed_state(state, list(zip_longest(before[: len(become)], become)), features)
+    now = [claim for claim in (*become, *before[len(become) :]) if claim is not None]
+    fresh = allocated_state(now, features)
+    assert shape(after) == shape(fresh) and after.exclusive_by_pool == fresh.exclusive_by_pool

@@ -13,6 +13,7 @@ from kubectl_dra.api.pod_resources import pod_requests
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.releases import Release
+from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.scene.node_reasons import PodLimitReached, ResourceShort, reason_of
@@ -51,7 +52,7 @@ def short(name: str, needed: str, left: str, total: str) -> ResourceShort:
 def shortage(others: list[Pod], asking: Pod, subject: Node) -> Words | None:
     """Why the node does not take the pod beside other pods."""
     pods = {("n", str(number)): other for number, other in enumerate(others)}
-    state = ClusterState(Snapshot(nodes={subject.name: subject}, pods=pods), Release(1, 36), frozenset())
+    state = ClusterState(Cluster(Snapshot(nodes={subject.name: subject}, pods=pods)), Release(1, 36), frozenset())
     rejection = NodeResourcesFit(asking, state).filter(state.nodes[subject.name])
     return reason_of(rejection) if rejection else None
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from kubectl_dra.api.releases import default_features, parse_release
 from kubectl_dra.api.slices import DeviceID, PoolID
+from kubectl_dra.cluster.cluster import Cluster, NodeCopy
 from kubectl_dra.cluster.files import read_snapshot
-from kubectl_dra.scheduling.devices import make_cycle
-from kubectl_dra.scheduling.framework import ClusterState, NodeCopy
+from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.node_copy import node_copies
 
 JSON = dict[str, Any]
@@ -36,14 +36,17 @@ def on_host(host: str) -> JSON:
     return {"nodeSelectorTerms": [{"matchExpressions": [wanted]}]}
 
 
-def copies(folder: Path, *objects: JSON) -> dict[str, NodeCopy]:
-    """The copies by the node that they are like."""
+def state_of(folder: Path, *objects: JSON) -> ClusterState:
     path = folder / "cluster.json"
     path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
     snapshot = read_snapshot([str(path)])
-    state = ClusterState(snapshot, RELEASE, GATES)
-    cycle = make_cycle(snapshot, RELEASE, GATES, None)
-    return {more.like: more for more in node_copies(state, cycle.index)}
+    return ClusterState(Cluster(snapshot), RELEASE, GATES)
+
+
+def copies(folder: Path, *objects: JSON) -> dict[str, NodeCopy]:
+    """The copies by the node that they are like."""
+    state = state_of(folder, *objects)
+    return {more.like: more for more in node_copies(state, state.cycle.index)}
 
 
 def test_a_name_within_another_text_stays(tmp_path: Path) -> None:
@@ -126,8 +129,10 @@ def test_other_hardware_without_its_faults(tmp_path: Path) -> None:
         }
         for name, selector in selectors.items()
     ]
-    found = copies(tmp_path, node("n1"), entry("s", "n1", [device], nodeName="n1"), *rules)["n1"]
-    (made,) = found.slices[0].devices
+    state = state_of(tmp_path, node("n1"), entry("s", "n1", [device], nodeName="n1"), *rules)
+    (found,) = node_copies(state, state.cycle.index)
+    more = state.moved(state.cluster.adding_node(found)).cycle.index.by_pool[found.slices[0].pool]
+    (made,) = more[0].devices
     assert {taint.key for taint in made.taints} == {"of-driver", "named"}
     assert {name: value["string"] for name, value in made.attributes.items()} == {
         "uuid": "GPU-1-more",

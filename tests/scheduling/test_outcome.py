@@ -8,6 +8,7 @@ import pytest
 
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.releases import default_features, parse_release
+from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.outcome import Outcome, schedule
 from kubectl_dra.scheduling.queue import kept_out
@@ -220,7 +221,7 @@ def test_of_errors_on_several_nodes_any_may_be_the_message() -> None:
         slices = [slice_of(name, gpu("gpu-0")) for name in names]
         snapshot = world(device_class(), *room, *slices, claim("gpu", selectors=fails)).snapshot
         asking = Pod.from_json(pending("p", "gpu", node_name=""))
-        return schedule(asking, ClusterState(snapshot, release, gates, release.patch))
+        return schedule(asking, ClusterState(Cluster(snapshot), release, gates, release.patch))
 
     both = found("a", "b")
     assert both.reason == "SchedulerError" and not both.certain

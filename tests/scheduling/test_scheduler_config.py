@@ -10,6 +10,7 @@ import pytest
 
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.releases import default_features, parse_release
+from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.errors import FileError
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.outcome import Outcome, schedule
@@ -42,7 +43,7 @@ def profile(tmp_path: Path, plugins: JSON | None = None, args: JSON | None = Non
 
 def with_profile(objects: list[JSON], used: Profile, *unread: str) -> ClusterState:
     made = state(objects, unread=unread)
-    return ClusterState(made.snapshot, RELEASE, frozenset(default_features(RELEASE)), None, used)
+    return ClusterState(Cluster(made.snapshot), RELEASE, frozenset(default_features(RELEASE)), None, used)
 
 
 def attempt(raw: JSON, objects: list[JSON], used: Profile, *unread: str) -> Outcome:

@@ -10,7 +10,7 @@ import pytest
 
 from kubectl_dra.cluster.client import Client
 from kubectl_dra.cluster.kubeconfig import ConnectionOptions
-from kubectl_dra.cluster.live import Cluster
+from kubectl_dra.cluster.live import ApiServer
 from kubectl_dra.errors import ClusterError
 from tools.api_server import Answer, APIServer
 
@@ -26,7 +26,7 @@ def server() -> Iterator[APIServer]:
 
 
 def client_of(server: APIServer, directory: Path, timeout: float | None = None) -> Client:
-    return Cluster(ConnectionOptions(kubeconfig=server.kubeconfig(directory), request_timeout=timeout)).client
+    return ApiServer(ConnectionOptions(kubeconfig=server.kubeconfig(directory), request_timeout=timeout)).client
 
 
 @pytest.mark.parametrize("timeout", [None, 0.0, 30.0])

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kubectl_dra.cluster.kubeconfig import ConnectionOptions
-from kubectl_dra.cluster.live import Cluster
+from kubectl_dra.cluster.live import ApiServer
 from kubectl_dra.taint import watched_objects as module
 from kubectl_dra.taint.retrying import Patience
 from kubectl_dra.taint.watched_objects import Lookout
@@ -32,7 +32,7 @@ class Pods:
         self._name = "one"
         self.server.routes[PODS] = self._list
         self.server.routes[f"{PODS}/one"] = self._read
-        cluster = Cluster(ConnectionOptions(kubeconfig=self.server.kubeconfig(directory)))
+        cluster = ApiServer(ConnectionOptions(kubeconfig=self.server.kubeconfig(directory)))
         self.lookout = Lookout(cluster, Patience(self.said.append, time.monotonic() + 20))
 
     def change(self, name: str) -> None:

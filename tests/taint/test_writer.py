@@ -9,7 +9,7 @@ import pytest
 
 from kubectl_dra.cluster.client import Answered
 from kubectl_dra.cluster.kubeconfig import ConnectionOptions
-from kubectl_dra.cluster.live import Cluster
+from kubectl_dra.cluster.live import ApiServer
 from kubectl_dra.cluster.writer import Conflict, Writer
 from kubectl_dra.errors import ClusterError
 from tools.api_server import Answer, APIServer, Asked, status
@@ -33,7 +33,7 @@ class Sleeps(list[float]):
 
 
 def writer(server: APIServer, directory: Path, sleeps: Sleeps, *, dry_run: bool = False) -> Writer:
-    cluster = Cluster(ConnectionOptions(kubeconfig=server.kubeconfig(directory)))
+    cluster = ApiServer(ConnectionOptions(kubeconfig=server.kubeconfig(directory)))
     return Writer(cluster.client, dry_run=dry_run, sleep=sleeps)
 
 

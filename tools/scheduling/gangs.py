@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kubectl_dra.api.releases import default_features, parse_release
+from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.gang_placement import placed_together
@@ -213,7 +214,7 @@ def judged(case: Json) -> Iterator[tuple[str, str]]:
         path = Path(folder, "snapshot.json")
         path.write_text(json.dumps(case["snapshot"]))
         gates = frozenset((*default_features(release), *case.get("gates", ())))
-        state = ClusterState(read_snapshot([str(path)]), release, gates, release.patch)
+        state = ClusterState(Cluster(read_snapshot([str(path)])), release, gates, release.patch)
     after = case["pods"]
     count = sum(bool(each["node"]) for each in after.values())
     for (_, name), pod in state.snapshot.pods.items():

@@ -10,6 +10,7 @@ from kubectl_dra.api.meta import ObjectMeta
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.releases import default_features, parse_release
+from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
 from kubectl_dra.cluster.snapshot import FORBIDDEN, Gap, Key, Snapshot
 from kubectl_dra.scheduling.framework import ClusterState, Plugin
@@ -119,7 +120,10 @@ def state(
     snapshot = Snapshot(nodes=nodes, pods=pods, namespaces=namespaces, others=others, gaps=gaps)
     parsed = parse_release(release)
     return ClusterState(
-        snapshot, parsed, default_features(parsed) | frozenset(gates), parsed.patch if release.count(".") > 1 else None
+        Cluster(snapshot),
+        parsed,
+        default_features(parsed) | frozenset(gates),
+        parsed.patch if release.count(".") > 1 else None,
     )
 
 

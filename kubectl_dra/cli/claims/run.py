@@ -63,8 +63,8 @@ def _read(asked: ClaimsFlags, connection: ConnectionFlags) -> Snapshot:
     if asked.snapshots:
         with Progress() as progress:
             return read_saved(asked, progress=progress)
-    from kubectl_dra.cluster.live import Cluster
+    from kubectl_dra.cluster.live import ApiServer
 
-    cluster = Cluster(connection_options(connection, asked.namespace))
+    cluster = ApiServer(connection_options(connection, asked.namespace))
     with Progress() as progress:
         return cluster.read_snapshot(KINDS, namespace=asked.namespace, progress=progress)

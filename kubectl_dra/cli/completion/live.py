@@ -228,13 +228,13 @@ def _from_cluster(asked: TypedWords, kinds: tuple[str, ...]) -> Snapshot:
     from kubectl_dra.cli.options import connection_given
     from kubectl_dra.cluster.builder import SnapshotBuilder
     from kubectl_dra.cluster.copies import Place
-    from kubectl_dra.cluster.live import Cluster
+    from kubectl_dra.cluster.live import ApiServer
     from kubectl_dra.cluster.pages import whole
     from kubectl_dra.errors import DraError
 
     limit = f"{max(int(timeout() * 1000), 1)}ms"
     connection = connection_given({**asked.given, "--request-timeout": (limit,)})
-    cluster = Cluster(connection_options(connection, _given(asked, "--namespace")), sleep=lambda seconds: None)
+    cluster = ApiServer(connection_options(connection, _given(asked, "--namespace")), sleep=lambda seconds: None)
     builder = SnapshotBuilder(cluster.namespace)
     builder.source(cluster.namespace)
     for kind in kinds:

@@ -126,9 +126,9 @@ def _full(asked: DevicesFlags, connection: ConnectionFlags) -> str:
 def _read(asked: DevicesFlags, connection: ConnectionFlags) -> Snapshot:
     if asked.snapshots:
         return read_saved(asked)
-    from kubectl_dra.cluster.live import Cluster
+    from kubectl_dra.cluster.live import ApiServer
 
-    cluster = Cluster(connection_options(connection, ""))
+    cluster = ApiServer(connection_options(connection, ""))
     with Progress() as progress:
         return cluster.read_snapshot(KINDS, progress=progress)
 

@@ -89,10 +89,10 @@ def read_cluster(asked: LintFlags, connection: ConnectionFlags) -> ClusterObject
 
     if asked.live:
         from kubectl_dra.cli.live import connection_options
-        from kubectl_dra.cluster.live import Cluster
+        from kubectl_dra.cluster.live import ApiServer
         from kubectl_dra.cluster.save import Recorder
 
-        cluster = Cluster(connection_options(connection, asked.namespace))
+        cluster = ApiServer(connection_options(connection, asked.namespace))
         recorder = Recorder(cluster.namespace)
         with Progress() as progress:
             cluster.read_into(recorder, progress=progress)
@@ -237,9 +237,9 @@ def _namespace(asked: LintFlags, connection: ConnectionFlags) -> str:
     if not asked.live:
         return asked.namespace or "default"
     from kubectl_dra.cli.live import connection_options
-    from kubectl_dra.cluster.live import Cluster
+    from kubectl_dra.cluster.live import ApiServer
 
-    return Cluster(connection_options(connection, asked.namespace)).namespace
+    return ApiServer(connection_options(connection, asked.namespace)).namespace
 
 
 def _notes_about_patches(*releases: ReleaseNamed) -> Iterator[str]:

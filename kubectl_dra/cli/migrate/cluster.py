@@ -72,10 +72,10 @@ def look(where: Where, *, whole: bool = False) -> ClusterSeen:
     """
     if where.snapshots:
         return _look_at_files(where)
-    from kubectl_dra.cluster.live import Cluster
+    from kubectl_dra.cluster.live import ApiServer
     from kubectl_dra.migrate.rollout.read import live_workloads
 
-    cluster = Cluster(connection_options(where.connection, where.namespace))
+    cluster = ApiServer(connection_options(where.connection, where.namespace))
     scope = "" if where.all_namespaces else cluster.namespace
     with Progress() as progress:
         snapshot = cluster.read_snapshot(_SEEN, namespace="" if whole else scope, progress=progress)

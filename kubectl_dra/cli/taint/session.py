@@ -15,7 +15,7 @@ from kubectl_dra.cli.devices.run import compiled_selector
 from kubectl_dra.cli.live import Progress, connection_options, read_saved
 from kubectl_dra.cli.options import ConnectionFlags, Reading
 from kubectl_dra.cli.taint import DeviceFlags
-from kubectl_dra.cluster.live import Cluster
+from kubectl_dra.cluster.live import ApiServer
 from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
 from kubectl_dra.console import one_line, put, typed_line
 from kubectl_dra.errors import ClusterError, UsageError
@@ -52,7 +52,7 @@ class TaintWorld(Struct, frozen=True):
     inventory: Inventory
     devices: Devices
     namespace: str
-    cluster: Cluster | None = None
+    cluster: ApiServer | None = None
     serving: Serving | None = None
 
 
@@ -79,7 +79,7 @@ def read_world(
     """
     if asked.snapshots:
         return make_world(read_saved(asked), asked.namespace or "default")
-    cluster = Cluster(connection_options(connection, asked.namespace))
+    cluster = ApiServer(connection_options(connection, asked.namespace))
     serving = require_rules(cluster) if rules else None
     with Progress() as progress:
         snapshot = cluster.read_snapshot(kinds, progress=progress)
@@ -93,7 +93,7 @@ def read_world(
 
 
 def make_world(
-    snapshot: Snapshot, namespace: str, cluster: Cluster | None = None, serving: Serving | None = None
+    snapshot: Snapshot, namespace: str, cluster: ApiServer | None = None, serving: Serving | None = None
 ) -> TaintWorld:
     """Understands a snapshot as a cluster on which DeviceTaintRules work."""
     settings = assumed(snapshot)

@@ -62,9 +62,9 @@ def _read(asked: TopFlags, connection: ConnectionFlags) -> Snapshot:
     if asked.snapshots:
         with Progress() as progress:
             return read_saved(asked, progress=progress)
-    from kubectl_dra.cluster.live import Cluster
+    from kubectl_dra.cluster.live import ApiServer
 
-    cluster = Cluster(connection_options(connection, ""))
+    cluster = ApiServer(connection_options(connection, ""))
     with Progress() as progress:
         return cluster.read_snapshot(KINDS, progress=progress)
 

@@ -14,7 +14,7 @@ from kubectl_dra.cli.options import Color, ConnectionFlags, cluster_flags
 from kubectl_dra.cli.taint import DryRun, TaintFlags
 from kubectl_dra.cli.ui import UiFlags
 from kubectl_dra.cli.untaint import UntaintFlags
-from kubectl_dra.cluster.live import Cluster
+from kubectl_dra.cluster.live import ApiServer
 from kubectl_dra.cluster.snapshot import Progress, Snapshot
 from kubectl_dra.cluster.watch import Watch
 from kubectl_dra.errors import ClusterError, DraError, UsageError
@@ -82,7 +82,7 @@ class LiveCluster:
     def __init__(self, asked: UiFlags, connection: ConnectionFlags) -> None:
         self._asked = asked
         self._connection = connection
-        self._cluster = Cluster(connection_options(connection, asked.namespace))
+        self._cluster = ApiServer(connection_options(connection, asked.namespace))
         self._watches: list[Watch] = []
         self.place = self._cluster.context or self._cluster.server
         self.where = cluster_flags(asked, connection)

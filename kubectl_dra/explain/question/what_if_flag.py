@@ -9,12 +9,11 @@ from msgspec.structs import replace
 
 from kubectl_dra.api.claims import DeviceRequest
 from kubectl_dra.api.quantity import Quantity, QuantityError
-from kubectl_dra.api.slices import DeviceID, ResourceSlice
-from kubectl_dra.api.taints import DeviceTaintRule, DeviceToleration
+from kubectl_dra.api.taints import DeviceToleration
+from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Key, Snapshot
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.explain.phrase import Phrase, say
-from kubectl_dra.explain.question.giving_back import GivingBack, of_claims, of_pods
 from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod
 from kubectl_dra.names import nearest
 from kubectl_dra.wording import some
@@ -70,14 +69,15 @@ def suppose(question: Question, snapshot: Snapshot, changes: Sequence[Suppositio
         InputError: a request, claim or device that does not exist, or the pod that is asked about should end.
     """
     asked = question.namespace, question.name
-    after = snapshot
+    cluster = Cluster(snapshot)
     for change in changes:
         if change.kind == "free":
-            after = _given_back(after, _freed(after, change.value, question))
+            cluster = _freed(cluster, change.value, question)
         elif change.kind == "end":
-            after = _given_back(after, _ended(after, change.value, question))
+            cluster = _ended(cluster, change.value, question)
         elif change.kind == "untaint":
-            after = _untainted(after, change.value)
+            cluster = _untainted(cluster, change.value)
+    after = cluster.snapshot
     if question.pod is not None:
         question = replace(question, claims=about_pod(question.pod, after, exists=question.exists).claims)
     elif asked in snapshot.claims:
@@ -159,9 +159,9 @@ def _toleration(text: str) -> DeviceToleration:
     return DeviceToleration(key=key, operator="Equal" if equal else "Exists", value=value, effect=effect)
 
 
-def _freed(snapshot: Snapshot, names: str, question: Question) -> GivingBack:
-    """What comes of it if claims, separated by commas, give their devices back."""
-    freed = []
+def _freed(cluster: Cluster, names: str, question: Question) -> Cluster:
+    """Claims, separated by commas, give their devices back."""
+    freed, snapshot = [], cluster.snapshot
     for name in names.split(","):
         found = snapshot.claims.get(_key(name, question.namespace))
         if found is None or found.allocation is None:
@@ -172,23 +172,23 @@ def _freed(snapshot: Snapshot, names: str, question: Question) -> GivingBack:
             )
         freed.append(found)
     keep = (question.namespace, question.name) if question.pod is not None else None
-    return of_claims(freed, snapshot.claims.values(), snapshot.pods, keep)
+    return cluster.freeing(freed, keep)
 
 
-def _ended(snapshot: Snapshot, names: str, question: Question) -> GivingBack:
-    """What comes of it if pods, separated by commas, end."""
-    gone = []
+def _ended(cluster: Cluster, names: str, question: Question) -> Cluster:
+    """Pods, separated by commas, end."""
+    gone, pods = [], cluster.snapshot.pods
     for name in names.split(","):
         key = _key(name, question.namespace)
         if question.pod is not None and key == (question.namespace, question.name):
             raise InputError(f"--what-if end={name}: that is the pod that is asked about")
-        found = snapshot.pods.get(key)
+        found = pods.get(key)
         if found is None:
-            known = [f"{space}/{other}" for space, other in snapshot.pods]
+            known = [f"{space}/{other}" for space, other in pods]
             near = nearest(name, known) or known[:3]
             raise InputError(f"--what-if end={name}: no pod of that name; there are: {some(near) or 'none'}")
         gone.append(found)
-    return of_pods(gone, snapshot.claims.values(), snapshot.pods)
+    return cluster.ending(gone)
 
 
 def _key(name: str, namespace: str) -> Key:
@@ -196,35 +196,11 @@ def _key(name: str, namespace: str) -> Key:
     return (space, rest) if slash else (namespace, space)
 
 
-def _given_back(snapshot: Snapshot, given: GivingBack) -> Snapshot:
-    pods = {key: pod for key, pod in snapshot.pods.items() if key not in given.pods}
-    return replace(snapshot, pods=pods, claims=given.left(snapshot.claims))
-
-
-def _untainted(snapshot: Snapshot, name: str) -> Snapshot:
-    """The cluster with one device free of taints, the driver's and those of rules, which keep their other devices."""
+def _untainted(cluster: Cluster, name: str) -> Cluster:
     from kubectl_dra.explain.question.device_name import device_named
 
     try:
-        wanted, _ = device_named(snapshot, name)
+        wanted, _ = device_named(cluster.snapshot, name)
     except InputError as error:
         raise InputError(f"--what-if untaint={name}: {error}") from None
-    slices: list[ResourceSlice] = []
-    for entry in snapshot.slices:
-        if entry.pool == (wanted.driver, wanted.pool):
-            exact = entry.exact()
-            own = (replace(each, taints=()) if each.name == wanted.device else each for each in exact.devices)
-            entry = replace(exact, devices=tuple(own))
-        slices.append(entry)
-    rules: list[DeviceTaintRule] = []
-    for rule in snapshot.taint_rules:
-        rules.extend(_sparing(rule, wanted, snapshot) if rule.selects(*wanted) else (rule,))
-    return replace(snapshot, slices=tuple(slices), taint_rules=tuple(rules))
-
-
-def _sparing(rule: DeviceTaintRule, spared: DeviceID, snapshot: Snapshot) -> Iterator[DeviceTaintRule]:
-    """A rule split into several, one for each device that it selects, except for one."""
-    seen = {DeviceID(*entry.pool, name) for entry in snapshot.slices for name in entry.names}
-    for device in sorted(seen - {spared}):
-        if rule.selects(*device):
-            yield replace(rule, selector=device)
+    return cluster.untainting(wanted)

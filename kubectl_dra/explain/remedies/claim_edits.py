@@ -1,13 +1,16 @@
-"""Edits of a claim's requests and selectors, and the place of one."""
+"""Edits of a claim's requests and selectors and of a pod's limits, and the place of one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
 from kubectl_dra.api.claims import EXACT_COUNT, DeviceRequest, Request, ResourceClaim
+from kubectl_dra.api.pods import Container, Pod
+
+C = TypeVar("C", bound=Container)
 
 
 class RequestPlace(NamedTuple):
@@ -41,6 +44,24 @@ def with_request(
     elif old.exactly is not None:
         requests[request] = replace(old, exactly=edit(old.exactly))
     return replace(claim, requests=tuple(requests))
+
+
+def limiting(pod: Pod, container: str, resource: str, amount: int) -> Pod:
+    """The pod with one container that asks for another amount of an extended resource."""
+
+    def limited(old: C) -> C:
+        if old.name != container:
+            return old
+        tables = old.resources.requests, old.resources.limits
+        requests, limits = ({**table, resource: str(amount)} if resource in table else table for table in tables)
+        return replace(old, resources=replace(old.resources, requests=requests, limits=limits))
+
+    spec = replace(
+        pod.spec,
+        containers=tuple(map(limited, pod.spec.containers)),
+        init_containers=tuple(map(limited, pod.spec.init_containers)),
+    )
+    return replace(pod, spec=spec)
 
 
 def with_selector(claim: ResourceClaim, old: str, new: str) -> ResourceClaim:

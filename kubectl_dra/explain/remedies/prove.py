@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Container, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Hashable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, ClassVar
 
@@ -11,23 +11,24 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict, Cycle
-from kubectl_dra.allocation.budgets import COPIED_PER_STEP, PROOF_NODES, PROOF_STEPS, QUICK_STEPS, Budget
+from kubectl_dra.allocation.budgets import PROOF_NODES, PROOF_STEPS, QUICK_STEPS, Budget
 from kubectl_dra.allocation.extended_resources import CLAIM_NAME, ExtendedRequests, extended_requests
 from kubectl_dra.allocation.features import Features, Quirks
 from kubectl_dra.allocation.pools import SliceIndex
-from kubectl_dra.allocation.state import allocated_state, released
+from kubectl_dra.allocation.state import allocated_state
 from kubectl_dra.api.claims import DeviceConstraint, DeviceRequest, ResourceClaim
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import ResourceSlice
+from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.relation import relation_of
 from kubectl_dra.cluster.snapshot import Key
 from kubectl_dra.explain.phrase import Statement
-from kubectl_dra.explain.question.giving_back import GivingBack, of_claims, of_pods
 from kubectl_dra.explain.question.what_if_flag import Supposition
 from kubectl_dra.explain.remedies.claim_edits import (
     RequestPlace,
     in_single_requests,
+    limiting,
     needing_nothing,
     with_request,
     with_selector,
@@ -35,6 +36,7 @@ from kubectl_dra.explain.remedies.claim_edits import (
 from kubectl_dra.explain.remedies.proof import Proof, placed_devices
 from kubectl_dra.explain.remedies.step import ChangeStep, Price
 from kubectl_dra.explain.remedies.surroundings import Surroundings
+from kubectl_dra.scheduling.devices import after
 
 if TYPE_CHECKING:
     from kubectl_dra.explain.eviction import Evictions
@@ -100,8 +102,8 @@ class World(Struct, frozen=True):
 
     ``nodes`` are those that are tried: of those where the pod may run one of each kind. ``alike`` are all that the
     question is about. ``exact`` gives the pools that are tried where devices share what the question cannot tell apart.
-    ``all_claims`` is everything that may hold devices. ``surroundings`` is the pod with what
-    filters read; None where no pod waits for a node. Each change gives a new world.
+    ``surroundings`` is the pod with what filters read of the ``cluster``; None where no pod waits for a node. Each
+    change gives a new world.
 
     ``claims`` are those of the question that need devices. ``others`` are those that have some as things are, each
     with the number of ``claims`` before it: one that has given them back is asked for as well. ``lacking``: a claim
@@ -110,10 +112,10 @@ class World(Struct, frozen=True):
     the real cluster whose taints end pods; None if there are none.
     """
 
+    cluster: Cluster
     cycle: Cycle
     claims: tuple[ResourceClaim, ...]
     nodes: tuple[Node, ...]
-    all_claims: Mapping[Key, ResourceClaim]
     surroundings: Surroundings | None = None
     others: tuple[tuple[int, ResourceClaim], ...] = ()
     lacking: bool = False
@@ -293,11 +295,11 @@ class World(Struct, frozen=True):
         """With another limit of an extended resource in one container, and the claim that the scheduler makes then."""
         if self.surroundings is None:
             return self
-        around = self.surroundings.limiting(container, resource, amount)
-        extended = extended_requests(around.pod, self.cycle.classes)
+        pod = limiting(self.surroundings.pod, container, resource, amount)
+        extended = extended_requests(pod, self.cycle.classes)
         made = extended.claim(extended.amounts) if extended is not None else None
         claims = (made if claim.metadata.name == CLAIM_NAME and made else claim for claim in self.claims)
-        return replace(self, claims=tuple(claims), surroundings=around, extended=extended)
+        return replace(self.with_pod(pod), claims=tuple(claims), extended=extended)
 
     def setting_aside(self, requests: Container[tuple[int, int]]) -> World:
         """Without the requests at these (claim, request) indices, which then need nothing."""
@@ -345,44 +347,28 @@ class World(Struct, frozen=True):
 
     def freeing(self, holders: Collection[ResourceClaim], deleted: Collection[Key] = ()) -> World:
         """Claims have given back their devices: the pods that use them have ended, or the claims are ``deleted``."""
-        known = (self.all_claims.get((claim.metadata.namespace, claim.metadata.name)) for claim in holders)
-        # Another change may have ended some of them already.
-        left = [claim for claim in known if claim is not None and claim.allocation is not None]
         pod = self.surroundings.pod.metadata if self.surroundings is not None else None
         keep = (pod.namespace, pod.name) if pod is not None else None
-        given = of_claims(left, self.all_claims.values(), self.pods, keep)
-        return self._given_back(given._replace(deleted=frozenset(deleted)))
+        return self.moved(self.cluster.freeing(holders, keep, deleted))
 
-    def ending(self, pods: Iterable[Pod]) -> World:
-        """Other pods have ended, and given back what only they used."""
-        return self._given_back(of_pods(pods, self.all_claims.values(), self.pods))
-
-    def _given_back(self, given: GivingBack) -> World:
-        self.cycle.budget.charge((len(self.all_claims) + len(self.pods)) // COPIED_PER_STEP)
-        around = self.surroundings
-        if around is not None:
-            around = around.given_back(given)
-        left = given.left(self.all_claims)
-        others = [(place, left.get((claim.metadata.namespace, claim.metadata.name))) for place, claim in self.others]
+    def moved(self, cluster: Cluster) -> World:
+        """The same question in another cluster, which was made of this one by a change."""
+        claims = cluster.snapshot.claims
+        others = [(place, claims.get((claim.metadata.namespace, claim.metadata.name))) for place, claim in self.others]
+        cycle = after(self.cycle, cluster.delta)
+        assert cycle is not None, "no proof changes slices that are there"
         return replace(
             self,
-            cycle=self.cycle.changed(state=released(self.cycle.state, given.claims, self.cycle.features)),
-            all_claims=left,
-            surroundings=around,
+            cluster=cluster,
+            cycle=cycle,
+            surroundings=self.surroundings.moved(cluster) if self.surroundings is not None else None,
             others=tuple((place, claim) for place, claim in others if claim is not None),
             lacking=self.lacking or any(claim is None for _, claim in others),
         )
 
-    @property
-    def pods(self) -> Mapping[Key, Pod]:
-        """The pods that are known, by namespace and name."""
-        return self.surroundings.state.snapshot.pods if self.surroundings is not None else {}
-
-    def among(self, change: Callable[[Surroundings], Surroundings], names: Container[str]) -> World:
-        """With other surroundings, tried on these nodes as well."""
-        if self.surroundings is None:
-            return self
-        return replace(self, surroundings=change(self.surroundings)).on_named(names)
+    def with_pod(self, pod: Pod) -> World:
+        """With another pod that waits."""
+        return replace(self, surroundings=self.surroundings.with_pod(pod)) if self.surroundings is not None else self
 
     def on_named(self, names: Container[str]) -> World:
         """The same question, also tried on those of these nodes that it concerns."""
@@ -395,7 +381,7 @@ class World(Struct, frozen=True):
 
     def with_features(self, features: Features) -> World:
         """An allocator with other features."""
-        state = allocated_state(self.all_claims.values(), features)
+        state = allocated_state(self.cluster.snapshot.claims.values(), features)
         return replace(self, cycle=self.cycle.changed(features=features, state=state))
 
     def with_quirks(self, quirks: Quirks) -> World:

@@ -7,7 +7,6 @@ from typing import Any, Final
 
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.explain.phrase import Phrase, say
-from kubectl_dra.explain.question.giving_back import of_pods
 from kubectl_dra.explain.question.what_if_flag import Supposition
 from kubectl_dra.explain.remedies.prove import Change, World
 from kubectl_dra.explain.remedies.step import ChangeStep, Price, StepKind, StepTarget
@@ -74,10 +73,10 @@ class EndPods(Change, frozen=True):
         return Supposition("", "end", ",".join(self.keys))
 
     def made_in(self, world: World) -> World:
-        return world.ending(self.ended).on_named(self.onto)
+        return world.moved(world.cluster.ending(self.ended)).on_named(self.onto)
 
     def step(self, world: World) -> ChangeStep:
-        given = of_pods(self.ended, world.all_claims.values(), world.pods).claims
+        given = world.cluster.ending(self.ended).delta.freed
         frees = (result.device for claim in given if claim.allocation for result in claim.allocation.results)
         return ChangeStep(StepKind.END_PODS, StepTarget(pods=self.keys, nodes=(self.node,)), frees=tuple(frees))
 
@@ -125,7 +124,7 @@ def _elsewhere(around: Surroundings, chain: Chain, node: NodeState) -> Iterator[
     for pod in suspects[:MAX_ELSEWHERE]:
         if pod.node_name == node.name or not can_end(pod):
             continue
-        after = around.without_pods([(pod.metadata.namespace, pod.metadata.name)])
+        after = around.moved(around.state.cluster.ending([pod]))
         if after.refusal(node.node) is None and after.chain is not None:
             yield pod
 

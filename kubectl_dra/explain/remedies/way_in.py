@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
-from kubectl_dra.api.nodes import NodeTaint
+from kubectl_dra.api.nodes import Node, NodeTaint, Toleration
+from kubectl_dra.api.pods import Pod
 from kubectl_dra.explain.diagnosis import Look, NextStep, Remedy
 from kubectl_dra.explain.phrase import Phrase, Words, say
 from kubectl_dra.explain.remedies.prove import Change, World
 from kubectl_dra.explain.remedies.room import ending_pods
 from kubectl_dra.explain.remedies.step import ChangeStep, Price, StepKind, StepTarget
-from kubectl_dra.explain.remedies.surroundings import Surroundings
 from kubectl_dra.explain.scene.node_reasons import (
     AffinityDiffers,
     LabelDiffers,
@@ -21,6 +21,8 @@ from kubectl_dra.explain.scene.node_reasons import (
     ResourceShort,
     Untolerated,
 )
+from kubectl_dra.scheduling.framework import ClusterState
+from kubectl_dra.scheduling.node_unschedulable import CORDON
 
 _NOT_TEXT = frozenset(("true", "false", "yes", "no", "on", "off", "y", "n", "null"))
 
@@ -68,7 +70,11 @@ class LetIn(Change, frozen=True):
         return say(text, nodes=self.nodes, reason=reason)
 
     def made_in(self, world: World) -> World:
-        return world.among(self._changed, frozenset(self.nodes))
+        around = world.surroundings
+        if around is None:
+            return world
+        edited = world.with_pod(self._edited(around.pod))
+        return edited.moved(world.cluster.editing(*self._mended(around.state))).on_named(frozenset(self.nodes))
 
     def step(self, world: World) -> ChangeStep:
         reason = self.reason
@@ -88,15 +94,34 @@ class LetIn(Change, frozen=True):
             return ChangeStep(StepKind.DROP_NODE_AFFINITY, replace(of_pod, field=field), str(reason.affinity))
         return ChangeStep(StepKind.UNCORDON_NODES, replace(of_nodes, field="unschedulable"))
 
-    def _changed(self, old: Surroundings) -> Surroundings:
+    def _edited(self, pod: Pod) -> Pod:
+        """The pod that does not mind the reason, where it is the pod that has to change."""
+        reason, spec = self.reason, pod.spec
+        if isinstance(reason, Untolerated) and not reason.is_condition:
+            taint = reason.taint
+            more = Toleration(taint.key, "Equal" if taint.value else "Exists", taint.value, taint.effect)
+            spec = replace(spec, tolerations=(*spec.tolerations, more))
+        elif isinstance(reason, LabelDiffers):
+            left = {name: value for name, value in spec.node_selector.items() if name != reason.key}
+            spec = replace(spec, node_selector=left)
+        elif isinstance(reason, AffinityDiffers) and spec.affinity is not None:
+            free = replace(spec.affinity.node_affinity, required=None)
+            spec = replace(spec, affinity=replace(spec.affinity, node_affinity=free))
+        return replace(pod, spec=spec)
+
+    def _mended(self, state: ClusterState) -> Iterator[Node]:
+        """The nodes without the reason, where it is they that have to change."""
         reason = self.reason
-        if isinstance(reason, Untolerated):
-            return old.untainted(self.nodes, reason.taint.key) if reason.is_condition else old.tolerating(reason.taint)
-        if isinstance(reason, NodeCordoned):
-            return old.uncordoned(self.nodes)
-        if isinstance(reason, LabelDiffers):
-            return old.without_selector(reason.key)
-        return old.without_node_affinity() if isinstance(reason, AffinityDiffers) else old
+        cordoned = isinstance(reason, NodeCordoned)
+        key = CORDON.key if isinstance(reason, NodeCordoned) else ""
+        if isinstance(reason, Untolerated) and reason.is_condition:
+            key = reason.taint.key
+        for name in self.nodes if key else ():
+            if name in state.nodes:
+                node = state.nodes[name].node
+                taints = tuple(entry for entry in node.spec.taints if entry.key != key)
+                unschedulable = node.spec.unschedulable and not cordoned
+                yield replace(node, spec=replace(node.spec, taints=taints, unschedulable=unschedulable))
 
 
 def can_end(reason: Words) -> bool:

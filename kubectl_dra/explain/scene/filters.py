@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import ClaimStatus, Pod
 from kubectl_dra.api.releases import Release
+from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.question.resolve import Question
@@ -73,9 +74,9 @@ def filters_of(
         return None
     if len(nodes) != len(snapshot.nodes):
         snapshot = replace(snapshot, nodes={node.name: node for node in nodes} | dict(snapshot.nodes))
-    asked, seen = _as_created(question, pod, snapshot)
+    asked, cluster = _as_created(question, pod, Cluster(snapshot))
     state = ClusterState(
-        seen,
+        cluster,
         release,
         gates | proved_by_pods(asked, snapshot, stored=question.exists),
         patch,
@@ -86,16 +87,15 @@ def filters_of(
     return Filters(chain, {name: rejection for name, rejection in found.items() if rejection is not None})
 
 
-def _as_created(question: Question, pod: Pod, snapshot: Snapshot) -> tuple[Pod, Snapshot]:
+def _as_created(question: Question, pod: Pod, cluster: Cluster) -> tuple[Pod, Cluster]:
     """The pod and the cluster after the claim controller made the claims that do not exist yet."""
     made = {entry.entry: entry.claim for entry in question.claims if entry.hypothetical and entry.claim is not None}
     if not made:
-        return pod, snapshot
+        return pod, cluster
     statuses = [entry for entry in pod.status.resource_claim_statuses if entry.name not in made]
     statuses += [ClaimStatus(name, claim.metadata.name) for name, claim in made.items()]
     asked = structs.replace(pod, status=structs.replace(pod.status, resource_claim_statuses=tuple(statuses)))
-    claims = {(claim.metadata.namespace, claim.metadata.name): claim for claim in made.values()}
-    return asked, replace(snapshot, claims={**snapshot.claims, **claims})
+    return asked, cluster.editing(*made.values())
 
 
 def proved_by_pods(pod: Pod, snapshot: Snapshot, *, stored: bool) -> frozenset[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from datetime import timedelta
 from enum import IntEnum, auto
 from typing import Final
@@ -15,10 +15,9 @@ from kubectl_dra.api.claims import Consumer, ResourceClaim
 from kubectl_dra.api.meta import OwnerReference
 from kubectl_dra.api.pods import Owner, Pod, owner_of
 from kubectl_dra.api.slices import DeviceID
-from kubectl_dra.cluster.relation import ClaimRelation, Consumers, ListedConsumer, consumers_of
-from kubectl_dra.cluster.snapshot import Key, Snapshot
+from kubectl_dra.cluster.cluster import Cluster
+from kubectl_dra.cluster.relation import ClaimRelation, Consumers, ListedConsumer, all_pods_known, consumers_of
 from kubectl_dra.explain.phrase import Joined, ObjectName, Phrase, Words, named, say
-from kubectl_dra.explain.question.giving_back import of_claims
 from kubectl_dra.explain.scene.clock import Clock
 
 STARTING: Final = timedelta(minutes=10)
@@ -135,28 +134,24 @@ _WHO: Final = {
 
 
 class HolderIndex:
-    """Holders of devices.
+    """Holders of devices, as the pod that asks for them sees them.
 
-    ``pods`` may be incomplete: an unknown pod is named all the same. ``complete`` tells for a namespace whether all
-    its pods are known: one that is not among them is gone then.
+    A pod that is not known is named all the same. Where all pods of its namespace are known, it is gone.
     """
 
     def __init__(
         self,
         state: AllocatedState,
-        pods: Mapping[Key, Pod],
-        complete: Callable[[str], bool] = lambda _: False,
-        clock: Clock | None = None,
+        cluster: Cluster,
         asking: Pod | None = None,
     ) -> None:
         self._state = state
-        self._pods = pods
-        self._complete = complete
-        self._clock = clock or Clock(Snapshot())
+        self._cluster = cluster
+        self._pods = cluster.snapshot.pods
+        self._clock = Clock(cluster.snapshot)
         self._asking = asking
         self._known: dict[int, ClaimHolder] = {}
         self._by_owner: dict[OwnerReference, list[Pod]] | None = None
-        self._by_user: dict[Key, dict[int, ResourceClaim]] | None = None
         self._described: dict[int, Phrase] = {}
 
     def claims(self, device: DeviceID) -> tuple[ResourceClaim, ...]:
@@ -191,7 +186,8 @@ class HolderIndex:
 
     def uses(self, claim: ResourceClaim) -> Consumers:
         """The consumers of a claim."""
-        return consumers_of(claim, self._pods, complete=self._complete(claim.metadata.namespace))
+        space = claim.metadata.namespace
+        return consumers_of(claim, self._pods, complete=all_pods_known(self._cluster.snapshot, space))
 
     def _alike(self, pod: Pod) -> tuple[Pod, ...]:
         """The pods of the same owner that have not ended."""
@@ -207,22 +203,13 @@ class HolderIndex:
         """The devices of the claim, and of others that only its pods use."""
         if all(len(pod.claims) < 2 for pod in pods):
             return self.size(claim)
-        if self._by_user is None:
-            self._by_user = {}
-            for claims in self._state.holders.values():
-                for other in claims:
-                    for entry in other.reserved_for:
-                        users = self._by_user.setdefault((other.metadata.namespace, entry.name), {})
-                        users[id(other)] = other
-        names = [(pod.metadata.namespace, pod.metadata.name) for pod in pods]
-        others = {key: other for name in names for key, other in self._by_user.get(name, {}).items()}
-        return sum(map(self.size, self.given_back([claim], others.values())))
+        return sum(map(self.size, self._cluster.freed_with([claim])))
 
     def given_back(
         self, claims: Collection[ResourceClaim], others: Iterable[ResourceClaim]
     ) -> tuple[ResourceClaim, ...]:
         """These claims, and those of the others that only their pods use."""
-        return of_claims(claims, others, self._pods).claims
+        return self._cluster.freed_with(claims, others)
 
     def _related(self, pods: tuple[Pod, ...]) -> bool:
         asking = self._asking.metadata.controller() if self._asking is not None else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -11,18 +10,16 @@ from msgspec.structs import replace
 from kubectl_dra.allocation.attempt import Cycle
 from kubectl_dra.allocation.budgets import ANSWER_STEPS, FILTERED_NODE, STEPS_PER_NODE, Budget
 from kubectl_dra.allocation.extended_resources import CLAIM_NAME, ExtendedRequests, extended_requests
-from kubectl_dra.allocation.state import AllocatedState
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.releases import Release
-from kubectl_dra.cluster.relation import all_pods_known
+from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import InputError
 from kubectl_dra.explain.phrase import say
 from kubectl_dra.explain.question.resolve import ClaimEntry, Question
 from kubectl_dra.explain.question.what_if_flag import Supposition
-from kubectl_dra.explain.scene.clock import Clock
 from kubectl_dra.explain.scene.filters import Filters, filters_of
 from kubectl_dra.explain.scene.holders import HolderIndex
 from kubectl_dra.explain.scene.view import View, nodes_of
@@ -80,11 +77,13 @@ class Settings(Struct, frozen=True):
 class Scene(Struct, frozen=True):
     """A question with the cluster. ``extended`` is what devices may serve of the pod's extended resources.
 
-    ``filters`` are what the scheduler's other filters say; None where no pod waits for a node.
+    ``filters`` are what the scheduler's other filters say; None where no pod waits for a node. ``cluster`` is what they
+    read: the snapshot, with the claims that are made for the pod first.
     """
 
     question: Question
     snapshot: Snapshot
+    cluster: Cluster
     settings: Settings
     view: View
     holders: HolderIndex
@@ -144,6 +143,7 @@ def prepare(question: Question, snapshot: Snapshot, settings: Settings, budget: 
     profile = settings.profile_of(question.pod) if question.pod is not None else None
     release, patch = settings.like(FILTERS)
     filters = filters_of(question, snapshot, nodes, release, settings.gates, patch, profile)
+    cluster = filters.chain.state.cluster if filters else Cluster(snapshot)
     ineligible = filters.reasons if filters else {}
     if settings.node:
         ineligible.update({name: NOT_ASKED for name in snapshot.nodes if name != settings.node})
@@ -154,15 +154,11 @@ def prepare(question: Question, snapshot: Snapshot, settings: Settings, budget: 
         view=View(
             cycle, [node for node in nodes if node.name not in ineligible], ineligible, snapshot.judged, extended
         ),
-        holders=holder_index(cycle.state, snapshot, question.pod),
+        cluster=cluster,
+        holders=HolderIndex(cycle.state, cluster, question.pod),
         filters=filters,
         extended=extended,
     )
-
-
-def holder_index(state: AllocatedState, snapshot: Snapshot, asking: Pod | None = None) -> HolderIndex:
-    """Who holds devices in a cluster, as the pod that asks for them sees it."""
-    return HolderIndex(state, snapshot.pods, partial(all_pods_known, snapshot), Clock(snapshot), asking)
 
 
 def with_extended(question: Question, snapshot: Snapshot, cycle: Cycle) -> Question:

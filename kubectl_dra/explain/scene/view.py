@@ -122,8 +122,6 @@ class View:
         self._on_node: dict[str, list[Published]] = {}
         self._kinds: Sequence[Published] | None = None
         self._different: list[Node] | None = None
-        # Verdicts are remembered by a device's identity, so devices that are only supposed must live on.
-        self.supposed: list[Device] = []
 
     def _add(self, node: Node) -> None:
         try:

@@ -13,7 +13,7 @@ from kubectl_dra.manifests.source import decode
 from kubectl_dra.manifests.workloads import SPECS, TEMPLATES, key_of
 
 if TYPE_CHECKING:
-    from kubectl_dra.cluster.live import Cluster
+    from kubectl_dra.cluster.live import ApiServer
     from kubectl_dra.cluster.snapshot import Progress
 
 WORKLOADS: Final = (
@@ -28,7 +28,7 @@ WORKLOADS: Final = (
 
 
 def live_workloads(
-    cluster: Cluster, namespace: str, progress: Progress | None = None
+    cluster: ApiServer, namespace: str, progress: Progress | None = None
 ) -> tuple[list[dict[str, Any]], list[str]]:
     """The workloads of one namespace or all, and a note for each kind that may not be read.
 

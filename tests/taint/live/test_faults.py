@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from kubectl_dra.api.releases import GROUP, parse_release, versions_of
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.cluster.kubeconfig import ConnectionOptions
-from kubectl_dra.cluster.live import Cluster as LiveCluster
+from kubectl_dra.cluster.live import ApiServer
 from kubectl_dra.cluster.writer import Conflict, Writer
 from kubectl_dra.taint.apply import RuleRefused, RuleWriter
 from kubectl_dra.taint.retrying import Patience
@@ -34,7 +34,7 @@ Json = dict[str, Any]
 
 def rules_of(team: Team, manager: str = "kubectl-dra", *, overwrite: bool = False) -> RuleWriter:
     options = ConnectionOptions(kubeconfig=str(team.cluster.plane.kubeconfig), context="admin")
-    cluster = LiveCluster(options)
+    cluster = ApiServer(options)
     return RuleWriter(cluster, Writer(cluster.client, manager), team.served, overwrite=overwrite)
 
 
@@ -77,7 +77,7 @@ def test_a_rule_that_somebody_else_made_or_changed(team: Team) -> None:
     current = rules.get(rule["metadata"]["name"])
     assert current is not None
     with pytest.raises(Conflict) as conflict:
-        Writer(LiveCluster(_options(team)).client).apply(
+        Writer(ApiServer(_options(team)).client).apply(
             rules.path(rule["metadata"]["name"]),
             content(wish_for(team), RuleStage("NoSchedule"), team.served),
             version=current["metadata"]["resourceVersion"],

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from kubectl_dra.cluster.kubeconfig import ConnectionOptions
-from kubectl_dra.cluster.live import Cluster as LiveCluster
+from kubectl_dra.cluster.live import ApiServer as LiveServer
 from kubectl_dra.cluster.watch import Key, Watch
 from kubectl_dra.taint.drain import Blocker, Drain
 from tests.taint.live.apiserver import ApiServer
@@ -320,7 +320,7 @@ def test_the_process_of_the_api_server_is_killed_and_started_again(
     try:
         server.start()
         options = ConnectionOptions(kubeconfig=str(server.kubeconfig), context="admin")
-        watch = Watch(LiveCluster(options).client, f"/api/v1/namespaces/{team.cluster.namespace}/pods", told.append)
+        watch = Watch(LiveServer(options).client, f"/api/v1/namespaces/{team.cluster.namespace}/pods", told.append)
         watch.start()
         wait(lambda: True if watch.live else None, "the watch")
         crashing = threading.Thread(target=crash)

@@ -1,0 +1,395 @@
+"""A cluster that can be changed in thought: each change gives another one, which shares with it what stays the same.
+
+What happens to claims when pods end is told here and nowhere else. The rules are those of the claim controller
+(pkg/controller/resourceclaim): it removes the entries of pods that are gone or have ended. If none is left, it clears
+the allocation, and deletes a claim that was made for such a pod; one that somebody made by hand stays.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence, Set
+from functools import cached_property
+from itertools import chain, count
+from typing import Any, Final, NamedTuple
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.nodes import Node
+from kubectl_dra.api.pods import Pod
+from kubectl_dra.api.policy import ResourceQuota
+from kubectl_dra.api.slices import Device, DeviceID, ResourceSlice
+from kubectl_dra.api.taints import DeviceTaint, DeviceTaintRule
+from kubectl_dra.api.volumes import CSINode
+from kubectl_dra.cluster.relation import ClaimRelation, PodSet, consumers_of, relation_of
+from kubectl_dra.cluster.snapshot import Key, Snapshot
+from kubectl_dra.layered import layered
+
+ClaimChange = tuple[ResourceClaim | None, ResourceClaim | None]
+"""A claim before a change and after it; None where it is not there."""
+
+_VERSIONS: Final = count(1)
+_NOT_THE_POD: Final = (ClaimRelation.REPLACED, ClaimRelation.GROUP, ClaimRelation.FOREIGN)
+"""What an entry is that means another pod than the one it is compared with, or none."""
+
+
+class NodeCopy(NamedTuple):
+    """A node that could be had: it is like ``like``, of which kind ``exist`` are there.
+
+    ``pods`` run on it from the beginning, with their ``claims``; ``csi_node`` says what storage drivers can do there.
+    """
+
+    like: str
+    exist: int
+    node: Node
+    pods: Sequence[Pod] = ()
+    slices: Sequence[ResourceSlice] = ()
+    claims: Sequence[ResourceClaim] = ()
+    csi_node: CSINode | None = None
+
+
+class Delta(NamedTuple):
+    """What a change touched. ``before`` is the version of the cluster that was changed.
+
+    ``nodes`` are those whose object or pods are others, new ones in their order; ``slices`` were added, None if some
+    were replaced. ``pods``: some came, went or are others.
+    """
+
+    before: int = 0
+    claims: Sequence[ClaimChange] = ()
+    nodes: Collection[str] = ()
+    slices: Sequence[ResourceSlice] | None = ()
+    pods: bool = False
+
+    @property
+    def freed(self) -> tuple[ResourceClaim, ...]:
+        """The claims that gave their devices back, as they were."""
+        return tuple(
+            was
+            for was, now in self.claims
+            if was is not None and was.allocation is not None and (now is None or now.allocation is None)
+        )
+
+    @property
+    def decides(self) -> bool:
+        """Whether a pod may fare otherwise: not only objects that hold nothing were added."""
+        held = (claim for pair in self.claims for claim in pair if claim is not None)
+        return self.slices is None or self.pods or bool(self.nodes) or any(claim.allocation for claim in held)
+
+
+class _Places(NamedTuple):
+    """The pods that have not ended: by the node that they are bound to, and those without one."""
+
+    on: Mapping[str, Sequence[Pod]]
+    waiting: Mapping[Key, Pod]
+
+
+class Cluster(Struct, frozen=True, eq=False, dict=True):
+    """The objects of a cluster, indexed on demand. ``version`` is another one for each change that decides anything.
+
+    A change carries over the indexes that were made, adapted. ``delta`` is what it touched.
+    """
+
+    snapshot: Snapshot
+    delta: Delta = Delta()
+    version: int = field(default_factory=lambda: next(_VERSIONS))
+    serial: int = field(default_factory=lambda: next(_VERSIONS))
+
+    @property
+    def pods_on(self) -> Mapping[str, Sequence[Pod]]:
+        """The pods bound to each node that have not ended, including terminating ones."""
+        return self._places.on
+
+    @property
+    def waiting(self) -> Mapping[Key, Pod]:
+        """The pods without a node that have not ended."""
+        return self._places.waiting
+
+    @cached_property
+    def _places(self) -> _Places:
+        on: dict[str, list[Pod]] = defaultdict(list)
+        waiting: dict[Key, Pod] = {}
+        for key, pod in self.snapshot.pods.items():
+            if pod.finished:
+                continue
+            if pod.node_name:
+                on[pod.node_name].append(pod)
+            else:
+                waiting[key] = pod
+        return _Places(dict(on), waiting)
+
+    @cached_property
+    def claims_of(self) -> Mapping[Key, Sequence[Key]]:
+        """The claims that list each pod in ``status.reservedFor``, or were made for it: by names alone."""
+        found: dict[Key, list[Key]] = {}
+        for key, claim in self.snapshot.claims.items():
+            for pod in _pods_of(claim):
+                found.setdefault(pod, []).append(key)
+        return found
+
+    @cached_property
+    def homes(self) -> Mapping[str, str]:
+        """Pool name to the one node of all its slices; none where several nodes, or drivers on several, have it.
+
+        Drivers whose pools have one name share it, as counters do.
+        """
+        found: dict[str, str | None] = {}
+        for entry in self.snapshot.slices:
+            name, home = entry.pool.name, entry.scope.node_name or None
+            found[name] = home if found.setdefault(name, home) == home else None
+        return {name: home for name, home in found.items() if home is not None}
+
+    def ending(self, pods: Iterable[Pod]) -> Cluster:
+        """Pods are gone. Claims that only they used are given back."""
+        ended, gone = PodSet(), {_key(pod): pod for pod in pods}
+        for key, pod in gone.items():
+            ended.add(*key, pod.metadata.uid)
+        return self._without(gone, self._free_without(ended, self._claims_of(gone)))
+
+    def freeing(
+        self, claims: Iterable[ResourceClaim], keep: Key | None = None, deleted: Container[Key] = ()
+    ) -> Cluster:
+        """Claims give their devices back, whoever holds them: a claim keeps them as long as a pod uses it.
+
+        The pods of the claims end, but for ``keep``: that is the one that waits for the devices. Some of the claims are
+        ``deleted`` as well.
+        """
+        return self._without(*self._released(claims, keep), deleted)
+
+    def freed_with(
+        self, claims: Iterable[ResourceClaim], others: Iterable[ResourceClaim] | None = None
+    ) -> tuple[ResourceClaim, ...]:
+        """The claims that have no devices once some are given back: they, and (of the ``others``) what only their
+        pods use.
+        """
+        return tuple(self._released(claims, None, others)[1].values())
+
+    def deallocating(self, claim: ResourceClaim) -> Cluster:
+        """A claim has no devices any more, and stays."""
+        return self._changed(claims={_key(claim): claim.deallocated()})
+
+    def unbinding(self, pod: Pod) -> Cluster:
+        """A pod that has a node waits as ``pod``: its entries are gone, and what only it used has no devices."""
+        key = _key(pod)
+        used = ((key[0], name) for name in pod.claim_names)
+        held = {each: claim for each in used if (claim := self.snapshot.claims.get(each)) and claim.allocation}
+        ended = PodSet()
+        ended.add(*key, pod.metadata.uid)
+        free = self._free_without(ended, held)
+        left = {each: claim.deallocated() if each in free else _left(claim, pod) for each, claim in held.items()}
+        return self._changed(pods={key: pod}, claims=left)
+
+    def editing(self, *objects: Pod | ResourceClaim | Node | ResourceQuota) -> Cluster:
+        """Objects in place of those of their names, or added. Pods may have been given a node."""
+        quotas = {_key(entry): entry for entry in objects if isinstance(entry, ResourceQuota)}
+        more: dict[str, Any] = {}
+        if quotas:
+            more["quotas"] = tuple(quotas.get(_key(entry), entry) for entry in self.snapshot.quotas)
+        return self._changed(
+            pods={_key(entry): entry for entry in objects if isinstance(entry, Pod)},
+            claims={_key(entry): entry for entry in objects if isinstance(entry, ResourceClaim)},
+            nodes={entry.name: entry for entry in objects if isinstance(entry, Node)},
+            **more,
+        )
+
+    def adding_node(self, more: NodeCopy) -> Cluster:
+        """One more node, with what runs on it and what drivers publish for it."""
+        others = self.snapshot.others
+        if more.csi_node is not None:
+            others = {**others, "CSINode": {**others["CSINode"], ("", more.node.name): more.csi_node}}
+        return self._changed(
+            pods={_key(pod): pod for pod in more.pods},
+            claims={_key(claim): claim for claim in more.claims},
+            nodes={more.node.name: more.node},
+            published=more.slices,
+            slices=(*self.snapshot.slices, *more.slices),
+            others=others,
+        )
+
+    def tainting(self, taints: Mapping[DeviceID, Sequence[DeviceTaint]], rules: Container[str] = ()) -> Cluster:
+        """Devices with further taints, and without the DeviceTaintRules of these names.
+
+        The taints are put into the slices, because each rule would be compared with every device of the cluster.
+        """
+        kept = tuple(rule for rule in self.snapshot.taint_rules if rule.metadata.name not in rules)
+        return self._with_taints(taints.keys(), lambda device, old: (*old, *taints[device]), kept)
+
+    def untainting(self, device: DeviceID) -> Cluster:
+        """One device free of taints, the driver's and those of rules, which keep their other devices."""
+        rules: list[DeviceTaintRule] = []
+        for rule in self.snapshot.taint_rules:
+            rules.extend(self._sparing(rule, device) if rule.selects(*device) else (rule,))
+        return self._with_taints({device}, lambda *_: (), tuple(rules))
+
+    def _with_taints(
+        self,
+        devices: Set[DeviceID],
+        taints: Callable[[DeviceID, tuple[DeviceTaint, ...]], tuple[DeviceTaint, ...]],
+        rules: tuple[DeviceTaintRule, ...],
+    ) -> Cluster:
+        """With the taints that some devices have instead of their own, and other rules."""
+
+        def edited(device: Device, key: DeviceID) -> Device:
+            return replace(device, taints=taints(key, device.taints)) if key in devices else device
+
+        pools = {device[:2] for device in devices}
+        slices: list[ResourceSlice] = []
+        for entry in self.snapshot.slices:
+            if entry.pool in pools:
+                exact = entry.exact()
+                own = [edited(device, DeviceID(*entry.pool, device.name)) for device in exact.devices]
+                entry = replace(exact, devices=tuple(own))
+            slices.append(entry)
+        return self._changed(published=None, slices=tuple(slices), taint_rules=rules)
+
+    def _sparing(self, rule: DeviceTaintRule, spared: DeviceID) -> Iterator[DeviceTaintRule]:
+        """A rule split into several, one for each device that it selects, except for one."""
+        seen = {DeviceID(*entry.pool, name) for entry in self.snapshot.slices for name in entry.names}
+        for device in sorted(seen - {spared}):
+            if rule.selects(*device):
+                yield replace(rule, selector=device)
+
+    def _released(
+        self, claims: Iterable[ResourceClaim], keep: Key | None, others: Iterable[ResourceClaim] | None = None
+    ) -> tuple[set[Key], dict[Key, ResourceClaim]]:
+        """The pods that end for claims to be given back, and all claims that have no devices then."""
+        ended, named, gone = PodSet(), dict[Key, None](), set[Key]()
+        known = (self.snapshot.claims.get(_key(claim)) for claim in claims)
+        # Another change may have freed some of them already.
+        freed = {_key(claim): claim for claim in known if claim is not None and claim.allocation is not None}
+        for claim in freed.values():
+            for use in consumers_of(claim, self.snapshot.pods).entries:
+                key = (claim.metadata.namespace, use.entry.name)
+                if key == keep or not use.relation.of_pod:
+                    continue
+                ended.add(*key, use.entry.uid)
+                named[key] = None
+                if use.pod is not None:
+                    gone.add(key)
+        more = self._claims_of(named) if others is None else {_key(claim): claim for claim in others}
+        return gone, freed | self._free_without(ended, more)
+
+    def _claims_of(self, pods: Iterable[Key]) -> dict[Key, ResourceClaim]:
+        known = self.snapshot.claims
+        return {key: known[key] for pod in pods for key in self.claims_of.get(pod, ())}
+
+    def _free_without(self, ended: PodSet, claims: Mapping[Key, ResourceClaim]) -> dict[Key, ResourceClaim]:
+        """Of some claims those that hold devices, and none when these pods have ended."""
+        pods = self.snapshot.pods
+        return {
+            key: claim
+            for key, claim in claims.items()
+            if claim.allocation is not None and _uses(claim, ended) and consumers_of(claim, pods).end_with(ended)
+        }
+
+    def _without(
+        self, gone: Collection[Key], freed: Mapping[Key, ResourceClaim], deleted: Container[Key] = ()
+    ) -> Cluster:
+        """Without pods; a freed claim that was made for one of them goes with it, another one stays without devices."""
+        left = {
+            key: None if key in deleted or _owner_of(claim) in gone else claim.deallocated()
+            for key, claim in freed.items()
+        }
+        return self._changed(pods=dict.fromkeys(gone), claims=left)
+
+    def _changed(
+        self,
+        *,
+        pods: Mapping[Key, Pod | None] = {},
+        claims: Mapping[Key, ResourceClaim | None] = {},
+        nodes: Mapping[str, Node] = {},
+        published: Sequence[ResourceSlice] | None = (),
+        **more: Any,
+    ) -> Cluster:
+        """With objects replaced, added, or (None) taken out, and further fields of the snapshot as given."""
+        read = self.snapshot
+        was = {key: read.pods.get(key) for key in pods}
+        delta = Delta(
+            self.serial,
+            [(read.claims.get(key), claim) for key, claim in claims.items()],
+            dict.fromkeys(
+                (*nodes, *(pod.node_name for pod in (*was.values(), *pods.values()) if pod and pod.node_name))
+            ),
+            published,
+            pods=bool(pods),
+        )
+        if nodes:
+            more["nodes"] = {**read.nodes, **nodes}
+        read = replace(read, pods=layered(read.pods, pods), claims=layered(read.claims, claims), **more)
+        out = Cluster(read, delta, next(_VERSIONS) if delta.decides else self.version)
+        own, made = self.__dict__, out.__dict__
+        if "_places" in own:
+            made["_places"] = _placed(self._places, was, pods) if pods else self._places
+        if "claims_of" in own:
+            made["claims_of"] = _named(self.claims_of, delta.claims)
+        if "homes" in own and published == ():
+            made["homes"] = self.homes
+        return out
+
+
+def _placed(places: _Places, before: Mapping[Key, Pod | None], pods: Mapping[Key, Pod | None]) -> _Places:
+    """The places after some pods have become others; one that stays on its node keeps its turn there."""
+    on, waiting = dict[str, Sequence[Pod] | None](), dict[Key, Pod | None]()
+    for key, now in pods.items():
+        was = before[key]
+        there = None if now is None or now.finished else now
+        node = there.node_name if there is not None else ""
+        waiting[key] = None if node else there
+        if was is not None and was.node_name and not was.finished:
+            known = (on[was.node_name] if was.node_name in on else places.on[was.node_name]) or ()
+            instead = (there,) if there is not None and node == was.node_name else ()
+            left = (instead if other is was else (other,) for other in known)
+            on[was.node_name] = tuple(chain.from_iterable(left)) or None
+            if instead:
+                continue
+        if there is not None and node:
+            known = (on[node] if node in on else places.on.get(node)) or ()
+            on[node] = (*known, there)
+    return _Places(layered(places.on, on), layered(places.waiting, waiting))
+
+
+def _named(claims_of: Mapping[Key, Sequence[Key]], changes: Sequence[ClaimChange]) -> Mapping[Key, Sequence[Key]]:
+    """The claims of each pod after some have become others."""
+    out: dict[Key, Sequence[Key] | None] = {}
+    for was, now in changes:
+        before, after = (() if claim is None else _pods_of(claim) for claim in (was, now))
+        for pod in (*before, *after):
+            if (pod in before) == (pod in after):
+                continue
+            known = (out[pod] if pod in out else claims_of.get(pod)) or ()
+            own = _key(now or was)
+            out[pod] = (*known, own) if pod in after else tuple(key for key in known if key != own) or None
+    return layered(claims_of, out)
+
+
+def _key(entry: Pod | ResourceClaim | ResourceQuota | None) -> Key:
+    assert entry is not None
+    return entry.metadata.namespace, entry.metadata.name
+
+
+def _pods_of(claim: ResourceClaim) -> Collection[Key]:
+    """The pods that a claim names: as its consumers, and as what it was made for."""
+    owner = _owner_of(claim)
+    named = dict.fromkeys((claim.metadata.namespace, entry.name) for entry in claim.reserved_for)
+    return named if owner is None else {owner: None, **named}
+
+
+def _owner_of(claim: ResourceClaim) -> Key | None:
+    """The pod that a claim was made for."""
+    owner = claim.metadata.controller()
+    return (claim.metadata.namespace, owner.name) if owner is not None and owner.kind == "Pod" else None
+
+
+def _uses(claim: ResourceClaim, ended: PodSet) -> bool:
+    """Whether one of these pods uses a claim, or the claim was made for it."""
+    space, owner = claim.metadata.namespace, claim.metadata.controller()
+    made = owner is not None and owner.kind == "Pod" and ended.has(space, owner.name, owner.uid)
+    return made or any(ended.has(space, entry.name, entry.uid) for entry in claim.reserved_for)
+
+
+def _left(claim: ResourceClaim, pod: Pod) -> ResourceClaim:
+    """A claim that others use as well, without the entries of a pod."""
+    others = (entry for entry in claim.reserved_for if relation_of(claim, entry, pod) in _NOT_THE_POD)
+    return replace(claim, reserved_for=tuple(others))
