@@ -88,7 +88,7 @@ def test_what_makes_room_is_said_of_every_workload(dra: Dra, tmp_path: Path, mon
     monkeypatch.chdir(folder)
     words = [str(tmp_path / "two.yaml") if word == "manifest.yaml" else word for word in words_of(folder)]
     found = json.loads(dra(*words, "-o", "json").out)
-    assert len(found["workloads"]) == 2
+    assert len(found["items"]) == 2
     text, page = dra(*words).out, Document(dra(*words, "-o", "html").out)
     assert text.count("What makes room") == page.text().count("What makes room") == 2
     shown = ["".join(each.text) for each in page.named("code")]
