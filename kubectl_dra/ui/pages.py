@@ -51,6 +51,10 @@ class Scroll(VerticalScroll):
         super().watch_scroll_y(old_value, new_value)
         self.post_message(self.Moved())
 
+    def watch_virtual_size(self) -> None:
+        """Tell of it: a longer text is laid out after it was given."""
+        self.post_message(self.Moved())
+
 
 class ScreenPage(Screen[None]):
     """A title, a text that can be moved, a remark, and the keys."""
@@ -155,6 +159,7 @@ class ExplainPage(ScreenPage):
         self._diagnosis = first
         self._full = False
         self._typed = ""
+        self._problem = ""
         self._changes: tuple[Supposition, ...] = ()
 
     def on_mount(self) -> None:
@@ -193,10 +198,10 @@ class ExplainPage(ScreenPage):
         try:
             self._changes = (parse(typed),) if typed.strip() else ()
         except DraError as error:
-            self._typed = typed
-            self.remark(str(error))
+            self._typed, self._problem = typed, str(error)
+            self.remark(self._problem)
             return
-        self._typed = typed
+        self._typed, self._problem = typed, ""
         self._ask()
 
     def _ask(self) -> None:
@@ -220,7 +225,8 @@ class ExplainPage(ScreenPage):
     def _answered(self, changes: tuple[Supposition, ...], found: Diagnosis | None, error: str) -> None:
         if changes != self._changes or not self.is_attached:
             return
-        self.remark(error)
+        # What was typed may be wrong since the question was asked.
+        self.remark(error or self._problem)
         if found is not None:
             self._diagnosis = found
             self.draw()
