@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
-from kubectl_dra.api.claims import DeviceRequest
+from kubectl_dra.api.claims import EXACT_COUNT, DeviceRequest
 from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.api.taints import DeviceToleration
 from kubectl_dra.cluster.cluster import Cluster
@@ -18,13 +18,16 @@ from kubectl_dra.explain.question.resolve import Question, about_claim, about_po
 from kubectl_dra.names import nearest
 from kubectl_dra.wording import some
 
+T = TypeVar("T")
+
 GRAMMAR = (
     "[REQUEST:]count=N, [REQUEST:]class=NAME, [REQUEST:]selector=CEL, [REQUEST:]capacity=NAME=QUANTITY, "
     "[REQUEST:]toleration=KEY[=VALUE][:EFFECT], constraints=none, free=[NAMESPACE/]CLAIM, end=[NAMESPACE/]POD, "
     "untaint=DEVICE"
 )
 _OF_REQUEST = ("count", "class", "selector", "capacity", "toleration")
-_OF_CLUSTER = ("constraints", "free", "end", "untaint")
+_OF_OTHERS = ("free", "end", "untaint")
+_OF_CLUSTER = ("constraints", *_OF_OTHERS)
 _EFFECTS = ("NoSchedule", "NoExecute")
 
 
@@ -71,12 +74,8 @@ def suppose(question: Question, snapshot: Snapshot, changes: Sequence[Suppositio
     asked = question.namespace, question.name
     cluster = Cluster(snapshot)
     for change in changes:
-        if change.kind == "free":
-            cluster = _freed(cluster, change.value, question)
-        elif change.kind == "end":
-            cluster = _ended(cluster, change.value, question)
-        elif change.kind == "untaint":
-            cluster = _untainted(cluster, change.value)
+        if change.kind in _OF_OTHERS:
+            cluster = _made_in(cluster, change, question)
     after = cluster.snapshot
     if question.pod is not None:
         question = replace(question, claims=about_pod(question.pod, after, exists=question.exists).claims)
@@ -85,7 +84,7 @@ def suppose(question: Question, snapshot: Snapshot, changes: Sequence[Suppositio
             raise InputError(f"ResourceClaim {'/'.join(asked)} is deleted with the pod that it was made for")
         question = replace(question, claims=about_claim(after.claims[asked]).claims)
     for change in changes:
-        if change.kind not in ("free", "end", "untaint"):
+        if change.kind not in _OF_OTHERS:
             question = _reworded(question, change)
     return question, after
 
@@ -112,7 +111,7 @@ def _reworded(question: Question, change: Supposition) -> Question:
             hit = True
             states.append(replace(state, claim=replace(claim, constraints=())))
             continue
-        edit = _edit(change)
+        edit = edit_of(change)
         requests = []
         for entry in claim.requests:
             exactly, listed = entry.exactly, list(entry.first_available)
@@ -130,12 +129,17 @@ def _reworded(question: Question, change: Supposition) -> Question:
     return replace(question, claims=tuple(states))
 
 
-def _edit(change: Supposition) -> Callable[[DeviceRequest], DeviceRequest]:
+def edit_of(change: Supposition) -> Callable[[DeviceRequest], DeviceRequest]:
+    """What a change makes of a request. Fixes that can be supposed mean the same by this.
+
+    Raises:
+        UsageError: an invalid value.
+    """
     value = change.value
     if change.kind == "count":
         if not value.isdigit() or not int(value):
             raise UsageError(f'--what-if {change}: "{value}" is not a positive number')
-        return lambda spec: replace(spec, allocation_mode="ExactCount", count=int(value))
+        return lambda spec: replace(spec, allocation_mode=EXACT_COUNT, count=int(value))
     if change.kind == "class":
         return lambda spec: replace(spec, device_class=value)
     if change.kind == "selector":
@@ -159,48 +163,35 @@ def _toleration(text: str) -> DeviceToleration:
     return DeviceToleration(key=key, operator="Equal" if equal else "Exists", value=value, effect=effect)
 
 
-def _freed(cluster: Cluster, names: str, question: Question) -> Cluster:
-    """Claims, separated by commas, give their devices back."""
-    freed, snapshot = [], cluster.snapshot
-    for name in names.split(","):
-        found = snapshot.claims.get(_key(name, question.namespace))
-        if found is None or found.allocation is None:
-            held = [f"{space}/{other}" for (space, other), entry in snapshot.claims.items() if entry.allocation]
-            near = nearest(name, held) or held[:3]
-            raise InputError(
-                f"--what-if free={name}: no allocated claim of that name; there are: {some(near) or 'none'}"
-            )
-        freed.append(found)
-    keep = (question.namespace, question.name) if question.pod is not None else None
-    return cluster.freeing(freed, keep)
+def _made_in(cluster: Cluster, change: Supposition, question: Question) -> Cluster:
+    """The cluster after a change that is not about the requests. Claims and pods are separated by commas."""
+    asked = (question.namespace, question.name) if question.pod is not None else None
+    if change.kind == "untaint":
+        from kubectl_dra.explain.question.device_name import device_named
+
+        try:
+            return cluster.untainting(device_named(cluster.snapshot, change.value)[0])
+        except InputError as error:
+            raise InputError(f"--what-if {change}: {error}") from None
+    if change.kind == "free":
+        held = {key: claim for key, claim in cluster.snapshot.claims.items() if claim.allocation is not None}
+        return cluster.freeing(_named(change, "allocated claim", held, question.namespace).values(), asked)
+    gone = _named(change, "pod", cluster.snapshot.pods, question.namespace)
+    if asked is not None and asked in gone:
+        raise InputError(f"--what-if {change}: that is the pod that is asked about")
+    return cluster.ending(gone.values())
 
 
-def _ended(cluster: Cluster, names: str, question: Question) -> Cluster:
-    """Pods, separated by commas, end."""
-    gone, pods = [], cluster.snapshot.pods
-    for name in names.split(","):
-        key = _key(name, question.namespace)
-        if question.pod is not None and key == (question.namespace, question.name):
-            raise InputError(f"--what-if end={name}: that is the pod that is asked about")
-        found = pods.get(key)
-        if found is None:
-            known = [f"{space}/{other}" for space, other in pods]
-            near = nearest(name, known) or known[:3]
-            raise InputError(f"--what-if end={name}: no pod of that name; there are: {some(near) or 'none'}")
-        gone.append(found)
-    return cluster.ending(gone)
-
-
-def _key(name: str, namespace: str) -> Key:
-    space, slash, rest = name.strip().partition("/")
-    return (space, rest) if slash else (namespace, space)
-
-
-def _untainted(cluster: Cluster, name: str) -> Cluster:
-    from kubectl_dra.explain.question.device_name import device_named
-
-    try:
-        wanted, _ = device_named(cluster.snapshot, name)
-    except InputError as error:
-        raise InputError(f"--what-if untaint={name}: {error}") from None
-    return cluster.untainting(wanted)
+def _named(change: Supposition, what: str, known: Mapping[Key, T], namespace: str) -> dict[Key, T]:
+    """The objects that a change names."""
+    found: dict[Key, T] = {}
+    for name in change.value.split(","):
+        space, slash, rest = name.strip().partition("/")
+        key = (space, rest) if slash else (namespace, space)
+        if key not in known:
+            names = ["/".join(each) for each in known]
+            near = nearest(name, names) or names[:3]
+            text = f"no {what} of that name; there are: {some(near) or 'none'}"
+            raise InputError(f"--what-if {change.kind}={name}: {text}")
+        found[key] = known[key]
+    return found

@@ -7,13 +7,13 @@ from collections.abc import Hashable, Sequence
 from msgspec.structs import replace
 
 from kubectl_dra.allocation.selectors import Selectors
-from kubectl_dra.api.claims import ALL, EXACT_COUNT, DeviceConstraint, DeviceRequest
+from kubectl_dra.api.claims import ALL, DeviceConstraint, DeviceRequest
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import PoolID, ResourceSlice
-from kubectl_dra.api.taints import DeviceTaint, DeviceToleration
+from kubectl_dra.api.taints import DeviceTaint
 from kubectl_dra.explain.phrase import Phrase, Words, say
-from kubectl_dra.explain.question.what_if_flag import Supposition
+from kubectl_dra.explain.question.what_if_flag import Supposition, edit_of
 from kubectl_dra.explain.remedies.claim_edits import RequestPlace
 from kubectl_dra.explain.remedies.prove import Change, World
 from kubectl_dra.explain.remedies.step import ChangeStep, Price, StepKind, StepTarget, StepValue
@@ -38,9 +38,22 @@ class RequestChange(Change, frozen=True):
         """The change without its place."""
         raise NotImplementedError
 
+    @property
+    def supposed(self) -> Sequence[Supposition]:
+        """The change as values of ``--what-if``, which say what it means."""
+        raise NotImplementedError
+
+    @property
+    def what_if(self) -> Supposition | None:
+        # The name of the request has to say which one it is; nobody writes the claim for extended resources.
+        clear = len(self.supposed) == 1 and not self.place.extended and not self.place.of
+        return self.supposed[0] if clear else None
+
     def edited(self, spec: DeviceRequest) -> DeviceRequest:
         """The request with the change."""
-        raise NotImplementedError
+        for change in self.supposed:
+            spec = edit_of(change)(spec)
+        return spec
 
     def made_in(self, world: World) -> World:
         return world.editing(self.place, self.edited)
@@ -54,14 +67,6 @@ class RequestChange(Change, frozen=True):
             return ChangeStep(kind, StepTarget(pods=(pod,), field="containers[].resources.limits"), before, after)
         claim = world.claims[self.place.claim].key
         return ChangeStep(kind, StepTarget((claim,), request=self.place.name, field=field, term=term), before, after)
-
-    def supposed(self, kind: str, value: object) -> Supposition | None:
-        """The change as a supposition; impossible for the claim for extended resources, and where the name of the
-        request does not say which one it is.
-        """
-        if self.place.extended or self.place.of:
-            return None
-        return Supposition(self.place.name, kind, str(value))
 
 
 class LowerCount(RequestChange, frozen=True):
@@ -90,16 +95,13 @@ class LowerCount(RequestChange, frozen=True):
         return say(text, count=self.count, resource=self.place.resource, container=self.place.container)
 
     @property
-    def what_if(self) -> Supposition | None:
-        return self.supposed("count", self.count)
+    def supposed(self) -> Sequence[Supposition]:
+        return (Supposition(self.place.name, "count", str(self.count)),)
 
     def made_in(self, world: World) -> World:
         if self.place.container:
             return world.limiting(self.place.container, self.place.resource, self.count)
         return super().made_in(world)
-
-    def edited(self, spec: DeviceRequest) -> DeviceRequest:
-        return replace(spec, allocation_mode=EXACT_COUNT, count=self.count)
 
     def step(self, world: World) -> ChangeStep:
         before = ALL if self.every else world.request(self.place).count
@@ -124,11 +126,8 @@ class UseClass(RequestChange, frozen=True):
         return say("use class {name}", name=self.device_class)
 
     @property
-    def what_if(self) -> Supposition | None:
-        return self.supposed("class", self.device_class)
-
-    def edited(self, spec: DeviceRequest) -> DeviceRequest:
-        return replace(spec, device_class=self.device_class)
+    def supposed(self) -> Sequence[Supposition]:
+        return (Supposition(self.place.name, "class", self.device_class),)
 
     def step(self, world: World) -> ChangeStep:
         before = world.request(self.place).device_class
@@ -165,12 +164,8 @@ class Tolerate(RequestChange, frozen=True):
         return say(text, taints=self.taints)
 
     @property
-    def what_if(self) -> Supposition | None:
-        return self.supposed("toleration", self.taints[0]) if len(self.taints) == 1 else None
-
-    def edited(self, spec: DeviceRequest) -> DeviceRequest:
-        more = (DeviceToleration(taint.key, "Equal", taint.value, taint.effect) for taint in self.taints)
-        return replace(spec, tolerations=(*spec.tolerations, *more))
+    def supposed(self) -> Sequence[Supposition]:
+        return tuple(Supposition(self.place.name, "toleration", str(taint)) for taint in self.taints)
 
     def step(self, world: World) -> ChangeStep:
         return self.step_in(world, StepKind.TOLERATE_DEVICE_TAINTS, "tolerations", None, self.taints)
@@ -191,11 +186,8 @@ class LessCapacity(RequestChange, frozen=True):
         return say("ask for at most {amount} of {name}", amount=self.amount, name=self.name)
 
     @property
-    def what_if(self) -> Supposition | None:
-        return self.supposed("capacity", f"{self.name}={self.amount}")
-
-    def edited(self, spec: DeviceRequest) -> DeviceRequest:
-        return replace(spec, capacity={**(spec.capacity or {}), self.name: self.amount})
+    def supposed(self) -> Sequence[Supposition]:
+        return (Supposition(self.place.name, "capacity", f"{self.name}={self.amount}"),)
 
     def step(self, world: World) -> ChangeStep:
         before = (world.request(self.place).capacity or {}).get(self.name)
@@ -244,9 +236,9 @@ class ReplaceTerm(RequestChange, frozen=True):
         return say("drop {term:flat}", term=self.old_term)
 
     @property
-    def what_if(self) -> Supposition | None:
+    def supposed(self) -> Sequence[Supposition]:
         # The whole selector has to be supposed, and with other changes of it: see ``combine``.
-        return self.supposed("selector", "")
+        return (Supposition(self.place.name, "selector", ""),)
 
     def made_in(self, world: World) -> World:
         return super().made_in(world).also_on(self.near)
