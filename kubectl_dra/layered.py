@@ -83,9 +83,8 @@ class Layered(Mapping[K, V]):
                 yield key, value
 
 
+# Views that look up no entry by itself.
 class _Items(ItemsView[K, V]):
-    """The entries without a look-up of each."""
-
     _mapping: Layered[K, V]
 
     def __iter__(self) -> Iterator[tuple[K, V]]:
@@ -93,8 +92,6 @@ class _Items(ItemsView[K, V]):
 
 
 class _Values(ValuesView[V]):
-    """The values without a look-up of each."""
-
     _mapping: Layered[object, V]
 
     def __iter__(self) -> Iterator[V]:

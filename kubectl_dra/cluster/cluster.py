@@ -8,7 +8,7 @@ the allocation, and deletes a claim that was made for such a pod; one that someb
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import chain, count
 from typing import Any, Final, NamedTuple
@@ -72,22 +72,16 @@ class Delta(NamedTuple):
             if was is not None and was.allocation is not None and (now is None or now.allocation is None)
         )
 
-    @property
-    def decides(self) -> bool:
-        """Whether a pod may fare otherwise: not only objects that hold nothing were added."""
-        held = (claim for pair in self.claims for claim in pair if claim is not None)
-        return self.slices is None or self.pods or bool(self.nodes) or any(claim.allocation for claim in held)
 
-
-class _Places(NamedTuple):
-    """The pods that have not ended: by the node that they are bound to, and those without one."""
+class PodPlaces(NamedTuple):
+    """The pods that have not ended, terminating ones included: by the node that they are bound to, and without one."""
 
     on: Mapping[str, Sequence[Pod]]
     waiting: Mapping[Key, Pod]
 
 
 class Cluster(Struct, frozen=True, eq=False, dict=True):
-    """The objects of a cluster, indexed on demand. ``version`` is another one for each change that decides anything.
+    """The objects of a cluster, indexed on demand. ``version`` is another one for each.
 
     A change carries over the indexes that were made, adapted. ``delta`` is what it touched.
     """
@@ -95,20 +89,10 @@ class Cluster(Struct, frozen=True, eq=False, dict=True):
     snapshot: Snapshot
     delta: Delta = Delta()
     version: int = field(default_factory=lambda: next(_VERSIONS))
-    serial: int = field(default_factory=lambda: next(_VERSIONS))
-
-    @property
-    def pods_on(self) -> Mapping[str, Sequence[Pod]]:
-        """The pods bound to each node that have not ended, including terminating ones."""
-        return self._places.on
-
-    @property
-    def waiting(self) -> Mapping[Key, Pod]:
-        """The pods without a node that have not ended."""
-        return self._places.waiting
 
     @cached_property
-    def _places(self) -> _Places:
+    def places(self) -> PodPlaces:
+        """Where the pods are that have not ended."""
         on: dict[str, list[Pod]] = defaultdict(list)
         waiting: dict[Key, Pod] = {}
         for key, pod in self.snapshot.pods.items():
@@ -118,7 +102,7 @@ class Cluster(Struct, frozen=True, eq=False, dict=True):
                 on[pod.node_name].append(pod)
             else:
                 waiting[key] = pod
-        return _Places(dict(on), waiting)
+        return PodPlaces(dict(on), waiting)
 
     @cached_property
     def claims_of(self) -> Mapping[Key, Sequence[Key]]:
@@ -142,7 +126,7 @@ class Cluster(Struct, frozen=True, eq=False, dict=True):
         return {name: home for name, home in found.items() if home is not None}
 
     def ending(self, pods: Iterable[Pod]) -> Cluster:
-        """Pods are gone. Claims that only they used are given back."""
+        """Pods are gone, and the claims that were made for them. Claims that only they used are given back."""
         ended, gone = PodSet(), {_key(pod): pod for pod in pods}
         for key, pod in gone.items():
             ended.add(*key, pod.metadata.uid)
@@ -165,10 +149,6 @@ class Cluster(Struct, frozen=True, eq=False, dict=True):
         pods use.
         """
         return tuple(self._released(claims, None, others)[1].values())
-
-    def deallocating(self, claim: ResourceClaim) -> Cluster:
-        """A claim has no devices any more, and stays."""
-        return self._changed(claims={_key(claim): claim.deallocated()})
 
     def unbinding(self, pod: Pod) -> Cluster:
         """A pod that has a node waits as ``pod``: its entries are gone, and what only it used has no devices."""
@@ -208,33 +188,38 @@ class Cluster(Struct, frozen=True, eq=False, dict=True):
             others=others,
         )
 
-    def tainting(self, taints: Mapping[DeviceID, Sequence[DeviceTaint]], rules: Container[str] = ()) -> Cluster:
+    def tainting(self, taints: Iterable[tuple[DeviceID, DeviceTaint]], rules: Container[str] = ()) -> Cluster:
         """Devices with further taints, and without the DeviceTaintRules of these names.
 
         The taints are put into the slices, because each rule would be compared with every device of the cluster.
         """
+        more: dict[DeviceID, tuple[DeviceTaint, ...]] = {}
+        for device, taint in taints:
+            more[device] = (*more.get(device, ()), taint)
         kept = tuple(rule for rule in self.snapshot.taint_rules if rule.metadata.name not in rules)
-        return self._with_taints(taints.keys(), lambda device, old: (*old, *taints[device]), kept)
+        return self._with_taints(more, kept)
 
     def untainting(self, device: DeviceID) -> Cluster:
         """One device free of taints, the driver's and those of rules, which keep their other devices."""
+        others = {DeviceID(*entry.pool, name) for entry in self.snapshot.slices for name in entry.names} - {device}
         rules: list[DeviceTaintRule] = []
         for rule in self.snapshot.taint_rules:
-            rules.extend(self._sparing(rule, device) if rule.selects(*device) else (rule,))
-        return self._with_taints({device}, lambda *_: (), tuple(rules))
+            if rule.selects(*device):
+                rules += [replace(rule, selector=other) for other in sorted(others) if rule.selects(*other)]
+            else:
+                rules.append(rule)
+        return self._with_taints({device: None}, tuple(rules))
 
     def _with_taints(
-        self,
-        devices: Set[DeviceID],
-        taints: Callable[[DeviceID, tuple[DeviceTaint, ...]], tuple[DeviceTaint, ...]],
-        rules: tuple[DeviceTaintRule, ...],
+        self, taints: Mapping[DeviceID, tuple[DeviceTaint, ...] | None], rules: tuple[DeviceTaintRule, ...]
     ) -> Cluster:
-        """With the taints that some devices have instead of their own, and other rules."""
+        """Devices with further taints, or (None) without any, and other rules."""
 
         def edited(device: Device, key: DeviceID) -> Device:
-            return replace(device, taints=taints(key, device.taints)) if key in devices else device
+            more = taints.get(key, ())
+            return device if more == () else replace(device, taints=(*device.taints, *more) if more else ())
 
-        pools = {device[:2] for device in devices}
+        pools = {device[:2] for device in taints}
         slices: list[ResourceSlice] = []
         for entry in self.snapshot.slices:
             if entry.pool in pools:
@@ -243,13 +228,6 @@ class Cluster(Struct, frozen=True, eq=False, dict=True):
                 entry = replace(exact, devices=tuple(own))
             slices.append(entry)
         return self._changed(published=None, slices=tuple(slices), taint_rules=rules)
-
-    def _sparing(self, rule: DeviceTaintRule, spared: DeviceID) -> Iterator[DeviceTaintRule]:
-        """A rule split into several, one for each device that it selects, except for one."""
-        seen = {DeviceID(*entry.pool, name) for entry in self.snapshot.slices for name in entry.names}
-        for device in sorted(seen - {spared}):
-            if rule.selects(*device):
-                yield replace(rule, selector=device)
 
     def _released(
         self, claims: Iterable[ResourceClaim], keep: Key | None, others: Iterable[ResourceClaim] | None = None
@@ -287,11 +265,11 @@ class Cluster(Struct, frozen=True, eq=False, dict=True):
     def _without(
         self, gone: Collection[Key], freed: Mapping[Key, ResourceClaim], deleted: Container[Key] = ()
     ) -> Cluster:
-        """Without pods; a freed claim that was made for one of them goes with it, another one stays without devices."""
-        left = {
-            key: None if key in deleted or _owner_of(claim) in gone else claim.deallocated()
-            for key, claim in freed.items()
-        }
+        """Without pods and the claims that were made for them; another one that is freed stays without devices."""
+        left = {key: None if key in deleted else claim.deallocated() for key, claim in freed.items()}
+        for key, claim in self._claims_of(gone).items():
+            if _owner_of(claim) in gone and (key in left or claim.allocation is None):
+                left[key] = None
         return self._changed(pods=dict.fromkeys(gone), claims=left)
 
     def _changed(
@@ -307,7 +285,7 @@ class Cluster(Struct, frozen=True, eq=False, dict=True):
         read = self.snapshot
         was = {key: read.pods.get(key) for key in pods}
         delta = Delta(
-            self.serial,
+            self.version,
             [(read.claims.get(key), claim) for key, claim in claims.items()],
             dict.fromkeys(
                 (*nodes, *(pod.node_name for pod in (*was.values(), *pods.values()) if pod and pod.node_name))
@@ -318,10 +296,10 @@ class Cluster(Struct, frozen=True, eq=False, dict=True):
         if nodes:
             more["nodes"] = {**read.nodes, **nodes}
         read = replace(read, pods=layered(read.pods, pods), claims=layered(read.claims, claims), **more)
-        out = Cluster(read, delta, next(_VERSIONS) if delta.decides else self.version)
+        out = Cluster(read, delta)
         own, made = self.__dict__, out.__dict__
-        if "_places" in own:
-            made["_places"] = _placed(self._places, was, pods) if pods else self._places
+        if "places" in own:
+            made["places"] = _placed(self.places, was, pods) if pods else self.places
         if "claims_of" in own:
             made["claims_of"] = _named(self.claims_of, delta.claims)
         if "homes" in own and published == ():
@@ -329,7 +307,7 @@ class Cluster(Struct, frozen=True, eq=False, dict=True):
         return out
 
 
-def _placed(places: _Places, before: Mapping[Key, Pod | None], pods: Mapping[Key, Pod | None]) -> _Places:
+def _placed(places: PodPlaces, before: Mapping[Key, Pod | None], pods: Mapping[Key, Pod | None]) -> PodPlaces:
     """The places after some pods have become others; one that stays on its node keeps its turn there."""
     on, waiting = dict[str, Sequence[Pod] | None](), dict[Key, Pod | None]()
     for key, now in pods.items():
@@ -347,7 +325,7 @@ def _placed(places: _Places, before: Mapping[Key, Pod | None], pods: Mapping[Key
         if there is not None and node:
             known = (on[node] if node in on else places.on.get(node)) or ()
             on[node] = (*known, there)
-    return _Places(layered(places.on, on), layered(places.waiting, waiting))
+    return PodPlaces(layered(places.on, on), layered(places.waiting, waiting))
 
 
 def _named(claims_of: Mapping[Key, Sequence[Key]], changes: Sequence[ClaimChange]) -> Mapping[Key, Sequence[Key]]:

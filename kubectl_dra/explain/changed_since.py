@@ -55,7 +55,7 @@ def _of_nodes(trial: Trial, word: LastWord) -> Iterator[Evidence]:
 def _victims_gone(trial: Trial, pod: Pod) -> Iterator[Evidence]:
     """The pods that were evicted for this one have ended."""
     filters, name = trial.scene.filters, pod.status.nominated_node_name
-    node = filters.nodes.get(name) if filters is not None and name else None
+    node = filters.chain.state.nodes.get(name) if filters is not None and name else None
     if node is not None and not ending_victims(pod, node):
         yield Evidence(
             Subject("Pod", named("Pod", pod)),

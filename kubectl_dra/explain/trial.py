@@ -241,7 +241,8 @@ class Trial:
         filters = self.scene.filters
         if filters is None:
             return ()
-        return tuple(node for node in self.scene.barred_nodes if filters.one_step_away(filters.nodes[node.name]))
+        nodes = filters.chain.state.nodes
+        return tuple(node for node in self.scene.barred_nodes if filters.one_step_away(nodes[node.name]))
 
     @cached_property
     def outcome(self) -> Outcome | None:

@@ -116,7 +116,7 @@ def fit(
         own = existing.pods_of(workload, snapshot)
         # A pod that waits is made anew where it ends, or is no longer as it is written.
         outdated = {pod.key: pod for pod in own if workload.raw and not pod.node_name and not _stays(pod, molds)}
-        snapshot = existing.without(snapshot, outdated.values())
+        snapshot = Cluster(snapshot).ending(outdated.values()).snapshot
         kept = existing.filled(workload, [pod for pod in own if pod.key not in outdated], replicas)
         plans.append(FitPlan(workload, number, molds, replicas, kept))
     for plan in plans:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from itertools import islice
 from typing import Final
 
 from kubectl_dra.allocation.budgets import ROOM_STEPS
 from kubectl_dra.fit.holders import WithRoom, with_room
 from kubectl_dra.fit.lane import Lane
 from kubectl_dra.fit.mold import NewPod
-from kubectl_dra.fit.new_nodes import with_new_nodes
 from kubectl_dra.fit.place import Placement, Placer, Unplaced
-from kubectl_dra.fit.result import ClusterChange, More
+from kubectl_dra.fit.result import ClusterChange, More, OneMoreNode
 from kubectl_dra.scheduling.framework import ClusterState
+from kubectl_dra.scheduling.node_copy import node_copies
 
+MAX_KINDS: Final = 8
+"""Of nodes of which one more is tried, the most frequent first."""
 MAX_SHOWN: Final = 3
 """Of either sort: holders and nodes."""
 
@@ -51,10 +54,12 @@ class Changes:
 
     def _nodes(self, ground: ClusterState) -> list[More]:
         found: list[More] = []
-        for new in with_new_nodes(ground):
+        for more in islice(node_copies(ground, ground.cycle.index), MAX_KINDS):
             self.tried += 1
-            if self._takes(new.ground, (new.node,)) and (more := self._with(new.change, new.ground)):
-                found.append(more)
+            there = ground.moved(ground.cluster.adding_node(more))
+            change = OneMoreNode(more.like, more.exist)
+            if self._takes(there, (more.node.name,)) and (helped := self._with(change, there)):
+                found.append(helped)
         return found[:MAX_SHOWN]
 
     def _helps(self, room: WithRoom) -> bool:

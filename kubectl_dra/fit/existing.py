@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Final, NamedTuple
 
-from msgspec import structs
-
 from kubectl_dra.api.pods import Pod, owner_of
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.fit.ordinals import Ordinal, identity, ordinals
@@ -49,19 +47,6 @@ def _made_by(workload: WorkloadPods, pod: Pod) -> bool:
     if owner == (workload.kind, workload.name):
         return True
     return owner.kind in _BETWEEN.get(workload.kind, ()) and owner.name.startswith(f"{workload.name}-")
-
-
-def without(snapshot: Snapshot, pods: Collection[Pod]) -> Snapshot:
-    """The cluster without pods, and without the claims that were made for them."""
-    if not pods:
-        return snapshot
-    gone = {(pod.metadata.namespace, pod.metadata.name) for pod in pods}
-    made = {(pod.metadata.namespace, name) for pod in pods for name in pod.claim_statuses.values() if name is not None}
-    return structs.replace(
-        snapshot,
-        pods={key: pod for key, pod in snapshot.pods.items() if key not in gone},
-        claims={key: claim for key, claim in snapshot.claims.items() if key not in made},
-    )
 
 
 def filled(workload: WorkloadPods, pods: Collection[Pod], replicas: int) -> dict[PodPlace, Pod]:

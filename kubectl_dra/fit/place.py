@@ -170,7 +170,7 @@ class Placer:
 
     def _may_fit_now(self, one: Unplaced) -> bool:
         lane = self._lanes.get(one.new.likeness)
-        changed = one.ground.cluster.version != self.ground.cluster.version
+        changed = not one.ground.as_good_as(self.ground)
         return changed and one.denied is None and not one.alone and lane is not None and not lane.local
 
     def _place(self, new: NewPod, nodes: frozenset[str] | None = None) -> bool:
@@ -206,7 +206,7 @@ class Placer:
         known, lane = self._given_up.get(new.likeness), self._lanes.get(new.likeness)
         if known is None:
             return None
-        same = known.ground.cluster.version == self.ground.cluster.version or (lane is not None and lane.local)
+        same = known.ground.as_good_as(self.ground) or (lane is not None and lane.local)
         return known if same else None
 
     def _lane(self, new: NewPod) -> Lane:
@@ -274,7 +274,7 @@ class Placer:
             return True
         if outcome.freed is None or outcome.next is None or not outcome.next.feasible:
             return False
-        self.ground = self.ground.moved(self.ground.cluster.deallocating(outcome.freed))
+        self.ground = self.ground.moved(self.ground.cluster.editing(outcome.freed.deallocated()))
         self._lanes.clear()
         self._given_up.clear()
         return self._place(new)

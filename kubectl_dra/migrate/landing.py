@@ -59,7 +59,8 @@ def compare(
     except InputError:
         world = snapshot
     settings = replace(assumed, with_ways=False)
-    free = _unused(world)
+    # The cluster with nothing in use.
+    free = replace(world, pods={}, claims={key: claim.deallocated() for key, claim in world.claims.items()})
     known: dict[str, LandingComparison] = {}
     return [found for pair in pairs for found in _compared(pair, world, free, settings, namespace, known)]
 
@@ -114,12 +115,6 @@ def _brought(report: MigrationReport, namespace: str) -> Snapshot:
                     # Overlays have the same object twice; lint says what is wrong with others.
                     continue
     return builder.build(complete=True)
-
-
-def _unused(snapshot: Snapshot) -> Snapshot:
-    """The cluster with nothing in use: no pods, and no allocated claims."""
-    claims = {key: claim.deallocated() for key, claim in snapshot.claims.items()}
-    return replace(snapshot, pods={}, claims=claims)
 
 
 def _compared(

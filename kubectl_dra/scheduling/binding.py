@@ -11,21 +11,19 @@ from kubectl_dra.api.claims import Allocation, Consumer, ResourceClaim
 from kubectl_dra.api.pods import ExtendedClaimStatus, NodeResourcesOfClaim, Pod
 from kubectl_dra.cluster.moment import moment
 from kubectl_dra.cluster.relation import relation_of
-from kubectl_dra.cluster.snapshot import Key
 from kubectl_dra.scheduling.chain import Chain
 from kubectl_dra.scheduling.framework import ClusterState
 
 
 def bound(pod: Pod, node: str, chain: Chain, state: ClusterState) -> ClusterState:
     """The cluster after the pod was given a node that the chain, made for it, lets pass."""
-    claims = dict(reserved(pod, node, chain))
-    made = next((name for _, name in claims if (pod.metadata.namespace, name) not in chain.state.snapshot.claims), "")
-    status = (
-        structs.replace(pod.status, extended_resource_claim_status=ExtendedClaimStatus(made)) if made else pod.status
-    )
-    status = structs.replace(status, node_allocatable_resource_claim_statuses=_taken(node, chain))
+    claims, stored = list(_reserved(pod, node, chain)), chain.state.snapshot.claims
+    status = structs.replace(pod.status, node_allocatable_resource_claim_statuses=_taken(node, chain))
+    for name in (claim.metadata.name for claim in claims):
+        if (pod.metadata.namespace, name) not in stored:
+            status = structs.replace(status, extended_resource_claim_status=ExtendedClaimStatus(name))
     there = structs.replace(pod, node_name=node, status=status)
-    return state.moved(state.cluster.editing(there, *claims.values()))
+    return state.moved(state.cluster.editing(there, *claims))
 
 
 def takes_no_pod(claim: ResourceClaim, features: Features) -> bool:
@@ -43,7 +41,7 @@ def _taken(node: str, chain: Chain) -> tuple[NodeResourcesOfClaim, ...]:
     return () if devices is None else devices.taken_on(chain.state.nodes[node].node).claims
 
 
-def reserved(pod: Pod, node: str, chain: Chain) -> Iterator[tuple[Key, ResourceClaim]]:
+def _reserved(pod: Pod, node: str, chain: Chain) -> Iterator[ResourceClaim]:
     """The claims of the pod as they are when it has the node: allocated, and reserved for it.
 
     The claim for extended resources is called as the pod: it has no name before it is made.
@@ -54,7 +52,7 @@ def reserved(pod: Pod, node: str, chain: Chain) -> Iterator[tuple[Key, ResourceC
     user = Consumer("pods", pod.metadata.name, pod.metadata.uid)
     for claim in devices.claims:
         if claim.allocation is not None and not relation_of(claim, pod, groups=False).listed:
-            yield _key(claim), structs.replace(claim, reserved_for=(*claim.reserved_for, user))
+            yield structs.replace(claim, reserved_for=(*claim.reserved_for, user))
     attempt = devices.attempts.get(node)
     if attempt is None:
         return
@@ -62,12 +60,6 @@ def reserved(pod: Pod, node: str, chain: Chain) -> Iterator[tuple[Key, ResourceC
     for claim, result in zip(devices.claims_on(chain.state.nodes[node].node), attempt.results, strict=True):
         allocation = structs.replace(Allocation.from_json(result.to_json()), timestamp=now)
         made = structs.replace(claim, allocation=allocation, reserved_for=(*claim.reserved_for, user))
-        key = _key(claim)
-        if key not in stored:
-            key = (claim.metadata.namespace, pod.metadata.name)
+        if (claim.metadata.namespace, claim.metadata.name) not in stored:
             made = structs.replace(made, metadata=structs.replace(claim.metadata, name=pod.metadata.name))
-        yield key, made
-
-
-def _key(claim: ResourceClaim) -> Key:
-    return claim.metadata.namespace, claim.metadata.name
+        yield made

@@ -84,10 +84,9 @@ def _seen(
     return slices
 
 
-def after(cycle: Cycle, delta: Delta) -> Cycle | None:
-    """The cycle after a change of its cluster; None if it has to be made anew."""
-    if delta.slices is None:
-        return None
+def after(cycle: Cycle, delta: Delta) -> Cycle:
+    """The cycle after a change of its cluster that replaces no slices."""
+    assert delta.slices is not None
     state = changed_state(cycle.state, delta.claims, cycle.features)
     if not delta.slices:
         return cycle if state is cycle.state else cycle.changed(state=state)

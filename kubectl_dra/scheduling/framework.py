@@ -143,8 +143,9 @@ class ClusterState:
         self.patch = patch
         self.profile = profile or default_profile(release)
         self.rules = Rules.of(gates)
-        self._cycle = cycle
-        pods = cluster.pods_on
+        if cycle is not None:
+            self.cycle = cycle
+        pods = cluster.places.on
         self.nodes: Mapping[str, NodeState] = {
             name: NodeState(node, pods.get(name, ()), self.rules) for name, node in cluster.snapshot.nodes.items()
         }
@@ -154,12 +155,10 @@ class ClusterState:
         """The objects of the cluster."""
         return self.cluster.snapshot
 
-    @property
+    @cached_property
     def cycle(self) -> Cycle:
         """Its devices, and who holds them. For each pod it has to be ``changed``."""
-        if self._cycle is None:
-            self._cycle = make_cycle(self.snapshot, self.release, self.gates, self.patch)
-        return self._cycle
+        return make_cycle(self.snapshot, self.release, self.gates, self.patch)
 
     @property
     def namespaces(self) -> Mapping[str, ObjectMeta]:
@@ -191,13 +190,14 @@ class ClusterState:
     def moved(self, cluster: Cluster) -> ClusterState:
         """The same scheduler in another cluster, which was made of this one by a change."""
         delta = cluster.delta
-        if delta.before != self.cluster.serial:
+        if delta.before != self.cluster.version or delta.slices is None:
             return ClusterState(cluster, self.release, self.gates, self.patch, self.profile)
         out = copy(self)
         out.cluster = cluster
-        out._cycle = None if self._cycle is None else after(self._cycle, delta)
+        if "cycle" in self.__dict__:
+            out.cycle = after(self.cycle, delta)
         if delta.nodes:
-            nodes, pods = cluster.snapshot.nodes, cluster.pods_on
+            nodes, pods = cluster.snapshot.nodes, cluster.places.on
             touched = {
                 name: NodeState(nodes[name], pods.get(name, ()), self.rules) for name in delta.nodes if name in nodes
             }
@@ -207,11 +207,15 @@ class ClusterState:
                 out.__dict__.pop(name, None)
         return out
 
+    def as_good_as(self, other: ClusterState) -> bool:
+        """Whether nothing that decides about pods has changed since another one: only objects that hold nothing."""
+        return self.nodes is other.nodes and self.cycle is other.cycle
+
     @cached_property
     def nominated(self) -> Mapping[str, Sequence[Pod]]:
         """The waiting pods nominated for a node, by node."""
         out: dict[str, list[Pod]] = defaultdict(list)
-        for pod in self.cluster.waiting.values():
+        for pod in self.cluster.places.waiting.values():
             if pod.status.nominated_node_name:
                 out[pod.status.nominated_node_name].append(pod)
         return out

@@ -178,7 +178,7 @@ def attempt(chain: Chain, known: Mapping[str, Rejection] = _NONE) -> Outcome:
     outcome = replace(outcome, preemption=_preemption(chain, rejected), freed=freed)
     if freed is None:
         return outcome
-    return replace(outcome, next=schedule(chain.pod, state.moved(state.cluster.deallocating(freed))))
+    return replace(outcome, next=schedule(chain.pod, state.moved(state.cluster.editing(freed.deallocated()))))
 
 
 def _preemption(chain: Chain, rejected: Mapping[str, Rejection]) -> Preemption | None:

@@ -13,7 +13,7 @@ from kubectl_dra.allocation.budgets import NODE_STEPS, TAINT_STEPS, Budget
 from kubectl_dra.allocation.extended_resources import extended_requests
 from kubectl_dra.api.claims import ALL, DeviceRequest, Request
 from kubectl_dra.api.nodes import Node
-from kubectl_dra.api.slices import Device, DeviceID, PoolID
+from kubectl_dra.api.slices import Device, PoolID
 from kubectl_dra.api.taints import DeviceTaint
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.moment import moment
@@ -111,16 +111,11 @@ class _Trial:
         if fit is None or self._devices.isdisjoint(fit.devices) or self._fit(now, far) is not None:
             return False
         if self._after is None:
-            self._after = self._tainted()
+            at = moment(self._snapshot).at
+            taints = [(wish.device, taint_of(wish, at)) for wish in self._wishes]
+            rules = {wish.name for wish in self._wishes}
+            self._after = Cluster(self._snapshot).tainting(taints, rules).snapshot
         return self._fit(self._case(question, self._after), near) is None
-
-    def _tainted(self) -> Snapshot:
-        """The cluster as the scheduler would see it with the rules."""
-        at = moment(self._snapshot).at
-        taints: dict[DeviceID, list[DeviceTaint]] = {}
-        for wish in self._wishes:
-            taints.setdefault(wish.device, []).append(taint_of(wish, at))
-        return Cluster(self._snapshot).tainting(taints, {wish.name for wish in self._wishes}).snapshot
 
     def _case(self, question: Question, snapshot: Snapshot) -> Scene:
         self._check_budget()

@@ -99,13 +99,13 @@ def changes(draw: st.DrawFn) -> Change:
         made: dict[int, Change] = {
             0: partial(Cluster.ending, pods=pods),
             1: partial(Cluster.freeing, claims=claims, keep=("ml", PODS[number % 4])),
-            2: partial(Cluster.tainting, taints={device: [taint]}, rules={"one"}),
+            2: partial(Cluster.tainting, taints=[(device, taint)], rules={"one"}),
             3: partial(Cluster.untainting, device=device),
         }
         if kind in made:
             return made[kind](cluster)
         if kind == 4 and claims:
-            return cluster.deallocating(claims[0])
+            return cluster.editing(claims[0].deallocated())
         if kind == 5 and pods:
             return cluster.unbinding(replace(pods[0], node_name=""))
         if kind == 6:
@@ -120,9 +120,9 @@ def changes(draw: st.DrawFn) -> Change:
 
 def indexes(cluster: Cluster) -> object:
     """The indexes; in which order a node lists its pods, and a pod its claims, is that of the changes."""
-    on = {node: {id(each) for each in pods} for node, pods in cluster.pods_on.items() if pods}
+    on = {node: {id(each) for each in pods} for node, pods in cluster.places.on.items() if pods}
     claims = {key: set(claims) for key, claims in cluster.claims_of.items()}
-    return on, dict(cluster.waiting), claims, dict(cluster.homes)
+    return on, dict(cluster.places.waiting), claims, dict(cluster.homes)
 
 
 def held(state: AllocatedState) -> object:

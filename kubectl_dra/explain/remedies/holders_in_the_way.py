@@ -93,6 +93,6 @@ def _claims(spot: Spot, holders: HolderIndex) -> list[ResourceClaim]:
 
 def _freed(spot: Spot, ended: Sequence[ResourceClaim], holders: HolderIndex) -> list[Published]:
     """The devices that are free when these claims are given back, and with them what else only their pods use."""
-    given = holders.given_back(ended, _claims(spot, holders))
+    given = holders.cluster.freed_with(ended, _claims(spot, holders))
     free = {id(claim) for claim in given}
     return [item for item in spot.lost if all(id(claim) in free for claim in holders.claims(item.id))]

@@ -53,8 +53,9 @@ def one_more_node(trial: Trial) -> Way | None:
     """One more node with which the claims fit, proved with a copy of a node and of its slices; None without one."""
     world, settings = trial.world, trial.scene.settings
     around = world.surroundings
-    state = around.state if around is not None else None
-    if state is None:
+    if around is not None:
+        state = around.state
+    else:
         state = ClusterState(world.cluster, settings.release, settings.gates, settings.patch)
     with_devices = (more for more in node_copies(state, world.cycle.index) if more.slices)
     for more in islice(with_devices, MAX_KINDS):

@@ -355,12 +355,10 @@ class World(Struct, frozen=True):
         """The same question in another cluster, which was made of this one by a change."""
         claims = cluster.snapshot.claims
         others = [(place, claims.get((claim.metadata.namespace, claim.metadata.name))) for place, claim in self.others]
-        cycle = after(self.cycle, cluster.delta)
-        assert cycle is not None, "no proof changes slices that are there"
         return replace(
             self,
             cluster=cluster,
-            cycle=cycle,
+            cycle=after(self.cycle, cluster.delta),
             surroundings=self.surroundings.moved(cluster) if self.surroundings is not None else None,
             others=tuple((place, claim) for place, claim in others if claim is not None),
             lacking=self.lacking or any(claim is None for _, claim in others),

@@ -76,7 +76,8 @@ class EndPods(Change, frozen=True):
         return world.moved(world.cluster.ending(self.ended)).on_named(self.onto)
 
     def step(self, world: World) -> ChangeStep:
-        given = world.cluster.ending(self.ended).delta.freed
+        freed = {id(claim) for claim in world.cluster.ending(self.ended).delta.freed}
+        given = [claim for claim in world.cluster.snapshot.claims.values() if id(claim) in freed]
         frees = (result.device for claim in given if claim.allocation for result in claim.allocation.results)
         return ChangeStep(StepKind.END_PODS, StepTarget(pods=self.keys, nodes=(self.node,)), frees=tuple(frees))
 

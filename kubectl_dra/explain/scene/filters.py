@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 
 from msgspec import Struct, structs
 from msgspec.structs import replace
@@ -52,11 +51,6 @@ class Filters(Struct, frozen=True, dict=True):
             taint = found[1].reasons[0]
             return isinstance(taint, UntoleratedTaint) and taint.taint.key == CORDON.key
         return len(found) == 1
-
-    @cached_property
-    def nodes(self) -> Mapping[str, NodeState]:
-        """The nodes with their pods."""
-        return self.chain.state.nodes
 
 
 def filters_of(

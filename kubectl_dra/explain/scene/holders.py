@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
 from datetime import timedelta
 from enum import IntEnum, auto
 from typing import Final
@@ -146,7 +145,7 @@ class HolderIndex:
         asking: Pod | None = None,
     ) -> None:
         self._state = state
-        self._cluster = cluster
+        self.cluster = cluster
         self._pods = cluster.snapshot.pods
         self._clock = Clock(cluster.snapshot)
         self._asking = asking
@@ -187,7 +186,7 @@ class HolderIndex:
     def uses(self, claim: ResourceClaim) -> Consumers:
         """The consumers of a claim."""
         space = claim.metadata.namespace
-        return consumers_of(claim, self._pods, complete=all_pods_known(self._cluster.snapshot, space))
+        return consumers_of(claim, self._pods, complete=all_pods_known(self.cluster.snapshot, space))
 
     def _alike(self, pod: Pod) -> tuple[Pod, ...]:
         """The pods of the same owner that have not ended."""
@@ -203,13 +202,7 @@ class HolderIndex:
         """The devices of the claim, and of others that only its pods use."""
         if all(len(pod.claims) < 2 for pod in pods):
             return self.size(claim)
-        return sum(map(self.size, self._cluster.freed_with([claim])))
-
-    def given_back(
-        self, claims: Collection[ResourceClaim], others: Iterable[ResourceClaim]
-    ) -> tuple[ResourceClaim, ...]:
-        """These claims, and those of the others that only their pods use."""
-        return self._cluster.freed_with(claims, others)
+        return sum(map(self.size, self.cluster.freed_with([claim])))
 
     def _related(self, pods: tuple[Pod, ...]) -> bool:
         asking = self._asking.metadata.controller() if self._asking is not None else None
