@@ -8,7 +8,7 @@ from contextlib import suppress
 from types import FrameType
 from typing import Any
 
-from kubectl_dra import short_run
+from kubectl_dra import process as short_run
 
 _AGAIN_SECONDS = (0.001, 0.05)
 """After how long, and then how often."""

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from kubectl_dra.apart import TooMuch, apart
+from kubectl_dra.process import TooMuch, apart
 
 
 def test_a_result_comes_back() -> None:

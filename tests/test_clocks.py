@@ -27,11 +27,11 @@ CLOCKS = frozenset(
     for unit in ("", "_ns")
 )
 WAITING = {
-    "apart.py": "a child process that is ended when it takes too long",
+    "process.py": "a child process that is ended when it takes too long",
     "cel/second_opinion.py": "how long another implementation of CEL may take to say what it thinks",
     "cli/": "waiting for the cluster, and how long a command took",
     "cluster/": "waiting for a server, a program or a pipe, and how old a token is",
-    "taint/retrying.py": "waiting for the cluster",
+    "taint/watching.py": "waiting for the cluster",
     "ui/desk.py": "when the cluster is read again",
 }
 """Where time may be measured, and what for."""

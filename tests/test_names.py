@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from kubectl_dra.names import nearest
+from kubectl_dra.text import nearest
 
 
 @pytest.mark.parametrize(

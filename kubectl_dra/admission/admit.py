@@ -2,16 +2,78 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
-from msgspec import Struct, structs
+from msgspec import Struct, field, structs
 
 from kubectl_dra.admission import limit_ranges, namespaces, priority, quotas, runtime_classes, service_accounts
-from kubectl_dra.admission.known import AdmissionObjects
 from kubectl_dra.admission.label_keys import with_label_keys
 from kubectl_dra.admission.refusal import Refusal
+from kubectl_dra.admission.service_accounts import ALWAYS
+from kubectl_dra.api.meta import ObjectMeta
 from kubectl_dra.api.nodes import Toleration
 from kubectl_dra.api.pods import Pod
+from kubectl_dra.api.policy import LimitRange, PriorityClass, ResourceQuota, RuntimeClass
+from kubectl_dra.cluster.snapshot import Snapshot
+
+# Which kinds determine whether the API server accepts a new pod, and what it adds to it.
+
+ABOUT_ANY_POD: Final = ("Namespace", "LimitRange", "ResourceQuota")
+"""These may affect any pod of their namespace; the others only pods that name them, and those without a priority."""
+
+
+def kinds_needed(pod: Pod) -> tuple[str, ...]:
+    """The kinds to read besides what is always read. A PriorityClass can be the cluster's default."""
+    runtime = ("RuntimeClass",) if pod.spec.runtime_class_name else ()
+    return ("LimitRange", "ResourceQuota", "PriorityClass", "ServiceAccount", *runtime)
+
+
+# The objects of a cluster that affect new pods, by namespace, and whether they were read.
+
+
+class AdmissionObjects(Struct, frozen=True):
+    """The objects that admission plugins read. None for a kind means that it was not read whole.
+
+    ``unread`` are the kinds that may affect any pod of the namespace and were not read whole.
+    """
+
+    namespaces: Mapping[str, ObjectMeta] | None = None
+    priority_classes: Mapping[str, PriorityClass] | None = None
+    runtime_classes: Mapping[str, RuntimeClass] | None = None
+    service_accounts: frozenset[str] | None = None
+    limit_ranges: Sequence[LimitRange] = field(default=())
+    quotas: Sequence[ResourceQuota] = field(default=())
+    unread: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, namespace: str) -> AdmissionObjects:
+        """The objects in a snapshot for pods of a namespace. The account ``default`` comes with its namespace."""
+
+        def seen(kind: str) -> bool:
+            return not snapshot.is_gap(kind, namespace)
+
+        accounts = frozenset(_in(snapshot, "ServiceAccount", namespace))
+        return cls(
+            # Every cluster has namespaces: where there is none, nobody has said which.
+            namespaces=(snapshot.namespaces or None) if seen("Namespace") else None,
+            priority_classes=_by_name(snapshot, "PriorityClass") if seen("PriorityClass") else None,
+            runtime_classes=_by_name(snapshot, "RuntimeClass") if seen("RuntimeClass") else None,
+            service_accounts=accounts | {ALWAYS} if seen("ServiceAccount") else None,
+            limit_ranges=tuple(_in(snapshot, "LimitRange", namespace).values()),
+            quotas=tuple(quota for quota in snapshot.quotas if quota.metadata.namespace == namespace),
+            unread=tuple(kind for kind in ABOUT_ANY_POD if not seen(kind)),
+        )
+
+
+def _by_name(snapshot: Snapshot, kind: str) -> dict[str, Any]:
+    return {name: item for (_, name), item in snapshot.others.get(kind, {}).items()}
+
+
+def _in(snapshot: Snapshot, kind: str, namespace: str) -> dict[str, Any]:
+    found: Iterable[tuple[tuple[str, str], Any]] = snapshot.others.get(kind, {}).items()
+    return {name: item for (space, name), item in found if space == namespace}
+
 
 _WAITED_OUT = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 _SECONDS = 300

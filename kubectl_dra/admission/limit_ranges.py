@@ -9,11 +9,11 @@ from typing import Any
 from msgspec import structs
 
 from kubectl_dra.admission.refusal import AdmissionPlugin, Concerned, Refusal
+from kubectl_dra.api.meta import Amount
 from kubectl_dra.api.pod_resources import Amounts, amounts, limited, pod_limits, pod_requests, requested
 from kubectl_dra.api.pods import Container, Pod
 from kubectl_dra.api.policy import LimitRange, LimitRangeItem
 from kubectl_dra.api.quantity import Quantity
-from kubectl_dra.api.wire import Amount
 
 _ZERO = Quantity.of(0)
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import Any, Final, Protocol
 
-from kubectl_dra.api.claims import DeviceConstraint
-from kubectl_dra.api.slices import Device
+from kubectl_dra.allocation.errors import AllocationError
+from kubectl_dra.allocation.selectors import Selectors
+from kubectl_dra.api.claims import DeviceConstraint, DeviceRequest
+from kubectl_dra.api.slices import Device, DeviceID
+from kubectl_dra.cel import CompileError, EvaluationError
 
 _SCALARS = ("int", "bool", "string", "version")
 AttributeValue = tuple[str, Any]
@@ -148,3 +151,85 @@ class TrulyDistinctAttribute:
 
     def seen(self) -> Hashable:
         return frozenset(self._values)
+
+
+# matchAttribute and distinctAttribute where attributes may be lists (KEP-5491): values are sets.
+
+
+class MatchValues:
+    """All covered devices have a value in common."""
+
+    def __init__(self, constraint: DeviceConstraint) -> None:
+        self.constraint = constraint
+        self._common: list[Values] = []
+
+    def add(self, request: str, subrequest: str, device: Device) -> bool:
+        if not self.constraint.covers(request, subrequest):
+            return True
+        common = values_of(device, self.constraint.match_attribute)
+        if self._common:
+            common &= self._common[-1]
+        if not common:
+            return False
+        self._common.append(common)
+        return True
+
+    def remove(self, request: str, subrequest: str) -> None:
+        if self.constraint.covers(request, subrequest):
+            self._common.pop()
+
+    def seen(self) -> Hashable:
+        return self._common[-1] if self._common else None
+
+
+class DistinctValues:
+    """No two covered devices have a value in common."""
+
+    def __init__(self, constraint: DeviceConstraint) -> None:
+        self.constraint = constraint
+        self._taken: list[Values] = []
+
+    def add(self, request: str, subrequest: str, device: Device) -> bool:
+        if not self.constraint.covers(request, subrequest):
+            return True
+        values = values_of(device, self.constraint.distinct_attribute)
+        if not values or any(values & taken for taken in self._taken):
+            return False
+        self._taken.append(values)
+        return True
+
+    def remove(self, request: str, subrequest: str) -> None:
+        if self.constraint.covers(request, subrequest):
+            self._taken.pop()
+
+    def seen(self) -> Hashable:
+        return frozenset(self._taken)
+
+
+# Attributes that a request derives from those of a device, for constraints to compare (alpha in 1.37).
+
+
+def as_compared(
+    spec: DeviceRequest, constraint: DeviceConstraint, device: Device, place: DeviceID, selectors: Selectors
+) -> Device:
+    """The device as a constraint sees it: with the attribute that it compares, if the request derives that one.
+
+    Raises:
+        AllocationError: the expression does not compile, or gives no attribute for this device.
+    """
+    name = constraint.match_attribute or constraint.distinct_attribute
+    expression = spec.derived_attributes.get(name)
+    if expression is None:
+        return device
+    value = selectors.derived(expression, device)
+    if isinstance(value, CompileError | EvaluationError):
+        compiled = isinstance(value, EvaluationError)
+        raise AllocationError(
+            f"evaluate derived attribute {name} on device {place} failed: {value}"
+            if compiled
+            else f"compile derived attribute {name} failed: {value}",
+            check="derived-runtime" if compiled else "derived-compile",
+            subject=name,
+            detail={"attribute": name, "expression": expression, "device": place, "error": value},
+        )
+    return device.with_attributes({**device.attributes, name: value})

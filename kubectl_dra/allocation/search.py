@@ -279,7 +279,7 @@ class Search:
             device = candidate.device
             if derived and constraint.constraint.covers(request, subrequest):
                 # Loaded where it is needed, which is rare.
-                from kubectl_dra.allocation.derived_attributes import as_compared
+                from kubectl_dra.allocation.constraints import as_compared
 
                 device = as_compared(chosen.spec, constraint.constraint, device, candidate.id, self.context.selectors)
             if constraint.add(request, subrequest, device):
@@ -340,7 +340,7 @@ def constraint_state(constraint: DeviceConstraint, features: Features, quirks: Q
     """The state of one constraint. ``matchAttribute`` wins if both are set."""
     if features.list_attributes:
         # Loaded where it is needed, which is rare.
-        from kubectl_dra.allocation.list_constraints import DistinctValues, MatchValues
+        from kubectl_dra.allocation.constraints import DistinctValues, MatchValues
 
         return MatchValues(constraint) if constraint.match_attribute else DistinctValues(constraint)
     if constraint.match_attribute:

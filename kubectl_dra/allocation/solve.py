@@ -11,7 +11,7 @@ from kubectl_dra.allocation.request import PreparedClaim
 from kubectl_dra.allocation.search import Search, Solution
 from kubectl_dra.allocation.search_context import SearchContext
 from kubectl_dra.api.claims import ResourceClaim
-from kubectl_dra.cel.recursion import with_room
+from kubectl_dra.cel.lexer import with_room
 
 
 def solve(

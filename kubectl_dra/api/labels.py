@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kubectl_dra.api.wire import Wire
-from kubectl_dra.wording import some
+from kubectl_dra.api.meta import Wire
+from kubectl_dra.text import some
 
 _INTEGER = re.compile(r"[+-]?[0-9]+\Z")
 _INT64 = 1 << 63

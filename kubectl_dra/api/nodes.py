@@ -8,8 +8,7 @@ from typing import Final
 from msgspec import field
 
 from kubectl_dra.api.labels import InvalidNodeSelector, LabelSelector, Requirement, requirement_matches
-from kubectl_dra.api.meta import ObjectMeta
-from kubectl_dra.api.wire import Amount, Wire
+from kubectl_dra.api.meta import Amount, ObjectMeta, Wire
 
 _SHOWN = 4
 """How many terms of a selector, and requirements of a term, are shown in its text."""

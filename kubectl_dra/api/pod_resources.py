@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 
 from msgspec import structs
 
+from kubectl_dra.api.meta import Amount
 from kubectl_dra.api.pods import Container, NodeResourcesOfClaim, Pod
 from kubectl_dra.api.quantity import Quantity, QuantityError
-from kubectl_dra.api.wire import Amount
 
 Amounts = dict[str, Quantity]
 """Resource name to amount."""

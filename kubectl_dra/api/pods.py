@@ -8,10 +8,9 @@ from typing import Any, Final, NamedTuple
 from msgspec import field
 from msgspec.structs import replace
 
-from kubectl_dra.api.meta import ObjectMeta
+from kubectl_dra.api.meta import Amount, ObjectMeta, Wire, builtins, convert
 from kubectl_dra.api.nodes import Affinity, Toleration, TopologySpreadConstraint
 from kubectl_dra.api.volumes import PodVolume
-from kubectl_dra.api.wire import Amount, Wire, builtins, convert
 
 ENDED: Final = ("Succeeded", "Failed")
 """The phases of pods that have ended and no longer need their devices."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import lru_cache, total_ordering
 from typing import Final
 
-from kubectl_dra.api.error_text import quoted
+from kubectl_dra.api.codec import quoted
 
 _DIGITS = frozenset("0123456789")
 _IDENTIFIER = frozenset("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-")

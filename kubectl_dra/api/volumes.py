@@ -7,9 +7,8 @@ from typing import Any
 from msgspec import field
 
 from kubectl_dra.api.labels import LabelSelector
-from kubectl_dra.api.meta import ObjectMeta
+from kubectl_dra.api.meta import Amount, ObjectMeta, Wire
 from kubectl_dra.api.nodes import NodeSelector
-from kubectl_dra.api.wire import Amount, Wire
 
 
 class ClaimVolumeSource(Wire, frozen=True):

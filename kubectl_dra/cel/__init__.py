@@ -21,8 +21,8 @@ if TYPE_CHECKING:
         InternalError,
         Issue,
     )
+    from kubectl_dra.cel.observers import TraceEntry
     from kubectl_dra.cel.program import Program, compile_expression
-    from kubectl_dra.cel.trace import TraceEntry
 
 __all__ = [
     "CelError",
@@ -48,7 +48,7 @@ _HOMES = {
     "InternalError": "errors",
     "Issue": "errors",
     "Program": "program",
-    "TraceEntry": "trace",
+    "TraceEntry": "observers",
     "compile_expression": "program",
 }
 

@@ -14,8 +14,8 @@ from msgspec import Struct
 
 from kubectl_dra.cel import ast, types
 from kubectl_dra.cel.ast import qualified_name
-from kubectl_dra.cel.declarations import Overload
 from kubectl_dra.cel.errors import Issue
+from kubectl_dra.cel.functions import Overload
 from kubectl_dra.cel.protobuf import MESSAGES
 from kubectl_dra.cel.types import (
     DYN,

@@ -43,13 +43,12 @@ from kubectl_dra.cel.cost_model import (
     Size,
     fixed,
 )
-from kubectl_dra.cel.device_sizes import device_sizes
-from kubectl_dra.cel.known_sizes import AssumedSizes, EntrySize, KnownSizes, Trail
-from kubectl_dra.cel.recursion import with_room
+from kubectl_dra.cel.known_sizes import AssumedSizes, EntrySize, KnownSizes, Trail, device_sizes
+from kubectl_dra.cel.lexer import with_room
 from kubectl_dra.cel.types import CelType
 
 if TYPE_CHECKING:
-    from kubectl_dra.cel.declarations import Overload
+    from kubectl_dra.cel.functions import Overload
 
 _SELECT_HAS_COST = frozenset({"map", "struct", "param"})
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kubectl_dra.api.releases import UNTOLD, Release, default_features, parse_release
 from kubectl_dra.cel import protobuf, types
-from kubectl_dra.cel.declarations import Function, Overload
+from kubectl_dra.cel.functions import Function, Overload
 from kubectl_dra.cel.libraries import ESCAPED_FIELDS, LIST_ATTRIBUTES, LISTS_BY_GATE, LISTS_STORED, SHARING
 from kubectl_dra.cel.types import CelType, map_of, type_of_type
 

@@ -11,9 +11,19 @@ from collections.abc import Mapping
 
 from kubectl_dra.cel import ast
 from kubectl_dra.cel.errors import Issue
-from kubectl_dra.cel.lexer import END, LITERALS, RESERVED, LexicalError, Token, literal_value, tokenize
+from kubectl_dra.cel.lexer import (
+    END,
+    LITERALS,
+    MAX_DEPTH,
+    RESERVED,
+    LexicalError,
+    ParseError,
+    Token,
+    TokenReader,
+    literal_value,
+    tokenize,
+)
 from kubectl_dra.cel.macro_expansion import Expander, MacroContext, MacroError, MacroKey
-from kubectl_dra.cel.token_reader import MAX_DEPTH, ParseError, TokenReader
 
 MAX_CODE_POINTS = 100_000
 

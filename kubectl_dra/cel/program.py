@@ -9,17 +9,23 @@ from kubectl_dra.api.limits import MAX_EXPRESSION_COST
 from kubectl_dra.cel import ast
 from kubectl_dra.cel.checker import Checked, check
 from kubectl_dra.cel.closures import InstantiationError, compile_closures
-from kubectl_dra.cel.compile_messages import compilation_failed, refused
 from kubectl_dra.cel.device import DeviceInput, device_value
-from kubectl_dra.cel.errors import CompileError, ErrorKind, EvaluationError, InternalError, Issue, Phase
-from kubectl_dra.cel.native_types import refusal
+from kubectl_dra.cel.errors import (
+    CompileError,
+    ErrorKind,
+    EvaluationError,
+    InternalError,
+    Issue,
+    Phase,
+    compilation_failed,
+    refused,
+)
+from kubectl_dra.cel.lexer import MAX_DEPTH, ParseError, with_room
 from kubectl_dra.cel.parser import parse
-from kubectl_dra.cel.recursion import with_room
-from kubectl_dra.cel.shared_quantity import SENSITIVE_OVERLOADS, with_shared_quantities
-from kubectl_dra.cel.token_reader import MAX_DEPTH, ParseError
+from kubectl_dra.cel.protobuf import refusal
 from kubectl_dra.cel.types import BOOL, CelType
 from kubectl_dra.cel.validate import validate
-from kubectl_dra.cel.values import OptionalValue, Value, type_name
+from kubectl_dra.cel.values import SENSITIVE_OVERLOADS, OptionalValue, Value, type_name, with_shared_quantities
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,7 +34,7 @@ if TYPE_CHECKING:
     from kubectl_dra.cel.column_comparisons import KeyAnswer
     from kubectl_dra.cel.columns import Column, DeviceTable, Part
     from kubectl_dra.cel.environment import Environment
-    from kubectl_dra.cel.trace import TraceEntry
+    from kubectl_dra.cel.observers import TraceEntry
 
 _UNSET: Any = object()
 
@@ -249,7 +255,7 @@ class Program:
 
     def actual_cost(self, value: Value, limit: int = MAX_EXPRESSION_COST) -> tuple[Value, int]:
         """The value and the cost of computing it. Raises EvaluationError, also above the cost limit."""
-        from kubectl_dra.cel.runtime_cost import CostMeter
+        from kubectl_dra.cel.observers import CostMeter
 
         if self._metered is None:
             meter = CostMeter(limit)
@@ -290,13 +296,13 @@ class Program:
 
         Raises EvaluationError only if the device itself cannot be converted.
         """
-        from kubectl_dra.cel.trace import Recording, entries
+        from kubectl_dra.cel.observers import Recording, entries
 
         value = device_value(device, self.environment.converts_lists())
         recording = Recording()
         meter = None
         if self.max_cost > MAX_EXPRESSION_COST:
-            from kubectl_dra.cel.runtime_cost import CostMeter
+            from kubectl_dra.cel.observers import CostMeter
 
             meter = CostMeter()
 

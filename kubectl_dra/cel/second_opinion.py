@@ -19,12 +19,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kubectl_dra.apart import TooMuch, apart
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.semver import Semver
 from kubectl_dra.cel import ast
 from kubectl_dra.cel.columns import DeviceTable, columns_of
 from kubectl_dra.cel.errors import EvaluationError
+from kubectl_dra.process import TooMuch, apart
 
 if TYPE_CHECKING:
     from kubectl_dra.cel.device import DeviceInput

@@ -66,7 +66,7 @@ def compile_pattern(pattern: str) -> None:
 
 
 def _convert(function: str, environment: Environment) -> Callable[[object], object]:
-    from kubectl_dra.cel.dispatch import dispatcher
+    from kubectl_dra.cel.functions import dispatcher
 
     declared = environment.function(function)
     assert declared is not None

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from kubectl_dra.errors import UsageError
-from kubectl_dra.lint.baseline import Found, PlacedFinding, read, without_known, write
+from kubectl_dra.lint.accepted import Found, PlacedFinding, read, without_known, write
 from kubectl_dra.report.paint import tell
-from kubectl_dra.wording import amount
+from kubectl_dra.text import amount
 
 
 def check_usage(path: str, writes: bool) -> None:

@@ -86,8 +86,8 @@ def _group() -> typer.Typer:
 
 def _with(commands: Iterable[str]) -> typer.Typer:
     """The command line with these commands and their flags."""
-    from kubectl_dra.addresses import DOCS
     from kubectl_dra.cli.options import HelpText, add
+    from kubectl_dra.text import DOCS
 
     made = _group()
     for name in commands:

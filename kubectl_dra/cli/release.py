@@ -7,7 +7,7 @@ from typing import Final
 
 from kubectl_dra.api.releases import Release, Releases, known_gates, parse_release
 from kubectl_dra.errors import UsageError
-from kubectl_dra.names import nearest
+from kubectl_dra.text import nearest
 
 _FLAG: Final = "--feature-gates"
 

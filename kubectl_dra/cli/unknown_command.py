@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from typing import Final
 
 from kubectl_dra.errors import UsageError
-from kubectl_dra.names import nearest
+from kubectl_dra.text import nearest
 
 _VERBS: Final = ("get", "list", "ls", "show", "describe", "desc", "view")
 """Verbs of kubectl and others that our commands leave out."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from kubectl_dra.api.events import DEVICE_EVENTS
+from kubectl_dra.api.meta import DEVICE_EVENTS
 from kubectl_dra.api.releases import GROUP
 from kubectl_dra.cluster.anonymize_parts import Changes, Json
 from kubectl_dra.cluster.anonymize_scheduling import SchedulingParts

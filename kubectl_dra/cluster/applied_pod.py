@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from msgspec import structs
 
+from kubectl_dra.api.meta import builtins, convert
 from kubectl_dra.api.nodes import Toleration
 from kubectl_dra.api.pods import Container, Pod, PodSpec
-from kubectl_dra.api.wire import builtins, convert
 from kubectl_dra.cluster.merge import JSON, canonical, merged
 
 _FREE: Final = frozenset(

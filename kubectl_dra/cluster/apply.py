@@ -13,17 +13,16 @@ from msgspec import structs
 
 from kubectl_dra.api.behaviour import GANG_POLICY_CHANGES
 from kubectl_dra.api.claims import DeviceClass, ResourceClaim, ResourceClaimTemplate, spec_fields
-from kubectl_dra.api.conversion import reshaped
+from kubectl_dra.api.codec import reshaped
 from kubectl_dra.api.defaults import defaulted, without_disabled
-from kubectl_dra.api.meta import EMPTY, ObjectMeta
+from kubectl_dra.api.meta import EMPTY, ObjectMeta, builtins
 from kubectl_dra.api.policy import ResourceQuota
 from kubectl_dra.api.releases import UNTOLD, Release
 from kubectl_dra.api.slices import ResourceSlice
 from kubectl_dra.api.taints import DeviceTaintRule
-from kubectl_dra.api.wire import builtins
 from kubectl_dra.cluster.applied_pod import applied_pod
+from kubectl_dra.cluster.builder import READ
 from kubectl_dra.cluster.copies import essence
-from kubectl_dra.cluster.field_by_field import READ
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
 from kubectl_dra.cluster.merge import JSON, canonical, last_applied, merged
 

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache
 from typing import Any, Final
 
 from msgspec import Struct, ValidationError, json
 
-from kubectl_dra.api.conversion import VERSIONS, reshaped
-from kubectl_dra.api.decoding import Mismatch, decoded, mismatch, struct_mismatch
-from kubectl_dra.api.meta import EMPTY, ObjectMeta, title
+from kubectl_dra.api.claims import DeviceClass, ResourceClaim, ResourceClaimTemplate
+from kubectl_dra.api.codec import VERSIONS, Mismatch, decoded, mismatch, reshaped, struct_mismatch
+from kubectl_dra.api.meta import EMPTY, ObjectMeta, convert, title
+from kubectl_dra.api.nodes import Node
+from kubectl_dra.api.pods import Pod
+from kubectl_dra.api.policy import ResourceQuota
 from kubectl_dra.api.releases import GROUP, PLURALS, Release, parse_release
+from kubectl_dra.api.slices import ResourceSlice
+from kubectl_dra.api.taints import DeviceTaintRule
 from kubectl_dra.cluster.copies import Kept, Place, essence, newer
-from kubectl_dra.cluster.field_by_field import READ
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS, is_namespaced
 from kubectl_dra.cluster.moment import newest
-from kubectl_dra.cluster.pages import Page, page
-from kubectl_dra.cluster.reader import Reader
+from kubectl_dra.cluster.reader import Page, Reader, page
 from kubectl_dra.cluster.snapshot import (
     ABSENT,
     CORE_KINDS,
@@ -27,6 +30,7 @@ from kubectl_dra.cluster.snapshot import (
     EVERY_KIND,
     UNREADABLE,
     UNSUPPORTED,
+    Event,
     Gap,
     Key,
     Snapshot,
@@ -34,9 +38,49 @@ from kubectl_dra.cluster.snapshot import (
 )
 from kubectl_dra.errors import InputError
 
+# Reads objects field by field: rare kinds, and objects of an unusual shape.
+
+
+def _namespace(raw: Mapping[str, Any]) -> ObjectMeta:
+    return ObjectMeta.from_json(raw.get("metadata") or EMPTY)
+
+
+def _event(raw: Mapping[str, Any]) -> Event:
+    about = raw.get("involvedObject") or raw.get("regarding") or EMPTY
+    series = raw.get("series") or EMPTY
+    first = raw.get("firstTimestamp") or raw.get("deprecatedFirstTimestamp") or raw.get("eventTime") or ""
+    last = series.get("lastObservedTime") or raw.get("lastTimestamp") or raw.get("deprecatedLastTimestamp")
+    source = raw.get("source") or raw.get("deprecatedSource") or EMPTY
+    found = {
+        "kind": about.get("kind") or "",
+        "namespace": about.get("namespace") or (raw.get("metadata") or EMPTY).get("namespace") or "",
+        "name": about.get("name") or "",
+        "uid": about.get("uid") or "",
+        "reason": raw.get("reason") or "",
+        "message": raw.get("message") or raw.get("note") or "",
+        "type": raw.get("type") or "",
+        "count": int(series.get("count") or raw.get("count") or raw.get("deprecatedCount") or 1),
+        "first": first,
+        "last": last or first,
+        "component": raw.get("reportingComponent") or raw.get("reportingController") or source.get("component") or "",
+    }
+    return convert(found, Event)
+
+
+READ: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "DeviceClass": DeviceClass.from_json,
+    "DeviceTaintRule": DeviceTaintRule.from_json,
+    "Event": _event,
+    "Namespace": _namespace,
+    "Node": Node.from_json,
+    "Pod": Pod.from_json,
+    "ResourceClaim": ResourceClaim.from_json,
+    "ResourceClaimTemplate": ResourceClaimTemplate.from_json,
+    "ResourceQuota": ResourceQuota.from_json,
+    "ResourceSlice": ResourceSlice.from_json,
+}
+
 _EVENT_ABOUT: Final = frozenset(("Pod", "ResourceClaim"))
-
-
 _TYPED: Final = frozenset(
     (("ResourceSlice", f"{GROUP}/v1"), ("ResourceClaim", f"{GROUP}/v1"), ("Pod", "v1"), ("Node", "v1"))
 )

@@ -19,7 +19,6 @@ from kubectl_dra.errors import ClusterError, InputError
 
 Authorization = Callable[[], str]
 """The header's value for the next request; empty for none. Raises ClusterError."""
-
 _TOKEN_SECONDS: Final = 60.0
 """A token file is reread after this time: tokens of pods are replaced while they run."""
 _LARGEST_TOKEN: Final = 1 << 20
@@ -88,8 +87,6 @@ def _authorization(cluster: Mapping[str, Any], user: Mapping[str, Any]) -> Autho
         basic = f"Basic {b64encode(word.encode()).decode()}"
         return lambda: basic
     if user.get("auth-provider"):
-        from kubectl_dra.cluster.auth_provider import authorization
-
         return authorization(cluster, user)
     return lambda: ""
 
@@ -263,3 +260,40 @@ def _proxy_of_environment(scheme: str, host: str, port: int) -> str:
         if domain and (host == domain or host.endswith(f".{domain}")):
             return ""
     return proxy
+
+
+# The token of a kubeconfig's auth-provider, such as OIDC: the only use of the package ``kubernetes``.
+
+
+def authorization(cluster: Mapping[str, Any], user: Mapping[str, Any]) -> Callable[[], str]:
+    """What gives the header of a user with an auth-provider.
+
+    Raises:
+        ClusterError: it gets no credentials.
+    """
+    from kubernetes import client
+    from kubernetes import config as loaders
+
+    # Untyped in the package.
+    load: Any = loaders
+    untyped: Any = client
+    configuration = untyped.Configuration()
+    whole = {
+        "current-context": "x",
+        "clusters": [{"name": "x", "cluster": dict(cluster)}],
+        "users": [{"name": "x", "user": dict(user)}],
+        "contexts": [{"name": "x", "context": {"cluster": "x", "user": "x"}}],
+    }
+    try:
+        load.load_kube_config_from_dict(whole, client_configuration=configuration, persist_config=False)
+    except Exception as error:
+        # Whatever it raises may hold secrets.
+        raise ClusterError(f"the kubeconfig's auth-provider gave no credentials ({type(error).__name__})") from None
+
+    def header() -> str:
+        for setting in configuration.auth_settings().values():
+            if setting["in"] == "header" and setting["key"] == "authorization" and setting["value"]:
+                return str(setting["value"]).strip()
+        return ""
+
+    return header

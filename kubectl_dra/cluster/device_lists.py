@@ -10,12 +10,12 @@ from typing import Any, Final, Literal
 import msgspec
 from msgspec import Raw, json
 
-from kubectl_dra.api.decoding import decoded, struct_mismatch
+from kubectl_dra.api.codec import decoded, struct_mismatch
+from kubectl_dra.api.meta import Wire
 from kubectl_dra.api.quantity import is_plain
 from kubectl_dra.api.slices import NAMES, TIMES, Device, Individual, OwnColumn
 from kubectl_dra.api.taints import DeviceTaint
-from kubectl_dra.api.wire import Wire
-from kubectl_dra.cluster.sharing import REMEMBERED, FirstOfEqual, Unusual
+from kubectl_dra.cluster.copies import REMEMBERED, FirstOfEqual, Unusual
 
 SAMPLE: Final = 32
 """Slices of a driver from which we learn what is individual to a device."""

@@ -13,7 +13,7 @@ from msgspec import DecodeError, Raw, field, json
 from kubectl_dra.cluster.builder import NestedList, SnapshotBuilder
 from kubectl_dra.cluster.contents import STDIN, Pages, contents, large, unpacked
 from kubectl_dra.cluster.copies import Place
-from kubectl_dra.cluster.pages import Page
+from kubectl_dra.cluster.reader import Page
 from kubectl_dra.cluster.snapshot import EVERY_KIND, Progress, Snapshot
 from kubectl_dra.errors import InputError
 from kubectl_dra.manifests.documents import Document, NotAnObject, Skipped, TemplateError, each, parse
@@ -160,7 +160,7 @@ def _add_large(builder: SnapshotBuilder, data: bytes, name: str, progress: Progr
 
 
 def _add_yaml(builder: SnapshotBuilder, source: Source, progress: Progress | None) -> bool:
-    from kubectl_dra.manifests.stream import NotAList, yaml_list
+    from kubectl_dra.manifests.objects import NotAList, yaml_list
 
     try:
         head, items = yaml_list(source)

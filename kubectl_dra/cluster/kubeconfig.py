@@ -17,8 +17,8 @@ from msgspec import Struct
 from kubectl_dra.cluster.credentials import Authorization, prepared
 from kubectl_dra.cluster.http_connection import Endpoint
 from kubectl_dra.errors import ClusterError, InputError
-from kubectl_dra.names import nearest
 from kubectl_dra.special_files import special
+from kubectl_dra.text import nearest
 
 _SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _LARGEST: Final = 16 << 20

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from msgspec import Struct, ValidationError, convert, field, json
 
-from kubectl_dra.api.conversion import VERSIONS
+from kubectl_dra.api.codec import VERSIONS
 from kubectl_dra.api.releases import GROUP, PLURALS, Release, parse_release
 from kubectl_dra.cluster.builder import SnapshotBuilder
 from kubectl_dra.cluster.client import EXPIRED, Answered, Client, segment
@@ -18,8 +18,7 @@ from kubectl_dra.cluster.copies import Place
 from kubectl_dra.cluster.kinds import CORE_PLURALS, SCHEDULING_KINDS, SchedulingKind, is_namespaced
 from kubectl_dra.cluster.kubeconfig import ConnectionOptions, connect
 from kubectl_dra.cluster.moment import stamp
-from kubectl_dra.cluster.pages import Page, page
-from kubectl_dra.cluster.side_by_side import side_by_side
+from kubectl_dra.cluster.reader import Page, page
 from kubectl_dra.cluster.snapshot import (
     DRA_KINDS,
     FORBIDDEN,
@@ -32,6 +31,7 @@ from kubectl_dra.cluster.snapshot import (
     Progress,
     Snapshot,
 )
+from kubectl_dra.cluster.transport import side_by_side
 from kubectl_dra.errors import ClusterError
 
 T = TypeVar("T")

@@ -13,7 +13,7 @@ from typing import Final, Literal, NamedTuple, get_args
 from msgspec import Raw, ValidationError, field, json, msgpack
 from msgspec.structs import force_setattr as put
 
-from kubectl_dra.api.meta import ObjectMeta, OwnerReference
+from kubectl_dra.api.meta import Amount, ObjectMeta, OwnerReference, Wire
 from kubectl_dra.api.pods import (
     ENDED,
     BoundSpec,
@@ -29,8 +29,7 @@ from kubectl_dra.api.pods import (
     ResourceRequirements,
 )
 from kubectl_dra.api.volumes import PodVolume
-from kubectl_dra.api.wire import Amount, Wire
-from kubectl_dra.cluster.sharing import CheckedAmounts, FirstOfEqual
+from kubectl_dra.cluster.copies import CheckedAmounts, FirstOfEqual
 
 KEPT_ANNOTATIONS: Final = ("resource.kubernetes.io/", "kubectl-dra/")
 _OWNERS: Final = 256

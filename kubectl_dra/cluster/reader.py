@@ -8,23 +8,24 @@ object: devices, their attributes and capacity, claim specs, and what pods of on
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from sys import intern
 from typing import Any, Final, NamedTuple
 
+import msgspec
 from msgspec import Raw, field, json
 from msgspec.structs import force_setattr as put
 
 from kubectl_dra.api.claims import Allocation, Consumer, DeviceResult, ResourceClaim, spec_fields
-from kubectl_dra.api.decoding import decoded, struct_mismatch
-from kubectl_dra.api.meta import ObjectMeta
+from kubectl_dra.api.codec import decoded, struct_mismatch
+from kubectl_dra.api.meta import Amount, ObjectMeta, Wire
 from kubectl_dra.api.nodes import Node, NodeSelector, NodeStatus
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import CounterSet, DeviceID, NodeScope, PoolID, ResourceSlice
-from kubectl_dra.api.wire import Amount, Wire
+from kubectl_dra.cluster.copies import REMEMBERED, CheckedAmounts, FirstOfEqual, Unusual
 from kubectl_dra.cluster.device_lists import DeviceLists
 from kubectl_dra.cluster.pod_lists import PodLists, PodText
-from kubectl_dra.cluster.sharing import REMEMBERED, CheckedAmounts, FirstOfEqual, Unusual
 
 
 class Found(NamedTuple):
@@ -255,3 +256,82 @@ def _counter_sets(data: bytes) -> tuple[CounterSet, ...]:
     if struct_mismatch({"sharedCounters": raw}, "ResourceSliceSpec") is not None:
         raise Unusual
     return ResourceSlice.from_json({"spec": decoded({"sharedCounters": raw}, "ResourceSliceSpec")}).shared_counters
+
+
+# One page of a list: its head, and its items as bytes, each to be decoded straight into its target struct.
+
+
+class ListMeta(msgspec.Struct, frozen=True, rename="camel"):
+    """``metadata`` of a list. ``token`` requests the next page; it is empty on the last one."""
+
+    token: str | None = msgspec.field(default=None, name="continue")
+    remaining_item_count: int | None = None
+
+
+class Page(msgspec.Struct, frozen=True, rename="camel"):
+    """One answer to a list request."""
+
+    kind: str = ""
+    api_version: str = ""
+    metadata: ListMeta = ListMeta()
+    entries: list[msgspec.Raw] | None = msgspec.field(default=None, name="items")
+
+    # Decoded at once, where a kind was asked for and all items are of its usual shape; ``data`` is the text then.
+    objects: list[Any] | None = None
+    data: bytes = b""
+
+    @property
+    def items(self) -> list[msgspec.Raw]:
+        """The objects, which may lack apiVersion and kind."""
+        return self.entries or []
+
+    @property
+    def size(self) -> int:
+        """The number of items."""
+        return len(self.items if self.objects is None else self.objects)
+
+    @property
+    def item_kind(self) -> str:
+        """The kind of the items."""
+        return self.kind.removesuffix("List")
+
+
+class _PodPage(msgspec.Struct, frozen=True, rename="camel"):
+    kind: str = ""
+    api_version: str = ""
+    metadata: ListMeta = ListMeta()
+    items: list[PodText] | None = None
+
+
+_decoder = msgspec.json.Decoder(Page)
+_pods = msgspec.json.Decoder(_PodPage)
+
+
+def page(data: bytes, *, pods: bool = False) -> Page | None:
+    """Read a page, decoding ``pods`` at once; None if it is not a list of objects.
+
+    Raises:
+        ValueError: not a JSON object.
+    """
+    if data.lstrip()[:1] != b"{":
+        raise ValueError
+    if pods:
+        with suppress(msgspec.ValidationError):
+            whole = _pods.decode(data)
+            return Page(whole.kind, whole.api_version, whole.metadata, None, whole.items or [], data)
+    try:
+        found = _decoder.decode(data)
+    except msgspec.ValidationError:
+        return None
+    return found if all(bytes(memoryview(item)[:1]) == b"{" for item in found.items) else None
+
+
+def whole(item: msgspec.Raw, of: Page) -> dict[str, Any]:
+    """An item as JSON, with apiVersion and kind and without managedFields. Raises ValueError."""
+    raw: dict[str, Any] = msgspec.json.decode(item)
+    raw.setdefault("apiVersion", of.api_version)
+    raw.setdefault("kind", of.item_kind)
+    metadata = raw.get("metadata")
+    if isinstance(metadata, dict):
+        metadata.pop("managedFields", None)
+    return raw

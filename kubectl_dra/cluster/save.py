@@ -17,27 +17,29 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, TextIO
 
 import msgspec
 
+from kubectl_dra.api.claims import Request
+from kubectl_dra.api.meta import builtins, convert
 from kubectl_dra.api.pods import PodSpec
+from kubectl_dra.api.releases import UNTOLD
 from kubectl_dra.api.volumes import PodVolume
-from kubectl_dra.api.wire import builtins, convert
+from kubectl_dra.cel import CompileError, Environment, compile_expression
 from kubectl_dra.cluster.builder import SnapshotBuilder
 from kubectl_dra.cluster.copies import Place
 from kubectl_dra.cluster.files import SAID, add_files
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
-from kubectl_dra.cluster.pages import Page, page
+from kubectl_dra.cluster.reader import Page, page
 from kubectl_dra.cluster.snapshot import ABSENT, EVERY_KIND, Gap, Snapshot
 from kubectl_dra.errors import InputError
 from kubectl_dra.manifests.files import discard, name_beside, new_private_file
 
 SCHEMA_VERSION: Final = "1"
 Json = dict[str, Any]
-
 _META: Final = (
     "name",
     "namespace",
@@ -329,3 +331,60 @@ def write_file(path: Path, write: Callable[[TextIO], object], *, force: bool) ->
         raise InputError(f"{path}: cannot be written: {error.strerror or error}") from None
     finally:
         discard(made)
+
+
+# Whether selectors give the same verdicts on the devices of two snapshots: checks what anonymizing replaced.
+
+
+def disagreements(before: Snapshot, after: Snapshot) -> list[str]:
+    """A sentence for each selector of ``before`` whose counterpart in ``after`` gives another verdict.
+
+    Both hold the same objects in the same order. All errors count as equal.
+    """
+    from kubectl_dra.cel.columns import DeviceTable
+
+    release = before.release or UNTOLD
+    environment = Environment.for_release(release, stored=True)
+    tables = [
+        DeviceTable([device for entry in snapshot.slices for device in entry.devices]) for snapshot in (before, after)
+    ]
+    judged: set[tuple[str, str]] = set()
+    out: list[str] = []
+    for (where, expression), (_, other) in zip(_selectors(before), _selectors(after), strict=True):
+        if expression == other and before.slices is after.slices:
+            continue
+        if (expression, other) in judged:
+            continue
+        judged.add((expression, other))
+        verdicts: list[list[object]] = []
+        for text, table in zip((expression, other), tables, strict=True):
+            try:
+                program = compile_expression(environment, text)
+            except CompileError:
+                verdicts.append([])
+                continue
+            verdicts.append([v if isinstance(v, bool) else None for v in program.evaluate_devices(table)])
+        if len(verdicts[0]) != len(verdicts[1]):
+            out.append(f"a selector of {where} does not compile in one of both")
+        elif wrong := sum(one != two for one, two in zip(*verdicts, strict=True)):
+            out.append(f"a selector of {where} gives another answer on {wrong:,} devices than before")
+    return out
+
+
+def _selectors(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
+    for name, device_class in snapshot.classes.items():
+        for expression in device_class.selectors:
+            if expression is not None:
+                yield f"DeviceClass {name}", expression
+    for claim in snapshot.claims.values():
+        yield from _of(f"ResourceClaim {claim.key}", claim.requests)
+    for (namespace, name), template in snapshot.templates.items():
+        yield from _of(f"ResourceClaimTemplate {namespace}/{name}", template.claim(name, namespace).requests)
+
+
+def _of(where: str, requests: tuple[Request, ...]) -> Iterator[tuple[str, str]]:
+    for request in requests:
+        for alternative in request.alternatives():
+            for expression in alternative.selectors:
+                if expression is not None:
+                    yield where, expression

@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
-from typing import ClassVar
+from itertools import islice
+from typing import ClassVar, Final
 
 from kubectl_dra.allocation.budgets import PROOF_NODES
 from kubectl_dra.allocation.extended_resources import amount_of
+from kubectl_dra.api.meta import ObjectMeta
+from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.releases import SCORING_FAILS
-from kubectl_dra.explain.causes import (
-    claim_and_device_plugin,
-    devices_held,
-    evicted_at_once,
-    no_consumer,
-    pool_name_shared,
-)
-from kubectl_dra.explain.diagnosis import Finding, Way
-from kubectl_dra.explain.phrase import Phrase, Statement, Words, say
-from kubectl_dra.explain.question.last_word import last_word
-from kubectl_dra.explain.question.what_if_flag import to_make
+from kubectl_dra.cluster.relation import waiting_for
+from kubectl_dra.cluster.snapshot import ABSENT
+from kubectl_dra.explain.causes import claim_references as no_consumer
+from kubectl_dra.explain.causes import devices_held
+from kubectl_dra.explain.causes import ending as evicted_at_once
+from kubectl_dra.explain.causes import extended_resources as claim_and_device_plugin
+from kubectl_dra.explain.causes import pools as pool_name_shared
+from kubectl_dra.explain.diagnosis import Evidence, Finding, Look, NextStep, Verdict, Way
+from kubectl_dra.explain.phrase import ObjectName, Phrase, Statement, Subject, Words, named, say
+from kubectl_dra.explain.question.resolve import ClaimEntry, LastWord, last_word
+from kubectl_dra.explain.question.what_if_flag import Supposition, to_make
 from kubectl_dra.explain.scene.assumptions import NO_CONSUMER, notes_of
 from kubectl_dra.explain.scheduler_profile import scheduler_notes
 from kubectl_dra.explain.trial import Trial
 from kubectl_dra.explain.unread import NotSeen, Unread
+from kubectl_dra.scheduling.default_preemption import ending_victims
 
 MAX_NOTED_NODES = 5
 
@@ -192,3 +197,209 @@ def _cut(trial: Trial, findings: Sequence[Finding], ways: Sequence[Way]) -> Iter
     nodes = len(trial.view.different_nodes())
     if nodes > PROOF_NODES:
         yield NotOnAllNodes(PROOF_NODES, nodes)
+
+
+# What changed after the scheduler's last message about a pod, as far as objects show it; deletions leave no trace.
+
+MAX_SHOWN: Final = 3
+_SECONDS: Final = len("2006-01-02T15:04:05")
+_TOTAL: Final = re.compile(r"^0/(\d+) nodes are available")
+"""The beginning of kube-scheduler's message: its count of nodes."""
+
+
+def changes(trial: Trial, pod: Pod, word: LastWord) -> tuple[Evidence, ...]:
+    """The first few changes, each with the object that shows it."""
+    found = (
+        *_of_spec(pod),
+        *_of_nodes(trial, word),
+        *_victims_gone(trial, pod),
+        *_newer(trial, pod, word),
+        *_ended(trial, pod),
+    )
+    return tuple(islice(found, MAX_SHOWN))
+
+
+def _of_spec(pod: Pod) -> Iterator[Evidence]:
+    """The scheduler examined an earlier spec of the pod."""
+    condition = pod.condition("PodScheduled")
+    seen = condition.observed_generation if condition is not None else 0
+    if 0 < seen < pod.metadata.generation:
+        text = "{generation}, and the scheduler looked at {seen}"
+        shown = say(text, generation=pod.metadata.generation, seen=seen)
+        yield Evidence(Subject("Pod", named("Pod", pod)), "metadata.generation", shown)
+
+
+def _of_nodes(trial: Trial, word: LastWord) -> Iterator[Evidence]:
+    """Nodes were added or removed."""
+    told = _TOTAL.match(word.message)
+    snapshot = trial.scene.snapshot
+    if told is not None and snapshot.nodes and not snapshot.is_gap("Node") and int(told[1]) != len(snapshot.nodes):
+        shown = say("{count:,} now, and the scheduler counted {told:,}", count=len(snapshot.nodes), told=int(told[1]))
+        yield Evidence("Nodes", "how many there are", shown)
+
+
+def _victims_gone(trial: Trial, pod: Pod) -> Iterator[Evidence]:
+    """The pods that were evicted for this one have ended."""
+    filters, name = trial.scene.filters, pod.status.nominated_node_name
+    node = filters.chain.state.nodes.get(name) if filters is not None and name else None
+    if node is not None and not ending_victims(pod, node):
+        yield Evidence(
+            Subject("Pod", named("Pod", pod)),
+            "status.nominatedNodeName",
+            say("{name}: nothing evicted for it is left there", name=ObjectName("Node", name)),
+        )
+
+
+def _newer(trial: Trial, pod: Pod, word: LastWord) -> Iterator[Evidence]:
+    """Objects created since, newest first; of the same second, those that were written after the pod."""
+    if not word.time:
+        return
+    scene = trial.scene
+    snapshot = scene.snapshot
+    known: list[tuple[str, ObjectMeta]] = []
+    known += [("DeviceClass", entry.metadata) for entry in trial.view.cycle.classes.values()]
+    known += [("Node", entry.metadata) for entry in snapshot.nodes.values()]
+    known += [("DeviceTaintRule", entry.metadata) for entry in snapshot.taint_rules]
+    known += [("ResourceClaim", entry.metadata) for entry in (*scene.allocated, *scene.unallocated)]
+    known += [(kind, entry.metadata) for kind, objects in snapshot.others.items() for entry in objects.values()]
+    written = _number(pod.metadata.resource_version)
+
+    said = word.time[:_SECONDS]
+
+    def newer(made: str, version: str) -> bool:
+        # RFC 3339 in UTC, so text compares; creation has no fractions of a second, which those of events may have.
+        at = made[:_SECONDS]
+        return at > said or (at == said and 0 < written < _number(version))
+
+    found = [
+        (meta.creation_timestamp, kind, meta.namespace, meta.name)
+        for kind, meta in known
+        if newer(meta.creation_timestamp, meta.resource_version)
+    ]
+    found += [
+        (entry.creation_timestamp, "ResourceSlice", "", entry.name)
+        for entry in trial.view.cycle.index.slices
+        if newer(entry.creation_timestamp, entry.resource_version)
+    ]
+    for at, kind, space, name in sorted(found, reverse=True):
+        yield Evidence(Subject(kind, ObjectName(kind, name, space)), "metadata.creationTimestamp", at)
+
+
+def _ended(trial: Trial, pod: Pod) -> Iterator[Evidence]:
+    """Pods that have ended and were written after this one."""
+    written = _number(pod.metadata.resource_version)
+    for other in trial.scene.snapshot.pods.values():
+        if other.finished and other.node_name and 0 < written < _number(other.metadata.resource_version):
+            yield Evidence(Subject("Pod", named("Pod", other)), "status.phase", other.phase)
+
+
+def _number(version: str) -> int:
+    """A resource version, which counts the writes of the whole cluster; 0 if unknown."""
+    return int(version) if version.isdigit() else 0
+
+
+# What to look at next: more about the first cause, and never what was just shown.
+
+
+def next_step(
+    trial: Trial, verdict: Verdict, findings: Sequence[Finding], unclear: Sequence[Words] = ()
+) -> NextStep | None:
+    """The step, or None if none helps. ``unclear``: why the verdict is undetermined."""
+    asked = trial.question
+    first = findings[0] if findings else None
+    if verdict is Verdict.UNDETERMINED and first is None:
+        return _to_see_more(unclear)
+    if first is not None and first.kind.look is Look.POD_OF_SAME_CLAIM and (rival := _rival(trial)):
+        return NextStep(Look.POD_OF_SAME_CLAIM, rival, asked.namespace)
+    if verdict is Verdict.ALLOCATABLE and trial.scene.settings.supposed:
+        return _to_make(trial, trial.scene.settings.supposed[0])
+    if verdict is Verdict.ALLOCATABLE and asked.kind == "pod":
+        return _pod(trial)
+    if first is not None:
+        return _about(trial, first)
+    waits = asked.pod is not None and asked.pod.phase in ("", "Pending")
+    return _pod(trial) if verdict is Verdict.ALLOCATED and waits else None
+
+
+def _about(trial: Trial, finding: Finding) -> NextStep | None:
+    if finding.next is not None:
+        return finding.next
+    look, asked = finding.kind.look, trial.question
+    if look is Look.CLAIM and finding.claim:
+        namespace, _, name = finding.claim.partition("/")
+        return NextStep(Look.AS_WRITTEN, name, namespace, "resourceclaim")
+    if look is Look.PODS_ON_NODE and asked.pod is not None and asked.pod.node_name:
+        return NextStep(look, asked.pod.node_name)
+    if look in (Look.POD, Look.POD_OF_SAME_CLAIM, Look.CLAIM, Look.PODS_ON_NODE):
+        return _pod(trial)
+    if look is Look.AS_WRITTEN:
+        return _as_written(trial, finding)
+    if look in (Look.DEVICES, Look.SELECTORS, Look.ONE_DEVICE):
+        return _devices(trial, finding)
+    return NextStep(look, namespace=asked.namespace)
+
+
+def _devices(trial: Trial, finding: Finding) -> NextStep:
+    """From the answer to every device; from there to the selectors on one device, or to who has which device."""
+    located = next((entry for entry in trial.funnels if entry.funnel.name == finding.request), None)
+    stage = located.funnel.blocking_stage() if located is not None else None
+    device = finding.device or (stage.failed[0].id if stage is not None and stage.failed else None)
+    shown, look = trial.scene.settings.with_devices, finding.kind.look
+    if device is not None and (look is Look.ONE_DEVICE or (look is Look.SELECTORS and shown)):
+        return NextStep(Look.ONE_DEVICE, str(device))
+    if not shown:
+        return NextStep(Look.DEVICES)
+    return NextStep(Look.DEVICES_OF_CLASS, located.funnel.device_class.name if located is not None else "")
+
+
+def _as_written(trial: Trial, finding: Finding) -> NextStep | None:
+    """What has to be corrected: a class, the template of a claim, or the claim."""
+    if finding.device_class:
+        return NextStep(Look.AS_WRITTEN, finding.device_class, kind="deviceclass")
+    for entry in trial.question.claims if trial.question.exists else ():
+        if entry.claim is not None and entry.claim.key in (finding.claim, finding.object):
+            return _written(trial, entry)
+    return None
+
+
+def _to_make(trial: Trial, change: Supposition) -> NextStep | None:
+    """What to look at to make a change real: the claim's holder, the taints, or what requests devices."""
+    if change.kind == "free":
+        namespace, _, name = change.value.split(",")[0].strip().rpartition("/")
+        return NextStep(Look.CLAIM_HOLDER, name, namespace or trial.question.namespace)
+    if change.kind == "end":
+        return NextStep(Look.ALL_PODS)
+    if change.kind == "untaint":
+        return NextStep(Look.TAINTS)
+    for entry in trial.question.claims if trial.question.exists else ():
+        if entry.claim is not None and entry.claim.allocation is None:
+            return _written(trial, entry)
+    return None
+
+
+def _written(trial: Trial, entry: ClaimEntry) -> NextStep:
+    """The template of a claim, or the claim."""
+    assert entry.claim is not None
+    kind = "resourceclaimtemplate" if entry.template else "resourceclaim"
+    return NextStep(Look.AS_WRITTEN, entry.template or entry.claim.metadata.name, trial.question.namespace, kind)
+
+
+def _rival(trial: Trial) -> str:
+    """Another pod of the namespace that uses a claim to be allocated."""
+    name = trial.question.name
+    pods = (pod for claim in trial.claims for pod in waiting_for(claim, trial.scene.snapshot))
+    return next((pod.metadata.name for pod in pods if pod.metadata.name != name), "")
+
+
+def _pod(trial: Trial) -> NextStep | None:
+    asked = trial.question
+    return NextStep(Look.POD, asked.name, asked.namespace) if asked.exists and asked.kind == "pod" else None
+
+
+def _to_see_more(unclear: Sequence[Words]) -> NextStep | None:
+    """How to see what was not seen: a complete snapshot, or the missing permission."""
+    gaps = [one.gap for one in unclear if isinstance(one, Unread)]
+    permission = next((gap.permission for gap in gaps if gap.permission is not None), None)
+    if permission is not None:
+        return NextStep(Look.PERMISSION, kind=".".join(filter(None, (permission.resource, permission.group))))
+    return NextStep(Look.SNAPSHOT) if any(gap.reason == ABSENT for gap in gaps) else None

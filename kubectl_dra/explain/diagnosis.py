@@ -15,10 +15,9 @@ from kubectl_dra.data import pages
 from kubectl_dra.data.pages import CodePage
 from kubectl_dra.explain.phrase import ObjectName, Words
 from kubectl_dra.explain.question.what_if_flag import Supposition
-from kubectl_dra.explain.remedies.proof import PlacedDevice, Proof
+from kubectl_dra.explain.remedies.proof import ChangeStep, PlacedDevice, Price, Proof
 from kubectl_dra.explain.remedies.prove import Change
-from kubectl_dra.explain.remedies.step import ChangeStep, Price
-from kubectl_dra.explain.scene.clock import UnderWay
+from kubectl_dra.explain.scene.holders import UnderWay
 
 SCHEMA_VERSION = "3"
 

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.relation import relation_of
-from kubectl_dra.explain.diagnosis import ClaimReport, NodeDevices, NodeGroup
+from kubectl_dra.explain.diagnosis import Choice, ClaimReport, Evidence, NodeDevices, NodeGroup, Verdict
+from kubectl_dra.explain.failing_requests import report
 from kubectl_dra.explain.funnel.blocked import Located
-from kubectl_dra.explain.funnel.funnel_report import report
 from kubectl_dra.explain.funnel.stages import Shortfall
-from kubectl_dra.explain.phrase import Joined, Words, say
+from kubectl_dra.explain.phrase import Joined, Phrase, Words, nodes_named, say
 from kubectl_dra.explain.question.resolve import ClaimEntry
 from kubectl_dra.explain.remedies.proof import placed_devices
 from kubectl_dra.explain.scene.node_reasons import reason_of
 from kubectl_dra.explain.scene.prepare import NOT_ASKED
-from kubectl_dra.explain.trial import Trial
+from kubectl_dra.explain.trial import Outlook, Trial
 from kubectl_dra.scheduling.gang_scheduling import Placed
+from kubectl_dra.scheduling.profile import Point
+from kubectl_dra.scheduling.reasons import PluginName
+
+if TYPE_CHECKING:
+    from kubectl_dra.scheduling.scores.best import BestNodes
 
 _NEAREST = 10_000
 _AFTER = say("all claims fit when the scheduler has taken back the claim that nobody uses")
@@ -161,3 +167,107 @@ def _reservation(asking: Pod | None, claim: ResourceClaim) -> Words:
     if asking is None or relation_of(claim, asking).listed:
         return "allocated and reserved"
     return say("allocated, reserved for {others:some}", others=[str(entry) for entry in claim.reserved_for])
+
+
+# Which of the nodes that fit the scheduler takes.
+
+BATCHING: Final = "OpportunisticBatching"
+
+
+def choice(trial: Trial, verdict: Verdict) -> Choice | None:
+    """The winning node, or those of which any may win; None if there is nothing to choose."""
+    pod, settings, snapshot = trial.question.pod, trial.scene.settings, trial.scene.snapshot
+    if pod is None or verdict is not Verdict.ALLOCATABLE or trial.chain is None:
+        return None
+    if settings.node or not snapshot.nodes or not settings.schedules(pod):
+        return None
+    # The nodes of a group's pods are chosen for all of them together.
+    if pod.pod_group or pod.spec.workload_ref is not None:
+        return None
+    if len(trial.takers) == 1:
+        return Choice(1, tuple(trial.takers))
+    from kubectl_dra.scheduling.winner import winner, winner_among
+
+    if trial.outlook is Outlook.FITS:
+        return _told(trial, winner_among(trial.chain, trial.takers), len(trial.takers))
+    outcome = trial.outcome
+    return None if outcome is None else _told(trial, winner(outcome), len(trial.after_giving_back))
+
+
+def certain_choice(trial: Trial) -> tuple[str, ...]:
+    """The nodes of which one certainly wins, for a pod that fits; empty where that is not known."""
+    found = choice(trial, Verdict.ALLOCATABLE)
+    return found.nodes if found is not None and found.certain else ()
+
+
+def _told(trial: Trial, best: BestNodes, feasible: int) -> Choice:
+    unread = ("Pod",) if trial.scene.snapshot.missing("Pod") is not None and feasible > 1 else ()
+    batched = (BATCHING,) if feasible > 1 and _batched(trial) else ()
+    return Choice(feasible, best.nodes, best.enough, (*unread, *best.unknown, *batched))
+
+
+def _batched(trial: Trial) -> bool:
+    """Whether the pod may take the second-best node of an identical pod scheduled before: one without claims,
+    and without spread constraints of its own or the profile's.
+    """
+    pod, filters = trial.question.pod, trial.scene.filters
+    if pod is None or filters is None or BATCHING not in trial.scene.settings.gates:
+        return False
+    profile = filters.chain.state.profile
+    spread = profile.runs(PluginName.POD_TOPOLOGY_SPREAD, Point.FILTER) and profile.args.spread.constraints
+    return not (pod.claims or pod.spec.topology_spread_constraints or spread)
+
+
+def open_choice(found: Choice | None, nodes: int) -> Iterator[Phrase]:
+    """Why the winning node is not named; ``nodes`` is the size of the cluster."""
+    if found is None or found.certain:
+        return
+    if found.enough:
+        text = (
+            "which of the {feasible:,} nodes the scheduler takes is not known: of {nodes:,} it looks at some until "
+            "{enough:,} fit"
+        )
+        yield say(text, feasible=found.feasible, nodes=nodes, enough=found.enough)
+    elif found.unknown:
+        text = "which of the {feasible:,} nodes the scheduler takes depends on {unknown}, not known here"
+        yield say(text, feasible=found.feasible, unknown=list(found.unknown))
+
+
+# Why nodes refuse a pod, and how many nodes each reason has.
+
+_SAID: Final = 3
+_PROVED_BY: Final = 6
+
+
+class RefusingNodes(NamedTuple):
+    """The nodes that refuse the pod for the same reason."""
+
+    reason: Words
+    nodes: tuple[str, ...]
+
+
+def by_reason(reasons: Mapping[str, Words]) -> list[RefusingNodes]:
+    """The nodes grouped by their reason, the reason with the most nodes first."""
+    found: dict[Words, list[str]] = {}
+    for name, reason in reasons.items():
+        found.setdefault(reason, []).append(name)
+    groups = [RefusingNodes(reason, tuple(names)) for reason, names in found.items()]
+    return sorted(groups, key=lambda group: -len(group.nodes))
+
+
+def counted(groups: Sequence[RefusingNodes]) -> Words:
+    """The reasons, each with its number of nodes; a single one without, because it covers all."""
+    if len(groups) == 1:
+        return groups[0].reason
+    said = [say("{reason} ({count:node})", reason=group.reason, count=len(group.nodes)) for group in groups[:_SAID]]
+    more = len(groups) - len(said)
+    # Reasons have commas of their own.
+    return say("{said} and {more:more reason}" if more else "{said}", said=Joined(tuple(said)), more=more)
+
+
+def evidence(groups: Sequence[RefusingNodes]) -> tuple[Evidence, ...]:
+    """One fact for each of the first reasons."""
+    return tuple(
+        Evidence(say("{names:some}", names=nodes_named(group.nodes)), "rejects the pod", group.reason)
+        for group in groups[:_PROVED_BY]
+    )

@@ -9,32 +9,31 @@ from msgspec.structs import replace
 
 from kubectl_dra.allocation.attempt import AttemptVerdict
 from kubectl_dra.allocation.budgets import Budget
-from kubectl_dra.api.events import DEVICE_EVENTS
+from kubectl_dra.api.meta import DEVICE_EVENTS
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import InputError
 from kubectl_dra.explain import failing_requests
-from kubectl_dra.explain.answer_notes import answer_notes
+from kubectl_dra.explain.answer_notes import answer_notes, next_step
 from kubectl_dra.explain.causes.claim_allocated_elsewhere import ELSEWHERE_UNUSED
 from kubectl_dra.explain.causes.registry import When, ask, of_question
 from kubectl_dra.explain.diagnosis import Choice, Diagnosis, Finding, Remedy, SchedulerWord, Verdict, Way
 from kubectl_dra.explain.funnel.blocked import Located
-from kubectl_dra.explain.next_step import next_step
 from kubectl_dra.explain.outcomes import claim_report, node_groups, placements, placements_after_giving_back
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.explain.remedies.proof import Beside, Proof
 from kubectl_dra.explain.remedies.prove import Change
-from kubectl_dra.explain.scene.attributes_read import complete
+from kubectl_dra.explain.scene.equivalent_nodes import complete
 from kubectl_dra.explain.scene.prepare import Settings, prepare
 from kubectl_dra.explain.trial import Outlook, Trial
 from kubectl_dra.explain.unclear import missing_objects, not_decided, not_seen
 from kubectl_dra.explain.unclear import unread as unread_for
 from kubectl_dra.explain.unread import NotProved
-from kubectl_dra.names import nearest
 from kubectl_dra.scheduling.default_preemption import VictimsEnding
 from kubectl_dra.scheduling.gang_scheduling import Placed, message_of
 from kubectl_dra.scheduling.profile import Effect
 from kubectl_dra.scheduling.queue import kept_out
+from kubectl_dra.text import nearest
 
 _VERDICTS = {
     Outlook.PLACED: Verdict.ALLOCATED,
@@ -109,7 +108,7 @@ def _choice(trial: Trial, verdict: Verdict) -> tuple[Choice | None, tuple[Words,
     """Which node wins, and why it is not named."""
     if verdict is not Verdict.ALLOCATABLE:
         return None, ()
-    from kubectl_dra.explain.choice import choice, open_choice
+    from kubectl_dra.explain.outcomes import choice, open_choice
 
     chosen = choice(trial, verdict)
     return chosen, tuple(open_choice(chosen, len(trial.scene.snapshot.nodes)))
@@ -179,8 +178,7 @@ def _ways(trial: Trial, judged: Judgement) -> list[Way]:
         return []
     from kubectl_dra.explain.remedies import way_in
     from kubectl_dra.explain.remedies.candidates import candidates
-    from kubectl_dra.explain.remedies.combine import ways
-    from kubectl_dra.explain.remedies.one_more_node import one_more_node
+    from kubectl_dra.explain.remedies.combine import one_more_node, ways
 
     near: dict[Words, list[str]] = {}
     for node in trial.one_step_away:

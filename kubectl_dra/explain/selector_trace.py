@@ -8,8 +8,8 @@ from kubectl_dra.api.slices import Device
 from kubectl_dra.cel import CompileError, EvaluationError, Program, TraceEntry
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.diagnosis import Trace, TraceStep
-from kubectl_dra.explain.question.device_name import device_named
 from kubectl_dra.explain.question.resolve import Question
+from kubectl_dra.explain.question.what_if_flag import device_named
 from kubectl_dra.explain.scene.prepare import Settings, cycle_of, with_extended
 
 VALUE_WIDTH = 40

@@ -17,17 +17,15 @@ from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.causes.claim_creation import CREATION_FAILED
 from kubectl_dra.explain.diagnosis import Finding, Verdict
 from kubectl_dra.explain.phrase import Phrase, Words, say
-from kubectl_dra.explain.question.last_word import last_word
-from kubectl_dra.explain.question.resolve import Question
-from kubectl_dra.explain.scene.proved_gates import NODE_RESOURCES
+from kubectl_dra.explain.question.resolve import Question, last_word
+from kubectl_dra.explain.scene.assumptions import NODE_RESOURCES
 from kubectl_dra.explain.scheduler_profile import not_configured
 from kubectl_dra.explain.trial import Outlook, Trial
 from kubectl_dra.explain.unread import UNKNOWN, Stake, Unread, unread_of
 from kubectl_dra.scheduling.gang_scheduling import Obstacle
 from kubectl_dra.scheduling.kinds_to_read import group_kind
-from kubectl_dra.scheduling.message import foreign
 from kubectl_dra.scheduling.queue import kept_out
-from kubectl_dra.scheduling.reasons import PluginName
+from kubectl_dra.scheduling.reasons import PluginName, foreign
 
 
 def missing_objects(question: Question, snapshot: Snapshot, findings: Sequence[Finding]) -> Iterator[Unread]:

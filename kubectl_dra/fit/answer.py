@@ -10,39 +10,72 @@ from typing import Final
 from msgspec import Struct, structs
 
 from kubectl_dra.allocation.budgets import CHOICES, CHOICES_STEPS
+from kubectl_dra.api.behaviour import GROUP_OF_ONE_PRIORITY
 from kubectl_dra.api.pods import Pod
+from kubectl_dra.api.policy import PodGroup
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import UsageError
-from kubectl_dra.explain.causes.evicted_at_once import AT_ONCE
+from kubectl_dra.explain.causes.ending import AT_ONCE
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.phrase import Words, say
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.scene.assumptions import refused_notes
-from kubectl_dra.explain.scene.attributes_read import complete
-from kubectl_dra.explain.scene.filters import proved_by_pods
+from kubectl_dra.explain.scene.equivalent_nodes import complete
+from kubectl_dra.explain.scene.node_reasons import proved_by_pods
 from kubectl_dra.explain.scene.prepare import Settings, cycle_of
 from kubectl_dra.explain.scene.view import nodes_of
 from kubectl_dra.fit import existing
 from kubectl_dra.fit.changes import Changes
 from kubectl_dra.fit.controllers import with_controllers
 from kubectl_dra.fit.existing import PodPlace
-from kubectl_dra.fit.groups import unclear_groups
-from kubectl_dra.fit.mold import Mold, NewPod
-from kubectl_dra.fit.ordinals import ordinals
 from kubectl_dra.fit.own_pods import without_own
 from kubectl_dra.fit.place import Placement, Placer, Progress, Unplaced, in_turn
+from kubectl_dra.fit.pod_factory import Mold, NewPod, ordinals
 from kubectl_dra.fit.result import FirstUnplaced, FitAnswer, FitVerdict, WorkloadFit
 from kubectl_dra.fit.workload import WorkloadPods
 from kubectl_dra.scheduling.framework import ClusterState
-from kubectl_dra.scheduling.gang_scheduling import Gang, gang_of, priority_differs
+from kubectl_dra.scheduling.gang_scheduling import Gang, gang_of, group_priority, priority_differs
+
+# What is not modelled about groups of pods, so that it is undetermined whether they fit.
+
+
+def unclear_groups(pods: Sequence[NewPod], refused: Sequence[Unplaced], placement: Placement) -> Iterator[Words]:
+    """Why it is open whether the pods of a group fit.
+
+    Args:
+        pods: one of each sort.
+        refused: those of the workload that do not fit.
+        placement: what was placed.
+    """
+    state = placement.ground
+    for new in pods:
+        if not new.group[2]:
+            continue
+        gang = gang_of(new.pod, state)
+        if isinstance(gang, Gang) and gang.nested:
+            yield say("the group {group} is part of a group of groups, which is not modelled", group=gang.name)
+        group: PodGroup | None = state.others("PodGroup").get((new.pod.metadata.namespace, new.pod.pod_group))
+        together = group is not None and state.release in GROUP_OF_ONE_PRIORITY
+        if group is not None and together and group_priority(group, state) is None:
+            text = "the priority of group {group} is not known: class {name} was not seen"
+            yield say(text, group=new.pod.pod_group, name=group.spec.priority_class_name)
+    for one in refused:
+        preemption = one.outcome.preemption if one.outcome is not None and one.new.group[2] else None
+        if preemption is not None and preemption.best:
+            best = preemption.best[0]
+            text = (
+                "the scheduler may end pods of lower priority for the group, such as {victims:some 2} on {node}: whom "
+                "it ends for several pods at a time is not modelled"
+            )
+            yield say(text, victims=[victim.key for victim in best.victims], node=best.node)
+            return
+
 
 MOST_PODS: Final = 5_000
 """With ``--max`` no more are placed."""
 MOST_FOLLOWING: Final = 64
 """With it, so many pods more are tried with each change."""
-
-
 _EXCLUSIVE: Final = frozenset(
     (
         "alpha.jobset.sigs.k8s.io/exclusive-topology",

@@ -9,8 +9,8 @@ from typing import Final
 from kubectl_dra.allocation.budgets import ROOM_STEPS
 from kubectl_dra.fit.holders import WithRoom, with_room
 from kubectl_dra.fit.lane import Lane
-from kubectl_dra.fit.mold import NewPod
 from kubectl_dra.fit.place import Placement, Placer, Unplaced
+from kubectl_dra.fit.pod_factory import NewPod
 from kubectl_dra.fit.result import ClusterChange, More, OneMoreNode
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.node_copy import node_copies

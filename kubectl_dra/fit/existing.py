@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from kubectl_dra.api.pods import Pod, owner_of
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.fit.ordinals import Ordinal, identity, ordinals
+from kubectl_dra.fit.pod_factory import Ordinal, identity, ordinals
 from kubectl_dra.fit.workload import WorkloadPods
 
 _BETWEEN: Final[Mapping[str, tuple[str, ...]]] = {

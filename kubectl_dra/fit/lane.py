@@ -16,7 +16,7 @@ from kubectl_dra.allocation.budgets import FILTERED_NODE, PLACE_STEPS, Budget
 from kubectl_dra.allocation.errors import AllocationError
 from kubectl_dra.allocation.pools import gather
 from kubectl_dra.explain.scene.equivalent_nodes import Likeness
-from kubectl_dra.fit.mold import NewPod
+from kubectl_dra.fit.pod_factory import NewPod
 from kubectl_dra.scheduling.chain import Chain, without_devices
 from kubectl_dra.scheduling.dynamic_resources import DynamicResources
 from kubectl_dra.scheduling.framework import ClusterState
@@ -24,7 +24,7 @@ from kubectl_dra.scheduling.inter_pod_affinity import InterPodAffinity
 from kubectl_dra.scheduling.outcome import Outcome, attempt
 from kubectl_dra.scheduling.pod_topology_spread import PodTopologySpread
 from kubectl_dra.scheduling.reasons import Rejection
-from kubectl_dra.scheduling.volume_restrictions import VolumeRestrictions
+from kubectl_dra.scheduling.volume_filters import VolumeRestrictions
 
 _READ_OTHER_NODES: Final = (InterPodAffinity, PodTopologySpread, VolumeRestrictions)
 

@@ -13,9 +13,8 @@ from kubectl_dra.allocation.budgets import MOST_SCORED, PLACED_POD, SCORED_PER_S
 from kubectl_dra.api.claims import Allocation
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import DeviceID
-from kubectl_dra.fit.creation import Denied, denied
 from kubectl_dra.fit.lane import Lane
-from kubectl_dra.fit.mold import NewPod
+from kubectl_dra.fit.pod_factory import Denied, NewPod, denied
 from kubectl_dra.scheduling.binding import bound, takes_no_pod
 from kubectl_dra.scheduling.chain import Chain
 from kubectl_dra.scheduling.default_preemption import Candidate

@@ -10,8 +10,8 @@ from kubectl_dra.explain.diagnosis import Diagnosis
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.remedies.free import Free
 from kubectl_dra.explain.remedies.room import EndPods
-from kubectl_dra.fit.creation import Denied
 from kubectl_dra.fit.place import Seat
+from kubectl_dra.fit.pod_factory import Denied
 from kubectl_dra.fit.workload import WorkloadPods
 from kubectl_dra.scheduling.gang_scheduling import PriorityDiffers
 

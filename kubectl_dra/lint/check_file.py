@@ -11,23 +11,20 @@ from msgspec.structs import replace
 
 from kubectl_dra.api.releases import GROUP, LIFECYCLES, Release
 from kubectl_dra.errors import FileError
+from kubectl_dra.lint.accepted import Suppression, may_have_comments, suppressions
+from kubectl_dra.lint.config import Selection
 from kubectl_dra.lint.context import AssumedCluster, Context, Item, ObjectPlace
-from kubectl_dra.lint.finding import LintFinding
-from kubectl_dra.lint.kept_documents import Texts
-from kubectl_dra.lint.locate import excerpt, excerpt_of_line, locate, path_text, plain, spanned
+from kubectl_dra.lint.finding import LintFinding, LocatedFinding
+from kubectl_dra.lint.locate import Texts, excerpt, excerpt_of_line, locate, path_text, plain, spanned
 from kubectl_dra.lint.registry import RULES
-from kubectl_dra.lint.result import LocatedFinding
 from kubectl_dra.lint.rule import ANY_KIND, Rule
-from kubectl_dra.lint.rule_selection import Selection
 from kubectl_dra.lint.rules import files
-from kubectl_dra.lint.suppress import Suppression, may_have_comments, suppressions
 from kubectl_dra.manifests.changes import Path, value_at
-from kubectl_dra.manifests.comments import scalar_spans
 from kubectl_dra.manifests.documents import Document, NotAnObject, Skipped, TemplateError, each
 from kubectl_dra.manifests.inputs import LARGEST, Input, read
 from kubectl_dra.manifests.kustomization import is_patch
 from kubectl_dra.manifests.objects import is_object, objects
-from kubectl_dra.manifests.source import Source, decode
+from kubectl_dra.manifests.source import Source, decode, scalar_spans
 from kubectl_dra.manifests.workloads import SPECS, TEMPLATES, WorkloadPodSpec, pod_specs
 
 LARGEST_YAML: Final = 32_000_000

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -10,7 +11,9 @@ from msgspec import Struct
 
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.lint.finding import SEVERITIES
-from kubectl_dra.names import nearest
+from kubectl_dra.lint.registry import RULES
+from kubectl_dra.manifests.inputs import matches
+from kubectl_dra.text import nearest
 
 NAME: Final = ".kubectl-dra.yaml"
 _TOP: Final = ("kubernetesVersion", "featureGates", "lint")
@@ -108,3 +111,47 @@ def _gate(gate: str, value: Any, name: str) -> str:
     if not isinstance(value, bool):
         raise UsageError(f"{name}: featureGates.{gate} must be true or false")
     return f"{gate}={'true' if value else 'false'}"
+
+
+# Which rules to run: codes, prefixes of codes, and names.
+
+
+class Selection(Struct, frozen=True):
+    """Selected and ignored codes, of which the more specific wins, and codes ignored in some files."""
+
+    select: tuple[str, ...] = ("DRA",)
+    ignore: tuple[str, ...] = ()
+    per_file: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+    def has(self, code: str) -> bool:
+        """Whether the rule is selected in any file."""
+        return _longest(self.select, code) > _longest(self.ignore, code)
+
+    def in_file(self, code: str, file: str) -> bool:
+        """Whether the rule is selected in this file, given that ``has`` is true."""
+        return not any(_longest(codes, code) >= 0 and matches(file, pattern) for pattern, codes in self.per_file)
+
+
+@lru_cache(maxsize=1024)
+def _longest(prefixes: tuple[str, ...], code: str) -> int:
+    return max((len(prefix) for prefix in prefixes if code.startswith(prefix)), default=-1)
+
+
+def codes(words: Sequence[str], source: str) -> tuple[str, ...]:
+    """Codes or prefixes of codes for words such as ``DRA3``, ``DRA301,DRA302`` or a rule's name.
+
+    Raises:
+        UsageError: a word that matches no rule.
+    """
+    out: list[str] = []
+    names = {rule.name: rule.code for rule in RULES}
+    for word in (part.strip() for text in words for part in text.split(",")):
+        if not word:
+            continue
+        code = names.get(word, word.upper())
+        if code != "ALL" and not any(rule.code.startswith(code) for rule in RULES):
+            near = nearest(word, [*names, *names.values()])
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise UsageError(f'{source}: there is no rule "{word}"{hint} (kubectl dra lint --rules lists them)')
+        out.append("DRA" if code == "ALL" else code)
+    return tuple(out)

@@ -3,19 +3,205 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
-from kubectl_dra.lint.check_file import FileResult, Job, comment_findings, rules_for, run_rules, wanted
+from msgspec import Struct
+
+from kubectl_dra.lint.accepted import apply
+from kubectl_dra.lint.check_file import FileResult, Job, check_file, comment_findings, rules_for, run_rules, wanted
 from kubectl_dra.lint.context import Context, GivenObjects
-from kubectl_dra.lint.result import LocatedFinding, Report
+from kubectl_dra.lint.finding import LintFinding, LocatedFinding, Report
+from kubectl_dra.lint.locate import Texts, locate, plain
 from kubectl_dra.lint.rules import files
-from kubectl_dra.lint.suppress import apply
-from kubectl_dra.lint.workers import FileAsked, Workers
 from kubectl_dra.manifests.inputs import Input
 
 if TYPE_CHECKING:
     from kubectl_dra.lint.verify import SelectorOpinion
+
+
+# The processes that check files: this one, and forks of it, taking files from one queue.
+#
+# A fork already has all modules and the job. It keeps the documents of its files, so it can later also locate
+# findings of rules about several objects in them.
+
+_MOST_CHUNKS: Final = 1_000
+_NUMBER: Final = 4
+
+
+class FileAsked(Struct, frozen=True):
+    """A finding to be located, and the number of its item within the file."""
+
+    item: int
+    finding: LintFinding
+
+
+class _Checker:
+    """Checks files and remembers what is needed to locate findings in them."""
+
+    def __init__(self, inputs: Sequence[Input], job: Job) -> None:
+        self._inputs = inputs
+        self._job = job
+        self._texts = Texts()
+        self.results: dict[int, FileResult] = {}
+
+    def check(self, queue: int, size: int) -> None:
+        """Takes chunks of files from the queue until it is empty."""
+        while number := os.read(queue, _NUMBER):
+            start = int.from_bytes(number, "big") * size
+            for index in range(start, min(start + size, len(self._inputs))):
+                self.results[index] = check_file(self._inputs[index], self._job, self._texts)
+
+    def locate(self, asked: Mapping[int, Sequence[FileAsked]]) -> dict[int, list[LocatedFinding]]:
+        """Locate findings in the files with these numbers."""
+        return {index: self._located(index, found) for index, found in asked.items()}
+
+    def _located(self, index: int, asked: Sequence[FileAsked]) -> list[LocatedFinding]:
+        result = self.results[index]
+        needed = {result.items[one.item].place.document for one in asked}
+        documents = self._texts.documents(self._inputs[index], result.digest, needed)
+        out = []
+        for one in asked:
+            item = result.items[one.item]
+            document = documents.get(item.place.document)
+            if document is None:
+                return [plain(files.Unavailable, result.name, "it changed while it was read")]
+            out.append(locate(one.finding, item, document, bool(result.comments)))
+        return out
+
+
+class _Fork(Struct, frozen=True):
+    """A process that waits for requests, and what it has checked."""
+
+    process: int
+    questions: BinaryIO
+    answers: BinaryIO
+
+
+class Workers:
+    """``processes`` that check the inputs, including this one. Use it in a ``with`` statement."""
+
+    def __init__(self, inputs: Sequence[Input], job: Job, processes: int) -> None:
+        self._inputs = inputs
+        self._size = max(1, min(16, len(inputs) // (processes * 4)), -(-len(inputs) // _MOST_CHUNKS))
+        self._own = _Checker(inputs, job)
+        self._queue, end = os.pipe()
+        # It is all in the pipe before anyone reads: that many numbers fit in.
+        chunks = -(-len(inputs) // self._size)
+        os.write(end, b"".join(number.to_bytes(_NUMBER, "big") for number in range(chunks)))
+        os.close(end)
+        self._forks: list[_Fork] = []
+        if processes > 1:
+            _warm_up()
+        self._owner: dict[int, int] = {}
+        for _ in range(processes - 1):
+            self._forks.append(self._fork())
+
+    def __enter__(self) -> Workers:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._queue)
+        for fork in self._forks:
+            # Without anyone to answer to, it ends.
+            with suppress(OSError):
+                fork.questions.close()
+            fork.answers.close()
+            os.waitpid(fork.process, 0)
+
+    def check(self) -> list[FileResult]:
+        """Results of all inputs, in order."""
+        self._own.check(self._queue, self._size)
+        results = self._own.results
+        for number, fork in enumerate(self._forks):
+            theirs = _answer(fork) or {}
+            results.update(theirs)
+            self._owner.update(dict.fromkeys(theirs, number))
+        return [results.get(index) or _lost(found) for index, found in enumerate(self._inputs)]
+
+    def locate(self, asked: Mapping[str, Sequence[FileAsked]]) -> dict[str, list[LocatedFinding]]:
+        """Locate findings, given by the name of their file."""
+        parts: list[dict[int, Sequence[FileAsked]]] = [{} for _ in range(len(self._forks) + 1)]
+        names = {found.name: index for index, found in enumerate(self._inputs)}
+        for name, findings in asked.items():
+            parts[self._owner.get(names[name], -1)][names[name]] = findings
+        for fork, part in zip(self._forks, parts, strict=False):
+            with suppress(OSError):
+                _send(fork.questions, part)
+        located = self._own.locate(parts[-1])
+        for fork, part in zip(self._forks, parts, strict=False):
+            found = _answer(fork)
+            located.update(self._own.locate(part) if found is None else found)
+        return {self._inputs[index].name: found for index, found in located.items()}
+
+    def _fork(self) -> _Fork:
+        questions, ask = os.pipe()
+        answer, answers = os.pipe()
+        process = os.fork()
+        if process:
+            os.close(questions)
+            os.close(answers)
+            return _Fork(process, os.fdopen(ask, "wb"), os.fdopen(answer, "rb"))
+        # Whatever happens here, nothing of the parent's may run twice: its output, its exit handlers.
+        code = 1
+        try:
+            os.close(ask)
+            os.close(answer)
+            for other in self._forks:
+                other.questions.close()
+                other.answers.close()
+            self._work(os.fdopen(questions, "rb"), os.fdopen(answers, "wb"))
+            code = 0
+        except (EOFError, BrokenPipeError, KeyboardInterrupt):
+            pass
+        except BaseException:
+            if os.environ.get("KUBECTL_DRA_DEBUG"):
+                sys.excepthook(*sys.exc_info())
+        finally:
+            os._exit(code)
+
+    def _work(self, questions: BinaryIO, answers: BinaryIO) -> None:
+        import pickle
+
+        self._own.check(self._queue, self._size)
+        _send(answers, self._own.results)
+        _send(answers, self._own.locate(pickle.load(questions)))
+
+
+def _warm_up() -> None:
+    """Import everything that the processes need before forking."""
+    from importlib import import_module
+
+    for name in (
+        "yaml",
+        "kubectl_dra.cel.program",
+        "kubectl_dra.admission.server.verdict",
+        "kubectl_dra.lint.analysis.rejection_fixes",
+    ):
+        import_module(name)
+
+
+def _send(to: BinaryIO, what: Any) -> None:
+    import pickle
+
+    pickle.dump(what, to, protocol=pickle.HIGHEST_PROTOCOL)
+    to.flush()
+
+
+def _answer(fork: _Fork) -> Any:
+    import pickle
+
+    try:
+        return pickle.load(fork.answers)
+    except (EOFError, pickle.UnpicklingError):
+        return None
+
+
+def _lost(found: Input) -> FileResult:
+    return FileResult(found.name, defects=(f"{found.name}: the process that checked it ended",))
+
 
 MANY: Final = 64
 """The number of files from which a second process pays off."""

@@ -7,17 +7,19 @@ from typing import TYPE_CHECKING, Final, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from kubectl_dra.api.releases import Release
 from kubectl_dra.manifests.changes import Change, Path
 
 if TYPE_CHECKING:
+    from kubectl_dra.cluster.snapshot import Gap
     from kubectl_dra.lint.context import Item
+    from kubectl_dra.lint.upgrade import Upgrade
+    from kubectl_dra.lint.verify import SelectorOpinion
 
 Severity = Literal["error", "warning", "info"]
 """error: the API server rejects it, or it can never work. warning: it is likely to fail. info: worth knowing."""
-
 SEVERITIES: Final[tuple[Severity, ...]] = ("error", "warning", "info")
 """Worst first."""
-
 Safety = Literal["safe", "unsafe", "none"]
 """safe: the meaning stays, or the manifest was rejected before and can only mean this. unsafe: a likely guess."""
 
@@ -57,3 +59,76 @@ class LintFinding(Struct, frozen=True):
     def at_home(self) -> LintFinding:
         """The finding without ``item``, for callers that know its item."""
         return self if self.item is None else replace(self, item=None)
+
+
+# The result of a run of lint, ready to report: everything is located, only rule texts must be looked up.
+
+
+class LocatedFinding(Struct, frozen=True):
+    """A finding with its position.
+
+    Lines and columns count from 1, in characters; the end is after the last one; offsets count characters of
+    the text without its byte order mark. ``excerpt`` is the text of the first line. ``object`` is the kind
+    with namespace and name. ``advice`` says what to change, ``safety`` whether ``changes`` do it.
+    ``document`` and ``path`` lead to the culprit in the file; ``root`` is the path of the item's own root.
+    ``lines`` are the lines where its enclosing parts begin; a suppression there covers it.
+    """
+
+    code: str
+    severity: Severity
+    file: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    offset: int
+    end_offset: int
+    object: str
+    field: str
+    message: str
+    advice: str = ""
+    safety: Safety = "none"
+    detail: str = ""
+    excerpt: str = ""
+    document: int = 0
+    path: Path = ()
+    root: Path = ()
+    changes: tuple[Change, ...] = ()
+    lines: tuple[int, ...] = ()
+
+    @property
+    def order(self) -> tuple[int, int, int, int, str, str]:
+        """Sorts findings of one file by place."""
+        return self.line, self.column, self.end_line, self.end_column, self.code, self.message
+
+
+class Report(Struct, frozen=True):
+    """The findings of a run, by file in input order and then by place.
+
+    ``files`` are the names of the files that were read, ``objects`` the (file, title) of objects that rules
+    examine, ``manifests`` counts all Kubernetes objects. ``notes`` are sentences about what was left out,
+    ``left_out`` counts the files left out as a whole. ``defects`` are failures of lint itself. ``suppressed``
+    counts findings silenced by comments in the files. ``second_opinion`` is set if requested, ``upgrade`` if one
+    was judged. ``unread``: the gaps of the cluster because of which rules could not decide.
+    """
+
+    findings: tuple[LocatedFinding, ...]
+    files: tuple[str, ...]
+    objects: tuple[tuple[str, str], ...]
+    manifests: int
+    suppressed: int
+    notes: tuple[str, ...]
+    defects: tuple[str, ...]
+    release: Release
+    features: frozenset[str]
+    second_opinion: SelectorOpinion | None = None
+    left_out: int = 0
+    upgrade: Upgrade | None = None
+    unread: tuple[Gap, ...] = ()
+
+    def counts(self) -> dict[str, int]:
+        """Findings by severity, worst first."""
+        out = {"error": 0, "warning": 0, "info": 0}
+        for finding in self.findings:
+            out[finding.severity] += 1
+        return out

@@ -8,8 +8,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from kubectl_dra.errors import InputError
-from kubectl_dra.lint.finding import Safety
-from kubectl_dra.lint.result import LocatedFinding
+from kubectl_dra.lint.finding import LocatedFinding, Safety
 from kubectl_dra.manifests.changes import Change, EditRefused, Path, Splice, changed
 from kubectl_dra.manifests.documents import Document, Skipped, each, parse
 from kubectl_dra.manifests.edits import Edit, edits_of, verified

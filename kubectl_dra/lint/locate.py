@@ -3,19 +3,116 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 from msgspec.structs import replace
 
+from kubectl_dra.errors import InputError
 from kubectl_dra.lint.context import Item
-from kubectl_dra.lint.finding import LintFinding
-from kubectl_dra.lint.positions import enclosing_lines, position_of, written_path
-from kubectl_dra.lint.result import LocatedFinding
+from kubectl_dra.lint.finding import LintFinding, LocatedFinding
 from kubectl_dra.lint.rule import Rule
-from kubectl_dra.manifests.changes import Change, Path
-from kubectl_dra.manifests.documents import Document
-from kubectl_dra.manifests.source import Source, SourcePosition
+from kubectl_dra.manifests.changes import Change, Path, below, value_at
+from kubectl_dra.manifests.documents import Document, Skipped, each
+from kubectl_dra.manifests.inputs import Input, read
+from kubectl_dra.manifests.places import source_offsets
+from kubectl_dra.manifests.source import Source, SourcePosition, decode
+from kubectl_dra.manifests.values import Node
+
+# Where a finding is in a text: from v1's paths to the manifest's own, from paths and CEL ranges to offsets.
+
+_POSITIONS_LINE_END: Final = re.compile(r"[\r\n]")
+_FLAT: Final = ("v1beta1", "v1alpha3")
+_TOKEN: Final = re.compile(
+    r"[A-Za-z_]\w*|\d[\w.]*|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|&&|\|\||[=!<>]=|.", re.DOTALL
+)
+
+
+def written_path(raw: Mapping[str, Any], path: Path) -> Path:
+    """The path in the manifest's own shape for one that may be v1's: without ``exactly``, with ``basic``.
+
+    A path that is already the manifest's own stays.
+    """
+    if str(raw.get("apiVersion", "")).rpartition("/")[2] not in _FLAT:
+        return path
+    out: list[str | int] = []
+    value: Any = raw
+    for index, part in enumerate(path):
+        before = path[index - 2] if index >= 2 else None
+        inside = index >= 1 and isinstance(path[index - 1], int)
+        if inside and before == "requests" and part == "exactly" and not _has(value, "exactly"):
+            continue
+        if inside and before == "devices" and part not in ("name", "basic") and _has(value, "basic"):
+            out.append("basic")
+            value = value["basic"]
+        out.append(part)
+        value = below(value, part)
+    # A v1alpha3 capacity is a plain quantity.
+    if out and out[-1] == "value" and isinstance(value_at(raw, tuple(out[:-1])), str | int | float):
+        out.pop()
+    return tuple(out)
+
+
+def _has(value: Any, key: str) -> bool:
+    return isinstance(value, dict) and key in value
+
+
+def position_of(
+    document: Document, path: Path, cel: tuple[int, int] | None = None, on_key: bool = False
+) -> SourcePosition:
+    """The exact span of what a path leads to.
+
+    For a scalar its value (with ``cel`` a range of its characters); for a mapping or list its key, or the
+    first line without one; for a missing value, its nearest parent likewise.
+    """
+    pair, length = document.nearest(path)
+    is_scalar = length == len(path) and pair.value.id == "scalar"
+    if is_scalar and cel is not None:
+        return _inside(document, value_at(document.object, path), pair.value, cel) or document.span(pair.value)
+    if pair.key is not None and (on_key or not is_scalar):
+        return document.source.span(pair.key.start_mark.index, pair.key.end_mark.index)
+    whole = document.span(pair.value)
+    if whole.end_line == whole.line:
+        return whole
+    # A list item or the root: its first line.
+    text = document.source.text
+    found = _POSITIONS_LINE_END.search(text, whole.offset, whole.end_offset)
+    line = text[whole.offset : whole.end_offset if found is None else found.start()]
+    return document.source.span(whole.offset, whole.offset + len(line.rstrip(" \t") or line[:1]))
+
+
+def _inside(document: Document, value: Any, node: Node, cel: tuple[int, int]) -> SourcePosition | None:
+    """The span of a range of the characters of a text, which a scalar node stands for."""
+    if not isinstance(value, str):
+        return None
+    offsets = source_offsets(document.source.text, node, value)
+    if not offsets:
+        return None
+    start = max(0, min(cel[0], len(value)))
+    end = max(start, min(cel[1], len(value)))
+    if start == len(value):
+        behind = offsets[-1][1]
+        return document.source.span(behind, behind)
+    last = max(end - 1, start)
+    return document.source.span(offsets[start][0], offsets[last][1])
+
+
+def token_range(expression: str, offset: int) -> tuple[int, int]:
+    """The range of the token at an offset of an expression."""
+    if offset >= len(expression):
+        return len(expression), len(expression)
+    found = _TOKEN.match(expression, offset)
+    return (offset, offset + 1) if found is None else found.span()
+
+
+def enclosing_lines(document: Document, path: Path) -> Iterator[tuple[int, int]]:
+    """(line, depth) where each part of the path begins, from the root (depth 0) inward."""
+    for depth in range(len(path) + 1):
+        if document.nodes(path[:depth]) is None:
+            return
+        yield document.key_position(path[:depth]).line, depth
+
 
 _EXCERPT: Final = 400
 _LINE_END: Final = re.compile(r"[\r\n]")
@@ -97,3 +194,42 @@ def plain(rule: type[Rule], file: str, message: str, at: tuple[int, int] = (1, 1
 def spanned(rule: type[Rule], file: str, message: str, at: SourcePosition, line: str) -> LocatedFinding:
     """A finding about a span of a file's text; ``line`` is the text of its line."""
     return LocatedFinding(rule.code, rule.severity, file, *at, "", "", message, excerpt=line, lines=(at.line,))
+
+
+# Keeps some documents in memory to locate findings later, and rereads the others.
+
+MOST_KEPT: Final = 6_000_000
+"""Limit in characters for texts whose documents are kept: their nodes take up to a hundred times as many bytes."""
+
+
+class Texts:
+    """Documents by file name and index."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, dict[int, Document]] = {}
+        self._left = MOST_KEPT
+
+    def keep(self, document: Document) -> None:
+        """Keep a document if there is room for its text."""
+        mine = self._kept.get(document.name)
+        if mine is None:
+            size = len(document.source.text)
+            if size > self._left:
+                return
+            self._left -= size
+            mine = self._kept[document.name] = {}
+        mine[document.index] = document
+
+    def documents(self, found: Input, digest: int, indices: Collection[int]) -> dict[int, Document]:
+        """The documents with these indices, if the file has them and is unchanged."""
+        kept = self._kept.get(found.name)
+        if kept is not None:
+            return kept
+        try:
+            data = read(found)
+            if hash(data) != digest:
+                return {}
+            documents = each(decode(data, found.name))
+            return {one.index: one for one in documents if not isinstance(one, Skipped) and one.index in indices}
+        except InputError:
+            return {}

@@ -10,9 +10,11 @@ from typing import Any, Final, NamedTuple
 from kubectl_dra.errors import FileError
 from kubectl_dra.manifests import nodes
 from kubectl_dra.manifests.nodes import NodeFinder, NodePair
-from kubectl_dra.manifests.source import Source, SourcePosition, check_text, decode
-from kubectl_dra.manifests.unreadable import TemplateError as TemplateError
-from kubectl_dra.manifests.unreadable import (
+from kubectl_dra.manifests.source import (
+    Source,
+    SourcePosition,
+    check_text,
+    decode,
     helm_action,
     is_template,
     refused,
@@ -21,6 +23,7 @@ from kubectl_dra.manifests.unreadable import (
     too_deep,
     value_error,
 )
+from kubectl_dra.manifests.source import TemplateError as TemplateError
 from kubectl_dra.manifests.values import Builder, Node, ValueProblem
 
 Path = tuple[str | int, ...]

@@ -4,13 +4,66 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
 from itertools import pairwise
-from typing import Final
+from typing import Any, Final, NamedTuple
 
-from kubectl_dra.manifests.changes import EditRefused, Path
+from kubectl_dra.manifests.changes import Change, EditRefused, Path, Unwrap, Wrap
 from kubectl_dra.manifests.places import Entry, Places
 from kubectl_dra.manifests.style import key_flow
-from kubectl_dra.manifests.text_pieces import Piece, Shifts, runs
+
+# Replacement pieces of a text, and the shifts of the lines after them.
+
+
+class Piece(NamedTuple):
+    """``text[start:end]`` becomes ``text``. The change concerns something ``depth`` levels deep."""
+
+    start: int
+    end: int
+    text: str
+    depth: int = 0
+
+
+class Shifts:
+    """How far lines move right where fields are wrapped, and left where they are unwrapped."""
+
+    def __init__(self, places: Places, changes: Sequence[Change]) -> None:
+        self._at = places
+        self._shifts: list[tuple[Path, frozenset[str] | None, int]] = []
+        for change in changes:
+            if isinstance(change, Wrap | Unwrap):
+                self._note(change)
+
+    def _note(self, change: Wrap | Unwrap) -> None:
+        """Record how far lines below a path move, for other text written there."""
+        pair = self._at.document.nodes(change.path)
+        if pair is None or pair.value.id != "mapping" or pair.value.flow_style or not pair.value.value:
+            return
+        if isinstance(change, Wrap):
+            self._shifts.append((change.path, frozenset(change.fields), self._at.style.step))
+        elif pair.key is not None:
+            step = self._at.column(pair.value.value[0][0].start_mark.index) - self._at.column(pair.key.start_mark.index)
+            self._shifts.append((change.path, None, -step))
+
+    def of(self, path: Path) -> int:
+        """How far text added inside the value at a path moves with it."""
+        return sum(
+            step
+            for at, fields, step in self._shifts
+            if path[: len(at)] == at and (fields is None or (len(path) > len(at) and path[len(at)] in fields))
+        )
+
+
+def runs(indices: Sequence[int]) -> list[tuple[int, int]]:
+    """First and last of each run of consecutive numbers."""
+    out: list[tuple[int, int]] = []
+    for index in indices:
+        if out and out[-1][1] + 1 == index:
+            out[-1] = (out[-1][0], index)
+        else:
+            out.append((index, index))
+    return out
+
 
 _CLOSED: Final = re.compile(r"\s*,?\s*")
 
@@ -149,3 +202,57 @@ class Moves:
             *(Piece(behind, following, newline) for behind, following in between),
             Piece(last.end, end, ""),
         ]
+
+
+# Replaces lines of a literal block (``key: |``) whose other lines stay.
+
+
+class _Line(NamedTuple):
+    """A line of the block in its file: ``text[start:end]``, with its indentation and without its end."""
+
+    start: int
+    end: int
+
+
+def replaced_lines(text: str, node: Any, old: str, new: str, newline: str) -> Iterator[Piece]:
+    """The pieces by which the block ``node`` of ``text``, which reads as ``old``, reads as ``new``.
+
+    Raises:
+        EditRefused: where the lines of the block stand is uncertain, or none is left.
+    """
+    before, after = old.removesuffix("\n").split("\n"), new.removesuffix("\n").split("\n")
+    if old.endswith("\n") != new.endswith("\n") or not any(after):
+        raise EditRefused("a block of text is not replaced as a whole")
+    lines, indent = _lines(text, node, before)
+    for what, first, last, begin, stop in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        if what == "equal":
+            continue
+        written = [f"{indent}{line}" if line else "" for line in after[begin:stop]]
+        if last < len(lines):
+            start = lines[first].start
+            yield Piece(start, lines[last].start, "".join(f"{line}{newline}" for line in written))
+        elif first:
+            yield Piece(lines[first - 1].end, lines[-1].end, "".join(f"{newline}{line}" for line in written))
+        else:
+            yield Piece(lines[0].start, lines[-1].end, newline.join(written))
+
+
+def _lines(text: str, node: Any, expected: list[str]) -> tuple[list[_Line], str]:
+    """The lines of the block, and their indentation."""
+    found: list[_Line] = []
+    at = text.find("\n", node.start_mark.index) + 1
+    while at and len(found) < len(expected):
+        behind = text.find("\n", at)
+        stop = len(text) if behind < 0 else behind
+        found.append(_Line(at, stop - 1 if text[at:stop].endswith("\r") else stop))
+        at = behind + 1
+    number, first = next(((number, line) for number, line in enumerate(expected) if line), (0, ""))
+    width = found[number].end - found[number].start - len(first) if number < len(found) else 0
+    indent = " " * max(0, width)
+    for line, read in zip(found, expected, strict=False):
+        written = text[line.start : line.end]
+        if written != (indent + read if read else written[: len(indent)]) or (not read and written.strip(" ")):
+            raise EditRefused("the place in the text is uncertain")
+    if len(found) != len(expected):
+        raise EditRefused("the place in the text is uncertain")
+    return found, indent

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, overload
 
 from kubectl_dra.errors import FileError
-from kubectl_dra.lint.baseline import is_baseline
+from kubectl_dra.lint.accepted import is_baseline
 from kubectl_dra.manifests.changes import EditRefused
 from kubectl_dra.manifests.documents import NotAnObject, TemplateError, parse
 from kubectl_dra.manifests.files import Rewritten
@@ -17,18 +17,15 @@ from kubectl_dra.manifests.objects import ManifestObject, ObjectKey, object_key,
 from kubectl_dra.manifests.source import Source
 from kubectl_dra.migrate import refusals
 from kubectl_dra.migrate.claims_file import claims_file
-from kubectl_dra.migrate.file import File
-from kubectl_dra.migrate.hazards import shared_resources
-from kubectl_dra.migrate.ignored import MIGRATE
+from kubectl_dra.migrate.landing import shared_resources
 from kubectl_dra.migrate.make_edits import code_of, settle
 from kubectl_dra.migrate.model import Migration, MigrationSettings, PlanSurroundings
 from kubectl_dra.migrate.new_objects import template_key
-from kubectl_dra.migrate.placeholders import fill_in
-from kubectl_dra.migrate.prefilter import evidence, is_json_patch, pointed, relevant
-from kubectl_dra.migrate.read_texts import check_readable, source_of
+from kubectl_dra.migrate.other_texts import fill_in, is_chart_test, not_mentioned
+from kubectl_dra.migrate.reading import File, check_readable, evidence, is_json_patch, pointed, relevant, source_of
+from kubectl_dra.migrate.refusals import MIGRATE
 from kubectl_dra.migrate.registry import all_migrations
 from kubectl_dra.migrate.result import MigratedFile, MigrationReport, Remark
-from kubectl_dra.migrate.strangers import is_chart_test, not_mentioned
 from kubectl_dra.migrate.want import Want
 
 _MOST_LINES: Final = 20

@@ -7,18 +7,16 @@ from typing import Any, Final, NamedTuple
 
 from kubectl_dra.errors import FileError
 from kubectl_dra.manifests.changes import Change, Clear, Delete, EditRefused, Path, Set, changed
-from kubectl_dra.manifests.comments import comments_of
 from kubectl_dra.manifests.documents import Document, NotAnObject, parse
 from kubectl_dra.manifests.edits import edits_of, verified
 from kubectl_dra.manifests.objects import objects
-from kubectl_dra.manifests.source import Source
+from kubectl_dra.manifests.source import Source, comments_of
 from kubectl_dra.migrate.device_plugins.asks import ask_elsewhere
 from kubectl_dra.migrate.device_plugins.extended_resource import by_name
-from kubectl_dra.migrate.device_plugins.patches import plan_patch, request_gone
-from kubectl_dra.migrate.ignored import Ignored
+from kubectl_dra.migrate.device_plugins.pods import plan_patch, request_gone
 from kubectl_dra.migrate.model import MigrationSettings, ObjectPlan, PlanRefusal, Safety, Step
-from kubectl_dra.migrate.prefilter import asked_in, named_in
-from kubectl_dra.migrate.refusals import PATCH, WAY_OUT_PATCH
+from kubectl_dra.migrate.reading import asked_in, named_in
+from kubectl_dra.migrate.refusals import PATCH, WAY_OUT_PATCH, Ignored
 from kubectl_dra.migrate.vendors.model import Resource
 
 FIELDS: Final = ("patches", "patchesStrategicMerge", "patchesJson6902")

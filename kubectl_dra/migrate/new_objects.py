@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from kubectl_dra.api.conversion import from_v1
+from kubectl_dra.api.codec import from_v1
 from kubectl_dra.api.releases import GROUP
 
 

@@ -10,21 +10,18 @@ from msgspec.structs import replace
 from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.manifests.changes import Path, value_at
 from kubectl_dra.manifests.workloads import SPECS, TEMPLATES, containers, key_of, pod_specs
-from kubectl_dra.migrate.claimless_kinds import CLAIMLESS, NEVER
 from kubectl_dra.migrate.device_plugins.asks import Ask, ask_elsewhere, said
 from kubectl_dra.migrate.device_plugins.extended_resource import by_name, extended
-from kubectl_dra.migrate.device_plugins.pods import pods_of
-from kubectl_dra.migrate.hazards import autoscaler, claims_devices
+from kubectl_dra.migrate.device_plugins.pods import CLAIMLESS, NEVER, pods_of
 from kubectl_dra.migrate.inline_patches import inline_patches, plan_inline
+from kubectl_dra.migrate.landing import autoscaler, claims_devices
 from kubectl_dra.migrate.model import Migration, MigrationSettings, Note, ObjectPlan, PlanRefusal, PlanSurroundings
-from kubectl_dra.migrate.named_elsewhere import OTHER_USES, named
-from kubectl_dra.migrate.openshift import TEMPLATE
-from kubectl_dra.migrate.prefilter import named_in
+from kubectl_dra.migrate.other_texts import OTHER_USES, EmbeddedAsk, embedded_asks, named
 from kubectl_dra.migrate.quotas import QUOTAS
+from kubectl_dra.migrate.reading import TEMPLATE, named_in
 from kubectl_dra.migrate.refusals import PATCH, WAY_OUT_PATCH
-from kubectl_dra.migrate.requests_in_texts import EmbeddedAsk, embedded_asks
 from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue, is_extended
-from kubectl_dra.wording import with_article
+from kubectl_dra.text import with_article
 
 _VM_LISTS: Final = ("gpus", "hostDevices")
 _TEXTS: Final = ("ConfigMap", "Secret")

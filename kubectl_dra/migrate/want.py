@@ -11,9 +11,9 @@ from kubectl_dra.api.fields import path_text
 from kubectl_dra.manifests.changes import Change, Path
 from kubectl_dra.manifests.objects import ManifestObject, object_key, title
 from kubectl_dra.migrate import refusals
-from kubectl_dra.migrate.file import File
 from kubectl_dra.migrate.model import MigrationSettings, ObjectPlan
 from kubectl_dra.migrate.new_objects import in_version
+from kubectl_dra.migrate.reading import File
 from kubectl_dra.migrate.result import Remark, Sort
 
 _WAYS_OUT = {

@@ -6,12 +6,11 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from kubectl_dra.addresses import page_of_cause
 from kubectl_dra.console import lines
 from kubectl_dra.report import blocks
 from kubectl_dra.report.cel_text import folded
 from kubectl_dra.report.paint import PROSE_WIDTH, Painter, linked, wrap
-from kubectl_dra.wording import amount
+from kubectl_dra.text import amount, page_of_cause
 
 LINES: Final = 15
 """Of an answer in brief where the terminal has 100 columns; what has to be said is always said."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from kubectl_dra.addresses import page_of_cause
 from kubectl_dra.explain.diagnosis import CauseKind
+from kubectl_dra.text import page_of_cause
 
 SCHEMA_VERSION: Final = "1"
 

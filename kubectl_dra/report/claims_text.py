@@ -13,10 +13,10 @@ from kubectl_dra.report.device_names import compressed
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import written
 from kubectl_dra.report.table import EMPTY
-from kubectl_dra.taint import times
-from kubectl_dra.usage.claim_state import ClaimState
+from kubectl_dra.taint import typed as times
+from kubectl_dra.text import amount, some
+from kubectl_dra.usage.choices import ClaimState
 from kubectl_dra.usage.claim_use import ClaimUse, ClaimUses
-from kubectl_dra.wording import amount, some
 
 HEADER: Final = ("NAMESPACE", "CLAIM", "STATE", "DEVICES", "NODE", "POD", "OWNER", "AGE")
 BELOW: Final = ("WAITS-FOR", "CLASSES", "OWNER", "POD", "NODE", "DEVICES")

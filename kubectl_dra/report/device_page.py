@@ -7,18 +7,17 @@ from datetime import datetime
 from typing import TextIO
 
 from kubectl_dra.api.claims import ResourceClaim
-from kubectl_dra.explain.devices.device_state import DeviceState, taint_owner
+from kubectl_dra.explain.devices.device_state import DeviceState, model_of, taint_owner
 from kubectl_dra.explain.devices.inventory import DeviceRow
-from kubectl_dra.explain.devices.model import model_of
 from kubectl_dra.report.blocks import Section, prose
 from kubectl_dra.report.blocks_text import write_blocks
 from kubectl_dra.report.devices_text import STATE_STYLES, plain
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import written
 from kubectl_dra.report.table import EMPTY, fitted
-from kubectl_dra.taint import times
+from kubectl_dra.taint import typed as times
+from kubectl_dra.text import amount, some
 from kubectl_dra.usage.claim_use import ClaimUse
-from kubectl_dra.wording import amount, some
 
 HOLDERS = ("NAMESPACE", "CLAIM", "STATE", "POD", "OWNER", "AGE")
 _BELOW = ("OWNER", "AGE", "POD")

@@ -8,10 +8,10 @@ from typing import Any, TextIO
 
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.taints import DeviceTaint
+from kubectl_dra.explain.devices.alike_devices import Tally
 from kubectl_dra.explain.devices.arrangement import CountedBy
+from kubectl_dra.explain.devices.device_state import model_of
 from kubectl_dra.explain.devices.inventory import SCHEMA_VERSION, DeviceRow, Inventory
-from kubectl_dra.explain.devices.model import model_of
-from kubectl_dra.explain.devices.tally import Tally
 from kubectl_dra.explain.scene.prepare import Settings
 from kubectl_dra.report.evidence_json import unread_json
 from kubectl_dra.report.phrases import written

@@ -8,19 +8,17 @@ from typing import Any, Final, NamedTuple, TextIO
 
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.console import lines
-from kubectl_dra.explain.devices.alike_devices import AlikeDevices
+from kubectl_dra.explain.devices.alike_devices import AlikeDevices, Tally
 from kubectl_dra.explain.devices.arrangement import CountedBy
-from kubectl_dra.explain.devices.device_state import DeviceState, taint_owner
+from kubectl_dra.explain.devices.device_state import DeviceState, identifying, taint_owner
 from kubectl_dra.explain.devices.inventory import DeviceRow, Inventory
-from kubectl_dra.explain.devices.model import identifying
-from kubectl_dra.explain.devices.tally import Tally
 from kubectl_dra.report.blocks import TableBlock
 from kubectl_dra.report.blocks_text import MAX_COLOURED, write_blocks
 from kubectl_dra.report.device_names import compressed
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import written
 from kubectl_dra.report.table import EMPTY, narrowed
-from kubectl_dra.wording import amount, listed, some
+from kubectl_dra.text import amount, listed, some
 
 MAX_ATTRIBUTES = 4
 MAX_HOLDERS = 2

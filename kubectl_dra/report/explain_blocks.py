@@ -27,8 +27,7 @@ from kubectl_dra.explain.diagnosis import (
 from kubectl_dra.explain.funnel.stages import SelectorFalse
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.remedies.change import RequestChange
-from kubectl_dra.explain.remedies.proof import Proof
-from kubectl_dra.explain.remedies.step import Price
+from kubectl_dra.explain.remedies.proof import Price, Proof
 from kubectl_dra.report.assumed import assumed
 from kubectl_dra.report.blocks import (
     IN_JSON,
@@ -69,7 +68,7 @@ from kubectl_dra.report.explain_words import (
     proof,
 )
 from kubectl_dra.report.phrases import written
-from kubectl_dra.wording import amount, some
+from kubectl_dra.text import amount, some
 
 MAX_PLACEMENTS: Final = 3
 MAX_GROUPS: Final = 12

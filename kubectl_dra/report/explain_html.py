@@ -20,7 +20,7 @@ from kubectl_dra.report.html.origin import PageOrigin
 from kubectl_dra.report.html.page import cause_link, page, scrolled
 from kubectl_dra.report.html.shares import bars_html, spaces_html
 from kubectl_dra.report.phrases import written
-from kubectl_dra.wording import amount, some
+from kubectl_dra.text import amount, some
 
 WORDS = {
     Verdict.ALLOCATED: "allocated",

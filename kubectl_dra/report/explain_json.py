@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from kubectl_dra.addresses import page_of_cause
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.explain.answer_notes import SearchLimit
 from kubectl_dra.explain.diagnosis import SCHEMA_VERSION, ClaimReport, Diagnosis, Finding
@@ -26,6 +25,7 @@ from kubectl_dra.report.explain_words import (
 )
 from kubectl_dra.report.phrases import written
 from kubectl_dra.report.remedy_json import command_json, placement_json, remedy_json, way_json
+from kubectl_dra.text import page_of_cause
 
 if TYPE_CHECKING:
     from kubectl_dra.fit.result import WorkloadFit

@@ -25,7 +25,7 @@ from kubectl_dra.explain.remedies.change import RequestChange
 from kubectl_dra.explain.remedies.claim_edits import RequestPlace
 from kubectl_dra.explain.remedies.proof import OtherRequest, Proof, Tried
 from kubectl_dra.report.phrases import written
-from kubectl_dra.wording import amount, some
+from kubectl_dra.text import amount, some
 
 if TYPE_CHECKING:
     from kubectl_dra.explain.overview import Overview

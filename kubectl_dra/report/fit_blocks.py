@@ -23,7 +23,7 @@ from kubectl_dra.report.blocks import (
 from kubectl_dra.report.explain_words import Invocation
 from kubectl_dra.report.fit_words import change, code, command, gain, headline, places, stop
 from kubectl_dra.report.phrases import written
-from kubectl_dra.wording import amount, some
+from kubectl_dra.text import amount, some
 
 if TYPE_CHECKING:
     from kubectl_dra.report.html.origin import PageOrigin

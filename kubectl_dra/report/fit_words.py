@@ -10,14 +10,14 @@ from kubectl_dra.api.pods import owner_of
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.explain.remedies.room import EndPods
 from kubectl_dra.explain.unread import Unread
-from kubectl_dra.fit.creation import Denied
 from kubectl_dra.fit.place import Seat, evicted
+from kubectl_dra.fit.pod_factory import Denied
 from kubectl_dra.fit.result import ClusterChange, FitVerdict, More, OneMoreNode, WorkloadFit
 from kubectl_dra.report.blocks import CommandEffect, ShellCommand
 from kubectl_dra.report.explain_making import making
 from kubectl_dra.report.explain_words import Invocation, reason
 from kubectl_dra.report.phrases import written
-from kubectl_dra.wording import amount, some
+from kubectl_dra.text import amount, some
 
 
 def headline(found: WorkloadFit) -> str:

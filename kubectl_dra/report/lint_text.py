@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping
 from itertools import groupby
 from typing import Final, TextIO
 
+from kubectl_dra.lint.finding import LocatedFinding, Report
 from kubectl_dra.lint.registry import BY_CODE
-from kubectl_dra.lint.result import LocatedFinding, Report
 from kubectl_dra.lint.upgrade import gate_changes
 from kubectl_dra.report.paint import Painter
-from kubectl_dra.wording import amount
+from kubectl_dra.text import amount
 
 _FLAGS: Final = {"safe": " (--fix)", "unsafe": " (--unsafe-fixes)", "none": ""}
 _STYLES: Final = {"error": "red", "warning": "yellow", "info": "cyan"}

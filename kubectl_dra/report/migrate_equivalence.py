@@ -14,7 +14,7 @@ from kubectl_dra.migrate.result import LandingComparison
 from kubectl_dra.report.explain_words import reason
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import written
-from kubectl_dra.wording import amount, some
+from kubectl_dra.text import amount, some
 
 _NOW: Final = {
     Verdict.ALLOCATABLE: "allocatable",

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from kubectl_dra.lint.finding import Severity
-from kubectl_dra.lint.result import LocatedFinding, Report
+from kubectl_dra.lint.finding import LocatedFinding, Report, Severity
 from kubectl_dra.migrate.result import MigratedFile, MigrationReport, Remark, Sort
 
 _SEVERITIES: Final[Mapping[Sort, Severity]] = {

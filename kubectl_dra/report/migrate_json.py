@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from kubectl_dra.addresses import path_of_page
 from kubectl_dra.migrate.registry import about
 from kubectl_dra.migrate.result import MigratedFile, MigrationReport, Remark
+from kubectl_dra.text import path_of_page
 
 SCHEMA_VERSION: Final = "1"
 

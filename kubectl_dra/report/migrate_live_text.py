@@ -9,7 +9,7 @@ from typing import Final, TextIO
 from kubectl_dra.migrate.rollout.survey import Clash, Standing, Survey, Use
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.table import aligned
-from kubectl_dra.wording import amount, some
+from kubectl_dra.text import amount, some
 
 _STYLES: Final[Mapping[str, str]] = {"migrated": "green", "ready": "green", "decide": "yellow", "blocked": "red"}
 _MIGRATE: Final[Mapping[str, str]] = {"auto": "yes", "unsafe": "with --unsafe", "refused": "refused"}

@@ -11,7 +11,7 @@ from kubectl_dra.manifests.inputs import is_file
 from kubectl_dra.migrate.registry import about
 from kubectl_dra.migrate.result import MigratedFile, MigrationReport, Remark, Sort
 from kubectl_dra.report.paint import Painter
-from kubectl_dra.wording import amount
+from kubectl_dra.text import amount
 
 _STYLES: Final[Mapping[Sort, str]] = {
     "change": "green",

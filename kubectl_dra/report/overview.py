@@ -14,7 +14,7 @@ from kubectl_dra.report.explain_words import is_stuck, overview_answer, reason
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import written
 from kubectl_dra.report.table import GAP, INDENT, aligned, fitted
-from kubectl_dra.wording import some
+from kubectl_dra.text import some
 
 HEADER = ("NAMESPACE", "WAITING", "VERDICT", "CAUSE", "REASON")
 BELOW = ("REASON", "CAUSE")

@@ -25,7 +25,7 @@ from typing import Any
 
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.explain.phrase import Joined, ObjectName, Phrase, Statement, Subject
-from kubectl_dra.wording import amount, some
+from kubectl_dra.text import amount, some
 
 _SHOWN = 4
 

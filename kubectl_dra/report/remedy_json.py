@@ -9,9 +9,8 @@ from typing import Any
 from kubectl_dra.api.claims import DeviceConstraint
 from kubectl_dra.explain.diagnosis import NodeDevices, Remedy, Way
 from kubectl_dra.explain.phrase import by_key
-from kubectl_dra.explain.remedies.proof import PlacedDevice, Proof
+from kubectl_dra.explain.remedies.proof import ChangeStep, PlacedDevice, Price, Proof, StepHolder, StepTarget, StepValue
 from kubectl_dra.explain.remedies.prove import Change
-from kubectl_dra.explain.remedies.step import ChangeStep, Price, StepHolder, StepTarget, StepValue
 from kubectl_dra.report.blocks import Argv
 from kubectl_dra.report.evidence_json import device_json
 from kubectl_dra.report.explain_making import making, supposing

@@ -14,13 +14,13 @@ from kubectl_dra.report.blocks_text import write_blocks
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.table import EMPTY
 from kubectl_dra.report.taint_gaps import not_seen, why_unread
-from kubectl_dra.taint import times
+from kubectl_dra.taint import typed as times
 from kubectl_dra.taint.blast_radius import ENDED, GOING, LATER, NOW, STAYS, UNKNOWN, ClaimHit, PodHit, Radius, worse
 from kubectl_dra.taint.listing import DRIVER, TaintLine
 from kubectl_dra.taint.result import ABSENT, REMOVED, SKIPPED, RuleDone, RuleRemoved, Tainted, Untainted
 from kubectl_dra.taint.rules import REFUSED, RESOURCE, UNCHANGED, RuleStage, Wish
 from kubectl_dra.taint.targets import Target
-from kubectl_dra.wording import amount, are, some
+from kubectl_dra.text import amount, are, some
 
 T = TypeVar("T")
 

@@ -12,14 +12,11 @@ from kubectl_dra.report.blocks import TableBlock
 from kubectl_dra.report.blocks_text import write_blocks
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.table import EMPTY, narrowed
-from kubectl_dra.taint import times
+from kubectl_dra.taint import typed as times
+from kubectl_dra.text import amount
+from kubectl_dra.usage.choices import UseBy
 from kubectl_dra.usage.claim_use import ClaimUse
-from kubectl_dra.usage.demand import DeviceDemand
-from kubectl_dra.usage.largest_request import LargestRequest
-from kubectl_dra.usage.report import UseReport
-from kubectl_dra.usage.subject import UseBy
-from kubectl_dra.usage.supply import DeviceSupply
-from kubectl_dra.wording import amount
+from kubectl_dra.usage.counts import DeviceDemand, DeviceSupply, LargestRequest, UseReport
 
 MAX_ROWS: Final = 30
 MAX_SENTENCES: Final = 3

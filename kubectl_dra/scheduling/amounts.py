@@ -9,9 +9,9 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from kubectl_dra.api import pod_resources
+from kubectl_dra.api.meta import Amount
 from kubectl_dra.api.pods import Container, Pod
 from kubectl_dra.api.quantity import Quantity, QuantityError
-from kubectl_dra.api.wire import Amount
 
 Amounts = dict[str, int]
 """Resource name to amount."""

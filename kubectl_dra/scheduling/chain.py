@@ -15,19 +15,15 @@ from kubectl_dra.scheduling.dynamic_resources import DynamicResources
 from kubectl_dra.scheduling.framework import ClusterState, NodeState, Plugin
 from kubectl_dra.scheduling.inter_pod_affinity import InterPodAffinity
 from kubectl_dra.scheduling.node_affinity import NodeAffinityFilter
-from kubectl_dra.scheduling.node_declared_features import NodeDeclaredFeatures
-from kubectl_dra.scheduling.node_name import NodeName
-from kubectl_dra.scheduling.node_ports import NodePorts
-from kubectl_dra.scheduling.node_resources_fit import NodeResourcesFit
-from kubectl_dra.scheduling.node_unschedulable import NodeUnschedulable
+from kubectl_dra.scheduling.node_resources import NodeResourcesFit
 from kubectl_dra.scheduling.node_volume_limits import NodeVolumeLimits
 from kubectl_dra.scheduling.pod_topology_spread import PodTopologySpread
 from kubectl_dra.scheduling.profile import Point, Profile
 from kubectl_dra.scheduling.reasons import PluginName, Reason, Rejection
+from kubectl_dra.scheduling.simple_filters import NodeDeclaredFeatures, NodeName, NodePorts, NodeUnschedulable
 from kubectl_dra.scheduling.taint_toleration import TaintToleration
 from kubectl_dra.scheduling.volume_binding import VolumeBinding
-from kubectl_dra.scheduling.volume_restrictions import VolumeRestrictions
-from kubectl_dra.scheduling.volume_zone import VolumeZone
+from kubectl_dra.scheduling.volume_filters import VolumeRestrictions, VolumeZone
 
 _KINDS: Final[Mapping[str, type[Plugin]]] = {
     kind.name: kind

@@ -15,9 +15,8 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.policy import PodDisruptionBudget
 from kubectl_dra.scheduling.chain import Chain
 from kubectl_dra.scheduling.framework import NodeState
-from kubectl_dra.scheduling.message import none_available
 from kubectl_dra.scheduling.plugin_args import DefaultPreemptionArgs
-from kubectl_dra.scheduling.reasons import PluginName, Reason, Rejection
+from kubectl_dra.scheduling.reasons import PluginName, Reason, Rejection, none_available
 
 _NEVER = "Never"
 _NOT_STARTED = "~"

@@ -74,11 +74,11 @@ def _seen(
 ) -> Sequence[ResourceSlice]:
     """Published slices as the allocator sees them. What is rarely needed is loaded then."""
     if features.loose_pools or features.stable:
-        from kubectl_dra.allocation.slices_as_read import slices_as_read
+        from kubectl_dra.allocation.slices_seen import slices_as_read
 
         slices = slices_as_read(slices, features)
     if rules:
-        from kubectl_dra.allocation.taint_rules import apply_rules
+        from kubectl_dra.allocation.slices_seen import apply_rules
 
         slices = apply_rules(slices, rules)
     return slices

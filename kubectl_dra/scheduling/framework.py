@@ -14,11 +14,10 @@ from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
 from kubectl_dra.allocation.attempt import Cycle
-from kubectl_dra.api.meta import ObjectMeta
+from kubectl_dra.api.meta import Amount, ObjectMeta
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.releases import Release
-from kubectl_dra.api.wire import Amount
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Key, Snapshot
 from kubectl_dra.scheduling.amounts import Amounts, Rules, amounts_of, pod_amounts

@@ -20,7 +20,7 @@ from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.gang_scheduling import ClaimGiven, Gang, Obstacle, Placed
 from kubectl_dra.scheduling.in_turn import place
 from kubectl_dra.scheduling.outcome import Outcome
-from kubectl_dra.scheduling.pod_claims import fully_bound, volume_claims
+from kubectl_dra.scheduling.volumes import fully_bound, volume_claims
 
 
 def placed_together(gang: Gang, pod: Pod, state: ClusterState) -> Placed | Obstacle:

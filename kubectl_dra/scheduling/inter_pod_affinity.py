@@ -2,23 +2,127 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
-from kubectl_dra.api.nodes import Node, PodAffinityTerm
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kubectl_dra.api.behaviour import NAMESPACES_READ_ONCE
+from kubectl_dra.api.labels import LabelSelector
+from kubectl_dra.api.nodes import Affinity, Node, PodAffinityTerm
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.scheduling.affinity_terms import (
-    Pair,
-    is_about,
-    means_all,
-    namespace_labels,
-    pair_of,
-    pairs_of,
-    required_affinity,
-    required_anti_affinity,
-)
-from kubectl_dra.scheduling.framework import ClusterState, NodeState, Plugin
+from kubectl_dra.scheduling.framework import ClusterState, NodeState, Plugin, ScorePlugin
 from kubectl_dra.scheduling.reasons import NotRead, PluginName, Reason, Rejection
+from kubectl_dra.scheduling.scores.normalize import MAX
+
+# Terms of pod affinity and anti-affinity, matched like the scheduler does: namespaces and labels of other pods.
+
+Pair = tuple[str, str]
+"""A topology key and one of its values: one domain."""
+_NO_AFFINITY: Final = Affinity()
+
+
+class Term(Struct, frozen=True):
+    """One affinity term of the pod to be scheduled: the pods it selects, and the node label whose domains
+    count.
+
+    ``namespaces`` None means every namespace. ``weight`` is 0 for a required term.
+    """
+
+    key: str
+    selector: LabelSelector | None
+    namespaces: frozenset[str] | None
+    weight: int = 0
+
+    def means(self, pod: Pod) -> bool:
+        """Whether the term selects the pod."""
+        meta = pod.metadata
+        if self.selector is None or (self.namespaces is not None and meta.namespace not in self.namespaces):
+            return False
+        return self.selector.matches(meta.labels)
+
+    def pair(self, node: Node) -> Pair | None:
+        """The node's domain; None if it is in none."""
+        return pair_of(self.key, node)
+
+
+def required_affinity(pod: Pod, state: ClusterState) -> list[Term]:
+    """The terms that the pod's node must meet."""
+    return [_resolved(entry, pod, state) for entry in _affinity(pod).pod_affinity.required]
+
+
+def required_anti_affinity(pod: Pod, state: ClusterState) -> list[Term]:
+    """The terms that the pod's node must not meet."""
+    return [_resolved(entry, pod, state) for entry in _affinity(pod).pod_anti_affinity.required]
+
+
+def preferred(pod: Pod, state: ClusterState) -> list[Term]:
+    """The preferred terms with their weights; those of anti-affinity are negative."""
+    affinity = _affinity(pod)
+    return [
+        *(replace(_resolved(entry.term, pod, state), weight=entry.weight) for entry in affinity.pod_affinity.preferred),
+        *(
+            replace(_resolved(entry.term, pod, state), weight=-entry.weight)
+            for entry in affinity.pod_anti_affinity.preferred
+        ),
+    ]
+
+
+def means_all(terms: Sequence[Term], pod: Pod) -> bool:
+    """Whether there are terms and all of them select the pod."""
+    return bool(terms) and all(term.means(pod) for term in terms)
+
+
+def is_about(term: PodAffinityTerm, owner: Pod, pod: Pod, labels: Mapping[str, str]) -> bool:
+    """Whether a term of an existing pod selects the pod, whose namespace has these labels."""
+    selector, chosen = term.label_selector, term.namespace_selector
+    namespace = pod.metadata.namespace
+    if selector is None:
+        return False
+    if chosen is None:
+        within = namespace in term.namespaces if term.namespaces else namespace == owner.metadata.namespace
+    else:
+        within = namespace in term.namespaces or chosen.matches(labels)
+    return within and selector.matches(pod.metadata.labels)
+
+
+def pair_of(key: str, node: Node) -> Pair | None:
+    """The node's domain for a topology key; None if it is in none."""
+    value = node.metadata.labels.get(key)
+    return None if value is None else (key, value)
+
+
+def pairs_of(terms: Iterable[Term], node: Node) -> list[Pair]:
+    """The node's domains for the terms, without terms for which it is in none."""
+    return [pair for term in terms if (pair := term.pair(node)) is not None]
+
+
+def namespace_labels(pod: Pod, state: ClusterState) -> Mapping[str, str]:
+    """The labels of the pod's namespace."""
+    found = state.namespaces.get(pod.metadata.namespace)
+    return found.labels if found is not None else {}
+
+
+def _affinity(pod: Pod) -> Affinity:
+    return pod.spec.affinity or _NO_AFFINITY
+
+
+def _resolved(entry: PodAffinityTerm, pod: Pod, state: ClusterState) -> Term:
+    """The term with its namespace selector resolved to the namespaces that it matches.
+
+    Before 1.37 the scheduler also evaluates a resolved selector on no labels at all, so a selector that only
+    excludes labels means every namespace.
+    """
+    named, chosen = entry.namespaces, entry.namespace_selector
+    if chosen is None:
+        return Term(entry.topology_key, entry.label_selector, frozenset(named or (pod.metadata.namespace,)))
+    again = state.release not in NAMESPACES_READ_ONCE
+    if chosen.empty or (again and chosen.matches({})):
+        return Term(entry.topology_key, entry.label_selector, None)
+    found = (name for name, meta in state.namespaces.items() if chosen.matches(meta.labels))
+    return Term(entry.topology_key, entry.label_selector, frozenset((*named, *found)))
 
 
 class AffinityNotMet(Reason, frozen=True):
@@ -173,4 +277,76 @@ def _existing_anti_affinity(state: ClusterState) -> Iterator[PodAffinityTerm]:
 
 
 def _by_namespace_labels(term: PodAffinityTerm) -> bool:
+    return term.namespace_selector is not None and not term.namespace_selector.empty
+
+
+# InterPodAffinity: preferred terms of the pod and of existing pods, and required affinity of existing pods.
+
+
+class InterPodAffinityScore(ScorePlugin):
+    """The plugin for one pod."""
+
+    name = PluginName.INTER_POD_AFFINITY
+
+    def __init__(self, pod: Pod, state: ClusterState, nodes: Sequence[NodeState]) -> None:
+        super().__init__(pod, state, nodes)
+        self._preferred = preferred(pod, state)
+        self._labels = namespace_labels(pod, state)
+        self._weights: dict[Pair, int] = defaultdict(int)
+        args = state.profile.args.inter_pod_affinity
+        self._required_weight = args.hard_pod_affinity_weight
+        if args.ignore_preferred_terms_of_existing_pods and not self._preferred:
+            self.skipped = True
+            return
+        for node in state.nodes.values() if self._preferred else state.nodes_with_affinity:
+            for other in node.pods if self._preferred else node.pods_with_affinity:
+                self._add(other, node)
+        self.skipped = not self._weights
+        if state.unknown("Namespace") and any(map(_inter_pod_affinity_by_namespace_labels, self._terms())):
+            self.inexact = "Namespace"
+
+    def _terms(self) -> Iterator[PodAffinityTerm]:
+        """The terms that may count: the pod's preferred ones, and all of existing pods."""
+        own = self.pod.spec.affinity
+        if own is not None:
+            yield from (entry.term for entry in (*own.pod_affinity.preferred, *own.pod_anti_affinity.preferred))
+        for node in self.state.nodes_with_affinity:
+            for other in node.pods_with_affinity:
+                affinity = other.spec.affinity
+                if affinity is not None:
+                    weighted = (*affinity.pod_affinity.preferred, *affinity.pod_anti_affinity.preferred)
+                    yield from (*affinity.pod_affinity.required, *(entry.term for entry in weighted))
+
+    def scores(self) -> Mapping[str, int]:
+        sums = {node.name: sum(self._weights.get(pair, 0) for pair in node.node.labels.items()) for node in self.nodes}
+        least, most = min(sums.values(), default=0), max(sums.values(), default=0)
+        if most == least:
+            return dict.fromkeys(sums, 0)
+        return {name: int(MAX * ((score - least) / (most - least))) for name, score in sums.items()}
+
+    def _add(self, other: Pod, node: NodeState) -> None:
+        for own in self._preferred:
+            if own.means(other):
+                self._weigh(own.key, node, own.weight)
+        affinity = other.spec.affinity
+        if affinity is None:
+            return
+        for term in affinity.pod_affinity.required if self._required_weight else ():
+            self._weigh_theirs(term, other, node, self._required_weight)
+        for near in affinity.pod_affinity.preferred:
+            self._weigh_theirs(near.term, other, node, near.weight)
+        for far in affinity.pod_anti_affinity.preferred:
+            self._weigh_theirs(far.term, other, node, -far.weight)
+
+    def _weigh_theirs(self, term: PodAffinityTerm, other: Pod, node: NodeState, weight: int) -> None:
+        if is_about(term, other, self.pod, self._labels):
+            self._weigh(term.topology_key, node, weight)
+
+    def _weigh(self, key: str, node: NodeState, weight: int) -> None:
+        pair = pair_of(key, node.node)
+        if pair is not None:
+            self._weights[pair] += weight
+
+
+def _inter_pod_affinity_by_namespace_labels(term: PodAffinityTerm) -> bool:
     return term.namespace_selector is not None and not term.namespace_selector.empty

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.scheduling.csi_migration import type_of_source
+from kubectl_dra.scheduling.node_volume_limits import type_of_source
 from kubectl_dra.scheduling.profile import Profile
 
 VOLUME_KINDS: Final = (

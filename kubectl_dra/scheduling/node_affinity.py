@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from kubectl_dra.api.labels import InvalidNodeSelector
 from kubectl_dra.api.nodes import Node, NodeSelector, NodeSelectorTerm, term_matches
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.scheduling.framework import ClusterState, NodeState, Plugin
+from kubectl_dra.scheduling.framework import ClusterState, NodeState, Plugin, ScorePlugin
 from kubectl_dra.scheduling.reasons import PluginName, Reason, Rejection
+from kubectl_dra.scheduling.scores.normalize import share_of_best
 
 _NAME: Final = "metadata.name"
 
@@ -117,3 +118,30 @@ def _named_nodes(terms: Sequence[NodeSelectorTerm]) -> frozenset[str] | None:
             return None
         found |= named
     return frozenset(found)
+
+
+# NodeAffinity: the weights of the preferred terms that hold on the node.
+
+
+class NodeAffinityScore(ScorePlugin):
+    """The plugin for one pod."""
+
+    name = PluginName.NODE_AFFINITY
+
+    def __init__(self, pod: Pod, state: ClusterState, nodes: Sequence[NodeState]) -> None:
+        super().__init__(pod, state, nodes)
+        own = pod.spec.affinity.node_affinity.preferred if pod.spec.affinity else ()
+        self._preferred = (*state.profile.args.node_affinity.added_affinity.preferred, *own)
+        self.skipped = not self._preferred
+
+    def scores(self) -> Mapping[str, int]:
+        return share_of_best({node.name: self._score(node.node) for node in self.nodes})
+
+    def _score(self, node: Node) -> int:
+        score = 0
+        for entry in self._preferred:
+            try:
+                score += entry.weight if term_matches(entry.preference, node) else 0
+            except InvalidNodeSelector:
+                continue
+        return score

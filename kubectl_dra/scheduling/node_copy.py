@@ -23,7 +23,7 @@ from kubectl_dra.api.slices import Device, NodeScope, PoolID, ResourceSlice
 from kubectl_dra.api.volumes import CSINode
 from kubectl_dra.cluster.cluster import NodeCopy
 from kubectl_dra.scheduling.framework import ClusterState
-from kubectl_dra.scheduling.spread_constraints import HOSTNAME
+from kubectl_dra.scheduling.pod_topology_spread import HOSTNAME
 
 _MORE: Final = "-more"
 _NAME: Final = "metadata.name"

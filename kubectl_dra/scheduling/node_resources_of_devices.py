@@ -21,7 +21,7 @@ from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import Device, DeviceID, NodeResource, NodeScope, PoolID, ResourceSlice
 from kubectl_dra.scheduling.amounts import Rules, in_units, pod_amounts
 from kubectl_dra.scheduling.framework import NodeState
-from kubectl_dra.scheduling.node_resources_fit import Insufficient
+from kubectl_dra.scheduling.node_resources import Insufficient
 from kubectl_dra.scheduling.reasons import Reason, Rejection
 
 GATE: Final = "DRANodeAllocatableResources"

@@ -19,10 +19,9 @@ from kubectl_dra.scheduling.chain import Chain
 from kubectl_dra.scheduling.default_preemption import Candidate, Preemption, preempt
 from kubectl_dra.scheduling.dynamic_resources import SearchNotEnded
 from kubectl_dra.scheduling.framework import ClusterState
-from kubectl_dra.scheduling.message import none_available
 from kubectl_dra.scheduling.node_resources_of_devices import PublishedTwice
 from kubectl_dra.scheduling.profile import Point
-from kubectl_dra.scheduling.reasons import NotRead, PluginName, Rejection
+from kubectl_dra.scheduling.reasons import NotRead, PluginName, Rejection, none_available
 
 UNSCHEDULABLE: Final = "Unschedulable"
 SCHEDULER_ERROR: Final = "SchedulerError"

@@ -14,10 +14,10 @@ import msgspec
 from msgspec import Struct
 
 from kubectl_dra.api.labels import InvalidNodeSelector, Requirement, requirement_matches
+from kubectl_dra.api.meta import convert
 from kubectl_dra.api.nodes import NodeAffinity
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.releases import Release
-from kubectl_dra.api.wire import convert
 from kubectl_dra.cel.library.numbers import parse_duration
 from kubectl_dra.errors import FileError
 from kubectl_dra.manifests.documents import read_documents

@@ -2,12 +2,69 @@
 
 from __future__ import annotations
 
-from kubectl_dra.api.nodes import NodeTaint
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from kubectl_dra.api.nodes import NodeTaint, Toleration
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.releases import TAINTS_NAMED
-from kubectl_dra.scheduling.framework import ClusterState, NodeState, Plugin
+from kubectl_dra.scheduling.framework import ClusterState, NodeState, Plugin, ScorePlugin
 from kubectl_dra.scheduling.reasons import PluginName, Reason, Rejection
-from kubectl_dra.scheduling.tolerations import COMPARISON, untolerated
+from kubectl_dra.scheduling.scores.normalize import share_of_best
+
+# Which node taints a pod tolerates (core/v1, KEP-5471).
+
+COMPARISON: Final = "TaintTolerationComparisonOperators"
+"""The feature gate of the operators Lt and Gt."""
+COMPARING: Final = ("Lt", "Gt")
+_BLOCKING: Final = ("NoSchedule", "NoExecute")
+_INTEGER: Final = re.compile(r"(?:0|-?[1-9][0-9]*)\Z")
+_INT64: Final = 1 << 63
+
+
+def untolerated(
+    taints: Iterable[NodeTaint], tolerations: Sequence[Toleration], *, comparing: bool = False
+) -> NodeTaint | None:
+    """The first taint that keeps a pod with these tolerations off a node; None if there is none.
+
+    ``comparing``: the operators Lt and Gt are supported.
+    """
+    for taint in taints:
+        if taint.effect in _BLOCKING and not tolerated(taint, tolerations, comparing=comparing):
+            return taint
+    return None
+
+
+def tolerated(taint: NodeTaint, tolerations: Iterable[Toleration], *, comparing: bool = False) -> bool:
+    """Whether one of the tolerations covers the taint."""
+    return any(tolerates(entry, taint, comparing=comparing) for entry in tolerations)
+
+
+def tolerates(toleration: Toleration, taint: NodeTaint, *, comparing: bool = False) -> bool:
+    """Whether a toleration covers a taint. An empty effect or key matches any."""
+    if toleration.effect and toleration.effect != taint.effect:
+        return False
+    if toleration.key and toleration.key != taint.key:
+        return False
+    operator = toleration.operator or "Equal"
+    if operator == "Exists":
+        return True
+    if operator == "Equal":
+        return toleration.value == taint.value
+    if operator in COMPARING and comparing:
+        bound, value = _integer(toleration.value), _integer(taint.value)
+        if bound is None or value is None:
+            return False
+        return value < bound if operator == "Lt" else value > bound
+    return False
+
+
+def _integer(text: str) -> int | None:
+    if not _INTEGER.match(text):
+        return None
+    value = int(text)
+    return value if -_INT64 <= value < _INT64 else None
 
 
 class UntoleratedTaint(Reason, frozen=True):
@@ -36,3 +93,28 @@ class TaintToleration(Plugin):
     def filter(self, node: NodeState) -> Rejection | None:
         taint = untolerated(node.node.taints, self.pod.spec.tolerations, comparing=self._comparing)
         return None if taint is None else Rejection(self.name, (UntoleratedTaint(taint, self._named),))
+
+
+# TaintToleration: nodes with fewer untolerated PreferNoSchedule taints score higher.
+
+_PREFERRED = "PreferNoSchedule"
+
+
+class TaintTolerationScore(ScorePlugin):
+    """The plugin for one pod."""
+
+    name = PluginName.TAINT_TOLERATION
+
+    def scores(self) -> Mapping[str, int]:
+        tolerations = [entry for entry in self.pod.spec.tolerations if entry.effect in ("", _PREFERRED)]
+        comparing = COMPARISON in self.state.gates
+        return share_of_best(
+            {
+                node.name: sum(
+                    taint.effect == _PREFERRED and not tolerated(taint, tolerations, comparing=comparing)
+                    for taint in node.node.taints
+                )
+                for node in self.nodes
+            },
+            reverse=True,
+        )

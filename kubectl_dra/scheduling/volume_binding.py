@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Final
 
@@ -17,24 +18,29 @@ from kubectl_dra.api.volumes import (
     PersistentVolumeClaim,
     StorageClass,
 )
-from kubectl_dra.scheduling.csi_migration import migrated_affinity, served_by_driver, type_of_source
-from kubectl_dra.scheduling.framework import ClusterState, NodeState, Plugin
-from kubectl_dra.scheduling.pod_claims import (
+from kubectl_dra.scheduling.framework import ClusterState, NodeState, Plugin, ScorePlugin
+from kubectl_dra.scheduling.node_volume_limits import migrated_affinity, served_by_driver, type_of_source
+from kubectl_dra.scheduling.reasons import NotRead, PluginName, Reason, Rejection
+from kubectl_dra.scheduling.scores.normalize import MAX, along
+from kubectl_dra.scheduling.volumes import (
     CLAIM,
     ClaimOfAnotherPod,
     VolumeClaim,
+    allows,
+    best_match,
     claim_not_found,
     class_of_claim,
     class_of_volume,
     fully_bound,
+    in_nanos,
     owned_by,
     persistent_volume,
     storage_class,
+    stored,
+    usable_with,
     volume_claims,
     waits_for_consumer,
 )
-from kubectl_dra.scheduling.reasons import NotRead, PluginName, Reason, Rejection
-from kubectl_dra.scheduling.volume_matching import allows, best_match, in_nanos, stored, usable_with
 
 _VOLUME: Final = "PersistentVolume"
 _SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
@@ -331,3 +337,56 @@ def _allowed(kind: StorageClass, node: NodeState) -> bool:
 
 def _reaches(entry: CSIStorageCapacity, node: NodeState) -> bool:
     return entry.node_topology is not None and entry.node_topology.matches(node.node.labels)
+
+
+# VolumeBinding: nodes whose storage would have more left score higher (gate StorageCapacityScoring).
+
+_GATE: Final = "StorageCapacityScoring"
+_VOLUME_BINDING_GIGA: Final = 1_000_000_000
+_LESS_IS_BETTER: Final = [(0, MAX), (100, 0)]
+
+
+class VolumeBindingScore(ScorePlugin):
+    """The plugin for one pod."""
+
+    name = PluginName.VOLUME_BINDING
+
+    def __init__(self, pod: Pod, state: ClusterState, nodes: Sequence[NodeState]) -> None:
+        super().__init__(pod, state, nodes)
+        self._binding = VolumeBinding(pod, state)
+        self.skipped = _GATE not in state.gates or self._binding.skipped or self._binding.rejection is not None
+
+    def scores(self) -> Mapping[str, int]:
+        written = self.state.profile.args.volume_binding.shape
+        shape = [(point.utilization, point.score * 10) for point in written] or _LESS_IS_BETTER
+        return {node.name: _score(self._binding.placement(node), shape) for node in self.nodes}
+
+
+def _score(placement: PodVolumes, shape: Sequence[tuple[int, int]]) -> int:
+    """The mean over storage classes of what would be left, in percent."""
+    requested: dict[str, int] = {}
+    capacity: dict[str, int] = {}
+    if placement.matched:
+        for claim, volume in placement.matched:
+            name = volume.spec.storage_class_name
+            requested[name] = requested.get(name, 0) + _bytes(stored(claim.spec.resources.requests))
+            capacity[name] = capacity.get(name, 0) + _bytes(stored(volume.spec.capacity))
+    else:
+        for entry in placement.provisioned:
+            if entry.capacity is not None:
+                name = class_of_claim(entry.claim)
+                requested[name] = requested.get(name, 0) + _bytes(stored(entry.claim.spec.resources.requests))
+                # One pool serves all claims of a class.
+                capacity[name] = _bytes(in_nanos(entry.capacity.capacity))
+    if not requested:
+        return 0
+    left = [along(shape, _used(requested[name], capacity[name])) for name in requested]
+    return math.floor(sum(left) / len(left) + 0.5)
+
+
+def _used(requested: int, capacity: int) -> int:
+    return MAX if not capacity or requested > capacity else requested * MAX // capacity
+
+
+def _bytes(nano: int) -> int:
+    return -(-nano // _VOLUME_BINDING_GIGA)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kubectl_dra.scheduling.chain import Chain
+from kubectl_dra.scheduling.dynamic_resources import preference
 from kubectl_dra.scheduling.outcome import Outcome
 from kubectl_dra.scheduling.scores.best import BestNodes, best_nodes
-from kubectl_dra.scheduling.scores.dynamic_resources import preference
 
 
 def winner(outcome: Outcome) -> BestNodes:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+import re
+from collections.abc import Mapping, Sequence, Set
+from contextlib import suppress
+from typing import Any, Final, NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kubectl_dra.api.meta import EMPTY, ObjectMeta
 from kubectl_dra.api.taints import DeviceTaintRule
@@ -13,7 +16,9 @@ from kubectl_dra.cluster.client import Answered, Client
 from kubectl_dra.cluster.live import ApiServer
 from kubectl_dra.cluster.writer import Conflict, Writer
 from kubectl_dra.errors import ClusterError
-from kubectl_dra.taint.rules import CHANGED, CREATED, UNCHANGED, Decision, RuleStage, Wish, content, decide
+from kubectl_dra.taint import typed as times
+from kubectl_dra.taint.rules import CHANGED, CREATED, UNCHANGED, Decision, RuleStage, Wish, content, decide, stage_of
+from kubectl_dra.taint.watching import Patience, TimedOut
 
 KIND: Final = "DeviceTaintRule"
 _ROUNDS: Final = 8
@@ -143,3 +148,147 @@ def _not_later(stage: RuleStage, now: RuleStage) -> RuleStage:
     """The stage, but with the earlier time of a rule already on its way to it: a second run does not postpone that."""
     same = (now.effect, now.next_effect) == (stage.effect, stage.next_effect)
     return RuleStage(stage.effect, stage.next_effect, now.next_at) if same and now.next_at else stage
+
+
+# The server's own prediction of NoExecute: it answers a rule with the effect None with counts.
+
+ASKING: Final = RuleStage("None", "NoExecute")
+ANSWER_SECONDS: Final = 20.0
+"""The controller updates the status at most every ten seconds."""
+RECENT_SECONDS: Final = 20.0
+"""A rule younger than this may be another run's question: its answer is shared."""
+_COUNT = re.compile(r"([0-9]+) (published devices?|allocated devices?|pods?)\b")
+
+
+class ServerAnswer(NamedTuple):
+    """The server's message and its counts, each None if the message does not give it."""
+
+    published: int | None
+    allocated: int | None
+    pods: int | None
+    message: str
+
+
+def server_answer(raw: Mapping[str, Any]) -> ServerAnswer | None:
+    """The answer in a rule's status; None while there is none for the rule's current content."""
+    generation = (raw.get("metadata") or EMPTY).get("generation")
+    for condition in (raw.get("status") or EMPTY).get("conditions") or ():
+        if condition.get("type") != "EvictionInProgress" or condition.get("reason") != "NoEffect":
+            continue
+        if condition.get("observedGeneration") not in (None, generation):
+            continue
+        message = str(condition.get("message") or "")
+        counts = {what.split()[0].rstrip("s"): int(number) for number, what in reversed(_COUNT.findall(message))}
+        return ServerAnswer(counts.get("published"), counts.get("allocated"), counts.get("pod"), message)
+    return None
+
+
+def question_of(wish: Wish, decision: Decision) -> Wish | None:
+    """The rule that asks the server what a wish would do; None if it would evict nobody new.
+
+    If no rule exists, or an interrupted run left one with this question, it is the rule itself. If another
+    taint exists, it is a second rule, because the first must not be lifted meanwhile.
+    """
+    if wish.taint.effect != "NoExecute":
+        return None
+    if decision.action == "create" or decision.stage == ASKING:
+        return decision.wish
+    if decision.action == "change" and not decision.same_taint:
+        return replace(decision.wish, question=True)
+    return None
+
+
+class Asking:
+    """The rules created to be answered (name to UID), and the answers, by rule name."""
+
+    def __init__(self, rules: RuleWriter) -> None:
+        self._rules = rules
+        self._made: dict[str, str] = {}
+        self.answers: dict[str, ServerAnswer] = {}
+
+    @property
+    def made(self) -> Set[str]:
+        """The names of the rules that did not exist before."""
+        return self._made.keys()
+
+    def ask(self, wishes: Sequence[Wish], patience: Patience) -> None:
+        """Create the rules with effect None and wait for the server's answer to each.
+
+        A rule that somebody else advances meanwhile is left alone, without an answer. If asking fails, the
+        new rules are deleted; pure questions always are.
+
+        Raises:
+            TimedOut: some answers did not come before the deadline.
+            RuleRefused: somebody else deleted one of the rules.
+            ClusterError: the server refuses or cannot be reached.
+        """
+        try:
+            for wish in wishes:
+                self._make(wish, self._rules.get(wish.name))
+            for wish in wishes:
+                answer = self._answer(wish, patience)
+                if answer is not None:
+                    self.answers[wish.name] = answer
+        except (TimedOut, RuleRefused, ClusterError):
+            with suppress(RuleRefused, ClusterError):
+                self.take_back()
+            raise
+        finally:
+            for wish in wishes:
+                if wish.question:
+                    with suppress(RuleRefused, ClusterError):
+                        self._end(wish)
+
+    def _make(self, wish: Wish, old: Mapping[str, Any] | None) -> None:
+        if old is not None and _asks(old) and not _recent(old):
+            # The server does not answer twice for the same rule, and may have answered long ago.
+            self._rules.delete(_metadata(old))
+            old = None
+        if old is None and (uid := self._rules.create(wish, ASKING)):
+            self._made[wish.name] = uid
+
+    def _end(self, wish: Wish) -> None:
+        """Delete a question, whoever asked it. Anyone still waiting for the answer asks again."""
+        raw = self._rules.get(wish.name)
+        if raw is not None and _asks(raw):
+            self._rules.delete(_metadata(raw))
+
+    def take_back(self) -> None:
+        """Delete our rules that were created only to be answered."""
+        for name, uid in self._made.items():
+            raw = self._rules.get(name)
+            if raw is not None and _asks(raw) and _metadata(raw).uid == uid:
+                self._rules.delete(_metadata(raw))
+
+    def _answer(self, wish: Wish, patience: Patience) -> ServerAnswer | None:
+        while True:
+            raw = patience.ask(lambda: self._rules.get(wish.name))
+            if raw is None and wish.question:
+                self._make(wish, None)
+                patience.pause(0.25)
+                continue
+            if raw is None:
+                raise RuleRefused(f"DeviceTaintRule {wish.name} of device {wish.device} was deleted by somebody else")
+            if not _asks(raw):
+                return None
+            answer = server_answer(raw)
+            if answer is not None:
+                return answer
+            if patience.expired():
+                raise TimedOut
+            patience.pause(0.25)
+
+
+def _asks(raw: Mapping[str, Any]) -> bool:
+    """Whether a rule is still a question."""
+    return stage_of(DeviceTaintRule.from_json(raw)) == ASKING
+
+
+def _metadata(raw: Mapping[str, Any]) -> ObjectMeta:
+    return ObjectMeta.from_json(raw.get("metadata") or EMPTY)
+
+
+def _recent(raw: Mapping[str, Any]) -> bool:
+    """Whether somebody may be asking with this rule right now; then its answer is shared."""
+    made = times.parse(_metadata(raw).creation_timestamp)
+    return made is not None and (times.now() - made).total_seconds() < RECENT_SECONDS

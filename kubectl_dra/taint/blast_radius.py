@@ -21,10 +21,9 @@ from kubectl_dra.cluster.snapshot import ABSENT, Gap, Snapshot
 from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.explain.devices.inventory import DeviceRow
 from kubectl_dra.explain.scene.prepare import Settings, cycle_of
-from kubectl_dra.taint import times
+from kubectl_dra.taint import typed as times
 from kubectl_dra.taint.pending_affected import Lost, lost_matches, selected, taint_of
-from kubectl_dra.taint.rules import Wish
-from kubectl_dra.taint.rules_served import blind_scheduler
+from kubectl_dra.taint.rules import Wish, blind_scheduler
 from kubectl_dra.taint.steps import RuleStep
 from kubectl_dra.taint.targets import Target
 

@@ -8,15 +8,14 @@ from typing import Any, Final
 from msgspec import Struct
 
 from kubectl_dra.api.claims import ResourceClaim
-from kubectl_dra.api.events import EVICTION_REASON
-from kubectl_dra.api.meta import EMPTY
+from kubectl_dra.api.meta import EMPTY, EVICTION_REASON
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import DeviceTaint
 from kubectl_dra.cluster.live import ApiServer
 from kubectl_dra.cluster.relation import same_uid
-from kubectl_dra.taint import times
-from kubectl_dra.taint.watched_objects import Lookout
+from kubectl_dra.taint import typed as times
+from kubectl_dra.taint.watching import Lookout
 
 REMIND_SECONDS: Final = 30.0
 LOOK_SECONDS: Final = 10.0

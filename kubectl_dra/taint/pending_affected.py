@@ -23,7 +23,7 @@ from kubectl_dra.explain.attempts import unavailable_nodes
 from kubectl_dra.explain.causes.registry import of_question
 from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod
 from kubectl_dra.explain.scene.prepare import Scene, Settings, prepare
-from kubectl_dra.taint import times
+from kubectl_dra.taint import typed as times
 from kubectl_dra.taint.rules import Wish
 
 _MANY_NODES: Final = 100

@@ -2,19 +2,96 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any, Final
 
 from msgspec import Struct
 
 from kubectl_dra.api.slices import DeviceID
-from kubectl_dra.api.taints import DeviceTaintRule
+from kubectl_dra.api.taints import DeviceTaint, DeviceTaintRule
+from kubectl_dra.taint import typed as times
+from kubectl_dra.taint.apply import ServerAnswer
 from kubectl_dra.taint.blast_radius import Radius
 from kubectl_dra.taint.drain import Blocker
-from kubectl_dra.taint.removing import Staying
-from kubectl_dra.taint.rules import RuleStage, Wish, stage_of
-from kubectl_dra.taint.server_prediction import ServerAnswer
+from kubectl_dra.taint.rules import EXPIRES, RuleStage, Wish, is_ours, only_device, stage_of
 from kubectl_dra.taint.targets import Target
+from kubectl_dra.taint.typed import Removal
+
+# Which rules ``untaint`` removes, and which taints remain: their owners and what ends them.
+
+
+class Staying(Struct, frozen=True):
+    """A taint that remains on the device. ``owner`` names the rule or slice, ``ended_by`` what removes it."""
+
+    device: DeviceID
+    taint: DeviceTaint
+    owner: str
+    ended_by: str
+
+
+class Removals(Struct, frozen=True):
+    """The rules to delete, with the device of each, and what remains."""
+
+    rules: tuple[tuple[DeviceID, DeviceTaintRule], ...]
+    staying: tuple[Staying, ...]
+
+
+def plan_removals(
+    rules: Iterable[DeviceTaintRule],
+    targets: Sequence[Target],
+    removals: Sequence[Removal],
+    *,
+    overwrite: bool,
+) -> Removals:
+    """Our rules for exactly these devices; others' rules only with ``overwrite``, and broader ones never."""
+    wanted = {target.id: target for target in targets}
+    chosen: list[tuple[DeviceID, DeviceTaintRule]] = []
+    staying: list[Staying] = []
+    for rule in rules:
+        if not any(rule.selects(*id) for id in wanted):
+            continue
+        device = only_device(rule)
+        effects = {rule.taint.effect, stage_of(rule).next_effect} - {""}
+        named = any(removal.covers(rule.taint.key, effect) for removal in removals for effect in effects)
+        ours = is_ours(rule.metadata)
+        if device is not None and named and (ours or overwrite):
+            chosen.append((device, rule))
+            continue
+        owner = f"DeviceTaintRule {rule.metadata.name}"
+        for id in [device] if device else [id for id in wanted if rule.selects(*id)]:
+            staying.append(Staying(id, rule.taint, owner, _ended_by(rule, device, named=named, ours=ours)))
+    for id, target in wanted.items():
+        for taint in target.row.taints if target.row else ():
+            if not taint.rule:
+                owner = f"driver {id.driver} (ResourceSlice {target.row.slice.name if target.row else ''})"
+                staying.append(
+                    Staying(id, taint, owner, "the driver, when it finds the device healthy or is restarted")
+                )
+    return Removals(tuple(chosen), tuple(staying))
+
+
+def expired(rules: Iterable[DeviceTaintRule], at: datetime) -> list[tuple[DeviceID, DeviceTaintRule]]:
+    """Our rules whose time has passed."""
+    out: list[tuple[DeviceID, DeviceTaintRule]] = []
+    for rule in rules:
+        device, time = only_device(rule), times.parse(rule.metadata.annotations.get(EXPIRES, ""))
+        if device is not None and is_ours(rule.metadata) and time is not None and time <= at:
+            out.append((device, rule))
+    return out
+
+
+def _ended_by(rule: DeviceTaintRule, device: DeviceID | None, *, named: bool, ours: bool) -> str:
+    name = rule.metadata.name
+    if device is None:
+        return f"whoever made it: it selects more than this device (kubectl delete devicetaintrule {shlex.quote(name)})"
+    if not named:
+        return f"kubectl dra untaint {shlex.quote(str(device))} {shlex.quote(rule.taint.key)}-" + (
+            "" if ours else " --overwrite"
+        )
+    return "whoever made it, or --overwrite"
+
 
 SCHEMA_VERSION: Final = "2"
 SKIPPED: Final = "skipped"

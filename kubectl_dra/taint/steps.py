@@ -6,7 +6,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from kubectl_dra.taint import times
+from kubectl_dra.taint import typed as times
 from kubectl_dra.taint.rules import CHANGED, CREATED, REFUSED, UNCHANGED, Decision, RuleStage, Wish
 from kubectl_dra.taint.targets import Target
 

@@ -12,8 +12,7 @@ from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.explain.devices.inventory import DeviceRow
-from kubectl_dra.names import nearest
-from kubectl_dra.wording import some
+from kubectl_dra.text import nearest, some
 
 
 class Target(Struct, frozen=True, eq=False):
@@ -167,3 +166,31 @@ def _absent(kind: str, key: tuple[str, str], table: Iterable[tuple[str, str]], s
     near = nearest(key[1], [name for space, name in table if space == key[0]])
     hint = f"; there is one in namespace {elsewhere[0]}" if elsewhere else (f"; nearest: {some(near)}" if near else "")
     return f"{kind} {key[1]} does not exist in namespace {key[0]}{hint}"
+
+
+# Devices that may be the same hardware: a taint on one does not affect the others (KEP-4815).
+
+Counters = tuple[str, str, str]
+"""Driver, pool and name of a counter set."""
+
+
+def parts_of(devices: Iterable[DeviceID], rows: Sequence[DeviceRow]) -> dict[DeviceID, tuple[DeviceID, ...]]:
+    """For each of the devices, the other devices that consume counters of the same sets.
+
+    A driver publishes a GPU and its partitions as devices of one counter set, so they may be one piece of
+    hardware.
+    """
+    wanted = set(devices)
+    sets: dict[DeviceID, list[Counters]] = {}
+    members: dict[Counters, list[DeviceID]] = {}
+    for row in rows:
+        for consumption in row.device.consumes_counters:
+            counters = (row.id.driver, row.id.pool, consumption.counter_set)
+            members.setdefault(counters, []).append(row.id)
+            sets.setdefault(row.id, []).append(counters)
+    out: dict[DeviceID, tuple[DeviceID, ...]] = {}
+    for device in sorted(wanted & sets.keys()):
+        others = dict.fromkeys(id for counters in sets[device] for id in members[counters] if id not in wanted)
+        if others:
+            out[device] = tuple(others)
+    return out

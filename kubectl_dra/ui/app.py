@@ -17,15 +17,12 @@ from kubectl_dra.console import one_line
 from kubectl_dra.explain.overview import Overview
 from kubectl_dra.report.phrases import written
 from kubectl_dra.ui import keys
-from kubectl_dra.ui.answers import known
-from kubectl_dra.ui.desk import Desk
-from kubectl_dra.ui.pages import DevicePage, ScreenPage, TextPage, page_of
-from kubectl_dra.ui.prompt import Prompt
+from kubectl_dra.ui.desk import Desk, ScreenSource
+from kubectl_dra.ui.pages import DevicePage, Prompt, ScreenPage, TextPage, known, page_of
 from kubectl_dra.ui.row_list import RowList
-from kubectl_dra.ui.source import ScreenSource
 from kubectl_dra.ui.tables import BY, Picture, ScreenTable, Table, Within, matching, waiting
 from kubectl_dra.ui.taint_page import TaintPage
-from kubectl_dra.usage.subject import UseBy
+from kubectl_dra.usage.choices import UseBy
 
 THEME: Final = "ansi-dark"
 """The terminal's own colours: they are right for whoever chose them, and over ssh."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple, Protocol
 
 from rich.text import Text
 
-from kubectl_dra.ui.source import ScreenSource
+from kubectl_dra.ui.desk import Desk, ScreenSource
+from kubectl_dra.ui.tables import Picture
 
 
 class ScreenKey(NamedTuple):
@@ -69,3 +70,17 @@ def page() -> Text:
         for key in keys:
             found.append(f"  {key.name:9}", "bold").append(f"{key.does}\n")
     return found
+
+
+# What a page over the tables needs of the application.
+
+
+class ScreenHost(Protocol):
+    """The application; ``picture`` is the newest one of the cluster, ``tell`` has something done in its thread."""
+
+    source: ScreenSource
+    desk: Desk
+    picture: Picture | None
+
+    def tell(self, do: Callable[[], None]) -> None:
+        """Have something done in the screen's own thread."""

@@ -2,31 +2,149 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import ClassVar, cast
 
+from msgspec.structs import replace
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import VerticalScroll
+from textual.containers import Horizontal, VerticalScroll
 from textual.message import Message
 from textual.screen import Screen
-from textual.widgets import Static
+from textual.widgets import Input, Static
 
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.console import one_line
-from kubectl_dra.errors import DraError
+from kubectl_dra.errors import DraError, InputError
 from kubectl_dra.explain.diagnosis import Diagnosis
-from kubectl_dra.explain.question.what_if_flag import Supposition, parse
+from kubectl_dra.explain.overview import Overview
+from kubectl_dra.explain.pipeline import diagnose
+from kubectl_dra.explain.question.new_pod import check_selectors
+from kubectl_dra.explain.question.resolve import about_claim, about_pod
+from kubectl_dra.explain.question.what_if_flag import Supposition, parse, suppose
+from kubectl_dra.explain.rivals import with_rivals
 from kubectl_dra.report.device_page import write_device
 from kubectl_dra.report.explain_blocks import write_text
 from kubectl_dra.report.explain_words import Invocation
 from kubectl_dra.report.paint import Sheet
 from kubectl_dra.ui import keys
-from kubectl_dra.ui.answers import answer
-from kubectl_dra.ui.host import ScreenHost
-from kubectl_dra.ui.prompt import Prompt
+from kubectl_dra.ui.desk import ScreenSource
+from kubectl_dra.ui.keys import ScreenHost
 from kubectl_dra.ui.tables import Asked, Picture
+
+# What ``explain`` says of a pod or claim on the screen, with what is supposed.
+
+
+def answer(source: ScreenSource, seen: Picture, asked: Asked, changes: Sequence[Supposition]) -> Diagnosis:
+    """The diagnosis, as ``kubectl dra explain`` makes it.
+
+    Raises:
+        DraError: the object is gone, a change that cannot be supposed, a cluster that does not answer.
+    """
+    snapshot, key = seen.snapshot, (asked.namespace, asked.name)
+    if asked.kind == "pod":
+        pod = snapshot.pods.get(key)
+        if pod is None:
+            raise InputError(f"Pod {asked.namespace}/{asked.name} does not exist any more")
+        check_selectors(pod)
+        question = about_pod(pod, snapshot, exists=True)
+        snapshot = source.completed(snapshot, [pod], everything=False)
+    else:
+        claim = snapshot.claims.get(key)
+        if claim is None:
+            raise InputError(f"ResourceClaim {asked.namespace}/{asked.name} does not exist any more")
+        question = about_claim(claim)
+    question, snapshot = suppose(question, snapshot, changes)
+    settings = replace(seen.settings, supposed=tuple(changes))
+    return with_rivals(diagnose(question, snapshot, settings), question, snapshot, settings)
+
+
+def known(overview: Overview | None, asked: Asked) -> Diagnosis | None:
+    """The diagnosis that the list of what is pending was made from, without proved changes; None if there is none."""
+    name = f"{asked.kind}/{asked.name}"
+    for alike in overview.found if overview is not None else ():
+        if alike.names[0] == name and alike.diagnosis.namespace == asked.namespace:
+            return alike.diagnosis
+    return None
+
+
+# One line at the bottom in which something is typed.
+
+Typed = Callable[[str], None]
+
+
+class Prompt(Horizontal):
+    """Hidden until something is asked; Enter answers, Esc does not."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", show=False)]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._done: Typed | None = None
+        self._changed: Typed | None = None
+        self._left: Callable[[], None] | None = None
+        self._label = Static(classes="label")
+        self._input = Input(compact=True, select_on_focus=False)
+
+    def compose(self) -> ComposeResult:
+        """The question and the room for the answer."""
+        yield self._label
+        yield self._input
+
+    @property
+    def shown(self) -> bool:
+        """Whether something is being asked."""
+        return self.display
+
+    def ask(
+        self,
+        label: str,
+        done: Typed,
+        *,
+        value: str = "",
+        hint: str = "",
+        changed: Typed | None = None,
+        left: Callable[[], None] | None = None,
+    ) -> None:
+        """Ask: ``done`` gets the answer, ``changed`` each text on the way to it, and ``left`` is told of Esc."""
+        self._done, self._changed, self._left = done, None, left
+        self._label.update(Text(f"{label} "))
+        typed = self._input
+        typed.placeholder = hint
+        typed.value = value
+        typed.cursor_position = len(value)
+        self._changed = changed
+        self.display = True
+        # At once: what is typed quickly would be taken for keys of the page.
+        self.screen.set_focus(typed)
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Tell of a text on the way."""
+        event.stop()
+        if self._changed is not None and self.shown:
+            self._changed(event.value)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Tell the answer."""
+        event.stop()
+        done = self._done
+        self._hide()
+        if done is not None:
+            done(event.value)
+
+    def action_leave(self) -> None:
+        """Answer nothing."""
+        left = self._left
+        self._hide()
+        if left is not None:
+            left()
+
+    def _hide(self) -> None:
+        self.display = False
+        self._done = self._changed = self._left = None
+        self.screen.set_focus(None)
+
 
 MARGIN = 2
 

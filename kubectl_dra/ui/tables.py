@@ -15,12 +15,10 @@ from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.console import one_line
 from kubectl_dra.errors import UndeterminedError
-from kubectl_dra.explain.devices.alike_devices import singly
+from kubectl_dra.explain.devices.alike_devices import names_of, singly
 from kubectl_dra.explain.devices.arrangement import CountedBy
 from kubectl_dra.explain.devices.device_state import DeviceState
-from kubectl_dra.explain.devices.inventory import DeviceRow, Inventory, take_inventory
-from kubectl_dra.explain.devices.selection import Wanted
-from kubectl_dra.explain.devices.tally import names_of
+from kubectl_dra.explain.devices.inventory import DeviceRow, Inventory, Wanted, take_inventory
 from kubectl_dra.explain.overview import Overview
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.scene.assumptions import rules_notes
@@ -28,9 +26,9 @@ from kubectl_dra.explain.scene.prepare import Settings, cycle_of
 from kubectl_dra.report import claims_text, devices_text, overview, top_text
 from kubectl_dra.report.explain_words import overview_answer
 from kubectl_dra.report.state_marks import MARKS, bar, legend
+from kubectl_dra.usage.choices import UseBy
 from kubectl_dra.usage.claim_use import ClaimUses, claim_uses
-from kubectl_dra.usage.report import UseReport, use_reports
-from kubectl_dra.usage.subject import UseBy
+from kubectl_dra.usage.counts import UseReport, use_reports
 
 
 class ScreenTable(StrEnum):

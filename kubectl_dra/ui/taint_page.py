@@ -12,8 +12,8 @@ from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.errors import DraError
 from kubectl_dra.report.paint import Sheet
 from kubectl_dra.ui import keys
+from kubectl_dra.ui.desk import Tainting
 from kubectl_dra.ui.pages import MARGIN, ScreenPage
-from kubectl_dra.ui.source import Tainting
 
 USUAL = "maintenance:NoSchedule"
 

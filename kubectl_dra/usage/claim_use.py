@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec import Struct
 
 from kubectl_dra.api.claims import DeviceResult, ResourceClaim
+from kubectl_dra.api.meta import ObjectMeta
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.relation import (
     ClaimRelation,
@@ -21,8 +22,49 @@ from kubectl_dra.cluster.snapshot import FORBIDDEN, Snapshot
 from kubectl_dra.errors import UndeterminedError
 from kubectl_dra.explain.phrase import Statement, Words, say
 from kubectl_dra.explain.unread import Stake, Unread, unread_of
-from kubectl_dra.usage.claim_state import ClaimState
-from kubectl_dra.usage.owner import OwnerName, owner_of_claim
+from kubectl_dra.usage.choices import ClaimState
+
+# What a person made, of which a pod or a claim is a part.
+
+_HASH = "pod-template-hash"
+
+
+class OwnerName(NamedTuple):
+    """An object by kind and name."""
+
+    kind: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}/{self.name}"
+
+
+def owner_of_pod(pod: Pod) -> OwnerName | None:
+    """The controller of a pod; for a ReplicaSet that a Deployment made, the Deployment.
+
+    A Deployment calls its ReplicaSets NAME-HASH and labels their pods with the hash (kubernetes:
+    pkg/controller/deployment/sync.go), so its name is known without reading ReplicaSets.
+    """
+    owner = _controller(pod.metadata)
+    template = pod.metadata.labels.get(_HASH, "")
+    if owner is not None and owner.kind == "ReplicaSet" and template and owner.name.endswith(f"-{template}"):
+        return OwnerName("Deployment", owner.name.removesuffix(f"-{template}"))
+    return owner
+
+
+def owner_of_claim(metadata: ObjectMeta, pods: list[Pod]) -> OwnerName | None:
+    """The controller of the pods that use a claim, else the claim's own unless that is a pod."""
+    for pod in pods:
+        if (owner := owner_of_pod(pod)) is not None:
+            return owner
+    owner = _controller(metadata)
+    return None if owner is None or owner.kind == "Pod" else owner
+
+
+def _controller(metadata: ObjectMeta) -> OwnerName | None:
+    owner = metadata.controller()
+    return OwnerName(owner.kind, owner.name) if owner is not None else None
+
 
 _NODE_NAME = "metadata.name"
 

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from kubectl_dra.admission.admit import Admission, admit
-from kubectl_dra.admission.known import AdmissionObjects
+from kubectl_dra.admission.admit import Admission, AdmissionObjects, admit
 from kubectl_dra.api.meta import ObjectMeta
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.policy import LimitRange, PriorityClass, ResourceQuota, RuntimeClass

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict
 from kubectl_dra.allocation.features import Features, Quirks
-from kubectl_dra.allocation.slices_as_read import slices_as_read
+from kubectl_dra.allocation.slices_seen import slices_as_read
 from kubectl_dra.api.releases import Release, default_features
 from kubectl_dra.api.slices import ResourceSlice
 from tools.builders import allocate, claim, device, request, slice_of

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from kubectl_dra.allocation.taint_rules import apply_rules
+from kubectl_dra.allocation.slices_seen import apply_rules
 from kubectl_dra.api.taints import DeviceTaintRule
 from tools.builders import device, slice_of
 

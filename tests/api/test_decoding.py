@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from kubectl_dra.api.decoding import mismatch
+from kubectl_dra.api.codec import mismatch
 
 
 @pytest.mark.parametrize(

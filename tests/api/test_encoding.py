@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from kubectl_dra.api.encoding import canonical_time
+from kubectl_dra.api.codec import canonical_time
 
 
 @pytest.mark.parametrize(

@@ -20,9 +20,9 @@ from kubectl_dra.cel.cost_model import UINT64_MAX, CostRange, scale
 from kubectl_dra.cel.device import device_value
 from kubectl_dra.cel.environment import Environment
 from kubectl_dra.cel.errors import CostLimitExceeded, EvaluationError
+from kubectl_dra.cel.lexer import with_room
+from kubectl_dra.cel.observers import CostMeter
 from kubectl_dra.cel.parser import parse
-from kubectl_dra.cel.recursion import with_room
-from kubectl_dra.cel.runtime_cost import CostMeter
 
 DATA = Path(__file__).parents[1] / "conformance" / "data"
 ENVIRONMENT = Environment.for_release("1.36")

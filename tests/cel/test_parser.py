@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 
 from kubectl_dra.api.releases import Release
 from kubectl_dra.cel import ast
+from kubectl_dra.cel.lexer import MAX_DEPTH, ParseError, with_room
 from kubectl_dra.cel.macros import macros_for
 from kubectl_dra.cel.parser import parse
-from kubectl_dra.cel.recursion import with_room
-from kubectl_dra.cel.token_reader import MAX_DEPTH, ParseError
 from kubectl_dra.cel.values import Uint
 
 MACROS = macros_for(Release(1, 36), stored=False)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kubectl_dra.addresses import page_of_cause
+from kubectl_dra.text import page_of_cause
 from tests.cli.conftest import Ran
 from tests.cli.conftest import dra as dra
 

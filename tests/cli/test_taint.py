@@ -13,7 +13,7 @@ import yaml
 
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.taint.rules import RuleStage, Wish, content
-from kubectl_dra.taint.typed_words import TaintSpec
+from kubectl_dra.taint.typed import TaintSpec
 from tests.cli.conftest import Ran
 from tests.taint.world import claim, device_class, gpu, node, pod, result, rule, slice_of
 from tools.api_server import Answer, APIServer, Asked, forbidden, status

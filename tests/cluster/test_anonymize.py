@@ -20,7 +20,6 @@ import yaml
 from kubectl_dra import api
 from kubectl_dra.api import fields
 from kubectl_dra.cli.assumed import assumed
-from kubectl_dra.cluster.agreement import disagreements
 from kubectl_dra.cluster.anonymize import Anonymizer
 from kubectl_dra.cluster.builder import SnapshotBuilder
 from kubectl_dra.cluster.copies import Place
@@ -28,7 +27,7 @@ from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.cluster.harmless import is_harmless
 from kubectl_dra.cluster.overlay import overlay
 from kubectl_dra.cluster.pseudonyms import Pseudonyms
-from kubectl_dra.cluster.save import Recorder, record_files
+from kubectl_dra.cluster.save import Recorder, disagreements, record_files
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import InputError
 from kubectl_dra.explain.diagnosis import Diagnosis

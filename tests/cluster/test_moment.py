@@ -16,8 +16,8 @@ from kubectl_dra.cluster.kubeconfig import ConnectionOptions
 from kubectl_dra.cluster.live import ApiServer
 from kubectl_dra.cluster.moment import moment, parse
 from kubectl_dra.cluster.save import Recorder, record_files, said, write_list
-from kubectl_dra.explain.scene.clock import Clock
-from kubectl_dra.taint import times
+from kubectl_dra.explain.scene.holders import Clock
+from kubectl_dra.taint import typed as times
 from tools.api_server import APIServer
 
 ROOT: Final = Path(__file__).parents[2]
@@ -26,7 +26,7 @@ READS_THE_CLOCK: Final = {
     "cluster/client.py": "a server that does not tell its time",
     "cluster/moment.py": "nothing has a time",
     "cli/origin.py": "when a page was made",
-    "taint/times.py": "when a change was written to a live cluster",
+    "taint/typed.py": "when a change was written to a live cluster",
 }
 
 

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kubectl_dra.cluster.pages import page, whole
-from kubectl_dra.cluster.side_by_side import side_by_side
+from kubectl_dra.cluster.reader import page, whole
+from kubectl_dra.cluster.transport import side_by_side
 
 
 def test_head_and_items() -> None:

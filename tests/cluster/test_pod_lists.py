@@ -13,9 +13,8 @@ from msgspec import json, structs
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.volumes import PodVolume
 from kubectl_dra.cluster import pod_lists
-from kubectl_dra.cluster.pages import page
 from kubectl_dra.cluster.pod_lists import KEPT_ANNOTATIONS
-from kubectl_dra.cluster.reader import Reader
+from kubectl_dra.cluster.reader import Reader, page
 
 Json = dict[str, Any]
 USUAL = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")

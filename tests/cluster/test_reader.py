@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from msgspec import json
 
 from kubectl_dra.api.claims import ResourceClaim
-from kubectl_dra.api.conversion import from_v1, reshaped
-from kubectl_dra.api.decoding import Mismatch, decoded, mismatch, struct_mismatch
+from kubectl_dra.api.codec import Mismatch, decoded, from_v1, mismatch, reshaped, struct_mismatch
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.slices import NAMES, TIMES, OwnColumn, ResourceSlice
 from kubectl_dra.cluster.builder import SnapshotBuilder

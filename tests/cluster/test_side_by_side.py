@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from kubectl_dra.cluster.side_by_side import side_by_side
+from kubectl_dra.cluster.transport import side_by_side
 
 
 def counting(number: int) -> Iterator[int]:

@@ -16,7 +16,7 @@ from kubectl_dra.allocation.errors import AllocationError
 from kubectl_dra.allocation.features import Features, Quirks
 from kubectl_dra.allocation.pools import SliceIndex, gather
 from kubectl_dra.allocation.selectors import Selectors
-from kubectl_dra.allocation.slices_as_read import slices_as_read
+from kubectl_dra.allocation.slices_seen import slices_as_read
 from kubectl_dra.allocation.state import allocated_state
 from kubectl_dra.api.claims import DeviceClass, ResourceClaim
 from kubectl_dra.api.nodes import Node

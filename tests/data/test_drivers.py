@@ -11,8 +11,7 @@ from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.releases import Release
 from kubectl_dra.api.semver import Semver
 from kubectl_dra.cel import Environment, compile_expression
-from kubectl_dra.data.drivers import Attribute, Driver, InstalledClass, catalogue
-from kubectl_dra.data.files import parsed, vendor_files
+from kubectl_dra.data.drivers import Attribute, Driver, InstalledClass, catalogue, parsed, vendor_files
 
 each_driver = pytest.mark.parametrize("driver", catalogue().drivers.values(), ids=lambda driver: driver.name)
 

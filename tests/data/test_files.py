@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from kubectl_dra.data.drivers import catalogue
-from kubectl_dra.data.files import FOLDER, VendorFile, parsed, vendor_files
+from kubectl_dra.data.drivers import FOLDER, VendorFile, catalogue, parsed, vendor_files
 from kubectl_dra.manifests.documents import read_documents
 
 each_file = pytest.mark.parametrize("file", vendor_files().values(), ids=lambda file: file.id)

@@ -17,7 +17,7 @@ from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.resolve import about_claim, about_pod
 from kubectl_dra.explain.waiting import waiting
 from kubectl_dra.report.explain_words import answer
-from kubectl_dra.usage.claim_state import ClaimState
+from kubectl_dra.usage.choices import ClaimState
 from kubectl_dra.usage.claim_use import claim_uses
 
 CLUSTERS = sorted((Path(__file__).parents[2] / "examples" / "explain").glob("*/cluster.yaml"))

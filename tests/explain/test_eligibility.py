@@ -18,7 +18,7 @@ from kubectl_dra.explain.scene.node_reasons import AffinityDiffers, LabelDiffers
 from kubectl_dra.scheduling.chain import Chain
 from kubectl_dra.scheduling.framework import ClusterState, Plugin
 from kubectl_dra.scheduling.node_affinity import NodeAffinityFilter
-from kubectl_dra.scheduling.node_unschedulable import NodeUnschedulable
+from kubectl_dra.scheduling.simple_filters import NodeUnschedulable
 from kubectl_dra.scheduling.taint_toleration import TaintToleration
 
 JSON = dict[str, Any]

@@ -7,8 +7,7 @@ import random
 import pytest
 
 from kubectl_dra.api.nodes import Node
-from kubectl_dra.explain.funnel.failures import Failures
-from kubectl_dra.explain.funnel.stages import StageResult
+from kubectl_dra.explain.funnel.stages import Failures, StageResult
 from kubectl_dra.explain.scene.view import View
 from tools.builders import cycle, device, slice_of
 

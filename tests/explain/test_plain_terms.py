@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kubectl_dra.cel import Environment, compile_expression
-from kubectl_dra.explain.funnel.plain_terms import plain
+from kubectl_dra.explain.funnel.selector_terms import plain
 from kubectl_dra.report.phrases import written
 
 A = 'device.attributes["d.io"]'

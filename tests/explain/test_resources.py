@@ -18,7 +18,7 @@ from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.scene.node_reasons import PodLimitReached, ResourceShort, reason_of
 from kubectl_dra.scheduling.framework import ClusterState
-from kubectl_dra.scheduling.node_resources_fit import NodeResourcesFit
+from kubectl_dra.scheduling.node_resources import NodeResourcesFit
 
 JSON = dict[str, Any]
 

@@ -14,13 +14,12 @@ from kubectl_dra.cli.lint.upgrade import rescheduled
 from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.explain.scene.prepare import Settings
 from kubectl_dra.lint.check_file import Job
+from kubectl_dra.lint.config import Selection
 from kubectl_dra.lint.context import AssumedCluster
 from kubectl_dra.lint.engine import lint
-from kubectl_dra.lint.finding import Safety
+from kubectl_dra.lint.finding import LocatedFinding, Safety
 from kubectl_dra.lint.fixes import fix_text
 from kubectl_dra.lint.registry import BY_CODE
-from kubectl_dra.lint.result import LocatedFinding
-from kubectl_dra.lint.rule_selection import Selection
 from kubectl_dra.lint.upgrade import Upgrade
 from kubectl_dra.manifests.inputs import Input
 from kubectl_dra.manifests.source import decode

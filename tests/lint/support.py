@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from kubectl_dra.api.releases import Release, default_features
 from kubectl_dra.lint.check_file import Job
+from kubectl_dra.lint.config import Selection
 from kubectl_dra.lint.context import AssumedCluster
 from kubectl_dra.lint.engine import lint
-from kubectl_dra.lint.result import LocatedFinding, Report
-from kubectl_dra.lint.rule_selection import Selection
+from kubectl_dra.lint.finding import LocatedFinding, Report
 from kubectl_dra.manifests.inputs import Input
 
 CLAIM = """\

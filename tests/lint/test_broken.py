@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from kubectl_dra.lint.engine import lint
-from kubectl_dra.lint.workers import Workers
+from kubectl_dra.lint.engine import Workers, lint
 from kubectl_dra.manifests.inputs import Input
 from tests.lint.support import CLAIM, findings, job, report
 
@@ -122,7 +121,7 @@ def test_a_file_that_changes_between_two_looks_is_said_to_change(
         return original(self, asked)
 
     original = Workers.locate
-    monkeypatch.setattr("kubectl_dra.lint.kept_documents.MOST_KEPT", 0)
+    monkeypatch.setattr("kubectl_dra.lint.locate.MOST_KEPT", 0)
     monkeypatch.setattr(Workers, "locate", locate)
     (found,) = lint(given, job("DRA406,DRA906"), 1).findings
     assert (found.code, found.file) == ("DRA906", str(file)) and "it changed while it was read" in found.message
@@ -164,7 +163,7 @@ def test_a_number_of_many_digits_is_a_finding() -> None:
 
 
 def test_files_of_which_nothing_was_checked_are_counted() -> None:
-    from kubectl_dra.report.lint_json import to_json
+    from kubectl_dra.report.lint_formats import to_json
     from kubectl_dra.report.lint_text import summary
 
     texts = {

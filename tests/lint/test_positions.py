@@ -11,9 +11,9 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubectl_dra.lint.positions import position_of, token_range, written_path
+from kubectl_dra.lint.locate import position_of, token_range, written_path
 from kubectl_dra.manifests.documents import Document, read_documents
-from kubectl_dra.manifests.scalar_offsets import source_offsets
+from kubectl_dra.manifests.places import source_offsets
 
 
 def document(text: str) -> Document:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from kubectl_dra.lint import workers
+from kubectl_dra.lint import engine as workers
 from kubectl_dra.lint.check_file import FileResult, Job, check_file
 from kubectl_dra.lint.engine import lint
-from kubectl_dra.lint.kept_documents import Texts
+from kubectl_dra.lint.locate import Texts
 from kubectl_dra.manifests.inputs import Input, find_inputs
 from tests.lint.support import CLAIM, job
 
@@ -45,7 +45,7 @@ def test_documents_that_are_not_kept_are_read_again(tmp_path: Path, monkeypatch:
     write(tmp_path, 12)
     inputs = find_inputs([str(tmp_path)])
     kept = lint(inputs, job("DRA"), 1)
-    monkeypatch.setattr("kubectl_dra.lint.kept_documents.MOST_KEPT", 0)
+    monkeypatch.setattr("kubectl_dra.lint.locate.MOST_KEPT", 0)
     assert lint(inputs, job("DRA"), 1) == kept
     assert lint(inputs, job("DRA"), 2) == kept
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from kubectl_dra.lsp.selector_words import Typed, member_at, typed, word_at
+from kubectl_dra.lsp.cursor import Typed, member_at, typed, word_at
 
 TYPED = [
     ("", Typed("word", "")),

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubectl_dra.manifests.diff import hunks, unified
+from kubectl_dra.manifests.files import hunks, unified
 
 LINES = st.lists(st.sampled_from(("a\n", "b\n", "c\n", "d\n", "- a\n", "\n", "x\r\n")), max_size=30)
 

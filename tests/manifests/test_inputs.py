@@ -11,7 +11,7 @@ import pytest
 from kubectl_dra.errors import InputError
 from kubectl_dra.lint import check_file
 from kubectl_dra.lint.engine import lint
-from kubectl_dra.lint.result import Report
+from kubectl_dra.lint.finding import Report
 from kubectl_dra.manifests import inputs
 from kubectl_dra.manifests.inputs import Input, find_inputs, matches
 from tests.lint.support import CLAIM, findings, job, report

@@ -8,9 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kubectl_dra.manifests.documents import read_documents
-from kubectl_dra.manifests.objects import objects
+from kubectl_dra.manifests.objects import NotAList, objects, yaml_list
 from kubectl_dra.manifests.source import Source
-from kubectl_dra.manifests.stream import NotAList, yaml_list
 
 _TEXTS = st.text(max_size=5) | st.sampled_from(["a\n- b\n", "- x", "\n{", "items:\n- ", "---\n", "# c"])
 _VALUES = st.integers(-(2**63), 2**64 - 1) | _TEXTS | st.lists(_TEXTS, max_size=2) | st.none()

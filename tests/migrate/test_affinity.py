@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kubectl_dra.manifests.changes import Delete, Path, changed
-from kubectl_dra.migrate.device_plugins.affinity import emptied
+from kubectl_dra.migrate.device_plugins.labels import emptied
 
 KEYS = st.sampled_from(["a", "b", "c"])
 TREES: st.SearchStrategy[Any] = st.recursive(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kubectl_dra.api.releases import Release
 from kubectl_dra.manifests.changes import changed
-from kubectl_dra.migrate.device_plugins.affinity import PREFERRED, TERMS
+from kubectl_dra.migrate.device_plugins.labels import PREFERRED, TERMS
 from kubectl_dra.migrate.device_plugins.placement import PlacementPlan, placement
 from kubectl_dra.migrate.vendors.catalogue import load
 from kubectl_dra.migrate.vendors.model import Resource

@@ -13,9 +13,9 @@ from kubectl_dra.manifests.changes import changed, value_at
 from kubectl_dra.manifests.workloads import CLAIMS_SINCE, SPECS, TEMPLATES, containers, pod_specs
 from kubectl_dra.migrate import other_kinds as elsewhere
 from kubectl_dra.migrate import quotas
-from kubectl_dra.migrate.claimless_kinds import CLAIMLESS
 from kubectl_dra.migrate.device_plugins import plan as device_plugins
 from kubectl_dra.migrate.device_plugins.pages import ABOUT
+from kubectl_dra.migrate.device_plugins.pods import CLAIMLESS
 from kubectl_dra.migrate.model import MigrationSettings, ObjectPlan, PlanSurroundings
 from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue, load
 

@@ -9,15 +9,15 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kubectl_dra.api.conversion import to_v1
+from kubectl_dra.api.codec import to_v1
 from kubectl_dra.api.releases import default_features
 from kubectl_dra.lint.check_file import Job
+from kubectl_dra.lint.config import Selection
 from kubectl_dra.lint.context import AssumedCluster
 from kubectl_dra.lint.engine import lint
-from kubectl_dra.lint.rule_selection import Selection
-from kubectl_dra.manifests.comments import comments_of
 from kubectl_dra.manifests.documents import read_documents
 from kubectl_dra.manifests.inputs import Input
+from kubectl_dra.manifests.source import comments_of
 from kubectl_dra.migrate.registry import all_migrations
 from kubectl_dra.migrate.result import MigratedFile
 from tests.migrate.runs import NEWEST, assert_reversible, run

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from kubectl_dra.manifests.comments import comments_of
 from kubectl_dra.manifests.documents import read_documents
 from kubectl_dra.manifests.inputs import Input
+from kubectl_dra.manifests.source import comments_of
 from kubectl_dra.migrate.engine import MigrationJob, migrate
 from kubectl_dra.migrate.result import MigratedFile, MigrationReport
 from tests.migrate.runs import assert_reversible, settings

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from kubectl_dra.api.releases import Release
-from kubectl_dra.migrate.rollout.model import CLASSES, POLICY, QUOTAS, README
+from kubectl_dra.migrate.rollout.page import CLASSES, POLICY, QUOTAS, README
 from kubectl_dra.migrate.rollout.plan import files, rollout
 from kubectl_dra.migrate.rollout.survey import survey
 from tests.cli.conftest import Ran

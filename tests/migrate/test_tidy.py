@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kubectl_dra.manifests.changes import Append, Change, Delete, Set
-from kubectl_dra.migrate.device_plugins.emptied import tidied
+from kubectl_dra.migrate.device_plugins.pods import tidied
 
 RAW: dict[str, Any] = {
     "resources": {"limits": {"a": 1, "b": 2}, "requests": {"a": 1}},

@@ -13,9 +13,8 @@ from jsonschema import Draft202012Validator
 
 from kubectl_dra.api.releases import Release
 from kubectl_dra.cel.library.regex import compile_pattern
-from kubectl_dra.data.drivers import InstalledClass
+from kubectl_dra.data.drivers import FOLDER, InstalledClass
 from kubectl_dra.data.drivers import catalogue as drivers_known_to_lint
-from kubectl_dra.data.files import FOLDER
 from kubectl_dra.manifests.documents import read_documents
 from kubectl_dra.migrate.device_plugins.placement import placement
 from kubectl_dra.migrate.vendors.catalogue import is_extended, load

@@ -13,7 +13,7 @@ import jsonschema
 import pytest
 import yaml
 
-from kubectl_dra.addresses import DOCS, REPOSITORY
+from kubectl_dra.text import DOCS, REPOSITORY
 from tests.cli.conftest import Ran
 from tests.cli.conftest import dra as dra
 from tests.explain.existing import unknown

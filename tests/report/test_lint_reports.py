@@ -13,11 +13,8 @@ import jsonschema
 import pytest
 from msgspec.structs import replace
 
-from kubectl_dra.lint.result import LocatedFinding, Report
-from kubectl_dra.report.lint_github import write_github
-from kubectl_dra.report.lint_json import to_json
-from kubectl_dra.report.lint_junit import write_junit
-from kubectl_dra.report.lint_sarif import MOST_RESULTS, location_of, to_sarif
+from kubectl_dra.lint.finding import LocatedFinding, Report
+from kubectl_dra.report.lint_formats import MOST_RESULTS, location_of, to_json, to_sarif, write_github, write_junit
 from kubectl_dra.report.lint_text import write_text
 from tests.lint.support import CLAIM, report
 

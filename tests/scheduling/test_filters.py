@@ -9,11 +9,8 @@ import pytest
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.scheduling.amounts import pod_amounts
 from kubectl_dra.scheduling.node_affinity import NodeAffinityFilter
-from kubectl_dra.scheduling.node_declared_features import NodeDeclaredFeatures
-from kubectl_dra.scheduling.node_name import NodeName
-from kubectl_dra.scheduling.node_ports import NodePorts
-from kubectl_dra.scheduling.node_resources_fit import Insufficient, NodeResourcesFit
-from kubectl_dra.scheduling.node_unschedulable import NodeUnschedulable
+from kubectl_dra.scheduling.node_resources import Insufficient, NodeResourcesFit
+from kubectl_dra.scheduling.simple_filters import NodeDeclaredFeatures, NodeName, NodePorts, NodeUnschedulable
 from kubectl_dra.scheduling.taint_toleration import TaintToleration
 from tools.scheduling.small_clusters import JSON, asked, node, pod, refused, state, words
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.scheduling.volume_restrictions import VolumeRestrictions
+from kubectl_dra.scheduling.volume_filters import VolumeRestrictions
 from tools.scheduling.small_clusters import JSON, asked, claim, node, pod, refused, state, using, words
 
 NODES = [node("a"), node("b")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kubectl_dra.scheduling.volume_zone import VolumeZone
+from kubectl_dra.scheduling.volume_filters import VolumeZone
 from tools.scheduling.small_clusters import (
     JSON,
     ZONE,

@@ -9,9 +9,9 @@ import pytest
 
 from kubectl_dra.api.taints import DeviceTaintRule
 from kubectl_dra.taint.listing import list_taints
-from kubectl_dra.taint.removing import expired, plan_removals
+from kubectl_dra.taint.result import expired, plan_removals
 from kubectl_dra.taint.rules import RuleStage, Wish, content
-from kubectl_dra.taint.typed_words import Removal, TaintSpec
+from kubectl_dra.taint.typed import Removal, TaintSpec
 from tests.taint.world import DRIVER, claim, gpu, node, result, rule, slice_of, world
 
 AT = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)

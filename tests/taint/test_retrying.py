@@ -6,7 +6,7 @@ import pytest
 
 from kubectl_dra.cluster.client import Answered
 from kubectl_dra.errors import ClusterError
-from kubectl_dra.taint.retrying import OUTAGE_SECONDS, Patience, TimedOut
+from kubectl_dra.taint.watching import OUTAGE_SECONDS, Patience, TimedOut
 
 
 class Clock:

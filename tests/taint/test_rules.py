@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import DeviceTaintRule
 from kubectl_dra.taint.rules import Decision, RuleStage, Wish, content, decide, rule_name
-from kubectl_dra.taint.typed_words import TaintSpec
+from kubectl_dra.taint.typed import TaintSpec
 
 DEVICE = DeviceID("gpu.example.com", "n1", "gpu-0")
 WISH = Wish(DEVICE, TaintSpec("k", "v", "NoExecute"), "ecc", "OPS-1", "2026-11-21T10:00:00Z", "GPU-a")

@@ -7,7 +7,7 @@ import pytest
 
 from kubectl_dra.api.releases import parse_release
 from kubectl_dra.cluster.client import Answered
-from kubectl_dra.taint.rules_served import Serving, blind_scheduler, gates_of, how_to_turn_on, undetermined
+from kubectl_dra.taint.rules import Serving, blind_scheduler, gates_of, how_to_turn_on, undetermined
 
 ALPHA, BETA = "--runtime-config=resource.k8s.io/v1alpha3=true", "--runtime-config=resource.k8s.io/v1beta2=true"
 

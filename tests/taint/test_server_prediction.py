@@ -7,9 +7,9 @@ from msgspec.structs import replace
 
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import DeviceTaintRule
+from kubectl_dra.taint.apply import ASKING, ServerAnswer, question_of, server_answer
 from kubectl_dra.taint.rules import RuleStage, Wish, content, decide
-from kubectl_dra.taint.server_prediction import ASKING, ServerAnswer, question_of, server_answer
-from kubectl_dra.taint.typed_words import TaintSpec
+from kubectl_dra.taint.typed import TaintSpec
 
 # As Kubernetes 1.36.4 writes it.
 MESSAGE = (

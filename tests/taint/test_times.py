@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from kubectl_dra.errors import UsageError
-from kubectl_dra.taint import times
+from kubectl_dra.taint import typed as times
 
 
 @pytest.mark.parametrize(

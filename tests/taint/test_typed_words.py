@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kubectl_dra.errors import UsageError
-from kubectl_dra.taint.typed_words import Removal, TaintSpec, read_words
+from kubectl_dra.taint.typed import Removal, TaintSpec, read_words
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,8 @@ import pytest
 
 from kubectl_dra.cluster.kubeconfig import ConnectionOptions
 from kubectl_dra.cluster.live import ApiServer
-from kubectl_dra.taint import watched_objects as module
-from kubectl_dra.taint.retrying import Patience
-from kubectl_dra.taint.watched_objects import Lookout
+from kubectl_dra.taint import watching as module
+from kubectl_dra.taint.watching import Lookout, Patience
 from tools.api_server import Answer, APIServer, Asked, status
 
 PODS = "/api/v1/namespaces/team/pods"

@@ -12,7 +12,7 @@ from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.cluster.snapshot import Gap, Snapshot
 from kubectl_dra.errors import UndeterminedError
 from kubectl_dra.report.phrases import written
-from kubectl_dra.usage.claim_state import ClaimState
+from kubectl_dra.usage.choices import ClaimState
 from kubectl_dra.usage.claim_use import claim_uses
 
 Json = dict[str, Any]

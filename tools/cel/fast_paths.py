@@ -26,8 +26,7 @@ from kubectl_dra.cel.program import as_bool
 from kubectl_dra.cluster import device_lists
 from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.explain.scene.attributes_read import complete
-from kubectl_dra.explain.scene.equivalent_nodes import Likeness
+from kubectl_dra.explain.scene.equivalent_nodes import Likeness, complete
 from kubectl_dra.explain.scene.prepare import Settings, cycle_of
 from tools.builders import claim, request
 from tools.cel.generated import devices, selector, slices, smallest

@@ -92,7 +92,7 @@ def _values() -> dict[str, list[tuple[str, str]]]:
     from kubectl_dra.api.releases import MODELLED, known_gates
     from kubectl_dra.explain.causes.registry import all_kinds
     from kubectl_dra.lint.registry import RULES
-    from kubectl_dra.taint.typed_words import EFFECTS
+    from kubectl_dra.taint.typed import EFFECTS
 
     return {
         "release": [(str(release), "") for release in reversed([*MODELLED])],

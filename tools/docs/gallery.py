@@ -13,8 +13,7 @@ from typing import Final
 
 from kubectl_dra.cli.assumed import assumed
 from kubectl_dra.cluster.files import read_snapshot
-from kubectl_dra.explain.devices.inventory import Inventory, SlicesNotRead, take_inventory
-from kubectl_dra.explain.devices.selection import Wanted
+from kubectl_dra.explain.devices.inventory import Inventory, SlicesNotRead, Wanted, take_inventory
 from kubectl_dra.explain.scene.prepare import cycle_of
 from tools.docs.picture import legend, picture
 from tools.examples import EXAMPLES, ROOT, examples, fit_examples

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from kubectl_dra.data.drivers import InstalledClass, catalogue
-from kubectl_dra.data.files import VendorFile, vendor_files
+from kubectl_dra.data.drivers import InstalledClass, VendorFile, catalogue, vendor_files
 from kubectl_dra.migrate.vendors.check import schema
 
 _OUTCOMES: Final = {

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kubectl_dra.admission.server.model import ServerVerdict, Violation, nearest
-    from kubectl_dra.admission.server.updates import check_update, check_written_status
-    from kubectl_dra.admission.server.verdict import check, is_known
+    from kubectl_dra.admission.server.verdict import check, check_update, check_written_status, is_known
 
 __all__ = ["ServerVerdict", "Violation", "check", "check_update", "check_written_status", "is_known", "nearest"]
 
@@ -20,8 +19,8 @@ _HOMES = {
     "ServerVerdict": "model",
     "Violation": "model",
     "check": "verdict",
-    "check_update": "updates",
-    "check_written_status": "updates",
+    "check_update": "verdict",
+    "check_written_status": "verdict",
     "is_known": "verdict",
     "nearest": "model",
 }

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from kubectl_dra.api.behaviour import LONG_LISTS_UNREAD
+from kubectl_dra.api.behaviour import DECLARED_RULES, LONG_LISTS_UNREAD, REPEATED_AT_ITEM
+from kubectl_dra.api.fields import Field, fields
+from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.releases import UNTOLD, Release
+
+if TYPE_CHECKING:
+    from kubectl_dra.cel import Environment
 
 Path = tuple[str | int, ...]
 """Keys and list indices from the object's root; a key of a map (not a field's name) is a ``Key``."""
-
 REQUIRED: Final = "Required"
 INVALID: Final = "Invalid"
 TOO_LONG: Final = "TooLong"
@@ -177,3 +183,128 @@ def text(raw: Mapping[str, Any] | None, name: str) -> str:
 def size(value: str) -> int:
     """The length of a text in bytes, which the API limits."""
     return len(value) if value.isascii() else len(value.encode("utf-8", "surrogatepass"))
+
+
+# What the server's rules depend on: its release, feature gates and namespaces.
+
+
+class ServerContext(Struct, frozen=True):
+    """The server that receives an object, and the object's namespace.
+
+    ``labels`` are that namespace's, None if unknown.
+    """
+
+    release: Release
+    features: frozenset[str]
+    environment: Environment
+    labels: Mapping[str, str] | None = None
+    old: Mapping[str, Any] | None = None
+    """The stored object that is replaced, in v1's shape; None for an object to be created."""
+
+    def on(self, gate: str) -> bool:
+        """Whether a feature gate is on."""
+        return gate in self.features
+
+    def as_stored(self) -> ServerContext:
+        """The same, but for expressions that the server has stored: they may use more."""
+        from kubectl_dra.cel.environment import Environment
+
+        return replace(self, environment=Environment.for_release(self.release, self.features, stored=True))
+
+    def repeated(self, name: str) -> tuple[str, ...]:
+        """Where below an item the server reports that the item's key, in this field, is in the list already."""
+        return () if self.release in REPEATED_AT_ITEM else (name,)
+
+    def is_declarative(self) -> bool:
+        """Whether the checks that the API's types declare are enforced, in the shapes of the object's own version."""
+        return self.release in DECLARED_RULES
+
+
+# Whether the API server finds two parts of objects equal, after decoding.
+
+
+def same(first: Any, second: Any, struct: str) -> bool:
+    """Whether two structs of v1 are equal: fields that are missing, null or empty are, and equal quantities."""
+    first, second = first or {}, second or {}
+    struct = "ObjectMeta" if struct == "ClaimMetadata" else struct
+    return all(_same(first.get(name), second.get(name), field) for name, field in fields(struct).items())
+
+
+def same_field(first: Mapping[str, Any], second: Mapping[str, Any], struct: str, name: str) -> bool:
+    """Whether a field of two structs of v1 is equal."""
+    return _same(first.get(name), second.get(name), fields(struct)[name])
+
+
+def _same(first: Any, second: Any, field: Field) -> bool:
+    if field.container:
+        first, second = first or (), second or ()
+        if len(first) != len(second):
+            return False
+        if field.container == "list":
+            return all(_same_item(one, other, field) for one, other in zip(first, second, strict=True))
+        return all(key in second and _same_item(first[key], second[key], field) for key in first)
+    if field.pointer and (first is None or second is None):
+        return first is second
+    return _same_item(first, second, field)
+
+
+def _same_item(first: Any, second: Any, field: Field) -> bool:
+    if not field.scalar:
+        return same(first, second, field.type)
+    if field.type == "quantity":
+        return bool(Quantity.from_json(first or 0) == Quantity.from_json(second or 0))
+    if field.pointer or field.type == "any":
+        return bool(first == second)
+    return (first or None) == (second or None)
+
+
+# Rules that the API's types declare, which servers since 1.37 enforce in the shapes of the object's own version.
+
+_DECLARED: Final[Mapping[str, frozenset[str]]] = {
+    "allocation-mode-unknown": frozenset((NOT_SUPPORTED,)),
+    "attribute-one-value": frozenset((INVALID,)),
+    "attribute-string-long": frozenset((TOO_LONG,)),
+    "binding-too-many": frozenset((TOO_MANY,)),
+    "class-name-invalid": frozenset((INVALID,)),
+    "class-name-missing": frozenset((REQUIRED,)),
+    "compatibility-groups": frozenset((DUPLICATE, INVALID, TOO_MANY)),
+    "consumes-counters": frozenset((INVALID, REQUIRED)),
+    "consumes-duplicate": frozenset((DUPLICATE,)),
+    "consumes-set": frozenset((INVALID, REQUIRED)),
+    "consumes-too-many": frozenset((TOO_MANY,)),
+    "derived-attribute": frozenset((INVALID, REQUIRED, TOO_LONG, TOO_MANY)),
+    "node-allocatable-empty": frozenset((INVALID,)),
+    "selectors-too-many": frozenset((TOO_MANY,)),
+    "sub-request-name-duplicate": frozenset((DUPLICATE,)),
+    "sub-requests-too-many": frozenset((TOO_MANY,)),
+    "taint-effect": frozenset((NOT_SUPPORTED, REQUIRED)),
+    "toleration-effect": frozenset((NOT_SUPPORTED,)),
+    "toleration-key-invalid": frozenset((INVALID,)),
+    "toleration-operator": frozenset((NOT_SUPPORTED, REQUIRED)),
+}
+"""Of the rules below requests and devices, those that are declared, with the reasons for which they are."""
+_EXACTLY: Final = re.compile(r"^((?:spec\.)+devices\.requests\[\d+\])\.exactly\b")
+_DEVICE: Final = re.compile(r"^(spec\.devices\[\d+\])\.(?!name\b)")
+
+
+def beyond_limit(
+    values: Sequence[Any] | None, at: Path, limit: int | None, check: Check, release: Release
+) -> Violations:
+    """What servers since 1.37 find in the items of a list over its limit, where the types do not declare the limit."""
+    if release in DECLARED_RULES and limit is not None and len(values or ()) > limit:
+        for index, value in enumerate(values or ()):
+            yield from (found for found in check(value, (*at, index)) if is_declared(found))
+
+
+def is_declared(found: Violation) -> bool:
+    """Whether the API's types declare the violated rule."""
+    if found.rule == "class-name-invalid" or found.rule == "class-name-missing":
+        return "firstAvailable" in found.path
+    if found.rule == "attribute-string-long":
+        return "strings" in found.path
+    return found.reason in _DECLARED.get(found.rule, ())
+
+
+def in_v1beta1(field: str) -> str:
+    """The text of a field in v1beta1, where requests are flat and devices are inside ``basic``."""
+    return _DEVICE.sub(r"\1.basic.", _EXACTLY.sub(r"\1", field))

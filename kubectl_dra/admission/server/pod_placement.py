@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from kubectl_dra.admission.server.context import ServerContext
-from kubectl_dra.admission.server.label_selectors import check_label_selector
 from kubectl_dra.admission.server.model import (
     DUPLICATE,
     FORBIDDEN,
@@ -17,6 +15,7 @@ from kubectl_dra.admission.server.model import (
     NOT_SUPPORTED,
     REQUIRED,
     Path,
+    ServerContext,
     Violations,
     field_text,
     missing,
@@ -24,7 +23,7 @@ from kubectl_dra.admission.server.model import (
     violation,
 )
 from kubectl_dra.admission.server.names import check_format, label_key_problems, label_problems, label_value_problems
-from kubectl_dra.admission.server.node_selectors import check_node_selector, check_node_selector_term
+from kubectl_dra.admission.server.selectors import check_label_selector, check_node_selector, check_node_selector_term
 from kubectl_dra.admission.server.taints import unsupported
 
 COMPARISONS: Final = "TaintTolerationComparisonOperators"

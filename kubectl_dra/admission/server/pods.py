@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from kubectl_dra.admission.server.container_ports import check_host_ports, check_ports
-from kubectl_dra.admission.server.context import ServerContext
 from kubectl_dra.admission.server.metadata import check_annotations, check_labels, check_metadata
 from kubectl_dra.admission.server.model import (
     DUPLICATE,
@@ -17,6 +15,7 @@ from kubectl_dra.admission.server.model import (
     INVALID,
     NOT_FOUND,
     Path,
+    ServerContext,
     Violations,
     field_text,
     missing,
@@ -25,11 +24,17 @@ from kubectl_dra.admission.server.model import (
     violation,
 )
 from kubectl_dra.admission.server.names import check_format, check_required, label_problems, subdomain_problems
-from kubectl_dra.admission.server.pod_containers import check_env, check_ids, check_restart
+from kubectl_dra.admission.server.pod_containers import (
+    check_env,
+    check_host_ports,
+    check_ids,
+    check_mounts,
+    check_ports,
+    check_restart,
+    check_volumes,
+)
 from kubectl_dra.admission.server.pod_placement import check_placement
-from kubectl_dra.admission.server.pod_resources import check_pod_resources
-from kubectl_dra.admission.server.pod_volumes import check_mounts, check_volumes
-from kubectl_dra.admission.server.resources import check_amounts, container_amounts
+from kubectl_dra.admission.server.resources import check_amounts, check_pod_resources, container_amounts
 from kubectl_dra.admission.server.taints import unsupported
 
 RESTART_POLICIES: Final = ("Always", "OnFailure", "Never")

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from kubectl_dra.admission.server.classes import is_extended_resource, is_native_resource
+from kubectl_dra.admission.server.metadata import check_generation, check_metadata
 from kubectl_dra.admission.server.model import (
     FORBIDDEN,
     INVALID,
     NOT_SUPPORTED,
     Key,
     Path,
+    ServerContext,
     Violations,
     missing,
+    struct,
+    text,
     violation,
 )
-from kubectl_dra.admission.server.names import label_key_problems
+from kubectl_dra.admission.server.names import label_key_problems, subdomain_problems
 from kubectl_dra.api.quantity import Quantity, QuantityError
 
 _COMPUTE: Final = frozenset(("cpu", "memory", "ephemeral-storage"))
@@ -42,11 +48,9 @@ _QUOTA: Final = (
 _STANDARD: Final = _QUOTA | {"storage"}
 _HUGE_PAGES: Final = "hugepages-"
 _IMPLICIT: Final = "deviceclass.resource.kubernetes.io/"
-
 NAME_RULE: Final = "ext-resource-name"
 POD_RESOURCES: Final = frozenset(("cpu", "memory"))
 """What can be requested for a whole pod, besides huge pages."""
-
 Amounts = dict[str, Quantity]
 """Quantities by the name of their resource."""
 
@@ -182,3 +186,182 @@ def _check_limit(name: str, request: Quantity, limit: Quantity | None, at: Path)
     elif request > limit:
         message = f"{name}: the request {request} must not be more than the limit {limit}"
         yield violation((*at, "requests"), INVALID, "request-over-limit", message, below=(Key(name),))
+
+
+# The resources of a whole pod: what the server derives from the containers, and how both must agree.
+#
+# From ``SetDefaults_Pod`` and ``validatePodResources`` of Kubernetes 1.36 (KEP-2837).
+
+
+def check_pod_resources(spec: Mapping[str, Any], at: Path, is_pod: bool) -> Violations:
+    """``resources`` of the pod spec at ``at``; ``is_pod``: of a pod, not of a template."""
+    resources = spec.get("resources") or {}
+    here = (*at, "resources")
+    if resources.get("claims") is not None:
+        message = "cannot be set for a whole pod, only for containers"
+        yield violation((*here, "claims"), FORBIDDEN, "pod-level-claims", message)
+    limits, requests = amounts(resources.get("limits")), amounts(resources.get("requests"))
+    of_containers, limits_of_containers = _needs(spec, "requests", is_pod), _needs(spec, "limits", is_pod)
+    if is_pod:
+        limits, requests = _filled(limits, requests, of_containers, limits_of_containers)
+    yield from check_amounts(limits, requests, here, for_pod=True)
+    yield from _check_sum(requests, of_containers, (*here, "requests"))
+    huge_pages = {name: amount for name, amount in limits_of_containers.items() if is_huge_page(name)}
+    yield from _check_sum(limits, huge_pages, (*here, "limits"))
+    for index, container in enumerate(spec.get("containers") or ()):
+        for name, amount in container_amounts(container or {}, "limits", is_pod).items():
+            if name in limits and amount > limits[name]:
+                message = f"{name}: the container's limit {amount} must not be more than the pod's, {limits[name]}"
+                path = (*at, "containers", index, "resources", "limits", Key(name))
+                # The server looks for the container inside of the pod's resources.
+                field = f"{'.'.join(map(str, here))}.containers[{index}][{name}].limits"
+                yield violation(path, INVALID, "pod-level-amount", message, field=field)
+
+
+def _check_sum(pod: Amounts, containers: Amounts, at: Path) -> Violations:
+    for name, amount in containers.items():
+        if name in pod and amount > pod[name]:
+            message = f"{pod[name]} must be at least what the containers have together, {amount}"
+            yield violation((*at, Key(name)), INVALID, "pod-level-amount", message)
+
+
+def _filled(limits: Amounts, requests: Amounts, of_containers: Amounts, limits_of_containers: Amounts) -> list[Amounts]:
+    """A pod's limits and requests, with those that the server adds if only some are given."""
+    limits, requests = dict(limits), dict(requests)
+    if limits or requests:
+        for name, amount in limits_of_containers.items():
+            if is_huge_page(name) and name not in requests:
+                limits.setdefault(name, amount)
+    if limits:
+        for name, amount in of_containers.items():
+            if name in POD_RESOURCES:
+                requests.setdefault(name, amount)
+        for name, amount in limits.items():
+            if name in POD_RESOURCES or is_huge_page(name):
+                requests.setdefault(name, amount)
+    return [limits, requests]
+
+
+def _needs(spec: Mapping[str, Any], side: str, is_pod: bool) -> Amounts:
+    """What the containers need at one time: init containers run one by one, sidecars keep running."""
+    total: Amounts = {}
+    for container in spec.get("containers") or ():
+        _add(total, container_amounts(container or {}, side, is_pod))
+    sidecars: Amounts = {}
+    most: Amounts = {}
+    for container in spec.get("initContainers") or ():
+        own = container_amounts(container or {}, side, is_pod)
+        if text(container, "restartPolicy") == "Always":
+            _add(total, own)
+            _add(sidecars, own)
+            now = sidecars
+        else:
+            now = dict(own)
+            _add(now, sidecars)
+        _raise(most, now.items())
+    _raise(total, most.items())
+    return total
+
+
+def _add(total: Amounts, more: Amounts) -> None:
+    for name, amount in more.items():
+        total[name] = total[name] + amount if name in total else amount
+
+
+def _raise(most: Amounts, others: Iterable[tuple[str, Quantity]]) -> None:
+    for name, amount in others:
+        if name not in most or amount > most[name]:
+            most[name] = amount
+
+
+# ResourceQuota: its keys, some of which count devices, and the scopes that suit them.
+
+_PODS: Final = frozenset(("pods",))
+_QUOTA_COMPUTE: Final = frozenset(
+    f"{side}{name}" for side in ("", "limits.", "requests.") for name in ("cpu", "memory")
+)
+_SCOPES: Final = {
+    "BestEffort": _PODS,
+    "CrossNamespacePodAffinity": _PODS | _QUOTA_COMPUTE,
+    "NotBestEffort": _PODS | _QUOTA_COMPUTE,
+    "NotTerminating": _PODS | _QUOTA_COMPUTE,
+    "PriorityClass": _PODS | _QUOTA_COMPUTE,
+    "Terminating": _PODS | _QUOTA_COMPUTE,
+    "VolumeAttributesClass": frozenset(("persistentvolumeclaims", "requests.storage")),
+}
+"""The scopes, and which of Kubernetes' own resources suit each."""
+_WITH_VALUES: Final = frozenset(("PriorityClass", "VolumeAttributesClass"))
+_EXCLUSIVE: Final = ({"BestEffort", "NotBestEffort"}, {"Terminating", "NotTerminating"})
+_RULE: Final = "quota-scope"
+
+
+def check_quota(quota: Mapping[str, Any], context: ServerContext) -> Violations:
+    """A ResourceQuota to be created."""
+    yield from check_metadata(quota.get("metadata"), subdomain_problems, namespaced=True, context=context)
+    yield from check_generation(quota.get("metadata"))
+    spec = struct(quota, "spec")
+    hard = spec.get("hard") or {}
+    for name, value in hard.items():
+        at = ("spec", "hard", Key(name))
+        for problem in quota_key_problems(name):
+            yield violation(at, INVALID, "quota-key", problem)
+        for problem in amount_problems(name, Quantity.from_json(value)):
+            yield violation(at, INVALID, "quota-amount", problem)
+    yield from _check_scopes([scope or "" for scope in spec.get("scopes") or ()], hard)
+    if spec.get("scopeSelector") is not None:
+        yield from _check_selector(spec["scopeSelector"].get("matchExpressions") or (), hard)
+
+
+def _check_scopes(scopes: list[str], hard: Iterable[str]) -> Violations:
+    at = ("spec", "scopes")
+    for index, scope in enumerate(scopes):
+        if scope not in _SCOPES:
+            yield violation(at, INVALID, _RULE, _unknown(scope), below=(index,))
+        for name in _unfit(scope, hard):
+            yield violation(at, INVALID, _RULE, f"{scope} cannot limit {name}", below=(index,))
+    yield from _check_exclusive(set(scopes), at)
+
+
+def _check_selector(expressions: Iterable[Mapping[str, Any] | None], hard: Iterable[str]) -> Violations:
+    """Check the scope selector. The server reports expressions without their index."""
+    at = ("spec", "scopeSelector", "matchExpressions")
+    scopes = set()
+    for index, expression in enumerate(expressions):
+        scope, operator = text(expression, "scopeName"), text(expression, "operator")
+        values = (expression or {}).get("values") or ()
+        where: Path = (*at, index)
+        fields = {name: f"spec.scopeSelector.matchExpressions.{name}" for name in ("scopeName", "operator", "values")}
+        if scope not in _SCOPES:
+            yield violation((*where, "scopeName"), INVALID, _RULE, _unknown(scope), field=fields["scopeName"])
+        for name in _unfit(scope, hard):
+            yield violation(at, INVALID, _RULE, f"{scope} cannot limit {name}", below=(index,))
+        if scope in _SCOPES and scope not in _WITH_VALUES and operator != "Exists":
+            message = f"must be Exists for the scope {scope}"
+            yield violation((*where, "operator"), INVALID, _RULE, message, field=fields["operator"])
+        if operator in ("In", "NotIn"):
+            if not values:
+                message = f"must have a value for the operator {operator}"
+                yield replace(missing((*where, "values"), _RULE, message), field=fields["values"])
+        elif operator not in ("Exists", "DoesNotExist"):
+            message = f"{operator!r} is none of In, NotIn, Exists, DoesNotExist"
+            yield violation((*where, "operator"), INVALID, _RULE, message, field=fields["operator"])
+        elif values:
+            message = f"must be empty for the operator {operator}"
+            yield violation((*where, "values"), INVALID, _RULE, message, field=fields["values"])
+        scopes.add(scope)
+    yield from _check_exclusive(scopes, at)
+
+
+def _check_exclusive(scopes: set[str], at: Path) -> Violations:
+    for pair in _EXCLUSIVE:
+        if pair <= scopes:
+            yield violation(at, INVALID, _RULE, f"{' and '.join(sorted(pair))} exclude each other")
+
+
+def _unfit(scope: str, hard: Iterable[str]) -> list[str]:
+    """The resources of a quota that do not suit a scope."""
+    return [name for name in hard if is_quota_resource(name) and name not in _SCOPES.get(scope, (name,))]
+
+
+def _unknown(scope: str) -> str:
+    return f"{scope!r} is none of {', '.join(sorted(_SCOPES))}"

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from kubectl_dra.admission.server.context import ServerContext
+from kubectl_dra.admission.server.metadata import check_labels
 from kubectl_dra.admission.server.model import (
     FORBIDDEN,
     INTERNAL_ERROR,
     INVALID,
     Path,
+    ServerContext,
     Violations,
     check_list,
     missing,
@@ -19,7 +20,13 @@ from kubectl_dra.admission.server.model import (
     text,
     violation,
 )
-from kubectl_dra.admission.server.names import check_length
+from kubectl_dra.admission.server.names import (
+    check_format,
+    check_length,
+    label_key_problems,
+    label_value_problems,
+    subdomain_problems,
+)
 from kubectl_dra.api.limits import MAX_EXPRESSION_BYTES, MAX_EXPRESSION_COST, MAX_SELECTORS
 
 if TYPE_CHECKING:
@@ -102,3 +109,118 @@ def _problem(environment: Environment, expression: str, derived: bool = False) -
 
 def _worded(issue: Any) -> str:
     return f"{issue.message} ({issue.hint})" if issue.hint else str(issue.message)
+
+
+# Node selectors of core/v1.
+
+_TERMS: Final = "node-selector-terms"
+_EXPRESSION: Final = "node-selector-expr"
+
+
+def check_node_selector(selector: Mapping[str, Any], at: Path) -> Violations:
+    """A node selector that is set: at least one term, each expression well-formed."""
+    at = (*at, "nodeSelectorTerms")
+    terms = selector.get("nodeSelectorTerms") or ()
+    if not terms:
+        yield missing(at, _TERMS, "must have at least one term")
+    for index, term in enumerate(terms):
+        yield from check_node_selector_term(term or {}, (*at, index))
+
+
+def check_node_selector_term(term: Mapping[str, Any], at: Path, *, any_value: bool = False) -> Violations:
+    """The expressions of one term; with ``any_value`` they may name values that no label can have."""
+    for number, expression in enumerate(term.get("matchExpressions") or ()):
+        yield from _node_selectors_check_expression(expression or {}, (*at, "matchExpressions", number), any_value)
+    for number, expression in enumerate(term.get("matchFields") or ()):
+        yield from _check_field_expression(expression or {}, (*at, "matchFields", number))
+
+
+def _node_selectors_check_expression(expression: Mapping[str, Any], at: Path, any_value: bool) -> Violations:
+    operator, values = text(expression, "operator"), expression.get("values") or ()
+    where = (*at, "values")
+    if operator in ("In", "NotIn"):
+        if not values:
+            yield missing(where, _EXPRESSION, f"must have values with the operator {operator}")
+    elif operator in ("Exists", "DoesNotExist"):
+        if values:
+            yield violation(where, FORBIDDEN, _EXPRESSION, f"must be empty with the operator {operator}")
+    elif operator in ("Gt", "Lt"):
+        if len(values) != 1:
+            yield missing(where, _EXPRESSION, f"must be exactly one value with the operator {operator}")
+    else:
+        yield _unknown_operator(operator, at)
+    yield from check_format(text(expression, "key"), (*at, "key"), _EXPRESSION, label_key_problems)
+    for index, value in enumerate(() if any_value else values):
+        yield from check_format(value or "", (*where, index), _EXPRESSION, label_value_problems)
+
+
+def _check_field_expression(expression: Mapping[str, Any], at: Path) -> Violations:
+    operator, values = text(expression, "operator"), expression.get("values") or ()
+    if operator not in ("In", "NotIn"):
+        yield _unknown_operator(operator, at)
+    elif len(values) != 1:
+        yield missing((*at, "values"), _EXPRESSION, f"must be exactly one value with the operator {operator}")
+    key = text(expression, "key")
+    if key != "metadata.name":
+        message = f"{key!r} is not a field that selects nodes; only metadata.name is"
+        yield violation((*at, "key"), INVALID, _EXPRESSION, message)
+        return
+    for index, value in enumerate(values):
+        yield from check_format(value or "", (*at, "values", index), _EXPRESSION, subdomain_problems)
+
+
+def _unknown_operator(operator: str, at: Path) -> Any:
+    return violation((*at, "operator"), INVALID, _EXPRESSION, f"{operator!r} is not an operator of node selectors")
+
+
+# Label selectors of workloads, and whether they match the labels of their template.
+
+RULE: Final = "workload-selector"
+
+
+def check_label_selector(selector: Mapping[str, Any] | None, at: Path) -> Violations:
+    """The syntax of a label selector."""
+    selector = selector or {}
+    yield from check_labels(selector.get("matchLabels"), (*at, "matchLabels"), rule=RULE)
+    for index, expression in enumerate(selector.get("matchExpressions") or ()):
+        where = (*at, "matchExpressions", index)
+        operator, values = text(expression, "operator"), (expression or {}).get("values") or ()
+        if operator in ("In", "NotIn"):
+            if not values:
+                yield missing((*where, "values"), RULE, f"must have values with the operator {operator}")
+        elif operator in ("Exists", "DoesNotExist"):
+            if values:
+                message = f"must be empty with the operator {operator}"
+                yield violation((*where, "values"), FORBIDDEN, RULE, message)
+        else:
+            message = f"{operator!r} is not an operator of label selectors"
+            yield violation((*where, "operator"), INVALID, RULE, message)
+        yield from check_format(text(expression, "key"), (*where, "key"), RULE, label_key_problems)
+        for number, value in enumerate(values):
+            yield from check_format(value or "", (*where, "values", number), RULE, label_value_problems)
+
+
+def is_empty(selector: Mapping[str, Any]) -> bool:
+    """Whether a selector has no terms, and so matches everything."""
+    return not selector.get("matchLabels") and not selector.get("matchExpressions")
+
+
+def matches(selector: Mapping[str, Any] | None, labels: Mapping[str, Any]) -> bool:
+    """Whether a well-formed selector matches labels; None matches nothing."""
+    if selector is None:
+        return False
+    wanted = selector.get("matchLabels") or {}
+    if any(key not in labels or (labels[key] or "") != (value or "") for key, value in wanted.items()):
+        return False
+    return all(_matches(expression or {}, labels) for expression in selector.get("matchExpressions") or ())
+
+
+def _matches(expression: Mapping[str, Any], labels: Mapping[str, Any]) -> bool:
+    key, operator = text(expression, "key"), text(expression, "operator")
+    inside = key in labels and (labels[key] or "") in (expression.get("values") or ())
+    return {
+        "In": inside,
+        "NotIn": not inside,
+        "Exists": key in labels,
+        "DoesNotExist": key not in labels,
+    }[operator]

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from kubectl_dra.admission.server.context import ServerContext
 from kubectl_dra.admission.server.counters import check_consumed_together, check_counter_sets, sets_of
-from kubectl_dra.admission.server.declared import beyond_limit
 from kubectl_dra.admission.server.devices import LIST_VALUES, check_device
-from kubectl_dra.admission.server.metadata import check_metadata
+from kubectl_dra.admission.server.metadata import check_generation, check_metadata
 from kubectl_dra.admission.server.model import (
     INVALID,
     Key,
     Path,
+    ServerContext,
     Violations,
+    beyond_limit,
     check_set,
     missing,
     struct,
@@ -25,18 +25,19 @@ from kubectl_dra.admission.server.names import (
     check_driver,
     check_format,
     check_fully_qualified,
+    check_length,
     check_pool,
     lower,
     subdomain_problems,
 )
-from kubectl_dra.admission.server.node_selectors import check_node_selector
+from kubectl_dra.admission.server.selectors import check_node_selector
 from kubectl_dra.admission.server.taints import unsupported
 from kubectl_dra.api.behaviour import COUNTERS_APART, FEWER_COSTLY_DEVICES
 from kubectl_dra.api.fields import limit
+from kubectl_dra.api.limits import MAX_POOL
 
 COSTLY_DEVICES_MAX: Final = 64
 """The limit if any device has taints, consumes counters or has a list attribute."""
-
 _SPEC: Final[Path] = ("spec",)
 _OPERATIONS: Final = ("*", "NodePrepareResources", "NodeUnprepareResources")
 _NODE_FIELDS: Final = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
@@ -194,3 +195,34 @@ def _is_costly(devices: Any, context: ServerContext) -> bool:
 def _has_lists(device: Mapping[str, Any]) -> bool:
     attributes = device.get("attributes") or {}
     return any((attribute or {}).get(name) is not None for attribute in attributes.values() for name in LIST_VALUES)
+
+
+# ResourcePoolStatusRequest.
+
+LIMIT_MAX: Final = 1000
+
+
+def check_pool_request(request: Mapping[str, Any], context: ServerContext) -> Violations:
+    """A ResourcePoolStatusRequest to be created; its status does not matter then."""
+    yield from check_metadata(request.get("metadata"), subdomain_problems, namespaced=False, context=context)
+    yield from check_generation(request.get("metadata"))
+    spec = struct(request, "spec")
+    driver, pool, limit = text(spec, "driver"), spec.get("poolName"), spec.get("limit")
+    if not driver:
+        yield missing(("spec", "driver"), "pool-request-driver")
+    else:
+        # Compared without regard to case, for which these two count as letters.
+        folded = driver.translate({0x212A: "k", 0x17F: "s"})
+        for problem in subdomain_problems(folded.lower() if folded.isascii() else folded):
+            yield violation(("spec", "driver"), INVALID, "pool-request-driver", f"{driver!r} {problem}")
+    if pool is not None:
+        yield from check_length(pool, ("spec", "poolName"), MAX_POOL, "pool-request-pool")
+        for part in pool.split("/"):
+            yield from check_format(part, ("spec", "poolName"), "pool-request-pool", subdomain_problems)
+    if limit is not None and not 1 <= limit <= LIMIT_MAX:
+        message = f"must be from 1 to {LIMIT_MAX}, not {limit}"
+        yield violation(("spec", "limit"), INVALID, "pool-request-limit", message)
+    attribute = spec.get("defaultPartitionTypeAttribute")
+    if attribute is not None and context.on("DRAPartitionableDevicesType"):
+        at, rules = ("spec", "defaultPartitionTypeAttribute"), ("pool-request-attribute",) * 2
+        yield from check_fully_qualified(attribute, at, rules, release=context.release)

@@ -7,14 +7,13 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from kubectl_dra.admission.server.context import ServerContext
-from kubectl_dra.admission.server.label_selectors import RULE, check_label_selector, is_empty, matches
 from kubectl_dra.admission.server.metadata import check_labels, check_metadata, name_of
 from kubectl_dra.admission.server.model import (
     FORBIDDEN,
     INVALID,
     NOT_SUPPORTED,
     Path,
+    ServerContext,
     Violations,
     missing,
     struct,
@@ -23,6 +22,7 @@ from kubectl_dra.admission.server.model import (
 )
 from kubectl_dra.admission.server.names import check_format, label_problems, subdomain_problems
 from kubectl_dra.admission.server.pods import check_template
+from kubectl_dra.admission.server.selectors import RULE, check_label_selector, is_empty, matches
 from kubectl_dra.admission.server.taints import unsupported
 
 _SPEC: Final[Path] = ("spec",)

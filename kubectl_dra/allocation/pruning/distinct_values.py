@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from kubectl_dra.allocation.pruning.flow import Flow
+from kubectl_dra.allocation.pruning.bounds import Flow
 from kubectl_dra.allocation.pruning.problem import NEVER, Problem, SearchStage, value_of
 from kubectl_dra.api.claims import DeviceConstraint
 

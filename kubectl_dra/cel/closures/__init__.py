@@ -12,32 +12,43 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from kubectl_dra.cel import ast, protobuf
-from kubectl_dra.cel.closures import aggregates, calls
-from kubectl_dra.cel.closures.closure import charged, recorded
-from kubectl_dra.cel.closures.comprehensions import fold, read
-from kubectl_dra.cel.closures.membership import in_container, in_list, in_members, member_set
-from kubectl_dra.cel.closures.optionals import alternative, as_variable, raising
-from kubectl_dra.cel.closures.qualifiers import (
+from kubectl_dra.cel.closures import calls
+from kubectl_dra.cel.closures import collections as aggregates
+from kubectl_dra.cel.closures.calls import in_container, in_list, in_members, member_set
+from kubectl_dra.cel.closures.chains import (
     INDEXING,
     KEY_CLASSES,
     Qualifier,
+    alternative,
+    as_variable,
     base_is_conditional,
     constant_steps,
     general_steps,
     is_attribute,
+    raising,
 )
+from kubectl_dra.cel.closures.closure import charged, recorded
+from kubectl_dra.cel.closures.collections import fold, read
 from kubectl_dra.cel.cost_model import LIST_CREATE_COST, MAP_CREATE_COST, STRUCT_CREATE_COST
-from kubectl_dra.cel.dispatch import dispatcher
 from kubectl_dra.cel.errors import EvaluationError
+from kubectl_dra.cel.functions import dispatcher
 from kubectl_dra.cel.libraries import STRICT_ALTERNATIVES
-from kubectl_dra.cel.shared_quantity import SENSITIVE_OVERLOADS, SharedQuantity
-from kubectl_dra.cel.values import OptionalValue, TypeValue, Value, equals, go_name, unequal
+from kubectl_dra.cel.values import (
+    SENSITIVE_OVERLOADS,
+    OptionalValue,
+    SharedQuantity,
+    TypeValue,
+    Value,
+    equals,
+    go_name,
+    unequal,
+)
 
 if TYPE_CHECKING:
     from kubectl_dra.cel.checker import Checked
     from kubectl_dra.cel.closures.closure import Closure, Frame, Recorder
     from kubectl_dra.cel.environment import Environment
-    from kubectl_dra.cel.runtime_cost import CostMeter
+    from kubectl_dra.cel.observers import CostMeter
 
 _CONVERSIONS = frozenset(("bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"))
 _REGEX_FUNCTIONS = frozenset(("matches", "find", "findAll"))

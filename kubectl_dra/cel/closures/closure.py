@@ -9,7 +9,7 @@ from kubectl_dra.cel.errors import EvaluationError
 from kubectl_dra.cel.values import Value
 
 if TYPE_CHECKING:
-    from kubectl_dra.cel.runtime_cost import CostMeter
+    from kubectl_dra.cel.observers import CostMeter
 
 Frame: TypeAlias = list[Any]
 """Slot 0 is ``device``, the others are local variables."""

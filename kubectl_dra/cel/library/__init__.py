@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
 
-from kubectl_dra.cel.declarations import Function
+from kubectl_dra.cel.functions import Function
 
 # Which functions a family has, so that only the families an expression uses are loaded. The order is the one
 # in which Kubernetes adds the families: it decides which overload of a shared name is tried first.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kubectl_dra.api.error_text import quoted
+from kubectl_dra.api.codec import quoted
 from kubectl_dra.cel.cost_model import (
     ONE,
     STRING_TRAVERSAL_FACTOR,
@@ -15,8 +15,8 @@ from kubectl_dra.cel.cost_model import (
     Estimator,
     Size,
 )
-from kubectl_dra.cel.declarations import Function
 from kubectl_dra.cel.errors import EvaluationError, no_such_overload
+from kubectl_dra.cel.functions import Function
 from kubectl_dra.cel.libraries import ADDRESSES
 from kubectl_dra.cel.library.netip import CIDR, IP, AddressError, parse_address, parse_network
 from kubectl_dra.cel.library.support import (

@@ -19,7 +19,7 @@ from kubectl_dra.cel.cost_model import (
     Size,
     fixed,
 )
-from kubectl_dra.cel.declarations import Function, Overload
+from kubectl_dra.cel.functions import Function, Overload
 from kubectl_dra.cel.library.support import actual_size, function, member, nominal_actual, nominal_estimate
 from kubectl_dra.cel.types import BOOL, STRING, CelType
 from kubectl_dra.cel.values import Value

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kubectl_dra.cel.declarations import Function
 from kubectl_dra.cel.errors import EvaluationError
+from kubectl_dra.cel.functions import Function
 from kubectl_dra.cel.libraries import FORMER
 from kubectl_dra.cel.library import numbers
 from kubectl_dra.cel.library.support import function, member, not_supported, overload

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from kubectl_dra.api.error_text import quoted
+from kubectl_dra.api.codec import quoted
 from kubectl_dra.cel.errors import EvaluationError
 from kubectl_dra.cel.library import numbers
 from kubectl_dra.cel.library.conversions import text_of_value

@@ -21,8 +21,8 @@ from kubectl_dra.cel.cost_model import (
     Size,
     fixed,
 )
-from kubectl_dra.cel.declarations import Function
 from kubectl_dra.cel.errors import CostLimitExceeded, ErrorKind, EvaluationError, no_such_overload
+from kubectl_dra.cel.functions import Function
 from kubectl_dra.cel.libraries import FORMER_LISTS, LISTS, REVISED
 from kubectl_dra.cel.library.support import (
     COMPARABLE,

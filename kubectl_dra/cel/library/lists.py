@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from kubectl_dra.cel.cost_model import CallEstimate, CostNode, CostRange, Estimator
-from kubectl_dra.cel.declarations import Function
 from kubectl_dra.cel.errors import EvaluationError, no_such_overload
+from kubectl_dra.cel.functions import Function
 from kubectl_dra.cel.libraries import INCLUDES, INCLUDES_ANY
-from kubectl_dra.cel.library.arithmetic import add
+from kubectl_dra.cel.library.operators import add
 from kubectl_dra.cel.library.support import (
     COMPARABLE,
     element_scan_actual,

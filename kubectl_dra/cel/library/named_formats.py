@@ -13,8 +13,8 @@ from kubectl_dra.cel.cost_model import (
     CostNode,
     Estimator,
 )
-from kubectl_dra.cel.declarations import Function
 from kubectl_dra.cel.errors import no_such_overload
+from kubectl_dra.cel.functions import Function
 from kubectl_dra.cel.libraries import NAMED_FORMATS
 from kubectl_dra.cel.library import numbers
 from kubectl_dra.cel.library.regex import pattern_cost

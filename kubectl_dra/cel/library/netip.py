@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
-from kubectl_dra.api.error_text import quoted
+from kubectl_dra.api.codec import quoted
 from kubectl_dra.cel.errors import no_such_overload
 from kubectl_dra.cel.types import CIDR as CIDR_TYPE
 from kubectl_dra.cel.types import IP as IP_TYPE

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from kubectl_dra.cel.declarations import Function
 from kubectl_dra.cel.errors import EvaluationError
+from kubectl_dra.cel.functions import Function
 from kubectl_dra.cel.libraries import OPTIONALS, TWO_VARIABLES
 from kubectl_dra.cel.library.numbers import YEAR_ONE
 from kubectl_dra.cel.library.strings import shown

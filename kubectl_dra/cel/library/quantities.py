@@ -6,8 +6,8 @@ from typing import Any
 
 from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.cel.cost_model import STRING_TRAVERSAL_FACTOR
-from kubectl_dra.cel.declarations import Function, Overload
 from kubectl_dra.cel.errors import EvaluationError
+from kubectl_dra.cel.functions import Function, Overload
 from kubectl_dra.cel.libraries import FORMER_QUANTITIES, QUANTITIES, REVISED
 from kubectl_dra.cel.library.support import (
     function,
@@ -18,8 +18,8 @@ from kubectl_dra.cel.library.support import (
     scan_first_argument,
     scan_first_value,
 )
-from kubectl_dra.cel.shared_quantity import detached
 from kubectl_dra.cel.types import BOOL, DOUBLE, INT, QUANTITY, STRING
+from kubectl_dra.cel.values import detached
 
 _LIBRARY = "quantities"
 

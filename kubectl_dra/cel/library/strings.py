@@ -14,8 +14,8 @@ from kubectl_dra.cel.cost_model import (
     Estimator,
     Size,
 )
-from kubectl_dra.cel.declarations import Function, Overload
 from kubectl_dra.cel.errors import EvaluationError
+from kubectl_dra.cel.functions import Function, Overload
 from kubectl_dra.cel.libraries import FORMATTED_STRINGS, FORMER, REVISED
 from kubectl_dra.cel.library.conversions import text_of_value
 from kubectl_dra.cel.library.regex import match_estimate, matches, search_actual

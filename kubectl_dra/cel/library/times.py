@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC
 
-from kubectl_dra.cel.declarations import Function, Overload
 from kubectl_dra.cel.errors import EvaluationError
+from kubectl_dra.cel.functions import Function, Overload
 from kubectl_dra.cel.library.numbers import Calendar, duration_in
 from kubectl_dra.cel.library.support import function, member
 from kubectl_dra.cel.types import DURATION, INT, STRING, TIMESTAMP

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from kubectl_dra.api.error_text import quoted
+from kubectl_dra.api.codec import quoted
 from kubectl_dra.cel.cost_model import STRING_TRAVERSAL_FACTOR
-from kubectl_dra.cel.declarations import Function, Overload
 from kubectl_dra.cel.errors import EvaluationError, no_such_overload
+from kubectl_dra.cel.functions import Function, Overload
 from kubectl_dra.cel.library.netip import AddressError, parse_address
 from kubectl_dra.cel.library.support import (
     function,

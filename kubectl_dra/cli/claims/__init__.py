@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from kubectl_dra.cli import options as opt
-from kubectl_dra.usage.claim_state import ClaimState
+from kubectl_dra.usage.choices import ClaimState
 
 
 class ClaimsOutput(StrEnum):

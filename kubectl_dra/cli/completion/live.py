@@ -229,7 +229,7 @@ def _from_cluster(asked: TypedWords, kinds: tuple[str, ...]) -> Snapshot:
     from kubectl_dra.cluster.builder import SnapshotBuilder
     from kubectl_dra.cluster.copies import Place
     from kubectl_dra.cluster.live import ApiServer
-    from kubectl_dra.cluster.pages import whole
+    from kubectl_dra.cluster.reader import whole
     from kubectl_dra.errors import DraError
 
     limit = f"{max(int(timeout() * 1000), 1)}ms"

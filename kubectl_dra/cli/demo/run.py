@@ -12,8 +12,8 @@ from kubectl_dra.cli.demo import DemoFlags
 from kubectl_dra.cli.demo.played import PlayedExample, played_examples
 from kubectl_dra.console import put
 from kubectl_dra.errors import InputError
-from kubectl_dra.names import nearest
 from kubectl_dra.report.paint import Painter
+from kubectl_dra.text import nearest
 
 if TYPE_CHECKING:
     from kubectl_dra.cli.options import ConnectionFlags

@@ -15,11 +15,9 @@ from kubectl_dra.cli.options import ConnectionFlags, cluster_flags
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.console import put
 from kubectl_dra.errors import UsageError
-from kubectl_dra.explain.devices.alike_devices import alike_devices, ordered, singly
+from kubectl_dra.explain.devices.alike_devices import alike_devices, ordered, singly, tallies
 from kubectl_dra.explain.devices.arrangement import SortKey
-from kubectl_dra.explain.devices.inventory import Inventory, take_inventory
-from kubectl_dra.explain.devices.selection import Wanted
-from kubectl_dra.explain.devices.tally import tallies
+from kubectl_dra.explain.devices.inventory import Inventory, Wanted, take_inventory
 from kubectl_dra.explain.scene.assumptions import rules_notes
 from kubectl_dra.explain.scene.prepare import cycle_of
 

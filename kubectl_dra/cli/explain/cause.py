@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import sys
 
-from kubectl_dra.addresses import page_of_causes
 from kubectl_dra.cli.explain import ExplainFlags, ExplainOutput
 from kubectl_dra.errors import UsageError
 from kubectl_dra.explain.causes.registry import all_kinds
-from kubectl_dra.names import nearest
 from kubectl_dra.report.cause_page import cause_json
 from kubectl_dra.report.page_text import write_page
 from kubectl_dra.report.structured import write
+from kubectl_dra.text import nearest, page_of_causes
 
 
 def print_page(asked: ExplainFlags) -> int:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import InputError
-from kubectl_dra.explain.devices.inventory import Inventory, take_inventory
-from kubectl_dra.explain.devices.selection import Wanted
+from kubectl_dra.explain.devices.inventory import Inventory, Wanted, take_inventory
 from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.explain.scene.assumptions import rules_notes
-from kubectl_dra.explain.scene.attributes_read import complete
+from kubectl_dra.explain.scene.equivalent_nodes import complete
 from kubectl_dra.explain.scene.prepare import Settings, cycle_of
 
 

@@ -18,7 +18,7 @@ from kubectl_dra.cli.live import Progress, read_saved
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cluster.snapshot import MADE_BY, Snapshot
 from kubectl_dra.errors import InputError
-from kubectl_dra.explain.question.pod_selectors import check_selectors
+from kubectl_dra.explain.question.new_pod import check_selectors
 from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod
 from kubectl_dra.explain.question.what_if_flag import Supposition, suppose
 from kubectl_dra.explain.scene.prepare import Settings
@@ -167,7 +167,7 @@ def with_admission(
     """The live cluster with what decides whether the API server takes the pods of a manifest, by namespace."""
     if asked.snapshots:
         return snapshot
-    from kubectl_dra.admission.kinds_to_read import kinds_needed as kinds_to_admit
+    from kubectl_dra.admission.admit import kinds_needed as kinds_to_admit
     from kubectl_dra.cli.live import read_kinds
     from kubectl_dra.cluster.overlay import with_kinds
 

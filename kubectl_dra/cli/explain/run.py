@@ -30,8 +30,8 @@ from kubectl_dra.errors import ClusterError, InputError, UsageError
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.what_if_flag import Supposition, parse
+from kubectl_dra.process import keep
 from kubectl_dra.report.explain_words import Invocation
-from kubectl_dra.short_run import keep
 
 if TYPE_CHECKING:
     from kubectl_dra.explain.devices.inventory import Inventory

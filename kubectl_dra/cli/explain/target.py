@@ -11,8 +11,7 @@ from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import ABSENT, Key, Snapshot
 from kubectl_dra.errors import InputError, UndeterminedError, UsageError
-from kubectl_dra.names import nearest
-from kubectl_dra.wording import some
+from kubectl_dra.text import nearest, some
 
 T = TypeVar("T")
 KINDS = {

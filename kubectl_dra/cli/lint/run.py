@@ -19,17 +19,15 @@ from kubectl_dra.cli.release import named_release, with_gates
 from kubectl_dra.console import document
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.lint.check_file import Job
-from kubectl_dra.lint.config import Config, find, load
+from kubectl_dra.lint.config import Config, Selection, codes, find, load
 from kubectl_dra.lint.context import AssumedCluster, Stored, stored_key
 from kubectl_dra.lint.engine import lint
-from kubectl_dra.lint.finding import SEVERITIES, Safety
+from kubectl_dra.lint.finding import SEVERITIES, LocatedFinding, Report, Safety
 from kubectl_dra.lint.registry import BY_CODE, RULES
-from kubectl_dra.lint.result import LocatedFinding, Report
-from kubectl_dra.lint.rule_selection import Selection, codes
 from kubectl_dra.manifests.charts import rendered_charts
 from kubectl_dra.manifests.inputs import STDIN, Input, find_inputs
-from kubectl_dra.names import nearest
 from kubectl_dra.report.paint import Painter, tell
+from kubectl_dra.text import nearest
 
 if TYPE_CHECKING:
     from kubectl_dra.cluster.snapshot import Snapshot
@@ -272,21 +270,21 @@ def _print(report: Report, output: str, color: str, inputs: Sequence[Input]) -> 
 
         write_text(report, color)
     elif output == "json":
-        from kubectl_dra.report.lint_json import to_json
+        from kubectl_dra.report.lint_formats import to_json
         from kubectl_dra.report.structured import write
 
         write(to_json(report), "json", sys.stdout)
     elif output == "sarif":
         from kubectl_dra.lint.fixes import replacements
-        from kubectl_dra.report.lint_sarif import write_sarif
+        from kubectl_dra.report.lint_formats import write_sarif
 
         write_sarif(report, sys.stdout, replacements(report.findings, inputs))
     elif output == "github":
-        from kubectl_dra.report.lint_github import write_github
+        from kubectl_dra.report.lint_formats import write_github
 
         write_github(report, sys.stdout)
     else:
-        from kubectl_dra.report.lint_junit import write_junit
+        from kubectl_dra.report.lint_formats import write_junit
 
         write_junit(report, sys.stdout)
 

@@ -23,7 +23,7 @@ from kubectl_dra.cli.release import named_gates, named_release, with_gates
 from kubectl_dra.errors import UsageError
 from kubectl_dra.lint.upgrade import DevicesGiven, DifferentAnswers, ObjectKey, SchedulerAnswer, Upgrade, WrittenAt
 from kubectl_dra.manifests.inputs import CLUSTER_NAME, LARGEST, STDIN, STDIN_NAME, Input, find_inputs
-from kubectl_dra.wording import amount
+from kubectl_dra.text import amount
 
 if TYPE_CHECKING:
     from kubectl_dra.cluster.snapshot import Snapshot
@@ -170,8 +170,8 @@ def _settings(
     target: ReleaseNamed,
 ) -> tuple[Settings, Settings]:
     """What is assumed of both schedulers, from what the cluster's objects show."""
+    from kubectl_dra.explain.scene.assumptions import RULES, proved
     from kubectl_dra.explain.scene.prepare import Settings
-    from kubectl_dra.explain.scene.proved_gates import RULES, proved
 
     claims = snapshot.claims.values()
     # What the later release knows alone is shown by nothing that the earlier one stored.

@@ -73,7 +73,7 @@ def look(where: Where, *, whole: bool = False) -> ClusterSeen:
     if where.snapshots:
         return _look_at_files(where)
     from kubectl_dra.cluster.live import ApiServer
-    from kubectl_dra.migrate.rollout.read import live_workloads
+    from kubectl_dra.migrate.rollout.plan import live_workloads
 
     cluster = ApiServer(connection_options(where.connection, where.namespace))
     scope = "" if where.all_namespaces else cluster.namespace
@@ -84,7 +84,7 @@ def look(where: Where, *, whole: bool = False) -> ClusterSeen:
 
 
 def _look_at_files(where: Where) -> ClusterSeen:
-    from kubectl_dra.migrate.rollout.read import file_workloads
+    from kubectl_dra.migrate.rollout.plan import file_workloads
 
     namespace = where.namespace or "default"
     snapshot = read_saved(where, namespace)
@@ -135,7 +135,7 @@ def in_manifests(paths: Sequence[str], exclude: Sequence[str]) -> ClusterSeen:
     """
     from kubectl_dra.cluster.builder import SnapshotBuilder
     from kubectl_dra.cluster.copies import Place
-    from kubectl_dra.migrate.rollout.read import file_objects, file_workloads
+    from kubectl_dra.migrate.rollout.plan import file_objects, file_workloads
 
     inputs = find_inputs(paths, (), exclude)
     builder = SnapshotBuilder()

@@ -21,13 +21,12 @@ from kubectl_dra.manifests.charts import claim_values, is_chart, rendered_charts
 from kubectl_dra.manifests.files import unified_diff
 from kubectl_dra.manifests.inputs import HELMED, STDIN, Input, find_inputs
 from kubectl_dra.migrate.engine import MigrationJob
-from kubectl_dra.migrate.ignored import MIGRATE
 from kubectl_dra.migrate.kustomize.run import migrate_built
 from kubectl_dra.migrate.model import MigrationSettings
+from kubectl_dra.migrate.refusals import MIGRATE
 from kubectl_dra.migrate.result import MigratedFile, MigrationReport, Remark
-from kubectl_dra.names import nearest
 from kubectl_dra.report.paint import tell
-from kubectl_dra.wording import some
+from kubectl_dra.text import nearest, some
 
 if TYPE_CHECKING:
     from kubectl_dra.cli.migrate.cluster import ClusterSeen
@@ -213,16 +212,16 @@ def _print_for_ci(output: str, report: MigrationReport) -> None:
 
     found = as_findings(report)
     if output == "sarif":
-        from kubectl_dra.report.lint_sarif import write_sarif
+        from kubectl_dra.report.lint_formats import write_sarif
 
         write_sarif(found, sys.stdout)
     elif output == "github":
-        from kubectl_dra.report.lint_github import write_github
+        from kubectl_dra.report.lint_formats import write_github
         from kubectl_dra.report.migrate_text import summary
 
         write_github(found, sys.stdout, summary(report))
     else:
-        from kubectl_dra.report.lint_junit import write_junit
+        from kubectl_dra.report.lint_formats import write_junit
 
         write_junit(found, sys.stdout, "migrate")
 

@@ -97,7 +97,7 @@ def _record(asked: SnapshotFlags, connection: ConnectionFlags) -> Recorder:
 
 def _compared(snapshot: Snapshot, items: Iterable[Json]) -> list[str]:
     """What explain may answer differently for the anonymized objects."""
-    from kubectl_dra.cluster.agreement import disagreements
+    from kubectl_dra.cluster.save import disagreements
 
     builder = SnapshotBuilder()
     for index, item in enumerate(items):

@@ -17,17 +17,25 @@ from kubectl_dra.cluster.writer import Writer
 from kubectl_dra.errors import InputError
 from kubectl_dra.explain.devices.device_state import taint_owner
 from kubectl_dra.report.taint_gaps import why_unread
-from kubectl_dra.taint import times
+from kubectl_dra.taint import typed as times
 from kubectl_dra.taint.apply import RuleWriter, Written
 from kubectl_dra.taint.blast_radius import Radius, blast_radius
 from kubectl_dra.taint.result import SKIPPED, RuleDone
-from kubectl_dra.taint.rules import REFUSED, Decision, RuleStage, Wish, content, decide
-from kubectl_dra.taint.rules_served import blind_scheduler, undetermined, version_assumed
-from kubectl_dra.taint.shared_hardware import parts_of
+from kubectl_dra.taint.rules import (
+    REFUSED,
+    Decision,
+    RuleStage,
+    Wish,
+    blind_scheduler,
+    content,
+    decide,
+    undetermined,
+    version_assumed,
+)
 from kubectl_dra.taint.steps import RuleStep
-from kubectl_dra.taint.targets import Target
-from kubectl_dra.taint.typed_words import TaintSpec, Words
-from kubectl_dra.wording import amount, some
+from kubectl_dra.taint.targets import Target, parts_of
+from kubectl_dra.taint.typed import TaintSpec, Words
+from kubectl_dra.text import amount, some
 
 DEFAULT_GRACE = "5m"
 

@@ -27,16 +27,14 @@ from kubectl_dra.cli.taint.wait import let_end, wait
 from kubectl_dra.cluster.moment import moment
 from kubectl_dra.errors import ClusterError, UsageError
 from kubectl_dra.report import taint_text as text
-from kubectl_dra.taint import times
-from kubectl_dra.taint.apply import RuleRefused, RuleWriter
+from kubectl_dra.taint import typed as times
+from kubectl_dra.taint.apply import ANSWER_SECONDS, Asking, RuleRefused, RuleWriter, ServerAnswer, question_of
 from kubectl_dra.taint.drain import RuleGone
 from kubectl_dra.taint.result import RuleDone, Tainted
-from kubectl_dra.taint.retrying import Patience, TimedOut
-from kubectl_dra.taint.rules import CREATED, REFUSED
-from kubectl_dra.taint.rules_served import how_to_turn_on
-from kubectl_dra.taint.server_prediction import ANSWER_SECONDS, Asking, ServerAnswer, question_of
-from kubectl_dra.taint.typed_words import TaintSpec, read_words
-from kubectl_dra.wording import amount
+from kubectl_dra.taint.rules import CREATED, REFUSED, how_to_turn_on
+from kubectl_dra.taint.typed import TaintSpec, read_words
+from kubectl_dra.taint.watching import Patience, TimedOut
+from kubectl_dra.text import amount
 
 MANY_WARNINGS = 20
 

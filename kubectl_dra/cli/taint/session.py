@@ -19,11 +19,10 @@ from kubectl_dra.cluster.live import ApiServer
 from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
 from kubectl_dra.console import one_line, put, typed_line
 from kubectl_dra.errors import ClusterError, UsageError
-from kubectl_dra.explain.devices.inventory import Inventory, SlicesNotRead, take_inventory
-from kubectl_dra.explain.devices.selection import Wanted
+from kubectl_dra.explain.devices.inventory import Inventory, SlicesNotRead, Wanted, take_inventory
 from kubectl_dra.explain.scene.prepare import Settings, cycle_of
 from kubectl_dra.report.paint import tell
-from kubectl_dra.taint.rules_served import Serving, require_rules
+from kubectl_dra.taint.rules import Serving, require_rules
 from kubectl_dra.taint.targets import Devices, Target, refuse_nothing
 
 EXIT_LEFT: Final = 1

@@ -12,15 +12,14 @@ from msgspec.structs import replace
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import DeviceTaint
 from kubectl_dra.cli.taint.session import EXIT_LEFT, TaintWorld, say
-from kubectl_dra.taint import times
+from kubectl_dra.taint import typed as times
 from kubectl_dra.taint.apply import RuleWriter
 from kubectl_dra.taint.blast_radius import ENDED
 from kubectl_dra.taint.drain import Drain
 from kubectl_dra.taint.result import Tainted
-from kubectl_dra.taint.retrying import Patience, TimedOut
 from kubectl_dra.taint.rules import NEXT_AT, UNCHANGED, RuleStage, Wish
-from kubectl_dra.taint.shared_hardware import parts_of
-from kubectl_dra.taint.watched_objects import Lookout
+from kubectl_dra.taint.targets import parts_of
+from kubectl_dra.taint.watching import Lookout, Patience, TimedOut
 
 
 def wait(

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from kubectl_dra.cli import options as opt
-from kubectl_dra.usage.subject import UseBy, UseSort
+from kubectl_dra.usage.choices import UseBy, UseSort
 
 
 class TopOutput(StrEnum):

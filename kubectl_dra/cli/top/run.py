@@ -17,8 +17,8 @@ from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.console import clear_screen, put
 from kubectl_dra.errors import ClusterError, UsageError
 from kubectl_dra.explain.scene.prepare import cycle_of
-from kubectl_dra.usage.report import SORTS, UseReport, use_reports
-from kubectl_dra.usage.subject import UseBy, UseSort
+from kubectl_dra.usage.choices import UseBy, UseSort
+from kubectl_dra.usage.counts import SORTS, UseReport, use_reports
 
 KINDS = ("ResourceSlice", "DeviceClass", "ResourceClaim", "DeviceTaintRule", "Node", "Pod")
 """The kinds that are counted."""
@@ -71,7 +71,7 @@ def _read(asked: TopFlags, connection: ConnectionFlags) -> Snapshot:
 
 def _print(reports: Sequence[UseReport], at: Moment, asked: TopFlags) -> None:
     if asked.output is TopOutput.metrics:
-        from kubectl_dra.report.top_metrics import to_metrics
+        from kubectl_dra.report.top_data import to_metrics
 
         put(to_metrics(reports))
     elif asked.output is TopOutput.text:
@@ -86,7 +86,7 @@ def _print(reports: Sequence[UseReport], at: Moment, asked: TopFlags) -> None:
         write_top(reports[0], at.at, asked.color.value, limit=None if asked.full else asked.limit or MAX_ROWS)
     else:
         from kubectl_dra.report.structured import write
-        from kubectl_dra.report.top_json import to_json
+        from kubectl_dra.report.top_data import to_json
 
         write(to_json(reports[0]), asked.output.value, sys.stdout)
 

@@ -23,15 +23,13 @@ from kubectl_dra.errors import ClusterError, InputError, UndeterminedError, Usag
 from kubectl_dra.explain.devices.device_state import DeviceState, taint_owner
 from kubectl_dra.report import taint_text as text
 from kubectl_dra.report.phrases import written
-from kubectl_dra.taint import times
+from kubectl_dra.taint import typed as times
 from kubectl_dra.taint.apply import KIND, RuleRefused, RuleWriter
 from kubectl_dra.taint.drain import slices_of
-from kubectl_dra.taint.removing import Removals, expired, plan_removals
-from kubectl_dra.taint.result import ABSENT, REMOVED, RuleRemoved, Untainted
-from kubectl_dra.taint.retrying import Patience, TimedOut
+from kubectl_dra.taint.result import ABSENT, REMOVED, Removals, RuleRemoved, Untainted, expired, plan_removals
 from kubectl_dra.taint.rules import REFUSED
-from kubectl_dra.taint.typed_words import Removal, Words, read_words
-from kubectl_dra.taint.watched_objects import REFRESH_SECONDS, Lookout
+from kubectl_dra.taint.typed import Removal, Words, read_words
+from kubectl_dra.taint.watching import REFRESH_SECONDS, Lookout, Patience, TimedOut
 
 LOOK_SECONDS = 2.0
 _SEEN_KINDS = ("ResourceSlice", "ResourceClaim", "DeviceTaintRule", "Node")

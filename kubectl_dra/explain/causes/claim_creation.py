@@ -14,7 +14,7 @@ from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.phrase import ObjectName, Subject, Words, named, say
 from kubectl_dra.explain.question.resolve import ClaimEntry, Question, Unresolved
-from kubectl_dra.explain.scene.clock import CLAIM_CONTROLLER, under_way
+from kubectl_dra.explain.scene.holders import CLAIM_CONTROLLER, under_way
 
 CREATION_FAILED = "FailedResourceClaimCreation"
 ADMIN_LABEL = "resource.kubernetes.io/admin-access"

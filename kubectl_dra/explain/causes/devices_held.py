@@ -5,19 +5,68 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from kubectl_dra.api.claims import ALL, ResourceClaim
+from kubectl_dra.api.claims import ALL, MAX_RESULTS, ResourceClaim
 from kubectl_dra.cluster.relation import waiting_for
-from kubectl_dra.explain.causes.pod_ended import node_not_ready, who_ends
+from kubectl_dra.explain.causes.ending import node_not_ready, who_ends
 from kubectl_dra.explain.causes.registry import Finder, When
-from kubectl_dra.explain.causes.too_few_on_one_node import TOO_FEW
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Relation, Remedy
 from kubectl_dra.explain.funnel.blocked import MAX_EVIDENCE, Blocked, in_all
 from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, Words, named, say
-from kubectl_dra.explain.remedies.free import Free, first_enough
-from kubectl_dra.explain.remedies.holders_in_the_way import InTheWay, in_the_way, sets_of_holders
+from kubectl_dra.explain.remedies.free import Free, InTheWay, first_enough, in_the_way, sets_of_holders
+from kubectl_dra.explain.remedies.proof import Proof
 from kubectl_dra.explain.scene.holders import ClaimHolder, HolderState, consumers_named
 from kubectl_dra.explain.scene.view import Published
 from kubectl_dra.explain.trial import Trial
+
+# No single node has enough devices for a request.
+
+TOO_FEW = CauseKind(code="too-few-on-one-node", family=Family.DEVICES)
+
+
+def counted_lower(blocked: Blocked, best: int) -> Remedy | None:
+    """Request fewer devices, up to ``best``; None if that does not help (enough)."""
+    lower = blocked.lower_count(best)
+    if lower is None:
+        return None
+    change, proof = lower
+    return Remedy(say("{what:capital}.", what=change.what), proof, offers=(change,))
+
+
+def _too_few(blocked: Blocked) -> Iterator[Finding]:
+    best = blocked.most_on_one_node
+    remedy = counted_lower(blocked, best)
+    apart = _in_shares(blocked) if best else None
+    if apart is not None:
+        text = "Write {count} requests of count 1: they may share a device, which one request takes once."
+        remedy = Remedy(say(text, count=blocked.spec.count), apart)
+    yield Finding(
+        TOO_FEW,
+        say(
+            "{where} needs {count:device} on one node, and no eligible node has more than {best}",
+            where=blocked.where,
+            count=blocked.spec.count,
+            best=best,
+        ),
+        tuple(
+            Evidence(Subject("node", ObjectName("Node", name)), "devices of this kind", len(blocked.view.on_node(name)))
+            for name in blocked.nodes[:MAX_EVIDENCE]
+        ),
+        remedy,
+    )
+
+
+def _in_shares(blocked: Blocked) -> Proof | None:
+    """The proof that a request fits as several requests of count 1, if its devices can be shared."""
+    if blocked.spec.allocation_mode == ALL or not 1 < blocked.spec.count <= MAX_RESULTS:
+        return None
+    if blocked.located.place.extended:
+        # Nobody writes the requests of an extended resource.
+        return None
+    if not any(item.device.allow_multiple_allocations for item in blocked.funnel.usable):
+        return None
+    split = blocked.world.splitting(blocked.located.claim_index, blocked.located.request_index)
+    return split.proof() if split is not None else None
+
 
 ALL_INCOMPLETE = CauseKind(code="all-not-possible", family=Family.DEVICES, held=True)
 ALL_HELD = CauseKind(code="devices-held", family=Family.DEVICES, held=True)
@@ -87,7 +136,7 @@ def _for_replicas(blocked: Blocked, sibling: ClaimHolder) -> Remedy:
 
 def _one_channel(blocked: Blocked) -> Iterator[Evidence]:
     """What NVIDIA's driver means by the channel of a ComputeDomain, of which every node has a single one."""
-    from kubectl_dra.explain.remedies.vendor_part_off import NVIDIA_DOMAINS
+    from kubectl_dra.explain.remedies.candidates import NVIDIA_DOMAINS
 
     if all(item.id.driver == NVIDIA_DOMAINS for item in blocked.lost):
         text = "one channel for each node: a node serves one ComputeDomain at a time, and GPUs of one node need none"
@@ -237,4 +286,10 @@ def _of_claim(trial: Trial) -> Iterator[Finding]:
 
 SAYING_PRIORITY = frozenset((ALL_INCOMPLETE, ALL_HELD, ORPHANED, HOLDER_STUCK, NOT_RUNNING, HELD_WHOLE, TOO_FEW))
 """Kinds whose findings say already that priority does not help, where somebody might expect it."""
-FINDERS = (Finder(When.STAGE, _held, of="held"), Finder(When.PLACED, _of_claim, -10))
+
+
+FINDERS = (
+    Finder(When.STAGE, _too_few, of="too-few"),
+    Finder(When.STAGE, _held, of="held"),
+    Finder(When.PLACED, _of_claim, -10),
+)

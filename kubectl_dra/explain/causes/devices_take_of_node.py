@@ -91,7 +91,7 @@ def _not_computable(trial: Trial) -> Iterator[Finding]:
 def _grouped(trial: Trial, kind: CauseKind, *of: type[Reason]) -> Iterator[Finding]:
     names = {name for name, _ in _reasons(trial, *of)}
     if names:
-        from kubectl_dra.explain.refused_nodes import by_reason, evidence
+        from kubectl_dra.explain.outcomes import by_reason, evidence
 
         groups = by_reason({name: reason_of(trial.overtaxed[name]) for name in trial.overtaxed if name in names})
         # They differ from node to node by little but the devices.

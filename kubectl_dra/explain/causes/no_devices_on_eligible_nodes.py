@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from kubectl_dra.explain.causes import device_needs_feature
-from kubectl_dra.explain.causes.filters_refuse import kind_on
+from kubectl_dra.explain.causes import devices_published as device_needs_feature
+from kubectl_dra.explain.causes.nodes import kind_on
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, NextStep, Remedy
 from kubectl_dra.explain.funnel.blocked import MAX_EVIDENCE, Blocked

@@ -13,7 +13,7 @@ from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.phrase import ObjectName, Subject, Words, by_key, named, pods_named, say
-from kubectl_dra.explain.scene.clock import CLAIM_CONTROLLER, GROUP_MAKER, UnderWay, under_way
+from kubectl_dra.explain.scene.holders import CLAIM_CONTROLLER, GROUP_MAKER, UnderWay, under_way
 from kubectl_dra.explain.trial import Trial
 from kubectl_dra.scheduling.gang_scheduling import (
     GroupMissing,

@@ -12,7 +12,7 @@ from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.phrase import Phrase, Subject, say
 from kubectl_dra.explain.question.resolve import Question
-from kubectl_dra.names import nearest
+from kubectl_dra.text import nearest
 
 POD_REFUSED = CauseKind(code="pod-refused", family=Family.POD, look=Look.AS_WRITTEN, passes=True)
 

@@ -18,7 +18,7 @@ from kubectl_dra.explain.phrase import ObjectName, Subject, Words, say
 from kubectl_dra.explain.remedies.prove import World
 from kubectl_dra.explain.scene.view import View
 from kubectl_dra.explain.trial import Trial
-from kubectl_dra.names import nearest
+from kubectl_dra.text import nearest
 
 if TYPE_CHECKING:
     from kubectl_dra.cel.constants import FailingConstant

@@ -9,10 +9,9 @@ from msgspec import Struct
 
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.taints import BLOCKING_EFFECTS
-from kubectl_dra.explain.devices.arrangement import SortKey
-from kubectl_dra.explain.devices.device_state import DeviceState
-from kubectl_dra.explain.devices.inventory import DeviceRow
-from kubectl_dra.explain.devices.model import model_of
+from kubectl_dra.explain.devices.arrangement import CountedBy, SortKey
+from kubectl_dra.explain.devices.device_state import DeviceState, model_of
+from kubectl_dra.explain.devices.inventory import DeviceRow, Inventory, node_count_of, states_of
 from kubectl_dra.explain.phrase import Phrase
 
 FEW = 20
@@ -111,3 +110,47 @@ def _likeness(row: DeviceRow) -> tuple[Hashable, ...]:
     if row.state is DeviceState.TAINTED:
         kind = tuple((taint.key, taint.value, taint.effect) for taint in row.taints if taint.effect in BLOCKING_EFFECTS)
     return row.id.driver, row.classes, model_of(row.device.attributes), row.state, kind
+
+
+# Devices counted by node, class, model or state.
+
+
+class Tally(Struct, frozen=True):
+    """The devices of one node (or place that no node is), class, model or state; ``name`` is empty where none is.
+
+    ``nodes`` is how many nodes see one of them, ``states`` how many are in each state that occurs.
+    """
+
+    name: str
+    devices: int
+    nodes: int
+    states: dict[DeviceState, int]
+
+
+def tallies(inventory: Inventory, by: CountedBy, order: SortKey = SortKey.name) -> list[Tally]:
+    """The counts, by name or with the largest number first. A device of several classes counts in each of them."""
+    rows: dict[str, list[DeviceRow]] = {}
+    for row in inventory.rows:
+        for name in names_of(row, by):
+            rows.setdefault(name, []).append(row)
+    found = [Tally(name, len(of), node_count_of(of), states_of(of)) for name, of in rows.items()]
+    if by is CountedBy.state:
+        places = [state.value for state in DeviceState]
+        found.sort(key=lambda one: places.index(one.name))
+    else:
+        found.sort(key=lambda one: (not one.name, one.name))
+    if order is SortKey.devices:
+        found.sort(key=lambda one: -one.devices)
+    elif order in (SortKey.free, SortKey.held):
+        state = DeviceState(order.value)
+        found.sort(key=lambda one: -one.states.get(state, 0))
+    return found
+
+
+def names_of(row: DeviceRow, by: CountedBy) -> Iterable[str]:
+    """Under which names a device is counted."""
+    if by is CountedBy.class_:
+        return row.classes or ("",)
+    if by is CountedBy.model:
+        return (model_of(row.device.attributes),)
+    return (row.state.value if by is CountedBy.state else row.where,)

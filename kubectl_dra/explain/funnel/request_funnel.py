@@ -15,15 +15,16 @@ from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import blocking_taint
 from kubectl_dra.cel import EvaluationError, Program
 from kubectl_dra.explain.diagnosis import Observation
-from kubectl_dra.explain.funnel.failures import Failures, Shape
 from kubectl_dra.explain.funnel.observed_values import observations
 from kubectl_dra.explain.funnel.selector_terms import judge, term_texts
 from kubectl_dra.explain.funnel.stages import (
     GROUPS_GATE,
+    Failures,
     FeatureOff,
     OperationsNotSkipped,
     PoolObsolete,
     SelectorFalse,
+    Shape,
     Shortfall,
     StageResult,
     counted,
@@ -291,7 +292,7 @@ class RequestFunnel:
         refused, pool = self._charged(item)
         if pool is None or refused is None or isinstance(refused, CounterShortage):
             return ""
-        from kubectl_dra.explain.funnel.incompatible import GroupsDiffer
+        from kubectl_dra.explain.funnel.search_refusals import GroupsDiffer
 
         return GroupsDiffer(refused, self._holders.of_counter_set(pool, refused.counter_set))
 

@@ -8,7 +8,9 @@ from msgspec import Struct
 
 from kubectl_dra.allocation.selectors import Selectors
 from kubectl_dra.api.slices import Device
-from kubectl_dra.cel import CompileError, EvaluationError
+from kubectl_dra.cel import CompileError, EvaluationError, Program, ast
+from kubectl_dra.cel.columns import Column, columns_of
+from kubectl_dra.explain.phrase import Joined, Statement, Words
 
 
 class RefusingTerm(Struct, frozen=True):
@@ -70,3 +72,193 @@ def judge(selectors: Selectors, expression: str, devices: Sequence[Device]) -> l
 
 def _one_line(text: str) -> str:
     return " ".join(text.split())
+
+
+# What a selector term requires of a device, as a value that can be put into words.
+#
+# Only comparisons of one attribute, capacity or the driver with constants have such a value; everything else is
+# shown as written.
+
+MAX_VALUES = 4
+_LOOKUPS = frozenset(("_[_]", "_?._", "_[?_]"))
+_TURNED = {"_<_": "_>_", "_<=_": "_>=_", "_>_": "_<_", "_>=_": "_<=_", "_==_": "_==_", "_!=_": "_!=_"}
+
+
+class TermAsks(Statement, frozen=True):
+    """A condition on one property of a device: its ``name``, and a value."""
+
+    name: str
+    value: Words
+
+
+class Is(TermAsks, frozen=True):
+    TEXT = "{name} {value}"
+
+
+class IsNot(TermAsks, frozen=True):
+    TEXT = "a {name} other than {value}"
+
+
+class AtLeast(TermAsks, frozen=True):
+    TEXT = "{name} of at least {value}"
+
+
+class MoreThan(TermAsks, frozen=True):
+    TEXT = "{name} above {value}"
+
+
+class AtMost(TermAsks, frozen=True):
+    TEXT = "{name} of at most {value}"
+
+
+class LessThan(TermAsks, frozen=True):
+    TEXT = "{name} below {value}"
+
+
+class StartsWith(TermAsks, frozen=True):
+    TEXT = "a {name} that starts with {value}"
+
+
+class EndsWith(TermAsks, frozen=True):
+    TEXT = "a {name} that ends with {value}"
+
+
+class Contains(TermAsks, frozen=True):
+    TEXT = "a {name} with {value} in it"
+
+
+class Matches(TermAsks, frozen=True):
+    TEXT = "a {name} that matches {value}"
+
+
+class Has(Statement, frozen=True):
+    """The device has an attribute or capacity at all."""
+
+    TEXT = "attribute {name}"
+    name: str
+
+
+class Lacks(Statement, frozen=True):
+    """The device must not have it."""
+
+    TEXT = "no attribute {name}"
+    name: str
+
+
+_ORDER = {"_==_": Is, "_!=_": IsNot, "_>=_": AtLeast, "_>_": MoreThan, "_<=_": AtMost, "_<_": LessThan}
+_CALLS = {"startsWith": StartsWith, "endsWith": EndsWith, "contains": Contains, "matches": Matches}
+_GREATER = {"isGreaterThan": MoreThan, "isLessThan": LessThan}
+
+
+def plain(program: Program) -> Words | None:
+    """What a term requires; None if words cannot express all of it."""
+    return _plain(program.ast.expression)
+
+
+def _plain(node: ast.Expression) -> Words | None:
+    if isinstance(node, ast.Select) and node.test_only:
+        name = _name(node)
+        return Has(name) if name else None
+    if not isinstance(node, ast.Call):
+        name = _read(node)
+        return Is(name, "true") if name else None
+    if node.function == "_||_":
+        parts = tuple(_plain(side) for side in node.arguments)
+        return Joined(tuple(part for part in parts if part), " or ") if all(parts) else None
+    if node.function == "!_":
+        return _negated(node.arguments[0])
+    if node.function == "@in":
+        return _among(node)
+    if node.function in _ORDER:
+        return _compared(node)
+    if node.function in _GREATER and node.target is not None and len(node.arguments) == 1:
+        return _wish(_GREATER[node.function], node.target, _made(node.arguments[0]))
+    if node.function in _CALLS and node.target is not None and len(node.arguments) == 1:
+        return _wish(_CALLS[node.function], node.target, _constant(node.arguments[0]))
+    name = _read(node)
+    return Is(name, "true") if name else None
+
+
+def _negated(node: ast.Expression) -> Words | None:
+    asked = _plain(node)
+    if isinstance(asked, Is):
+        return Is(asked.name, "false") if asked.value == "true" else IsNot(asked.name, asked.value)
+    if isinstance(asked, Has):
+        return Lacks(asked.name)
+    return None
+
+
+def _among(node: ast.Call) -> Words | None:
+    """``x in [a, b]``, or ``"name" in device.attributes["domain"]``."""
+    asked, options = node.arguments
+    if isinstance(options, ast.ListLiteral):
+        values = [value for option in options.elements if (value := _constant(option))]
+        name = _read(asked)
+        if not name or len(values) != len(options.elements) or not 0 < len(values) <= MAX_VALUES:
+            return None
+        *first, last = values
+        return Is(name, f"{', '.join(first)} or {last}" if first else last)
+    name = _constant(asked)
+    return Has(name) if name and _is_domain(node) else None
+
+
+def _compared(node: ast.Call) -> Words | None:
+    left, right = node.arguments
+    function = node.function
+    if _constant(left) or _made(left) or _is_zero(left):
+        left, right, function = right, left, _TURNED[function]
+    if isinstance(left, ast.Call) and left.function == "compareTo":
+        if left.target is None or len(left.arguments) != 1 or not _is_zero(right):
+            return None
+        return _wish(_ORDER[function], left.target, _made(left.arguments[0]))
+    return _wish(_ORDER[function], left, _made(right) or _constant(right))
+
+
+def _wish(kind: type[TermAsks], read: ast.Expression, value: str) -> Words | None:
+    name = _read(read)
+    return kind(name, value) if name and value else None
+
+
+def _read(node: ast.Expression) -> str:
+    """What an expression reads, if reading is all it does; otherwise empty."""
+    at: ast.Expression | None = node
+    while at is not None and not isinstance(at, ast.Identifier):
+        if isinstance(at, ast.Select) and not at.test_only:
+            at = at.operand
+        elif isinstance(at, ast.Call) and at.function in _LOOKUPS:
+            at = at.arguments[0]
+        else:
+            return ""
+    return _name(node)
+
+
+def _name(node: ast.Expression) -> str:
+    columns = columns_of(node) or frozenset[Column]()
+    if len(columns) != 1:
+        return ""
+    (column,) = columns
+    return column.kind if column.kind in ("driver", "allowMultipleAllocations") else column.id or ""
+
+
+def _is_domain(node: ast.Call) -> bool:
+    columns = columns_of(node) or frozenset[Column]()
+    return len(columns) == 1
+
+
+def _is_zero(node: ast.Expression) -> bool:
+    return isinstance(node, ast.Literal) and node.value == 0 and not isinstance(node.value, bool)
+
+
+def _constant(node: ast.Expression) -> str:
+    """A constant as people write it; empty for anything else."""
+    if not isinstance(node, ast.Literal) or node.value is None or isinstance(node.value, bytes):
+        return ""
+    if isinstance(node.value, bool):
+        return "true" if node.value else "false"
+    return str(node.value)
+
+
+def _made(node: ast.Expression) -> str:
+    """The text of ``quantity("…")`` or ``semver("…")``."""
+    made = isinstance(node, ast.Call) and node.function in ("quantity", "semver") and node.arguments
+    return _constant(node.arguments[0]) if made and isinstance(node, ast.Call) else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum, auto
+from typing import Final, NamedTuple
 
 from msgspec import Struct
 
@@ -112,3 +113,33 @@ def _resolve(pod: Pod, entry: PodClaim, snapshot: Snapshot, *, exists: bool) -> 
     claim = as_made_for(pod, source.claim(name, namespace), name)
     waiting = Unresolved.NOT_CREATED if exists else None
     return ClaimEntry(entry.name, template, claim, hypothetical=True, unresolved=waiting)
+
+
+# The scheduler's last message about a pod.
+
+_SCALERS: Final = ("cluster-autoscaler", "karpenter")
+
+
+class LastWord(NamedTuple):
+    """A message and its time, empty if it has none; ``event``: from an event, else from the pod's condition."""
+
+    event: bool
+    message: str
+    time: str
+
+
+def last_word(pod: Pod, snapshot: Snapshot) -> LastWord | None:
+    """The scheduler's last message about a waiting pod; None if there is none."""
+    condition = pod.condition("PodScheduled")
+    events = [
+        event
+        for event in snapshot.events_about("Pod", pod.metadata.namespace, pod.metadata.name)
+        if event.reason == "FailedScheduling"
+        and event.component not in _SCALERS
+        and (not event.uid or not pod.metadata.uid or event.uid == pod.metadata.uid)
+    ]
+    if events and not (condition and condition.last_transition_time > events[-1].last):
+        return LastWord(True, events[-1].message, events[-1].last)
+    if condition is not None and condition.status == "False":
+        return LastWord(False, condition.message, condition.last_transition_time)
+    return None

@@ -15,8 +15,8 @@ from kubectl_dra.api.taints import DeviceTaint
 from kubectl_dra.explain.phrase import Phrase, Words, say
 from kubectl_dra.explain.question.what_if_flag import Supposition, edit_of
 from kubectl_dra.explain.remedies.claim_edits import RequestPlace
+from kubectl_dra.explain.remedies.proof import ChangeStep, Price, StepKind, StepTarget, StepValue
 from kubectl_dra.explain.remedies.prove import Change, World
-from kubectl_dra.explain.remedies.step import ChangeStep, Price, StepKind, StepTarget, StepValue
 
 
 class RequestChange(Change, frozen=True):

@@ -33,8 +33,7 @@ from kubectl_dra.explain.remedies.claim_edits import (
     with_request,
     with_selector,
 )
-from kubectl_dra.explain.remedies.proof import Proof, placed_devices
-from kubectl_dra.explain.remedies.step import ChangeStep, Price
+from kubectl_dra.explain.remedies.proof import ChangeStep, Price, Proof, placed_devices
 from kubectl_dra.explain.remedies.surroundings import Surroundings
 from kubectl_dra.scheduling.devices import after
 

@@ -8,15 +8,15 @@ from typing import Any, Final
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.explain.phrase import Phrase, say
 from kubectl_dra.explain.question.what_if_flag import Supposition
+from kubectl_dra.explain.remedies.proof import ChangeStep, Price, StepKind, StepTarget
 from kubectl_dra.explain.remedies.prove import Change, World
-from kubectl_dra.explain.remedies.step import ChangeStep, Price, StepKind, StepTarget
 from kubectl_dra.explain.remedies.surroundings import Surroundings
 from kubectl_dra.scheduling.chain import Chain
 from kubectl_dra.scheduling.default_preemption import by_importance
 from kubectl_dra.scheduling.framework import NodeState
 from kubectl_dra.scheduling.inter_pod_affinity import AntiAffinityBroken, ExistingAntiAffinityBroken
 from kubectl_dra.scheduling.reasons import Reason
-from kubectl_dra.scheduling.volume_restrictions import ClaimOfOnePodInUse
+from kubectl_dra.scheduling.volume_filters import ClaimOfOnePodInUse
 
 MAX_NODES: Final = 3
 MAX_ALONE: Final = 4

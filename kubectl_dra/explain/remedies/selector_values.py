@@ -21,7 +21,7 @@ from kubectl_dra.explain.funnel.observed_values import counted_values, own_value
 from kubectl_dra.explain.remedies.change import ReplaceTerm
 from kubectl_dra.explain.remedies.claim_edits import RequestPlace
 from kubectl_dra.explain.scene.view import Published, View, distinct
-from kubectl_dra.names import nearest
+from kubectl_dra.text import nearest
 
 MAX_VALUES = 8
 MAX_OFFERS = 3

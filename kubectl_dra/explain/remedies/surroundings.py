@@ -11,7 +11,7 @@ from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.cluster import Cluster
-from kubectl_dra.explain.scene.filters import Filters
+from kubectl_dra.explain.scene.node_reasons import Filters
 from kubectl_dra.scheduling.chain import Chain, without_devices
 from kubectl_dra.scheduling.dynamic_resources import DynamicResources
 from kubectl_dra.scheduling.framework import ClusterState

@@ -10,9 +10,9 @@ from kubectl_dra.api.nodes import Node, NodeTaint, Toleration
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.explain.diagnosis import Look, NextStep, Remedy
 from kubectl_dra.explain.phrase import Phrase, Words, say
+from kubectl_dra.explain.remedies.proof import ChangeStep, Price, StepKind, StepTarget
 from kubectl_dra.explain.remedies.prove import Change, World
 from kubectl_dra.explain.remedies.room import ending_pods
-from kubectl_dra.explain.remedies.step import ChangeStep, Price, StepKind, StepTarget
 from kubectl_dra.explain.scene.node_reasons import (
     AffinityDiffers,
     LabelDiffers,
@@ -22,7 +22,7 @@ from kubectl_dra.explain.scene.node_reasons import (
     Untolerated,
 )
 from kubectl_dra.scheduling.framework import ClusterState
-from kubectl_dra.scheduling.node_unschedulable import CORDON
+from kubectl_dra.scheduling.simple_filters import CORDON
 
 _NOT_TEXT = frozenset(("true", "false", "yes", "no", "on", "off", "y", "n", "null"))
 

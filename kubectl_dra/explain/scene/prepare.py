@@ -20,12 +20,12 @@ from kubectl_dra.errors import InputError
 from kubectl_dra.explain.phrase import say
 from kubectl_dra.explain.question.resolve import ClaimEntry, Question
 from kubectl_dra.explain.question.what_if_flag import Supposition
-from kubectl_dra.explain.scene.filters import Filters, filters_of
 from kubectl_dra.explain.scene.holders import HolderIndex
+from kubectl_dra.explain.scene.node_reasons import Filters, filters_of
 from kubectl_dra.explain.scene.view import View, nodes_of
-from kubectl_dra.names import nearest
 from kubectl_dra.scheduling.devices import FILTERS, Ahead, like, make_cycle
 from kubectl_dra.scheduling.profile import DEFAULT_SCHEDULER, Profile
+from kubectl_dra.text import nearest
 
 if TYPE_CHECKING:
     from kubectl_dra.scheduling.scheduler_config import SchedulerConfig

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from msgspec import Struct
 
-from kubectl_dra.lint.context import Context, once
+from kubectl_dra.api.fields import Field, gated
+from kubectl_dra.api.releases import GROUP
+from kubectl_dra.data.drivers import Driver, catalogue
+from kubectl_dra.lint.analysis.selector_targets import drivers_of
+from kubectl_dra.lint.context import Context, Item, once
 from kubectl_dra.manifests.changes import Path
+from kubectl_dra.manifests.inputs import argument
 
 CLAIM_KINDS: Final = ("ResourceClaim", "ResourceClaimTemplate")
 
@@ -55,3 +61,201 @@ def items(holder: Any, key: str) -> list[Mapping[str, Any]]:
     """The mappings in a list field."""
     found = holder.get(key) if isinstance(holder, dict) else None
     return [entry if isinstance(entry, dict) else {} for entry in found] if isinstance(found, list) else []
+
+
+# Finds the fields of an object that need a feature gate.
+
+_SPECS: Final[Mapping[str, str]] = {
+    "DeviceClass": "DeviceClassSpec",
+    "ResourceClaim": "ResourceClaimSpec",
+    "ResourceClaimTemplate": "ResourceClaimSpec",
+    "ResourceSlice": "ResourceSliceSpec",
+}
+
+
+@once
+def gated_fields(context: Context) -> tuple[tuple[Path, Field], ...]:
+    """The fields of the object's spec (in v1's shape) that need a gate, with their paths."""
+    struct = _SPECS.get(context.item.kind)
+    found = gated(context.spec, struct, context.spec_path) if struct else ()
+    return tuple((path, field) for path, field, value in found if value != {})
+
+
+# The command that carries out a finding's recommendation, if ``migrate`` can.
+
+
+def migrate(item: Item) -> str:
+    """``kubectl dra migrate FILE`` for the item's file; other inputs are given as they were here."""
+    return f"kubectl dra migrate {argument(item.place.file)}"
+
+
+# Claims from before structured parameters (v1alpha2), and what each field becomes.
+
+
+def classic_advice(item: Item, better: str) -> str:
+    """How to write the object in a current version, for each of its fields."""
+    spec: Any = item.raw.get("spec")
+    if item.kind == "ResourceClaimTemplate" and isinstance(spec, dict):
+        spec = spec.get("spec")
+    spec = spec if isinstance(spec, dict) else {}
+    parts = [f"No release converts it. Write it anew for {GROUP}/{better}: {_request(spec)}."]
+    return " ".join([*parts, *_rest(spec)])
+
+
+def _request(spec: Mapping[str, Any]) -> str:
+    name = spec.get("resourceClassName")
+    fields = [f"deviceClassName: {name if isinstance(name, str) and name else 'CLASS'}"]
+    parameters = spec.get("parameters")
+    count = parameters.get("count") if isinstance(parameters, dict) else None
+    if isinstance(count, int) and not isinstance(count, bool):
+        fields.append(f"count: {count}")
+    return f"devices: {{requests: [{{name: device, exactly: {{{', '.join(fields)}}}}}]}}"
+
+
+def _rest(spec: Mapping[str, Any]) -> Iterator[str]:
+    """What the fields beside the class's name become."""
+    for key, value in spec.items():
+        if key == "allocationMode":
+            yield "allocationMode goes: a claim is allocated when a pod needs it."
+        elif key == "parametersRef":
+            named = f"{value.get('kind')} {value.get('name')}" if isinstance(value, dict) else "the object"
+            yield f"What {named} says becomes selectors and count of the request, or opaque in devices.config."
+        elif key == "parameters" and isinstance(value, dict):
+            yield from _parameters(value)
+        elif key == "constraints":
+            yield from _constraints(value)
+        elif key != "resourceClassName":
+            yield f"{key} goes."
+
+
+def _parameters(value: Mapping[str, Any]) -> Iterator[str]:
+    known = {"apiVersion", "kind", "count"}
+    said = [key for key, below in value.items() if key not in known and below not in ({}, [], None, "")]
+    if said:
+        yield f"Of its parameters {', '.join(said)} become selectors of the request, or opaque in devices.config."
+    else:
+        yield "Nothing else of its parameters is needed."
+
+
+def _constraints(value: Any) -> Iterator[str]:
+    for entry in value if isinstance(value, list) else ():
+        labels = entry.get("nodeSelector") if isinstance(entry, dict) else None
+        if isinstance(labels, dict) and labels:
+            shown = ", ".join(f"{key}: {label}" for key, label in labels.items())
+            yield f"A claim never chose nodes by label: put nodeSelector {{{shown}}} into the pod's spec."
+
+
+# The claims that a pod names, what is known about them, and which containers use them.
+
+REFERENCES: Final = {"resourceClaimName": "ResourceClaim", "resourceClaimTemplateName": "ResourceClaimTemplate"}
+_NETWORK: Final = re.compile(
+    r"(^|[-.])((multi)?nics?|(e|nccl-)?rdma|net(work|works)?|dranet|efa|roce|ib|vfs?|sriov|imex|channel|interfaces?|whereabouts)"
+    r"($|[-.])|compute-?domain"
+)
+
+
+class Reference(Struct, frozen=True):
+    """An entry of a pod's ``spec.resourceClaims`` that names an object through one of the two fields."""
+
+    path: Path
+    name: str
+    field: str
+    target: str
+
+    @property
+    def kind(self) -> str:
+        """The kind it names."""
+        return REFERENCES[self.field]
+
+
+@once
+def references(context: Context) -> tuple[Reference, ...]:
+    """What ``references_of`` finds in the pod that is examined."""
+    return tuple(references_of(context.raw))
+
+
+def references_of(pod: Mapping[str, Any]) -> Iterator[Reference]:
+    """The claims and templates that a pod names, without entries that name both or neither (the API server
+    reports those).
+    """
+    for index, entry in enumerate(items(pod.get("spec"), "resourceClaims")):
+        found = [field for field in REFERENCES if isinstance(entry.get(field), str) and entry[field]]
+        if len(found) == 1:
+            path = ("spec", "resourceClaims", index)
+            yield Reference(path, str(entry.get("name") or ""), found[0], entry[found[0]])
+
+
+def uses(pod: Mapping[str, Any]) -> Iterator[tuple[Path, str, str]]:
+    """What containers use: path, the claim entry's name, and the request if given."""
+    for list_name in ("initContainers", "containers"):
+        for index, container in enumerate(items(pod.get("spec"), list_name)):
+            for position, use in enumerate(items(container.get("resources"), "claims")):
+                path = ("spec", list_name, index, "resources", "claims", position)
+                yield path, str(use.get("name") or ""), str(use.get("request") or "")
+    spec = pod.get("spec")
+    for field, server in spec.items() if isinstance(spec, dict) else ():
+        # A pod spec has no such field; in KServe's a model server stands under the key of its framework.
+        for position, use in enumerate(items(server.get("resources"), "claims") if isinstance(server, dict) else ()):
+            yield (
+                ("spec", str(field), "resources", "claims", position),
+                str(use.get("name") or ""),
+                str(use.get("request") or ""),
+            )
+
+
+def drivers_of_claim(context: Context, reference: Reference) -> tuple[Driver, ...] | None:
+    """The known drivers of a claim or template; None if it is not given, or its class is unknown."""
+    given = context.world.find(reference.kind, reference.target, context.item.namespace)
+    if not given:
+        return _of_compute_domain(context, reference)
+    found: list[Driver] = []
+    for name in claim_classes(given[0]):
+        drivers = drivers_of(context, name)
+        if not drivers:
+            return None
+        found.extend(drivers)
+    return tuple(found)
+
+
+def _of_compute_domain(context: Context, reference: Reference) -> tuple[Driver, ...] | None:
+    """Whether NVIDIA's controller makes the template, because a ComputeDomain names it."""
+    for item in context.world.of_kind("ComputeDomain"):
+        spec: Any = item.raw.get("spec")
+        for key in ("channel", "resourceClaimTemplate", "name"):
+            spec = spec.get(key) if isinstance(spec, dict) else None
+        if spec == reference.target and reference.kind == "ResourceClaimTemplate":
+            driver = catalogue().driver("compute-domain.nvidia.com")
+            return () if driver is None else (driver,)
+    return None
+
+
+def speaks_of_network(context: Context, reference: Reference) -> bool:
+    """Whether an unknown claim sounds, by its names, like a network interface or an IMEX channel."""
+    names = [reference.name, reference.target]
+    for item in context.world.find(reference.kind, reference.target, context.item.namespace):
+        names.extend(claim_classes(item))
+    return any(_NETWORK.search(name) for name in names)
+
+
+def claim_classes(item: Item) -> tuple[str, ...]:
+    """The classes that a claim or template requests."""
+    content = (item.v1 or item.raw).get("spec")
+    if item.kind == "ResourceClaimTemplate" and isinstance(content, dict):
+        content = content.get("spec")
+    names = []
+    for request in items(content.get("devices") if isinstance(content, dict) else None, "requests"):
+        exactly = request.get("exactly")
+        for one in ([exactly] if isinstance(exactly, dict) else []) + items(request, "firstAvailable"):
+            names.append(str(one.get("deviceClassName") or ""))
+    return tuple(name for name in names if name)
+
+
+def is_given(context: Context, kind: str, name: str, namespace: str) -> bool:
+    """Whether the manifests or the snapshot contain a claim or template."""
+    if context.world.find(kind, name, namespace):
+        return True
+    snapshot = context.snapshot
+    if snapshot is None:
+        return False
+    known = snapshot.claims if kind == "ResourceClaim" else snapshot.templates
+    return (namespace or "default", name) in known

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kubectl_dra.admission.server.names import is_identifier
 from kubectl_dra.api.fields import VALUES, fields
-from kubectl_dra.lint.analysis.invented_fields import device_requests
+from kubectl_dra.lint.analysis.corrections import device_requests
 from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.finding import Fix
 from kubectl_dra.manifests.changes import Change, Delete, Path, Rename, Set, Unwrap, Wrap
-from kubectl_dra.names import nearest
+from kubectl_dra.text import nearest
 
 if TYPE_CHECKING:
     from kubectl_dra.admission.server.model import Violation
@@ -90,12 +90,12 @@ def remedy(context: Context, found: Violation) -> Fix | None:
     if found.reason == "BadRequest":
         return _wrong_type(context.raw, path)
     if found.rule in ("cel-compile", "cel-program"):
-        from kubectl_dra.lint.analysis.cel_fixes import expression_remedy
+        from kubectl_dra.lint.analysis.corrections import expression_remedy
 
         text = _at(context.raw, path)
         return expression_remedy(path, text) if isinstance(text, str) else None
     if found.rule in ("constraint-request-unknown", "config-request-unknown", "container-claim-unknown"):
-        from kubectl_dra.lint.analysis.intended_names import meant_name
+        from kubectl_dra.lint.analysis.corrections import meant_name
 
         return _lost_in_build(context, found.rule, path) or meant_name(context.raw, found)
     if found.rule == "constraint-attribute-format":
@@ -106,7 +106,7 @@ def remedy(context: Context, found: Violation) -> Fix | None:
 
 def _lost_in_build(context: Context, rule: str, path: Path) -> Fix | None:
     """What to do where a patch of kustomize took away the claim or request that is named."""
-    from kubectl_dra.lint.analysis.kustomize_lists import replaced_list
+    from kubectl_dra.lint.analysis.kustomized import replaced_list
 
     of_pod = rule == "container-claim-unknown"
     name = _at(context.raw, (*path, "name") if of_pod else path)
@@ -240,7 +240,7 @@ def _spelling(context: Context, path: Path) -> Fix | None:
     near = [name for name in _near(str(path[-1]), struct, context.item.version) if name not in holder]
     if not near:
         return Fix(f"Known here are {', '.join(known)}.") if known else None
-    from kubectl_dra.names import edit_distance
+    from kubectl_dra.text import edit_distance
 
     sure = edit_distance(str(path[-1]), near[0], 2) is not None or near[0] == f"{path[-1]}Name"
     if not sure:

@@ -10,16 +10,15 @@ from msgspec import Struct
 
 from kubectl_dra.cel.columns import Column
 from kubectl_dra.cel.errors import EvaluationError
-from kubectl_dra.lint.analysis.claim_requests import CLAIM_KINDS, alternatives
-from kubectl_dra.lint.analysis.kustomize_names import has_old_name
-from kubectl_dra.lint.analysis.pod_claims import references
+from kubectl_dra.lint.analysis.claim_requests import CLAIM_KINDS, alternatives, references
+from kubectl_dra.lint.analysis.kustomized import has_old_name
 from kubectl_dra.lint.analysis.selector_targets import AskedSelector, asked, class_programs, columns, read_text
 from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import Rule
-from kubectl_dra.lint.rules.published_names import span_of
+from kubectl_dra.lint.rules.names import span_of
 from kubectl_dra.manifests.changes import Set
-from kubectl_dra.names import nearest
+from kubectl_dra.text import nearest
 
 if TYPE_CHECKING:
     from kubectl_dra.api.slices import Device

@@ -14,7 +14,7 @@ from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import Rule
 from kubectl_dra.manifests.changes import Splice
-from kubectl_dra.names import nearest
+from kubectl_dra.text import nearest
 
 _WORDS: Final = {"int": "an int", "string": "a string", "bool": "a bool", "version": "a version", "double": "a number"}
 

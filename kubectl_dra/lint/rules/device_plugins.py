@@ -6,9 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kubectl_dra.data.drivers import catalogue
-from kubectl_dra.lint.analysis.claim_requests import items
-from kubectl_dra.lint.analysis.migrate_command import migrate
-from kubectl_dra.lint.analysis.pod_claims import drivers_of_claim, references, speaks_of_network
+from kubectl_dra.lint.analysis.claim_requests import drivers_of_claim, items, migrate, references, speaks_of_network
 from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import Rule

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kubectl_dra.cel.constants import FailingConstant, failing_constants
-from kubectl_dra.lint.analysis.cel_fixes import spliced
+from kubectl_dra.lint.analysis.corrections import spliced
 from kubectl_dra.lint.analysis.selector_targets import SELECTOR_KINDS, AskedSelector, asked
 from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.finding import Fix, LintFinding

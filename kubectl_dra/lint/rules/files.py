@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
 
+from kubectl_dra.api.releases import GROUP
+from kubectl_dra.lint.analysis.claim_requests import CLAIM_KINDS
+from kubectl_dra.lint.analysis.kustomized import CLASS, OldName, field_spec, old_names
 from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.finding import LintFinding
 from kubectl_dra.lint.rule import Rule
+from kubectl_dra.manifests.inputs import KUSTOMIZED
 
 
 class FileRule(Rule):
@@ -67,11 +70,49 @@ class Unavailable(FileRule):
     severity = "error"
 
 
-RULES: Final[tuple[type[Rule], ...]] = (
+# What kustomize does to references between DRA objects, whose fields it does not know.
+
+
+class RenamedByBuild(Rule):
+    """A name from before kustomize added a prefix or suffix."""
+
+    code = "DRA412"
+    name = "renamed-by-kustomize"
+    severity = "error"
+    kinds = ("Pod", *CLAIM_KINDS)
+    scope = "set"
+
+    def check(self, context: Context) -> Iterator[LintFinding]:
+        for found in old_names(context):
+            yield self.finding(
+                found.path,
+                f"{found.kind} {found.name} is called {found.renamed.name} after the build, and this still says "
+                f"{found.name}",
+                fix=_advice(context, found),
+                # Only of a build it is certain that kustomize gave the names.
+                severity=None if context.item.place.file.endswith(KUSTOMIZED) else "warning",
+            )
+
+
+def _advice(context: Context, found: OldName) -> str:
+    if found.kind == CLASS and found.renamed.namespace != context.item.namespace:
+        # Kustomize takes unknown kinds for namespaced ones, and follows names inside one namespace.
+        return (
+            f"Build {CLASS} {found.name} by a kustomization without namePrefix and nameSuffix: kustomize takes a class "
+            "for an object of a namespace, and follows no reference from one namespace to another."
+        )
+    return (
+        "Write in kustomization.yaml: configurations: [dra-names.yaml], and in dra-names.yaml: nameReference: "
+        f"[{{group: {GROUP}, kind: {found.kind}, fieldSpecs: [{field_spec(context.item, found.path)}]}}]"
+    )
+
+
+RULES = (
     Unreadable,
     DuplicateKey,
     UnusedSuppression,
     BadSuppression,
     TooLarge,
     Unavailable,
+    RenamedByBuild,
 )

@@ -9,7 +9,7 @@ from typing import Any
 from kubectl_dra.cel import ast
 from kubectl_dra.cel.columns import Column
 from kubectl_dra.data.drivers import Kind, catalogue
-from kubectl_dra.lint.analysis.cel_fixes import STRINGS, spliced
+from kubectl_dra.lint.analysis.corrections import STRINGS, spliced
 from kubectl_dra.lint.analysis.possible_results import Read, outcome
 from kubectl_dra.lint.analysis.selector_targets import (
     SELECTOR_KINDS,

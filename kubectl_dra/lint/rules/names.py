@@ -4,16 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
 
-from kubectl_dra.data.drivers import catalogue
-from kubectl_dra.lint.analysis.claim_requests import CLAIM_KINDS, alternatives
-from kubectl_dra.lint.analysis.kustomize_names import has_old_name
-from kubectl_dra.lint.analysis.pod_claims import is_given, references
-from kubectl_dra.lint.context import Context
+from msgspec import Struct
+
+from kubectl_dra.cel import ast
+from kubectl_dra.cel.columns import Column
+from kubectl_dra.data.drivers import STANDARD, Driver, catalogue
+from kubectl_dra.lint.analysis.cel_terms import column_of
+from kubectl_dra.lint.analysis.claim_requests import CLAIM_KINDS, alternatives, is_given, references
+from kubectl_dra.lint.analysis.corrections import spliced
+from kubectl_dra.lint.analysis.kustomized import has_old_name
+from kubectl_dra.lint.analysis.selector_targets import SELECTOR_KINDS, asked, columns, drivers_of, selectors
+from kubectl_dra.lint.context import Context, once
 from kubectl_dra.lint.finding import Fix, LintFinding, Severity
 from kubectl_dra.lint.rule import Rule
-from kubectl_dra.manifests.changes import Path, Set
-from kubectl_dra.names import nearest
+from kubectl_dra.manifests.changes import Change, Path, Set, Splice
+from kubectl_dra.text import nearest
+
+if TYPE_CHECKING:
+    from kubectl_dra.cel.program import Program
 
 
 class MissingName(Rule):
@@ -104,7 +114,7 @@ class OtherNamespace(Rule):
 
 def _slip(name: str, other: str) -> bool:
     """Whether two names differ only by a slip: a letter or two, not another word."""
-    from kubectl_dra.names import edit_distance
+    from kubectl_dra.text import edit_distance
 
     if len(name) < 4 > len(other):
         # c is no slip of j, and cpu none of gpu.
@@ -126,4 +136,267 @@ def _digits(text: str) -> str:
     return "".join(char for char in text if char.isdigit())
 
 
-RULES = (MissingName, OtherNamespace)
+# Attributes, capacities and domains that no known driver publishes.
+
+_STANDARD_NAMES: Final = ("pcieRoot", "pciBusID", "numaNode", "pageSize", "hugeTLB")
+
+
+class Mention(Struct, frozen=True):
+    """A name of an attribute or capacity in a manifest. ``cel`` is None if it is a field's value."""
+
+    path: Path
+    column: Column
+    cel: tuple[int, int] | None
+    device_class: str = ""
+    program: Program | None = None
+
+
+@once
+def mentions(context: Context) -> tuple[Mention, ...]:
+    """Every attribute and capacity named in the selectors and constraints of an object, each once per place."""
+    return tuple(_mentions(context))
+
+
+def _mentions(context: Context) -> Iterator[Mention]:
+    classes = {one.selector.path: one.device_class for one in asked(context)}
+    for selector in selectors(context):
+        program = selector.program
+        if program is None:
+            continue
+        for column in columns(program):
+            yield Mention(selector.path, column, span_of(program, column), classes.get(selector.path, ""), program)
+    for path, text in _constraints(context.raw, ()):
+        domain, slash, name = text.partition("/")
+        if slash and name:
+            yield Mention(path, Column("attribute", domain, name), None)
+
+
+def _constraints(raw: Any, path: Path) -> Iterator[tuple[Path, str]]:
+    if isinstance(raw, dict):
+        for key, below in raw.items():
+            if isinstance(below, str):
+                if key in ("matchAttribute", "distinctAttribute"):
+                    yield (*path, key), below
+            elif isinstance(below, (dict, list)) and key not in ("opaque", "parameters", "metadata", "status"):
+                yield from _constraints(below, (*path, key))
+    elif isinstance(raw, list):
+        for index, below in enumerate(raw):
+            if isinstance(below, (dict, list)):
+                yield from _constraints(below, (*path, index))
+
+
+@lru_cache(1024)
+def span_of(program: Program, column: Column) -> tuple[int, int] | None:
+    """Where an expression first reads a column."""
+    for node in ast.walk(program.ast.expression):
+        if isinstance(node, ast.Select) and node.test_only:
+            probe: ast.Expression = ast.Select(node.id, node.position, node.start, node.end, node.operand, node.field)
+        else:
+            probe = node
+        if column_of(probe, {}) == column:
+            return node.start, node.end
+    return None
+
+
+class UnknownAttribute(Rule):
+    """An attribute or capacity that the driver does not publish."""
+
+    code = "DRA601"
+    name = "unknown-attribute"
+    severity = "warning"
+    kinds = SELECTOR_KINDS
+    fixable = "unsafe"
+
+    def check(self, context: Context) -> Iterator[LintFinding]:
+        for mention in mentions(context):
+            column = mention.column
+            if column.domain == STANDARD:
+                yield from self._standard(mention)
+                continue
+            driver = catalogue().driver(column.domain or "")
+            if driver is None or driver.knows(column):
+                continue
+            name, what = column.id or "", column.kind
+            message = f"{driver.name} has no {what} {name}"
+            hint = driver.no_equal.get(name)
+            if what == "attribute" and name in driver.removed:
+                yield self.finding(mention.path, f"{message}: {driver.removed[name]}", cel=mention.cel)
+            elif hint is not None:
+                yield self._told(mention, f"{message}: {hint}", "Leave it out.", "error")
+            elif (instead := _instead(driver, column)) is not None:
+                yield self._told(
+                    mention,
+                    f"{message}; {instead} does this",
+                    _advice(driver, instead, mention),
+                    _sure(driver),
+                    instead,
+                )
+            elif driver.complete:
+                names = driver.capacities if what == "capacity" else driver.attributes
+                near = nearest(name, names, 1)
+                yield self._told(
+                    mention,
+                    f"{message} (as of {driver.as_of})",
+                    f"Did you mean {near[0]}?" if near else f"It has {', '.join(names)}." if names else "",
+                    "warning",
+                    f"{what} {near[0]}" if near else "",
+                )
+
+    def _told(self, mention: Mention, message: str, advice: str, severity: Severity, instead: str = "") -> LintFinding:
+        fix = _renamed(mention, instead) if instead else None
+        return self.finding(
+            mention.path,
+            message,
+            fix=Fix(advice, (fix,), "unsafe") if fix else advice,
+            cel=mention.cel,
+            severity=severity,
+        )
+
+    def _standard(self, mention: Mention) -> Iterator[LintFinding]:
+        name = mention.column.id or ""
+        if name in _STANDARD_NAMES or mention.column.kind == "capacity":
+            return
+        near = nearest(name, _STANDARD_NAMES, 1)
+        yield self.finding(
+            mention.path,
+            f"Kubernetes defines no attribute {STANDARD}/{name}, and drivers may not invent any there",
+            fix=f"Did you mean {near[0]}?" if near else None,
+            cel=mention.cel,
+        )
+
+
+class ClassAsDomain(Rule):
+    """A class name where the driver's name belongs."""
+
+    code = "DRA216"
+    name = "class-as-domain"
+    severity = "error"
+    kinds = SELECTOR_KINDS
+    scope = "set"
+    fixable = "unsafe"
+
+    def check(self, context: Context) -> Iterator[LintFinding]:
+        done: set[tuple[Path, str]] = set()
+        for mention in mentions(context):
+            domain = mention.column.domain or ""
+            if catalogue().driver(domain) is not None or (mention.path, domain) in done:
+                continue
+            done.add((mention.path, domain))
+            found = self._of_class(context, mention, domain)
+            if found is not None:
+                yield found
+
+    def _of_class(self, context: Context, mention: Mention, domain: str) -> LintFinding | None:
+        severity: Severity = "error"
+        drivers = drivers_of(context, domain)
+        if drivers:
+            names = " or ".join(driver.name for driver in drivers)
+            message = f"{domain} is a class, and the domain of attributes is the driver: {names}"
+            right = drivers[0].name if len(drivers) == 1 else ""
+        else:
+            expected = drivers_of(context, mention.device_class) if mention.device_class else ()
+            domains = {name.partition("/")[0] for driver in expected for name in driver.attributes if "/" in name}
+            if not expected or domain in domains or not all(driver.complete for driver in expected):
+                near = nearest(domain, catalogue().names, 1)
+                if (
+                    not near
+                    or context.world.classes(domain)
+                    or domain in _shared_domains()
+                    or not _typo(domain, near[0])
+                ):
+                    return None
+                severity = "warning"
+                message, right = f"no driver is called {domain}: did you mean {near[0]}?", near[0]
+            else:
+                right = expected[0].name if len(expected) == 1 else ""
+                names = " or ".join(driver.name for driver in expected)
+                message = f"devices of class {mention.device_class} have nothing in the domain {domain}: it is {names}"
+        spots = () if mention.program is None else _domain_literals(mention.program, domain)
+        changes: tuple[Change, ...] = ()
+        if mention.program is not None and right and spots:
+            text = mention.program.ast.source
+            changes = (spliced(mention.path, text, [(node.start + 1, node.end - 1, right) for node in spots]),)
+        if mention.program is None and right:
+            changes = (Set(mention.path, f"{right}/{mention.column.id}"),)
+        return self.finding(
+            mention.path,
+            message,
+            fix=Fix(f"Write {right} as the domain", changes, "unsafe" if changes else "none") if right else None,
+            severity=severity,
+            cel=(spots[0].start, spots[0].end) if spots else mention.cel,
+        )
+
+
+def _domain_literals(program: Program, domain: str) -> tuple[ast.Expression, ...]:
+    """Where an expression looks up a domain."""
+    found = [
+        node.arguments[1]
+        for node in ast.walk(program.ast.expression)
+        if isinstance(node, ast.Call)
+        and node.function in ("_[_]", "_[?_]")
+        and isinstance(node.arguments[1], ast.Literal)
+        and node.arguments[1].value == domain
+    ]
+    return tuple(sorted(found, key=lambda node: node.start))
+
+
+def _sure(driver: Driver) -> Severity:
+    return "error" if driver.complete else "warning"
+
+
+def _instead(driver: Driver, column: Column) -> str | None:
+    name = column.id or ""
+    if column.kind == "capacity":
+        return f"attribute {name}" if name in driver.attributes else driver.instead.get(name)
+    return driver.instead.get(name) or (f"capacity {name}" if name in driver.capacities else None)
+
+
+def _advice(driver: Driver, instead: str, mention: Mention) -> str:
+    kind, _, name = instead.partition(" ")
+    if mention.program is None:
+        whole = name if "/" in name else f"{driver.name}/{name}"
+        return f"Write {whole}" if kind == "attribute" else "A constraint compares attributes only; use a selector."
+    domain, slash, short = name.rpartition("/")
+    if kind == "capacity":
+        return f'Write device.capacity["{driver.name}"].{name}.compareTo(quantity("…")) >= 0'
+    return f'Write device.attributes["{domain if slash else driver.name}"].{short}'
+
+
+def _renamed(mention: Mention, instead: str) -> Change | None:
+    """The change from one attribute to another; none if the comparison would have to change, too."""
+    kind, _, name = instead.partition(" ")
+    domain, slash, short = name.rpartition("/")
+    domain = domain if slash else mention.column.domain or ""
+    if kind != mention.column.kind and not (kind == "attribute" and slash):
+        return None
+    if mention.program is None:
+        return Set(mention.path, f"{domain}/{short}")
+    if mention.cel is None:
+        return None
+    start, end = mention.cel
+    text = mention.program.ast.source[start:end]
+    changed = text.replace(mention.column.domain or "", domain).replace(mention.column.id or "", short)
+    return Splice(mention.path, start, end, changed) if changed != text else None
+
+
+def _shared_domains() -> frozenset[str]:
+    """Domains that known drivers use beside their own."""
+    return frozenset(
+        name.partition("/")[0] for driver in catalogue().drivers.values() for name in driver.attributes if "/" in name
+    )
+
+
+def _typo(domain: str, driver: str) -> bool:
+    from kubectl_dra.text import edit_distance
+
+    return edit_distance(domain, driver, 2) is not None or (
+        driver.endswith(f".{domain}") and "." in domain and domain != "example.com"
+    )
+
+
+RULES = (
+    MissingName,
+    OtherNamespace,
+    UnknownAttribute,
+    ClassAsDomain,
+)

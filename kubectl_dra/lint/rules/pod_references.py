@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from kubectl_dra.lint.analysis.claim_requests import items
-from kubectl_dra.lint.analysis.kustomize_lists import replaced_list
-from kubectl_dra.lint.analysis.pod_claims import (
+from kubectl_dra.lint.analysis.claim_requests import (
     REFERENCES,
     drivers_of_claim,
     is_given,
+    items,
     references,
     speaks_of_network,
     uses,
 )
+from kubectl_dra.lint.analysis.kustomized import replaced_list
 from kubectl_dra.lint.context import Context, Item
 from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import Rule
 from kubectl_dra.manifests.changes import Delete, Rename, Set
-from kubectl_dra.names import nearest
+from kubectl_dra.text import nearest
 
 POD: Final = """\
 apiVersion: v1

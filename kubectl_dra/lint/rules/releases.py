@@ -17,10 +17,8 @@ from kubectl_dra.api.releases import (
     lifecycle,
     versions_of,
 )
-from kubectl_dra.lint.analysis.gated_fields import gated_fields
-from kubectl_dra.lint.analysis.migrate_command import migrate
+from kubectl_dra.lint.analysis.claim_requests import classic_advice, gated_fields, migrate
 from kubectl_dra.lint.analysis.selector_targets import SELECTOR_KINDS
-from kubectl_dra.lint.analysis.v1alpha2_claims import classic_advice
 from kubectl_dra.lint.context import Context, Item
 from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import ANY_KIND, Rule
@@ -51,7 +49,7 @@ class UnknownVersion(Rule):
             return
         kinds = {entry.kind for entry in LIFECYCLES}
         if item.kind not in kinds:
-            from kubectl_dra.names import nearest
+            from kubectl_dra.text import nearest
 
             near = nearest(item.kind, sorted(kinds), 1)
             yield self.finding(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from kubectl_dra.lint.analysis.server_verdict import verdict_of, violations_of
 from kubectl_dra.lint.context import Context, once
 from kubectl_dra.lint.finding import Fix, LintFinding
-from kubectl_dra.lint.positions import token_range
+from kubectl_dra.lint.locate import token_range
 from kubectl_dra.lint.rule import ANY_KIND, Rule
 from kubectl_dra.manifests.changes import Path, Splice, value_at
 

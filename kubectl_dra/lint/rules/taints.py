@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from kubectl_dra.admission.server.admin import admin_label
+from kubectl_dra.admission.server.metadata import admin_label
 from kubectl_dra.api.behaviour import ADMIN_NEEDS_LABEL
 from kubectl_dra.api.fields import fields
 from kubectl_dra.api.releases import gate_default

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Final
 
 from kubectl_dra.api.behaviour import RULES_WITHOUT_GATE
 from kubectl_dra.api.releases import lifecycle, versions_of
-from kubectl_dra.lint.analysis.both_releases import FieldKept, both_releases, fields_switched, refusals
+from kubectl_dra.lint.analysis.server_verdict import FieldKept, both_releases, fields_switched, refusals
 from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.finding import LintFinding, Severity
 from kubectl_dra.lint.rule import ANY_KIND, Rule
 from kubectl_dra.lint.upgrade import DevicesGiven, DifferentAnswers, SchedulerAnswer
-from kubectl_dra.wording import amount, some
+from kubectl_dra.text import amount, some
 
 if TYPE_CHECKING:
     from kubectl_dra.scheduling.release_changes import Deciding, SchedulerChange

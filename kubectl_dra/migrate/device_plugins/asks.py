@@ -13,7 +13,7 @@ from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.manifests.changes import Path
 from kubectl_dra.manifests.workloads import PodContainer, WorkloadPodSpec, containers
 from kubectl_dra.migrate.model import PlanRefusal
-from kubectl_dra.migrate.placeholders import fill_in
+from kubectl_dra.migrate.other_texts import fill_in
 from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue, is_extended
 from kubectl_dra.migrate.vendors.model import Resource
 

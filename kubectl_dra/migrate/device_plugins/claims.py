@@ -2,16 +2,173 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 from kubectl_dra.api.limits import MAX_LABEL, MAX_RESULTS
-from kubectl_dra.manifests.changes import Path
+from kubectl_dra.api.releases import GROUP
+from kubectl_dra.manifests.changes import Path, value_at
+from kubectl_dra.manifests.workloads import WorkloadPodSpec, containers
 from kubectl_dra.migrate.device_plugins.asks import Ask, parts_of
 from kubectl_dra.migrate.device_plugins.placement import PlacementPlan
-from kubectl_dra.migrate.device_plugins.shares import User, shares
+from kubectl_dra.migrate.model import PlanRefusal
 from kubectl_dra.migrate.naming import as_label, free, short, shortened
 from kubectl_dra.migrate.vendors.model import Resource
+
+# The classes of a pod's existing claims, as far as this run has read them.
+
+_TEMPLATE: Final = "ResourceClaimTemplate"
+
+
+def claimed_classes(spec: Mapping[str, Any], namespace: str, objects: Sequence[Mapping[str, Any]]) -> frozenset[str]:
+    """The DeviceClasses of a pod's claims and claim templates that are among the objects."""
+    claims = spec.get("resourceClaims")
+    wanted = set()
+    for claim in claims if isinstance(claims, list) else ():
+        if isinstance(claim, Mapping):
+            source = claim.get("source") if isinstance(claim.get("source"), Mapping) else {}
+            for field, kind in (("resourceClaimName", "ResourceClaim"), ("resourceClaimTemplateName", _TEMPLATE)):
+                wanted.add((kind, str(claim.get(field) or (source or {}).get(field))))
+    found: set[str] = set()
+    for raw in objects if wanted else ():
+        name = (str(raw.get("kind")), str(value_at(raw, ("metadata", "name"))))
+        own = str(value_at(raw, ("metadata", "namespace")) or "")
+        if name in wanted and own == namespace and str(raw.get("apiVersion")).startswith(f"{GROUP}/"):
+            path = ("spec", "spec", "devices") if name[0] == _TEMPLATE else ("spec", "devices")
+            found.update(_classes(value_at(raw, (*path, "requests"))))
+    return frozenset(found)
+
+
+def _classes(requests: Any) -> Iterator[str]:
+    """The class of each request: flat before v1beta2, in ``exactly`` or ``firstAvailable`` since then."""
+    for request in requests if isinstance(requests, list) else ():
+        choices = value_at(request, ("firstAvailable",))
+        for one in (request, value_at(request, ("exactly",)), *(choices if isinstance(choices, list) else ())):
+            if isinstance(one, Mapping) and isinstance(one.get("deviceClassName"), str):
+                yield one["deviceClassName"]
+
+
+# Requests of one pod that conflict with each other or with what the pod already has.
+
+
+def no_list(spec: WorkloadPodSpec) -> PlanRefusal | None:
+    """The refusal if something else stands where claims or tolerations would be added to a list."""
+    paths: list[Path] = [(*spec.path, "resourceClaims"), (*spec.path, "tolerations")]
+    values = [value_at(spec.content, path[len(spec.path) :]) for path in paths]
+    for container in containers(spec):
+        paths.append((*container.path, "resources", "claims"))
+        values.append(value_at(container.content, ("resources", "claims")))
+    for path, value in zip(paths, values, strict=True):
+        if value and not isinstance(value, list):
+            return PlanRefusal("MIG125", path, f"{path[-1]} is not a list", "Write it as a list, and migrate again.")
+    return None
+
+
+def held_back(ask: Ask) -> PlanRefusal:
+    """The refusal of a request whose vendor cannot be migrated in this pod."""
+    message = (
+        f"container {ask.container.name}: {ask.resource.name} stays, because something else of its vendor in the pod "
+        "cannot be migrated"
+    )
+    return PlanRefusal("MIG118", ask.keys[0], message, "Solve what is refused there; then both go together.")
+
+
+def only_one(asks: Sequence[Ask], held: set[str]) -> Iterator[PlanRefusal]:
+    """The refusal for a driver that gives all devices of a node to one claim, if two containers want some."""
+    seen: dict[str, Ask] = {}
+    for ask in asks:
+        starts_first = ask.container.init and not ask.container.sidecar
+        if ask.resource.allocation_mode != "All" or starts_first:
+            continue
+        if seen.setdefault(ask.resource.name, ask) is not ask and ask.resource.vendor not in held:
+            held.add(ask.resource.vendor)
+            message = f"two containers ask for {ask.resource.name}, and its driver gives a node's devices to one claim"
+            way_out = "Let one container have all, or write by hand one request that both refer to."
+            yield PlanRefusal("MIG113", ask.keys[0], message, way_out)
+
+
+def claimed_already(
+    asks: Sequence[Ask], placements: Mapping[str, PlacementPlan], classes: Collection[str], held: set[str]
+) -> Iterator[PlanRefusal]:
+    """Requests of a pod that already claims the same class: most likely an unfinished manual migration."""
+    vendors = set(held)
+    for ask in asks:
+        device_class = placements.get(ask.resource.name, PlacementPlan()).device_class or ask.resource.device_class
+        if device_class in classes and ask.resource.vendor not in vendors and not ask.resource.part_of:
+            held.add(ask.resource.vendor)
+            message = (
+                f"container {ask.container.name}: {ask.resource.name} stands beside a claim for {device_class}, and "
+                "it is unclear whether the claim replaces it"
+            )
+            way_out = "Remove the resource if the claim replaces it; otherwise remove the claim and migrate again."
+            yield PlanRefusal("MIG124", ask.keys[0], message, way_out)
+
+
+def without_lone_parts(asks: Sequence[Ask], refusals: list[PlanRefusal]) -> tuple[Ask, ...]:
+    """The requests, without those for a share of devices that their container does not request."""
+    whole = {(ask.container.path, ask.resource.name) for ask in asks}
+    out: list[Ask] = []
+    for ask in asks:
+        if ask.resource.part_of and (ask.container.path, ask.resource.part_of) not in whole:
+            message = (
+                f"{ask.resource.name} says how much of {ask.resource.part_of}, which the container does not ask for"
+            )
+            way_out = f"Add {ask.resource.part_of} with the number of devices."
+            refusals.append(PlanRefusal("MIG112", ask.keys[0], message, way_out))
+        else:
+            out.append(ask)
+    return tuple(out)
+
+
+# Which containers share devices. As with device plugins, later containers reuse the devices of init
+# containers.
+#
+# The kubelet gives a container that starts after an init container that one's devices first, and reserves those
+# of a sidecar (an init container with restartPolicy Always). A pod therefore needs only as many devices as run
+# at one time. The claims request the same: each device of the pod is a unit, and units used by the same
+# containers become one request.
+
+
+class User(NamedTuple):
+    """A container that needs ``amount`` devices; ``order`` is its position among all containers of the pod."""
+
+    order: int
+    amount: int
+    init: bool = False
+    sidecar: bool = False
+
+
+class SharedRequest(NamedTuple):
+    """``amount`` devices used by ``users`` (orders of containers). ``owner`` gives the request its name."""
+
+    owner: int
+    users: tuple[int, ...]
+    amount: int
+
+
+def shares(users: Sequence[User]) -> tuple[SharedRequest, ...]:
+    """The fewest requests that give every container its number of devices, and no device to two that run together."""
+    line: list[list[int]] = []
+    lasting = [user for user in users if not user.init or user.sidecar]
+    for user in sorted(lasting, key=lambda user: (user.init, -user.order if user.sidecar else user.order)):
+        line += [[user.order] for _ in range(user.amount)]
+    early = {user.order: user for user in users if user.sidecar}
+    for user in users:
+        if user.init and not user.sidecar:
+            running = {order for order in early if order < user.order}
+            free = [unit for unit in line if not running & set(unit)]
+            # One whole container's devices, where there are just as many, keep the requests few.
+            chosen = next(
+                (found for other in lasting if len(found := [u for u in free if other.order in u]) == user.amount), free
+            )[: user.amount]
+            for unit in chosen:
+                unit.append(user.order)
+            more: list[list[int]] = [[user.order] for _ in range(user.amount - len(chosen))]
+            line += more
+    counts: dict[tuple[int, ...], int] = {}
+    for unit in line:
+        counts[tuple(unit)] = counts.get(tuple(unit), 0) + 1
+    return tuple(SharedRequest(found[0], tuple(sorted(found)), count) for found, count in counts.items())
 
 
 class Claim(NamedTuple):

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from kubectl_dra.manifests.changes import Change, Delete, Path
-from kubectl_dra.manifests.workloads import WorkloadPodSpec, containers
-from kubectl_dra.migrate.device_plugins.asks import within
+from kubectl_dra.manifests.changes import Change, Delete, Path, Set, value_at
+from kubectl_dra.manifests.workloads import WorkloadPodSpec, claims_since, containers, key_of
+from kubectl_dra.migrate.device_plugins.asks import Ask, within
 from kubectl_dra.migrate.model import Note, PlanRefusal
 from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue
-from kubectl_dra.migrate.vendors.model import Flag
+from kubectl_dra.migrate.vendors.model import Flag, Resource
 
 _CODES: Final[Mapping[str, str]] = {
     "env": "MIG401",
@@ -96,3 +96,146 @@ def _path(volume: Any) -> str:
     host = volume.get("hostPath") if isinstance(volume, Mapping) else None
     path = host.get("path") if isinstance(host, Mapping) else None
     return path if isinstance(path, str) else ""
+
+
+# What workload controllers derive from device requests and must be told explicitly after the migration.
+
+_KUEUE_LABEL: Final = "kueue.x-k8s.io/queue-name"
+_SCHEDULERS: Final[Mapping[str, str]] = {
+    "volcano": "Volcano places pods with claims if predicate.DynamicResourceAllocationEnable is on in its settings",
+    "kai-scheduler": (
+        "KAI counts claims of classes whose name has gpu in it, and places no pods of device plugins on nodes that "
+        "have a DRA driver only"
+    ),
+}
+_RAY_GROUPS: Final = ("headGroupSpec", "workerGroupSpecs")
+_IMAGES: Final = ("tensorflow", "pytorch")
+
+
+class Advice(NamedTuple):
+    """Changes that accompany the requests, and notes."""
+
+    changes: tuple[Change, ...] = ()
+    notes: tuple[Note, ...] = ()
+
+
+def of_spec(raw: Mapping[str, Any], spec: WorkloadPodSpec, asks: Sequence[Ask]) -> Advice:
+    """What one pod spec of a workload needs besides its claims."""
+    key = key_of(raw)
+    found = Advice()
+    if key[0] == "ray.io":
+        found = _ray(raw, spec, asks)
+    elif key == ("serving.kserve.io", "InferenceService"):
+        found = _kserve(spec, asks)
+    message = _SCHEDULERS.get(str(spec.content.get("schedulerName")))
+    if message is not None:
+        return Advice(found.changes, (*found.notes, Note("MIG405", (*spec.path, "schedulerName"), message)))
+    return found
+
+
+def is_queued(raw: Mapping[str, Any]) -> bool:
+    """Whether Kueue admits the workload."""
+    labels = value_at(raw, ("metadata", "labels"))
+    return isinstance(labels, Mapping) and _KUEUE_LABEL in labels
+
+
+def of_object(raw: Mapping[str, Any], classes: Sequence[str], every: bool = False) -> tuple[Note, ...]:
+    """What a workload needs once, however many pods it has. ``classes`` are the requested DeviceClasses.
+
+    ``every``: a request is for all devices of a node.
+    """
+    key = key_of(raw)
+    out: list[Note] = []
+    since = claims_since(raw)
+    if since is not None:
+        message = f"needs {since} or later: an older CustomResourceDefinition of {key[1]} drops the claims"
+        out.append(Note("MIG132", (), message))
+    if key[0] == "trainer.kubeflow.org":
+        out += _trainer(raw)
+    if key[1].startswith("Cluster"):
+        message = f"{key[1]} is for all namespaces: each that uses it needs a copy of the ResourceClaimTemplate"
+        out.append(Note("MIG135", ("kind",), message))
+    metadata = raw.get("metadata")
+    metadata = metadata if isinstance(metadata, Mapping) else {}
+    if is_queued(raw):
+        message = (
+            f"Kueue counts the claims only if its Configuration maps {_list(classes)} to a resource of the queue "
+            "(resources.deviceClassMappings, Kueue 0.18 or later)"
+        )
+        if every:
+            message += ", and admits no claim for all devices of a node: write their number (count) instead"
+        out.append(Note("MIG136", ("metadata", "labels", _KUEUE_LABEL), message))
+    if key == ("helm.toolkit.fluxcd.io", "HelmRelease"):
+        message = "taken for values of the chart app-template, which passes pod.resourceClaims and resources.claims on"
+        out.append(Note("MIG134", ("spec", "values"), message))
+    if not metadata.get("name") and metadata.get("generateName"):
+        message = "the object gets a new name each time it is created; its ResourceClaimTemplate is created once"
+        out.append(Note("MIG137", ("metadata", "generateName"), message))
+    return tuple(out)
+
+
+def _ray(raw: Mapping[str, Any], spec: WorkloadPodSpec, asks: Sequence[Ask]) -> Advice:
+    """KubeRay starts Ray with the GPUs from the first container's limits, taken from resource names that end in gpu."""
+    path = spec.path[:-2]
+    if not any(step in path for step in _RAY_GROUPS):
+        return Advice()
+    first = [ask for ask in asks if ask.container.path == (*spec.path, "containers", 0)]
+    gpus = sum(ask.amount for ask in first if ask.resource.name.endswith("gpu"))
+    others = [ask.resource.name for ask in first if not ask.resource.name.endswith("gpu") and not ask.resource.part_of]
+    notes = [
+        Note("MIG134", (*path, "rayStartParams"), f"Ray no longer learns of {name}: add it to rayStartParams.resources")
+        for name in others
+    ]
+    given = value_at(raw, (*path, "rayStartParams"))
+    changes: list[Change] = []
+    if gpus and not (isinstance(given, Mapping) and "num-gpus" in given):
+        where = (*path, "rayStartParams")
+        changes.append(Set((*where, "num-gpus"), str(gpus)) if given else Set(where, {"num-gpus": str(gpus)}))
+        message = f"num-gpus becomes {gpus}, because KubeRay no longer finds it in the limits"
+        notes.append(Note("MIG134", where, message))
+    return Advice(tuple(changes), tuple(notes))
+
+
+def _kserve(spec: WorkloadPodSpec, asks: Sequence[Ask]) -> Advice:
+    notes = []
+    for ask in asks:
+        if ask.container.path[-1] in _IMAGES and ask.resource.name.endswith("gpu"):
+            message = (
+                f"KServe takes the -gpu image of {ask.container.path[-1]} when it sees a GPU limit: "
+                "set runtimeVersion to the GPU image yourself"
+            )
+            notes.append(Note("MIG134", ask.container.path, message))
+    if spec.path[-1] == "workerSpec" or "workerSpec" in spec.content:
+        message = "KServe itself adds nvidia.com/gpu to pods of several nodes: check that it does not come back"
+        notes.append(Note("MIG134", spec.path, message))
+    return Advice((), tuple(notes))
+
+
+def _trainer(raw: Mapping[str, Any]) -> list[Note]:
+    path = ("spec", "mlPolicy", "torch")
+    torch = value_at(raw, path)
+    if not isinstance(torch, Mapping) or torch.get("numProcPerNode") not in (None, "auto", "gpu"):
+        return []
+    message = "the trainer took the processes per node from the GPU limit: set numProcPerNode to the number of GPUs"
+    return [Note("MIG134", path, message)]
+
+
+def _list(names: Sequence[str]) -> str:
+    return ", ".join(dict.fromkeys(names))
+
+
+# Why a change is unsafe by the drivers of its resources alone.
+
+
+def of_driver(resources: Mapping[str, Resource]) -> list[str]:
+    """Why pods that used these resources, by name, may get other devices from claims."""
+    doubts = [
+        f"the driver of {name} differs from its device plugin (MIG130)"
+        for name, resource in resources.items()
+        if resource.outcome == "note"
+    ]
+    return doubts + [
+        f"the class may have other devices than the device plugin gave for {name}"
+        for name, resource in resources.items()
+        if resource.unsafe and resource.outcome != "note"
+    ]

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from kubectl_dra.api.limits import MAX_EXPRESSION_BYTES, MAX_SELECTORS
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.releases import Release, gate_default
 from kubectl_dra.manifests.changes import Change, Path
-from kubectl_dra.migrate.device_plugins.affinity import (
+from kubectl_dra.migrate.device_plugins.labels import (
     TERMS,
     Stated,
     StatedTerm,
+    Translation,
     emptied,
     node_selector,
     preferred,
     required_terms,
+    translate,
 )
-from kubectl_dra.migrate.device_plugins.labels import Translation, translate
 from kubectl_dra.migrate.model import Safety
 from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue
 from kubectl_dra.migrate.vendors.label_to_cel import Untranslatable, condition, joined
@@ -254,3 +255,30 @@ def _whole(amount: object) -> int | None:
     except ValueError:
         return None
     return parsed.as_int64() if parsed.is_integer() else None
+
+
+# Tolerations that the API server adds to pods with extended resources, but not to pods with claims.
+
+
+def missing(spec: Mapping[str, Any], resources: Iterable[Resource]) -> Iterator[Mapping[str, str]]:
+    """The tolerations of the resources that the pod lacks and that must now be written out.
+
+    The admission plugin ExtendedResourceToleration considers only requests for extended resources. If a pod
+    already tolerates the same key, its author knew the taint of those nodes, and nothing is added.
+    """
+    found = spec.get("tolerations")
+    own = [item for item in found if isinstance(item, Mapping)] if isinstance(found, list) else []
+    added: list[Mapping[str, str]] = []
+    for resource in resources:
+        for toleration in resource.tolerations:
+            if toleration not in added and not any(_covers(item, toleration) for item in own):
+                added.append(toleration)
+                yield toleration
+
+
+def _covers(own: Mapping[str, Any], wanted: Mapping[str, str]) -> bool:
+    if own.get("effect") not in (None, "", wanted.get("effect")):
+        return False
+    if not own.get("key"):
+        return own.get("operator") == "Exists"
+    return bool(own["key"] == wanted.get("key"))

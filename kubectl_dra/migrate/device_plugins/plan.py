@@ -10,29 +10,26 @@ from msgspec.structs import replace
 from kubectl_dra.api.releases import GROUP, gate_default
 from kubectl_dra.manifests.changes import Append, Change, Delete, Path, Set, value_at
 from kubectl_dra.manifests.workloads import WorkloadPodSpec, containers, key_of
-from kubectl_dra.migrate.claimless_kinds import CLAIMLESS
-from kubectl_dra.migrate.device_plugins import frameworks
+from kubectl_dra.migrate.device_plugins import environment as frameworks
 from kubectl_dra.migrate.device_plugins.asks import Ask, Asks, read_asks
 from kubectl_dra.migrate.device_plugins.asks import said as said_of
-from kubectl_dra.migrate.device_plugins.claimed_classes import claimed_classes
-from kubectl_dra.migrate.device_plugins.claims import Claim, Wiring, wired
-from kubectl_dra.migrate.device_plugins.conflicts import (
+from kubectl_dra.migrate.device_plugins.claims import (
+    Claim,
+    Wiring,
     claimed_already,
+    claimed_classes,
     held_back,
     no_list,
     only_one,
+    wired,
     without_lone_parts,
 )
-from kubectl_dra.migrate.device_plugins.doubts import of_driver
-from kubectl_dra.migrate.device_plugins.emptied import tidied
-from kubectl_dra.migrate.device_plugins.environment import environment
+from kubectl_dra.migrate.device_plugins.environment import environment, of_driver
 from kubectl_dra.migrate.device_plugins.extended_resource import by_name, extended, why_claims
 from kubectl_dra.migrate.device_plugins.pages import ABOUT
-from kubectl_dra.migrate.device_plugins.patches import base_claims, is_patch, plan_patch
-from kubectl_dra.migrate.device_plugins.placement import PlacementPlan, placement
-from kubectl_dra.migrate.device_plugins.pods import pods_of
-from kubectl_dra.migrate.device_plugins.tolerations import missing
-from kubectl_dra.migrate.hazards import by_labels
+from kubectl_dra.migrate.device_plugins.placement import PlacementPlan, missing, placement
+from kubectl_dra.migrate.device_plugins.pods import CLAIMLESS, base_claims, is_patch, plan_patch, pods_of, tidied
+from kubectl_dra.migrate.landing import by_labels
 from kubectl_dra.migrate.model import (
     Migration,
     MigrationSettings,

@@ -10,10 +10,10 @@ from kubectl_dra.manifests.changes import value_at
 from kubectl_dra.manifests.documents import parse
 from kubectl_dra.manifests.kustomization import Kustomization, closure
 from kubectl_dra.manifests.source import Source
-from kubectl_dra.migrate.ignored import Ignored
 from kubectl_dra.migrate.inline_patches import FIELDS, GONE, InlinePatch, inline_patches
 from kubectl_dra.migrate.kustomize.repair import read
-from kubectl_dra.migrate.prefilter import asked_in, pointed
+from kubectl_dra.migrate.reading import asked_in, pointed
+from kubectl_dra.migrate.refusals import Ignored
 from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue
 
 

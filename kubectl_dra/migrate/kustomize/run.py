@@ -17,21 +17,19 @@ from kubectl_dra.manifests.objects import ObjectKey, object_key, title
 from kubectl_dra.manifests.source import Source
 from kubectl_dra.migrate.engine import MigrationJob, migrate, misread
 from kubectl_dra.migrate.inline_patches import GONE, without_empty_lists
-from kubectl_dra.migrate.kustomize import obstacles, outcome
+from kubectl_dra.migrate.kustomize import outcome
+from kubectl_dra.migrate.kustomize import outcome as obstacles
 from kubectl_dra.migrate.kustomize.asking import AskingPatch, asking_patches, patch_files
 from kubectl_dra.migrate.kustomize.brought import brought_claims, is_brought
 from kubectl_dra.migrate.kustomize.builds import Workshop, can_build
 from kubectl_dra.migrate.kustomize.counts import claim_patches, counted_inline
 from kubectl_dra.migrate.kustomize.difference import BuildDifference, differences, objects_of
-from kubectl_dra.migrate.kustomize.group import Group, groups_of
-from kubectl_dra.migrate.kustomize.json_files import without_json_patches
-from kubectl_dra.migrate.kustomize.labels import labels_taken_out
 from kubectl_dra.migrate.kustomize.layout import built_from
-from kubectl_dra.migrate.kustomize.namespaces import followed_namespaces
-from kubectl_dra.migrate.kustomize.obstacles import BuildObstacle
+from kubectl_dra.migrate.kustomize.outcome import BuildObstacle, Group, groups_of
+from kubectl_dra.migrate.kustomize.patches import followed_namespaces, labels_taken_out, without_json_patches
 from kubectl_dra.migrate.kustomize.repair import Repaired, followed_names
 from kubectl_dra.migrate.kustomize.targets import is_for
-from kubectl_dra.migrate.prefilter import pointed
+from kubectl_dra.migrate.reading import pointed
 from kubectl_dra.migrate.result import MigratedFile, MigrationReport, Remark
 
 _ROUNDS: Final = 6

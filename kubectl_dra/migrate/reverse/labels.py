@@ -5,14 +5,233 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from kubectl_dra.manifests.changes import Append, Change, Path, Set, value_at
-from kubectl_dra.migrate.device_plugins.affinity import TERMS
-from kubectl_dra.migrate.device_plugins.labels import Condition, translate
-from kubectl_dra.migrate.reverse.resources import Unnamed, with_suffix
+from kubectl_dra.migrate.device_plugins.labels import TERMS, Condition, translate
 from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue
-from kubectl_dra.migrate.vendors.model import LabelRule, Resource
+from kubectl_dra.migrate.vendors.model import EMPTY, LabelRule, Resource, ResourceRule, Suffix
+
+# Traces a request of a claim back to its original device-plugin resource.
+
+_PLACE: Final = re.compile(r"\{(\w+)\}")
+_GROUP: Final = re.compile(r"\(\?P<(\w+)>")
+_SPECIAL: Final = re.compile(r"[\\.^$*+?{}\[\]|()]")
+
+
+class Named(NamedTuple):
+    """A resource from which a request may have been made.
+
+    ``rest`` are the selectors that the resource does not explain; they came from labels. ``parts`` are the
+    resources beside it that became capacity, with the number for each.
+    """
+
+    resource: Resource
+    rest: tuple[str, ...]
+    parts: Mapping[str, int]
+
+
+class Unnamed(Exception):
+    """No resource matches, or several do. The message says why, as a sentence about the request."""
+
+
+def candidates(exactly: Mapping[str, Any], catalogue: VendorCatalogue) -> list[Named]:
+    """The resources that the request may stand for, in vendor order.
+
+    Raises:
+        Unnamed: there are none.
+    """
+    device_class = str(exactly.get("deviceClassName") or "")
+    known = [
+        rule
+        for vendor in catalogue.vendors.values()
+        for rule in vendor.resources
+        if rule.resource.device_class == device_class and rule.resource.outcome in ("auto", "note")
+    ]
+    chosen = list(_chosen_by_label(device_class, exactly, catalogue))
+    if not known and not chosen:
+        raise Unnamed(f"no resource of a device plugin is known for class {device_class}")
+    selectors = tuple(_expressions(exactly))
+    out: dict[str, Named] = {}
+    unclear = []
+    for rule in known:
+        for name in _names(rule, selectors):
+            found = _made(name, rule, exactly, selectors, catalogue)
+            if found is not None:
+                out.setdefault(name, found)
+        own = rule.resource.selectors
+        nameless = rule.pattern is not None and not _group_sources(_pattern_text(rule)) and not rule.resource.part_of
+        if nameless and selectors[: len(own)] == own:
+            unclear.append(_pattern_text(rule))
+    if unclear:
+        names = ", ".join((*out, *(f"those that match {pattern}" for pattern in unclear)))
+        raise Unnamed(f"several resources became requests of class {device_class}: {names}")
+    if not out:
+        out = {one.resource.name: one for one in chosen}
+    if not out:
+        raise Unnamed(f"no resource of class {device_class} becomes a request with these selectors and this capacity")
+    return list(out.values())
+
+
+def _chosen_by_label(device_class: str, exactly: Mapping[str, Any], catalogue: VendorCatalogue) -> Iterator[Named]:
+    """Resources whose class was chosen by the suffix of a node label: GPUs of a fully partitioned node."""
+    if exactly.get("capacity") or exactly.get("adminAccess") or exactly.get("allocationMode") == "All":
+        return
+    for vendor in catalogue.vendors.values():
+        kinds = {
+            kind
+            for rule in vendor.labels
+            for suffix in rule.suffixes
+            if suffix.device_class == device_class
+            for kind in suffix.kinds
+        }
+        for rule in vendor.resources:
+            found = catalogue.resource(rule.name) if rule.pattern is None and rule.resource.kind in kinds else None
+            if found is not None and found.vendor == vendor.id and found.outcome in ("auto", "note"):
+                yield Named(found, tuple(_expressions(exactly)), EMPTY)
+
+
+def with_suffix(suffix: Suffix, selector: str) -> str | None:
+    """The suffix of a label's value that became the selector; None if another one did."""
+    pattern = str(getattr(suffix.pattern, "pattern", "")).removeprefix("(?P<before>.*)(?:").removesuffix(")")
+    groups = _groups_in(pattern, suffix.values, (suffix.selector,), (selector,)) if suffix.selector else None
+    return _filled_pattern(pattern, groups) if groups else None
+
+
+def _expressions(exactly: Mapping[str, Any]) -> Iterator[str]:
+    found = exactly.get("selectors")
+    for selector in found if isinstance(found, list) else ():
+        cel = selector.get("cel") if isinstance(selector, Mapping) else None
+        yield str(cel.get("expression")) if isinstance(cel, Mapping) else ""
+
+
+def _made(
+    name: str, rule: ResourceRule, exactly: Mapping[str, Any], selectors: Sequence[str], catalogue: VendorCatalogue
+) -> Named | None:
+    """The resource of the name, if its request begins like this one."""
+    parts = _parts(rule, exactly)
+    if parts is None:
+        return None
+    resource = catalogue.resource(name, {name: 1, **parts})
+    if resource is None or resource.vendor != rule.resource.vendor:
+        return None
+    own = len(resource.selectors)
+    same = (
+        resource.outcome in ("auto", "note")
+        and resource.device_class == exactly.get("deviceClassName")
+        and not resource.part_of
+        and tuple(selectors[:own]) == resource.selectors
+        and (resource.allocation_mode == "All") == (exactly.get("allocationMode") == "All")
+        and bool(resource.admin_access) == bool(exactly.get("adminAccess"))
+    )
+    return Named(resource, tuple(selectors[own:]), parts) if same else None
+
+
+def _parts(rule: ResourceRule, exactly: Mapping[str, Any]) -> Mapping[str, int] | None:
+    """The resources that became capacity, by name; None if the capacity request has another origin."""
+    capacity = exactly.get("capacity")
+    wanted = capacity.get("requests") if isinstance(capacity, Mapping) else None
+    wanted = {str(key): str(value) for key, value in wanted.items()} if isinstance(wanted, Mapping) else {}
+    if wanted == dict(rule.resource.capacity):
+        return EMPTY
+    out: dict[str, int] = {}
+    for name, key, unit in rule.parts:
+        text = wanted.pop(key, None)
+        if text is None:
+            continue
+        number = text.removesuffix(unit) if unit else text
+        if not number.isdecimal() or (unit and number == text):
+            return None
+        out[name] = int(number)
+    return None if any(wanted[key] != rule.resource.capacity.get(key) for key in wanted) else out
+
+
+def _names(rule: ResourceRule, selectors: Sequence[str]) -> Iterator[str]:
+    """The names that an entry may cover, judging by its selectors."""
+    if rule.pattern is None:
+        yield rule.name
+        return
+    groups = _groups_in(_pattern_text(rule), rule.values, rule.resource.selectors, selectors)
+    name = None if groups is None else _filled_pattern(_pattern_text(rule), groups)
+    if name is not None and rule.pattern.fullmatch(name):
+        yield name
+
+
+def _groups_in(
+    pattern: str, values: Mapping[str, Mapping[str, str]], templates: Sequence[str], selectors: Sequence[str]
+) -> Mapping[str, str] | None:
+    """The pattern's groups, read back from the selectors that they filled; None if these do not fit."""
+    sources = _group_sources(pattern)
+    out: dict[str, str] = {}
+    for template, selector in zip(templates, selectors, strict=False):
+        seen: set[str] = set()
+        text, at = "", 0
+        for place in _PLACE.finditer(template):
+            group = place[1]
+            if group not in sources:
+                return None
+            text += re.escape(template[at : place.start()])
+            text += f"(?P={group})" if group in seen else f"(?P<{group}>{_alternatives(values, group, sources)})"
+            seen.add(group)
+            at = place.end()
+        found = re.fullmatch(text + re.escape(template[at:]), selector)
+        if found is None:
+            return None
+        for group, value in found.groupdict().items():
+            backwards = {new: old for old, new in values.get(group, {}).items()}
+            out[group] = backwards.get(value or "", value or "")
+    return out if set(out) == set(sources) else None
+
+
+def _alternatives(values: Mapping[str, Mapping[str, str]], group: str, sources: Mapping[str, str]) -> str:
+    if group in values:
+        words = sorted(values[group].values(), key=len, reverse=True)
+        return "|".join(re.escape(word) for word in words)
+    return sources[group]
+
+
+def _pattern_text(rule: ResourceRule) -> str:
+    return str(getattr(rule.pattern, "pattern", ""))
+
+
+def _group_sources(pattern: str) -> dict[str, str]:
+    """The text of each named group."""
+    return {name: pattern[start:end] for name, start, end in _spans(pattern)}
+
+
+def _spans(pattern: str) -> Iterator[tuple[str, int, int]]:
+    """Name, start and end of the content of each named group that is not nested."""
+    at = 0
+    while (found := _GROUP.search(pattern, at)) is not None:
+        depth, end = 1, found.end()
+        while depth and end < len(pattern):
+            if pattern[end] == "\\":
+                end += 1
+            elif pattern[end] in "()":
+                depth += 1 if pattern[end] == "(" else -1
+            end += 1
+        yield found[1], found.end(), end - 1
+        at = end
+
+
+def _filled_pattern(pattern: str, groups: Mapping[str, str]) -> str | None:
+    """The only text that the pattern matches with these groups; None if the rest of it is not fixed."""
+    out, at = "", 0
+    for name, start, end in [*_spans(pattern), ("", len(pattern), len(pattern))]:
+        opening = len(f"(?P<{name}>") if name else 0
+        literal = _literal(pattern[at : start - opening])
+        if literal is None:
+            return None
+        out += literal + groups.get(name, "")
+        at = end + 1
+    return out
+
+
+def _literal(pattern: str) -> str | None:
+    """The text that a pattern without operators matches; None for one with operators."""
+    plain = re.sub(r"\\([^A-Za-z0-9])", lambda found: "x" if found[1] else "", pattern)
+    return None if _SPECIAL.search(plain) else re.sub(r"\\(.)", r"\1", pattern)
+
 
 _TEXT: Final = re.compile(r'"(?:[^"\\]|\\.)*"')
 _DOMAIN: Final = re.compile(r'device\.(?:attributes|capacity)\["[^"]*"\]')

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from msgspec.structs import replace
 
-from kubectl_dra.api.conversion import reshaped, to_v1
+from kubectl_dra.api.codec import reshaped, to_v1
 from kubectl_dra.api.releases import GROUP
 from kubectl_dra.manifests.changes import Change, Delete, Path, changed, value_at
 from kubectl_dra.manifests.objects import ObjectKey, object_key
@@ -18,11 +18,9 @@ from kubectl_dra.migrate import quotas
 from kubectl_dra.migrate.device_plugins import plan as device_plugins
 from kubectl_dra.migrate.model import MigrationSettings, Note, ObjectPlan, PlanRefusal, PlanSurroundings, Share, Step
 from kubectl_dra.migrate.new_objects import template_key
-from kubectl_dra.migrate.reverse.model import MadeClaim, Stop, items_of
+from kubectl_dra.migrate.reverse.labels import Named, Unnamed, candidates
 from kubectl_dra.migrate.reverse.pages import LOST, NO_RESOURCE, NO_TEMPLATE, NOT_OURS, RESTORED, TOLERATION
-from kubectl_dra.migrate.reverse.quotas import plan_quota
-from kubectl_dra.migrate.reverse.requests import restored
-from kubectl_dra.migrate.reverse.resources import Named, Unnamed, candidates
+from kubectl_dra.migrate.reverse.requests import MadeClaim, Stop, items_of, plan_quota, restored
 from kubectl_dra.migrate.vendors.model import Resource
 
 _READ: Final = "Name the file that has it as well; what is in the cluster only, kubectl get -o yaml writes."

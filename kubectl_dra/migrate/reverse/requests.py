@@ -5,19 +5,46 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from math import prod
-from typing import Any
+from typing import Any, Final, NamedTuple
 
-from kubectl_dra.manifests.changes import Change, Delete, Path, Set
+from msgspec.structs import replace
+
+from kubectl_dra.manifests.changes import Change, Delete, Path, Set, changed, value_at
 from kubectl_dra.manifests.objects import ObjectKey
 from kubectl_dra.manifests.workloads import PodContainer, WorkloadPodSpec, containers
-from kubectl_dra.migrate.device_plugins.affinity import node_selector
+from kubectl_dra.migrate import quotas
+from kubectl_dra.migrate.device_plugins.labels import node_selector
 from kubectl_dra.migrate.device_plugins.placement import placement
-from kubectl_dra.migrate.model import MigrationSettings
-from kubectl_dra.migrate.reverse.labels import chosen, conditions
-from kubectl_dra.migrate.reverse.model import MadeClaim, Stop, items_of
-from kubectl_dra.migrate.reverse.pages import NO_RESOURCE
-from kubectl_dra.migrate.reverse.resources import Named, Unnamed
+from kubectl_dra.migrate.model import MigrationSettings, ObjectPlan, PlanRefusal, PlanSurroundings, Share, Step
+from kubectl_dra.migrate.reverse.labels import Named, Unnamed, chosen, conditions
+from kubectl_dra.migrate.reverse.pages import NO_RESOURCE, NOT_OURS, QUOTA
 from kubectl_dra.migrate.vendors.model import Resource
+
+# Data for planning the reverse migration: claims of a pod, and why an object stays unchanged.
+
+BY_HAND: Final = "Take the manifest from before out of version control, or write the resource and remove the claim."
+
+
+class MadeClaim(NamedTuple):
+    """A claim of a pod: its index in the list, its object, and its requests."""
+
+    place: int
+    name: str
+    key: ObjectKey
+    share: Share
+    requests: Mapping[str, Mapping[str, Any]]
+
+
+class Stop(Exception):
+    """Why an object stays unchanged."""
+
+    def __init__(self, code: str, path: Path, message: str, way_out: str = BY_HAND) -> None:
+        self.refusal = PlanRefusal(code, path, message, way_out)
+
+
+def items_of(value: Any) -> Sequence[Any]:
+    """The items of a list; none for anything else."""
+    return value if isinstance(value, list) else ()
 
 
 def restored(
@@ -140,3 +167,26 @@ def _written(amount: int, resources: Any) -> int | str:
     others = [value for each in found if isinstance(each, Mapping) for value in each.values()]
     texts = [value for value in others if isinstance(value, str) and value.isdecimal()]
     return str(amount) if texts and not any(isinstance(value, int) for value in others) else amount
+
+
+# The reverse migration of a quota: removes the keys that migrate added.
+
+
+def plan_quota(raw: Mapping[str, Any], path: Path, settings: MigrationSettings) -> ObjectPlan:
+    """Remove the keys that migrate would add again."""
+    hard = value_at(raw, path)
+    keys = [key for key in hard if str(key).endswith(".deviceclass.resource.k8s.io/devices")] if hard else []
+    changes = tuple(Delete((*path, key)) for key in keys)
+    if not changes:
+        return ObjectPlan()
+    before = changed(raw, changes)
+    forward = replace(settings, reverse=False, strategy="claims")
+    again = quotas.plan(before, PlanSurroundings(), forward)
+    after = changed(before, [change for step in again.steps for change in step.changes])
+    if after != raw:
+        names = ", ".join(str(key) for key in keys)
+        way_out = "Take the keys out by hand when no pod of the namespace has claims any more."
+        message = f"{names} is not what migrate adds to this quota"
+        return ObjectPlan(refusals=(PlanRefusal(NOT_OURS, (*path, keys[0]), message, way_out),))
+    reason = f"the quota counts {', '.join(map(str, keys))} no more"
+    return ObjectPlan((Step(QUOTA, (*path, keys[0]), reason, changes),))

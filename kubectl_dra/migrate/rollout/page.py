@@ -2,14 +2,135 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 from kubectl_dra.api.releases import TARGET
-from kubectl_dra.migrate.rollout.model import Rollout
-from kubectl_dra.migrate.rollout.policy import WARNED
-from kubectl_dra.migrate.rollout.survey import LABEL, REFUSED, Use
-from kubectl_dra.wording import some
+from kubectl_dra.migrate.rollout.survey import LABEL, REFUSED, Standing, Survey, Use
+from kubectl_dra.migrate.vendors.model import KnownDriver, Resource
+from kubectl_dra.text import some
+
+# The data of a rollout plan, and the names of its files.
+
+CLASSES: Final = "1-classes.yaml"
+QUOTAS: Final = "2-quotas.yaml"
+POLICY: Final = "3-policy.yaml"
+README: Final = "README.md"
+
+
+class Moving(NamedTuple):
+    """A resource that moves: what it becomes, whether the cluster has the class, and where it is used."""
+
+    resource: Resource
+    installed: bool | None
+    namespaces: tuple[str, ...]
+
+
+class Rollout(NamedTuple):
+    """The content of the plan. ``staying`` are resources that no claim replaces, with the reason."""
+
+    moving: tuple[Moving, ...]
+    staying: tuple[tuple[str, str], ...]
+    order: tuple[Standing, ...]
+    survey: Survey
+    quotas: tuple[dict[str, Any], ...]
+    classes: tuple[dict[str, Any], ...]
+    missing: tuple[str, ...]
+    live: bool
+    drivers: tuple[KnownDriver, ...]
+
+    @property
+    def names(self) -> list[str]:
+        """The resources that pods should no longer request."""
+        return [one.resource.name for one in self.moving]
+
+
+# The ValidatingAdmissionPolicy that first warns about and then refuses device plugins' resources, by namespace.
+
+NAME: Final = "kubectl-dra-device-plugins"
+WARNED: Final = "warn"
+_GROUP: Final = "admissionregistration.k8s.io"
+# Templates are looked at so that whoever writes them hears of it; pods are where nothing gets past.
+_RULES: Final = (
+    ("", "v1", ("CREATE",), ("pods",)),
+    ("apps", "v1", ("CREATE", "UPDATE"), ("deployments", "statefulsets", "daemonsets")),
+    ("batch", "v1", ("CREATE", "UPDATE"), ("jobs", "cronjobs")),
+)
+# Fields differ by kind, so types are left to run time.
+_SPEC: Final = (
+    'request.kind.kind == "Pod" ? dyn({0}).spec : '
+    'request.kind.kind == "CronJob" ? dyn({0}).spec.jobTemplate.spec.template.spec : '
+    "dyn({0}).spec.template.spec"
+)
+_CONTAINERS: Final = "variables.{0}.containers + variables.{0}.?initContainers.orValue([])"
+_ASKING: Final = (
+    "variables.containers.filter(c, c.?resources.?limits.orValue({}).exists(name, name in variables.resources) || "
+    "c.?resources.?requests.orValue({}).exists(name, name in variables.resources))"
+)
+
+
+def policy(resources: Sequence[str]) -> dict[str, Any]:
+    """The policy: it checks pods when they are created, and workloads when their pod template changes."""
+    rules = [
+        {"apiGroups": [group], "apiVersions": [version], "operations": list(operations), "resources": list(names)}
+        for group, version, operations, names in _RULES
+    ]
+    return {
+        "apiVersion": f"{_GROUP}/v1",
+        "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": NAME},
+        "spec": {
+            "failurePolicy": "Fail",
+            "matchConstraints": {"resourceRules": rules},
+            "matchConditions": [
+                {"name": "pods-change", "expression": f"oldObject == null || ({_unlike()})"},
+            ],
+            "variables": [
+                {"name": "resources", "expression": json.dumps(list(resources))},
+                {"name": "spec", "expression": _SPEC.format("object")},
+                {"name": "containers", "expression": _CONTAINERS.format("spec")},
+                {"name": "asking", "expression": _ASKING},
+            ],
+            "validations": [
+                {
+                    "expression": "variables.asking.size() == 0",
+                    "messageExpression": (
+                        '"container " + variables.asking.map(c, string(c.name)).join(", ") + '
+                        '" asks a device plugin for " + variables.resources.join(" or ") + '
+                        '", and pods of this namespace claim devices: see kubectl dra migrate"'
+                    ),
+                    "message": "pods of this namespace claim devices: see kubectl dra migrate",
+                    "reason": "Forbidden",
+                }
+            ],
+        },
+    }
+
+
+def _unlike() -> str:
+    """CEL: an update changes the pods. Other updates, such as those of controllers, pass."""
+    new, old = _SPEC.format("object"), _SPEC.format("oldObject")
+    return f"({new}) != ({old})"
+
+
+def bindings() -> list[dict[str, Any]]:
+    """The effect of a namespace label's value: ``warn`` admits pods, ``refuse`` does not."""
+    return [_binding(WARNED, ["Warn", "Audit"]), _binding(REFUSED, ["Deny"])]
+
+
+def _binding(value: str, actions: Sequence[str]) -> dict[str, Any]:
+    return {
+        "apiVersion": f"{_GROUP}/v1",
+        "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": {"name": f"{NAME}-{value}"},
+        "spec": {
+            "policyName": NAME,
+            "validationActions": list(actions),
+            "matchResources": {"namespaceSelector": {"matchLabels": {LABEL: value}}},
+        },
+    }
+
 
 RECIPES: Final = (
     "- DaemonSet of your own: give it a nodeAffinity that leaves out nodes with a label, and the driver's a "

@@ -12,7 +12,7 @@ from kubectl_dra.allocation.extended_resources import amount_of, class_by_resour
 from kubectl_dra.api.pods import Pod, owner_of
 from kubectl_dra.api.releases import default_features
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.explain.scene.proved_gates import proved, taken_on
+from kubectl_dra.explain.scene.assumptions import proved, taken_on
 from kubectl_dra.explain.scene.view import View
 from kubectl_dra.manifests.workloads import pod_specs
 from kubectl_dra.migrate.device_plugins import plan as device_plugins

@@ -9,9 +9,8 @@ from itertools import chain
 from typing import Any, Final, NamedTuple
 
 from kubectl_dra.api.quantity import Quantity
-from kubectl_dra.data.drivers import InstalledClass
+from kubectl_dra.data.drivers import InstalledClass, VendorFile, vendor_files
 from kubectl_dra.data.drivers import catalogue as drivers
-from kubectl_dra.data.files import VendorFile, vendor_files
 from kubectl_dra.manifests.workloads import Key
 from kubectl_dra.manifests.workloads import Path as Steps
 from kubectl_dra.migrate.vendors.model import (
@@ -23,9 +22,10 @@ from kubectl_dra.migrate.vendors.model import (
     Resource,
     ResourceRule,
     Vendor,
+    built_in,
+    built_in_class,
     filled,
 )
-from kubectl_dra.migrate.vendors.read import built_in, built_in_class
 
 _NAME: Final = re.compile(
     r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?", re.ASCII

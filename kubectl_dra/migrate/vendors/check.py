@@ -16,8 +16,16 @@ from kubectl_dra.cel.library.regex import PatternError
 from kubectl_dra.data.packed import packed
 from kubectl_dra.errors import InputError
 from kubectl_dra.migrate.vendors.label_to_cel import Untranslatable, condition
-from kubectl_dra.migrate.vendors.model import KnownDriver, LabelRule, ResourceRule, Vendor, filled
-from kubectl_dra.migrate.vendors.read import Known, linear, vendor_of
+from kubectl_dra.migrate.vendors.model import (
+    Known,
+    KnownDriver,
+    LabelRule,
+    ResourceRule,
+    Vendor,
+    filled,
+    linear,
+    vendor_of,
+)
 
 if TYPE_CHECKING:
     from kubectl_dra.manifests.changes import Path

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from kubectl_dra.api.error_text import quoted
+from kubectl_dra.api.codec import quoted
 from kubectl_dra.api.limits import MAX_LABEL
 from kubectl_dra.api.releases import GROUP
 from kubectl_dra.manifests.changes import Change, Delete, Path, Set, value_at

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from kubectl_dra.api.decoding import mismatch
+from kubectl_dra.api.codec import mismatch
 from kubectl_dra.api.fields import KINDS
 from kubectl_dra.api.releases import GROUP, lifecycle, versions_of
 from kubectl_dra.manifests.changes import Path, Set, Unwrap, value_at

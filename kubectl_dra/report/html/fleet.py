@@ -10,7 +10,7 @@ from kubectl_dra.report.html.lines import Box, Fleet, Line
 from kubectl_dra.report.html.markup import Markup, join, tag
 from kubectl_dra.report.html.members import members
 from kubectl_dra.report.html.shares import divided
-from kubectl_dra.wording import amount, listed
+from kubectl_dra.text import amount, listed
 
 STATE_WORDS = {
     "free": "nobody holds it, nothing keeps it back",

@@ -13,7 +13,7 @@ from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.explain.devices.inventory import DeviceRow
 from kubectl_dra.report.html.cells import MARK_WORDS, Cell, holder_words
 from kubectl_dra.report.html.lines import Fleet, Line
-from kubectl_dra.wording import join
+from kubectl_dra.text import join
 
 MAX_MEMBERS: Final = 250_000
 """Limit for the devices packed; rows that do not fit cannot be unfolded."""

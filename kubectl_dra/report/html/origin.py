@@ -5,9 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import NamedTuple
 
-from kubectl_dra.addresses import DOCS
 from kubectl_dra.report.html.markup import Markup, join, tag
-from kubectl_dra.wording import some
+from kubectl_dra.text import DOCS, some
 
 
 class PageOrigin(NamedTuple):

@@ -7,9 +7,9 @@ import hashlib
 import pkgutil
 from collections.abc import Sequence
 
-from kubectl_dra.addresses import page_of_cause
 from kubectl_dra.report.html.markup import Markup, code, join, tag
 from kubectl_dra.report.html.origin import PageOrigin, origin_html
+from kubectl_dra.text import page_of_cause
 
 
 def page(title: str, parts: Sequence[str], origin: PageOrigin) -> str:

@@ -12,7 +12,7 @@ from kubectl_dra.explain.devices.inventory import DeviceRow
 from kubectl_dra.report.html.cells import claim_words, counted
 from kubectl_dra.report.html.markup import Markup, join, tag
 from kubectl_dra.report.html.page import scrolled
-from kubectl_dra.wording import amount, some
+from kubectl_dra.text import amount, some
 
 MAX_BARS: Final = 8
 """Classes with a bar at once; the bars of the others are folded."""

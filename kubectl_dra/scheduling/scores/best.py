@@ -9,17 +9,17 @@ from typing import Final
 from msgspec import Struct, field
 
 from kubectl_dra.api.pods import Pod
+from kubectl_dra.scheduling.dynamic_resources import DynamicResourcesScore
 from kubectl_dra.scheduling.framework import ClusterState, NodeState, ScorePlugin
+from kubectl_dra.scheduling.inter_pod_affinity import InterPodAffinityScore
+from kubectl_dra.scheduling.node_affinity import NodeAffinityScore
+from kubectl_dra.scheduling.node_resources import BalancedAllocation, FitScore
+from kubectl_dra.scheduling.pod_topology_spread import PodTopologySpreadScore
 from kubectl_dra.scheduling.profile import Effect, Point, Profile
 from kubectl_dra.scheduling.reasons import PluginName
-from kubectl_dra.scheduling.scores.dynamic_resources import DynamicResourcesScore
 from kubectl_dra.scheduling.scores.image_locality import ImageLocality
-from kubectl_dra.scheduling.scores.inter_pod_affinity import InterPodAffinityScore
-from kubectl_dra.scheduling.scores.node_affinity import NodeAffinityScore
-from kubectl_dra.scheduling.scores.node_resources import BalancedAllocation, FitScore
-from kubectl_dra.scheduling.scores.pod_topology_spread import PodTopologySpreadScore
-from kubectl_dra.scheduling.scores.taint_toleration import TaintTolerationScore
-from kubectl_dra.scheduling.scores.volume_binding import VolumeBindingScore
+from kubectl_dra.scheduling.taint_toleration import TaintTolerationScore
+from kubectl_dra.scheduling.volume_binding import VolumeBindingScore
 
 _KINDS: Final[Mapping[str, type[ScorePlugin]]] = {
     kind.name: kind

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kubectl_dra.admission.server.capacities import FRACTIONS
+from kubectl_dra.admission.server.devices import FRACTIONS
 from kubectl_dra.admission.server.verdict import check
 from kubectl_dra.api.releases import Release, default_features
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from kubectl_dra.lint.result import LocatedFinding
+from kubectl_dra.lint.finding import LocatedFinding
 from tests.lint.support import findings
 
 CLAIM = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": "gpus"}}

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kubectl_dra.migrate.rollout.model import CLASSES
-from kubectl_dra.migrate.rollout.policy import NAME
+from kubectl_dra.migrate.rollout.page import CLASSES, NAME
 from kubectl_dra.migrate.rollout.survey import LABEL
 from tests.migrate.live.fleet import GROUP, RESOURCE, connection, documents, driver_class, legacy
 from tools.controlplane.client import ApiError, Json

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kubectl_dra.addresses import DOCS
 from kubectl_dra.report.html.origin import PageOrigin
 from kubectl_dra.report.html.page import page
+from kubectl_dra.text import DOCS
 from tests.report.html.support import EXAMPLES, ROOT, Document, Dra, words_of
 
 ORIGIN = PageOrigin(datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC), "https://10.0.0.1:6443", "prod", (), "1.36")

@@ -9,17 +9,17 @@ import pytest
 
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
+from kubectl_dra.scheduling.dynamic_resources import preference
 from kubectl_dra.scheduling.framework import ClusterState, ScorePlugin
+from kubectl_dra.scheduling.inter_pod_affinity import InterPodAffinityScore
+from kubectl_dra.scheduling.node_affinity import NodeAffinityScore
+from kubectl_dra.scheduling.node_resources import BalancedAllocation, FitScore
+from kubectl_dra.scheduling.pod_topology_spread import PodTopologySpreadScore
 from kubectl_dra.scheduling.reasons import PluginName
 from kubectl_dra.scheduling.scores.best import best_nodes
-from kubectl_dra.scheduling.scores.dynamic_resources import preference
 from kubectl_dra.scheduling.scores.image_locality import ImageLocality
-from kubectl_dra.scheduling.scores.inter_pod_affinity import InterPodAffinityScore
-from kubectl_dra.scheduling.scores.node_affinity import NodeAffinityScore
-from kubectl_dra.scheduling.scores.node_resources import BalancedAllocation, FitScore
-from kubectl_dra.scheduling.scores.pod_topology_spread import PodTopologySpreadScore
-from kubectl_dra.scheduling.scores.taint_toleration import TaintTolerationScore
-from kubectl_dra.scheduling.scores.volume_binding import VolumeBindingScore
+from kubectl_dra.scheduling.taint_toleration import TaintTolerationScore
+from kubectl_dra.scheduling.volume_binding import VolumeBindingScore
 from tools.scheduling.small_clusters import JSON, ZONE, claim, node, pod, state, storage_class, using, volume, within
 
 ROOM = {"cpu": "4", "memory": "8Gi", "pods": "110"}

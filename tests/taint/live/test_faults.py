@@ -16,11 +16,10 @@ from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.cluster.kubeconfig import ConnectionOptions
 from kubectl_dra.cluster.live import ApiServer
 from kubectl_dra.cluster.writer import Conflict, Writer
-from kubectl_dra.taint.apply import RuleRefused, RuleWriter
-from kubectl_dra.taint.retrying import Patience
+from kubectl_dra.taint.apply import Asking, RuleRefused, RuleWriter
 from kubectl_dra.taint.rules import CREATED, UNCHANGED, RuleStage, Wish, content, rule_name
-from kubectl_dra.taint.server_prediction import Asking
-from kubectl_dra.taint.typed_words import TaintSpec
+from kubectl_dra.taint.typed import TaintSpec
+from kubectl_dra.taint.watching import Patience
 from tests.taint.live.faults import Asked, Front
 from tests.taint.live.team import KEY, Kubelet, Team, bind, rule_version
 from tools.controlplane.cluster import Cluster, wait
@@ -267,7 +266,7 @@ def test_left_at_the_servers_answer(team: Team, kubelet: Kubelet, monkeypatch: p
     """A run that ended after effect None was written is gone on with; after a while the server is asked anew."""
     needs_effect_none(team.cluster.plane)
     if old:
-        monkeypatch.setattr("kubectl_dra.taint.server_prediction.RECENT_SECONDS", 0.0)
+        monkeypatch.setattr("kubectl_dra.taint.apply.RECENT_SECONDS", 0.0)
     team_rules = rules_of(team)
     held = team.running("one")
     left = team_rules.write(wish_for(team, held, effect="NoExecute"), RuleStage("None", "NoExecute")).rule
@@ -401,7 +400,7 @@ def test_nobody_answers_the_first_step(
     """The gate is off and its metric may not be read: NoExecute still finds out, and leaves nothing behind."""
     needs_effect_none(plane_without_gate)
     monkeypatch.setattr("kubectl_dra.cli.taint.run.ANSWER_SECONDS", 2.0)
-    monkeypatch.setattr("kubectl_dra.taint.rules_served.gates_of", lambda client: {})
+    monkeypatch.setattr("kubectl_dra.taint.rules.gates_of", lambda client: {})
     team = Team(Cluster(plane_without_gate, "team"), Command(capsys))
     answer = team.dra("taint", team.full("gpu-0"), f"{KEY}:NoExecute")
     assert answer.code == 2 and "did not answer" in answer.err

@@ -1,0 +1,111 @@
+"""ResourceSlices as the allocator of a release reads them, in the shape that the model of today's allocator takes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from msgspec.structs import replace
+
+from kubectl_dra.allocation.features import Features
+from kubectl_dra.api.slices import Device, ResourceSlice
+from kubectl_dra.api.taints import DeviceTaintRule
+
+
+def slices_as_read(slices: Sequence[ResourceSlice], features: Features) -> Sequence[ResourceSlice]:
+    """The slices, changed where the allocator does not see what they say."""
+    if features.loose_pools:
+        slices = list(_counters_apart(slices))
+    if features.stable:
+        slices = [_exclusive(entry) for entry in slices]
+    return slices
+
+
+def _counters_apart(slices: Sequence[ResourceSlice]) -> Iterator[ResourceSlice]:
+    """Up to 1.34 a slice may hold devices and the counters that they share. Later there are two slices for that."""
+    mixed = Counter((entry.pool, entry.generation) for entry in slices if entry.shared_counters and entry.devices)
+    for entry in slices:
+        more = mixed[entry.pool, entry.generation]
+        if more:
+            entry = replace(entry, slice_count=entry.slice_count + more)
+        if not entry.shared_counters or not entry.devices:
+            yield entry
+            continue
+        yield replace(entry, shared_counters=())
+        yield replace(entry, name=f"{entry.name} (counters)", devices=(), individual=None)
+
+
+def _exclusive(entry: ResourceSlice) -> ResourceSlice:
+    """The stable variant takes every device to serve one claim, for selectors too, and none to bind to its node."""
+    if not any(device.allow_multiple_allocations or device.binds_to_node for device in entry.devices):
+        return entry
+    devices = tuple(replace(device, allow_multiple_allocations=False, binds_to_node=False) for device in entry.devices)
+    return replace(entry, devices=devices)
+
+
+# DeviceTaintRules applied to slices, as the scheduler's taint tracker does.
+
+_Numbers = tuple[int, ...]
+
+
+def apply_rules(slices: Iterable[ResourceSlice], rules: Sequence[DeviceTaintRule]) -> tuple[ResourceSlice, ...]:
+    """Slices with each matching rule's taint appended to its devices, whatever the slice's generation.
+
+    A rule without a selector matches nothing, as the API documents. Devices that are the same object before
+    and get the same taints are the same object afterwards.
+    """
+    if not rules:
+        return tuple(slices)
+    tainter = _Tainter(rules)
+    return tuple(map(tainter.applied, slices))
+
+
+class _Tainter:
+    """Rules indexed by what they select, so that the cost depends only on the devices that they taint."""
+
+    def __init__(self, rules: Sequence[DeviceTaintRule]) -> None:
+        self._rules = rules
+        # (driver, pool) that is selected -> device -> numbers of rules; None where a selector does not name it.
+        self._by_place: dict[tuple[str | None, str | None], dict[str | None, list[int]]] = {}
+        for number, rule in enumerate(rules):
+            if rule.selector is not None:
+                driver, pool, device = rule.selector
+                self._by_place.setdefault((driver, pool), {}).setdefault(device, []).append(number)
+        # The originals stay in the slices while rules are applied, so their identities do too.
+        self._tainted: dict[tuple[int, _Numbers], Device] = {}
+        self._lists: dict[tuple[int, tuple[_Numbers, ...]], tuple[Device, ...]] = {}
+
+    def applied(self, entry: ResourceSlice) -> ResourceSlice:
+        """The slice with the taints of the rules; the same object if there are none."""
+        driver, pool = entry.driver, entry.pool.name
+        places = [(driver, pool), (driver, None), (None, pool), (None, None)]
+        tables = [table for place in places if (table := self._by_place.get(place))]
+        if not tables:
+            return entry
+        numbers = tuple([_matching(tables, name) for name in entry.names])
+        if not any(numbers):
+            return entry
+        key = (id(entry.devices), numbers)
+        devices = self._lists.get(key)
+        if devices is None:
+            devices = self._lists[key] = tuple(map(self._with_taints, entry.devices, numbers))
+        return replace(entry, devices=devices)
+
+    def _with_taints(self, device: Device, numbers: _Numbers) -> Device:
+        if not numbers:
+            return device
+        key = (id(device), numbers)
+        known = self._tainted.get(key)
+        if known is None:
+            added = (self._rules[number].taint for number in numbers)
+            known = self._tainted[key] = replace(device, taints=(*device.taints, *added))
+        return known
+
+
+def _matching(tables: Sequence[dict[str | None, list[int]]], device: str) -> _Numbers:
+    """The rules that select a device, in order."""
+    found: list[int] = []
+    for table in tables:
+        found.extend(table.get(device, ()))
+        found.extend(table.get(None, ()))
+    return tuple(sorted(found))

@@ -1,0 +1,404 @@
+"""What the pod says of its claims is wrong: an object is missing, being deleted, another pod's, listed twice, or takes
+no further pod.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.limits import MAX_CONSUMERS
+from kubectl_dra.api.pods import Pod
+from kubectl_dra.cluster.relation import Consumers, all_pods_known, consumers_of, relation_of, waiting_for
+from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.explain.causes.registry import Finder, When
+from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, NextStep, Remedy
+from kubectl_dra.explain.phrase import Joined, Phrase, Subject, Words, named, nodes_named, say
+from kubectl_dra.explain.question.resolve import ClaimEntry, Question, Unresolved
+from kubectl_dra.explain.scene.holders import CLAIM_CONTROLLER, consumers_named, under_way
+from kubectl_dra.explain.trial import Trial
+from kubectl_dra.text import nearest
+
+CLAIM_MISSING = CauseKind(code="claim-missing", family=Family.POD, look=Look.POD, missing="ResourceClaim")
+TEMPLATE_MISSING = CauseKind(code="template-missing", family=Family.POD, look=Look.POD, missing="ResourceClaimTemplate")
+ENTRY_WITHOUT_SOURCE = CauseKind(code="claim-entry-without-source", family=Family.POD, look=Look.POD)
+
+
+def _missing(question: Question, snapshot: Snapshot, _: Sequence[Finding]) -> Iterator[Finding]:
+    pod = question.pod
+    for entry in question.claims if pod is not None else ():
+        if pod is None:
+            return
+        if entry.unresolved is Unresolved.CLAIM_MISSING:
+            yield _claim(pod, entry, snapshot, exists=question.exists)
+        elif entry.unresolved is Unresolved.TEMPLATE_MISSING:
+            yield _template(pod, entry, snapshot, exists=question.exists)
+        elif entry.unresolved is Unresolved.MADE_CLAIM_GONE:
+            status = say("{entry}: {claim}", entry=entry.entry, claim=entry.name)
+            yield Finding(
+                CLAIM_MISSING,
+                say(
+                    "ResourceClaim {namespace}/{claim}, made for this pod, does not exist any more",
+                    namespace=question.namespace,
+                    claim=entry.name,
+                ),
+                (Evidence(Subject("Pod", named("Pod", pod)), "status.resourceClaimStatuses", status),),
+                Remedy("Delete the pod so that its owner makes a new one."),
+                object=entry.name,
+                # Claims are read beside the pods: one that was just made may have been missed.
+                under_way=under_way(CLAIM_CONTROLLER, pod.metadata.creation_timestamp, snapshot),
+            )
+        elif entry.unresolved is Unresolved.NO_SOURCE:
+            yield Finding(
+                ENTRY_WITHOUT_SOURCE,
+                say('entry "{entry}" of spec.resourceClaims names neither a claim nor a template', entry=entry.entry),
+                (
+                    Evidence(
+                        Subject("Pod", named("Pod", pod)),
+                        say("spec.resourceClaims[{entry}]", entry=entry.entry),
+                        "no resourceClaimName, no resourceClaimTemplateName",
+                    ),
+                ),
+                _name_it(pod, snapshot, exists=question.exists),
+                next=NextStep(Look.WEBHOOKS) if question.exists else None,
+            )
+
+
+def _name_it(pod: Pod, snapshot: Snapshot, *, exists: bool) -> Remedy:
+    """What the entry could name, and who may have dropped it."""
+    here = sorted(name for space, name in snapshot.templates if space == pod.metadata.namespace)
+    text = "Write resourceClaimName or resourceClaimTemplateName into {where}{hint}."
+    if exists:
+        text += " If the manifest has one, a mutating webhook that does not know the field has dropped it."
+    hint = say(" (templates here: {here:some})", here=here) if here else ""
+    return Remedy(say(text, where=_where(exists), hint=hint))
+
+
+def _claim(pod: Pod, entry: ClaimEntry, snapshot: Snapshot, *, exists: bool) -> Finding:
+    namespace, name = pod.metadata.namespace, entry.name
+    near = nearest(name, [other for space, other in snapshot.claims if space == namespace])
+    elsewhere = sorted(space for space, other in snapshot.claims if other == name)
+    names = {"namespace": namespace, "name": name, "near": near, "elsewhere": elsewhere, "where": _where(exists)}
+    hint: Words = ""
+    change = say("Create ResourceClaim {name} in namespace {namespace}, or name an existing one in a new pod.", **names)
+    if near:
+        change = say(
+            "Write resourceClaimName: {first} in {where}. Or: create ResourceClaim {name} in namespace {namespace}.",
+            first=near[0],
+            **names,
+        )
+    if (namespace, name) in snapshot.templates:
+        hint = say("; {name} is a ResourceClaimTemplate: use resourceClaimTemplateName", **names)
+        change = say("Write resourceClaimTemplateName: {name} instead of resourceClaimName in a new pod.", **names)
+    elif near:
+        hint = say("; nearest: {near}", **names)
+    elif elsewhere:
+        hint = say("; one of that name is in namespace {elsewhere}", **names)
+    return Finding(
+        CLAIM_MISSING,
+        say("ResourceClaim {namespace}/{name} does not exist{hint}", hint=hint, **names),
+        (_named(pod, entry, "resourceClaimName", name),),
+        Remedy(change),
+        object=name,
+    )
+
+
+def _template(pod: Pod, entry: ClaimEntry, snapshot: Snapshot, *, exists: bool) -> Finding:
+    namespace, name = pod.metadata.namespace, entry.template
+    here = sorted(other for space, other in snapshot.templates if space == namespace)
+    near = nearest(name, [other for space, other in snapshot.templates if space == namespace])
+    elsewhere = sorted(space for space, other in snapshot.templates if other == name)
+    names = {"namespace": namespace, "name": name, "near": near, "elsewhere": elsewhere, "where": _where(exists)}
+    hint: list[Phrase] = []
+    change = say("Create ResourceClaimTemplate {name} in namespace {namespace}; the claim follows by itself.", **names)
+    if near:
+        change = say(
+            "Write resourceClaimTemplateName: {first} in {where}. Or: create ResourceClaimTemplate {name} in namespace "
+            "{namespace}; the claim follows by itself.",
+            first=near[0],
+            **names,
+        )
+    if (namespace, name) in snapshot.claims:
+        hint = [say("; {name} is a ResourceClaim: use resourceClaimName", **names)]
+        change = say("Write resourceClaimName: {name} instead of resourceClaimTemplateName in a new pod.", **names)
+    else:
+        if near:
+            hint.append(say("; nearest: {near}", **names))
+        elif here:
+            hint.append(say("; templates here: {here:some}", here=here))
+        if elsewhere:
+            hint.append(say("; one of that name is in namespace {elsewhere}", **names))
+    return Finding(
+        TEMPLATE_MISSING,
+        say("ResourceClaimTemplate {namespace}/{name} does not exist{hint}", hint=Joined(tuple(hint), ""), **names),
+        (_named(pod, entry, "resourceClaimTemplateName", name),),
+        Remedy(change),
+        object=name,
+    )
+
+
+def _where(exists: bool) -> str:
+    return "a new pod" if exists else "the manifest"
+
+
+def _named(pod: Pod, entry: ClaimEntry, field: str, name: str) -> Evidence:
+    path = say("spec.resourceClaims[{entry}].{field}", entry=entry.entry, field=field)
+    return Evidence(Subject("Pod", named("Pod", pod)), path, name)
+
+
+# Two entries of the pod refer to the same claim.
+
+TWICE = CauseKind(code="claim-listed-twice", family=Family.CLAIM, look=Look.POD)
+
+
+def _twice(question: Question, _: Snapshot, __: Sequence[Finding]) -> Iterator[Finding]:
+    pod = question.pod
+    seen: dict[str, str] = {}
+    for entry in question.claims if pod is not None else ():
+        if entry.claim is None or entry.hypothetical or pod is None:
+            continue
+        first = seen.setdefault(entry.claim.key, entry.entry)
+        if first is not entry.entry:
+            names = {"first": first, "second": entry.entry, "claim": entry.claim.key}
+            yield Finding(
+                TWICE,
+                say('entries "{first}" and "{second}" are both ResourceClaim {claim}', **names),
+                (
+                    Evidence(
+                        Subject("Pod", named("Pod", pod)), "spec.resourceClaims", say("{first}, {second}", **names)
+                    ),
+                ),
+            )
+
+
+# The claim with the pod's generated name belongs to an earlier pod.
+
+CLAIM_NOT_OWNED = CauseKind(code="claim-of-another-pod", family=Family.POD, look=Look.POD)
+
+
+def _not_owned(question: Question, _: Snapshot, __: Sequence[Finding]) -> Iterator[Finding]:
+    for entry in question.claims:
+        claim, pod = entry.claim, question.pod
+        if claim is None or pod is None or entry.unresolved is not Unresolved.OF_ANOTHER_POD:
+            continue
+        owner = claim.metadata.controller()
+        uid = owner.uid if owner else "none"
+        command = "kubectl delete resourceclaim -n {namespace:shell} {name:shell}"
+        yield Finding(
+            CLAIM_NOT_OWNED,
+            say("ResourceClaim {claim} belongs to another pod of that name", claim=claim.key),
+            (
+                Evidence(
+                    Subject("ResourceClaim", named("ResourceClaim", claim)),
+                    "metadata.ownerReferences[controller].uid",
+                    uid,
+                ),
+                Evidence(Subject("Pod", named("Pod", pod)), "metadata.uid", pod.metadata.uid),
+            ),
+            Remedy(say(command, namespace=claim.metadata.namespace, name=claim.metadata.name)),
+        )
+
+
+# A claim fits, but no pod refers to it.
+
+NOBODY_CONSUMES = CauseKind(code="no-consumer", family=Family.POD, look=Look.POD)
+
+
+def _nobody(trial: Trial) -> Iterator[Finding]:
+    asked, snapshot = trial.question, trial.scene.snapshot
+    if asked.pod is not None or not asked.exists or snapshot.missing("Pod") is not None:
+        return
+    claim = trial.claims[0]
+    if waiting_for(claim, snapshot):
+        return
+    names = {"namespace": claim.metadata.namespace, "name": claim.metadata.name}
+    yield Finding(
+        NOBODY_CONSUMES,
+        say("no pod in namespace {namespace} uses claim {name}", **names),
+        (Evidence(say("Pods in {namespace}", **names), "spec.resourceClaims", say("none names {name}", **names)),),
+        claim=claim.key,
+    )
+
+
+# A request names a DeviceClass that does not exist.
+
+CLASS_MISSING = CauseKind(code="class-missing", family=Family.REQUEST, look=Look.CLASSES)
+
+
+def _class_missing_missing(trial: Trial) -> Iterator[Finding]:
+    if trial.scene.snapshot.missing("DeviceClass"):
+        return
+    for claim in trial.claims:
+        for entry in claim.requests:
+            for spec in entry.alternatives():
+                if spec.device_class and spec.device_class not in trial.view.cycle.classes:
+                    yield _finding(trial, claim, entry.result_name(spec), spec.device_class)
+
+
+def _finding(trial: Trial, claim: ResourceClaim, name: str, wanted: str) -> Finding:
+    known = list(trial.view.cycle.classes)
+    near = nearest(wanted, known)
+    hint = (
+        say("; nearest: {near}", near=near)
+        if near
+        else say("; classes here: {known:some 6 else none}", known=sorted(known))
+    )
+    field = say('request "{name}" deviceClassName', name=name)
+    evidence: tuple[Evidence, ...] = (Evidence(Subject("claim", named("ResourceClaim", claim)), field, wanted),)
+    from kubectl_dra.explain.remedies.candidates import part_off
+
+    off = part_off(wanted, trial.scene.snapshot.nodes.values(), trial.view.drivers())
+    remedy = None
+    if near:
+        remedy = Remedy(say(_correct(trial, claim), near=near, first=near[0], wanted=wanted))
+    elif off is not None:
+        evidence = (*off.evidence, *evidence)
+        remedy = Remedy(say("{fix} The chart brings the class.", fix=off.fix))
+        if off.nodes:
+            hint = say(", although nodes {nodes:some} have GPUs", nodes=nodes_named(off.nodes))
+    summary = say("DeviceClass {wanted} does not exist{hint}", wanted=wanted, hint=hint)
+    return Finding(CLASS_MISSING, summary, evidence, remedy, claim=claim.key, request=name)
+
+
+def _correct(trial: Trial, claim: ResourceClaim) -> str:
+    """Where to write another class: claims and templates cannot be changed."""
+    made = any(entry.template and entry.claim is claim for entry in trial.question.claims)
+    where = "a new template, and name that in the pod" if made else "a new claim"
+    if not trial.question.exists:
+        where = "the manifest"
+    return f"Write deviceClassName: {{first}} in {where}, or install the driver that brings {{wanted}}."
+
+
+# A claim is being deleted and will never be allocated again.
+
+CLAIM_DELETING = CauseKind(code="claim-being-deleted", family=Family.POD, look=Look.POD)
+
+
+def _deleting(question: Question, snapshot: Snapshot, _: Sequence[Finding]) -> Iterator[Finding]:
+    for claim in question.existing_claims:
+        since = claim.metadata.deletion_timestamp
+        if not since:
+            continue
+        own = Subject("ResourceClaim", named("ResourceClaim", claim))
+        finalizers = say("{names: else none}", names=tuple(claim.metadata.finalizers))
+        consumers = consumers_named(claim)
+        listed = consumers_of(claim, snapshot.pods, complete=all_pods_known(snapshot, claim.metadata.namespace))
+        users = _users(listed, question)
+        first = next(iter(claim.reserved_for), None)
+        text = "ResourceClaim {claim} is being deleted"
+        if users:
+            text += ", and {users:some} still {count:uses|use} it"
+        yield Finding(
+            CLAIM_DELETING,
+            say(text, claim=claim.key, users=users, count=len(users)),
+            (
+                Evidence(own, "metadata.deletionTimestamp", since),
+                Evidence(own, "status.reservedFor", say("{consumers: else nobody}", consumers=consumers)),
+                Evidence(own, "metadata.finalizers", finalizers),
+            ),
+            _remedy(listed, users, finalizers),
+            next=NextStep(Look.POD, first.name, claim.metadata.namespace) if users and first is not None else None,
+        )
+
+
+def _users(listed: Consumers, question: Question) -> list[Phrase]:
+    """The pods that keep the claim, with what they do; none where something else than pods does, or this pod alone."""
+    if question.pod is not None and relation_of(listed.claim, question.pod).listed:
+        return []
+    out: list[Phrase] = []
+    for use in listed.entries:
+        if not use.relation.of_pod:
+            return []
+        since = use.pod.metadata.deletion_timestamp if use.pod is not None else ""
+        text = "pod {name} (Terminating since {since})" if since else "pod {name}"
+        if not use.relation.stale:
+            out.append(say(text, name=use.entry.name, since=since))
+    return out
+
+
+def _remedy(listed: Consumers, users: Sequence[Phrase], finalizers: Phrase) -> Remedy | None:
+    claim = listed.claim
+    if listed.entries and all(use.relation.stale for use in listed.entries):
+        text = "Wait a few seconds: its pods have ended, and kube-controller-manager then lets it go."
+        return Remedy(text)
+    if not claim.reserved_for and claim.metadata.finalizers:
+        text = "Nobody uses it: what keeps it is finalizer {finalizers}, which its controller has to remove."
+        return Remedy(say(text, finalizers=finalizers))
+    if not users:
+        return None
+    text = (
+        "Get {users:some} to end: then the claim goes, and one of its name can be created again. Or make another "
+        "claim, and a pod that names it."
+    )
+    if claim.metadata.controller() is not None:
+        text = "Get {users:some} to end: then the claim goes. Or delete this pod: the next one gets a claim of its own."
+    return Remedy(say(text, users=list(users)))
+
+
+# A claim of the pod takes no further consumer: it is full, or was allocated in a way that cannot be added to.
+
+TOO_MANY_CONSUMERS = CauseKind(code="claim-consumers-exhausted", family=Family.CLAIM, look=Look.POD)
+WITHOUT_TIME = CauseKind(code="allocation-without-timestamp", family=Family.CLAIM, look=Look.CLAIM, never_binds=True)
+
+
+def _full(question: Question, _: Snapshot, __: Sequence[Finding]) -> Iterator[Finding]:
+    pod = question.pod
+    if pod is None or pod.node_name or pod.finished:
+        return
+    for claim in question.existing_claims:
+        count = len(claim.reserved_for)
+        if count >= MAX_CONSUMERS and not relation_of(claim, pod).listed:
+            text = "claim {claim} has {count} consumers, and no claim can have more"
+            facts = Evidence(
+                Subject("ResourceClaim", named("ResourceClaim", claim)),
+                "status.reservedFor",
+                say("{count} entries", count=count),
+            )
+            yield Finding(TOO_MANY_CONSUMERS, say(text, claim=claim.key, count=count), (facts,), claim=claim.key)
+
+
+def _without_time(trial: Trial) -> Iterator[Finding]:
+    pod = trial.question.pod
+    if pod is None or pod.node_name or not trial.scene.allocated:
+        return
+    from kubectl_dra.scheduling.binding import takes_no_pod
+
+    for claim in trial.scene.allocated:
+        if takes_no_pod(claim, trial.view.cycle.features) and not relation_of(claim, pod).listed:
+            yield _claim_takes_no_pod_finding(claim)
+
+
+def _claim_takes_no_pod_finding(claim: ResourceClaim) -> Finding:
+    own, users = Subject("ResourceClaim", named("ResourceClaim", claim)), consumers_named(claim)
+    text = "claim {claim} was allocated without a timestamp, and the scheduler can add no further pod to such a claim"
+    names = {"namespace": claim.metadata.namespace, "name": claim.metadata.name, "users": users}
+    change = (
+        "Let {users:some} end: the claim then gives its devices back, and is allocated anew for the next pod. If they "
+        "cannot end, start kube-scheduler with --feature-gates=DRADeviceBindingConditions=false until they have."
+    )
+    if not users:
+        change = (
+            "Delete the claim (kubectl delete resourceclaim -n {namespace:shell} {name:shell}) and create it again."
+        )
+    return Finding(
+        WITHOUT_TIME,
+        say(text, claim=claim.key),
+        (
+            Evidence(own, "status.allocation.allocationTimestamp", "not set"),
+            Evidence(own, "status.reservedFor", say("{users: else nobody}", users=users)),
+        ),
+        Remedy(say(change, **names)),
+        claim=claim.key,
+    )
+
+
+FINDERS = (
+    Finder(When.QUESTION, _missing, 80),
+    Finder(When.QUESTION, _twice, 70),
+    Finder(When.QUESTION, _not_owned, 82),
+    Finder(When.FITS, _nobody, 10),
+    Finder(When.SCENE, _class_missing_missing, 50),
+    Finder(When.QUESTION, _deleting, 84),
+    Finder(When.QUESTION, _full, 40),
+    Finder(When.FITS, _without_time, 5),
+)

@@ -1,0 +1,415 @@
+"""The pod has ended, is being deleted or would be evicted; or its devices are not ready to be bound."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from kubectl_dra.api.claims import DeviceResult, ResourceClaim
+from kubectl_dra.api.meta import EVICTION_REASON
+from kubectl_dra.api.pods import MAKES_AGAIN, Pod, owner_of
+from kubectl_dra.api.taints import DeviceTaint
+from kubectl_dra.cluster.relation import ClaimRelation, relation_of
+from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.explain.causes.registry import Finder, When
+from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
+from kubectl_dra.explain.funnel.stages import with_rule
+from kubectl_dra.explain.phrase import Joined, ObjectName, Phrase, Subject, Words, named, nodes_named, say
+from kubectl_dra.explain.question.resolve import Question
+from kubectl_dra.explain.scene.holders import Clock
+from kubectl_dra.explain.trial import Trial
+from kubectl_dra.scheduling.outcome import SCHEDULER_ERROR
+
+if TYPE_CHECKING:
+    from kubectl_dra.explain.eviction import Eviction
+
+EVICTED = CauseKind(code="evicted-by-taint", family=Family.NODE, look=Look.TAINTED_DEVICES, ends_pod=True)
+FINISHED = CauseKind(code="pod-finished", family=Family.POD, look=Look.POD, ends_pod=True)
+DELETING = CauseKind(code="pod-being-deleted", family=Family.POD, look=Look.POD, ends_pod=True)
+
+
+def _ended(question: Question, snapshot: Snapshot, _: Sequence[Finding]) -> Iterator[Finding]:
+    pod = question.pod
+    if pod is None:
+        return
+    condition = pod.condition("DisruptionTarget")
+    if condition is not None and condition.status == "True" and condition.reason == EVICTION_REASON:
+        yield _evicted(pod, condition.message or condition.reason, question.existing_claims, snapshot)
+    elif pod.finished:
+        yield _finished(pod, question.existing_claims)
+    elif pod.metadata.deletion_timestamp and not pod.node_name:
+        yield _deleting(pod)
+
+
+def _finished(pod: Pod, claims: Sequence[ResourceClaim]) -> Finding:
+    facts = [Evidence(Subject("Pod", named("Pod", pod)), "status.phase", pod.phase)]
+    for claim in claims:
+        if claim.allocation is not None and relation_of(claim, pod).listed:
+            own = Subject("ResourceClaim", named("ResourceClaim", claim))
+            said = "lists it still: kube-controller-manager removes that, and takes the devices back, within seconds"
+            facts.append(Evidence(own, "status.reservedFor", said))
+    if pod.phase == "Succeeded":
+        change: Words = "Nothing has to be done: it has done its work. To run it again, create a new pod."
+    else:
+        owner = owner_of(pod)
+        text = "Find out why it failed; to run it again, create a new pod."
+        if owner is not None and owner.kind in MAKES_AGAIN:
+            text = "Find out why it failed; {owner} creates the next one."
+        change = say(text, owner=str(owner))
+    summary = say("{pod} has ended ({phase})", pod="the pod", phase=pod.phase)
+    return Finding(FINISHED, summary, tuple(facts), Remedy(change))
+
+
+def _deletion(pod: Pod) -> Iterator[Evidence]:
+    own = Subject("Pod", named("Pod", pod))
+    yield Evidence(own, "metadata.deletionTimestamp", pod.metadata.deletion_timestamp)
+    if pod.metadata.finalizers:
+        yield Evidence(own, "metadata.finalizers", say("{names}", names=pod.metadata.finalizers))
+
+
+def _deleting(pod: Pod) -> Finding:
+    summary = say("{pod} is being deleted, so the scheduler skips it", pod="the pod")
+    change = "Create a new pod. If this one stays, find the controller that has to remove its finalizers."
+    return Finding(DELETING, summary, tuple(_deletion(pod)), Remedy(change))
+
+
+def _terminating(trial: Trial) -> Iterator[Finding]:
+    """The pod has its devices until it is gone, and its node decides when."""
+    pod, snapshot = trial.question.pod, trial.scene.snapshot
+    if pod is None:
+        return
+    held = [
+        result.device
+        for claim in trial.scene.allocated
+        if relation_of(claim, pod) is ClaimRelation.ENDING
+        for result in (claim.allocation.results if claim.allocation else ())
+    ]
+    if held:
+        facts = (*_deletion(pod), *node_not_ready(pod, snapshot))
+        text = "it has {devices:some} until the kubelet of node {node} has ended it"
+        summary = say(text, devices=held, node=ObjectName("Node", pod.node_name))
+        yield Finding(DELETING, summary, facts, who_ends(pod, snapshot), state="is being deleted")
+
+
+def node_not_ready(pod: Pod, snapshot: Snapshot) -> Iterator[Evidence]:
+    """That the pod's node does not answer, or is gone."""
+    node, own = snapshot.nodes.get(pod.node_name), ObjectName("Node", pod.node_name)
+    if node is not None and node.ready is False:
+        yield Evidence(Subject("Node", own), "condition Ready", "not True")
+    elif node is None and snapshot.nodes and not snapshot.is_gap("Node"):
+        yield Evidence("the cluster", "has no node of this name any more", pod.node_name)
+
+
+def who_ends(pod: Pod, snapshot: Snapshot) -> Remedy:
+    """Who has to do what so that a pod that is being deleted gives its devices back."""
+    since = pod.metadata.deletion_timestamp
+    if any(node_not_ready(pod, snapshot)):
+        text = (
+            "Bring node {node} back: only its kubelet can tell that pod {pod} has ended. If the node is certainly off, "
+            "delete the pod by force (kubectl delete pod -n {namespace:shell} {name:shell} --force --grace-period=0)."
+        )
+    elif Clock(snapshot).age(since):
+        text = "Find out why the kubelet of node {node} has not ended pod {pod}: its time to end was over at {since}."
+    else:
+        text = "Wait: the kubelet of node {node} ends pod {pod} by {since}."
+    node, meta = ObjectName("Node", pod.node_name), pod.metadata
+    return Remedy(say(text, pod=pod.key, node=node, since=since, namespace=meta.namespace, name=meta.name))
+
+
+def _evicted(pod: Pod, said: str, claims: Sequence[ResourceClaim], snapshot: Snapshot) -> Finding:
+    change: Words = EVICTED.fix
+    evidence = [Evidence(Subject("Pod", named("Pod", pod)), "condition DisruptionTarget", said)]
+    first: Words = ""
+    for claim in claims:
+        for result in claim.allocation.results if claim.allocation else ():
+            for taint in _no_execute(result, snapshot):
+                shown = with_rule(taint) if taint.rule else say("{taint} (set by the driver)", taint=str(taint))
+                evidence.append(Evidence(Subject("device", result.device), "taint", shown))
+                first = first or say(": device {device} has taint {taint}", device=result.device, taint=shown)
+                fact, better = _tolerations(claim, result, taint)
+                evidence.append(fact)
+                if taint.rule and change is EVICTED.fix and better is None:
+                    better = _end_of_rule(taint.rule, snapshot)
+                if taint.rule and (spread := _spread(taint.rule, snapshot)) is not None and spread not in evidence:
+                    evidence.insert(1, spread)
+                change = better or change
+    verb = "was" if pod.finished else "is being"
+    summary = say("{pod} {verb} evicted because of a device taint{first}", pod="the pod", verb=verb, first=first)
+    return Finding(EVICTED, summary, tuple(evidence), Remedy(change))
+
+
+def _selected(rule: str, snapshot: Snapshot) -> tuple[int, int]:
+    """How many devices the rule selects, and how many there are."""
+    devices = {(*entry.pool, name) for entry in snapshot.slices for name in entry.names}
+    rules = [entry for entry in snapshot.taint_rules if entry.metadata.name == rule]
+    return sum(any(entry.selects(*device) for entry in rules) for device in devices), len(devices)
+
+
+def _spread(rule: str, snapshot: Snapshot) -> Evidence | None:
+    """A rule that selects more than people mean."""
+    selected, total = _selected(rule, snapshot)
+    if selected < total:
+        return None
+    own = Subject("DeviceTaintRule", ObjectName("DeviceTaintRule", rule))
+    return Evidence(own, "spec.deviceSelector", say("selects every device of the cluster ({total:,})", total=total))
+
+
+def _end_of_rule(rule: str, snapshot: Snapshot) -> Phrase:
+    """What to do about a rule: how far it goes decides what becomes of the next pod."""
+    selected, total = _selected(rule, snapshot)
+    text = (
+        "End the maintenance (kubectl delete devicetaintrule {rule}). Until then a new pod gets other devices; one "
+        "that may stay has to tolerate the taint with effect: NoExecute."
+    )
+    if selected == total:
+        text = (
+            "DeviceTaintRule {rule} selects every device of the cluster ({total:,}), so no other devices are left for "
+            "a new pod. Delete it (kubectl delete devicetaintrule {rule}), or name driver, pool and device in its "
+            "deviceSelector."
+        )
+    return say(text, rule=rule, total=total)
+
+
+def _tolerations(claim: ResourceClaim, result: DeviceResult, taint: DeviceTaint) -> tuple[Evidence, Phrase | None]:
+    """Which tolerations of the allocation cover the taint, and what to do if they do not protect the pod."""
+    covering = [entry for entry in result.tolerations if entry.tolerates(taint)]
+    shown: Words = say(
+        "{tolerations: else none}",
+        tolerations=[
+            say("{key} effect {effect}", key=entry.key or "*", effect=entry.effect or "not set") for entry in covering
+        ],
+    )
+    better = None
+    if not covering and (late := _tolerated_in_spec(claim, result, taint)):
+        shown = say("none, though request {request} tolerates it: the scheduler did not copy that", request=late)
+        better = say(
+            "Make a new claim and pod: only tolerations in the allocation protect. If the new allocation lacks them "
+            "too, upgrade the scheduler."
+        )
+    if covering and not any(entry.effect == "NoExecute" for entry in covering):
+        better = say("Write effect: NoExecute into the toleration: without an effect it does not protect.")
+    field = say("tolerations of {device} that cover it", device=result.device)
+    return Evidence(Subject("ResourceClaim", named("ResourceClaim", claim)), field, shown), better
+
+
+def _tolerated_in_spec(claim: ResourceClaim, result: DeviceResult, taint: DeviceTaint) -> str:
+    """The name of the result's request if that tolerates the taint for good although the allocation does not."""
+    for entry in claim.requests:
+        for spec in entry.alternatives():
+            if entry.result_name(spec) == result.request and any(
+                toleration.effect == "NoExecute" and toleration.tolerates(taint) for toleration in spec.tolerations
+            ):
+                return result.request
+    return ""
+
+
+def _no_execute(result: DeviceResult, snapshot: Snapshot) -> Iterator[DeviceTaint]:
+    """NoExecute taints of a device: from its pool's newest generation, and from DeviceTaintRules."""
+    driver, pool, name = result.device
+    slices = [entry for entry in snapshot.slices if entry.pool == (driver, pool)]
+    newest = max((entry.generation for entry in slices), default=0)
+    for entry in slices:
+        for device, own in zip(entry.devices, entry.names, strict=True) if entry.generation == newest else ():
+            if own == name:
+                yield from (taint for taint in device.taints if taint.effect == "NoExecute")
+    for rule in snapshot.taint_rules:
+        if rule.taint.effect == "NoExecute" and rule.selects(driver, pool, name):
+            yield rule.taint
+
+
+# An allocated device is not ready for binding: a failure condition is True, or a condition is not yet.
+
+BINDING_PENDING = CauseKind(
+    code="binding-condition-pending",
+    state="has its devices, but is not bound to its node yet",
+    family=Family.CLAIM,
+    look=Look.CLAIM,
+)
+BINDING_FAILED = CauseKind(code="binding-failed", family=Family.CLAIM, look=Look.CLAIM)
+_Conditions = dict[str, tuple[str, tuple[str, ...]]]
+"""By type: the status, and what is said about it."""
+
+
+def _before_binding(trial: Trial) -> Iterator[Finding]:
+    pod = trial.question.pod
+    if pod is not None and not pod.node_name and not pod.finished:
+        yield from _not_ready(trial)
+
+
+def _of_claim(trial: Trial) -> Iterator[Finding]:
+    if trial.question.pod is None:
+        yield from _not_ready(trial)
+
+
+def _not_ready(trial: Trial) -> Iterator[Finding]:
+    if not trial.view.cycle.features.binding_conditions:
+        return
+    for claim in trial.scene.allocated:
+        for result in claim.allocation.results if claim.allocation else ():
+            conditions = _conditions(claim, result)
+            for name in result.binding_failure_conditions:
+                if conditions.get(name, ("",))[0] == "True":
+                    yield _failed(claim, result, name, conditions[name][1])
+                    return
+            missing = [name for name in result.binding_conditions if conditions.get(name, ("",))[0] != "True"]
+            if missing:
+                yield _pending(trial.question.pod, claim, result, missing, conditions)
+                return
+
+
+def _conditions(claim: ResourceClaim, result: DeviceResult) -> _Conditions:
+    """The reported conditions of a device in the allocation."""
+    out: _Conditions = {}
+    for entry in claim.device_statuses:
+        if entry.device == result.device and entry.share_id == result.share_id:
+            for condition in entry.conditions:
+                said = tuple(part for part in (condition.get("reason"), condition.get("message")) if part)
+                out[condition.get("type") or ""] = (condition.get("status") or "", said)
+    return out
+
+
+def _field(result: DeviceResult, name: str) -> Words:
+    return say("status.devices[{device}] {name}", device=result.device, name=name)
+
+
+def _failed(claim: ResourceClaim, result: DeviceResult, name: str, parts: tuple[str, ...]) -> Finding:
+    said = Joined(parts, ": ")
+    return Finding(
+        BINDING_FAILED,
+        say(
+            "device {device} of claim {claim} failed to get ready: {name} is True{said}",
+            device=result.device,
+            claim=claim.key,
+            name=name,
+            said=say(" ({said})", said=said) if parts else "",
+        ),
+        (
+            Evidence(
+                Subject("ResourceClaim", named("ResourceClaim", claim)),
+                _field(result, name),
+                say("True, {said}", said=said),
+            ),
+        ),
+        claim=claim.key,
+        request=result.request,
+    )
+
+
+def _pending(
+    pod: Pod | None, claim: ResourceClaim, result: DeviceResult, missing: Sequence[str], conditions: _Conditions
+) -> Finding:
+    own = Subject("ResourceClaim", named("ResourceClaim", claim))
+    evidence = [Evidence(own, _field(result, name), _state(conditions.get(name))) for name in missing]
+    if claim.allocation is not None and claim.allocation.timestamp:
+        evidence.append(Evidence(own, "status.allocation.allocationTimestamp", claim.allocation.timestamp))
+    text = "device {device} of claim {claim} is not ready: the scheduler waits for {missing}"
+    if pod is not None and _given_up(pod, claim):
+        text = (
+            "device {device} of claim {claim} was not ready in time: the scheduler has given up waiting for {missing}, "
+            "takes the device back and tries again"
+        )
+    return Finding(
+        BINDING_PENDING,
+        say(text, device=result.device, claim=claim.key, missing=tuple(missing)),
+        tuple(evidence),
+        claim=claim.key,
+        request=result.request,
+    )
+
+
+def _given_up(pod: Pod, claim: ResourceClaim) -> bool:
+    """Whether the scheduler has waited until its bindingTimeout: it then gives the reservation back, and reports."""
+    condition = pod.condition("PodScheduled")
+    return condition is not None and condition.reason == SCHEDULER_ERROR and not relation_of(claim, pod).listed
+
+
+def _state(condition: tuple[str, tuple[str, ...]] | None) -> Words:
+    """A condition that is not True."""
+    if condition is None:
+        return "not set"
+    status, said = condition
+    return say("{state}, {said}" if said else "{state}", state=status or "no status", said=Joined(said, ": "))
+
+
+# The pod fits, and would be evicted as soon as it has its node: its toleration lets it be placed, not stay.
+
+MAX_NODES = 3
+AT_ONCE = CauseKind(
+    code="evicted-at-once",
+    family=Family.DEVICES,
+    look=Look.TAINTED_DEVICES,
+    never_binds=True,
+    state="would be scheduled and evicted at once",
+)
+
+
+def _at_once(trial: Trial) -> Iterator[Finding]:
+    evicted = {name: found for name, found in trial.evictions.items() if not found.seconds}
+    if not evicted:
+        return
+    from kubectl_dra.explain.outcomes import certain_choice
+
+    winners = certain_choice(trial) if evicted.keys() < set(trial.takers) else tuple(evicted)
+    if winners and evicted.keys() >= set(winners):
+        yield _finding({name: evicted[name] for name in winners})
+
+
+def _finding(evicted: Mapping[str, Eviction]) -> Finding:
+    first = next(iter(evicted.values()))
+    names = {"device": first.result.device, "taint": with_rule(first.taint), "request": first.result.request}
+    facts = [
+        Evidence(Subject("device", found.result.device), "taint", with_rule(found.taint))
+        for found in list(evicted.values())[:MAX_NODES]
+    ]
+    return Finding(
+        AT_ONCE,
+        say("device {device} has taint {taint}, and {why}", why=_why(first), **names),
+        (*facts, Evidence(say("request {request}", **names), "tolerations that count there", _counting(first))),
+        Remedy(say("{fix}", fix=AT_ONCE.fix)),
+        request=first.result.request,
+        device=first.result.device,
+    )
+
+
+def _why(found: Eviction) -> Words:
+    names = {"request": found.result.request, "time": found.taint.time_added}
+    if found.tolerated:
+        return say("request {request} tolerates that for a time only, which is over since {time}", **names)
+    if any(entry.effect == "NoExecute" and entry.tolerates(found.taint) for entry in found.result.tolerations):
+        return say("request {request} tolerates that for no second", **names)
+    if any(entry.tolerates(found.taint) for entry in found.result.tolerations):
+        return say("the toleration of request {request} has no effect, which does not protect the pod", **names)
+    return say("no toleration in the allocation of request {request} protects the pod", **names)
+
+
+def _counting(found: Eviction) -> Words:
+    """The tolerations that protect: those of effect NoExecute that cover the taint."""
+    counting = [entry for entry in found.result.tolerations if entry.effect == "NoExecute"]
+    shown = [
+        say("{key} for {seconds:second}", key=entry.key or "*", seconds=entry.seconds or 0)
+        for entry in counting
+        if entry.tolerates(found.taint)
+    ]
+    return say("{shown: else none}", shown=shown)
+
+
+def eviction_notes(trial: Trial) -> Iterator[Phrase]:
+    """Where and when the pod would be evicted, if that is not the answer already."""
+    later: dict[int, list[str]] = {}
+    for name, found in trial.evictions.items():
+        later.setdefault(found.seconds, []).append(name)
+    for seconds, nodes in sorted(later.items()):
+        found = trial.evictions[nodes[0]]
+        values = {"nodes": nodes_named(nodes), "device": found.result.device, "taint": with_rule(found.taint)}
+        when: Words = say("after {seconds:second}", seconds=seconds) if seconds else "at once"
+        text = "on {nodes:some} the pod would be evicted {when}: device {device} has taint {taint}"
+        yield say(text, when=when, **values)
+
+
+FINDERS = (
+    Finder(When.QUESTION, _ended, 10),
+    Finder(When.PLACED, _terminating, -10),
+    Finder(When.SCENE, _before_binding, 20),
+    Finder(When.PLACED, _of_claim),
+    Finder(When.FITS, _at_once, 40),
+)

@@ -1,0 +1,298 @@
+"""Extended resources that devices serve, or a device plugin does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec.structs import replace
+
+from kubectl_dra.allocation.extended_resources import (
+    CLAIM_NAME,
+    MADE_FOR_EXTENDED,
+    amount_of,
+    class_by_resource,
+    eligible_name,
+    resources_of,
+)
+from kubectl_dra.api.claims import Request, ResourceClaim
+from kubectl_dra.explain.causes.registry import Finder, When
+from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy, Verdict
+from kubectl_dra.explain.outcomes import choice
+from kubectl_dra.explain.phrase import ObjectName, Subject, named, say
+from kubectl_dra.explain.scene.node_reasons import ResourceShort
+from kubectl_dra.explain.trial import Trial
+
+STALE_CLAIM = CauseKind(code="extended-resource-claim-stale", family=Family.EXTENDED, look=Look.RESOURCES_OF_CLASSES)
+
+
+def _left_over(trial: Trial) -> Iterator[Finding]:
+    pod = trial.question.pod
+    if pod is None or pod.node_name or pod.finished or not pod.metadata.uid:
+        return
+    for claim in trial.scene.snapshot.claims.values():
+        owner = claim.metadata.controller()
+        made = claim.metadata.annotations.get(MADE_FOR_EXTENDED) == "true"
+        if not made or owner is None or owner.uid != pod.metadata.uid:
+            continue
+        own = Subject("ResourceClaim", named("ResourceClaim", claim))
+        text = (
+            "claim {claim}, which the scheduler made for the pod's extended resources, is left from an earlier attempt"
+        )
+        command = "{fix} kubectl delete resourceclaim -n {namespace} {name}"
+        yield Finding(
+            STALE_CLAIM,
+            say(text, claim=claim.key),
+            (
+                Evidence(own, say("annotation {name}", name=MADE_FOR_EXTENDED), "true"),
+                Evidence(own, "status.allocation", "set" if claim.allocation is not None else "not set"),
+                Evidence(Subject("Pod", named("Pod", pod)), "spec.nodeName", "not set"),
+            ),
+            Remedy(
+                say(
+                    command,
+                    fix=STALE_CLAIM.fix,
+                    namespace=claim.metadata.namespace,
+                    name=claim.metadata.name,
+                )
+            ),
+            claim=claim.key,
+        )
+
+
+# Another class of the same extended resource would serve the pod, but is not used.
+
+TWO_CLASSES = CauseKind(code="extended-resource-two-classes", family=Family.EXTENDED, look=Look.RESOURCES_OF_CLASSES)
+
+
+def _two_classes(trial: Trial) -> Iterator[Finding]:
+    extended = trial.scene.extended
+    for resource, winner in extended.classes.items() if extended else ():
+        for other in sorted(trial.view.cycle.classes.values(), key=lambda entry: entry.name):
+            if other.extended_resource_name != resource or other is winner:
+                continue
+            claims = [_of_class(claim, winner.name, other.name) for claim in trial.claims]
+            proof = trial.world.asking(claims).proof()
+            if proof is None:
+                continue
+            names = {"winner": winner.name, "other": other.name, "resource": resource}
+            text = (
+                "DeviceClasses {winner} and {other} both offer {resource}; {winner} serves it, but has too few "
+                "devices, and {other} is not asked"
+            )
+            yield Finding(
+                TWO_CLASSES,
+                say(text, **names),
+                tuple(
+                    Evidence(
+                        Subject("DeviceClass", ObjectName("DeviceClass", entry.name)),
+                        "metadata.creationTimestamp",
+                        entry.metadata.creation_timestamp or "not set",
+                    )
+                    for entry in (winner, other)
+                ),
+                Remedy(say("Remove extendedResourceName {resource} from DeviceClass {winner}.", **names), proof),
+            )
+            return
+
+
+def _of_class(claim: ResourceClaim, old: str, new: str) -> ResourceClaim:
+    """The claim for extended resources with one class replaced; other claims unchanged."""
+    if claim.metadata.name != CLAIM_NAME:
+        return claim
+    return replace(claim, requests=tuple(_request_of(entry, old, new) for entry in claim.requests))
+
+
+def _request_of(entry: Request, old: str, new: str) -> Request:
+    spec = entry.exactly
+    if spec is None or spec.device_class != old:
+        return entry
+    return replace(entry, exactly=replace(spec, device_class=new))
+
+
+# Nothing serves an extended resource of the pod: neither a device plugin nor an eligible class.
+
+UNBACKED = CauseKind(code="extended-resource-unknown", family=Family.EXTENDED, look=Look.RESOURCES_OF_CLASSES)
+GATE_OFF = CauseKind(code="extended-resource-gate-off", family=Family.EXTENDED, look=Look.RESOURCES_OF_CLASSES)
+NOT_ELIGIBLE = CauseKind(
+    code="extended-resource-name-not-eligible", family=Family.EXTENDED, look=Look.RESOURCES_OF_CLASSES
+)
+
+
+def _unserved(trial: Trial) -> Iterator[Finding]:
+    """Extended resources of the pod that no node's device plugin offers and no class serves."""
+    pod, scene = trial.question.pod, trial.scene
+    nodes = scene.snapshot.nodes.values()
+    if pod is None or pod.node_name or pod.finished or not any(node.allocatable for node in nodes):
+        return
+    if scene.snapshot.missing("DeviceClass"):
+        return
+    classes = trial.view.cycle.classes
+    backed = class_by_resource(classes)
+    for resource in resources_of(pod):
+        if any(amount_of(node.allocatable.get(resource)) for node in nodes):
+            continue
+        device_class = backed.get(resource)
+        field = say("status.allocatable {resource}", resource=resource)
+        nowhere = Evidence(say("{count:node}", count=len(nodes)), field, "none")
+        if device_class is None:
+            names = sorted((entry.name, entry.extended_resource_name or "not set") for entry in classes.values())
+            listed = [
+                say("{name} ({resource})", name=ObjectName("DeviceClass", name), resource=own) for name, own in names
+            ]
+            have = say("{listed:some else no DeviceClass}", listed=listed)
+            yield Finding(
+                UNBACKED,
+                say("no node offers {resource} by a device plugin, and no DeviceClass names it", resource=resource),
+                (nowhere, Evidence("DeviceClasses", "spec.extendedResourceName", have)),
+            )
+        elif not trial.view.cycle.features.extended_resources:
+            yield Finding(
+                GATE_OFF,
+                say(
+                    "DeviceClass {name} offers {resource}, but the feature gate DRAExtendedResource is off (Kubernetes "
+                    "{release})",
+                    name=device_class.name,
+                    resource=resource,
+                    release=str(scene.settings.release),
+                ),
+                (
+                    nowhere,
+                    Evidence(
+                        Subject("Kubernetes", str(scene.settings.release)), "feature gate DRAExtendedResource", "off"
+                    ),
+                ),
+                Remedy(
+                    say(
+                        "Ask with a claim of class {name} instead of {resource}; kubectl dra migrate rewrites "
+                        "manifests so. Or turn the gate on in every component: it is on by default from 1.36.",
+                        name=device_class.name,
+                        resource=resource,
+                    )
+                ),
+            )
+
+
+def _not_eligible(trial: Trial) -> Iterator[Finding]:
+    """Resources that no node offers, and a class only under a name that devices cannot serve."""
+    pod = trial.question.pod
+    if pod is None or pod.node_name or pod.finished:
+        return
+    asked = {name for container in pod.containers for name, value in container.requests.items() if amount_of(value)}
+    for device_class in sorted(trial.view.cycle.classes.values(), key=lambda entry: entry.name):
+        resource = device_class.extended_resource_name
+        if resource not in asked or eligible_name(resource):
+            continue
+        if any(amount_of(node.allocatable.get(resource)) for node in trial.scene.snapshot.nodes.values()):
+            continue
+        text = "DeviceClass {name} offers {resource}, but devices cannot serve a resource of that name"
+        yield Finding(
+            NOT_ELIGIBLE,
+            say(text, name=device_class.name, resource=resource),
+            (
+                Evidence(
+                    Subject("DeviceClass", ObjectName("DeviceClass", device_class.name)),
+                    "spec.extendedResourceName",
+                    resource,
+                ),
+            ),
+        )
+
+
+# Every node whose device plugin offers an extended resource has too little of it left.
+
+MAX_NODES = 6
+PLUGIN_EXHAUSTED = CauseKind(code="device-plugin-exhausted", family=Family.EXTENDED, look=Look.ALL_PODS)
+
+
+def _exhausted(trial: Trial) -> Iterator[Finding]:
+    pod = trial.question.pod
+    if trial.view.nodes or pod is None:
+        return
+    for resource in resources_of(pod):
+        nodes = trial.scene.snapshot.nodes.values()
+        offering = [node.name for node in nodes if amount_of(node.allocatable.get(resource))]
+        reasons = {name: trial.view.ineligible.get(name) for name in offering}
+        short = {
+            name: reason
+            for name, reason in reasons.items()
+            if isinstance(reason, ResourceShort) and reason.name == resource
+        }
+        if not short or len(short) < len(offering):
+            continue
+        where = say("each of the {count} nodes that offer it", count=len(short))
+        text = "too little {resource} is left on {where} by device plugin: {first}"
+        first = next(iter(short.values()))
+        yield Finding(
+            PLUGIN_EXHAUSTED,
+            say(
+                text,
+                resource=resource,
+                where="the only node that offers it" if len(short) == 1 else where,
+                first=first.numbers,
+            ),
+            tuple(
+                Evidence(Subject("node", ObjectName("Node", name)), resource, reason)
+                for name, reason in list(short.items())[:MAX_NODES]
+            ),
+        )
+        return
+
+
+# A pod with a claim and an extended resource fits only where a device plugin serves the resource.
+
+_CLAIM_AND_DEVICE_PLUGIN_MAX_NODES = 6
+MIXED = CauseKind(
+    code="claim-and-device-plugin", family=Family.EXTENDED, look=Look.RESOURCES_OF_CLASSES, never_binds=True
+)
+
+
+def never_bound(trial: Trial) -> set[str]:
+    """Nodes that pass the filters and then fail to bind (``ExtendedRequests.never_binds``)."""
+    extended = trial.scene.extended
+    if extended is None:
+        return set()
+    return {name for name in trial.fitting if extended.never_binds(trial.view.node_by_name[name])}
+
+
+def _mixed(trial: Trial) -> Iterator[Finding]:
+    never, extended = never_bound(trial), trial.scene.extended
+    if not never or extended is None:
+        return
+    text = (
+        "the pod uses claims and {resources}, and fits only on nodes that serve {resources} by device plugin: "
+        "{nodes:some}"
+    )
+    if not set(trial.fitting) - set(trial.unavailable) <= never:
+        # It would fit elsewhere, but each attempt takes the node that scores best.
+        taken = choice(trial, Verdict.ALLOCATABLE)
+        if taken is None or not taken.certain or not never.issuperset(taken.nodes):
+            return
+        never = set(taken.nodes)
+        text = (
+            "the pod uses claims and {resources}, and the scheduler takes {nodes:some}, which scores best and serves "
+            "{resources} by device plugin"
+        )
+    resources = sorted(extended.amounts)
+    yield Finding(
+        MIXED,
+        say(text, resources=resources, nodes=sorted(never)),
+        tuple(
+            Evidence(
+                Subject("node", ObjectName("Node", name)),
+                say("status.allocatable {resource}", resource=resource),
+                str(trial.view.node_by_name[name].allocatable.get(resource)),
+            )
+            for name in sorted(never)[:_CLAIM_AND_DEVICE_PLUGIN_MAX_NODES]
+            for resource in resources
+        ),
+    )
+
+
+FINDERS = (
+    Finder(When.FITS, _left_over, 50),
+    Finder(When.REQUESTS, _two_classes),
+    Finder(When.SCENE, _unserved, 10),
+    Finder(When.SCENE, _not_eligible, 30),
+    Finder(When.FAILS, _exhausted, 20),
+    Finder(When.FITS, _mixed, 30),
+)

@@ -1,0 +1,173 @@
+"""A limit is exceeded: by the claim itself, its configs, its alternatives, or the time of the search."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec.structs import replace
+
+from kubectl_dra.allocation.attempt import AttemptVerdict
+from kubectl_dra.allocation.errors import AllocationError
+from kubectl_dra.api.claims import MAX_RESULTS, ResourceClaim
+from kubectl_dra.explain.causes.registry import Finder, When
+from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
+from kubectl_dra.explain.phrase import ObjectName, Subject, named, say
+from kubectl_dra.explain.remedies.proof import Tried
+from kubectl_dra.explain.trial import Trial
+
+TOO_MANY_DEVICES = CauseKind(code="too-many-devices", family=Family.REQUEST, look=Look.AS_WRITTEN)
+FEATURE_OFF = CauseKind(code="feature-disabled", family=Family.REQUEST, look=Look.VERSION)
+UNSUPPORTED = CauseKind(code="unsupported-request", family=Family.REQUEST, look=Look.AS_WRITTEN)
+
+
+def plain(kind: CauseKind, error: AllocationError) -> Finding:
+    """A cause that the scheduler's own text explains."""
+    request, claim = error.detail.get("request"), error.detail.get("claim")
+    return Finding(
+        kind,
+        error.message,
+        (Evidence(error.subject, "scheduler", error.message),),
+        request=str(request or ""),
+        object=str(claim or ""),
+    )
+
+
+def _too_many(_: Trial, error: AllocationError, __: str) -> Iterator[Finding]:
+    yield plain(TOO_MANY_DEVICES, error)
+
+
+def _feature_off(_: Trial, error: AllocationError, __: str) -> Iterator[Finding]:
+    found = plain(FEATURE_OFF, error)
+    text = "Turn the feature gate {gate} on in kube-apiserver and kube-scheduler, or do without the field."
+    yield Finding(found.kind, found.summary, found.evidence, Remedy(say(text, gate=error.detail.get("gate"))))
+
+
+def _unsupported(_: Trial, error: AllocationError, __: str) -> Iterator[Finding]:
+    yield plain(UNSUPPORTED, error)
+
+
+# Every allocation that fits has more configurations than the API server accepts.
+
+MAX_CONFIGS = 64
+TOO_MANY_CONFIGS = CauseKind(code="too-many-configs", family=Family.CLAIM, look=Look.POD, never_binds=True)
+
+
+def _overfull(trial: Trial) -> Iterator[Finding]:
+    found = [trial.attempts[name] for name in trial.fitting if name not in trial.unavailable]
+    largest = [max((len(result.config) for result in attempt.results), default=0) for attempt in found]
+    if trial.question.pod is None or not largest or min(largest) <= MAX_CONFIGS:
+        return
+    most = min(largest)
+    text = "the claims fit, but the allocation would hold {most} configurations, and {limit} is the most"
+    about = say("allocation on node {node}", node=ObjectName("Node", found[0].node))
+    yield Finding(
+        TOO_MANY_CONFIGS,
+        say(text, most=most, limit=MAX_CONFIGS),
+        (Evidence(about, "devices.config", say("{most} entries", most=most)),),
+    )
+
+
+# The alternatives that fit have more devices in total than one allocation can hold.
+
+TOO_MANY_TOGETHER = CauseKind(code="alternatives-too-large", family=Family.REQUEST, look=Look.AS_WRITTEN)
+
+
+def _too_large(trial: Trial) -> Iterator[Finding]:
+    claims = trial.claims
+    for index, claim in enumerate(claims):
+        largest = [max(spec.count for spec in entry.alternatives()) for entry in claim.requests if entry.alternatives()]
+        if not any(entry.first_available for entry in claim.requests) or sum(largest) <= MAX_RESULTS:
+            continue
+        parts = [_only(claim, number) for number in range(len(claim.requests))]
+        proof = trial.world.asking([*claims[:index], *parts, *claims[index + 1 :]]).proof()
+        if proof is None:
+            continue
+        asked = [
+            Evidence(
+                Subject("claim", named("ResourceClaim", claim)),
+                say('request "{name}"', name=entry.name),
+                say(
+                    "{alternatives}",
+                    alternatives=[
+                        say("{name}: {count}", name=spec.name or entry.name, count=spec.count)
+                        for spec in entry.alternatives()
+                    ],
+                ),
+            )
+            for entry in claim.requests
+        ]
+        text = "claim {claim} fits only with alternatives of more than {most} devices in all"
+        how = replace(proof, tried=Tried.CLAIM_PER_REQUEST)
+        yield Finding(
+            TOO_MANY_TOGETHER,
+            say(text, claim=claim.key, most=MAX_RESULTS),
+            tuple(asked),
+            Remedy(TOO_MANY_TOGETHER.fix, how),
+            claim=claim.key,
+        )
+        return
+
+
+def _only(claim: ResourceClaim, number: int) -> ResourceClaim:
+    """A claim with only one of the requests, and the constraints that concern only that one."""
+    entry = claim.requests[number]
+    own = tuple(
+        constraint
+        for constraint in claim.constraints
+        if constraint.requests and all(name.split("/")[0] == entry.name for name in constraint.requests)
+    )
+    return replace(claim, requests=(entry,), constraints=own)
+
+
+# The scheduler's search would not finish in time.
+
+SLOW = CauseKind(code="search-too-slow", family=Family.DEVICES)
+
+
+def _slow(trial: Trial) -> Iterator[Finding]:
+    first = next(
+        (
+            attempt
+            for attempt in trial.attempts.values()
+            if (attempt.verdict is AttemptVerdict.UNDETERMINED and not attempt.order_decides)
+            or trial.would_time_out(attempt)
+        ),
+        None,
+    )
+    if first is None:
+        return
+    steps = "more combinations than can be tried device by device in 10 s"
+    if first.verdict is AttemptVerdict.UNDETERMINED:
+        steps = "stopped without an answer: too many combinations"
+    node = Subject("node", ObjectName("Node", first.node))
+    text = "there are too many combinations of devices on {node} to try them all"
+    yield Finding(SLOW, say(text, node=node), (Evidence(node, "search", steps),), _remedy(trial))
+
+
+def _where_all_are_slow(trial: Trial) -> Iterator[Finding]:
+    """The claims fit, but the search would finish too late on every node."""
+    fitting = [trial.attempts[name] for name in trial.fitting]
+    if trial.question.pod is not None and fitting and all(trial.would_time_out(attempt) for attempt in fitting):
+        yield from _slow(trial)
+
+
+def _remedy(trial: Trial) -> Remedy | None:
+    """The constraint without which the search finishes."""
+    for claim, constraint in trial.world.constraints():
+        proof = trial.world.without_constraint(claim, constraint).proof()
+        if proof is not None:
+            text = "Drop or loosen the constraint {constraint}, or narrow the selectors."
+            return Remedy(say(text, constraint=constraint), proof)
+    return None
+
+
+FINDERS = (
+    Finder(When.ERROR, _too_many, of="too-many-devices"),
+    Finder(When.ERROR, _feature_off, of="feature-disabled"),
+    Finder(When.ERROR, _unsupported, rank=99),
+    Finder(When.FITS, _overfull, 40),
+    Finder(When.TOGETHER, _too_large, 30),
+    Finder(When.OPEN, _slow),
+    Finder(When.FAILS_TOO, _slow, 10),
+    Finder(When.FITS, _where_all_are_slow, 20),
+)

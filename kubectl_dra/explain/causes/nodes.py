@@ -1,0 +1,120 @@
+"""No node may run the pod, whatever its devices: what each filter of the scheduler refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+from kubectl_dra.explain.causes.registry import Finder, When
+from kubectl_dra.explain.diagnosis import CauseKind, Family, Finding, Look, NextStep, Remedy
+from kubectl_dra.explain.phrase import Words, say
+from kubectl_dra.explain.remedies import way_in
+from kubectl_dra.explain.scene.node_reasons import KINDS as OBJECT_KINDS
+from kubectl_dra.explain.scene.node_reasons import Filters
+from kubectl_dra.explain.trial import Trial
+from kubectl_dra.scheduling.reasons import PluginName
+from kubectl_dra.scheduling.volumes import ObjectNotFound
+
+# Filters that check more than a node's labels, taints and resources refuse nodes; one cause per filter.
+
+PORTS = CauseKind(code="host-port-taken", family=Family.NODE_FILTERS, look=Look.ALL_PODS)
+VOLUME_IN_USE = CauseKind(code="volume-in-use", family=Family.NODE_FILTERS, look=Look.VOLUME_CLAIMS)
+VOLUME_LIMIT = CauseKind(code="too-many-volumes-on-node", family=Family.NODE_FILTERS, look=Look.VOLUMES_ATTACHED)
+VOLUME_UNUSABLE = CauseKind(code="volume-not-usable-here", family=Family.NODE_FILTERS, look=Look.VOLUME_CLAIMS)
+VOLUME_ZONE = CauseKind(code="volume-in-other-zone", family=Family.NODE_FILTERS, look=Look.VOLUME_CLAIMS)
+SPREAD = CauseKind(code="topology-spread-unsatisfied", family=Family.NODE_FILTERS, look=Look.LABELS_OF_PODS)
+AFFINITY = CauseKind(code="pod-affinity-unsatisfied", family=Family.NODE_FILTERS, look=Look.LABELS_OF_PODS)
+FEATURES = CauseKind(code="node-feature-not-declared", family=Family.NODE_FILTERS, look=Look.FEATURES_OF_NODES)
+_OF_PLUGIN: Final[Mapping[PluginName, CauseKind]] = {
+    PluginName.NODE_PORTS: PORTS,
+    PluginName.VOLUME_RESTRICTIONS: VOLUME_IN_USE,
+    PluginName.NODE_VOLUME_LIMITS: VOLUME_LIMIT,
+    PluginName.VOLUME_BINDING: VOLUME_UNUSABLE,
+    PluginName.VOLUME_ZONE: VOLUME_ZONE,
+    PluginName.POD_TOPOLOGY_SPREAD: SPREAD,
+    PluginName.INTER_POD_AFFINITY: AFFINITY,
+    PluginName.NODE_DECLARED_FEATURES: FEATURES,
+}
+
+
+def kind_on(filters: Filters | None, node: str) -> CauseKind | None:
+    """The cause, among those here, that refuses a node."""
+    rejection = filters.rejections.get(node) if filters is not None else None
+    if rejection is None:
+        return None
+    if any(isinstance(reason, ObjectNotFound) for reason in rejection.reasons):
+        return VOLUME_UNUSABLE
+    return _OF_PLUGIN.get(rejection.plugin)
+
+
+def kind_of_all(trial: Trial) -> CauseKind | None:
+    """The cause that refuses every node, if a single one does."""
+    kinds = _by_kind(trial)
+    if trial.view.nodes or len(kinds) != 1:
+        return None
+    ((kind, reasons),) = kinds.items()
+    return kind if len(reasons) == len(trial.view.ineligible) else None
+
+
+def _by_kind(trial: Trial) -> dict[CauseKind, dict[str, Words]]:
+    """The nodes of each cause, with their reasons."""
+    found: dict[CauseKind, dict[str, Words]] = {}
+    filters = trial.scene.filters
+    for name in filters.rejections if filters is not None else ():
+        kind = kind_on(filters, name)
+        if kind is not None and name in trial.view.ineligible:
+            found.setdefault(kind, {})[name] = trial.view.ineligible[name]
+    return found
+
+
+def _refused(trial: Trial) -> Iterator[Finding]:
+    for kind, reasons in _by_kind(trial).items():
+        from kubectl_dra.explain.outcomes import by_reason, counted, evidence
+
+        groups = by_reason(reasons)
+        summary = say("{count:node} refused: {reasons}", count=len(reasons), reasons=counted(groups))
+        yield Finding(kind, summary, evidence(groups), remedy_on(trial.scene.filters, reasons))
+
+
+def remedy_on(filters: Filters | None, nodes: Iterable[str]) -> Remedy | None:
+    """What ends the cause if an object is missing; None leaves the kind's general advice."""
+    for name in nodes:
+        rejection = filters.rejections.get(name) if filters is not None else None
+        for reason in rejection.reasons if rejection is not None else ():
+            if isinstance(reason, ObjectNotFound):
+                kind = OBJECT_KINDS.get(reason.resource, reason.resource)
+                return Remedy(say("Create {kind} {name}, or correct the name.", kind=kind, name=reason.name))
+    return None
+
+
+MAX_REASONS = 4
+NO_NODE = CauseKind(code="no-eligible-node", family=Family.DEVICES, look=Look.NODES)
+
+
+def _no_node(trial: Trial) -> Iterator[Finding]:
+    if trial.view.nodes:
+        return
+    from kubectl_dra.explain.outcomes import by_reason, counted, evidence
+
+    groups = by_reason(trial.view.ineligible)
+    if not groups:
+        yield Finding(NO_NODE, say("none of the 0 nodes may run the pod: no Nodes exist"))
+        return
+    count = len(trial.view.ineligible)
+    summary = say("none of the {count:,} nodes may run the pod: {reasons}", count=count, reasons=counted(groups))
+    if kind := kind_of_all(trial):
+        # It says more than that no node is left, and what helps.
+        yield Finding(kind, summary, evidence(groups), remedy_on(trial.scene.filters, groups[0].nodes))
+        return
+    first, nodes = groups[0]
+    reasons = [(group.reason, group.nodes) for group in groups[:MAX_REASONS]]
+    kind_there = kind_on(trial.scene.filters, nodes[0])
+    remedy = way_in.best(reasons, trial.world) or Remedy((kind_there or NO_NODE).fix)
+    look = NextStep(kind_there.look, namespace=trial.question.namespace) if kind_there else way_in.look_at(first, nodes)
+    yield Finding(NO_NODE, summary, evidence(groups), remedy, next=look)
+
+
+FINDERS = (
+    Finder(When.FAILS_TOO, _refused, 50),
+    Finder(When.FAILS, _no_node, 30),
+)

@@ -1,0 +1,200 @@
+"""The devices are in a pool that the scheduler does not use, or uses by accident of names and order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from kubectl_dra.allocation.errors import AllocationError
+from kubectl_dra.allocation.pools import Pool
+from kubectl_dra.api.slices import PoolID
+from kubectl_dra.explain.causes.limits import plain
+from kubectl_dra.explain.causes.registry import Finder, When
+from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
+from kubectl_dra.explain.funnel.blocked import MAX_EVIDENCE, Blocked
+from kubectl_dra.explain.phrase import ObjectName, Subject, say
+from kubectl_dra.explain.remedies.prove import World
+from kubectl_dra.explain.scene.holders import UnderWay, under_way
+from kubectl_dra.explain.scene.view import View
+from kubectl_dra.explain.trial import Trial
+
+INCOMPLETE = CauseKind(code="pool-incomplete", family=Family.POOLS, look=Look.SLICES)
+OBSOLETE = CauseKind(code="pool-obsolete-for-node", family=Family.POOLS, look=Look.SLICES)
+INVALID = CauseKind(code="pool-invalid", family=Family.POOLS, look=Look.SLICES)
+
+
+def _pool(blocked: Blocked) -> Iterator[Finding]:
+    seen = sorted({item.slice.pool for item in blocked.lost})
+    known = [found for pool_id in seen if (found := blocked.view.pool_seen.get(pool_id))]
+    text = "{found} exist, spec.pool.resourceSliceCount says {expected}"
+    evidence = [
+        Evidence(
+            Subject("pool", entry.id),
+            say("slices of generation {generation}", generation=entry.generation),
+            say(text, found=entry.found, expected=entry.expected),
+        )
+        for entry in known
+        if entry.incomplete
+    ]
+    evidence += [Evidence(Subject("pool", entry.id), "problem", entry.invalid) for entry in known if entry.invalid]
+    evidence.extend(line for entry in known if (line := _disagreement(entry)))
+    kind = INVALID if known else OBSOLETE
+    if any(entry.incomplete for entry in known):
+        kind = INCOMPLETE
+    only = known[0] if len(known) == 1 else None
+    waiting = _being_published(blocked, known) if kind is INCOMPLETE else None
+    if kind is INCOMPLETE and only is not None and only.found < only.expected:
+        text = (
+            "the driver has published only {found} of {expected} ResourceSlices of pool {pool}; until it is done "
+            "the scheduler ignores the pool ({lost:device})"
+        )
+        summary = say(text, found=only.found, expected=only.expected, pool=only.id.name, lost=len(blocked.lost))
+        yield Finding(kind, summary, tuple(evidence[:MAX_EVIDENCE]), _wait(waiting), under_way=waiting)
+        return
+    yield Finding(
+        kind,
+        say(
+            "{lost:device} on {nodes:some else no node} cannot be used for {where}: {reason}",
+            lost=len(blocked.lost),
+            nodes=blocked.nodes,
+            where=blocked.where,
+            reason=blocked.reason,
+        ),
+        tuple(evidence[:MAX_EVIDENCE]),
+        _wait(waiting),
+        under_way=waiting,
+    )
+
+
+def _wait(waiting: UnderWay | None) -> Remedy | None:
+    """What to do while a driver publishes."""
+    if waiting is None:
+        return None
+    text = "Wait: {by} has had {seconds:second} to publish the rest."
+    return Remedy(say(text, by=waiting.by, seconds=waiting.seconds))
+
+
+def _being_published(blocked: Blocked, pools: Sequence[Pool]) -> UnderWay | None:
+    """Whether a driver has just begun to publish each of the pools anew."""
+    made = (max(entry.creation_timestamp for entry in (*pool.slices, *pool.other_slices)) for pool in pools)
+    found = [under_way(pool.id.driver, at, blocked.scene.snapshot) for pool, at in zip(pools, made, strict=True)]
+    longest = max((one for one in found if one is not None), key=lambda one: one.seconds, default=None)
+    return None if None in found else longest
+
+
+def _disagreement(pool: Pool) -> Evidence | None:
+    """The numbers of slices that a pool's slices announce, if they differ."""
+    counts = {entry.name: entry.slice_count for entry in (*pool.slices, *pool.other_slices)}
+    if len(set(counts.values())) < 2:
+        return None
+    said = [
+        say("{name}: {count}", name=ObjectName("ResourceSlice", name), count=count)
+        for name, count in sorted(counts.items())
+    ]
+    field = "slices disagree on spec.pool.resourceSliceCount"
+    return Evidence(Subject("pool", pool.id), field, say("{said}", said=said))
+
+
+def _ends_attempt(_: Trial, error: AllocationError, node: str) -> Iterator[Finding]:
+    pool = error.detail.get("pool")
+    if not isinstance(pool, Pool):
+        return
+    text = "pool {pool} on node {node} is invalid ({problem}): the scheduler of this release gives up on the pod"
+    yield Finding(
+        INVALID,
+        say(text, pool=pool.id, node=node, problem=pool.invalid),
+        (
+            Evidence(pool.id, "scheduler", error.message),
+            Evidence(Subject("pool", pool.id), "problem", pool.invalid),
+        ),
+    )
+
+
+# A request for all devices meets an unusable pool, or a slice is invalid: the attempt ends on all nodes.
+
+ALL_BLOCKED = CauseKind(code="all-blocked-by-pool", family=Family.POOLS, look=Look.SLICES)
+BAD_NODE_SELECTOR = CauseKind(code="slice-node-selector-invalid", family=Family.POOLS, look=Look.SLICES)
+
+
+def _all_blocked_by_pool_pool(_: Trial, error: AllocationError, node: str) -> Iterator[Finding]:
+    pool = error.detail.get("pool")
+    if not isinstance(pool, Pool):
+        return
+    problem = say("invalid ({problem})", problem=pool.invalid)
+    if pool.incomplete:
+        text = "incomplete (generation {generation} has {found} of {expected} slices)"
+        problem = say(text, generation=pool.generation, found=pool.found, expected=pool.expected)
+    request = str(error.detail.get("request") or "")
+    text = 'request "{request}" asks for all devices, and pool {pool} on node {node} is {problem}'
+    yield Finding(
+        ALL_BLOCKED,
+        say(text, request=request, pool=pool.id, node=node, problem=problem),
+        (
+            Evidence(pool.id, "scheduler", error.message),
+            Evidence(Subject("pool", pool.id), "slices", problem),
+        ),
+        request=request,
+    )
+
+
+def _node_selector(_: Trial, error: AllocationError, __: str) -> Iterator[Finding]:
+    yield plain(BAD_NODE_SELECTOR, error)
+
+
+# Whether the claims fit depends on the order in which the scheduler happens to try pools.
+
+ORDER = CauseKind(code="pool-order-decides", family=Family.DEVICES)
+
+
+def _unsure(trial: Trial) -> Iterator[Finding]:
+    first = next((attempt for attempt in trial.attempts.values() if attempt.order_decides), None)
+    if first is None or first.pools is None:
+        return
+    node = Subject("node", ObjectName("Node", first.node))
+    pools = ", ".join(str(pool.id) for pool in first.pools.pools)
+    summary = say("on {node} the order in which the scheduler tries pools decides, and it is random", node=node)
+    yield Finding(ORDER, summary, (Evidence(node, "pools", pools),), Remedy(ORDER.fix))
+
+
+# Two drivers use one pool name, and the scheduler mixes up their counters.
+
+_DEFECT = "counters_keyed_by_pool_name"
+POOL_NAME_SHARED = CauseKind(code="pool-name-shared", family=Family.RELEASE)
+
+
+def shared_pool_names(view: View) -> dict[str, list[str]]:
+    """Pool names that several drivers with shared counters use, with the drivers."""
+    drivers: dict[str, set[str]] = {}
+    for pool in view.pool_seen.values():
+        if pool.counter_sets:
+            drivers.setdefault(pool.id.name, set()).add(pool.id.driver)
+    return {name: sorted(users) for name, users in drivers.items() if len(users) > 1}
+
+
+def finding(view: View, world: World) -> Finding | None:
+    """The cause if the claims fit without the defect; None if the defect does not decide."""
+    quirks, shared = view.cycle.quirks, shared_pool_names(view)
+    if not quirks.counters_keyed_by_pool_name or not shared:
+        return None
+    proof = world.with_quirks(quirks.without(_DEFECT)).proof()
+    if proof is None:
+        return None
+    name, drivers = next(iter(shared.items()))
+    text = "drivers {drivers} both use the pool name {name}, and the scheduler mixes up their shared counters"
+    return Finding(
+        POOL_NAME_SHARED,
+        say(text, drivers=drivers, name=name),
+        tuple(Evidence(Subject("pool", PoolID(driver, name)), "sharedCounters", "in use") for driver in drivers),
+        Remedy(POOL_NAME_SHARED.fix, proof),
+    )
+
+
+FINDERS = (
+    Finder(When.STAGE, _pool, of="pool"),
+    Finder(When.ERROR, _ends_attempt, of="pool-invalid"),
+    Finder(When.ERROR, _all_blocked_by_pool_pool, of="all-pool"),
+    Finder(When.ERROR, _node_selector, of="slice-node-selector"),
+    Finder(When.ERROR, _node_selector, of="device-node-selector"),
+    Finder(When.ERROR, _node_selector, of="node-selector-terms"),
+    Finder(When.OPEN, _unsure),
+    Finder(When.FAILS_TOO, _unsure, 10),
+)

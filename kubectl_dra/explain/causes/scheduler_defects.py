@@ -1,0 +1,129 @@
+"""An error or a defect of the scheduler ends the attempt for all nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from msgspec.structs import replace
+
+from kubectl_dra.allocation.features import DEFECTS, Quirks
+from kubectl_dra.api.claims import ALL
+from kubectl_dra.api.releases import COUNTERS_LEAK, CRASH_ON_ALL, LATER_ALL_CONTINUES_WITH_FIRST
+from kubectl_dra.api.releases import RULES_UNSEEN as DEFECT
+from kubectl_dra.explain.causes import pools as pool_name_shared
+from kubectl_dra.explain.causes.registry import Finder, When, of_error
+from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Remedy
+from kubectl_dra.explain.phrase import Joined, ObjectName, Subject, Words, named, say
+from kubectl_dra.explain.trial import Trial
+from kubectl_dra.scheduling.devices import CRASH, UNSEEN
+
+
+def _error(trial: Trial) -> Iterator[Finding]:
+    failed = next((attempt for attempt in trial.attempts.values() if attempt.error is not None), None)
+    if failed is None or failed.error is None:
+        return
+    found = of_error(trial, failed.error, failed.node)
+    if trial.fitting:
+        text = "would fit, but an error on one node ends the attempt for all"
+        fact = Evidence(Subject("node", ObjectName("Node", trial.fitting[0])), "allocation", text)
+        found = replace(found, evidence=(*found.evidence, fact))
+    yield found
+
+
+# A known defect of the release's allocator decides.
+
+KNOWN_DEFECT = CauseKind(code="allocator-defect", family=Family.DEVICES)
+_WAYS_ROUND: Final[Mapping[str, str]] = {
+    "counters_leak": f"Upgrade the scheduler to {COUNTERS_LEAK.fixed_in(36)} or later. Until then let a selector "
+    "leave out the devices that are refused.",
+    "later_all_continues_with_first": f"Upgrade the scheduler to 1.{LATER_ALL_CONTINUES_WITH_FIRST.gone} or later. "
+    "Until then let the alternative ask for a number of devices instead of all.",
+}
+
+
+def _defect(trial: Trial) -> Iterator[Finding]:
+    world, quirks = trial.world, trial.view.cycle.quirks
+    proof = world.with_quirks(Quirks.none()).proof()
+    if proof is None:
+        return
+    named = pool_name_shared.finding(trial.view, world)
+    if named is not None:
+        yield named
+        return
+    alone = [name for name in Quirks.__struct_fields__ if world.with_quirks(quirks.without(name)).proof() is not None]
+    told: Words = Joined(tuple(DEFECTS[name].what for name in alone)) if alone else "several defects together"
+    text = "the devices would suffice, but a known defect of this release's scheduler refuses them: {told}"
+    fix = _WAYS_ROUND.get(alone[0], KNOWN_DEFECT.fix) if len(alone) == 1 else KNOWN_DEFECT.fix
+    fact = Evidence("kube-scheduler", "defect", told)
+    yield Finding(KNOWN_DEFECT, say(text, told=told), (fact,), Remedy(fix, proof))
+
+
+# A request for all devices crashes the scheduler of this release, because it meets a device with shared counters.
+
+PANIC = CauseKind(code="scheduler-crashes", family=Family.RELEASE)
+
+
+def _crash(trial: Trial) -> Iterator[Finding]:
+    settings = trial.scene.settings
+    crashes = CRASH_ON_ALL.affects(*settings.like(CRASH))
+    if not crashes or not trial.view.cycle.features.partitionable_devices:
+        return
+    for located in trial.funnels:
+        funnel = located.funnel
+        device = next((item for item in funnel.usable if item.device.consumes_counters), None)
+        if funnel.spec.allocation_mode != ALL or device is None:
+            continue
+        release = say("{release}.{patch}", release=settings.release, patch=settings.patch)
+        text = (
+            "{where} asks for all devices, and the scheduler of {release} crashes when one of them uses shared "
+            "counters, as {device} does"
+        )
+        counter_set = device.device.consumes_counters[0].counter_set
+        field = say("{where} allocationMode", where=located.where)
+        yield Finding(
+            PANIC,
+            say(text, where=located.where, release=release, device=device.id),
+            (
+                Evidence("kube-scheduler", "release", release),
+                Evidence(Subject("claim", named("ResourceClaim", located.claim)), field, ALL),
+                Evidence(Subject("device", device.id), "consumesCounters", counter_set),
+            ),
+            claim=located.claim.key,
+            request=funnel.name,
+        )
+        return
+
+
+# The scheduler of this release crashes when it watches DeviceTaintRules.
+
+RULES_UNSEEN = CauseKind(code="taint-rules-crash", family=Family.RELEASE)
+
+
+def _unseen(trial: Trial) -> Iterator[Finding]:
+    settings, rules, pod = trial.scene.settings, trial.scene.snapshot.taint_rules, trial.question.pod
+    if pod is None or pod.node_name or pod.finished:
+        return
+    if not rules or "DRADeviceTaintRules" not in settings.gates:
+        return
+    if not DEFECT.affects(*settings.like(UNSEEN)):
+        return
+    names = say("{rules:some}", rules=[named("DeviceTaintRule", rule) for rule in rules])
+    release = say("{release}.{patch}", release=settings.release, patch=settings.patch)
+    text = "the scheduler of {release} does not understand DeviceTaintRules ({names}) and may crash while one exists"
+    yield Finding(
+        RULES_UNSEEN,
+        say(text, release=release, names=names),
+        (
+            Evidence("kube-scheduler", "release", release),
+            Evidence(say("DeviceTaintRules {names}", names=names), "count", len(rules)),
+        ),
+    )
+
+
+FINDERS = (
+    Finder(When.FAILS, _error, 10),
+    Finder(When.TOGETHER, _defect, 20),
+    Finder(When.CRASH, _crash),
+    Finder(When.SCENE, _unseen, 40),
+)

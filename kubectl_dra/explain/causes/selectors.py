@@ -1,0 +1,267 @@
+"""A selector does not compile, or matches too few devices."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from msgspec.structs import replace
+
+from kubectl_dra.allocation.errors import AllocationError
+from kubectl_dra.api.quantity import Quantity, QuantityError
+from kubectl_dra.cel import CompileError
+from kubectl_dra.explain.causes import devices_published as driver_publishes_nothing
+from kubectl_dra.explain.causes.devices_held import TOO_FEW, counted_lower
+from kubectl_dra.explain.causes.registry import Finder, When
+from kubectl_dra.explain.causes.selector_error import class_of, expression_of, number_of
+from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Observation, Remedy
+from kubectl_dra.explain.funnel.blocked import Blocked
+from kubectl_dra.explain.funnel.selector_terms import plain
+from kubectl_dra.explain.funnel.stages import StageResult
+from kubectl_dra.explain.phrase import Joined, ObjectName, Phrase, Subject, Words, named, say
+from kubectl_dra.explain.remedies.candidates import fitting_classes
+from kubectl_dra.explain.remedies.change import ReplaceTerm, RequestChange, UseClass
+from kubectl_dra.explain.remedies.proof import Tried
+from kubectl_dra.explain.remedies.selector_values import MAX_TEXTS, loosened_term
+from kubectl_dra.explain.scene.view import View, distinct
+from kubectl_dra.explain.trial import Trial
+
+_CONTAINER = " (in container '')"
+"""An addition of the compiler that means nothing here."""
+SELECTOR_COMPILE = CauseKind(code="selector-does-not-compile", family=Family.REQUEST, look=Look.AS_WRITTEN)
+
+
+def _compile(_: Trial, error: AllocationError, __: str) -> Iterator[Finding]:
+    problem = error.detail.get("error")
+    message: Words = ""
+    remedy = None
+    if isinstance(problem, CompileError):
+        issue = problem.issues[0] if problem.issues else None
+        if issue is None:
+            message = str(problem).partition("\n")[0]
+        else:
+            text = "{text} (line {line}, column {column})" if issue.line > 1 else "{text} (column {column})"
+            words = issue.message.removesuffix(_CONTAINER)
+            message = say(text, text=words, line=issue.line, column=issue.column)
+            if issue.undeclared.isidentifier():
+                text = 'Write "{name}" with quotes if the text is meant; there is no such name.'
+                remedy = Remedy(say(text, name=issue.undeclared))
+    text = "selector {number} of {subject} does not compile: {message}"
+    yield Finding(
+        SELECTOR_COMPILE,
+        say(text, number=number_of(error), subject=error.subject, message=message),
+        (expression_of(error),),
+        remedy,
+        object=str(error.detail.get("claim") or ""),
+        device_class=class_of(error),
+    )
+
+
+# A selector, of the class or of the request, refuses the devices.
+
+_DRIVER = re.compile(r"\bdevice\.driver\b")
+_MAX_NAMES = 2
+_MAX_VALUES = 4
+CLASS_MATCHES_NOTHING = CauseKind(code="class-matches-nothing", family=Family.REQUEST, look=Look.SELECTORS)
+SELECTOR_MATCHES_NOTHING = CauseKind(code="selector-matches-nothing", family=Family.REQUEST, look=Look.SELECTORS)
+
+
+def _class_selector(blocked: Blocked) -> Iterator[Finding]:
+    name = blocked.funnel.device_class.name
+    found = driver_publishes_nothing.of_class(blocked)
+    subject = Subject("DeviceClass", ObjectName("DeviceClass", name))
+    what = say("class {name}", name=name)
+    yield found or _selector(blocked, CLASS_MATCHES_NOTHING, subject, what, what)
+
+
+def _request_selector(blocked: Blocked) -> Iterator[Finding]:
+    what = say("{label} of {where}", label=blocked.stage.label, where=blocked.where)
+    claim = Subject("claim", named("ResourceClaim", blocked.located.claim))
+    yield _selector(blocked, SELECTOR_MATCHES_NOTHING, claim, what, blocked.where)
+
+
+def _selector(blocked: Blocked, kind: CauseKind, owner: Subject, what: Phrase, who: Phrase) -> Finding:
+    stage = blocked.stage
+    asked = _asked(blocked.view, stage)
+    evidence = (Evidence(owner, "selector term", stage.expression, is_cel=True),)
+    if blocked.left:
+        best = blocked.most_on_one_node
+        text = (
+            "{where} needs {needed} on one node, each with {asked}; {left} of {tested:device} {left:has|have} that, at "
+            "most {best} on one node"
+        )
+        if asked is None:
+            text = (
+                "{what} is true on {left} of {tested} devices, but {where} needs {needed} on one node and no node has "
+                "more than {best}"
+            )
+        summary = say(
+            text,
+            what=what,
+            asked=asked,
+            left=blocked.left,
+            tested=blocked.tested,
+            where=blocked.where,
+            needed=blocked.located.needed,
+            best=best,
+        )
+        return Finding(TOO_FEW, summary, evidence, counted_lower(blocked, best))
+    seen = _seen(blocked)
+    have = _have_instead(seen)
+    if asked is not None and not stage.errors and (instead := _instead(blocked, seen)):
+        summary = say("{who} wants {asked}; {instead}", who=who, asked=asked, instead=instead)
+        if also := tuple(_also_false(blocked)):
+            summary = say("{summary}; it also wants {also}", summary=summary, also=Joined(also, ", and "))
+        return Finding(kind, summary, evidence, _remedy(blocked, have))
+    summary = say(
+        "{what} is {fails} on {every}{nodes}: {expression}{have}",
+        what=what,
+        fails=say("false or an error ({error})", error=stage.errors[0][1]) if stage.errors else "false",
+        every="the only device" if blocked.tested == 1 else say("all {count:device}", count=blocked.tested),
+        nodes=say(" of {nodes:some}", nodes=blocked.nodes) if blocked.nodes and stage.passed else "",
+        expression=stage.expression,
+        have=say(" ({have})", have=have) if have else "",
+    )
+    return Finding(kind, summary, evidence, _remedy(blocked, have))
+
+
+def _remedy(blocked: Blocked, have: Words) -> Remedy | None:
+    """Another class, another value in place of one that the term asks for, or the request without the term."""
+    if blocked.stage.name != "request-selector":
+        return None
+    place = blocked.located.place
+    if _DRIVER.search(blocked.stage.expression):
+        text = "The selector asks for devices of another driver than the class: {what}."
+        for name in fitting_classes(blocked.view, blocked.spec):
+            if remedy := _proved(blocked, UseClass(place, name), text):
+                return remedy
+    stage, selectors = blocked.stage, blocked.view.cycle.selectors
+    terms = selectors.terms(stage.program)
+    if not terms:
+        # It does not compile.
+        return None
+    index = blocked.spec.selectors.index(stage.program)
+    for offer in loosened_term(blocked.view, place, index, blocked.spec, stage.term, blocked.lost):
+        if remedy := _proved(blocked, offer.change, "Ask for what there is: {what}."):
+            return remedy
+    drop = ReplaceTerm(place, selectors, index, stage.term, terms[stage.term].expression)
+    proof = blocked.world.proof_with(drop)
+    if proof is None:
+        return None
+    text = "Ask for what there is ({have}), or drop the term." if have else "Relax or drop the term."
+    without = replace(proof, tried=Tried.WITHOUT_TERM)
+    return Remedy(say(text, have=have), without, offers=(drop,))
+
+
+def _proved(blocked: Blocked, change: RequestChange, text: str) -> Remedy | None:
+    proof = blocked.world.proof_with(change)
+    return Remedy(say(text, what=change.what), proof, offers=(change,)) if proof is not None else None
+
+
+def _asked(view: View, stage: StageResult) -> Words | None:
+    """What the term asks for in words; None where it is said best as it is written."""
+    terms = view.cycle.selectors.terms(stage.program)
+    return plain(terms[stage.term]) if terms and stage.term < len(terms) else None
+
+
+def _seen(blocked: Blocked) -> Sequence[Observation]:
+    """What refused devices have where the term reads; nothing where that is not known."""
+    terms = blocked.view.cycle.selectors.terms(blocked.stage.program)
+    if not terms or not blocked.lost:
+        return ()
+    return blocked.observed(terms[blocked.stage.term])
+
+
+def _instead(blocked: Blocked, seen: Sequence[Observation]) -> Words:
+    """What the devices that the term refuses have of the one thing that it reads; nothing where it reads more."""
+    if len(seen) != 1:
+        return ""
+    stage = blocked.stage
+    term = blocked.view.cycle.selectors.terms(stage.program)[stage.term]
+    values = seen[0].values
+    nodes = say(" of {nodes:some}", nodes=blocked.nodes) if blocked.nodes and stage.passed else ""
+    if len(values) > 1:
+        return _of_each(seen[0], blocked.tested, nodes)
+    every: Words = {1: "the only device", 2: "both devices"}.get(blocked.tested) or say(
+        "all {count:device}", count=blocked.tested
+    )
+    (value, _) = values[0]
+    if value is None:
+        return say("nothing of that name is published for {every}{nodes}", every=every, nodes=nodes)
+    verb = "has" if blocked.tested == 1 else "have"
+    if _is_none(value) and next(iter(term.columns or ())).kind == "capacity":
+        verb = "reports" if blocked.tested == 1 else "report"
+        return say(
+            "{every}{nodes} {verb} no {name} ({value})",
+            every=every,
+            nodes=nodes,
+            verb=verb,
+            name=seen[0].name,
+            value=value,
+        )
+    return say("{every}{nodes} {verb} {value}", every=every, nodes=nodes, verb=verb, value=value)
+
+
+def _is_none(value: str) -> bool:
+    """Whether a quantity says that the driver does not know it."""
+    try:
+        return not Quantity.parse(value).sign()
+    except QuantityError:
+        return False
+
+
+def _of_each(seen: Observation, total: int, nodes: Words) -> Phrase:
+    """How many devices have which value; of very many different ones an example."""
+    if len(seen.values) > MAX_TEXTS and seen.values[0][1] == 1:
+        return say("the {count:device}{nodes} have {have}", count=total, nodes=nodes, have=_listed(seen))
+    parts = [
+        say("{count:,} {count:has|have} {value}", count=count, value="none" if value is None else value)
+        for value, count in seen.values[:_MAX_VALUES]
+    ]
+    more = len(seen.values) - _MAX_VALUES
+    rest = say(" and {more:other value}", more=more) if more > 0 else ""
+    return say("of the {total:device}{nodes} {parts}{rest}", total=total, nodes=nodes, parts=parts, rest=rest)
+
+
+def _also_false(blocked: Blocked) -> Iterator[Words]:
+    """What later terms of the request ask for that none of the refused devices has either, with what they have."""
+    if blocked.stage.name != "request-selector":
+        return
+    selectors, lost = blocked.view.cycle.selectors, [item.device for item in distinct(blocked.lost)]
+    here = (blocked.spec.selectors.index(blocked.stage.program), blocked.stage.term)
+    table = selectors.table(lost)
+    for index, expression in enumerate(blocked.spec.selectors):
+        for number, term in enumerate(selectors.terms(expression or "")):
+            asked = plain(term) if (index, number) > here else None
+            if asked is None or any(verdict is not False for verdict in term.evaluate_devices(table)):
+                continue
+            seen = blocked.observed(term)
+            if len(seen) == 1:
+                ((value, _), *others) = seen[0].values
+                have = _listed(seen[0]) if others or value is None else say("all have {value}", value=value)
+                yield say("{asked} ({have})", asked=asked, have=have)
+
+
+def _have_instead(seen: Sequence[Observation]) -> Words:
+    """The values of refused devices, in words."""
+    parts = tuple(say("{name}: {values}", name=one.name, values=_listed(one)) for one in seen[:_MAX_NAMES])
+    return Joined(parts) if parts else ""
+
+
+def _listed(seen: Observation) -> Phrase:
+    """The most frequent values with the number of devices; of very many different ones an example."""
+    if len(seen.values) > MAX_TEXTS and seen.values[0][1] == 1:
+        return say("{count:,} different values, such as {first}", count=len(seen.values), first=seen.values[0][0] or "")
+    shown = [
+        say("{value} on {count:,}", value="none" if value is None else value, count=count)
+        for value, count in seen.values[:_MAX_VALUES]
+    ]
+    more = len(seen.values) - _MAX_VALUES
+    return say("{shown}" + (", {more:other value}" if more > 0 else ""), shown=shown, more=more)
+
+
+FINDERS = (
+    Finder(When.ERROR, _compile, of="cel-compile"),
+    Finder(When.STAGE, _class_selector, of="class-selector"),
+    Finder(When.STAGE, _request_selector, of="request-selector"),
+)

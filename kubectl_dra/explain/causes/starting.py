@@ -1,0 +1,244 @@
+"""The pod is placed and its claims are allocated, but the node does not start it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from msgspec.structs import replace
+
+from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.nodes import Node
+from kubectl_dra.api.pods import Pod
+from kubectl_dra.cluster.relation import relation_of
+from kubectl_dra.cluster.snapshot import Event, Snapshot
+from kubectl_dra.explain.causes.registry import Finder, When
+from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
+from kubectl_dra.explain.phrase import ObjectName, Subject, named, say
+from kubectl_dra.explain.scene.holders import CLAIM_CONTROLLER, STARTING, Clock, consumers_named, under_way
+from kubectl_dra.explain.trial import Trial
+
+# What the kubelet writes: its own words are all that tells.
+_UNREGISTERED = re.compile(r"not registered|registered DRA plugins|no registered DRA|DRA driver \S+ not found")
+_NO_ANSWER = re.compile(r"connection error|connection refused|transport: Error while dialing|code = Unavailable")
+"""The kubelet knows the driver's socket, but nobody listens there."""
+_NOT_ALLOWED = re.compile(r"is not allowed to use ResourceClaim")
+_LEAD = re.compile(r"^((Failed to )?prepare dynamic resources: )+")
+"""What every such event starts with."""
+DOES_NOT_START = "has its devices but does not start"
+NOT_REGISTERED = CauseKind(
+    code="driver-not-registered", family=Family.NODE, look=Look.PODS_ON_NODE, state=DOES_NOT_START
+)
+NO_ANSWER = CauseKind(code="driver-not-answering", family=Family.NODE, look=Look.PODS_ON_NODE, state=DOES_NOT_START)
+PREPARE_FAILED = CauseKind(code="prepare-failed", family=Family.NODE, look=Look.PODS_ON_NODE, state=DOES_NOT_START)
+NOT_RESERVED = CauseKind(code="claim-not-reserved", family=Family.NODE, look=Look.PODS_ON_NODE, state=DOES_NOT_START)
+DRIVER_GONE = CauseKind(code="slices-outlive-driver", family=Family.NODE, look=Look.PODS_ON_NODE, state=DOES_NOT_START)
+
+
+def _on_node(trial: Trial) -> Iterator[Finding]:
+    pod, snapshot, claims = trial.question.pod, trial.scene.snapshot, trial.scene.allocated
+    if pod is None or pod.phase not in ("", "Pending"):
+        return
+    bound = pod.condition("PodScheduled")
+    since = bound.last_transition_time if bound is not None else ""
+    for claim in claims:
+        if not relation_of(claim, pod).listed:
+            yield replace(_not_reserved(claim), under_way=under_way(CLAIM_CONTROLLER, since, snapshot))
+    events = [
+        event
+        for event in snapshot.events_about("Pod", pod.metadata.namespace, pod.metadata.name)
+        if event.reason == "FailedPrepareDynamicResources"
+        and (not event.uid or not pod.metadata.uid or event.uid == pod.metadata.uid)
+    ]
+    node = snapshot.nodes.get(pod.node_name)
+    lost = node is None and bool(snapshot.nodes) and not snapshot.is_gap("Node")
+    gone = lost or (node is not None and node.ready is False)
+    facts = (*_node_state(node), *_drivers(pod.node_name, claims, snapshot))
+    if events and not _NOT_ALLOWED.search(events[-1].message):
+        yield _not_prepared(pod, events[-1], gone, facts)
+    elif not events and gone:
+        summary = say("node {node} is not ready, so nobody starts the pod there", node=pod.node_name)
+        yield Finding(DRIVER_GONE, summary, facts)
+
+
+def _not_reserved(claim: ResourceClaim) -> Finding:
+    consumers = consumers_named(claim)
+    listed = say("{consumers: else nobody}", consumers=consumers)
+    return Finding(
+        NOT_RESERVED,
+        say("claim {claim} is allocated, but not reserved for this pod", claim=claim.key),
+        (Evidence(Subject("ResourceClaim", named("ResourceClaim", claim)), "status.reservedFor", listed),),
+        claim=claim.key,
+    )
+
+
+def _not_prepared(pod: Pod, event: Event, gone: bool, facts: Sequence[Evidence]) -> Finding:
+    kind, text = PREPARE_FAILED, "on node {node} the driver could not prepare the devices: {message}"
+    silent, unknown = _NO_ANSWER.search(event.message), _UNREGISTERED.search(event.message)
+    if gone and (silent or unknown):
+        kind, text = (
+            DRIVER_GONE,
+            "node {node} is gone or not ready, and its ResourceSlices are left over: {message}",
+        )
+    elif silent:
+        kind, text = NO_ANSWER, "the driver on node {node} does not answer the kubelet: {message}"
+    elif unknown:
+        kind, text = NOT_REGISTERED, "the kubelet of node {node} does not know the driver: {message}"
+    return Finding(
+        kind,
+        say(text, node=pod.node_name, message=_LEAD.sub("", event.message)),
+        (Evidence(Subject("Event on Pod", named("Pod", pod)), event.reason, event.message), *facts),
+    )
+
+
+def _node_state(node: Node | None) -> Iterator[Evidence]:
+    if node is not None and node.ready is False:
+        yield Evidence(Subject("Node", ObjectName("Node", node.name)), "condition Ready", "not True")
+
+
+def _drivers(node: str, claims: Sequence[ResourceClaim], snapshot: Snapshot) -> Iterator[Evidence]:
+    """What the drivers of the allocated devices still publish for the node."""
+    drivers = {
+        result.device.driver for claim in claims for result in (claim.allocation.results if claim.allocation else ())
+    }
+    for driver in sorted(drivers):
+        own = [entry for entry in snapshot.slices if entry.driver == driver and entry.scope.node_name == node]
+        created = sorted(entry.creation_timestamp for entry in own if entry.creation_timestamp)
+        text = "{count:ResourceSlice}, the newest created at {time}" if created else "{count:ResourceSlice}"
+        value = say(text, count=len(own), time=created[-1] if created else "")
+        yield Evidence(
+            Subject("driver", driver), say("publishes for node {node}", node=ObjectName("Node", node)), value
+        )
+
+
+# The pod is on its node and has its devices, the driver prepared them, and still the pod does not run.
+
+_READY = "Ready"
+_UNHEALTHY = "Unhealthy"
+DEVICE_NOT_READY = CauseKind(
+    code="allocated-device-not-ready", family=Family.NODE, look=Look.CLAIM, state=DOES_NOT_START
+)
+DEVICE_UNHEALTHY = CauseKind(
+    code="allocated-device-unhealthy",
+    family=Family.NODE,
+    look=Look.PODS_ON_NODE,
+    state="has a device that is unhealthy",
+)
+NOT_STARTED = CauseKind(code="pod-does-not-start", family=Family.NODE, look=Look.POD, state=DOES_NOT_START)
+
+
+def _of_devices(trial: Trial) -> Iterator[Finding]:
+    pod = trial.question.pod
+    if pod is None or pod.finished or not pod.node_name:
+        return
+    if pod.phase in ("", "Pending"):
+        yield from _not_ready(trial)
+    yield from _unhealthy(pod)
+
+
+def _not_ready(trial: Trial) -> Iterator[Finding]:
+    for claim in trial.scene.allocated:
+        for entry in claim.device_statuses:
+            for condition in entry.conditions:
+                kind, status = str(condition.get("type") or ""), condition.get("status")
+                if not kind.endswith(_READY) or status != "False":
+                    continue
+                since = str(condition.get("lastTransitionTime") or "")
+                said = [str(part) for name in ("reason", "message") if (part := condition.get(name))]
+                text = "its driver reports {device} as not ready{said}"
+                yield Finding(
+                    DEVICE_NOT_READY,
+                    say(text, device=entry.device, said=say(": {said}", said=said) if said else ""),
+                    (
+                        Evidence(
+                            Subject("ResourceClaim", named("ResourceClaim", claim)),
+                            say("status.devices[{device}] {kind}", device=entry.device, kind=kind),
+                            say("{said: else False}", said=said),
+                        ),
+                    ),
+                    claim=claim.key,
+                    under_way=under_way(str(entry.device.driver), since, trial.scene.snapshot),
+                )
+                return
+
+
+def _unhealthy(pod: Pod) -> Iterator[Finding]:
+    for container in (*pod.status.init_container_statuses, *pod.status.container_statuses):
+        for entry in container.allocated_resources_status:
+            for resource in entry.resources:
+                if resource.health == _UNHEALTHY:
+                    where = {"resource": resource.resource_id, "name": entry.name, "container": container.name}
+                    yield Finding(
+                        DEVICE_UNHEALTHY,
+                        say("the kubelet reports {resource} of {name} in container {container} as unhealthy", **where),
+                        (
+                            Evidence(
+                                Subject("Pod", named("Pod", pod)),
+                                say("status of container {container}, {name}", **where),
+                                say("{resource}: Unhealthy", **where),
+                            ),
+                        ),
+                    )
+                    return
+
+
+def _other(trial: Trial) -> Iterator[Finding]:
+    """Another reason, or none that anybody wrote down."""
+    pod, snapshot = trial.question.pod, trial.scene.snapshot
+    if pod is None or not pod.node_name or pod.finished or not trial.scene.allocated:
+        return
+    own = Subject("Pod", named("Pod", pod))
+    waiting = next(
+        (
+            entry
+            for entry in (*pod.status.init_container_statuses, *pod.status.container_statuses)
+            if entry.state.waiting is not None and entry.state.waiting.reason not in _USUAL
+        ),
+        None,
+    )
+    if waiting is not None and waiting.state.waiting is not None:
+        why = waiting.state.waiting
+        words = {"name": waiting.name, "reason": why.reason, "said": why.message}
+        text = "container {name} waits: {reason}, {said}" if why.message else "container {name} waits: {reason}"
+        fact = Evidence(own, say("container {name}", **words), say("{reason}", **words))
+        yield Finding(NOT_STARTED, say(text, **words), (fact,))
+        return
+    if pod.phase != "Pending" or _prepare_failed(trial, pod):
+        return
+    clock = Clock(snapshot)
+    since = pod.status.start_time or pod.metadata.creation_timestamp
+    warning = _last_warning(snapshot.events_about("Pod", pod.metadata.namespace, pod.metadata.name))
+    node = ObjectName("Node", pod.node_name)
+    if warning is not None:
+        fact = Evidence(Subject("Event on Pod", named("Pod", pod)), warning.reason, warning.message)
+        text = "on node {node} it is Pending{lasting}; last warning: {reason}, {message}"
+        words = {"reason": warning.reason, "message": warning.message}
+    elif clock.age(since) >= STARTING:
+        fact = Evidence(own, "status.startTime", since)
+        text, words = "on node {node} it is Pending{lasting}, and no event that was seen says why", {}
+    else:
+        return
+    yield Finding(NOT_STARTED, say(text, node=node, lasting=clock.lasting(since), **words), (fact,))
+
+
+_USUAL = frozenset(("", "ContainerCreating", "PodInitializing"))
+
+
+def _prepare_failed(trial: Trial, pod: Pod) -> bool:
+    """Whether something that has to do with devices tells it already."""
+    node = trial.scene.snapshot.nodes.get(pod.node_name)
+    events = trial.scene.snapshot.events_about("Pod", pod.metadata.namespace, pod.metadata.name)
+    told = any(event.reason == "FailedPrepareDynamicResources" for event in events)
+    return told or (node is not None and node.ready is False) or any(True for _ in _not_ready(trial))
+
+
+def _last_warning(events: tuple[Event, ...]) -> Event | None:
+    late = [event for event in events if event.type == "Warning" and event.reason != "FailedScheduling"]
+    return late[-1] if late else None
+
+
+FINDERS = (
+    Finder(When.PLACED, _on_node),
+    Finder(When.PLACED, _of_devices, 10),
+    Finder(When.PLACED, _other, 20),
+)

@@ -1,0 +1,143 @@
+"""The scheduler will try again: it makes room for the pod, or has not tried since something changed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from kubectl_dra.api.pods import Pod
+from kubectl_dra.cluster.relation import waiting_for
+from kubectl_dra.explain.causes.limits import SLOW
+from kubectl_dra.explain.causes.registry import Finder, When
+from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
+from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, Words, by_key, named, say
+from kubectl_dra.explain.question.resolve import last_word
+from kubectl_dra.explain.trial import Trial
+from kubectl_dra.scheduling.default_preemption import Candidate, Preemption, VictimsEnding
+
+MAX_CANDIDATES = 5
+EVICTS = CauseKind(code="preemption-makes-room", family=Family.POD, look=Look.POD)
+ENDING = CauseKind(code="victims-still-ending", family=Family.POD, look=Look.POD)
+
+
+def _making_room(trial: Trial) -> Iterator[Finding]:
+    outcome = trial.outcome
+    preemption = outcome.preemption if outcome is not None else None
+    if preemption is None:
+        return
+    if isinstance(preemption.ineligible, VictimsEnding):
+        node, victims = preemption.ineligible.node, preemption.ineligible.victims
+        text = "the scheduler evicted {victims:some} on {node} for it, and {count:that has|they have} not ended yet"
+        summary = say(text, victims=victims, count=len(victims), node=node)
+        facts = tuple(
+            Evidence(Subject("Pod", by_key("Pod", victim)), "metadata.deletionTimestamp", "set") for victim in victims
+        )
+        yield Finding(ENDING, summary, facts)
+        return
+    if not preemption.best:
+        return
+    seen = (*_victims(preemption.best), *_sample(preemption))
+    yield Finding(EVICTS, _eviction(preemption), seen, Remedy(EVICTS.fix))
+
+
+def _eviction(preemption: Preemption) -> Words:
+    """Who is evicted. Among several nodes without preference, the scheduler's choice is unknown."""
+    best = preemption.best
+    first = best[0]
+    if preemption.enough:
+        text = "the scheduler evicts pods on one of {count:,} nodes to make room"
+        return say(text, count=len(preemption.candidates))
+    if len(best) > 1:
+        text = "the scheduler evicts pods on one of {nodes:some} ({count:pod} each) to make room"
+        return say(text, nodes=[candidate.node for candidate in best], count=len(first.victims))
+    names = [victim.key for victim in first.victims]
+    return say("the scheduler evicts {victims:some} on {node} to make room", victims=names, node=first.node)
+
+
+def _victims(best: Sequence[Candidate]) -> Iterator[Evidence]:
+    for candidate in best[:MAX_CANDIDATES]:
+        names = [named("Pod", victim) for victim in candidate.victims]
+        text = "{victims:some 12}"
+        if candidate.violations:
+            text += "; {broken} of them against a PodDisruptionBudget"
+        shown = say(text, victims=names, broken=candidate.violations)
+        yield Evidence(Subject("node", ObjectName("Node", candidate.node)), "would be evicted there", shown)
+    if (more := len(best) - MAX_CANDIDATES) > 0:
+        yield Evidence("the scheduler", "has no preference", say("{count:more node} as good", count=more))
+
+
+def _sample(preemption: Preemption) -> Iterator[Evidence]:
+    """A note that the scheduler may not reach the best of all candidates."""
+    if preemption.enough:
+        text = "{enough:,} of {count:,} nodes where evictions help, from a random one on: it may evict on another one"
+        seen = say(text, enough=preemption.enough, count=len(preemption.candidates))
+        yield Evidence("the scheduler", "looks at", seen)
+
+
+# The pod fits but is not placed: the scheduler's last message, and whether something has changed since.
+
+IN_FLIGHT = CauseKind(code="claim-allocation-in-flight", family=Family.CLAIM, look=Look.POD_OF_SAME_CLAIM)
+CHANGED = CauseKind(code="claim-changed-meanwhile", family=Family.CLAIM, look=Look.POD)
+RETRY = CauseKind(code="waiting-for-retry", family=Family.POD, look=Look.POD)
+CHANGED_SINCE = CauseKind(code="changed-since-last-attempt", family=Family.POD, look=Look.POD)
+BINDING_DENIED = CauseKind(code="scheduler-not-permitted", family=Family.POD, look=Look.POD, never_binds=True)
+# What kube-scheduler writes: its own words are all that tells.
+_SAID: Final[tuple[tuple[re.Pattern[str], CauseKind], ...]] = (
+    (re.compile(r"is in the process of being allocated"), IN_FLIGHT),
+    (re.compile(r"got (?:deleted|(?:de)?allocated elsewhere) in the meantime"), CHANGED),
+    (re.compile(r"timed out trying to allocate devices"), SLOW),
+    (re.compile(r"changing status\.allocation or status\.reservedFor requires"), BINDING_DENIED),
+)
+
+
+def _waiting(trial: Trial) -> Iterator[Finding]:
+    """At most one cause. With a hypothetical change, causes that resolve themselves do not count."""
+    pod, scene = trial.question.pod, trial.scene
+    if pod is None or not trial.question.exists or pod.node_name or pod.finished:
+        return
+    if not scene.settings.schedules(pod):
+        return
+    word = last_word(pod, scene.snapshot)
+    if word is None or not word.message:
+        return
+    about = Subject("Event on Pod" if word.event else "Pod", named("Pod", pod))
+    said = Evidence(about, say("said at {time}", time=word.time) if word.time else "said", word.message)
+    from kubectl_dra.explain.answer_notes import changes
+
+    since = changes(trial, pod, word)
+    supposed = bool(scene.settings.supposed)
+    for pattern, kind in _SAID:
+        if pattern.search(word.message) and (kind.never_binds or not supposed):
+            summary = say("the scheduler says: {message}", message=word.message)
+            yield Finding(kind, summary, (said, *since, *_other_consumers(trial, pod)), contrary=not since)
+            return
+    if supposed:
+        return
+    if since:
+        summary = say("{object} changed after the scheduler's last attempt", object=since[0].object)
+        yield Finding(CHANGED_SINCE, summary, (said, *since))
+        return
+    unseen = Evidence("what changed since", "not seen", "a deletion, or an update: objects do not tell when")
+    text = "the scheduler{when} said otherwise, and nothing that can be seen has changed since: {message}"
+    when = say(" at {time}", time=word.time) if word.time else ""
+    yield Finding(RETRY, say(text, when=when, message=word.message), (said, unseen), contrary=True)
+
+
+def _other_consumers(trial: Trial, asking: Pod) -> Iterator[Evidence]:
+    """Other pods that use the claims to be allocated."""
+    for claim in trial.claims:
+        states: list[Phrase] = []
+        for pod in waiting_for(claim, trial.scene.snapshot):
+            if pod.key != asking.key:
+                where = say("on {node}", node=ObjectName("Node", pod.node_name)) if pod.node_name else pod.phase or "?"
+                states.append(say("{pod} ({where})", pod=named("Pod", pod), where=where))
+        if states:
+            shown = say("{states:some}", states=states)
+            yield Evidence(Subject("ResourceClaim", named("ResourceClaim", claim)), "other pods that use it", shown)
+
+
+FINDERS = (
+    Finder(When.FAILS, _making_room, 5),
+    Finder(When.FITS, _waiting, 60),
+)

@@ -1,0 +1,338 @@
+"""The pods of a role as the cluster would have them: admitted, named, and with claims made from their templates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from enum import Enum, auto
+from typing import Any, Final, NamedTuple
+
+from msgspec import Struct, json, structs
+
+from kubectl_dra.admission.quotas import in_scope, refusals, used_by
+from kubectl_dra.admission.refusal import AdmissionPlugin
+from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.meta import Amount, convert
+from kubectl_dra.api.pod_resources import amounts
+from kubectl_dra.api.pods import ClaimStatus, Pod
+from kubectl_dra.api.policy import ResourceQuota
+from kubectl_dra.api.quantity import Quantity
+from kubectl_dra.api.volumes import ClaimTemplate, ClaimVolumeSource, EphemeralVolumeSource, PodVolume
+from kubectl_dra.cluster.applied_pod import are_alike
+from kubectl_dra.cluster.relation import as_made_for
+from kubectl_dra.cluster.snapshot import Key, Snapshot
+from kubectl_dra.explain.causes.claim_creation import needs, without_admin_label
+from kubectl_dra.explain.question.new_pod import about_new_pod
+from kubectl_dra.explain.question.resolve import ClaimEntry, Question, about_pod
+from kubectl_dra.explain.scene.prepare import Settings
+from kubectl_dra.fit.controllers import TEMPLATE_HASH, controller_of
+from kubectl_dra.fit.workload import Role, WorkloadPods
+from kubectl_dra.manifests.workloads import key_of
+
+# What controllers give the pods of a workload one by one: names, and labels that tell them apart.
+
+_HASH: Final = TEMPLATE_HASH
+"""Stands for UIDs and hashes of other controllers, too: the same for all pods of a workload."""
+
+
+class Ordinal(NamedTuple):
+    """One pod of a role: its place in the workload's replicas, and in the replica's pods of this role."""
+
+    replica: int
+    place: int
+
+
+class Identity(NamedTuple):
+    """The name of a pod, the labels that all pods of its role have, and those that are its own."""
+
+    name: str
+    shared: Mapping[str, str]
+    own: Mapping[str, str]
+
+
+def ordinals(role: Role, replica: int) -> Iterator[Ordinal]:
+    """The pods of a role in one replica."""
+    return (Ordinal(replica, place) for place in range(role.each))
+
+
+def identity(workload: WorkloadPods, role: Role, ordinal: Ordinal) -> Identity:
+    """What one pod is called, and its labels beside those of the template."""
+    make = _KINDS.get(key_of(workload.raw)) if workload.raw else None
+    if make is not None:
+        return make(workload, role, ordinal)
+    base = role.pod.metadata.name
+    if role.exact and not ordinal.replica:
+        return Identity(base, {}, {})
+    return Identity(f"{base}-{ordinal.replica * role.each + ordinal.place}", {}, {})
+
+
+def _deployment(workload: WorkloadPods, role: Role, ordinal: Ordinal) -> Identity:
+    return Identity(f"{role.pod.metadata.name}-{ordinal.replica}", {"pod-template-hash": _HASH}, {})
+
+
+def _stateful_set(workload: WorkloadPods, role: Role, ordinal: Ordinal) -> Identity:
+    name = f"{role.pod.metadata.name}-{ordinal.replica}"
+    own = {"statefulset.kubernetes.io/pod-name": name, "apps.kubernetes.io/pod-index": str(ordinal.replica)}
+    return Identity(name, {"controller-revision-hash": _HASH}, own)
+
+
+def _job(workload: WorkloadPods, role: Role, ordinal: Ordinal) -> Identity:
+    name = role.pod.metadata.name
+    spec: Any = workload.raw.get("spec") or {}
+    spec = (spec.get("jobTemplate") or {}).get("spec") or spec
+    index = ordinal.replica
+    return Identity(f"{name}-{index}", _job_labels(name), _job_index(spec, index))
+
+
+def _job_set(workload: WorkloadPods, role: Role, ordinal: Ordinal) -> Identity:
+    """The jobs of one entry of ``replicatedJobs`` one after the other, each with its pods."""
+    entry = _entry_of(workload, role)
+    spec = ((entry.get("template") or {}).get("spec")) or {}
+    jobs = max(1, int(entry.get("replicas") or 1))
+    in_job = max(1, role.each // jobs)
+    job, index = divmod(ordinal.place, in_job)
+    again = f"-{ordinal.replica}" if ordinal.replica else ""
+    replicated = str(entry.get("name") or role.name)
+    name = f"{workload.name}{again}-{replicated}-{job}"
+    shared = {
+        "jobset.sigs.k8s.io/jobset-name": f"{workload.name}{again}",
+        "jobset.sigs.k8s.io/replicatedjob-name": replicated,
+    }
+    own = {"jobset.sigs.k8s.io/job-index": str(job), "jobset.sigs.k8s.io/job-key": name, **_job_labels(name)}
+    return Identity(f"{name}-{index}", shared, {**own, **_job_index(spec, index)})
+
+
+def _entry_of(workload: WorkloadPods, role: Role) -> Mapping[str, Any]:
+    entries: list[Any] = (workload.raw.get("spec") or {}).get("replicatedJobs") or []
+    return entries[workload.roles.index(role)]  # type: ignore[no-any-return]
+
+
+def _job_labels(name: str) -> dict[str, str]:
+    return {"job-name": name, "batch.kubernetes.io/job-name": name, "batch.kubernetes.io/controller-uid": _HASH}
+
+
+def _job_index(spec: Mapping[str, Any], index: int) -> dict[str, str]:
+    indexed = spec.get("completionMode") == "Indexed"
+    return {"batch.kubernetes.io/job-completion-index": str(index)} if indexed else {}
+
+
+def _leader_worker_set(workload: WorkloadPods, role: Role, ordinal: Ordinal) -> Identity:
+    """The leader of a group has the group's number; its workers count from 1."""
+    leaderless = len(workload.roles) == 1
+    index = ordinal.place if leaderless or role is workload.roles[0] else ordinal.place + 1
+    group = f"{workload.name}-{ordinal.replica}"
+    own = {
+        "leaderworkerset.sigs.k8s.io/group-index": str(ordinal.replica),
+        "leaderworkerset.sigs.k8s.io/group-key": group,
+        "leaderworkerset.sigs.k8s.io/worker-index": str(index),
+    }
+    return Identity(f"{group}-{index}" if index else group, {"leaderworkerset.sigs.k8s.io/name": workload.name}, own)
+
+
+_KINDS: Final[Mapping[tuple[str, str], Callable[[WorkloadPods, Role, Ordinal], Identity]]] = {
+    ("apps", "Deployment"): _deployment,
+    ("apps", "StatefulSet"): _stateful_set,
+    ("batch", "Job"): _job,
+    ("batch", "CronJob"): _job,
+    ("jobset.x-k8s.io", "JobSet"): _job_set,
+    ("leaderworkerset.x-k8s.io", "LeaderWorkerSet"): _leader_worker_set,
+}
+
+VOLUME_CLAIM: Final = "PersistentVolumeClaim"
+
+
+class NewPod(Struct, frozen=True):
+    """One pod before it has a node. ``claims`` are those made for it. Pods of one ``likeness`` are scheduled alike.
+
+    ``exists``: it is in the cluster already, and waits.
+    ``refused``: the API server would not create it, for another reason than a quota.
+    """
+
+    pod: Pod
+    claims: Mapping[Key, ResourceClaim]
+    likeness: tuple[object, ...]
+    workload: int
+    role: int
+    ordinal: Ordinal
+    exists: bool = False
+    refused: bool = False
+
+    @property
+    def group(self) -> tuple[str, str, str]:
+        """The group that it is scheduled with: namespace, kind and name; empty texts where it is alone."""
+        reference = self.pod.spec.workload_ref
+        if reference is not None:
+            replica = reference.pod_group_replica_key
+            return self.pod.metadata.namespace, "Workload", f"{reference.name}/{reference.pod_group}/{replica}"
+        name = self.pod.pod_group
+        return (self.pod.metadata.namespace, "PodGroup", name) if name else ("", "", "")
+
+
+class Mold:
+    """Makes the pods of one role. ``question`` is about the first: what the API server says of it is in it."""
+
+    def __init__(self, workload: WorkloadPods, number: int, role: int, snapshot: Snapshot, settings: Settings) -> None:
+        self._workload = workload
+        self._number = number
+        self._place = role
+        self._settings = settings
+        self._role = workload.roles[role]
+        self.first = Ordinal(0, 0)
+        pod = _named(workload, self._role, self._role.pod, self.first)
+        self.question = about_new_pod(
+            _with_volumes(pod, workload.raw, snapshot), snapshot, settings, self._role.written
+        )
+        assert self.question.pod is not None
+        self._admitted = self.question.pod
+        # What quotas leave changes with each pod.
+        others = (one.plugin is not AdmissionPlugin.RESOURCE_QUOTA for one in self.question.refusals)
+        self._refused = any(others)
+        self._claims = [entry for entry in self.question.claims if entry.hypothetical and entry.claim is not None]
+        own = identity(workload, self._role, self.first).own
+        said = json.encode((self._admitted.spec.affinity, self._admitted.spec.topology_spread_constraints)).decode()
+        self._tells_apart = any(f'"{label}"' in said for label in own)
+
+    def make(self, ordinal: Ordinal, snapshot: Snapshot) -> NewPod:
+        """One pod of the role with its claims. The snapshot tells which volume claims exist already."""
+        admitted = self._admitted
+        if self._tells_apart and ordinal != self.first:
+            written = _named(self._workload, self._role, self._role.pod, ordinal)
+            admitted = about_new_pod(written, snapshot, self._settings, self._role.written).pod or admitted
+        pod = _with_volumes(_named(self._workload, self._role, admitted, ordinal), self._workload.raw, snapshot)
+        volumes = tuple(entry.persistent_volume_claim for entry in pod.spec.volumes)
+        if not any(entry.ephemeral for entry in pod.spec.volumes):
+            pod = structs.replace(pod, metadata=structs.replace(pod.metadata, uid=f"fit:{pod.key}"))
+        pod, claims = _with_claims(pod, self._claims)
+        likeness: tuple[object, ...] = (self._number, self._place, volumes if any(volumes) else ())
+        if self._tells_apart:
+            likeness = (*likeness, tuple(identity(self._workload, self._role, ordinal).own.items()))
+        return NewPod(pod, claims, likeness, self._number, self._place, ordinal, refused=self._refused)
+
+    def is_as_written(self, pod: Pod) -> bool:
+        """Whether a pod that exists is as one that would be made now."""
+        return are_alike(pod.spec, self._admitted.spec)
+
+    def keep(self, pod: Pod, ordinal: Ordinal, snapshot: Snapshot) -> NewPod:
+        """A pod of the role that exists and waits, with what it has: claims that were made for it among others."""
+        entries = about_pod(pod, snapshot, exists=True).claims
+        kept, claims = _with_claims(pod, [entry for entry in entries if entry.hypothetical])
+        own = [
+            entry.claim for entry in entries if entry.template and entry.claim is not None and not entry.hypothetical
+        ]
+        likeness: tuple[object, ...] = (self._number, self._place, pod.key)
+        if all(claim.allocation is None for claim in own):
+            claims |= {(claim.metadata.namespace, claim.metadata.name): claim for claim in own}
+            likeness = (self._number, self._place, json.encode((pod.spec, pod.metadata.labels)))
+        return NewPod(kept, claims, likeness, self._number, self._place, ordinal, exists=True)
+
+    def question_about(self, new: NewPod, snapshot: Snapshot, settings: Settings) -> Question:
+        """The question about one of the pods in a cluster that others of them are in already."""
+        if new.exists:
+            known = snapshot.pods[new.pod.metadata.namespace, new.pod.metadata.name]
+            alone = structs.replace(known.spec, scheduling_group=None, workload_ref=None)
+            return about_pod(structs.replace(known, spec=alone), snapshot, exists=True)
+        pod = _named(self._workload, self._role, self._role.pod, new.ordinal)
+        spec = structs.replace(pod.spec, scheduling_group=None, workload_ref=None)
+        pod = structs.replace(_with_volumes(pod, self._workload.raw, snapshot), spec=spec)
+        return about_new_pod(pod, snapshot, settings, self._role.written)
+
+
+def _with_claims(pod: Pod, entries: Iterable[ClaimEntry]) -> tuple[Pod, dict[Key, ResourceClaim]]:
+    """The pod as soon as claims are made for these of its entries, and the claims."""
+    claims, statuses = {}, list(pod.status.resource_claim_statuses)
+    for entry in entries:
+        if entry.claim is None:
+            continue
+        name = f"{pod.metadata.name}-{entry.entry}"
+        claims[pod.metadata.namespace, name] = as_made_for(pod, entry.claim, name)
+        statuses.append(ClaimStatus(entry.entry, name))
+    # No filter reads the phase; who holds devices is told by it.
+    status = structs.replace(pod.status, resource_claim_statuses=tuple(statuses), phase="Running")
+    return structs.replace(pod, status=status), claims
+
+
+def _named(workload: WorkloadPods, role: Role, pod: Pod, ordinal: Ordinal) -> Pod:
+    name, shared, own = identity(workload, role, ordinal)
+    labels = {**pod.metadata.labels, **shared, **own}
+    owner = controller_of(workload)
+    owners = pod.metadata.owners if owner is None else (owner,)
+    return structs.replace(pod, metadata=structs.replace(pod.metadata, name=name, labels=labels, owners=owners))
+
+
+def _with_volumes(pod: Pod, raw: Mapping[str, Any], snapshot: Snapshot) -> Pod:
+    """The pod of a StatefulSet with its own volumes. A claim that does not exist yet is bound as one that is made for
+    an ephemeral volume: with the pod."""
+    templates = (raw.get("spec") or {}).get("volumeClaimTemplates") if raw.get("kind") == "StatefulSet" else ()
+    if not templates:
+        return pod
+    known = snapshot.others.get(VOLUME_CLAIM, {})
+    volumes = {entry.name: entry for entry in pod.spec.volumes}
+    for each in templates:
+        template = convert(each, ClaimTemplate)
+        volume = template.metadata.name
+        claim = f"{volume}-{pod.metadata.name}"
+        if (pod.metadata.namespace, claim) in known:
+            volumes[volume] = PodVolume(name=volume, persistent_volume_claim=ClaimVolumeSource(claim))
+        else:
+            volumes[volume] = PodVolume(name=volume, ephemeral=EphemeralVolumeSource(template))
+    return structs.replace(pod, spec=structs.replace(pod.spec, volumes=tuple(volumes.values())))
+
+
+# Whether the API server would create one more pod and its claims, with what quotas leave after the pods before.
+
+_ZERO: Final = Quantity.of(0)
+
+
+class Denied(Enum):
+    """What is not created."""
+
+    POD = auto()
+    CLAIM = auto()
+
+
+class Creation(Struct, frozen=True):
+    """What is denied, if anything, and the quotas after the pod was created; None where none changed."""
+
+    denied: Denied | None = None
+    quotas: Sequence[ResourceQuota] | None = None
+
+
+def denied(new: NewPod, snapshot: Snapshot) -> Creation:
+    """Whether the pod and its claims are created, and what becomes of the quotas of their namespace then."""
+    space = new.pod.metadata.namespace
+    if new.refused:
+        return Creation(Denied.POD)
+    if any(without_admin_label(claim, snapshot) for claim in new.claims.values()):
+        return Creation(Denied.CLAIM)
+    own = [quota for quota in snapshot.quotas if quota.metadata.namespace == space]
+    if not own:
+        return Creation()
+    if any(True for _ in refusals(new.pod, own)):
+        return Creation(Denied.POD)
+    counted = needs(list(new.claims.values()), snapshot.classes) if new.claims else {}
+    wanted = {key: Quantity.of(count) for key, count in counted.items()}
+    if any(_exceeded(quota, wanted) for quota in own):
+        return Creation(Denied.CLAIM)
+    usage = used_by(new.pod)
+    after = []
+    for quota in snapshot.quotas:
+        if quota.metadata.namespace == space:
+            more = [wanted, usage] if in_scope(new.pod, quota) else [wanted]
+            quota = _charged(quota, more)
+        after.append(quota)
+    return Creation(quotas=after)
+
+
+def _exceeded(quota: ResourceQuota, wanted: Mapping[str, Quantity]) -> bool:
+    used = amounts(quota.status.used)
+    hard = amounts(quota.status.hard or quota.spec.hard)
+    return any(key in hard and used.get(key, _ZERO) + amount > hard[key] for key, amount in wanted.items())
+
+
+def _charged(quota: ResourceQuota, more: Iterable[Mapping[str, Quantity]]) -> ResourceQuota:
+    """The quota after what it limits of these amounts was used."""
+    used = amounts(quota.status.used)
+    for usage in more:
+        for key in usage.keys() & (quota.status.hard or quota.spec.hard).keys():
+            used[key] = used.get(key, _ZERO) + usage[key]
+    written: dict[str, Amount] = {key: str(amount) for key, amount in used.items()}
+    return structs.replace(quota, status=structs.replace(quota.status, used=written))

@@ -1,0 +1,239 @@
+"""Findings that somebody accepted: by a baseline, or by a comment beside the object.
+
+A baseline is a JSON file that lint and migrate can share. An entry says file, code, object, and field, so
+that it holds when lines move.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, Protocol, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from kubectl_dra.errors import InputError
+from kubectl_dra.lint.finding import LocatedFinding
+from kubectl_dra.lint.locate import excerpt
+from kubectl_dra.lint.registry import BY_CODE, RULES
+from kubectl_dra.manifests.source import Source, SourcePosition
+
+_KIND: Final = "Baseline"
+_VERSION: Final = "1"
+
+
+class KnownFindings(Struct, frozen=True, order=True, omit_defaults=True):
+    """Findings that are alike, and how many there are."""
+
+    file: str
+    code: str
+    object: str = ""
+    field: str = ""
+    count: int = 1
+
+
+class _File(Struct, rename="camel"):
+    schema_version: str
+    kind: str
+    findings: list[KnownFindings]
+
+
+class PlacedFinding(Protocol):
+    """What a finding has that an entry says."""
+
+    @property
+    def file(self) -> str: ...
+    @property
+    def code(self) -> str: ...
+    @property
+    def object(self) -> str: ...
+    @property
+    def field(self) -> str: ...
+
+
+Found = TypeVar("Found", bound=PlacedFinding)
+_Key = tuple[str, str, str, str]
+
+
+def is_baseline(raw: Mapping[str, Any]) -> bool:
+    """Whether a document of a file is a baseline."""
+    return raw.get("kind") == _KIND and "apiVersion" not in raw and "schemaVersion" in raw
+
+
+def read(path: str) -> list[KnownFindings]:
+    """The entries of a baseline.
+
+    Raises:
+        InputError: it cannot be read, or is no baseline.
+    """
+    try:
+        found = msgspec.json.decode(Path(path).read_bytes(), type=_File)
+    except OSError as error:
+        hint = "; --write-baseline makes it" if isinstance(error, FileNotFoundError) else ""
+        raise InputError(f"{path}: cannot be read: {error.strerror or error}{hint}") from None
+    except msgspec.DecodeError as error:
+        raise InputError(f"{path}: not a baseline: {error}") from None
+    if found.kind != _KIND or found.schema_version != _VERSION:
+        raise InputError(f"{path}: not a baseline that this version can read")
+    return found.findings
+
+
+def write(path: str, findings: Iterable[PlacedFinding], family: str) -> int:
+    """Write the findings as a baseline, and return their number.
+
+    Entries that are there already and whose codes do not begin with ``family`` stay: they are another command's.
+
+    Raises:
+        InputError: it cannot be written, or another file is there.
+    """
+    others = [entry for entry in read(path) if not entry.code.startswith(family)] if Path(path).exists() else []
+    counts = Counter(_key(finding) for finding in findings)
+    mine = [KnownFindings(*key, count) for key, count in counts.items()]
+    data = msgspec.json.format(msgspec.json.encode(_File(_VERSION, _KIND, sorted((*others, *mine)))), indent=1)
+    try:
+        Path(path).write_bytes(data + b"\n")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror or error}") from None
+    return counts.total()
+
+
+def without_known(
+    findings: Sequence[Found], entries: Iterable[KnownFindings], family: str
+) -> tuple[list[Found], int, int]:
+    """The findings that no entry is about, how many are known, and how many of the entries' are found no more."""
+    left: Counter[_Key] = Counter()
+    for entry in entries:
+        if entry.code.startswith(family):
+            left[entry.file, entry.code, entry.object, entry.field] += entry.count
+    new: list[Found] = []
+    for finding in findings:
+        key = _key(finding)
+        if left[key] > 0:
+            left[key] -= 1
+        else:
+            new.append(finding)
+    return new, len(findings) - len(new), left.total()
+
+
+def _key(finding: PlacedFinding) -> _Key:
+    return os.path.normpath(finding.file).replace(os.sep, "/"), finding.code, finding.object, finding.field
+
+
+# ``# kubectl-dra: ignore[CODE] reason``: comments that silence findings, and those that silence nothing.
+#
+# A comment at the end of a line covers what begins on that line. One on its own line covers what begins on the
+# next line, with everything in it: a request, a list, or a whole document.
+
+MIGRATE: Final = "MIG"
+"""The prefix of migrate's codes: such a comment is for that command."""
+_MARK: Final = "kubectl-dra:"
+_COMMENT: Final = re.compile(r"(?<!\S)#[ \t]*kubectl-dra:[ \t]*([^\r\n]*)")
+_IGNORE: Final = re.compile(r"ignore[ \t]*\[([^\]]*)\][ \t]*(.*)")
+
+
+class Suppression(Struct, frozen=True):
+    """A comment: its position, its line's text, the line that it covers, its codes.
+
+    ``problem`` says why it cannot be understood.
+    """
+
+    at: SourcePosition
+    line: str
+    covers: int
+    alone: bool
+    codes: tuple[str, ...]
+    reason: str
+    problem: str = ""
+
+
+def may_have_comments(source: Source) -> bool:
+    """Whether the text may contain comments for kubectl-dra."""
+    return _MARK in source.text
+
+
+def suppressions(source: Source, scalars: Sequence[tuple[int, int]]) -> Iterator[Suppression]:
+    """Every comment for kubectl-dra; ``scalars`` are spans that hold no comments."""
+    inside = sorted(scalars)
+    starts = [start for start, _ in inside]
+    following: list[int] = []
+    for found in _COMMENT.finditer(source.text):
+        index = bisect_right(starts, found.start()) - 1
+        if index < 0 or found.start() >= inside[index][1]:
+            following = following or _following(source.text)
+            yield _read(source, found, following)
+
+
+def _read(source: Source, found: re.Match[str], following: Sequence[int]) -> Suppression:
+    text = source.text
+    line, _ = source.place(found.start())
+    begin = text.rfind("\n", 0, found.start()) + 1
+    alone = not text[begin : found.start()].strip()
+    covers = following[line - 1] if alone else line
+    at = source.span(found.start(), found.start() + len(found.group().rstrip()))
+    where = (at, excerpt(source, at), covers, alone)
+    asked = _IGNORE.match(found[1])
+    if asked is None:
+        return Suppression(*where, (), "", "it must read: # kubectl-dra: ignore[CODE] reason")
+    codes = tuple(code for code in (part.strip() for part in asked[1].split(",")) if code)
+    unknown = [code for code in codes if not (code.startswith(MIGRATE) or _is_rule(code))]
+    problem = "" if codes else "it names no code, as in: # kubectl-dra: ignore[DRA301] reason"
+    if unknown:
+        problem = f'there is no rule "{unknown[0]}" (kubectl dra lint --rules lists them)'
+    return Suppression(*where, codes, asked[2].strip(), problem)
+
+
+def _is_rule(code: str) -> bool:
+    return any(rule.code.startswith(code) or rule.name == code for rule in RULES)
+
+
+def _following(text: str) -> list[int]:
+    """For each line, the number of the next one that is neither blank nor a comment nor the start of a document."""
+    lines = text.split("\n")
+    out = [len(lines)] * len(lines)
+    for index in range(len(lines) - 2, -1, -1):
+        below = lines[index + 1].strip()
+        plain = below and not below.startswith("#") and below != "---"
+        out[index] = index + 2 if plain else out[index + 1]
+    return out
+
+
+def covers(suppression: Suppression, finding: LocatedFinding) -> bool:
+    """Whether the comment silences the finding: its line matches, and its code, rule name or family (such as DRA3)."""
+    if suppression.covers not in finding.lines:
+        return False
+    rule = BY_CODE.get(finding.code)
+    name = "" if rule is None else rule.name
+    return any(finding.code.startswith(code) or name == code for code in suppression.codes)
+
+
+def apply(
+    findings: Iterable[LocatedFinding], comments: Sequence[Suppression]
+) -> tuple[list[LocatedFinding], int, list[Suppression]]:
+    """The findings that remain, how many are silenced, and the comments that silenced nothing."""
+    usable = [
+        comment
+        for comment in comments
+        if not comment.problem and not all(code.startswith(MIGRATE) for code in comment.codes)
+    ]
+    if not usable:
+        return list(findings), 0, []
+    by_line: dict[int, list[int]] = {}
+    for index, comment in enumerate(usable):
+        by_line.setdefault(comment.covers, []).append(index)
+    remaining: list[LocatedFinding] = []
+    silenced = 0
+    used: set[int] = set()
+    for finding in findings:
+        near = [index for line in finding.lines if line in by_line for index in by_line[line]]
+        hits = [index for index in near if covers(usable[index], finding)]
+        used.update(hits)
+        if hits:
+            silenced += 1
+        else:
+            remaining.append(finding)
+    return remaining, silenced, [comment for index, comment in enumerate(usable) if index not in used]

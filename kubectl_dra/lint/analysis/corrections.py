@@ -1,0 +1,258 @@
+"""What somebody meant who wrote an expression or a field that the API server does not know."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from kubectl_dra.cel import ast
+from kubectl_dra.data.drivers import catalogue
+from kubectl_dra.lint.analysis.cel_terms import column_of, constant
+from kubectl_dra.lint.analysis.claim_requests import items, uses
+from kubectl_dra.lint.finding import Fix
+from kubectl_dra.manifests.changes import Path, Set, Splice, value_at
+from kubectl_dra.text import nearest
+
+if TYPE_CHECKING:
+    from kubectl_dra.admission.server.model import Violation
+
+_ORDER: Final = {"_<_": "<", "_<=_": "<=", "_>_": ">", "_>=_": ">="}
+_TURNED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_ASSIGNMENT: Final = re.compile(r"(?<![=!<>])=(?!=)")
+STRINGS: Final = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'")
+
+
+def expression_remedy(path: Path, text: str) -> Fix | None:
+    """What to change in an expression that does not compile; None for an unknown kind of error."""
+    from kubectl_dra.cel.environment import Environment
+    from kubectl_dra.cel.lexer import ParseError
+    from kubectl_dra.cel.parser import parse
+
+    try:
+        root = parse(text, Environment.for_release().macros()).expression
+    except (ParseError, RecursionError):
+        return _assignments(path, text)
+    changes: list[tuple[int, int, str]] = []
+    titles: list[str] = []
+    for node in ast.walk(root):
+        new = _ordered(node, text) or split_domain(node, text) or _as_quantity(node, text)
+        if new is None or any(node.start < end and start < node.end for start, end, _ in changes):
+            continue
+        title, start, end, put = new
+        titles.append(title)
+        changes.append((start, end, put))
+    if not changes:
+        return None
+    return Fix(titles[0], (spliced(path, text, changes),), "unsafe")
+
+
+def spliced(path: Path, text: str, edits: Iterable[tuple[int, int, str]]) -> Splice:
+    """Several edits of one expression (each a range and its replacement) as one change."""
+    ordered = sorted(edits)
+    first, last = ordered[0][0], ordered[-1][1]
+    out, done = [], first
+    for start, end, put in ordered:
+        out += [text[done:start], put]
+        done = end
+    return Splice(path, first, last, "".join(out))
+
+
+_New = tuple[str, int, int, str]
+
+
+def _ordered(node: ast.Expression, text: str) -> _New | None:
+    """``<`` and the like between quantities or versions, which need compareTo."""
+    if not isinstance(node, ast.Call) or node.function not in _ORDER:
+        return None
+    left, right = node.arguments
+    operator = _ORDER[node.function]
+    if (_made(left) and not _made(right)) or (_is_capacity(right) and constant(left) is not None):
+        left, right, operator = right, left, _TURNED[operator]
+    subject = text[left.start : left.end].strip()
+    if _made(right):
+        other = text[right.start : right.end].strip()
+    elif _is_capacity(left) and (value := constant(right)) is not None and value.type in ("int", "string", "double"):
+        other = f'quantity("{value.text}")'
+    else:
+        return None
+    return "Compare by compareTo", node.start, node.end, f"{subject}.compareTo({other}) {operator} 0"
+
+
+def _as_quantity(node: ast.Expression, text: str) -> _New | None:
+    """A capacity compared with a number or a text."""
+    if not isinstance(node, ast.Call) or node.function not in ("_==_", "_!=_"):
+        return None
+    left, right = node.arguments
+    value = constant(right)
+    if not _is_capacity(left) or value is None or value.type not in ("int", "string", "double"):
+        return None
+    put = f'quantity("{value.text}")'
+    return f"Compare with {put}", right.start, right.end, put
+
+
+def split_domain(node: ast.Expression, text: str) -> _New | None:
+    """``attributes["domain/name"]``, which must be two steps: the advice, the range, and its replacement."""
+    if not isinstance(node, ast.Call) or node.function != "_[_]":
+        return None
+    table, key = node.arguments
+    if not isinstance(table, ast.Select) or table.field not in ("attributes", "capacity"):
+        return None
+    if not isinstance(key, ast.Literal) or not isinstance(key.value, str) or "/" not in key.value:
+        return None
+    domain, _, name = key.value.partition("/")
+    put = f'{text[table.start : table.end]}["{domain}"].{name}'
+    return f"Read it as {put}", node.start, node.end, put
+
+
+def _assignments(path: Path, text: str) -> Fix | None:
+    """A single ``=`` where ``==`` is meant."""
+    hidden = STRINGS.sub(lambda found: "_" * len(found.group()), text)
+    spots = [found.start() for found in _ASSIGNMENT.finditer(hidden)]
+    if not spots:
+        return None
+    return Fix("Write == to compare", (spliced(path, text, [(spot, spot + 1, "==") for spot in spots]),), "unsafe")
+
+
+def _made(node: ast.Expression) -> bool:
+    """Whether it is a call of quantity(...) or semver(...)."""
+    return isinstance(node, ast.Call) and node.target is None and node.function in ("quantity", "semver")
+
+
+def _is_capacity(node: ast.Expression) -> bool:
+    column = column_of(node, {})
+    return column is not None and column.kind == "capacity"
+
+
+# Guesses which name was meant when an object refers to a missing part of itself.
+
+
+def meant_name(raw: Mapping[str, Any], found: Violation) -> Fix | None:
+    """The fix for an unknown request in a constraint or config, or an unknown claim in a container."""
+    path = tuple(str(part) if isinstance(part, str) else part for part in found.path)
+    if found.rule == "container-claim-unknown":
+        return _claim(raw, path)
+    devices = next((value_at(raw, path[:end]) for end in range(len(path)) if path[end - 1 : end] == ("devices",)), None)
+    name, beside = value_at(raw, path), value_at(raw, path[:-1])
+    if not isinstance(name, str) or not isinstance(beside, list):
+        return None
+    return _fix(path, name, [known for known in _requests(devices) if known not in beside])
+
+
+def _claim(raw: Mapping[str, Any], path: Path) -> Fix | None:
+    name = value_at(raw, (*path, "name"))
+    spec = value_at(raw, path[: path.index("spec") + 1])
+    known = [str(entry.get("name")) for entry in items(spec, "resourceClaims") if entry.get("name")]
+    if not isinstance(name, str) or not known:
+        return None
+    used = {used for _, used, _ in uses({"spec": spec})}
+    free = [entry for entry in known if entry not in used]
+    missing = used - set(known)
+    near = nearest(name, (*free, *known))
+    beside = [entry.get("name") for entry in items(value_at(raw, path[:-2]), "claims")]
+    if near and near[0] in beside:
+        return Fix(f'Remove it if "{near[0]}" is meant, which the container has already.')
+    if near:
+        return Fix(f'Write "{near[0]}"', (Set((*path, "name"), near[0]),), "unsafe")
+    if len(free) == 1 and len(missing) == 1:
+        # One claim that nobody uses, and one name that nothing has.
+        return Fix(f'Write "{free[0]}"', (Set((*path, "name"), free[0]),), "unsafe")
+    return None
+
+
+def _fix(path: Path, name: str, known: Iterable[str]) -> Fix | None:
+    near = nearest(name, tuple(known))
+    return Fix(f'Write "{near[0]}"', (Set(path, near[0]),), "unsafe") if near else None
+
+
+def _requests(devices: Any) -> list[str]:
+    names = []
+    for request in items(devices, "requests"):
+        name = str(request.get("name") or "")
+        names += [name, *(f"{name}/{sub.get('name')}" for sub in items(request, "firstAvailable"))]
+    return names
+
+
+# Claim fields that articles show but no API ever had, and their equivalents today.
+
+_SELECTOR: Final = re.compile(r"([A-Za-z0-9.-]+)/([A-Za-z_]\w*)\s*=\s*(\S+)\Z")
+_NOT_NAME: Final = re.compile(r"[^a-z0-9]+")
+_MOST: Final = 700
+
+
+def device_requests(value: Any) -> str:
+    """The ``devices`` that correspond to ``spec.deviceRequests``; empty if its shape is unreadable."""
+    if not isinstance(value, list) or not value or not all(isinstance(entry, dict) for entry in value):
+        return ""
+    requests = [_request(entry, index) for index, entry in enumerate(value)]
+    text = _flow({"requests": requests})
+    return f"Write devices: {text}" if len(text) <= _MOST else ""
+
+
+def _request(entry: Mapping[str, Any], index: int) -> dict[str, Any]:
+    name = _name(entry.get("name"), f"request-{index}")
+    alternatives = entry.get("alternatives")
+    if isinstance(alternatives, list) and alternatives:
+        several = [one for one in alternatives if isinstance(one, Mapping)]
+        # The order says what priority says; of equal ones the first stays first.
+        several.sort(key=lambda one: -_number(one.get("priority")))
+        return {"name": name, "firstAvailable": list(_alternatives(several, entry))}
+    return {"name": name, "exactly": _asked(entry, {})}
+
+
+def _alternatives(several: list[Mapping[str, Any]], entry: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    taken: set[str] = set()
+    for index, one in enumerate(several):
+        found = _SELECTOR.match(str(one.get("selector", "")))
+        name = _name(one.get("name") or (found and found[3]), f"choice-{index}")
+        name = name if name not in taken else f"{name}-{index}"
+        taken.add(name)
+        yield {"name": name, **_asked(one, entry)}
+
+
+def _asked(one: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """Class, count and selector of one alternative; missing ones come from the enclosing level."""
+    merged = {**above, **one}
+    found = _SELECTOR.match(str(merged.get("selector", "")))
+    given = merged.get("deviceClassName")
+    out: dict[str, Any] = {"deviceClassName": given if isinstance(given, str) else found[1] if found else "CLASS"}
+    if merged.get("allocationMode") == "All":
+        out["allocationMode"] = "All"
+    elif _number(merged.get("count")) > 1:
+        out["count"] = merged["count"]
+    if found is not None:
+        out["selectors"] = [{"cel": {"expression": _expression(*found.groups())}}]
+    return out
+
+
+def _expression(domain: str, name: str, value: str) -> str:
+    """The comparison of an attribute, with the name and operator that suit its driver."""
+    driver = catalogue().driver(domain)
+    if driver is not None:
+        kind, _, other = driver.instead.get(name, "").partition(" ")
+        name = other if kind == "attribute" and other.isidentifier() else name
+    attribute = None if driver is None else driver.attributes.get(name)
+    read = f'device.attributes["{domain}"].{name}'
+    if attribute is not None and attribute.names == "products":
+        return f"{read}.contains({json.dumps(value)})"
+    return f"{read} == {json.dumps(value)}"
+
+
+def _name(value: Any, otherwise: str) -> str:
+    text = _NOT_NAME.sub("-", str(value or "").lower()).strip("-")
+    return text or otherwise
+
+
+def _number(value: Any) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+
+
+def _flow(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key}: {_flow(below)}" for key, below in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(_flow(below) for below in value) + "]"
+    if isinstance(value, str) and not re.fullmatch(r"[A-Za-z][\w./-]*", value):
+        return "'" + value.replace("'", "''") + "'"
+    return str(value)

@@ -1,0 +1,218 @@
+"""What kustomize does to the objects of a build: lists that a patch replaced, and names that it changed."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from msgspec import Struct
+
+from kubectl_dra.api.releases import GROUP
+from kubectl_dra.data.drivers import catalogue
+from kubectl_dra.errors import InputError
+from kubectl_dra.lint.analysis.claim_requests import alternatives, is_given, items, references, references_of
+from kubectl_dra.lint.context import Context, Item, once
+from kubectl_dra.manifests.changes import Path
+from kubectl_dra.manifests.documents import parse
+from kubectl_dra.manifests.inputs import KUSTOMIZED, Input, read
+from kubectl_dra.manifests.kustomization import Kustomization, closure, kustomization_in
+from kubectl_dra.manifests.objects import object_key, objects
+from kubectl_dra.manifests.source import Source, decode
+
+
+class ReplacedList(Struct, frozen=True):
+    """The file of a patch that has a list without an entry, and the file of the base that has it with the entry."""
+
+    field: str
+    lost: str
+    patch: str
+    base: str
+
+    @property
+    def advice(self) -> str:
+        """What to do."""
+        return (
+            f"{self.patch} replaces the whole list {self.field} of {self.base}, which has {self.lost}: kustomize does "
+            "not merge this list by name. Repeat every entry in the patch, or change single ones by a JSON 6902 patch."
+        )
+
+
+def replaced_list(item: Item, field: str, lost: str) -> ReplacedList | None:
+    """The patch because of which an object that was built has no entry named ``lost`` in a list.
+
+    ``field`` is the list's name, in whatever part of the object it stands. None if the item was not built by
+    kustomize here, or another cause took the entry away.
+    """
+    place = (item.owner or item).place.file
+    if not place.endswith(KUSTOMIZED):
+        return None
+    one = kustomization_in(os.path.abspath(place.removesuffix(KUSTOMIZED) or "."))  # noqa: PTH100
+    parts = [] if one is None else closure(one)
+    patch = next((path for path, names in _patches(parts, item, field) if names and lost not in names), "")
+    base = next((path for path, names in _bases(parts, item, field) if lost in names), "")
+    return ReplacedList(field, lost, os.path.relpath(patch), os.path.relpath(base)) if patch and base else None
+
+
+def _patches(parts: list[Kustomization], item: Item, field: str) -> Iterator[tuple[str, set[str]]]:
+    """The file of each strategic merge patch of the item, and the names that the list has there."""
+    for part in parts:
+        raw = part.document.object
+        for entry in (*items(raw, "patches"), *({"path": one} for one in raw.get("patchesStrategicMerge") or ())):
+            text, path = entry.get("patch"), str(entry.get("path") or "")
+            if isinstance(text, str) or "\n" in path:
+                file, source = part.path, Source(part.path, text if isinstance(text, str) else path)
+            else:
+                file = part.path_of(path)
+                source = _source(file) if file in part.files else Source(file, "")
+            yield from ((file, names) for names in _lists(source, item, field, entry.get("target")))
+
+
+def _bases(parts: list[Kustomization], item: Item, field: str) -> Iterator[tuple[str, set[str]]]:
+    for part in parts:
+        for file in sorted(part.files - part.patches - {part.path}):
+            yield from ((file, names) for names in _lists(_source(file), item, field))
+
+
+def _source(file: str) -> Source:
+    try:
+        return decode(read(Input(file, True)), file)
+    except InputError:
+        return Source(file, "")
+
+
+def _lists(source: Source, item: Item, field: str, target: Any = None) -> Iterator[set[str]]:
+    """The names in the list of each object that may have become the item, or is a patch of it.
+
+    With ``target`` a patch's own kind and name do not count.
+    """
+    try:
+        found = list(objects(parse(source)))
+    except InputError:
+        # A patch of another kind, or no manifest at all.
+        return
+    holder = item.owner or item
+    for one in found:
+        kind, _, name = object_key(one.object)
+        if _is_for(target, holder) if isinstance(target, dict) else kind == holder.kind and _is_name(name, holder):
+            yield set(_names(one.object, field))
+
+
+def _is_for(target: Mapping[str, Any], holder: Item) -> bool:
+    kind, name = target.get("kind"), target.get("name")
+    return kind in (None, "", holder.kind) and (not name or _is_name(str(name), holder))
+
+
+def _is_name(pattern: str, holder: Item) -> bool:
+    """Whether the object's name may come from this one, or from the pattern of a target, by prefix and suffix."""
+    try:
+        return bool(pattern) and re.search(pattern, holder.name) is not None
+    except re.error:
+        return False
+
+
+def _names(value: Any, field: str) -> Iterator[str]:
+    if isinstance(value, dict):
+        yield from (str(entry["name"]) for entry in items(value, field) if "name" in entry)
+        for below in value.values():
+            yield from _names(below, field)
+    elif isinstance(value, list):
+        for below in value:
+            yield from _names(below, field)
+
+
+# Names that kustomize gave to objects, while those who refer to the objects kept the old ones.
+
+CLASS: Final = "DeviceClass"
+_MAY_KEEP_NAME: Final = ("Namespace", CLASS)
+
+
+class OldName(Struct, frozen=True):
+    """A field that names an object as it was before the build. ``renamed`` is the object."""
+
+    path: Path
+    kind: str
+    name: str
+    renamed: Item
+
+
+@once
+def old_names(context: Context) -> tuple[OldName, ...]:
+    """The references of a pod, claim or template to objects that the build has renamed."""
+    return () if context.item.is_patch else tuple(_old_names(context))
+
+
+def has_old_name(context: Context, kind: str, name: str) -> bool:
+    """Whether the item names an object as it was before the build."""
+    return any((found.kind, found.name) == (kind, name) for found in old_names(context))
+
+
+def _old_names(context: Context) -> Iterator[OldName]:
+    for path, kind, name in _missing(context):
+        found = _renamed(context, kind, name)
+        if found is not None:
+            yield OldName(path, kind, name, found)
+
+
+def _missing(context: Context) -> Iterator[tuple[Path, str, str]]:
+    """The field, kind and name of what the item refers to and nobody has."""
+    if context.item.kind == "Pod":
+        for reference in references(context):
+            if not is_given(context, reference.kind, reference.target, context.item.namespace):
+                yield (*reference.path, reference.field), reference.kind, reference.target
+        return
+    for one in alternatives(context):
+        name = one.content.get("deviceClassName")
+        if not isinstance(name, str) or not name or catalogue().of_class(name) is not None:
+            continue
+        snapshot = context.snapshot
+        if not context.world.classes(name) and (snapshot is None or name not in snapshot.classes):
+            yield (*one.path, "deviceClassName"), CLASS, name
+
+
+def _renamed(context: Context, kind: str, name: str) -> Item | None:
+    """The object of the same build with the name between the prefix and suffix that the item itself has."""
+    item = context.item
+    inside = [other for other in context.world.of_kind(kind) if other.place.file == item.place.file]
+    for other in sorted(inside, key=lambda one: len(one.name)):
+        before, found, behind = other.name.partition(name)
+        if not found or not (before or behind) or (kind != CLASS and other.namespace != item.namespace):
+            continue
+        if _between(item.name, before, behind) and (
+            item.place.file.endswith(KUSTOMIZED) or _looks_built(context, other, before, behind)
+        ):
+            return other
+    return None
+
+
+def _between(name: str, before: str, behind: str) -> bool:
+    """Whether a name has the prefix and suffix, and something between them."""
+    return name.startswith(before) and name.endswith(behind) and len(name) > len(before) + len(behind)
+
+
+def _looks_built(context: Context, renamed: Item, before: str, behind: str) -> bool:
+    """Whether a file that does not say so is what kustomize built: all its names have the prefix and suffix, which
+    are words, and nobody uses the new name.
+    """
+    if (before and before[-1].isalnum()) or (behind and behind[0].isalnum()):
+        return False
+    for item in context.world.items:
+        if item.place.file != renamed.place.file:
+            continue
+        if item.kind not in _MAY_KEEP_NAME and not _between(item.name, before, behind):
+            return False
+        if item.kind == "Pod" and any(reference.target == renamed.name for reference in references_of(item.raw)):
+            return False
+    return True
+
+
+def field_spec(item: Item, path: Path) -> str:
+    """How a kustomize configuration names a field of all objects of the item's kind."""
+    holder = item.owner or item
+    parts = [part for part in item.place.written(path)[len(holder.place.path) :] if isinstance(part, str)]
+    if holder.group == GROUP and holder.version in ("v1alpha3", "v1beta1"):
+        # There the request has itself what later stands in exactly.
+        parts = [part for part in parts if part != "exactly"]
+    group = f"group: {holder.group}, " if holder.group else ""
+    return f"{{{group}kind: {holder.kind}, path: {'/'.join(parts)}}}"

@@ -1,0 +1,340 @@
+"""What a known driver cannot read or does not offer: opaque configuration, MIG profiles, domains, taints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from kubectl_dra.cel import ast
+from kubectl_dra.cel.columns import Column
+from kubectl_dra.data.drivers import ConfigKind, Driver, catalogue
+from kubectl_dra.lint.analysis.cel_terms import comparisons
+from kubectl_dra.lint.analysis.claim_requests import alternatives, items
+from kubectl_dra.lint.analysis.corrections import split_domain
+from kubectl_dra.lint.analysis.selector_targets import SELECTOR_KINDS, AskedSelector, asked, columns, selectors
+from kubectl_dra.lint.context import Context
+from kubectl_dra.lint.finding import Fix, LintFinding
+from kubectl_dra.lint.rule import Rule
+from kubectl_dra.lint.rules.names import span_of
+from kubectl_dra.manifests.changes import Path, Splice
+from kubectl_dra.text import nearest
+
+
+class UnknownConfig(Rule):
+    """Parameters that the driver cannot read."""
+
+    code = "DRA603"
+    name = "unknown-config"
+    severity = "error"
+    kinds = SELECTOR_KINDS
+
+    def check(self, context: Context) -> Iterator[LintFinding]:
+        for path, opaque in opaque_configs(context):
+            name, parameters = opaque.get("driver"), opaque.get("parameters")
+            if not isinstance(name, str):
+                continue
+            driver = catalogue().driver(name)
+            if driver is None:
+                own = catalogue().of_class(name)
+                if own is not None:
+                    yield self.finding(
+                        (*path, "driver"),
+                        f"{name} is a class; the driver is {own.name}, and configuration for another is ignored",
+                        fix=f"Write {own.name}.",
+                    )
+                continue
+            if driver.configs is None or not isinstance(parameters, dict):
+                continue
+            found = self._kind(driver, (*path, "parameters"), parameters)
+            if found is not None:
+                yield found
+
+    def _kind(self, driver: Driver, path: Path, parameters: Mapping[str, Any]) -> LintFinding | None:
+        kind, version = parameters.get("kind"), parameters.get("apiVersion")
+        known = {config.kind: config for config in driver.configs or ()}
+        choices = ", ".join(f"{config.kind} ({config.api_version})" for config in known.values())
+        if not known:
+            return self.finding(path, f"{driver.name} knows no configuration", fix="Leave the entry out.")
+        if not isinstance(kind, str) or not kind:
+            hint = next((driver.config_hints[key] for key in parameters if key in driver.config_hints), None)
+            return self.finding(
+                path,
+                f"parameters for {driver.name} have no kind, so the driver cannot read them; it knows {choices}",
+                fix=_sentence(hint) or "Add apiVersion and kind.",
+            )
+        config = known.get(kind)
+        if config is None:
+            near = nearest(kind, known, 1)
+            hint = driver.config_hints.get(kind) or (f"did you mean {near[0]}?" if near else None)
+            return self.finding(
+                (*path, "kind"),
+                f"{driver.name} knows no configuration {kind}; it knows {choices}",
+                fix=_sentence(hint),
+            )
+        if version != config.api_version:
+            return self.finding(
+                (*path, "apiVersion"),
+                f"{kind} is in {config.api_version}, not in {version or 'an empty apiVersion'}",
+                fix=f"Write {config.api_version}.",
+            )
+        return None
+
+
+class UnknownConfigField(Rule):
+    """A field or value of parameters that the driver does not know."""
+
+    code = "DRA604"
+    name = "unknown-config-field"
+    severity = "error"
+    kinds = SELECTOR_KINDS
+
+    def check(self, context: Context) -> Iterator[LintFinding]:
+        for path, opaque in opaque_configs(context):
+            driver, parameters = catalogue().driver(str(opaque.get("driver"))), opaque.get("parameters")
+            if driver is None or not isinstance(parameters, dict):
+                continue
+            for config in driver.configs or ():
+                if config.kind == parameters.get("kind") and config.api_version == parameters.get("apiVersion"):
+                    yield from self._fields(config, (*path, "parameters"), parameters)
+
+    def _fields(self, config: ConfigKind, path: Path, parameters: Mapping[str, Any]) -> Iterator[LintFinding]:
+        body = {key: value for key, value in parameters.items() if key not in ("apiVersion", "kind", "metadata")}
+        yield from self._below(config.kind, config.fields, path, body)
+
+    def _below(self, kind: str, known: Any, path: Path, value: Any) -> Iterator[LintFinding]:
+        if isinstance(known, dict):
+            if value is None:
+                return
+            if not isinstance(value, dict):
+                yield self.finding(path, f"{path[-1]} of {kind} holds fields: {', '.join(known)}")
+                return
+            for key, below in value.items():
+                if key in known:
+                    yield from self._below(kind, known[key], (*path, key), below)
+                    continue
+                near = nearest(str(key), known, 1)
+                what = "it has no fields" if not known else f"it has {', '.join(known)}"
+                yield self.finding(
+                    (*path, key),
+                    f"{kind} has no field {key}: {what}",
+                    fix=f"Did you mean {near[0]}?" if near else None,
+                    on_key=True,
+                )
+            return
+        wrong = _wrong(known, value)
+        if wrong is not None:
+            close = nearest(str(value), known, 1) if isinstance(known, list) else []
+            yield self.finding(
+                path, f"{path[-1]} of {kind} must be {wrong}", fix=f"Did you mean {close[0]}?" if close else None
+            )
+
+
+def opaque_configs(context: Context) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+    """The opaque configurations of a claim or class with their paths, even if config is wrongly a map."""
+    root = context.raw
+    spec: Any = root
+    for part in context.spec_path:
+        spec = spec.get(part) if isinstance(spec, dict) else None
+    if not isinstance(spec, dict):
+        return
+    path = context.spec_path
+    if context.item.kind != "DeviceClass":
+        spec, path = spec.get("devices"), (*path, "devices")
+        if not isinstance(spec, dict):
+            return
+    config = spec.get("config")
+    entries: Any = enumerate(config) if isinstance(config, list) else ()
+    for index, entry in entries:
+        if isinstance(entry, dict) and isinstance(entry.get("opaque"), dict):
+            yield (*path, "config", index, "opaque"), entry["opaque"]
+    if isinstance(config, dict) and isinstance(config.get("opaque"), dict):
+        yield (*path, "config", "opaque"), config["opaque"]
+
+
+def _wrong(known: Any, value: Any) -> str | None:
+    if value is None or known == "any":
+        return None
+    if isinstance(known, list):
+        return None if value in known else f"one of {', '.join(known)}"
+    if known == "int":
+        return None if isinstance(value, int) and not isinstance(value, bool) else "a whole number"
+    if known == "bool":
+        return None if isinstance(value, bool) else "true or false"
+    if known == "quantity":
+        from kubectl_dra.api.quantity import Quantity, QuantityError
+
+        try:
+            Quantity.from_json(value)
+        except QuantityError:
+            return "a quantity"
+        return None
+    return None if isinstance(value, str) else "text"
+
+
+def _sentence(text: str | None) -> str | None:
+    return None if text is None else f"{text[0].upper()}{text[1:].rstrip('.?')}{'?' if text.endswith('?') else '.'}"
+
+
+# What devices of a known driver offer: attributes by class, MIG profiles, taints.
+
+_VALUE_FIELDS: Final = ("bool", "int", "string", "version", "StringValue", "IntValue", "BoolValue", "VersionValue")
+
+
+class NotOnClass(Rule):
+    """An attribute that the class's devices do not have."""
+
+    code = "DRA606"
+    name = "attribute-not-on-class"
+    severity = "error"
+    kinds = ("ResourceClaim", "ResourceClaimTemplate")
+    scope = "set"
+
+    def check(self, context: Context) -> Iterator[LintFinding]:
+        for one in asked(context):
+            if one.of_class or not one.sure:
+                continue
+            for column in columns(one.program):
+                driver = catalogue().driver(column.domain or "")
+                kinds = [kind for kind in one.kinds if driver is not None and kind.driver == driver.name]
+                if driver is None or not kinds or not driver.knows(column) or not driver.complete:
+                    continue
+                if any(kind.publishes(column) for kind in kinds):
+                    continue
+                yield self._told(one, driver, column)
+
+    def _told(self, one: AskedSelector, driver: Driver, column: Column) -> LintFinding:
+        having = {kind.name for kind in driver.kinds if kind.publishes(column)}
+        classes = [name for name, each in driver.classes.items() if having & set(each.kinds)]
+        return self.finding(
+            one.selector.path,
+            f"devices of class {one.device_class} have no {column.kind} {column.id}"
+            + (f": only those of class {' and '.join(classes)} do" if classes else ""),
+            fix=f"Ask for class {classes[0]}." if classes else None,
+            cel=span_of(one.program, column),
+        )
+
+
+class MigProfile(Rule):
+    """A MIG profile that does not exist."""
+
+    code = "DRA605"
+    name = "mig-profile"
+    severity = "error"
+    kinds = SELECTOR_KINDS
+
+    def check(self, context: Context) -> Iterator[LintFinding]:
+        for one in asked(context):
+            for comparison in comparisons(one.program):
+                driver = catalogue().driver(comparison.column.domain or "")
+                if driver is None or driver.mig_pattern is None or comparison.operator not in ("==", "in"):
+                    continue
+                attribute = driver.attributes.get(comparison.column.id or "")
+                if attribute is None or attribute.names != "mig" or comparison.column.kind != "attribute":
+                    continue
+                for value in comparison.constants:
+                    if value.type != "string":
+                        continue
+                    problem = profile_problem(driver, value.text)
+                    if problem is not None:
+                        message, advice, severe = problem
+                        yield self.finding(
+                            one.selector.path,
+                            message,
+                            fix=advice,
+                            severity="error" if severe else "warning",
+                            cel=(comparison.node.start, comparison.node.end),
+                        )
+
+
+def profile_problem(driver: Driver, text: str) -> tuple[str, str | None, bool] | None:
+    """What is wrong with a MIG profile, how to write it, and whether that is certain; None for a known one."""
+    assert driver.mig_pattern is not None
+    if driver.mig_pattern.fullmatch(text):
+        # Compute instances and media extensions belong to a profile that is in the list.
+        base = text.rpartition("c.")[2].partition("+")[0].removesuffix("-me")
+        if base in driver.mig_profiles:
+            return None
+        near = nearest(base, driver.mig_profiles, 3)
+        return (
+            f'no GPU known here (as of {driver.as_of}) has a MIG profile "{text}"',
+            f"Did you mean {' or '.join(near)}?" if near else None,
+            False,
+        )
+    cleaned = text.lower().removeprefix("mig-").replace(".me", "+me").replace(".gfx", "+gfx").replace(" ", "")
+    cleaned = cleaned if cleaned.endswith(("gb", "me", "all", "gfx")) else f"{cleaned}gb"
+    whole = driver.mig_pattern.fullmatch(cleaned)
+    likely = [cleaned] if whole else nearest(cleaned, driver.mig_profiles, 2)
+    return (
+        f'"{text}" is not a MIG profile; write one like 1g.10gb, 3g.40gb or 1g.10gb+me',
+        f"Did you mean {' or '.join(likely)}?" if likely else None,
+        True,
+    )
+
+
+class DomainAndName(Rule):
+    """Domain and name of an attribute in one key."""
+
+    code = "DRA218"
+    name = "domain-and-name-in-one-key"
+    severity = "error"
+    kinds = SELECTOR_KINDS
+    fixable = "unsafe"
+
+    def check(self, context: Context) -> Iterator[LintFinding]:
+        from kubectl_dra.cel.environment import Environment
+        from kubectl_dra.cel.lexer import ParseError
+        from kubectl_dra.cel.parser import parse
+
+        for selector in selectors(context):
+            if "/" not in selector.expression or (selector.program is None and context.item.v1 is not None):
+                continue
+            try:
+                root = parse(selector.expression, Environment.for_release().macros()).expression
+            except (ParseError, RecursionError):
+                continue
+            above = {child.id: node for node in ast.walk(root) for child in ast.children(node)}
+            for node in ast.walk(root):
+                found = split_domain(node, selector.expression)
+                if found is None:
+                    continue
+                advice, start, end, put = found
+                parent = above.get(node.id)
+                if isinstance(parent, ast.Select) and parent.field in _VALUE_FIELDS:
+                    end = parent.end
+                yield self.finding(
+                    selector.path,
+                    "an attribute is read by its domain and then its name, not by both in one key",
+                    fix=Fix(advice, (Splice(selector.path, start, end, put),), "unsafe"),
+                    cel=(start, end),
+                )
+
+
+class UnknownTaint(Rule):
+    """A toleration of a taint that the driver never sets."""
+
+    code = "DRA607"
+    name = "unknown-taint"
+    severity = "info"
+    kinds = ("ResourceClaim", "ResourceClaimTemplate")
+
+    def check(self, context: Context) -> Iterator[LintFinding]:
+        for one in alternatives(context):
+            for index, toleration in enumerate(items(one.content, "tolerations")):
+                key = str(toleration.get("key") or "")
+                driver = catalogue().driver(key.partition("/")[0])
+                if driver is None or not driver.taints or key in driver.taints:
+                    continue
+                yield self.finding(
+                    (*one.path, "tolerations", index, "key"),
+                    f"{driver.name} sets no taint {key}; it sets {', '.join(driver.taints)}",
+                )
+
+
+RULES = (
+    UnknownConfig,
+    UnknownConfigField,
+    NotOnClass,
+    MigProfile,
+    DomainAndName,
+    UnknownTaint,
+)

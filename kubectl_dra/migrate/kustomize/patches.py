@@ -1,0 +1,254 @@
+"""What patches of an overlay say of devices, labels and namespaces, and what becomes of them."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from kubectl_dra.api.fields import path_text
+from kubectl_dra.errors import FileError
+from kubectl_dra.manifests.changes import Append, Change, Clear, Delete, EditRefused, Set, changed, value_at
+from kubectl_dra.manifests.documents import Document, parse
+from kubectl_dra.manifests.edits import Edit, edited, edits_of, reread, verified
+from kubectl_dra.manifests.files import Rewritten
+from kubectl_dra.manifests.kustomization import Kustomization, closure, kustomizations_above, with_components
+from kubectl_dra.manifests.objects import ManifestObject, object_key, objects
+from kubectl_dra.manifests.source import Source
+from kubectl_dra.migrate.device_plugins.pods import tidied
+from kubectl_dra.migrate.engine import MigrationJob
+from kubectl_dra.migrate.inline_patches import (
+    GONE,
+    CommentsLeave,
+    InlinePatch,
+    Without,
+    inline_patches,
+    operations_without,
+)
+from kubectl_dra.migrate.kustomize.asking import patch_files
+from kubectl_dra.migrate.kustomize.difference import BuildDifference
+from kubectl_dra.migrate.kustomize.repair import Repaired, claims_in, is_of, read
+from kubectl_dra.migrate.kustomize.targets import is_for
+from kubectl_dra.migrate.refusals import PATCH
+from kubectl_dra.migrate.result import MigratedFile, Remark
+
+_FIELDS: Final = ("nodeSelector", "affinity")
+
+
+def labels_taken_out(
+    one: Kustomization, found: Sequence[BuildDifference], texts: Mapping[str, Source]
+) -> Iterator[Repaired]:
+    """Patches without the labels that the build has and should not have.
+
+    ``texts`` are the changed files as they are now, by absolute path.
+
+    Raises:
+        EditRefused: a patch cannot be changed for certain.
+    """
+    surplus = [each for each in found if each.wanted is None and any(field in each.path for field in _FIELDS)]
+    for part in with_components(one) if surplus else ():
+        for patch, path in patch_files(part):
+            source = texts.get(path) or read(path)
+            if source is not None and (text := _without(patch, source, surplus, one)) != source.text:
+                yield Repaired(path, text, "labels")
+        own = texts.get(part.path, part.document.source)
+        document = parse(own)[0]
+        changes = [
+            Set(patch.path, text)
+            for patch in inline_patches(document.object)
+            if (text := _without(patch, Source(own.name, patch.text), surplus, one)) != patch.text
+        ]
+        if changes:
+            text = verified((document,), edits_of(document, changes), {0: changed(document.object, changes)})
+            yield Repaired(part.path, text, "labels")
+
+
+def _without(patch: InlinePatch, source: Source, surplus: Sequence[BuildDifference], one: Kustomization) -> str:
+    """The text of a patch without the labels."""
+    documents = _documents(source)
+    expected: dict[int, Any] = {}
+    edits: list[Edit] = []
+    for document in documents:
+        changes = [change for raw in objects((document,)) for change in _taken_out(patch, raw, surplus, one)]
+        if changes:
+            edits += edits_of(document, changes)
+            expected[document.index] = changed(document.object, changes)
+    return verified(documents, edits, expected) if edits else source.text
+
+
+def _taken_out(
+    patch: InlinePatch, raw: ManifestObject, surplus: Sequence[BuildDifference], one: Kustomization
+) -> Sequence[Change]:
+    paths = [
+        each.path
+        for each in surplus
+        if value_at(raw.object, each.path) == each.found
+        and (is_for(patch, each.object, one) if patch.target else is_of(raw.object, each.object))
+    ]
+    made = tidied(raw.object, (Delete(path) for path in paths)) if paths else ()
+    return [Delete((*raw.path, *change.path)) for change in made]
+
+
+def _documents(source: Source) -> tuple[Document, ...]:
+    """The documents of a patch; none of a JSON patch, which has no labels of its own."""
+    try:
+        return parse(source)
+    except FileError:
+        return ()
+
+
+# Replacements that give workloads their namespace, and have to give it to the claims of these, too.
+
+NAMESPACE: Final = "metadata.namespace"
+
+
+def followed_namespaces(
+    one: Kustomization,
+    found: Sequence[BuildDifference],
+    built: Iterable[Mapping[str, Any]],
+    texts: Mapping[str, Source],
+) -> Iterator[Repaired]:
+    """Kustomizations whose replacements of a workload's namespace select its claims as well.
+
+    ``texts`` are the changed files as they are now, by absolute path.
+
+    Raises:
+        EditRefused: a kustomization cannot be changed safely.
+    """
+    keys = [object_key(raw) for raw in built]
+    wanted: dict[tuple[str, str], None] = {}
+    for difference in found:
+        if difference.claim is None or difference.found is not None:
+            continue
+        kind, space, name = difference.claim
+        if any(key[0] == kind and key[1] != space and name in key[2] for key in keys):
+            wanted[(difference.object[0], kind)] = None
+    for part in closure(one) if wanted else ():
+        raw = parse(texts[part.path])[0] if part.path in texts else part.document
+        if not _has_claims(part, texts):
+            continue
+        changes = [
+            Append(("replacements", index, "targets"), {"select": {"kind": claim}, "fieldPaths": [NAMESPACE]})
+            for workload, claim in wanted
+            for index in _replaced(raw.object, workload, claim)
+        ]
+        if changes:
+            text = edited(raw.source.text, edits_of(raw, changes))
+            reread(raw.source, text, [changed(raw.object, changes)])
+            yield Repaired(part.path, text, "namespaces")
+
+
+def _has_claims(part: Kustomization, texts: Mapping[str, Source]) -> bool:
+    """Whether new claims are among what the kustomization reads, or beside it in a file of its own."""
+    below = closure(part)
+    return any(
+        path in each.files or os.path.dirname(path) == each.directory  # noqa: PTH120
+        for path, source in texts.items()
+        for each in below
+        if any(True for _ in claims_in(source))
+    )
+
+
+def _replaced(raw: Mapping[str, Any], workload: str, claim: str) -> Iterator[int]:
+    """The replacements that write the namespace of a kind of workload, and not that of its claims."""
+    replacements = raw.get("replacements")
+    for index, entry in enumerate(replacements if isinstance(replacements, list) else ()):
+        targets = entry.get("targets") if isinstance(entry, Mapping) else None
+        kinds = {
+            str(select.get("kind"))
+            for target in (targets if isinstance(targets, list) else ())
+            if isinstance(target, Mapping) and NAMESPACE in (target.get("fieldPaths") or ())
+            if isinstance(select := target.get("select"), Mapping)
+        }
+        if workload in kinds and claim not in kinds:
+            yield index
+
+
+# JSON patches in files: without what they ask of device plugins, as those in a kustomization itself are.
+
+_LEAD: Final = re.compile(r"\A(?:[ \t]*(?:#.*)?\r?\n)*---[ \t]*\r?\n")
+"""What may stand above the patch: comments and the marker of a document."""
+
+
+def without_json_patches(
+    files: Mapping[str, MigratedFile], names: Mapping[str, str], job: MigrationJob
+) -> dict[str, MigratedFile]:
+    """The files (by absolute path) that change where JSON patches in files ask for devices.
+
+    A patch of which nothing is left stays as an empty list, which no kustomization names any more. What the patched
+    objects need instead is for the builds to show. ``files`` are those so far, ``names`` those of the run.
+    """
+    out: dict[str, MigratedFile] = {}
+    for path, file in files.items():
+        refused = next((item for item in file.items if item.code == PATCH), None)
+        source = read(path) if path in names and file.text is None and refused is not None else None
+        users = [one for one in kustomizations_above(path) if _entries(one, path)] if source is not None else []
+        if source is None or refused is None or not users or any(one.path not in names for one in users):
+            continue
+        source = Source(file.name, source.text, source.encoding, source.bom)
+        try:
+            lead = _LEAD.match(source.text)
+            start = lead.end() if lead is not None else 0
+            left = operations_without(source.text[start:], job.settings)
+            if left is None or (left.safety == "unsafe" and not job.unsafe):
+                continue
+            text = source.text[:start] + (left.text or _emptied(source.text, left))
+            unnamed = {} if left.text else {one.path: _unnamed(one, path, {**files, **out}, names) for one in users}
+        except CommentsLeave:
+            out[path] = file._replace(items=tuple(item for item in file.items if item is not refused))
+            continue
+        except (FileError, EditRefused):
+            continue
+        gone = refused._replace(sort="change", code=GONE, message=left.reason, way_out="", safety=left.safety)
+        out |= unnamed
+        out[path] = MigratedFile(file.name, Rewritten(file.name, source.text, text, source), (gone,))
+    return out
+
+
+def _entries(one: Kustomization, path: str) -> list[tuple[str, int]]:
+    """Where a kustomization names the file as a patch."""
+    return [(str(patch.path[0]), int(patch.path[1])) for patch, found in patch_files(one) if found == path]
+
+
+def _emptied(text: str, left: Without) -> str:
+    newline = "\r\n" if "\r\n" in text else "\n"
+    return "".join(f"{line}{newline}" for line in (*left.comments, "[]"))
+
+
+def _unnamed(
+    one: Kustomization, path: str, files: Mapping[str, MigratedFile], names: Mapping[str, str]
+) -> MigratedFile:
+    """The file of a kustomization that no longer names a patch.
+
+    Raises:
+        EditRefused: it cannot be changed for certain.
+    """
+    old = files.get(one.path)
+    name = names[one.path]
+    before = old.text if old is not None and old.text is not None else None
+    original = before.source if before is not None else one.document.source
+    source = Source(name, before.after if before is not None else original.text, original.encoding, original.bom)
+    document = parse(source)[0]
+    changes: list[Delete | Clear] = []
+    for field, listed in _listed(document.object):
+        gone = [
+            index
+            for index, entry in enumerate(listed)
+            if isinstance(entry, Mapping) and isinstance(word := entry.get("path"), str) and one.path_of(word) == path
+        ]
+        changes += [Clear((field,))] if gone and len(gone) == len(listed) else [Delete((field, at)) for at in gone]
+    text = verified((document,), edits_of(document, changes), {document.index: changed(document.object, changes)})
+    at = one.document.key_position(_entries(one, path)[0])
+    message = f"nothing is left of the patch in {os.path.relpath(path, one.directory)}, which can be deleted"
+    field = path_text(_entries(one, path)[0])
+    said = Remark("change", GONE, name, at.line, at.column, "Kustomization", field, message)
+    items = (*(old.items if old is not None else ()), said)
+    return MigratedFile(name, Rewritten(name, original.text, text, original), items)
+
+
+def _listed(raw: Mapping[str, object]) -> Iterator[tuple[str, list[object]]]:
+    for field in ("patches", "patchesJson6902"):
+        listed = raw.get(field)
+        if isinstance(listed, list):
+            yield field, listed

@@ -1,0 +1,287 @@
+"""The files of a run: which are read, what is in them, and what they are after the changes so far."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from kubectl_dra.data.drivers import vendor_files
+from kubectl_dra.errors import FileError, InputError
+from kubectl_dra.manifests.changes import Path
+from kubectl_dra.manifests.documents import Document, NotAnObject, TemplateError, parse
+from kubectl_dra.manifests.edits import Edit
+from kubectl_dra.manifests.inputs import LARGEST, Input, read
+from kubectl_dra.manifests.kustomization import DEFAULTS, NAMES
+from kubectl_dra.manifests.objects import ManifestObject, ObjectKey, is_object, objects
+from kubectl_dra.manifests.source import Source, decode
+from kubectl_dra.manifests.workloads import Key, key_of
+from kubectl_dra.migrate import refusals
+from kubectl_dra.migrate.refusals import Ignored
+from kubectl_dra.migrate.result import MigratedFile, Remark
+
+if TYPE_CHECKING:
+    from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue
+
+
+# Reads the texts of a run, and distinguishes an empty result from unreadable input.
+
+_WAY_OUT: Final = "let it be read, or leave it out with --exclude"
+
+
+def check_readable(inputs: Sequence[Input], notes: list[str]) -> None:
+    """For a run without objects: find one readable input, and add what is unreadable to ``notes``.
+
+    A template that is not known to request devices counts as readable, and so does YAML that is not a
+    manifest; if it was named, a note says what it is.
+
+    Raises:
+        InputError: there is none; says where the first input is broken.
+    """
+    problems: list[InputError] = []
+    for found in inputs:
+        try:
+            documents = parse(decode(read(found), found.name))
+            if not any(is_object(document.object) for document in documents):
+                return
+            # A List may hold what is no object.
+            list(objects(document for document in documents if is_object(document.object)))
+            return
+        except TemplateError as error:
+            _note(found, error, notes)
+            return
+        except NotAnObject as error:
+            # A list is YAML that others want; an empty text is what a failed command leaves.
+            if _text_of(found).strip():
+                _note(found, error, notes)
+                return
+            problems.append(error)
+        except InputError as error:
+            problems.append(error)
+    if problems:
+        others = f" (and {len(problems) - 1} more that cannot be read)" if len(problems) > 1 else ""
+        raise InputError(f"{problems[0]}{others}")
+
+
+def _note(found: Input, error: InputError, notes: list[str]) -> None:
+    if found.named and str(error) not in notes:
+        notes.append(str(error))
+
+
+def _text_of(found: Input) -> str:
+    """The text of an input without its comments."""
+    text = decode(read(found), found.name).text
+    return "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("#") and line != "---")
+
+
+def source_of(found: Input, notes: list[str], closed: list[MigratedFile]) -> Source | None:
+    """The text of an input; None if it cannot be read.
+
+    A note says why, if it is not text. What the system does not let us read goes to ``closed``; it may be a
+    whole directory with much to migrate.
+
+    Raises:
+        InputError: it was named and cannot be read.
+    """
+    try:
+        data = read(found)
+    except FileError as error:
+        if found.named:
+            raise
+        message = error.problem
+        item = Remark("refusal", refusals.UNREADABLE, found.name, 1, 1, "", "", message, _WAY_OUT)
+        closed.append(MigratedFile(found.name, None, (item,)))
+        return None
+    try:
+        if len(data) > LARGEST:
+            raise InputError(f"{found.name}: larger than {LARGEST:,} bytes")
+        return decode(data, found.name)
+    except InputError as error:
+        if found.named:
+            raise
+        notes.append(str(error))
+        return None
+
+
+# Tells from the text alone whether a file may have something to migrate; most files do not.
+
+# Anything of DRA, any name of an extended resource, and what people set for accelerators beside it.
+_WORDS: Final = re.compile(
+    r"resource\.k8s\.io|resourceClaims|gpu|GPU|nvidia|NVIDIA|neuron|gaudi|tpu|TPU|sriov"
+    r"|karpenter|ComputeClass|cluster-autoscaler"
+)
+_NAMES: Final = re.compile(
+    r"(?<![\w./@:-])(?:requests\.|limits\.)?"
+    r"(?!(?:[-a-z0-9]+\.)*(?:kubernetes|k8s)\.io/)((?:[-a-z0-9]+\.)*[-a-z0-9]+/[A-Za-z0-9][-\w.]*)(?![\w/@]|:\S)"
+)
+# An amount of anything: a name as a key, whose value does not begin with a letter as a label's or annotation's does;
+# or the name that a queue or operator gives a resource.
+_AMOUNTS: Final = re.compile(
+    _NAMES.pattern + r"[\"']?\s*:\s*[\"']?(?![\"'])[^\sA-Za-z]|\bname[\"']?\s*:\s*[\"']?" + _NAMES.pattern
+)
+# As a JSON pointer writes it: the slash of the name is ~1.
+_POINTED: Final = re.compile(r"(?<=/)((?:[-a-z0-9]+\.)+[-a-z0-9]+)~1([A-Za-z0-9][-\w.]*)")
+_OPERATION: Final = re.compile(r"^\s*(?:\[\s*\{|-\s+\{?)\s*[\"']?op[\"']?\s*:", re.MULTILINE)
+_VERSION: Final = re.compile(r"/v\d+((alpha|beta)\d+)?\Z")
+_COMMENT: Final = re.compile(r"(?:^|\s)#(?!\{)|\{\{-?\s*/\*")
+_KEY: Final = re.compile(r"(?:.*[\s{,\[-])?[\"']?key[\"']?:\s*[\"']?")
+# A label of a query of metrics: {resource="nvidia.com/gpu"}.
+_MATCHED: Final = re.compile(r"[{,]\s*\w+\s*=~?\s*\\*[\"']\Z")
+# A value that is no amount and no placeholder of one: a label such as nvidia.com/gpu.present has it.
+_LABEL: Final = re.compile(r"[\"']?\s*:\s+[\"']?[A-Za-z]")
+# NVIDIA Dynamo counts devices by a key of its own (claimless_kinds.py).
+_DYNAMO: Final = re.compile(r"^\s*kind:\s*[\"']?Dynamo", re.MULTILINE)
+_GPU_COUNT: Final = re.compile(r"^\s+(gpu):\s*[\"']?(?:[1-9]|\{\{)", re.MULTILINE)
+_API: Final = re.compile(r"resource\.k8s\.io/v1(?:alpha\d+|beta\d+)")
+
+
+def relevant(text: str) -> bool:
+    """Whether the text may have something to migrate. Errs on the side of True."""
+    if "/" not in text and "~1" not in text:
+        return _WORDS.search(text) is not None
+    return any(found.search(text) for found in (_WORDS, _AMOUNTS, _known_domains()))
+
+
+@cache
+def _known_domains() -> re.Pattern[str]:
+    """The domains of resources that vendors' files of this package know, as they begin a name."""
+    domains = {domain for file in vendor_files().values() for domain in file.domains if domain != "*"}
+    return re.compile(rf"(?<![\w.-])(?:{'|'.join(re.escape(domain) for domain in sorted(domains))})(?:/|~1)")
+
+
+def evidence(text: str, catalogue: VendorCatalogue, version: str) -> list[tuple[int, str]]:
+    """Which resources of the catalogue or other API versions an unreadable text names, and where."""
+    known: dict[str, bool] = {}
+    out = [
+        (found.start(), found[0])
+        for found in _API.finditer(text)
+        if not (found[0].endswith(f"/{version}") or _is_mention(text, found.start()))
+    ]
+    for found in _NAMES.finditer(text):
+        name = found[1]
+        if _is_mention(text, found.start()) or _LABEL.match(text, found.end()):
+            continue
+        if name not in known:
+            known[name] = _VERSION.search(name) is None and catalogue.moves(name)
+        if known[name]:
+            out.append((found.start(), name))
+    if _DYNAMO.search(text):
+        out += [(found.start(1), found[1]) for found in _GPU_COUNT.finditer(text)]
+    return sorted((*out, *pointed(text, catalogue)))
+
+
+def asked_in(text: str, catalogue: VendorCatalogue) -> list[tuple[int, str]]:
+    """The resources of the catalogue that a text asks for, and where: without labels, which have values of letters."""
+    return [(at, name) for at, name in evidence(text, catalogue, "") if catalogue.moves(name)]
+
+
+def _is_mention(text: str, at: int) -> bool:
+    """Whether the name is in a comment the key of a toleration or taint, or of a query: these request nothing."""
+    lead = text[text.rfind("\n", 0, at) + 1 : at]
+    return bool(_COMMENT.search(lead) or _KEY.fullmatch(lead) or _MATCHED.search(lead))
+
+
+def pointed(text: str, catalogue: VendorCatalogue) -> list[tuple[int, str]]:
+    """Which resources of the catalogue the JSON patches (RFC 6902) of a text name, and where."""
+    found = [(one.start(), f"{one[1]}/{one[2]}") for one in _POINTED.finditer(text)] if "~1" in text else []
+    return [(at, name) for at, name in found if catalogue.moves(name)]
+
+
+def is_json_patch(text: str) -> bool:
+    """Whether a list has operations of a JSON patch (RFC 6902) in it."""
+    return _OPERATION.search(text) is not None
+
+
+def named_in(text: str, catalogue: VendorCatalogue) -> list[str]:
+    """The resources of the catalogue that a text names, plainly or in JSON pointer form."""
+    names = [
+        found[1]
+        for found in _NAMES.finditer(text)
+        if not _VERSION.search(found[1]) and not _is_mention(text, found.start())
+    ]
+    names = [name for name in dict.fromkeys(names) if catalogue.moves(name)]
+    return list(dict.fromkeys((*names, *(name for _, name in pointed(text, catalogue)))))
+
+
+# OpenShift Templates, whose objects are handled like others, except that a parameter is neither a number nor
+# a name.
+#
+# A quantity or name such as ``${GPUS}`` is refused where it matters; elsewhere in an object it stays.
+
+TEMPLATE: Final[Key] = ("template.openshift.io", "Template")
+TEMPLATE_OBJECTS: Final = "objects"
+
+
+def in_template(document: Document) -> Iterator[ManifestObject]:
+    """The objects of such a template; none for any other document."""
+    if not is_object(document.object) or key_of(document.object) != TEMPLATE:
+        return
+    found = document.object.get(TEMPLATE_OBJECTS)
+    for index, item in enumerate(found if isinstance(found, list) else ()):
+        if is_object(item):
+            yield ManifestObject(item, document, (TEMPLATE_OBJECTS, index))
+
+
+class File:
+    """A file: ``original`` as read, ``source`` as it is now with its ``documents`` and ``objects``.
+
+    ``origins`` maps each document to its index in the original, None for added ones. ``strangers`` are
+    documents that are not Kubernetes objects. With ``patch``, kustomize lays its objects over others.
+    ``rounds`` are the edits so far, each applied to the result of the one before it.
+    """
+
+    def __init__(self, source: Source, documents: tuple[Document, ...], patch: bool = False) -> None:
+        self.name = source.name
+        self.original = source
+        self.before = documents
+        self.patch = patch
+        self.items: list[Remark] = []
+        self.rounds: tuple[tuple[Edit, ...], ...] = ()
+        self.ignored = Ignored(source, documents)
+        self.left: set[ObjectKey] = set()
+        self._set(source, documents, tuple(range(len(documents))))
+
+    def _set(self, source: Source, documents: tuple[Document, ...], origins: tuple[int | None, ...]) -> None:
+        self.source, self.documents, self.origins = source, documents, origins
+        self.objects: list[ManifestObject] = []
+        self.strangers: list[Document] = []
+        self.numbers = {id(document): number for number, document in enumerate(documents)}
+        for document in documents:
+            try:
+                if self.name.endswith(NAMES) and not is_object(document.object):
+                    # kustomize takes its own file without apiVersion and kind.
+                    self.objects.append(ManifestObject({**DEFAULTS, **document.object}, document))
+                    continue
+                self.objects += list(objects((document,)))
+                self.objects += in_template(document)
+            except InputError:
+                self.strangers.append(document)
+
+    def take(self, made: MadeFile) -> None:
+        """Adopt a changed version."""
+        self._set(made.source, made.documents, made.origins)
+        self.rounds = (*self.rounds, *made.rounds)
+
+    def place(self, found: ManifestObject, path: Path) -> tuple[int, int, int]:
+        """Line and column in the original for a path of an object, and the number of its document there."""
+        origin = self.origins[self.numbers[id(found.document)]]
+        if origin is None:
+            return 1, 1, 0
+        document = self.before[origin]
+        position = document.key_position((*found.path, *path))
+        return position.line, position.column, document.index
+
+    def ignores(self, found: ManifestObject, code: str, path: Path) -> bool:
+        """Whether a comment says that nothing is to be said or changed at a path of an object."""
+        origin = self.origins[self.numbers[id(found.document)]]
+        return origin is not None and self.ignored.covers(code, self.before[origin], (*found.path, *path))
+
+
+class MadeFile(NamedTuple):
+    """A file after some changes, made by the edits in ``rounds``; ``origins`` are those of the documents."""
+
+    source: Source
+    documents: tuple[Document, ...]
+    origins: tuple[int | None, ...]
+    rounds: tuple[tuple[Edit, ...], ...]

@@ -1,0 +1,259 @@
+"""The PersistentVolumeClaims of a pod, and which PersistentVolumes can be bound to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Set
+from typing import Final
+
+from msgspec import Struct, structs
+
+from kubectl_dra.api.labels import InvalidNodeSelector
+from kubectl_dra.api.meta import Amount, ObjectMeta, OwnerReference
+from kubectl_dra.api.nodes import Node, NodeSelector, term_matches
+from kubectl_dra.api.pods import Pod
+from kubectl_dra.api.quantity import Quantity, QuantityError
+from kubectl_dra.api.volumes import (
+    EphemeralVolumeSource,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    PersistentVolumeClaimStatus,
+    PodVolume,
+    StorageClass,
+)
+from kubectl_dra.scheduling.framework import ClusterState
+from kubectl_dra.scheduling.reasons import Reason
+
+CLAIM: Final = "PersistentVolumeClaim"
+_CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
+_DEFAULT_CLASS: Final = (
+    "storageclass.kubernetes.io/is-default-class",
+    "storageclass.beta.kubernetes.io/is-default-class",
+)
+_BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
+
+
+class ObjectNotFound(Reason, frozen=True):
+    """The pod needs an object that does not exist. ``resource`` is its kind as the scheduler writes it."""
+
+    resource: str
+    name: str
+
+    @property
+    def words(self) -> str:
+        return f'{self.resource} "{self.name}" not found'
+
+
+def claim_not_found(state: ClusterState, namespace: str, name: str) -> Reason:
+    """The reason for a claim that was not found."""
+    return state.unless_unread(CLAIM, ObjectNotFound("persistentvolumeclaim", name), namespace)
+
+
+class ClaimOfAnotherPod(Reason, frozen=True):
+    """A claim has the name of the ephemeral volume's claim, but the pod does not own it."""
+
+    namespace: str
+    claim: str
+    pod: str
+
+    @property
+    def words(self) -> str:
+        claim, pod = f"{self.namespace}/{self.claim}", f"{self.namespace}/{self.pod}"
+        return f"PVC {claim} was not created for pod {pod} (pod is not owner)"
+
+
+class VolumeClaim(Struct, frozen=True):
+    """One volume of a pod that uses a claim. ``claim`` None: no claim has that name.
+
+    ``assumed``: the pod is not stored yet, and the claim is the one that would be made for its ephemeral
+    volume.
+    """
+
+    volume: str
+    name: str
+    ephemeral: bool
+    claim: PersistentVolumeClaim | None
+    assumed: bool = False
+
+
+def claim_name(pod: Pod, volume: PodVolume) -> str | None:
+    """The name of the claim that the volume uses; None if it uses none."""
+    if volume.persistent_volume_claim is not None:
+        return volume.persistent_volume_claim.claim_name
+    return f"{pod.metadata.name}-{volume.name}" if volume.ephemeral is not None else None
+
+
+def volume_claims(pod: Pod, state: ClusterState) -> Iterator[VolumeClaim]:
+    """The volumes of the pod that use a claim, in the pod's order."""
+    known = state.others(CLAIM)
+    for volume in pod.spec.volumes:
+        name = claim_name(pod, volume)
+        if name is None:
+            continue
+        ephemeral = volume.persistent_volume_claim is None
+        claim = known.get((pod.metadata.namespace, name))
+        assumed = claim is None and volume.ephemeral is not None and not pod.metadata.uid
+        if assumed and volume.ephemeral is not None:
+            claim = _to_be_made(pod, name, volume.ephemeral, state)
+        yield VolumeClaim(volume.name, name, ephemeral, claim, assumed)
+
+
+def owned_by(claim: PersistentVolumeClaim, pod: Pod) -> bool:
+    """Whether the claim was made for an ephemeral volume of the pod, which is then its controller."""
+    controller = claim.metadata.controller()
+    return controller is not None and controller.uid == pod.metadata.uid
+
+
+def class_of_claim(claim: PersistentVolumeClaim) -> str:
+    """The name of the claim's storage class; empty if none. The old annotation takes precedence over the field."""
+    annotated = claim.metadata.annotations.get(_CLASS_ANNOTATION)
+    return annotated if annotated is not None else claim.spec.storage_class_name or ""
+
+
+def class_of_volume(volume: PersistentVolume) -> str:
+    """The name of the volume's storage class; empty if none."""
+    annotated = volume.metadata.annotations.get(_CLASS_ANNOTATION)
+    return annotated if annotated is not None else volume.spec.storage_class_name
+
+
+def storage_class(state: ClusterState, name: str) -> StorageClass | None:
+    """The storage class of that name."""
+    found: StorageClass | None = state.others("StorageClass").get(("", name))
+    return found
+
+
+def persistent_volume(state: ClusterState, name: str) -> PersistentVolume | None:
+    """The volume of that name."""
+    found: PersistentVolume | None = state.others("PersistentVolume").get(("", name))
+    return found
+
+
+def waits_for_consumer(claim: PersistentVolumeClaim, state: ClusterState) -> bool:
+    """Whether the claim is bound only once a pod that uses it has a node."""
+    name = class_of_claim(claim)
+    found = storage_class(state, name) if name else None
+    return found is not None and found.volume_binding_mode == "WaitForFirstConsumer"
+
+
+def fully_bound(claim: PersistentVolumeClaim) -> bool:
+    """Whether the claim has its volume and the controller has finished binding."""
+    return bool(claim.spec.volume_name) and _BIND_COMPLETED in claim.metadata.annotations
+
+
+def _to_be_made(pod: Pod, name: str, source: EphemeralVolumeSource, state: ClusterState) -> PersistentVolumeClaim:
+    """The claim that will be made for an ephemeral volume of a pod not stored yet."""
+    template = source.volume_claim_template
+    spec = template.spec
+    if spec.storage_class_name is None and (default := _default_class(state)):
+        spec = structs.replace(spec, storage_class_name=default)
+    owner = OwnerReference("Pod", pod.metadata.name, pod.metadata.uid, controller=True)
+    meta = structs.replace(template.metadata, name=name, namespace=pod.metadata.namespace, owners=(owner,))
+    return PersistentVolumeClaim(meta, spec, PersistentVolumeClaimStatus("Pending"))
+
+
+def _default_class(state: ClusterState) -> str:
+    """The class of claims that name none: the newest one marked as default."""
+    marked: list[StorageClass] = [
+        entry
+        for entry in state.others("StorageClass").values()
+        if any(entry.metadata.annotations.get(key) == "true" for key in _DEFAULT_CLASS)
+    ]
+    marked.sort(key=lambda entry: entry.metadata.name)
+    newest = max(marked, key=lambda entry: entry.metadata.creation_timestamp, default=None)
+    return newest.metadata.name if newest is not None else ""
+
+
+# Which PersistentVolume fits a claim that waits for its first pod, and on which nodes a volume can be used.
+
+_STORAGE: Final = "storage"
+
+
+def allows(affinity: NodeSelector | None, labels: Mapping[str, str]) -> bool:
+    """Whether a volume with this required node affinity can be used on a node with these labels.
+
+    Only labels count: a term over the node's name (``matchFields``) never holds, nor does an unparsable one.
+    """
+    if affinity is None:
+        return True
+    node = Node(ObjectMeta(labels=dict(labels)))
+    for term in affinity.terms:
+        try:
+            if term_matches(term, node):
+                return True
+        except InvalidNodeSelector:
+            continue
+    return False
+
+
+def usable_with(volume: PersistentVolume, labels: Mapping[str, str]) -> bool:
+    """Whether the volume can be used on a node with these labels."""
+    affinity = volume.spec.node_affinity
+    return allows(affinity.required if affinity is not None else None, labels)
+
+
+def best_match(
+    claim: PersistentVolumeClaim,
+    volumes: Iterable[PersistentVolume],
+    labels: Mapping[str, str],
+    taken: Set[str],
+) -> PersistentVolume | None:
+    """The volume for the claim on a node with these labels: the one reserved for it, else the smallest that
+    fits.
+
+    ``volumes`` are those of the claim's class; ``taken`` are the names of those given to the pod's other
+    claims.
+    """
+    wanted = stored(claim.spec.resources.requests)
+    smallest: PersistentVolume | None = None
+    for volume in volumes:
+        if volume.metadata.name in taken or not _open_to(volume, claim):
+            continue
+        size = stored(volume.spec.capacity)
+        if size < wanted or volume.metadata.deletion_timestamp or not _same_kind(volume, claim):
+            continue
+        if volume.spec.claim_ref is not None:
+            return volume if usable_with(volume, labels) else None
+        if not _available(volume, claim) or not usable_with(volume, labels):
+            continue
+        if smallest is None or size < stored(smallest.spec.capacity):
+            smallest = volume
+    return smallest
+
+
+def stored(amounts: Mapping[str, Amount]) -> int:
+    """The storage amount in nano bytes; 0 if there is none."""
+    return in_nanos(amounts.get(_STORAGE))
+
+
+def in_nanos(amount: Amount | None) -> int:
+    """A quantity in nano units; 0 if absent or unreadable."""
+    if amount is None:
+        return 0
+    try:
+        return Quantity.from_json(amount).nanos
+    except QuantityError:
+        return 0
+
+
+def _open_to(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
+    """Whether the volume is unclaimed or reserved for the claim."""
+    reference = volume.spec.claim_ref
+    if reference is None:
+        return True
+    own = claim.metadata
+    return (reference.name, reference.namespace) == (own.name, own.namespace) and reference.uid in ("", own.uid)
+
+
+def _same_kind(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
+    return volume.spec.volume_mode == claim.spec.volume_mode and (
+        (volume.spec.volume_attributes_class_name or "") == (claim.spec.volume_attributes_class_name or "")
+    )
+
+
+def _available(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
+    selector = claim.spec.selector
+    return (
+        volume.status.phase == "Available"
+        and (selector is None or selector.matches(volume.metadata.labels))
+        and class_of_volume(volume) == class_of_claim(claim)
+        and set(claim.spec.access_modes) <= set(volume.spec.access_modes)
+    )

@@ -1,0 +1,173 @@
+"""What is typed after ``taint``: devices, taints in the grammar of ``kubectl taint``, and times."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Final, NamedTuple
+
+from kubectl_dra.api.taints import DeviceTaint
+from kubectl_dra.cluster.moment import parse as parse
+from kubectl_dra.cluster.moment import stamp as stamp
+from kubectl_dra.errors import UsageError
+from kubectl_dra.text import nearest
+
+EFFECTS: Final = ("None", "NoSchedule", "NoExecute")
+"""The effects of a device taint; ``None`` only informs."""
+_PART = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?", re.ASCII)
+_PREFIX = re.compile(r"(?=.{1,253}\Z)[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*", re.ASCII)
+
+
+class TaintSpec(NamedTuple):
+    """A taint to add: ``key[=value]:Effect``."""
+
+    key: str
+    value: str
+    effect: str
+
+    def __str__(self) -> str:
+        return str(DeviceTaint(*self))
+
+
+class Removal(NamedTuple):
+    """Taints to remove: ``key[:Effect]-``. An empty effect means every effect, an empty key all taints."""
+
+    key: str = ""
+    effect: str = ""
+
+    def covers(self, key: str, effect: str) -> bool:
+        """Whether it removes a taint with this key and effect."""
+        return self.key in ("", key) and self.effect in ("", effect)
+
+    def __str__(self) -> str:
+        effect = f":{self.effect}" if self.effect else ""
+        return f"{self.key}{effect}-" if self.key else "every key"
+
+
+class Words(NamedTuple):
+    """The arguments of ``taint`` and ``untaint``, sorted."""
+
+    devices: tuple[str, ...]
+    taints: tuple[TaintSpec, ...]
+    removals: tuple[Removal, ...]
+
+
+def read_words(words: Sequence[str]) -> Words:
+    """Separate devices from taints: a device has no ``:`` and no ``=``, and does not end in ``-``.
+
+    Raises:
+        UsageError: a taint in the wrong form, or given twice.
+    """
+    devices: list[str] = []
+    taints: list[TaintSpec] = []
+    removals: list[Removal] = []
+    for word in words:
+        if word.endswith("-"):
+            removals.append(_removal(word))
+        elif ":" in word or "=" in word:
+            taints.append(_taint(word))
+        elif word:
+            devices.append(word)
+    keys = [taint.key for taint in taints]
+    for key in keys:
+        if keys.count(key) > 1:
+            raise UsageError(f"{key} is given twice; a device has one taint of a key by kubectl-dra")
+    for removal in removals:
+        if removal.key in keys:
+            raise UsageError(f"{removal.key} cannot be both added and removed")
+    return Words(tuple(dict.fromkeys(devices)), tuple(taints), tuple(dict.fromkeys(removals)))
+
+
+def _taint(word: str) -> TaintSpec:
+    name, colon, effect = word.rpartition(":")
+    if not colon:
+        raise UsageError(f'"{word}" has no effect; write {word}:NoSchedule, or {", ".join(EFFECTS)} in its place')
+    key, equal, value = name.partition("=")
+    _check_key(key, word)
+    if equal and value and _PART.fullmatch(value) is None:
+        raise UsageError(
+            f'"{word}": the value "{value}" is not a label value (63 letters, digits, - _ . that begin and end with a '
+            "letter or digit)"
+        )
+    return TaintSpec(key, value, _effect(effect, word))
+
+
+def _removal(word: str) -> Removal:
+    key, colon, effect = word.removesuffix("-").partition(":")
+    if "=" in key:
+        raise UsageError(f'"{word}": to remove a taint, leave out the value: write {key.partition("=")[0]}-')
+    _check_key(key, word)
+    return Removal(key, _effect(effect, word) if colon else "")
+
+
+def _check_key(key: str, word: str) -> None:
+    prefix, slash, name = key.rpartition("/")
+    if _PART.fullmatch(name) is None or (slash and _PREFIX.fullmatch(prefix) is None):
+        raise UsageError(f'"{word}": "{key}" is not a taint key such as maintenance or example.com/maintenance')
+
+
+def _effect(text: str, word: str) -> str:
+    if text in EFFECTS:
+        return text
+    near = nearest(text, EFFECTS)
+    hint = f"; did you mean {near[0]}?" if near else f"; there are {', '.join(EFFECTS)}"
+    raise UsageError(f'"{word}": "{text}" is not an effect{hint}')
+
+
+# Durations as people write them, and times of the API.
+
+_TIMES_PART = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)(ms|[smhd])", re.ASCII)
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+LONGEST = 10 * 365 * 86400.0
+FOREVER = "forever"
+"""A wait without a limit."""
+
+
+def seconds(text: str, flag: str) -> float:
+    """A duration such as ``90s``, ``1h30m``, ``2d`` or plain seconds.
+
+    Raises:
+        UsageError: anything else, or more than ten years.
+    """
+    stripped = text.strip()
+    if stripped.isascii() and stripped.isdigit() and len(stripped) < 12:
+        total = float(stripped)
+    else:
+        parts = _TIMES_PART.findall(stripped)
+        if not parts or "".join(number + unit for number, unit in parts) != stripped:
+            raise UsageError(f'{flag}: "{text}" is not a duration such as 90s, 30m, 4h or 2d')
+        total = sum(float(number) * _SECONDS[unit] for number, unit in parts)
+    if total > LONGEST:
+        raise UsageError(f"{flag}: {text} is more than ten years")
+    return total
+
+
+def now() -> datetime:
+    """The current time, in UTC."""
+    return datetime.now(UTC)
+
+
+def later(time: datetime, by_seconds: float) -> datetime:
+    """The time that many seconds later."""
+    return time + timedelta(seconds=by_seconds)
+
+
+def span(total: float) -> str:
+    """A duration in kubectl's short form: the two largest units."""
+    left = max(0, round(total))
+    if left < 120:
+        return f"{left}s"
+    if left < 3600:
+        minutes, rest = divmod(left, 60)
+        return f"{minutes}m{rest}s" if rest and minutes < 10 else f"{minutes}m"
+    if left < 48 * 3600:
+        hours, rest = divmod(left // 60, 60)
+        return f"{hours}h{rest}m" if rest else f"{hours}h"
+    return f"{left // 86400}d"
+
+
+def age(since: str, at: datetime) -> str:
+    """How long ago a time of the API is; ``unknown`` if it is invalid."""
+    time = parse(since)
+    return "unknown" if time is None else span((at - time).total_seconds())

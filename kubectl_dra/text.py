@@ -1,0 +1,128 @@
+"""Building blocks of sentences: numbers with nouns, short lists, names that may be meant, and addresses of pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+
+def amount(count: int, noun: str = "device") -> str:
+    """``1 device``, ``2 devices``."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def are(count: int) -> str:
+    """``is`` for one, ``are`` for any other number."""
+    return "is" if count == 1 else "are"
+
+
+def some(names: Sequence[str], limit: int = 4) -> str:
+    """The first names, and how many more there are."""
+    return listed(names[:limit], len(names))
+
+
+def listed(names: Sequence[str], total: int) -> str:
+    """The names shown, and how many more there are."""
+    return ", ".join(names) + (f" and {total - len(names):,} more" if total > len(names) else "")
+
+
+def join(names: Iterable[str]) -> str:
+    """All names, separated by commas."""
+    return ", ".join(names)
+
+
+def with_article(kind: str) -> str:
+    """A kind with ``a`` or ``an``, as it is spoken."""
+    spelled = kind.startswith(("HTTP", "LLM", "MPI", "XGBoost"))
+    return f"{'an' if spelled or kind[:1] in 'AEIO' else 'a'} {kind}"
+
+
+# Suggests names that a user may have meant.
+
+_LONGEST: Final = 253
+"""Characters of the longest name there is in Kubernetes: what is longer is no misspelling of a name."""
+
+
+def nearest(name: str, candidates: Iterable[str], limit: int = 3) -> tuple[str, ...]:
+    """The candidates most similar to the name, best first: for "did you mean".
+
+    Case does not matter. A candidate is near if one contains the other, or if few enough letters differ (a
+    third of the longer one, at least one). A one-letter name is never a misspelling of another.
+    """
+    wanted = name.lower()
+    scored: list[tuple[float, str]] = []
+    for candidate in dict.fromkeys(other for other in candidates if other != name):
+        score = _distance(wanted, candidate.lower())
+        if score is not None:
+            scored.append((score, candidate))
+    scored.sort()
+    return tuple(candidate for _, candidate in scored[:limit])
+
+
+def _distance(wanted: str, candidate: str) -> float | None:
+    """0 for equal names, higher the more they differ; None if they are not alike."""
+    if wanted == candidate:
+        return 0.0
+    if not wanted or not candidate:
+        return None
+    longer = max(len(wanted), len(candidate))
+    edits = edit_distance(wanted, candidate, max(1, longer // 3)) if 1 < longer <= _LONGEST else None
+    best: float | None = None if edits is None else float(edits)
+    # Half a name that is contained is a better hint than many edits.
+    if min(len(wanted), len(candidate)) >= 3:
+        if candidate.startswith(wanted) or wanted.startswith(candidate):
+            best = min(1.5 if best is None else best, 1.5)
+        elif wanted in candidate or candidate in wanted:
+            best = min(2.5 if best is None else best, 2.5)
+    return best
+
+
+def edit_distance(left: str, right: str, bound: int) -> int | None:
+    """Insertions, deletions, replacements and swaps of neighbours between two texts; None above the bound."""
+    # An edit adds or takes one letter, or does both.
+    if abs(len(left) - len(right)) > bound or len(set(left) ^ set(right)) > 2 * bound:
+        return None
+    far = bound + 1
+    before: list[int] = []
+    row = list(range(len(right) + 1))
+    for i, char in enumerate(left, 1):
+        # Outside this band more than the bound is needed in any case.
+        first, last = max(1, i - bound), min(len(right), i + bound)
+        following = [far] * (len(right) + 1)
+        following[0] = i
+        for j in range(first, last + 1):
+            other = right[j - 1]
+            cost = row[j - 1] + (char != other)
+            if row[j] < cost:
+                cost = row[j] + 1
+            if following[j - 1] < cost:
+                cost = following[j - 1] + 1
+            if i > 1 and j > 1 and char == right[j - 2] and left[i - 2] == other:
+                cost = min(cost, before[j - 2] + 1)
+            following[j] = cost
+        if i > bound and min(following[first - 1 : last + 1]) > bound:
+            return None
+        before, row = row, following
+    return row[-1] if row[-1] <= bound else None
+
+
+# Where the project's pages are on the web.
+
+REPOSITORY: Final = "https://github.com/kubectl-dra/kubectl-dra"
+DOCS: Final = f"{REPOSITORY}/blob/main/docs"
+"""The base of all links to the documentation: its pages, as they are in the repository."""
+
+
+def path_of_page(folder: str, code: str) -> str:
+    """The path of a code's page in ``rules`` or ``changes``, from the root of the project."""
+    return f"docs/{folder}/{code}.md"
+
+
+def page_of_causes() -> str:
+    """The list of all causes."""
+    return f"{DOCS}/causes/README.md"
+
+
+def page_of_cause(code: str) -> str:
+    """The page of a cause of ``explain``."""
+    return f"{DOCS}/causes/{code}.md"

@@ -1,0 +1,325 @@
+"""Who uses how many devices: what namespaces, owners and classes hold, want and could get at most."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import TypeVar
+
+from msgspec import Struct
+
+from kubectl_dra.allocation.attempt import AttemptVerdict, Cycle
+from kubectl_dra.allocation.budgets import LARGEST_NODES
+from kubectl_dra.api.claims import DeviceRequest, Request, ResourceClaim
+from kubectl_dra.api.limits import MAX_RESULTS
+from kubectl_dra.api.meta import ObjectMeta
+from kubectl_dra.api.nodes import Node
+from kubectl_dra.api.slices import DeviceID
+from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.explain.devices.alike_devices import Tally, names_of, tallies
+from kubectl_dra.explain.devices.arrangement import CountedBy
+from kubectl_dra.explain.devices.device_state import DeviceState
+from kubectl_dra.explain.devices.inventory import DeviceRow, Inventory, Wanted, take_inventory
+from kubectl_dra.explain.phrase import Words
+from kubectl_dra.explain.scene.view import nodes_of
+from kubectl_dra.explain.unread import Unread, unread_devices
+from kubectl_dra.usage.choices import UNUSED, ClaimState, UseBy, UseSort
+from kubectl_dra.usage.claim_use import ClaimUse, ClaimUses, OwnerName, claim_uses
+
+K = TypeVar("K", bound=Hashable)
+
+
+class DeviceDemand(Struct, frozen=True):
+    """What the claims of a namespace, or of one owner in it, hold and wait for.
+
+    ``devices`` counts a shared device once; ``unused`` are those held by claims that nobody uses. ``pending`` are
+    claims for which a pod waits. ``owner`` is None for a whole namespace, or for claims without one. ``largest`` is
+    the owner that holds most of them.
+    """
+
+    namespace: str
+    owner: OwnerName | None
+    devices: int
+    unused: int
+    claims: int
+    pending: int
+    nodes: int
+    largest: OwnerName | None = None
+
+
+def demand_of_namespaces(claims: ClaimUses) -> list[DeviceDemand]:
+    """What each namespace holds."""
+    return [
+        _demand(space, None, items) for space, items in _grouped(claims, lambda item: item.claim.metadata.namespace)
+    ]
+
+
+def demand_of_owners(claims: ClaimUses) -> list[DeviceDemand]:
+    """What each owner holds; claims without an owner are one row of their namespace."""
+    found = _grouped(claims, lambda item: (item.claim.metadata.namespace, item.owner))
+    return [_demand(space, owner, items) for (space, owner), items in found]
+
+
+def _grouped(claims: ClaimUses, key: Callable[[ClaimUse], K]) -> list[tuple[K, list[ClaimUse]]]:
+    groups: dict[K, list[ClaimUse]] = {}
+    for item in claims.items:
+        groups.setdefault(key(item), []).append(item)
+    return list(groups.items())
+
+
+def _demand(space: str, owner: OwnerName | None, items: list[ClaimUse]) -> DeviceDemand:
+    held = _devices(items)
+    used = _devices([item for item in items if item.state not in UNUSED])
+    by_owner: dict[OwnerName, int] = {}
+    for item in items:
+        if item.owner is not None:
+            by_owner[item.owner] = by_owner.get(item.owner, 0) + len(item.results)
+    return DeviceDemand(
+        namespace=space,
+        owner=owner,
+        devices=len(held),
+        unused=len(held - used),
+        claims=len(items),
+        pending=sum(item.state is ClaimState.PENDING for item in items),
+        nodes=len({item.node for item in items if item.results} - {""}),
+        largest=max(by_owner, key=lambda name: by_owner[name], default=None),
+    )
+
+
+def _devices(items: list[ClaimUse]) -> set[DeviceID]:
+    return {result.device for item in items for result in item.results}
+
+
+# How fragmented the free devices of a class are: the largest request for them that one node can still serve.
+
+
+class LargestRequest(Struct, frozen=True):
+    """A request for ``count`` devices of the class fits on ``node`` (empty for none), and no larger one anywhere.
+
+    ``at_least``: not all nodes were tried, so that a larger one may fit.
+    """
+
+    count: int
+    node: str = ""
+    at_least: bool = False
+
+
+def largest_request(name: str, rows: Sequence[DeviceRow], cycle: Cycle, nodes: Sequence[Node]) -> LargestRequest | None:
+    """The largest request for devices of a class that the allocator can serve on one of the nodes, without tolerations.
+
+    None where devices of the class can be shared: how many fit then depends on the capacity that is asked for.
+    """
+    free: dict[str, int] = {}
+    for row in rows:
+        if name not in row.classes:
+            continue
+        if row.device.allow_multiple_allocations:
+            return None
+        if row.state is DeviceState.FREE:
+            for node in row.nodes:
+                free[node] = free.get(node, 0) + 1
+    known = {node.name: node for node in nodes if not node.unschedulable}
+    # No more than what is free can fit, so nodes with less than what fits elsewhere need no try.
+    ranked = sorted((node for node in free if node in known), key=lambda node: -free[node])
+    best = LargestRequest(0)
+    for tried, node in enumerate(ranked):
+        most = min(free[node], MAX_RESULTS)
+        if most <= best.count:
+            break
+        if tried == LARGEST_NODES:
+            return LargestRequest(best.count, best.node, at_least=True)
+        count = _most(name, known[node], cycle, best.count, most)
+        if count > best.count:
+            best = LargestRequest(count, node)
+    return best
+
+
+def _most(name: str, node: Node, cycle: Cycle, low: int, high: int) -> int:
+    """The largest count from ``low``, which is known to fit somewhere, to ``high`` that fits on the node."""
+    if _fits(name, node, cycle, high):
+        return high
+    while high - low > 1:
+        middle = (low + high) // 2
+        if _fits(name, node, cycle, middle):
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def _fits(name: str, node: Node, cycle: Cycle, count: int) -> bool:
+    asked = DeviceRequest("devices", name, count=count)
+    claim = ResourceClaim(ObjectMeta(name="largest", namespace="default"), (Request("devices", asked),))
+    return cycle.changed().attempt(node, [claim]).verdict is AttemptVerdict.ALLOCATED
+
+
+# The devices of each node or class: free, held, tainted, held and unused; and the largest request that still fits.
+
+_HELD = (DeviceState.HELD, DeviceState.SHARED)
+
+
+class DeviceSupply(Struct, frozen=True):
+    """The devices of one node (or place that no node is) or class.
+
+    ``unused`` of those held are reserved for nobody, or for pods that have ended. ``largest`` is for classes alone.
+    """
+
+    tally: Tally
+    unused: int
+    largest: LargestRequest | None = None
+
+    @property
+    def name(self) -> str:
+        """The node or class; empty for devices of no class."""
+        return self.tally.name
+
+    @property
+    def free(self) -> int:
+        """The number of free devices."""
+        return self.tally.states.get(DeviceState.FREE, 0)
+
+    @property
+    def held(self) -> int:
+        """The number of devices that claims hold, or hold shares of."""
+        return sum(self.tally.states.get(state, 0) for state in _HELD)
+
+
+def supply_of_nodes(inventory: Inventory, claims: ClaimUses) -> list[DeviceSupply]:
+    """The devices of each node."""
+    return [DeviceSupply(tally, unused) for tally, unused in _counted(inventory, claims, CountedBy.node)]
+
+
+def supply_of_classes(
+    inventory: Inventory, claims: ClaimUses, cycle: Cycle, nodes: Sequence[Node]
+) -> list[DeviceSupply]:
+    """The devices of each class, those of several classes in each of them."""
+    return [
+        DeviceSupply(tally, unused, largest_request(tally.name, inventory.rows, cycle, nodes) if tally.name else None)
+        for tally, unused in _counted(inventory, claims, CountedBy.class_)
+    ]
+
+
+def unused_devices(rows: Sequence[DeviceRow], claims: ClaimUses) -> list[DeviceRow]:
+    """The devices that are held by claims which nobody uses, and by no other."""
+    nobody = {id(item.claim) for item in claims.items if item.state in UNUSED}
+    return [row for row in rows if row.holders and all(id(claim) in nobody for claim in row.holders)]
+
+
+def _counted(inventory: Inventory, claims: ClaimUses, by: CountedBy) -> list[tuple[Tally, int]]:
+    unused: dict[str, int] = {}
+    for row in unused_devices(inventory.rows, claims):
+        for name in names_of(row, by):
+            unused[name] = unused.get(name, 0) + 1
+    return [(tally, unused.get(tally.name, 0)) for tally in tallies(inventory, by)]
+
+
+# Who uses what at one moment: all that ``top`` shows, counted and sorted.
+
+T = TypeVar("T")
+
+
+class UseReport(Struct, frozen=True):
+    """Devices and claims of a cluster. Of ``supply``, ``demand`` and ``claims`` one has what ``by`` asks for.
+
+    ``unread`` are the kinds without which the counts are unknown.
+    """
+
+    by: UseBy
+    devices: int
+    nodes: int
+    states: dict[DeviceState, int]
+    unused: int
+    pending: int
+    supply: tuple[DeviceSupply, ...] = ()
+    demand: tuple[DeviceDemand, ...] = ()
+    claims: tuple[ClaimUse, ...] = ()
+    notes: tuple[Words, ...] = ()
+    unread: tuple[Unread, ...] = ()
+
+    @property
+    def rows(self) -> int:
+        """The number of nodes, classes, namespaces, owners or claims."""
+        return len(self.supply) + len(self.demand) + len(self.claims)
+
+
+def use_reports(
+    snapshot: Snapshot,
+    cycle: Cycle,
+    subjects: Sequence[UseBy],
+    sort: UseSort | None = None,
+    inventory: Inventory | None = None,
+) -> list[UseReport]:
+    """The use by each of the subjects; without ``sort``, what holds most devices comes first.
+
+    ``inventory`` has all devices, where somebody has taken it already.
+
+    Raises:
+        UndeterminedError: ResourceSlices or ResourceClaims could not be read.
+    """
+    inventory = inventory or take_inventory(snapshot, cycle, Wanted())
+    claims = claim_uses(snapshot)
+    notes = tuple(dict.fromkeys((*inventory.notes, *claims.unread)))
+    hidden = unread_devices(snapshot) if DeviceState.UNKNOWN in inventory.states() else ()
+    unread = tuple(dict.fromkeys((*inventory.unread, *hidden, *claims.unread)))
+    unused = len(unused_devices(inventory.rows, claims))
+    pending = sum(item.state == "pending" for item in claims.items)
+    found = []
+    for by in subjects:
+        supply: list[DeviceSupply] = []
+        demand: list[DeviceDemand] = []
+        listed: Sequence[ClaimUse] = ()
+        if by is UseBy.nodes:
+            supply = supply_of_nodes(inventory, claims)
+        elif by is UseBy.classes:
+            supply = supply_of_classes(inventory, claims, cycle, nodes_of(snapshot, cycle))
+        elif by is UseBy.claims:
+            listed = claims.items
+        else:
+            demand = (demand_of_namespaces if by is UseBy.namespaces else demand_of_owners)(claims)
+        found.append(
+            UseReport(
+                by,
+                len(inventory.rows),
+                inventory.node_count(),
+                inventory.states(),
+                unused,
+                pending,
+                _sorted(supply, _SUPPLY, sort or UseSort.held),
+                _sorted(demand, _DEMAND, sort or UseSort.held),
+                _sorted(listed, _CLAIMS, sort or UseSort.held),
+                notes,
+                unread,
+            )
+        )
+    return found
+
+
+def _sorted(rows: Sequence[T], keys: dict[UseSort, Callable[[T], int]], sort: UseSort) -> tuple[T, ...]:
+    """The rows with the largest first; they come by name."""
+    key = keys.get(sort)
+    return tuple(rows) if key is None else tuple(sorted(rows, key=lambda row: -key(row)))
+
+
+_SUPPLY: dict[UseSort, Callable[[DeviceSupply], int]] = {
+    UseSort.devices: lambda row: row.tally.devices,
+    UseSort.free: lambda row: row.free,
+    UseSort.held: lambda row: row.held,
+    UseSort.unused: lambda row: row.unused,
+}
+_DEMAND: dict[UseSort, Callable[[DeviceDemand], int]] = {
+    UseSort.devices: lambda row: row.devices,
+    UseSort.held: lambda row: row.devices,
+    UseSort.unused: lambda row: row.unused,
+    UseSort.pending: lambda row: row.pending,
+}
+_CLAIMS: dict[UseSort, Callable[[ClaimUse], int]] = {
+    UseSort.devices: lambda row: len(row.results),
+    UseSort.held: lambda row: len(row.results),
+}
+SORTS = {
+    UseBy.nodes: tuple(_SUPPLY),
+    UseBy.classes: tuple(_SUPPLY),
+    UseBy.namespaces: tuple(_DEMAND),
+    UseBy.owners: tuple(_DEMAND),
+    UseBy.claims: tuple(_CLAIMS),
+}
+"""What each kind of row can be sorted by, besides its name."""
