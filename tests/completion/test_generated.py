@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -44,6 +43,6 @@ def test_the_generator_sees_a_new_flag(monkeypatch: pytest.MonkeyPatch) -> None:
 
     app.command("added")(added)
     monkeypatch.setattr(main, "everything", lambda: app)
-    table = json.loads(completions.table())
-    assert table["commands"] == {"added": "Does something"}
-    assert table["flags"]["added"]["--colour"] == ["node", False, "-c", "A colour"]
+    text = completions.table()
+    assert '"added": "Does something",' in text
+    assert '"--colour": ("node", False, "-c", "A colour"),' in text

@@ -229,8 +229,14 @@ def test_forbidden_by_the_server(path: Path, server: APIServer, tmp_path: Path) 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", EXAMPLES, ids=_name)
+@pytest.mark.parametrize("path", EXAMPLES[::4], ids=_name)
 def test_each_kind_forbidden_by_the_server(path: Path, server: APIServer, tmp_path: Path) -> None:
+    _forbidden(path, KINDS, server, tmp_path)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("path", [path for path in EXAMPLES if path not in EXAMPLES[::4]], ids=_name)
+def test_each_kind_forbidden_in_the_other_examples(path: Path, server: APIServer, tmp_path: Path) -> None:
     _forbidden(path, KINDS, server, tmp_path)
 
 

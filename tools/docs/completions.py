@@ -10,14 +10,14 @@ import difflib
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from kubectl_dra.cli.completion import kinds, scripts
 
 ROOT = Path(__file__).resolve().parents[2]
-TABLE = Path("kubectl_dra/cli/completion/table.json")
+TABLE = Path("kubectl_dra/cli/completion/table.py")
 FOLDER = Path("completions")
 _SUMMARY = 90
 _EFFECTS = {
@@ -36,34 +36,60 @@ def files() -> dict[Path, str]:
 
 
 def table() -> str:
-    """The text of ``table.json``: one line for each command, argument, flag and value."""
+    """The source of ``table.py``."""
     import typer.main
 
     from kubectl_dra.cli.main import everything
 
     root: Any = typer.main.get_command(everything())
-    commands = (("", root), *_commands(root))
-    parts: dict[str, dict[str, Any]] = {
-        "commands": {name: _summary(command) for name, command in commands[1:]},
-        "arguments": {
-            name: [_argument(parameter, name) for parameter in command.params if _is(parameter, "argument")]
-            for name, command in commands
-        },
-        "flags": {name: dict(_flags(command)) for name, command in commands},
-        "values": _values(),
-    }
-    return _lines(parts) + "\n"
-
-
-def _lines(value: Any, indent: str = "") -> str:
-    """JSON with a line for each entry of its objects, and of lists of lists."""
-    deeper = indent + " "
-    if isinstance(value, dict):
-        inside = [f"{deeper}{_text(key)}: {_lines(entry, deeper)}" for key, entry in value.items()]
-        return "{\n" + ",\n".join(inside) + f"\n{indent}}}"
-    if isinstance(value, list) and len(value) > 1 and all(isinstance(entry, tuple | list) for entry in value):
-        return "[\n" + ",\n".join(deeper + _text(entry) for entry in value) + f"\n{indent}]"
-    return _text(value)
+    lines = [
+        '"""The command line as data, so that completion needs neither typer nor the commands.',
+        "",
+        'Written by ``make completions`` from the commands; do not edit.\n"""',
+        "",
+        "from __future__ import annotations",
+        "",
+        "from typing import Final",
+        "",
+        "COMMANDS: Final[dict[str, str]] = {",
+        *(f"    {_quoted(name)}: {_quoted(_summary(command))}," for name, command in _commands(root)),
+        "}",
+        '"""Command to its summary."""',
+        "",
+        "ARGUMENTS: Final[dict[str, tuple[tuple[str | tuple[str, ...], bool], ...]]] = {",
+    ]
+    for name, command in (("", root), *_commands(root)):
+        found = [_argument(parameter, name) for parameter in command.params if _is(parameter, "argument")]
+        lines.append(f"    {_quoted(name)}: {_tuple(found)},")
+    lines += [
+        "}",
+        '"""Command to its arguments: kind (or the words themselves), and whether it may be repeated."""',
+        "",
+        "_Flags = dict[str, tuple[str | tuple[str, ...], bool, str, str]]",
+        "_CONNECTION: Final[_Flags] = {",
+    ]
+    flags = {name: list(_flags(command)) for name, command in (("", root), *_commands(root))}
+    connection = _shared_end([each for each in flags.values() if any("--kubeconfig" in line for line in each)])
+    lines += [f"    {line}," for line in connection]
+    lines += ["}", "FLAGS: Final[dict[str, _Flags]] = {"]
+    for name, each in flags.items():
+        shared = bool(connection) and each[-len(connection) :] == connection
+        lines.append(f"    {_quoted(name)}: {{")
+        lines += [f"        {line}," for line in (each[: -len(connection)] if shared else each)]
+        lines += ["        **_CONNECTION,"] if shared else []
+        lines.append("    },")
+    lines += [
+        "}",
+        '"""Command to its flags: kind (or the words; empty takes no value), repeatable, short form, summary."""',
+        "",
+        "VALUES: Final[dict[str, tuple[tuple[str, str], ...]]] = {",
+    ]
+    for kind, values in _values().items():
+        lines.append(f"    {_quoted(kind)}: (")
+        lines += [f"        ({_quoted(value)}, {_quoted(summary)})," for value, summary in values]
+        lines.append("    ),")
+    lines += ["}", '"""Kind to its values with their meaning, where they do not depend on a cluster."""', ""]
+    return "\n".join(lines)
 
 
 def _commands(root: Any) -> Iterator[tuple[str, Any]]:
@@ -72,11 +98,11 @@ def _commands(root: Any) -> Iterator[tuple[str, Any]]:
             yield name, command
 
 
-def _argument(parameter: Any, command: str) -> tuple[kinds.Kind, bool]:
-    return kinds.of_argument(parameter, command), parameter.nargs == -1
+def _argument(parameter: Any, command: str) -> str:
+    return _tuple([_kind(kinds.of_argument(parameter, command)), str(parameter.nargs == -1)])
 
 
-def _flags(command: Any) -> Iterator[tuple[str, tuple[kinds.Kind, bool, str, str]]]:
+def _flags(command: Any) -> Iterator[str]:
     for option in command.params:
         if not _is(option, "option") or getattr(option, "hidden", False):
             continue
@@ -84,18 +110,28 @@ def _flags(command: Any) -> Iterator[tuple[str, tuple[kinds.Kind, bool, str, str
         short = next((name for name in names if not name.startswith("--")), "")
         repeatable = bool(getattr(option, "multiple", False)) or bool(getattr(option, "count", False))
         for name in (name for name in names if name.startswith("--")):
-            yield name, (kinds.of_option(option), repeatable, short, _first(option.help))
-    yield "--help", ("", False, "-h", "Show the help and exit")
+            entry = [_kind(kinds.of_option(option)), str(repeatable), _quoted(short), _quoted(_first(option.help))]
+            yield f"{_quoted(name)}: {_tuple(entry)}"
+    yield f"{_quoted('--help')}: {_tuple([_quoted(''), 'False', _quoted('-h'), _quoted('Show the help and exit')])}"
+
+
+def _shared_end(commands: Sequence[list[str]]) -> list[str]:
+    """The flags that all commands on a cluster have behind their own."""
+    count = 0
+    while commands and len({tuple(each[-count - 1 :]) for each in commands}) == 1 and count < len(commands[0]):
+        count += 1
+    return commands[0][-count:] if count else []
 
 
 def _values() -> dict[str, list[tuple[str, str]]]:
-    from kubectl_dra.api.releases import MODELLED, known_gates
+    from kubectl_dra.api.releases import NEWEST_MODELLED, OLDEST_MODELLED, known_gates
     from kubectl_dra.explain.causes.registry import all_kinds
     from kubectl_dra.lint.registry import RULES
     from kubectl_dra.taint.typed import EFFECTS
 
+    minors = range(NEWEST_MODELLED.minor, OLDEST_MODELLED.minor - 1, -1)
     return {
-        "release": [(str(release), "") for release in reversed([*MODELLED])],
+        "release": [(f"1.{minor}", "") for minor in minors],
         "gate": [(gate, "") for gate in sorted(known_gates())],
         "effect": [(effect, _EFFECTS[effect]) for effect in EFFECTS],
         "cause": [(kind.code, _first(kind.title)) for kind in all_kinds()],
@@ -105,6 +141,10 @@ def _values() -> dict[str, list[tuple[str, str]]]:
 
 def _is(parameter: Any, kind: str) -> bool:
     return bool(parameter.param_type_name == kind)
+
+
+def _kind(kind: kinds.Kind) -> str:
+    return _quoted(kind) if isinstance(kind, str) else _tuple([_quoted(word) for word in kind])
 
 
 def _summary(command: Any) -> str:
@@ -120,8 +160,12 @@ def _first(text: str | None) -> str:
     return sentence[: _SUMMARY - 1].rpartition(" ")[0] + "…"
 
 
-def _text(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _tuple(items: list[str]) -> str:
+    return "(" + ", ".join(items) + ("," if len(items) == 1 else "") + ")"
 
 
 def main() -> None:

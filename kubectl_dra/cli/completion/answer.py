@@ -65,7 +65,7 @@ def complete(words: Sequence[str]) -> tuple[list[str], int]:
         return _starting(COMMANDS.items(), asked.typed), NO_FILES
     if asked.kind == FLAG:
         return _flags(asked), NO_FILES
-    if not isinstance(asked.kind, str):
+    if isinstance(asked.kind, tuple):
         return _starting(((word, "") for word in asked.kind), asked.typed), NO_FILES
     if asked.kind == kinds.FILE:
         return [], FILES

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Final
 
-Kind = str | Sequence[str]
-"""The values of a flag or argument: several words, or the name of a kind of value (see below)."""
+Kind = str | tuple[str, ...]
+"""The values of a flag or argument: a tuple of words, or the name of a kind of value (see below)."""
 
 SWITCH: Final = ""
 """A flag without a value."""

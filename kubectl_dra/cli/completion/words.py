@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from kubectl_dra.cli.completion.kinds import SWITCH, TEXT, Kind
+from kubectl_dra.cli.completion.kinds import SWITCH, TEXT
 from kubectl_dra.cli.completion.table import ARGUMENTS, COMMANDS, FLAGS
 
 COMMAND = "command"
@@ -20,7 +20,7 @@ class TypedWords(NamedTuple):
     ``command``.
     """
 
-    kind: Kind
+    kind: str | tuple[str, ...]
     typed: str
     command: str
     given: Mapping[str, tuple[str, ...]]
@@ -54,7 +54,7 @@ def wanted(words: Sequence[str]) -> TypedWords:
             arguments.append(word)
     found = {name: tuple(values) for name, values in given.items()}
 
-    def answer(kind: Kind, typed: str = current) -> TypedWords:
+    def answer(kind: str | tuple[str, ...], typed: str = current) -> TypedWords:
         return TypedWords(kind, typed, command, found, tuple(arguments))
 
     if pending:
@@ -72,7 +72,7 @@ def wanted(words: Sequence[str]) -> TypedWords:
     return answer(_argument(command, len(arguments)))
 
 
-def _flag(command: str, word: str) -> tuple[str, Kind] | None:
+def _flag(command: str, word: str) -> tuple[str, str | tuple[str, ...]] | None:
     """The long name of a flag and its kind; None if the command has no such flag."""
     flags = FLAGS.get(command, {})
     if word in flags:
@@ -84,7 +84,7 @@ def _flag(command: str, word: str) -> tuple[str, Kind] | None:
     return None
 
 
-def _argument(command: str, position: int) -> Kind:
+def _argument(command: str, position: int) -> str | tuple[str, ...]:
     for index, (kind, repeated) in enumerate(ARGUMENTS[command]):
         if index == position or repeated:
             return kind
