@@ -18,19 +18,20 @@ from kubectl_dra.text import nearest, some
 class Target(Struct, frozen=True, eq=False):
     """One device, compared by identity.
 
-    ``where`` is its node, or a description of its nodes. ``row`` is None if it is not published. ``hardware``
-    is its UUID or serial number, empty if the driver publishes none.
+    ``where`` is its node, or a description of its nodes. ``row`` is None if no slice that was read has it;
+    ``slices_read``: all were. ``hardware`` is its UUID or serial number, empty if the driver publishes none.
     """
 
     id: DeviceID
     where: str = ""
     hardware: str = ""
     row: DeviceRow | None = None
+    slices_read: bool = True
 
     @property
-    def published(self) -> bool:
-        """Whether a ResourceSlice currently has it."""
-        return self.row is not None
+    def published(self) -> bool | None:
+        """Whether a ResourceSlice currently has it; None if that is unknown."""
+        return True if self.row is not None else False if self.slices_read else None
 
 
 class Devices:
@@ -39,16 +40,17 @@ class Devices:
     def __init__(self, rows: Sequence[DeviceRow], snapshot: Snapshot) -> None:
         self._snapshot = snapshot
         self._targets: dict[DeviceID, Target] = {}
+        read = not snapshot.unread(("ResourceSlice",))
         for row in rows:
             self._targets.setdefault(row.id, Target(row.id, row.where, hardware_id(row.device), row))
         for claim in snapshot.claims.values():
             for result in claim.allocation.results if claim.allocation else ():
-                self._targets.setdefault(result.device, Target(result.device))
+                self._targets.setdefault(result.device, Target(result.device, slices_read=read))
         for rule in snapshot.taint_rules:
             selected = rule.selector
             if selected is not None and selected[0] and selected[1] and selected[2]:
                 id = DeviceID(selected[0], selected[1], selected[2])
-                self._targets.setdefault(id, Target(id))
+                self._targets.setdefault(id, Target(id, slices_read=read))
 
     def get(self, id: DeviceID) -> Target | None:
         """The device of that name."""

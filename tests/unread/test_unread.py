@@ -300,6 +300,28 @@ def test_lint_does_not_call_clean_what_it_cannot_compare(tmp_path: Path) -> None
         assert code == 3 and [gap["kind"] for gap in report["unread"]] == [kind] and kind in errors
 
 
+def test_a_device_is_not_called_gone_where_no_slices_were_read(tmp_path: Path) -> None:
+    """One that a claim holds has a name all the same; with the slices, or where there are none, it is known."""
+    (asked,) = (example(path) for path in FEW if path.name == "all-held")
+    (held, *_) = (
+        one["status"]["allocation"]["devices"]["results"][0]
+        for one in asked.objects
+        if one["kind"] == "ResourceClaim" and one.get("status", {}).get("allocation")
+    )
+    device = f"{held['driver']}/{held['pool']}/{held['device']}"
+    words = ["taint", device, "k=v:NoSchedule", "--dry-run=client"]
+    rest = [one for one in asked.objects if one["kind"] != "ResourceSlice"]
+    for flags, known in (
+        (saved(tmp_path / "whole.json", asked.objects), True),
+        (saved(tmp_path / "hidden.json", asked.objects, "ResourceSlice"), None),
+        (saved(tmp_path / "none.json", rest), False),
+    ):
+        _, report, _ = ran([*words, *flags])
+        (done,) = report["rules"]
+        assert done.get("published") is known
+        assert any("not published now" in text for text in report["warnings"]) == (known is False)
+
+
 # --- no DRA ------------------------------------------------------------------------------------------
 
 NO_DRA = "This cluster has no DRA: v1.29.4 does not serve resource.k8s.io (on by default from 1.34)."

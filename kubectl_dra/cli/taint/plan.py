@@ -161,7 +161,9 @@ def _warnings(world: TaintWorld, targets: Sequence[Target], own: Set[str]) -> It
             f"use: {some(sorted(map(str, parts)), 4)}"
         )
     for target in targets:
-        if not target.published:
+        if target.published is None:
+            yield f"no ResourceSlices were read, so whether {target.id} is published is unknown"
+        elif not target.published:
             yield f"{target.id} is not published now: new pods do not get it anyway"
         for taint in target.row.taints if target.row else ():
             if taint.rule not in own:
