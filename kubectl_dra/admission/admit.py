@@ -7,10 +7,11 @@ from typing import Any, Final
 
 from msgspec import Struct, field, structs
 
-from kubectl_dra.admission import limit_ranges, namespaces, priority, quotas, runtime_classes, service_accounts
-from kubectl_dra.admission.label_keys import with_label_keys
+from kubectl_dra.admission import limit_ranges, namespaces, priority, quotas, runtime_classes
+from kubectl_dra.admission import priority as service_accounts
+from kubectl_dra.admission.namespaces import with_label_keys
+from kubectl_dra.admission.priority import ALWAYS
 from kubectl_dra.admission.refusal import Refusal
-from kubectl_dra.admission.service_accounts import ALWAYS
 from kubectl_dra.api.meta import ObjectMeta
 from kubectl_dra.api.nodes import Toleration
 from kubectl_dra.api.pods import Pod

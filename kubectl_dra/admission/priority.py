@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
+from typing import Final
 
 from msgspec import structs
 
@@ -12,7 +13,6 @@ from kubectl_dra.api.policy import PriorityClass
 
 SYSTEM_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 """The classes that every cluster has."""
-
 _PREEMPTS = "PreemptLowerPriority"
 
 
@@ -89,3 +89,32 @@ def _default(classes: Mapping[str, PriorityClass] | None) -> PriorityClass | Non
     """The default class; of several, the one with the lowest value."""
     defaults = [each for each in (classes or {}).values() if each.global_default]
     return min(defaults, key=lambda each: each.value, default=None)
+
+
+# ServiceAccount: the account of a pod must exist.
+
+ALWAYS: Final = "default"
+"""The account that comes with its namespace."""
+
+
+class ServiceAccountMissing(Refusal, frozen=True):
+    """The pod's service account does not exist."""
+
+    @property
+    def plugin(self) -> AdmissionPlugin:
+        """ServiceAccount."""
+        return AdmissionPlugin.SERVICE_ACCOUNT
+
+    @property
+    def words(self) -> str:
+        """The text of the plugin."""
+        name = self.concerned.name
+        return f'error looking up service account {self.concerned.namespace}/{name}: serviceaccount "{name}" not found'
+
+
+def refusal(pod: Pod, accounts: Set[str] | None) -> Refusal | None:
+    """Why a pod is refused for its account; None if it exists, or accounts were not read."""
+    name = pod.spec.service_account_name or ALWAYS
+    if accounts is None or name in accounts:
+        return None
+    return ServiceAccountMissing(Concerned("ServiceAccount", name, pod.metadata.namespace))

@@ -26,7 +26,7 @@ from kubectl_dra.cel.ast import (
     Select,
     StructLiteral,
 )
-from kubectl_dra.cel.cost_model import (
+from kubectl_dra.cel.known_sizes import (
     COMPARES_TEXT,
     LIST_CREATE_COST,
     MAP_CREATE_COST,
@@ -37,13 +37,17 @@ from kubectl_dra.cel.cost_model import (
     UINT64_MAX,
     UNKNOWN_SIZE,
     ZERO,
+    AssumedSizes,
     CallEstimate,
     CostNode,
     CostRange,
+    EntrySize,
+    KnownSizes,
     Size,
+    Trail,
+    device_sizes,
     fixed,
 )
-from kubectl_dra.cel.known_sizes import AssumedSizes, EntrySize, KnownSizes, Trail, device_sizes
 from kubectl_dra.cel.lexer import with_room
 from kubectl_dra.cel.types import CelType
 

@@ -12,7 +12,7 @@ from kubectl_dra.cel.libraries import ESCAPED_FIELDS, LIST_ATTRIBUTES, LISTS_BY_
 from kubectl_dra.cel.types import CelType, map_of, type_of_type
 
 if TYPE_CHECKING:
-    from kubectl_dra.cel.macro_expansion import Expander, MacroKey
+    from kubectl_dra.cel.macros import Expander, MacroKey
 
 CONSUMABLE_CAPACITY = "DRAConsumableCapacity"
 

@@ -17,7 +17,7 @@ from kubectl_dra.cel.types import CelType
 from kubectl_dra.cel.values import Uint, Value, is_list, type_name
 
 if TYPE_CHECKING:
-    from kubectl_dra.cel.cost_model import Actual, Estimate
+    from kubectl_dra.cel.known_sizes import Actual, Estimate
     from kubectl_dra.cel.types import CelType
 
 

@@ -23,7 +23,7 @@ from kubectl_dra.cel.lexer import (
     literal_value,
     tokenize,
 )
-from kubectl_dra.cel.macro_expansion import Expander, MacroContext, MacroError, MacroKey
+from kubectl_dra.cel.macros import Expander, MacroContext, MacroError, MacroKey
 
 MAX_CODE_POINTS = 100_000
 

@@ -30,7 +30,7 @@ from kubectl_dra.cel.values import SENSITIVE_OVERLOADS, OptionalValue, Value, ty
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kubectl_dra.cel.closures.closure import Closure
+    from kubectl_dra.cel.closures.calls import Closure
     from kubectl_dra.cel.column_comparisons import KeyAnswer
     from kubectl_dra.cel.columns import Column, DeviceTable, Part
     from kubectl_dra.cel.environment import Environment

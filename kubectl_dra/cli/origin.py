@@ -11,12 +11,12 @@ from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.scene.prepare import Settings
 
 if TYPE_CHECKING:
-    from kubectl_dra.report.html.origin import PageOrigin
+    from kubectl_dra.report.html.page import PageOrigin
 
 
 def page_origin(snapshot: Snapshot, settings: Settings) -> PageOrigin:
     """The origin of a page about a snapshot. Of files it has the names alone: folders are nobody else's business."""
-    from kubectl_dra.report.html.origin import PageOrigin
+    from kubectl_dra.report.html.page import PageOrigin
 
     return PageOrigin(
         made=_now(),

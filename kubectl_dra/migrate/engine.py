@@ -16,16 +16,21 @@ from kubectl_dra.manifests.kustomization import is_patch
 from kubectl_dra.manifests.objects import ManifestObject, ObjectKey, object_key, title
 from kubectl_dra.manifests.source import Source
 from kubectl_dra.migrate import refusals
-from kubectl_dra.migrate.claims_file import claims_file
 from kubectl_dra.migrate.landing import shared_resources
 from kubectl_dra.migrate.make_edits import code_of, settle
-from kubectl_dra.migrate.model import Migration, MigrationSettings, PlanSurroundings
-from kubectl_dra.migrate.new_objects import template_key
+from kubectl_dra.migrate.model import (
+    MigratedFile,
+    Migration,
+    MigrationReport,
+    MigrationSettings,
+    PlanSurroundings,
+    Remark,
+)
+from kubectl_dra.migrate.new_objects import claims_file, template_key
 from kubectl_dra.migrate.other_texts import fill_in, is_chart_test, not_mentioned
 from kubectl_dra.migrate.reading import File, check_readable, evidence, is_json_patch, pointed, relevant, source_of
 from kubectl_dra.migrate.refusals import MIGRATE
 from kubectl_dra.migrate.registry import all_migrations
-from kubectl_dra.migrate.result import MigratedFile, MigrationReport, Remark
 from kubectl_dra.migrate.want import Want
 
 _MOST_LINES: Final = 20

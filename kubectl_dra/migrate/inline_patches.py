@@ -11,8 +11,7 @@ from kubectl_dra.manifests.documents import Document, NotAnObject, parse
 from kubectl_dra.manifests.edits import edits_of, verified
 from kubectl_dra.manifests.objects import objects
 from kubectl_dra.manifests.source import Source, comments_of
-from kubectl_dra.migrate.device_plugins.asks import ask_elsewhere
-from kubectl_dra.migrate.device_plugins.extended_resource import by_name
+from kubectl_dra.migrate.device_plugins.asks import ask_elsewhere, by_name
 from kubectl_dra.migrate.device_plugins.pods import plan_patch, request_gone
 from kubectl_dra.migrate.model import MigrationSettings, ObjectPlan, PlanRefusal, Safety, Step
 from kubectl_dra.migrate.reading import asked_in, named_in

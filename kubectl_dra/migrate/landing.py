@@ -28,7 +28,7 @@ from kubectl_dra.manifests.objects import ManifestObject, objects, title
 from kubectl_dra.manifests.source import Source
 from kubectl_dra.manifests.workloads import WorkloadPodSpec, containers, key_of, pod_specs
 from kubectl_dra.migrate.device_plugins.asks import extended_amounts
-from kubectl_dra.migrate.result import Landing, LandingComparison, LostNodes, MigrationReport
+from kubectl_dra.migrate.model import Landing, LandingComparison, LostNodes, MigrationReport
 from kubectl_dra.scheduling.chain import Chain
 from kubectl_dra.scheduling.framework import ClusterState, NodeState
 from kubectl_dra.scheduling.node_affinity import NodeAffinityFilter

@@ -14,8 +14,8 @@ from kubectl_dra.manifests.places import Places
 from kubectl_dra.manifests.source import Source, comment_spans, comments_of
 from kubectl_dra.manifests.style import is_json
 from kubectl_dra.migrate import refusals
+from kubectl_dra.migrate.new_objects import added_behind
 from kubectl_dra.migrate.reading import TEMPLATE_OBJECTS, File, MadeFile
-from kubectl_dra.migrate.render import added_behind
 from kubectl_dra.migrate.want import Want
 
 # Removes documents from a text and keeps one marker between their neighbours.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from msgspec import Struct, field
 
@@ -12,18 +12,22 @@ from kubectl_dra.api.releases import Release
 from kubectl_dra.data import pages
 from kubectl_dra.data.pages import CodePage
 from kubectl_dra.manifests.changes import Change, Path
+from kubectl_dra.manifests.edits import Edit
+from kubectl_dra.manifests.files import Rewritten
+from kubectl_dra.manifests.objects import ObjectKey
 
 if TYPE_CHECKING:
+    from kubectl_dra.errors import DraError
+    from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
+    from kubectl_dra.explain.phrase import Words
     from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue
 
 Safety = Literal["safe", "unsafe"]
 """safe: the pod's devices, and where it can run, stay the same. unsafe: they probably do; people must judge."""
-
 Strategy = Literal["claims", "extended-resource", "auto"]
 """claims: pods claim devices. extended-resource: DeviceClasses take over the resource's name (from 1.36).
 auto: the second if the release supports it and the pod asks only for a number, else the first.
 """
-
 Share = Literal["template", "claim"]
 """template: each pod has its own claim. claim: all pods of a workload share one ResourceClaim."""
 
@@ -141,3 +145,148 @@ class Migration(Struct, frozen=True):
     name: str
     plan: Plan
     about: tuple[ChangePage, ...]
+
+
+# The result of a run of migrate: each file before and after, with all changes, offers, notes and refusals.
+
+Sort = Literal["change", "object", "offer", "note", "refusal"]
+"""change: part of an object changes. object: one is added. offer: an unsafe change that was not requested and
+so is not made. note: something left to do. refusal: something left unchanged.
+"""
+
+
+class Remark(NamedTuple):
+    """One remark about a place in a file.
+
+    Lines and columns count from 1. ``object`` is the kind with namespace and name, ``field`` a path as
+    Kubernetes writes it; ``new`` is the added object that the remark is about. ``way_out`` says what to do by
+    hand. ``document`` counts from 0, ``root`` leads to the object inside it. ``origin`` is FILE:LINE of the
+    template of a chart that it is rendered from.
+    """
+
+    sort: Sort
+    code: str
+    file: str
+    line: int
+    column: int
+    object: str
+    field: str
+    message: str
+    way_out: str = ""
+    new: str = ""
+    safety: Literal["safe", "unsafe"] = "safe"
+    document: int = 0
+    root: Path = ()
+    origin: str = ""
+
+
+class MigratedFile(NamedTuple):
+    """The outcome for one file. ``text`` is None if it could not be read.
+
+    ``edits`` are the rounds of edits from the text before to the one after; each applies to the result of the
+    one before it.
+    """
+
+    name: str
+    text: Rewritten | None
+    items: tuple[Remark, ...] = ()
+    edits: tuple[tuple[Edit, ...], ...] = ()
+
+    @property
+    def changed(self) -> bool:
+        """Whether the text changes."""
+        return self.text is not None and self.text.after != self.text.before
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the file is made: nothing is written into an empty one that is there."""
+        return self.changed and self.text is not None and not self.text.before
+
+
+class Landing(NamedTuple):
+    """A node on which the pod fits now, with its devices as ``driver/pool/device``."""
+
+    node: str
+    devices: tuple[str, ...]
+
+
+class LostNodes(NamedTuple):
+    """Nodes where the pod could run before and cannot after, for the same reason: the nodes' or the pod's."""
+
+    reason: Words | Diagnosis
+    nodes: tuple[str, ...]
+
+
+class LandingComparison(NamedTuple):
+    """One pod of a migrated workload, before and after.
+
+    Attributes:
+        file, object: the workload's file and "KIND NAMESPACE/NAME"; ``pod`` distinguishes its pods, empty if one.
+        resources: what it requested from device plugins, with amounts.
+        before: the nodes that offer that much and that the pod's old rules admit, used or not.
+        after: the nodes on which the allocator finds devices, with nothing in use.
+        landings: the nodes that fit now, with the devices, in the scheduler's order of nodes.
+        lost, gained: how ``after`` differs from ``before``.
+        verdict: explain's verdict for now: allocatable, not-allocatable or undetermined.
+        answer: explain's diagnosis, None if allocatable; or the error that prevented it.
+        notes: what was assumed or not seen.
+    """
+
+    file: str
+    object: str
+    pod: str
+    resources: Mapping[str, int]
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+    landings: tuple[Landing, ...]
+    lost: tuple[LostNodes, ...]
+    gained: tuple[str, ...]
+    verdict: Verdict
+    answer: Diagnosis | DraError | None = None
+    notes: tuple[Words, ...] = ()
+
+    @property
+    def difference(self) -> int:
+        """How many more (or, if negative, fewer) nodes than before."""
+        return len(self.after) - len(self.before)
+
+
+class MigrationReport(NamedTuple):
+    """The results of a run in input order, without files that have no remarks.
+
+    ``read`` counts files, ``manifests`` the Kubernetes objects in those that were examined. ``claims`` is the
+    file of --claims-file. ``notes`` are sentences about what was left out, ``defects`` are failures of
+    migrate itself. ``comparisons`` show where migrated pods would run, if a cluster was read. ``ignored`` counts
+    comments in the files that say to leave something, ``left`` are the objects that stay for one, with their files.
+    """
+
+    files: tuple[MigratedFile, ...]
+    read: int
+    manifests: int
+    settings: MigrationSettings
+    unsafe: bool
+    notes: tuple[str, ...] = ()
+    defects: tuple[str, ...] = ()
+    claims: MigratedFile | None = None
+    comparisons: tuple[LandingComparison, ...] | None = None
+    ignored: int = 0
+    left: frozenset[tuple[str, ObjectKey]] = frozenset()
+
+    @property
+    def all_files(self) -> tuple[MigratedFile, ...]:
+        """The files, followed by the claims file."""
+        return self.files if self.claims is None else (*self.files, self.claims)
+
+    def items(self, sort: Sort | None = None) -> list[Remark]:
+        """The remarks, of one sort or all, in file order."""
+        return [item for file in self.all_files for item in file.items if sort is None or item.sort == sort]
+
+    @property
+    def changed(self) -> list[MigratedFile]:
+        """The files that change."""
+        return [file for file in self.all_files if file.changed]
+
+    @property
+    def open(self) -> bool:
+        """Whether a person still has to decide or do something: a refusal or an offer."""
+        return any(item.sort in ("refusal", "offer") for item in self.items())

@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any
+import os
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
 
 from kubectl_dra.api.codec import from_v1
 from kubectl_dra.api.releases import GROUP
+from kubectl_dra.errors import InputError
+from kubectl_dra.manifests.changes import EditRefused
+from kubectl_dra.manifests.documents import Document, NotAnObject, parse
+from kubectl_dra.manifests.edits import Edit, edited
+from kubectl_dra.manifests.files import Rewritten
+from kubectl_dra.manifests.places import Places
+from kubectl_dra.manifests.source import Source, decode
+from kubectl_dra.manifests.style import Style, block, flow, json_text, key_flow
+from kubectl_dra.migrate import refusals
+from kubectl_dra.migrate.model import MigratedFile, Remark
 
 
 def in_version(raw: Mapping[str, Any], version: str) -> Mapping[str, Any]:
@@ -20,3 +33,130 @@ def in_version(raw: Mapping[str, Any], version: str) -> Mapping[str, Any]:
 def template_key(raw: Mapping[str, Any]) -> str:
     """What tells whether two ResourceClaimTemplates of one API version say the same."""
     return json.dumps(raw["spec"]["spec"], sort_keys=True)
+
+
+# New objects as text in the style of the receiving file, and where they go.
+
+_MARKER: Final = re.compile(r"^(---|\.\.\.)(?=[ \t\r\n]|\Z)", re.MULTILINE)
+
+
+def lines_of(raw: Mapping[str, Any], style: Style) -> list[str]:
+    """The lines of an object as a block document."""
+    return [line for key, value in raw.items() for line in block(key_flow(key, style), value, 0, style)]
+
+
+def documents_of(objects: Sequence[Mapping[str, Any]], style: Style) -> str:
+    """The text of a file that holds just the objects."""
+    newline = style.newline
+    return f"{newline}---{newline}".join(
+        "".join(f"{line}{newline}" for line in lines_of(raw, style)).removesuffix(newline) for raw in objects
+    ) + (newline if objects else "")
+
+
+def json_list(objects: Sequence[Mapping[str, Any]]) -> str:
+    """The objects as a JSON List."""
+    return json_text({"apiVersion": "v1", "kind": "List", "items": list(objects)}, 2) + "\n"
+
+
+def added_behind(document: Document, objects: Sequence[Mapping[str, Any]]) -> Edit:
+    """The edit that adds objects as documents of their own after a document.
+
+    Raises:
+        EditRefused: the document is JSON, which cannot have further documents.
+    """
+    places = Places(document)
+    style = places.style
+    if style.json:
+        raise EditRefused("JSON has no further documents")
+    text, newline = document.source.text, style.newline
+    end = document.root.end_mark.index if document.root.flow_style else places.end(document.root)
+    marker = _MARKER.search(text, places.line_end(end))
+    at = len(text) if marker is None else marker.start()
+    if not _ends_in_block(document.root):
+        # Comments behind a blank line are about what follows, or about the file.
+        at = min(at, places.next_line(places.behind_comments(end, 0)))
+    parts = [
+        [flow(raw, style)] if document.root.flow_style else lines_of(raw, style._replace(json=False)) for raw in objects
+    ]
+    added = "".join(f"---{newline}" + "".join(f"{line}{newline}" for line in lines) for lines in parts)
+    if at and text[at - 1] not in "\r\n":
+        # The end of a text without a final line break, which it keeps.
+        added = newline + added.removesuffix(newline)
+    return Edit(at, at, added)
+
+
+def _ends_in_block(node: Any) -> bool:
+    """Whether a document ends in a block scalar, to which blank lines below it may belong."""
+    while node.id != "scalar" and node.value:
+        node = node.value[-1] if node.id == "sequence" else node.value[-1][1]
+    return node.id == "scalar" and node.style in ("|", ">")
+
+
+# ``--claims-file``: all new objects in one file, after its existing content.
+
+
+def claims_file(
+    name: str, objects: Sequence[tuple[Remark, Mapping[str, Any]]], files: Sequence[MigratedFile]
+) -> MigratedFile:
+    """The claims file with the objects appended. ``files`` may contain it with changes of its own.
+
+    Raises:
+        InputError: the file exists but cannot be read or extended.
+    """
+    own = next((file for file in files if os.path.normpath(file.name) == os.path.normpath(name)), None)
+    if own is not None and own.text is not None:
+        source, before = own.text.source, own.text.after
+    else:
+        source = _existing(name)
+        before = source.text
+    items, new = _distinct(name, objects)
+    documents = _documents(Source(name, before, source.encoding, source.bom))
+    edits: tuple[tuple[Edit, ...], ...] = () if own is None else own.edits
+    if documents:
+        if documents[-1].root.flow_style:
+            raise InputError(f"{name}: --claims-file: new objects can only follow YAML in block style")
+        edit = added_behind(documents[-1], new) if new else None
+        after = before if edit is None else edited(before, [edit])
+        edits = edits if edit is None else (*edits, (edit,))
+    else:
+        text = json_list(new) if name.lower().endswith(".json") else documents_of(new, Style())
+        after = before + text
+        edits = (*edits, (Edit(len(before), len(before), text),))
+    earlier = () if own is None else own.items
+    return MigratedFile(name, Rewritten(name, source.text, after, source), (*earlier, *items), edits)
+
+
+def _existing(name: str) -> Source:
+    try:
+        return decode(Path(name).read_bytes(), name)
+    except FileNotFoundError:
+        return Source(name, "")
+    except OSError as error:
+        raise InputError(f"{name}: cannot be read: {error.strerror or error}") from None
+
+
+def _documents(source: Source) -> tuple[Document, ...]:
+    try:
+        return parse(source)
+    except NotAnObject:
+        if source.text.strip() and "#" not in source.text:
+            raise
+        return ()
+
+
+def _distinct(
+    name: str, objects: Sequence[tuple[Remark, Mapping[str, Any]]]
+) -> tuple[list[Remark], list[Mapping[str, Any]]]:
+    """Each object once. Of two different objects with the same name the second is refused."""
+    items: list[Remark] = []
+    by_name: dict[tuple[str, str], Mapping[str, Any]] = {}
+    for item, raw in objects:
+        key = (item.new, str(raw.get("apiVersion")).partition("/")[0])
+        if key not in by_name:
+            by_name[key] = raw
+            items.append(item)
+        elif by_name[key] != raw:
+            message = f"{name} would hold two different objects {item.new}"
+            way_out = "rename one of the workloads, or leave --claims-file out"
+            items.append(item._replace(sort="refusal", code=refusals.NAME_TAKEN, message=message, way_out=way_out))
+    return items, list(by_name.values())

@@ -10,8 +10,7 @@ from msgspec.structs import replace
 from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.manifests.changes import Path, value_at
 from kubectl_dra.manifests.workloads import SPECS, TEMPLATES, containers, key_of, pod_specs
-from kubectl_dra.migrate.device_plugins.asks import Ask, ask_elsewhere, said
-from kubectl_dra.migrate.device_plugins.extended_resource import by_name, extended
+from kubectl_dra.migrate.device_plugins.asks import Ask, ask_elsewhere, by_name, extended, said
 from kubectl_dra.migrate.device_plugins.pods import CLAIMLESS, NEVER, pods_of
 from kubectl_dra.migrate.inline_patches import inline_patches, plan_inline
 from kubectl_dra.migrate.landing import autoscaler, claims_devices

@@ -18,8 +18,8 @@ from kubectl_dra.manifests.objects import ManifestObject, ObjectKey, is_object, 
 from kubectl_dra.manifests.source import Source, decode
 from kubectl_dra.manifests.workloads import Key, key_of
 from kubectl_dra.migrate import refusals
+from kubectl_dra.migrate.model import MigratedFile, Remark
 from kubectl_dra.migrate.refusals import Ignored
-from kubectl_dra.migrate.result import MigratedFile, Remark
 
 if TYPE_CHECKING:
     from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue

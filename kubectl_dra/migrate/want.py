@@ -11,10 +11,9 @@ from kubectl_dra.api.fields import path_text
 from kubectl_dra.manifests.changes import Change, Path
 from kubectl_dra.manifests.objects import ManifestObject, object_key, title
 from kubectl_dra.migrate import refusals
-from kubectl_dra.migrate.model import MigrationSettings, ObjectPlan
+from kubectl_dra.migrate.model import MigrationSettings, ObjectPlan, Remark, Sort
 from kubectl_dra.migrate.new_objects import in_version
 from kubectl_dra.migrate.reading import File
-from kubectl_dra.migrate.result import Remark, Sort
 
 _WAYS_OUT = {
     refusals.NO_PLACE: "give new objects another file with --claims-file FILE, or make this one a List",

@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 
 from kubectl_dra.console import lines
 from kubectl_dra.report import blocks
-from kubectl_dra.report.cel_text import folded
 from kubectl_dra.report.paint import PROSE_WIDTH, Painter, linked, wrap
+from kubectl_dra.report.phrases import folded
 from kubectl_dra.text import amount, page_of_cause
 
 LINES: Final = 15

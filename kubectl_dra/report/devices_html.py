@@ -5,13 +5,12 @@ from __future__ import annotations
 from kubectl_dra.explain.devices.inventory import Inventory
 from kubectl_dra.explain.scene.prepare import Settings
 from kubectl_dra.report.blocks import FunnelStep, Section, Steps, noted
-from kubectl_dra.report.devices_text import summary
+from kubectl_dra.report.devices import summary
 from kubectl_dra.report.html.blocks_html import blocks_html
 from kubectl_dra.report.html.fleet import fleet_html
 from kubectl_dra.report.html.lines import fleet_of
 from kubectl_dra.report.html.markup import Markup, join, tag
-from kubectl_dra.report.html.origin import PageOrigin
-from kubectl_dra.report.html.page import page
+from kubectl_dra.report.html.page import PageOrigin, page
 from kubectl_dra.report.html.shares import bars_html, spaces_html
 from kubectl_dra.report.phrases import written
 

@@ -28,7 +28,6 @@ from kubectl_dra.explain.funnel.stages import SelectorFalse
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.remedies.change import RequestChange
 from kubectl_dra.explain.remedies.proof import Price, Proof
-from kubectl_dra.report.assumed import assumed
 from kubectl_dra.report.blocks import (
     IN_JSON,
     MAX_FOLDED,
@@ -52,7 +51,6 @@ from kubectl_dra.report.blocks import (
     WordMark,
     prose,
 )
-from kubectl_dra.report.explain_making import making, supposing
 from kubectl_dra.report.explain_words import (
     Invocation,
     about,
@@ -61,13 +59,15 @@ from kubectl_dra.report.explain_words import (
     choice,
     command,
     fix,
+    making,
     node_groups,
     observation,
     parts,
     placed,
     proof,
+    supposing,
 )
-from kubectl_dra.report.phrases import written
+from kubectl_dra.report.phrases import assumed, written
 from kubectl_dra.text import amount, some
 
 MAX_PLACEMENTS: Final = 3

@@ -8,16 +8,14 @@ from kubectl_dra.explain.devices.inventory import Inventory
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.overview import Overview
 from kubectl_dra.report.blocks import Section
-from kubectl_dra.report.devices_text import summary
+from kubectl_dra.report.devices import summary
 from kubectl_dra.report.explain_blocks import blocks_of
 from kubectl_dra.report.explain_words import Invocation, answer, overview_answer
 from kubectl_dra.report.html.blocks_html import blocks_html
-from kubectl_dra.report.html.fleet import fleet_html
+from kubectl_dra.report.html.fleet import fleet_html, funnels_of, marks_of
 from kubectl_dra.report.html.lines import fleet_of
-from kubectl_dra.report.html.marks import funnels_of, marks_of
 from kubectl_dra.report.html.markup import Markup, join, tag
-from kubectl_dra.report.html.origin import PageOrigin
-from kubectl_dra.report.html.page import cause_link, page, scrolled
+from kubectl_dra.report.html.page import PageOrigin, cause_link, page, scrolled
 from kubectl_dra.report.html.shares import bars_html, spaces_html
 from kubectl_dra.report.phrases import written
 from kubectl_dra.text import amount, some

@@ -14,7 +14,6 @@ from kubectl_dra.explain.answer_notes import SearchLimit
 from kubectl_dra.explain.diagnosis import SCHEMA_VERSION, ClaimReport, Diagnosis, Finding
 from kubectl_dra.explain.overview import Alike, Overview
 from kubectl_dra.explain.phrase import Joined, Phrase, Statement, Subject
-from kubectl_dra.report.evidence_json import device_json, evidence_json, unread_json
 from kubectl_dra.report.explain_words import (
     Invocation,
     answer,
@@ -24,7 +23,15 @@ from kubectl_dra.report.explain_words import (
     overview_answer,
 )
 from kubectl_dra.report.phrases import written
-from kubectl_dra.report.remedy_json import command_json, placement_json, remedy_json, way_json
+from kubectl_dra.report.remedy_json import (
+    command_json,
+    device_json,
+    evidence_json,
+    placement_json,
+    remedy_json,
+    unread_json,
+    way_json,
+)
 from kubectl_dra.text import page_of_cause
 
 if TYPE_CHECKING:

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, TextIO
 
 from kubectl_dra.fit.result import FitAnswer, FitVerdict, More, OneMoreNode, WorkloadFit
-from kubectl_dra.report.assumed import assumed
 from kubectl_dra.report.blocks import (
     Answer,
     Block,
@@ -22,11 +21,11 @@ from kubectl_dra.report.blocks import (
 )
 from kubectl_dra.report.explain_words import Invocation
 from kubectl_dra.report.fit_words import change, code, command, gain, headline, places, stop
-from kubectl_dra.report.phrases import written
+from kubectl_dra.report.phrases import assumed, written
 from kubectl_dra.text import amount, some
 
 if TYPE_CHECKING:
-    from kubectl_dra.report.html.origin import PageOrigin
+    from kubectl_dra.report.html.page import PageOrigin
 
 MAX_PLACES: Final = 3
 MAX_DEVICES: Final = 8

@@ -9,10 +9,10 @@ from kubectl_dra.explain.remedies.free import Free
 from kubectl_dra.explain.scene.holders import ClaimHolder
 from kubectl_dra.fit.place import Seat, evicted
 from kubectl_dra.fit.result import SCHEMA_VERSION, FitAnswer, More, OneMoreNode, WorkloadFit
-from kubectl_dra.report.evidence_json import unread_json
 from kubectl_dra.report.explain_words import answer as explained
 from kubectl_dra.report.fit_words import change, code, headline, places, stop
 from kubectl_dra.report.phrases import written
+from kubectl_dra.report.remedy_json import unread_json
 
 
 def to_json(answer: FitAnswer) -> dict[str, Any]:

@@ -14,8 +14,7 @@ from kubectl_dra.fit.place import Seat, evicted
 from kubectl_dra.fit.pod_factory import Denied
 from kubectl_dra.fit.result import ClusterChange, FitVerdict, More, OneMoreNode, WorkloadFit
 from kubectl_dra.report.blocks import CommandEffect, ShellCommand
-from kubectl_dra.report.explain_making import making
-from kubectl_dra.report.explain_words import Invocation, reason
+from kubectl_dra.report.explain_words import Invocation, making, reason
 from kubectl_dra.report.phrases import written
 from kubectl_dra.text import amount, some
 

@@ -21,7 +21,7 @@ from kubectl_dra.lint.registry import BY_CODE
 from kubectl_dra.lint.upgrade import Upgrade, gate_changes
 from kubectl_dra.report.codes import words_of
 from kubectl_dra.report.lint_text import summary
-from kubectl_dra.report.structured import gap_json, json_text
+from kubectl_dra.report.table import gap_json, json_text
 from kubectl_dra.text import path_of_page
 
 SCHEMA_VERSION: Final = "1"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from kubectl_dra.migrate.model import MigratedFile, MigrationReport, Remark
 from kubectl_dra.migrate.registry import about
-from kubectl_dra.migrate.result import MigratedFile, MigrationReport, Remark
 from kubectl_dra.text import path_of_page
 
 SCHEMA_VERSION: Final = "1"
@@ -40,7 +40,7 @@ def to_json(report: MigrationReport) -> dict[str, Any]:
         "defects": list(report.defects),
     }
     if report.comparisons is not None:
-        from kubectl_dra.report.migrate_equivalence import to_json as equivalence
+        from kubectl_dra.report.migrate_text import to_json as equivalence
 
         out["equivalence"] = equivalence(report.comparisons)
     return out

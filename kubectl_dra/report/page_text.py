@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TextIO
+from typing import Any, Final, TextIO
 
+from kubectl_dra.explain.diagnosis import CauseKind
 from kubectl_dra.report.paint import Painter
+from kubectl_dra.text import page_of_cause
 
 _LEAD = re.compile(r"(?:[-*>]|\d+\.) ")
 _KEPT = ("|", "#", "    ", "<!--")
@@ -26,3 +28,26 @@ def write_page(page: str, stream: TextIO | None = None) -> None:
             continue
         lead = _LEAD.match(line)
         out.paragraph(line, " " * len(lead[0]) if lead else "", "")
+
+
+# The page of a cause as data.
+
+SCHEMA_VERSION: Final = "1"
+
+
+def cause_json(kind: CauseKind) -> dict[str, Any]:
+    """Its page as data, in the shape of ``schemas/cause.json``."""
+    return {
+        "schemaVersion": SCHEMA_VERSION,
+        "kind": "Cause",
+        "code": kind.code,
+        "title": kind.title,
+        "stage": kind.family.value,
+        "url": page_of_cause(kind.code),
+        "sample": kind.page.code("What it looks like"),
+        "seenAs": kind.seen_as,
+        "why": kind.why,
+        "confirm": [{"shows": check.shows, "command": check.command} for check in kind.confirm],
+        "fix": kind.fix,
+        "normal": kind.normal,
+    }

@@ -19,13 +19,20 @@ nothing             the value; of several values all, with commas
 
 from __future__ import annotations
 
+import re
 import shlex
+from collections.abc import Iterable, Iterator, Sequence
 from string import Formatter
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from kubectl_dra.api.releases import default_features, parse_release
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.explain.phrase import Joined, ObjectName, Phrase, Statement, Subject
 from kubectl_dra.text import amount, some
+
+if TYPE_CHECKING:
+    from kubectl_dra.explain.diagnosis import Diagnosis
+    from kubectl_dra.fit.result import FitAnswer
 
 _SHOWN = 4
 
@@ -104,3 +111,156 @@ class _Fields(dict[str, Any]):
 
     def __missing__(self, name: str) -> Any:
         return getattr(self._reason, name)
+
+
+# The Kubernetes assumed by an answer, in words.
+
+
+def assumed(answer: Diagnosis | FitAnswer) -> str:
+    """Release, feature gates that differ from the defaults, and the source of the release."""
+    defaults, gates = default_features(parse_release(answer.release)), frozenset(answer.gates)
+    other = [f"{gate} {'on' if gate in gates else 'off'}" for gate in sorted(defaults ^ gates)]
+    source = f" ({answer.release_source.removeprefix('assumed: ')})" if answer.release_source else ""
+    but = f" but {', '.join(other)}" if other else ""
+    return f"assumed: Kubernetes {answer.release}, default feature gates{but}{source}"
+
+
+# CEL on several lines: broken where a reader would break it, without changing the expression.
+
+_OPEN, _CLOSE = ("(", "[", "{"), (")", "]", "}")
+_COMPARISONS = frozenset(("==", "!=", "<=", ">=", "<", ">", "in"))
+_JOINED = {"?": 0, "||": 1, "&&": 2}
+_DEEPEST = 30
+"""Deeper nesting is not broken into lines, so that the time stays proportional to the text."""
+INDENT = "  "
+
+
+class _Piece(NamedTuple):
+    """A token, whether a blank precedes it, and how well a line can begin with it (lower is better)."""
+
+    text: str
+    blank: bool
+    rank: tuple[int, int, int] | None
+
+
+def folded(expression: str, width: int) -> list[str]:
+    """Lines of at most ``width`` characters if possible, never broken inside a string or name.
+
+    Lines begin with ``&&``, ``||`` or ``?``, outermost first. Only if that is not enough do they begin with a
+    comparison, an argument or a call, as many per line as fit. A text that is not CEL stays unchanged.
+    """
+    lines = [line for line in expression.expandtabs(2).splitlines() if line.strip()]
+    if len(lines) > 1 and '"""' not in expression and "'''" not in expression:
+        margin = min(len(line) - len(line.lstrip()) for line in lines)
+        return [part for line in lines for part in _line(line[margin:].rstrip(), width)]
+    return _line(expression.strip(), width)
+
+
+def _line(text: str, width: int) -> list[str]:
+    if len(text) <= width:
+        return [text]
+    lead = text[: len(text) - len(text.lstrip())]
+    pieces = _pieces(text)
+    if pieces is None:
+        return [text]
+    return [lead + line for line in _broken(pieces, width - len(lead))]
+
+
+def _pieces(text: str) -> list[_Piece] | None:
+    """The tokens of CEL without comments; None for anything else."""
+    from kubectl_dra.cel.lexer import END, LexicalError, tokenize
+
+    if "//" in text:
+        return None
+    try:
+        tokens = tokenize(text)
+    except LexicalError:
+        return None
+    found: list[_Piece] = []
+    depth, end, before = 0, 0, ""
+    for token in tokens:
+        if token.kind == END:
+            break
+        if token.kind in _CLOSE:
+            depth -= 1
+        found.append(
+            _Piece(text[token.start : token.end], token.start > end and end > 0, _rank(token.kind, before, depth))
+        )
+        if token.kind in _OPEN:
+            depth += 1
+        before, end = token.kind, token.end
+    return found
+
+
+def _rank(kind: str, before: str, depth: int) -> tuple[int, int, int] | None:
+    if depth > _DEEPEST:
+        return None
+    if kind in _JOINED and before not in (".", "["):
+        return 0, depth, _JOINED[kind]
+    if kind in _COMPARISONS:
+        return 1, depth, 0
+    if before == ",":
+        return 2, depth, 0
+    if kind == "." and before in (")", "]"):
+        return 3, depth, 0
+    return None
+
+
+def _text(pieces: Sequence[_Piece]) -> str:
+    return "".join((" " if piece.blank and index else "") + piece.text for index, piece in enumerate(pieces))
+
+
+def _broken(pieces: Sequence[_Piece], width: int) -> list[str]:
+    text = _text(pieces)
+    places = [(piece.rank, index) for index, piece in enumerate(pieces) if index and piece.rank is not None]
+    if len(text) <= width or not places:
+        return [text]
+    best = min(rank for rank, _ in places)
+    parts = [*_split(pieces, [index for rank, index in places if rank == best])]
+    inner = INDENT if best[0] or best[1] else ""
+    if best[0]:
+        parts = _filled(parts, width, len(inner))
+    out = _broken(parts[0], width)
+    for part in parts[1:]:
+        out += [inner + line for line in _broken(part, width - len(inner))]
+    return out
+
+
+def _split(pieces: Sequence[_Piece], at: Sequence[int]) -> Iterator[Sequence[_Piece]]:
+    for start, end in zip((0, *at), (*at, len(pieces)), strict=True):
+        yield pieces[start:end]
+
+
+def _filled(parts: Iterable[Sequence[_Piece]], width: int, inner: int) -> list[Sequence[_Piece]]:
+    """The parts joined as far as lines can hold them. Lines after the first are indented by ``inner``."""
+    lines: list[list[_Piece]] = []
+    room = 0
+    for part in parts:
+        size = len(_text(part)) + part[0].blank
+        if not lines or size > room:
+            lines.append([])
+            room = width - inner if lines[1:] else width
+            size -= part[0].blank
+        lines[-1] += part
+        room -= size
+    return [*lines]
+
+
+# Names of devices on little room.
+
+_NUMBERED: Final = re.compile(r"(|.*[^0-9])(0|[1-9][0-9]*)")
+
+
+def compressed(names: Sequence[str]) -> str:
+    """``gpu-0``, ``gpu-0..2,5``, or the first of several names that differ in more than a number."""
+    found = [match for name in names if (match := _NUMBERED.fullmatch(name))]
+    if len(names) == 1 or len(found) < len(names) or len({match[1] for match in found}) > 1:
+        return names[0] + (" ..." if len(names) > 1 else "")
+    runs: list[list[int]] = []
+    for number in sorted(int(match[2]) for match in found):
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    shown = [f"{run[0]}..{run[-1]}" if len(run) > 2 else ",".join(map(str, run)) for run in runs]
+    return found[0][1] + ",".join(shown)

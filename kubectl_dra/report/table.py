@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
-from kubectl_dra.console import one_line
+from kubectl_dra.console import is_hidden, one_line
+from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.report.paint import wrap
+
+if TYPE_CHECKING:
+    from kubectl_dra.cluster.snapshot import Gap
 
 GAP = "   "
 EMPTY = "-"
@@ -111,3 +117,87 @@ def _below(named: Sequence[str], limit: int) -> list[str]:
             first, *rest = wrap(_NEXT_NAME.sub(", ", text), limit - len(INDENT) - 2)
             out += [INDENT + first, *(f"{INDENT}  {line}" for line in rest)]
     return out
+
+
+# A result for machines, as JSON or YAML.
+
+
+def write(result: Mapping[str, Any], output: str, stream: TextIO) -> None:
+    """Write a result as ``json`` or ``yaml``."""
+    if output == "json":
+        stream.write(json_text(result))
+        return
+    stream.write(yaml_text(result))
+
+
+def json_text(result: Mapping[str, Any]) -> str:
+    """The result as indented JSON, ending in a newline. Much faster than the standard library on large results."""
+    from msgspec import json
+
+    try:
+        return json.format(json.encode(result), indent=2).decode() + "\n"
+    except (OverflowError, TypeError, UnicodeError):
+        # Whole numbers beyond 64 bits, and what no text can hold.
+        from json import dumps
+
+        return dumps(result, indent=2, ensure_ascii=False) + "\n"
+
+
+def yaml_text(result: Mapping[str, Any]) -> str:
+    """The result as YAML. Text that holds hidden characters is quoted, so that they can be written as escapes."""
+    import yaml
+
+    class Dumper(yaml.SafeDumper):
+        pass
+
+    def text(dumper: yaml.SafeDumper, value: str) -> yaml.Node:
+        if not is_hidden(value):
+            return dumper.represent_str(value)
+        readable = value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return dumper.represent_scalar("tag:yaml.org,2002:str", readable, style='"')
+
+    Dumper.add_representer(str, text)
+    return yaml.dump(dict(result), Dumper=Dumper, sort_keys=False, allow_unicode=True, width=110)
+
+
+def gap_json(gap: Gap) -> dict[str, Any]:
+    """A kind that was not read whole: why, and the permission that is missing."""
+    out: dict[str, Any] = {"kind": gap.kind, "reason": gap.reason}
+    more = (("namespace", gap.namespace), ("readNamespace", gap.read_in), ("detail", gap.detail))
+    out.update({name: value for name, value in more if value})
+    if gap.permission is not None:
+        out["permission"] = gap.permission._asdict()
+    return out
+
+
+# Devices as a row of marks, one each or in proportion: a picture that needs no colour and no more than ASCII.
+
+MARKS: Final = {
+    DeviceState.FREE: "o",
+    DeviceState.SHARED: "+",
+    DeviceState.HELD: "#",
+    DeviceState.TAINTED: "!",
+    DeviceState.BLOCKED: ":",
+    DeviceState.UNUSABLE: "x",
+    DeviceState.UNKNOWN: "?",
+}
+CELLS: Final = 40
+"""Room for the marks of one row."""
+
+
+def bar(states: Sequence[DeviceState], cells: int = CELLS) -> str:
+    """A mark for each device, in their order; of more devices than ``cells``, each state has its share."""
+    if len(states) <= cells:
+        return "".join(MARKS[state] for state in states)
+    counts = Counter(states)
+    # Whatever occurs has a mark, however rare it is; the most frequent one takes what is left.
+    most = max(counts, key=lambda state: counts[state])
+    shares = {state: max(1, count * cells // len(states)) for state, count in counts.items()}
+    shares[most] += cells - sum(shares.values())
+    return "".join(MARKS[state] * shares[state] for state in DeviceState if state in shares)
+
+
+def legend(states: Iterable[DeviceState]) -> str:
+    """What the marks mean, of the states that occur."""
+    found = {*states}
+    return "  ".join(f"{MARKS[state]} {state}" for state in DeviceState if state in found)

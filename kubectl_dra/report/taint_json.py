@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kubectl_dra.api.slices import DeviceID
-from kubectl_dra.report.structured import gap_json
-from kubectl_dra.report.taint_gaps import not_seen
+from kubectl_dra.report.table import gap_json
+from kubectl_dra.report.taint_text import not_seen
 from kubectl_dra.taint.blast_radius import ClaimHit, PodHit, Radius
 from kubectl_dra.taint.listing import TaintLine
 from kubectl_dra.taint.result import SCHEMA_VERSION, RuleDone, Tainted, Untainted

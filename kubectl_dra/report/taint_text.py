@@ -8,12 +8,12 @@ from datetime import datetime
 from typing import Final, TextIO, TypeVar
 
 from kubectl_dra.api.claims import Consumer
+from kubectl_dra.cluster.snapshot import Gap
 from kubectl_dra.console import lines as names
 from kubectl_dra.report.blocks import TableBlock
 from kubectl_dra.report.blocks_text import write_blocks
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.table import EMPTY
-from kubectl_dra.report.taint_gaps import not_seen, why_unread
 from kubectl_dra.taint import typed as times
 from kubectl_dra.taint.blast_radius import ENDED, GOING, LATER, NOW, STAYS, UNKNOWN, ClaimHit, PodHit, Radius, worse
 from kubectl_dra.taint.listing import DRIVER, TaintLine
@@ -22,8 +22,20 @@ from kubectl_dra.taint.rules import REFUSED, RESOURCE, UNCHANGED, RuleStage, Wis
 from kubectl_dra.taint.targets import Target
 from kubectl_dra.text import amount, are, some
 
-T = TypeVar("T")
+# What ``taint`` could not see, in words: the same in text, JSON and warnings.
 
+
+def why_unread(gap: Gap) -> str:
+    """Why objects of a kind are not known."""
+    return f"{gap}{gap.help}"
+
+
+def not_seen(gap: Gap) -> str:
+    """The note about a gap."""
+    return f"not seen: {why_unread(gap)}"
+
+
+T = TypeVar("T")
 MANY: Final = 40
 """How many devices, pods or rules are shown one by one; of more of them the first, and how many there are."""
 _FIRST: Final = 20

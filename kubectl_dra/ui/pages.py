@@ -24,7 +24,7 @@ from kubectl_dra.explain.question.new_pod import check_selectors
 from kubectl_dra.explain.question.resolve import about_claim, about_pod
 from kubectl_dra.explain.question.what_if_flag import Supposition, parse, suppose
 from kubectl_dra.explain.rivals import with_rivals
-from kubectl_dra.report.device_page import write_device
+from kubectl_dra.report.devices import write_device
 from kubectl_dra.report.explain_blocks import write_text
 from kubectl_dra.report.explain_words import Invocation
 from kubectl_dra.report.paint import Sheet

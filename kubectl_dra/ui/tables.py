@@ -23,9 +23,12 @@ from kubectl_dra.explain.overview import Overview
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.scene.assumptions import rules_notes
 from kubectl_dra.explain.scene.prepare import Settings, cycle_of
-from kubectl_dra.report import claims_text, devices_text, overview, top_text
+from kubectl_dra.report import claims as claims_text
+from kubectl_dra.report import devices as devices_text
+from kubectl_dra.report import overview
+from kubectl_dra.report import top as top_text
 from kubectl_dra.report.explain_words import overview_answer
-from kubectl_dra.report.state_marks import MARKS, bar, legend
+from kubectl_dra.report.table import MARKS, bar, legend
 from kubectl_dra.usage.choices import UseBy
 from kubectl_dra.usage.claim_use import ClaimUses, claim_uses
 from kubectl_dra.usage.counts import UseReport, use_reports

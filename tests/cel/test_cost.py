@@ -16,10 +16,10 @@ from kubectl_dra.api.limits import MAX_EXPRESSION_COST
 from kubectl_dra.cel.checker import Checked, check
 from kubectl_dra.cel.closures import compile_closures
 from kubectl_dra.cel.cost import estimate_cost
-from kubectl_dra.cel.cost_model import UINT64_MAX, CostRange, scale
 from kubectl_dra.cel.device import device_value
 from kubectl_dra.cel.environment import Environment
 from kubectl_dra.cel.errors import CostLimitExceeded, EvaluationError
+from kubectl_dra.cel.known_sizes import UINT64_MAX, CostRange, scale
 from kubectl_dra.cel.lexer import with_room
 from kubectl_dra.cel.observers import CostMeter
 from kubectl_dra.cel.parser import parse

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from kubectl_dra.cel.cost_model import Size
-from kubectl_dra.cel.known_sizes import device_sizes
+from kubectl_dra.cel.known_sizes import Size, device_sizes
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 from kubectl_dra.allocation.features import DEFECTS, Quirks
 from kubectl_dra.explain.causes.registry import all_kinds, families
 from kubectl_dra.explain.diagnosis import CauseKind
-from kubectl_dra.report.cause_page import cause_json
+from kubectl_dra.report.page_text import cause_json
 from tools.docs.causes import pages
 from tools.docs.folder import write
 

@@ -9,7 +9,7 @@ from unittest import mock
 import pytest
 from msgspec.structs import replace
 
-from kubectl_dra.cli.explain.drawn_devices import fleet
+from kubectl_dra.cli.explain.questions import fleet
 from kubectl_dra.cluster import device_lists
 from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.explain.diagnosis import Diagnosis

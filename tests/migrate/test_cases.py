@@ -20,8 +20,7 @@ from kubectl_dra.api.releases import parse_release
 from kubectl_dra.manifests.documents import read_documents
 from kubectl_dra.manifests.inputs import Input
 from kubectl_dra.migrate.engine import MigrationJob, migrate
-from kubectl_dra.migrate.model import MigrationSettings
-from kubectl_dra.migrate.result import MigrationReport
+from kubectl_dra.migrate.model import MigrationReport, MigrationSettings
 from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue, load
 
 KEYS = {"name", "before", "after", "says", "parts", "options", "back"}

@@ -15,10 +15,18 @@ from kubectl_dra.manifests.changes import Append, Change, Delete, Set
 from kubectl_dra.manifests.inputs import Input
 from kubectl_dra.migrate.device_plugins.plan import MIGRATION as DEVICE_PLUGINS
 from kubectl_dra.migrate.engine import MigrationJob, migrate
-from kubectl_dra.migrate.model import Migration, MigrationSettings, NewObject, Note, ObjectPlan, PlanSurroundings, Step
+from kubectl_dra.migrate.model import (
+    Migration,
+    MigrationReport,
+    MigrationSettings,
+    NewObject,
+    Note,
+    ObjectPlan,
+    PlanSurroundings,
+    Step,
+)
 from kubectl_dra.migrate.other_kinds import MIGRATION as ELSEWHERE
 from kubectl_dra.migrate.reading import evidence, relevant
-from kubectl_dra.migrate.result import MigrationReport
 from kubectl_dra.migrate.reverse.run import reverse
 from tests.migrate.runs import after, assert_reversible, catalogue, run, settings
 

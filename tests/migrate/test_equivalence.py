@@ -13,8 +13,8 @@ from kubectl_dra.explain.diagnosis import Verdict
 from kubectl_dra.manifests.inputs import Input
 from kubectl_dra.migrate.engine import MigrationJob, migrate
 from kubectl_dra.migrate.landing import compare
-from kubectl_dra.migrate.result import LandingComparison
-from kubectl_dra.report.migrate_equivalence import to_json, write_comparisons
+from kubectl_dra.migrate.model import LandingComparison
+from kubectl_dra.report.migrate_text import to_json, write_comparisons
 from tests.migrate.cluster import DRIVER, Json, device_class, dra, node, slice_of, snapshot
 from tests.migrate.runs import dump, settings
 from tests.migrate.test_reverse import PLAIN, labelled

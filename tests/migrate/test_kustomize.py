@@ -20,7 +20,7 @@ from kubectl_dra.manifests.kustomization import kustomization_in
 from kubectl_dra.migrate.engine import MigrationJob
 from kubectl_dra.migrate.kustomize import run as kustomize_run
 from kubectl_dra.migrate.kustomize.run import migrate_built
-from kubectl_dra.migrate.result import MigrationReport
+from kubectl_dra.migrate.model import MigrationReport
 from tests.migrate.runs import settings
 
 CASES = Path(__file__).with_name("kustomize.yaml")

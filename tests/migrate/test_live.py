@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 
 from kubectl_dra.migrate.rollout.survey import LABEL, Survey, survey
-from kubectl_dra.report.migrate_live_json import to_json
+from kubectl_dra.report.migrate_live import to_json
 from tests.migrate.cluster import DRIVER, Json, device_class, node, pod, slice_of, snapshot
 from tests.migrate.runs import settings
 

@@ -18,8 +18,8 @@ from kubectl_dra.lint.engine import lint
 from kubectl_dra.manifests.documents import read_documents
 from kubectl_dra.manifests.inputs import Input
 from kubectl_dra.manifests.source import comments_of
+from kubectl_dra.migrate.model import MigratedFile
 from kubectl_dra.migrate.registry import all_migrations
-from kubectl_dra.migrate.result import MigratedFile
 from tests.migrate.runs import NEWEST, assert_reversible, run
 from tests.migrate.writing import habits, written
 

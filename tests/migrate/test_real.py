@@ -14,7 +14,7 @@ from kubectl_dra.manifests.documents import read_documents
 from kubectl_dra.manifests.inputs import Input
 from kubectl_dra.manifests.source import comments_of
 from kubectl_dra.migrate.engine import MigrationJob, migrate
-from kubectl_dra.migrate.result import MigratedFile, MigrationReport
+from kubectl_dra.migrate.model import MigratedFile, MigrationReport
 from tests.migrate.runs import assert_reversible, settings
 
 FOLDER = Path(__file__).resolve().parents[3] / "shared" / "cases" / "real"

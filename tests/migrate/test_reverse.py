@@ -13,8 +13,7 @@ from kubectl_dra.errors import InputError
 from kubectl_dra.manifests.documents import read_documents
 from kubectl_dra.manifests.inputs import Input
 from kubectl_dra.migrate.engine import MigrationJob, migrate
-from kubectl_dra.migrate.model import MigrationSettings
-from kubectl_dra.migrate.result import MigrationReport
+from kubectl_dra.migrate.model import MigrationReport, MigrationSettings
 from kubectl_dra.migrate.reverse.run import reverse
 from tests.migrate.runs import assert_reversible, catalogue, settings
 from tests.migrate.test_cases import cases

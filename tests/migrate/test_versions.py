@@ -12,7 +12,7 @@ import pytest
 from kubectl_dra.api.codec import ConversionError, from_v1, reshaped, to_v1
 from kubectl_dra.api.releases import Release
 from kubectl_dra.manifests.documents import read_documents
-from kubectl_dra.migrate.result import Remark
+from kubectl_dra.migrate.model import Remark
 from tests.conformance.conversions import lines
 from tests.migrate.runs import after, dump, run
 

@@ -9,8 +9,7 @@ from unittest import mock
 
 import pytest
 
-from kubectl_dra.report.hyperlinks import shows_links
-from kubectl_dra.report.paint import Painter, linked
+from kubectl_dra.report.paint import Painter, linked, shows_links
 
 URL = "https://example.com/page"
 START = f";{URL}\x1b\\"

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kubectl_dra.cel.lexer import tokenize
-from kubectl_dra.report.cel_text import folded
 from kubectl_dra.report.page_text import write_page
 from kubectl_dra.report.paint import PIPE_WIDTH, PROSE_WIDTH, Painter, limit_of, tell, wrap
+from kubectl_dra.report.phrases import folded
 from kubectl_dra.report.table import fitted
 
 ROWS = [

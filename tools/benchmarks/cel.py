@@ -23,7 +23,7 @@ from typing import Any
 
 from kubectl_dra.cel.checker import check
 from kubectl_dra.cel.closures import compile_closures
-from kubectl_dra.cel.closures.closure import Closure
+from kubectl_dra.cel.closures.calls import Closure
 from kubectl_dra.cel.columns import DeviceTable
 from kubectl_dra.cel.device import device_value
 from kubectl_dra.cel.environment import Environment

@@ -14,7 +14,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from kubectl_dra.cli.completion import kinds, scripts
+from kubectl_dra.cli.completion import scripts
+from kubectl_dra.cli.completion import words as kinds
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = Path("kubectl_dra/cli/completion/table.py")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from kubectl_dra.cel import ast, protobuf
 from kubectl_dra.cel.closures import calls
 from kubectl_dra.cel.closures import collections as aggregates
-from kubectl_dra.cel.closures.calls import in_container, in_list, in_members, member_set
+from kubectl_dra.cel.closures.calls import charged, in_container, in_list, in_members, member_set, recorded
 from kubectl_dra.cel.closures.chains import (
     INDEXING,
     KEY_CLASSES,
@@ -27,11 +27,10 @@ from kubectl_dra.cel.closures.chains import (
     is_attribute,
     raising,
 )
-from kubectl_dra.cel.closures.closure import charged, recorded
 from kubectl_dra.cel.closures.collections import fold, read
-from kubectl_dra.cel.cost_model import LIST_CREATE_COST, MAP_CREATE_COST, STRUCT_CREATE_COST
 from kubectl_dra.cel.errors import EvaluationError
 from kubectl_dra.cel.functions import dispatcher
+from kubectl_dra.cel.known_sizes import LIST_CREATE_COST, MAP_CREATE_COST, STRUCT_CREATE_COST
 from kubectl_dra.cel.libraries import STRICT_ALTERNATIVES
 from kubectl_dra.cel.values import (
     SENSITIVE_OVERLOADS,
@@ -46,7 +45,7 @@ from kubectl_dra.cel.values import (
 
 if TYPE_CHECKING:
     from kubectl_dra.cel.checker import Checked
-    from kubectl_dra.cel.closures.closure import Closure, Frame, Recorder
+    from kubectl_dra.cel.closures.calls import Closure, Frame, Recorder
     from kubectl_dra.cel.environment import Environment
     from kubectl_dra.cel.observers import CostMeter
 

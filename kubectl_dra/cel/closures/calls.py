@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from kubectl_dra.cel import ast
 from kubectl_dra.cel.errors import EvaluationError, InternalError, located, no_such_overload
@@ -11,7 +11,6 @@ from kubectl_dra.cel.functions import no_overload
 from kubectl_dra.cel.values import MutableList, TypeValue, Uint, Value, contains, equals, is_list, type_name, unhashable
 
 if TYPE_CHECKING:
-    from kubectl_dra.cel.closures.closure import Closure, Frame
     from kubectl_dra.cel.functions import Overload
     from kubectl_dra.cel.observers import CostMeter
 
@@ -226,8 +225,6 @@ def on_type_names(implementation: Callable[..., Value]) -> Callable[..., Value]:
     return search
 
 
-# ``in``: a search in a list or map, or in the set of a list of constants.
-
 _PLAIN = frozenset((str, int, Uint, bool, float))
 
 
@@ -295,3 +292,38 @@ def _member_key(value: Value) -> Any:
     if kind is float:
         return None if value != value else (kind, value)
     return None
+
+
+# The type of a closure and of its observers: a meter counts its cost, a recorder receives its outcome.
+
+Frame: TypeAlias = list[Any]
+"""Slot 0 is ``device``, the others are local variables."""
+Closure: TypeAlias = Callable[[Frame], Value]
+Recorder: TypeAlias = Callable[[int, Value], None]
+"""Receives the outcome of every node by its id; an error comes as EvaluationError."""
+
+
+def recorded(closure: Closure, recorder: Recorder, node_id: int) -> Closure:
+    def recorded(frame: Frame) -> Value:
+        try:
+            value = closure(frame)
+        except EvaluationError as error:
+            recorder(node_id, error)
+            raise
+        recorder(node_id, value)
+        return value
+
+    return recorded
+
+
+def charged(closure: Closure, meter: CostMeter) -> Closure:
+    """The closure with one unit added to its cost, whether it fails or not."""
+    spend = meter.spend
+
+    def charging(frame: Frame) -> Value:
+        try:
+            return closure(frame)
+        finally:
+            spend(1)
+
+    return charging

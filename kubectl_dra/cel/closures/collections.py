@@ -26,7 +26,7 @@ from kubectl_dra.cel.values import (
 )
 
 if TYPE_CHECKING:
-    from kubectl_dra.cel.closures.closure import Closure, Frame
+    from kubectl_dra.cel.closures.calls import Closure, Frame
     from kubectl_dra.cel.observers import CostMeter
 
 

@@ -32,7 +32,7 @@ from kubectl_dra.cel.values import (
 )
 
 if TYPE_CHECKING:
-    from kubectl_dra.cel.closures.closure import Closure, Frame
+    from kubectl_dra.cel.closures.calls import Closure, Frame
 
 
 # Bytes of protobuf messages, as an Any packs them.

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kubectl_dra.api.codec import quoted
-from kubectl_dra.cel.cost_model import (
+from kubectl_dra.cel.errors import EvaluationError, no_such_overload
+from kubectl_dra.cel.functions import Function
+from kubectl_dra.cel.known_sizes import (
     ONE,
     STRING_TRAVERSAL_FACTOR,
     Actual,
@@ -15,8 +17,6 @@ from kubectl_dra.cel.cost_model import (
     Estimator,
     Size,
 )
-from kubectl_dra.cel.errors import EvaluationError, no_such_overload
-from kubectl_dra.cel.functions import Function
 from kubectl_dra.cel.libraries import ADDRESSES
 from kubectl_dra.cel.library.netip import CIDR, IP, AddressError, parse_address, parse_network
 from kubectl_dra.cel.library.support import (

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kubectl_dra.cel.cost_model import (
+from kubectl_dra.cel.functions import Function, Overload
+from kubectl_dra.cel.known_sizes import (
     LIST_CREATE_COST,
     STRING_TRAVERSAL_FACTOR,
     STRUCT_CREATE_COST,
@@ -19,7 +20,6 @@ from kubectl_dra.cel.cost_model import (
     Size,
     fixed,
 )
-from kubectl_dra.cel.functions import Function, Overload
 from kubectl_dra.cel.library.support import actual_size, function, member, nominal_actual, nominal_estimate
 from kubectl_dra.cel.types import BOOL, STRING, CelType
 from kubectl_dra.cel.values import Value

@@ -9,7 +9,9 @@ from collections.abc import Callable, Sequence
 from functools import cmp_to_key
 from typing import Any
 
-from kubectl_dra.cel.cost_model import (
+from kubectl_dra.cel.errors import CostLimitExceeded, ErrorKind, EvaluationError, no_such_overload
+from kubectl_dra.cel.functions import Function
+from kubectl_dra.cel.known_sizes import (
     LIST_CREATE_COST,
     ONE,
     STRING_TRAVERSAL_FACTOR,
@@ -21,8 +23,6 @@ from kubectl_dra.cel.cost_model import (
     Size,
     fixed,
 )
-from kubectl_dra.cel.errors import CostLimitExceeded, ErrorKind, EvaluationError, no_such_overload
-from kubectl_dra.cel.functions import Function
 from kubectl_dra.cel.libraries import FORMER_LISTS, LISTS, REVISED
 from kubectl_dra.cel.library.support import (
     COMPARABLE,

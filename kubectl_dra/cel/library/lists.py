@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from kubectl_dra.cel.cost_model import CallEstimate, CostNode, CostRange, Estimator
 from kubectl_dra.cel.errors import EvaluationError, no_such_overload
 from kubectl_dra.cel.functions import Function
+from kubectl_dra.cel.known_sizes import CallEstimate, CostNode, CostRange, Estimator
 from kubectl_dra.cel.libraries import INCLUDES, INCLUDES_ANY
 from kubectl_dra.cel.library.operators import add
 from kubectl_dra.cel.library.support import (

@@ -6,15 +6,9 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from kubectl_dra.cel.cost_model import (
-    REGEX_LENGTH_FACTOR,
-    STRING_TRAVERSAL_FACTOR,
-    CallEstimate,
-    CostNode,
-    Estimator,
-)
 from kubectl_dra.cel.errors import no_such_overload
 from kubectl_dra.cel.functions import Function
+from kubectl_dra.cel.known_sizes import REGEX_LENGTH_FACTOR, STRING_TRAVERSAL_FACTOR, CallEstimate, CostNode, Estimator
 from kubectl_dra.cel.libraries import NAMED_FORMATS
 from kubectl_dra.cel.library import numbers
 from kubectl_dra.cel.library.regex import pattern_cost

@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable, Sequence
 
 from kubectl_dra.cel import types
-from kubectl_dra.cel.cost_model import ONE, STRING_TRAVERSAL_FACTOR, CallEstimate, CostNode, CostRange, Estimator
 from kubectl_dra.cel.errors import EvaluationError, InternalError, no_such_overload
 from kubectl_dra.cel.functions import Function, Overload
+from kubectl_dra.cel.known_sizes import ONE, STRING_TRAVERSAL_FACTOR, CallEstimate, CostNode, CostRange, Estimator
 from kubectl_dra.cel.libraries import ALWAYS, MIXED_NUMBERS, OPTIONALS
 from kubectl_dra.cel.library.support import compare, function, has_order, not_supported, overload
 from kubectl_dra.cel.types import (

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from kubectl_dra.api.quantity import Quantity, QuantityError
-from kubectl_dra.cel.cost_model import STRING_TRAVERSAL_FACTOR
 from kubectl_dra.cel.errors import EvaluationError
 from kubectl_dra.cel.functions import Function, Overload
+from kubectl_dra.cel.known_sizes import STRING_TRAVERSAL_FACTOR
 from kubectl_dra.cel.libraries import FORMER_QUANTITIES, QUANTITIES, REVISED
 from kubectl_dra.cel.library.support import (
     function,

@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from kubectl_dra.cel.cost_model import (
+from kubectl_dra.cel.errors import EvaluationError
+from kubectl_dra.cel.functions import Function
+from kubectl_dra.cel.known_sizes import (
     ONE,
     REGEX_LENGTH_FACTOR,
     STRING_TRAVERSAL_FACTOR,
@@ -17,8 +19,6 @@ from kubectl_dra.cel.cost_model import (
     Estimator,
     Size,
 )
-from kubectl_dra.cel.errors import EvaluationError
-from kubectl_dra.cel.functions import Function
 from kubectl_dra.cel.library.support import actual_size, function, member, text_of
 from kubectl_dra.cel.types import INT, STRING, list_of
 from kubectl_dra.cel.values import Value

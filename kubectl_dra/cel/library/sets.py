@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from kubectl_dra.cel.cost_model import ONE, CallEstimate, CostNode, Estimate, Estimator
 from kubectl_dra.cel.functions import Function
+from kubectl_dra.cel.known_sizes import ONE, CallEstimate, CostNode, Estimate, Estimator
 from kubectl_dra.cel.libraries import SETS
 from kubectl_dra.cel.library.support import actual_size, function, overload, same
 from kubectl_dra.cel.types import BOOL, list_of, type_param

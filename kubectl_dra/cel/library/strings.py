@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from kubectl_dra.cel.cost_model import (
+from kubectl_dra.cel.errors import EvaluationError
+from kubectl_dra.cel.functions import Function, Overload
+from kubectl_dra.cel.known_sizes import (
     STRING_TRAVERSAL_FACTOR,
     UINT64_MAX,
     ZERO,
@@ -14,8 +16,6 @@ from kubectl_dra.cel.cost_model import (
     Estimator,
     Size,
 )
-from kubectl_dra.cel.errors import EvaluationError
-from kubectl_dra.cel.functions import Function, Overload
 from kubectl_dra.cel.libraries import FORMATTED_STRINGS, FORMER, REVISED
 from kubectl_dra.cel.library.conversions import text_of_value
 from kubectl_dra.cel.library.regex import match_estimate, matches, search_actual

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from kubectl_dra.cel import types
-from kubectl_dra.cel.cost_model import ONE, STRING_TRAVERSAL_FACTOR, CallEstimate, CostNode, Estimate, Estimator
 from kubectl_dra.cel.errors import ErrorKind, EvaluationError, no_such_overload
 from kubectl_dra.cel.functions import Function, Overload
+from kubectl_dra.cel.known_sizes import ONE, STRING_TRAVERSAL_FACTOR, CallEstimate, CostNode, Estimate, Estimator
 from kubectl_dra.cel.types import CelType
 from kubectl_dra.cel.values import Duration, Timestamp, Uint, Value, equals, is_list
 

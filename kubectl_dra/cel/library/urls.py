@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from kubectl_dra.api.codec import quoted
-from kubectl_dra.cel.cost_model import STRING_TRAVERSAL_FACTOR
 from kubectl_dra.cel.errors import EvaluationError, no_such_overload
 from kubectl_dra.cel.functions import Function, Overload
+from kubectl_dra.cel.known_sizes import STRING_TRAVERSAL_FACTOR
 from kubectl_dra.cel.library.netip import AddressError, parse_address
 from kubectl_dra.cel.library.support import (
     function,

@@ -32,12 +32,12 @@ def run(asked: ClaimsFlags, connection: ConnectionFlags) -> int:
     found = claim_uses(snapshot, asked.namespace, asked.states)
     output = asked.output.value
     if output in ("json", "yaml"):
-        from kubectl_dra.report.claims_json import to_json
-        from kubectl_dra.report.structured import write
+        from kubectl_dra.report.claims import to_json
+        from kubectl_dra.report.table import write
 
         write(to_json(found), output, sys.stdout)
     else:
-        from kubectl_dra.report.claims_text import write_claims
+        from kubectl_dra.report.claims import write_claims
         from kubectl_dra.report.paint import tell
         from kubectl_dra.report.phrases import written
 

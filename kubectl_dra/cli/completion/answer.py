@@ -12,7 +12,7 @@ import os
 import sys
 from collections.abc import Iterable, Sequence
 
-from kubectl_dra.cli.completion import kinds
+from kubectl_dra.cli.completion import words as kinds
 from kubectl_dra.cli.completion.table import COMMANDS, FLAGS, VALUES
 from kubectl_dra.cli.completion.words import COMMAND, FLAG, TypedWords, wanted
 from kubectl_dra.console import install, lines

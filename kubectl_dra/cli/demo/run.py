@@ -6,17 +6,42 @@ import os
 import shlex
 import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from kubectl_dra.cli.demo import DemoFlags
-from kubectl_dra.cli.demo.played import PlayedExample, played_examples
 from kubectl_dra.console import put
+from kubectl_dra.data.packed import packed
 from kubectl_dra.errors import InputError
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.text import nearest
 
 if TYPE_CHECKING:
     from kubectl_dra.cli.options import ConnectionFlags
+
+
+# The examples that come with the program.
+
+
+class PlayedExample(NamedTuple):
+    """An example: its folder, what it is about, the situation in a paragraph, and the words behind kubectl dra."""
+
+    folder: Path
+    title: str
+    situation: str
+    command: tuple[str, ...]
+
+
+def played_examples() -> Mapping[str, PlayedExample]:
+    """All examples by name: those installed with the package, or those of the checkout that it runs from."""
+    return {path.parent.name: _read(path.parent) for path in sorted(packed("examples").glob("*/command"))}
+
+
+def _read(folder: Path) -> PlayedExample:
+    heading, _, rest = (folder / "README.md").read_text(encoding="utf-8").partition("\n")
+    words = shlex.split((folder / "command").read_text(encoding="utf-8"))
+    situation = " ".join(rest.strip().split("\n\n")[0].split())
+    return PlayedExample(folder, heading.removeprefix("# "), situation, tuple(words[2:]))
 
 
 def run(asked: DemoFlags, connection: ConnectionFlags) -> int:

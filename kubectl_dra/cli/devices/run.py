@@ -64,7 +64,7 @@ def run(asked: DevicesFlags, connection: ConnectionFlags) -> int:
         put(to_html(inventory, settings, page_origin(snapshot, settings)))
         return code
     from kubectl_dra.report.devices_json import to_json, write_json
-    from kubectl_dra.report.structured import write
+    from kubectl_dra.report.table import write
 
     result = to_json(inventory, settings, asked.by, tallies(inventory, asked.by, asked.sort) if asked.by else ())
     if output == "json":
@@ -86,7 +86,7 @@ def _check(asked: DevicesFlags) -> None:
 
 
 def _write_text(inventory: Inventory, asked: DevicesFlags, connection: ConnectionFlags) -> None:
-    from kubectl_dra.report.devices_text import write_counts, write_names, write_table
+    from kubectl_dra.report.devices import write_counts, write_names, write_table
     from kubectl_dra.report.paint import tell
     from kubectl_dra.report.phrases import written
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from operator import itemgetter
@@ -12,24 +13,34 @@ from msgspec.structs import replace
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cli.assumed import assumed
-from kubectl_dra.cli.explain import ExplainFlags
+from kubectl_dra.cli.explain import ExplainFlags, ExplainOutput
 from kubectl_dra.cli.explain.target import TypedTarget, find, target_of
 from kubectl_dra.cli.live import Progress, read_saved
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cluster.snapshot import MADE_BY, Snapshot
-from kubectl_dra.errors import InputError
+from kubectl_dra.errors import InputError, UsageError
+from kubectl_dra.explain.causes.registry import all_kinds
+from kubectl_dra.explain.devices.inventory import Inventory, Wanted, take_inventory
+from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
+from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.new_pod import check_selectors
 from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod
 from kubectl_dra.explain.question.what_if_flag import Supposition, suppose
-from kubectl_dra.explain.scene.prepare import Settings
+from kubectl_dra.explain.scene.assumptions import rules_notes
+from kubectl_dra.explain.scene.equivalent_nodes import complete
+from kubectl_dra.explain.scene.prepare import Settings, cycle_of
+from kubectl_dra.report.page_text import cause_json, write_page
+from kubectl_dra.report.table import write
 from kubectl_dra.scheduling.kinds_to_read import kinds_needed, selecting_kinds
 from kubectl_dra.scheduling.profile import default_profile
+from kubectl_dra.text import nearest, page_of_causes
 
 if TYPE_CHECKING:
     from kubectl_dra.api.releases import Release
     from kubectl_dra.cluster.apply import Server
+    from kubectl_dra.cluster.snapshot import Snapshot
     from kubectl_dra.explain.diagnosis import Diagnosis
-    from kubectl_dra.fit.result import WorkloadFit
+    from kubectl_dra.fit.result import FitAnswer, WorkloadFit
     from kubectl_dra.scheduling.scheduler_config import SchedulerConfig
 
 
@@ -234,3 +245,112 @@ def scheduler_config(asked: ExplainFlags, release: Release) -> SchedulerConfig |
     from kubectl_dra.scheduling.scheduler_config import read_config
 
     return read_config(asked.scheduler_config, release)
+
+
+# ``explain --cause CODE``: the page of a cause.
+
+
+def print_page(asked: ExplainFlags) -> int:
+    """Print the page; return the exit code.
+
+    Raises:
+        UsageError: no such cause, or what does not go with it.
+    """
+    if asked.target or asked.manifests or asked.all_claims or asked.all_namespaces:
+        raise UsageError("--cause prints a page about one cause; leave the pod, claim or manifest out")
+    if asked.output is ExplainOutput.html:
+        raise UsageError("--cause prints text, json or yaml, not html")
+    known = {kind.code: kind for kind in all_kinds()}
+    kind = known.get(asked.cause.lower())
+    if kind is None:
+        near = nearest(asked.cause, known)
+        hint = f"; nearest: {', '.join(near)}" if near else f"; {page_of_causes()} lists them"
+        raise UsageError(f'there is no cause "{asked.cause}"{hint}')
+    if asked.output is ExplainOutput.text:
+        write_page(kind.page.text)
+    else:
+        write(cause_json(kind), asked.output.value, sys.stdout)
+    return 0
+
+
+# The devices in the picture of ``explain -o html``.
+
+
+def fleet(question: Question | None, snapshot: Snapshot, settings: Settings) -> Inventory | None:
+    """The devices of a cluster, of one node with ``--node``; None if they were not read.
+
+    They are exact in what classes read, and the ``question`` if it is about one pod or claim.
+    """
+    shown = complete(question, snapshot, settings).for_lists()
+    wanted = Wanted(nodes=(settings.node,) if settings.node else ())
+    try:
+        return take_inventory(shown, cycle_of(shown, settings), wanted, rules_notes(shown, settings))
+    except InputError:
+        return None
+
+
+# What ``explain -f`` says of a workload: as ``fit`` does, how many of its pods fit, and what stops the first that
+# does not.
+
+
+def answered(posed: Sequence[Posed], diagnoses: Sequence[Diagnosis], asked: ExplainFlags) -> Answers:
+    """The diagnoses, where those about pods that workloads of the manifest make are replaced by what comes of all.
+
+    They stay where the question is about a part of the cluster or about a changed one, and where they are open.
+    """
+    alone = Answers.of(diagnoses)
+    manifest = posed[0].manifest if posed else None
+    narrowed = asked.target or asked.what_if or asked.node or asked.request
+    if narrowed or manifest is None or not manifest.workloads:
+        return alone
+    if any(diagnosis.verdict is Verdict.UNDETERMINED for diagnosis in diagnoses):
+        return alone
+    found = _fitted(posed, manifest)
+    if found is None:
+        return alone
+    shown: list[Diagnosis] = []
+    codes: list[int] = []
+    several = [one for one in found.workloads if one.pods > 1 or one.running]
+    of_pods = {
+        (role.pod.metadata.namespace, role.pod.metadata.name): one for one in several for role in one.workload.roles
+    }
+    told: set[int] = set()
+    for diagnosis in diagnoses:
+        workload = of_pods.get((diagnosis.namespace, diagnosis.name))
+        if workload is None:
+            shown.append(diagnosis)
+            codes.append(diagnosis.exit_code)
+        elif id(workload) not in told:
+            told.add(id(workload))
+            codes.append(workload.verdict.exit_code)
+            own = [one for one in diagnoses if of_pods.get((one.namespace, one.name)) is workload]
+            shown.extend(_shown(workload, own, posed[0]))
+    return Answers(shown, several, max(codes, default=0))
+
+
+def _fitted(posed: Sequence[Posed], manifest: Snapshot) -> FitAnswer | None:
+    """What comes of all pods of the workloads; None where each has but one, which does not exist yet."""
+    from kubectl_dra.fit.answer import FitWish, fit
+    from kubectl_dra.fit.existing import pods_of
+    from kubectl_dra.fit.workload import makers_of, without_stand_ins
+
+    snapshot = posed[0].snapshot
+    workloads = makers_of(manifest)
+    cluster = without_stand_ins(snapshot)
+    if all(one.replicas * one.size == 1 and not pods_of(one, cluster) for one in workloads):
+        return None
+    with Progress() as progress:
+        return fit(workloads, cluster, posed[0].settings, FitWish(only_counts=True), progress)
+
+
+def _shown(found: WorkloadFit, own: Sequence[Diagnosis], posed: Posed) -> Sequence[Diagnosis]:
+    """The diagnosis of the first pod that does not fit; of one that would be created, or runs, where all do."""
+    if found.stop is not None and found.stop.diagnosis.exit_code:
+        return (found.stop.diagnosis,)
+    agreeing = [diagnosis for diagnosis in own if bool(diagnosis.exit_code) == bool(found.verdict.exit_code)]
+    if agreeing or not found.running:
+        return agreeing
+    from kubectl_dra.fit.existing import pods_of
+
+    runs = next(pod for pod in pods_of(found.workload, posed.snapshot) if pod.node_name)
+    return (diagnose(about_pod(runs, posed.snapshot, exists=True), posed.snapshot, posed.settings),)

@@ -47,7 +47,7 @@ def run(asked: ExplainFlags, connection: ConnectionFlags) -> int:
         DraError: wrong usage, input that cannot be read, a cluster that does not answer.
     """
     if asked.cause:
-        from kubectl_dra.cli.explain.cause import print_page
+        from kubectl_dra.cli.explain.questions import print_page
 
         return print_page(asked)
     changes = [parse(text) for text in asked.what_if]
@@ -69,7 +69,7 @@ def run(asked: ExplainFlags, connection: ConnectionFlags) -> int:
 def _answered(posed: Sequence[Posed], diagnoses: Sequence[Diagnosis], asked: ExplainFlags) -> Answers:
     if not asked.manifests:
         return Answers.of(diagnoses)
-    from kubectl_dra.cli.explain.replicas import answered
+    from kubectl_dra.cli.explain.questions import answered
 
     return answered(posed, diagnoses, asked)
 
@@ -99,7 +99,7 @@ def _run_html(asked: ExplainFlags, connection: ConnectionFlags, changes: Sequenc
     """Writes one page: each answer with the devices of the cluster that it was given for."""
     if asked.watch:
         raise UsageError("--watch prints repeatedly; -o html is one page")
-    from kubectl_dra.cli.explain.drawn_devices import fleet
+    from kubectl_dra.cli.explain.questions import fleet
     from kubectl_dra.cli.origin import page_origin
     from kubectl_dra.report.explain_html import MAX_FLEETS, to_html
 
@@ -188,7 +188,7 @@ def _run_all(asked: ExplainFlags, connection: ConnectionFlags, output: str, colo
         short = asked.summary and not asked.full
         write_overview(found, color, flags=_of_everything(asked) + invocation.where, short=short)
     elif output == "html":
-        from kubectl_dra.cli.explain.drawn_devices import fleet
+        from kubectl_dra.cli.explain.questions import fleet
         from kubectl_dra.cli.origin import page_origin
         from kubectl_dra.report.explain_html import overview_html
 
@@ -196,7 +196,7 @@ def _run_all(asked: ExplainFlags, connection: ConnectionFlags, output: str, colo
         put(overview_html(found, devices, page_origin(snapshot, settings), invocation))
     else:
         from kubectl_dra.report.explain_json import overview_json
-        from kubectl_dra.report.structured import write
+        from kubectl_dra.report.table import write
 
         write(overview_json(found, invocation), output, sys.stdout)
     return found.exit_code
@@ -243,7 +243,7 @@ def _print(found: Answers, asked: ExplainFlags, invocation: Invocation) -> None:
             _print_next(f"{' '.join(('kubectl dra fit', *_flags(asked)))}{invocation.where}", asked)
         return
     from kubectl_dra.report.explain_json import to_json
-    from kubectl_dra.report.structured import write
+    from kubectl_dra.report.table import write
 
     write(to_json(found.diagnoses, invocation, found.workloads), output, sys.stdout)
 

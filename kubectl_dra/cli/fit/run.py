@@ -112,6 +112,6 @@ def _print(answer: FitAnswer, asked: FitFlags, invocation: Invocation) -> None:
             write_text([diagnosis], asked.color.value, invocation=Invocation("", *invocation[1:]), full=True)
         return
     from kubectl_dra.report.fit_json import to_json
-    from kubectl_dra.report.structured import write
+    from kubectl_dra.report.table import write
 
     write(to_json(answer), output, sys.stdout)

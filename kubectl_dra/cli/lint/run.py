@@ -271,7 +271,7 @@ def _print(report: Report, output: str, color: str, inputs: Sequence[Input]) -> 
         write_text(report, color)
     elif output == "json":
         from kubectl_dra.report.lint_formats import to_json
-        from kubectl_dra.report.structured import write
+        from kubectl_dra.report.table import write
 
         write(to_json(report), "json", sys.stdout)
     elif output == "sarif":

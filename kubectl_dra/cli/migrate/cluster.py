@@ -19,7 +19,7 @@ from kubectl_dra.manifests.inputs import find_inputs
 from kubectl_dra.migrate.model import MigrationSettings
 
 if TYPE_CHECKING:
-    from kubectl_dra.migrate.result import LandingComparison, MigrationReport
+    from kubectl_dra.migrate.model import LandingComparison, MigrationReport
     from kubectl_dra.migrate.rollout.survey import Survey
 
 _SEEN = tuple(kind for kind in KINDS if kind != "Event")
@@ -114,12 +114,12 @@ def show_survey(found: Survey, output: str, color: str) -> None:
     if output not in ("text", "json"):
         raise UsageError(f"-o {output} is for manifests; name them, or use -o json")
     if output == "json":
-        from kubectl_dra.report.migrate_live_json import to_json
-        from kubectl_dra.report.structured import write
+        from kubectl_dra.report.migrate_live import to_json
+        from kubectl_dra.report.table import write
 
         write(to_json(found), "json", sys.stdout)
         return
-    from kubectl_dra.report.migrate_live_text import write_survey
+    from kubectl_dra.report.migrate_live import write_survey
 
     write_survey(found, color)
 

@@ -10,7 +10,7 @@ from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.manifests.files import discard, name_beside, replace_bytes, unchanged, write_beside
 from kubectl_dra.manifests.inputs import Input, read
 from kubectl_dra.manifests.source import decode
-from kubectl_dra.migrate.result import MigratedFile, MigrationReport
+from kubectl_dra.migrate.model import MigratedFile, MigrationReport
 
 
 def write_all(files: Sequence[MigratedFile]) -> None:

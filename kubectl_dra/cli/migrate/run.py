@@ -22,9 +22,8 @@ from kubectl_dra.manifests.files import unified_diff
 from kubectl_dra.manifests.inputs import HELMED, STDIN, Input, find_inputs
 from kubectl_dra.migrate.engine import MigrationJob
 from kubectl_dra.migrate.kustomize.run import migrate_built
-from kubectl_dra.migrate.model import MigrationSettings
+from kubectl_dra.migrate.model import MigratedFile, MigrationReport, MigrationSettings, Remark
 from kubectl_dra.migrate.refusals import MIGRATE
-from kubectl_dra.migrate.result import MigratedFile, MigrationReport, Remark
 from kubectl_dra.report.paint import tell
 from kubectl_dra.text import nearest, some
 
@@ -192,7 +191,7 @@ def _act(asked: MigrateFlags, inputs: Sequence[Input], report: MigrationReport) 
 def _print(asked: MigrateFlags, report: MigrationReport, done: str) -> None:
     if asked.output == "json":
         from kubectl_dra.report.migrate_json import to_json
-        from kubectl_dra.report.structured import write
+        from kubectl_dra.report.table import write
 
         write(to_json(report), "json", sys.stdout)
     elif asked.output in CI:
@@ -202,13 +201,13 @@ def _print(asked: MigrateFlags, report: MigrationReport, done: str) -> None:
 
         write_text(report, asked.color, done=done)
         if report.comparisons is not None:
-            from kubectl_dra.report.migrate_equivalence import write_comparisons
+            from kubectl_dra.report.migrate_text import write_comparisons
 
             write_comparisons(report.comparisons, asked.color)
 
 
 def _print_for_ci(output: str, report: MigrationReport) -> None:
-    from kubectl_dra.report.migrate_findings import as_findings
+    from kubectl_dra.report.migrate_text import as_findings
 
     found = as_findings(report)
     if output == "sarif":

@@ -28,7 +28,7 @@ from kubectl_dra.cluster.save import (
 from kubectl_dra.cluster.snapshot import ABSENT, KINDS, Snapshot
 from kubectl_dra.errors import UsageError
 from kubectl_dra.report.paint import tell
-from kubectl_dra.report.structured import json_text
+from kubectl_dra.report.table import json_text
 from kubectl_dra.scheduling.kinds_to_read import CONTROLLERS
 
 STDOUT = "-"

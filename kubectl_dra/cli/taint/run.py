@@ -21,9 +21,10 @@ from kubectl_dra.cli.taint.session import (
     EXIT_UNDETERMINED,
     Confirm,
     confirmed,
+    let_end,
     say,
+    wait,
 )
-from kubectl_dra.cli.taint.wait import let_end, wait
 from kubectl_dra.cluster.moment import moment
 from kubectl_dra.errors import ClusterError, UsageError
 from kubectl_dra.report import taint_text as text
@@ -51,7 +52,7 @@ def run(asked: TaintFlags, connection: ConnectionFlags, ask: Confirm = confirmed
     if asked.list_taints:
         if asked.words or asked.select:
             raise UsageError("--list lists every taint; leave devices and taints out")
-        from kubectl_dra.cli.taint import listing as taint_list
+        from kubectl_dra.cli.taint import plan as taint_list
 
         return taint_list.run(connection, asked, output, color)
     if words.removals:
@@ -277,7 +278,7 @@ class _Tainting:
                 if entry.outcome == REFUSED:
                     say(f"error: {entry.target.id} {entry.wish.taint}: {entry.why}")
         else:
-            from kubectl_dra.report.structured import write
+            from kubectl_dra.report.table import write
             from kubectl_dra.report.taint_json import tainted_json
 
             write(tainted_json(result), self._output, sys.stdout)

@@ -71,13 +71,13 @@ def _read(asked: TopFlags, connection: ConnectionFlags) -> Snapshot:
 
 def _print(reports: Sequence[UseReport], at: Moment, asked: TopFlags) -> None:
     if asked.output is TopOutput.metrics:
-        from kubectl_dra.report.top_data import to_metrics
+        from kubectl_dra.report.top import to_metrics
 
         put(to_metrics(reports))
     elif asked.output is TopOutput.text:
         from kubectl_dra.report.paint import tell
         from kubectl_dra.report.phrases import written
-        from kubectl_dra.report.top_text import MAX_ROWS, write_top
+        from kubectl_dra.report.top import MAX_ROWS, write_top
 
         for note in reports[0].notes:
             tell(f"note: {written(note)}")
@@ -85,8 +85,8 @@ def _print(reports: Sequence[UseReport], at: Moment, asked: TopFlags) -> None:
             tell_age(at)
         write_top(reports[0], at.at, asked.color.value, limit=None if asked.full else asked.limit or MAX_ROWS)
     else:
-        from kubectl_dra.report.structured import write
-        from kubectl_dra.report.top_data import to_json
+        from kubectl_dra.report.table import write
+        from kubectl_dra.report.top import to_json
 
         write(to_json(reports[0]), asked.output.value, sys.stdout)
 

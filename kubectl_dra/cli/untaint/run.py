@@ -237,7 +237,7 @@ def _report(result: Untainted, output: str, color: str, where: str = "") -> None
             if entry.outcome == REFUSED:
                 text.write_removed(entry, result.dry_run, sys.stderr)
     else:
-        from kubectl_dra.report.structured import write
+        from kubectl_dra.report.table import write
         from kubectl_dra.report.taint_json import untainted_json
 
         write(untainted_json(result), output, sys.stdout)

@@ -40,7 +40,7 @@ def run(asked: VersionFlags, connection: ConnectionFlags) -> int:
     if asked.output == "text":
         _write_text(result, asked.color, full=asked.full)
     else:
-        from kubectl_dra.report.structured import write
+        from kubectl_dra.report.table import write
 
         write(result, asked.output, sys.stdout)
     return 0

@@ -11,7 +11,7 @@ from kubectl_dra.api.releases import GROUP, gate_default
 from kubectl_dra.manifests.changes import Append, Change, Delete, Path, Set, value_at
 from kubectl_dra.manifests.workloads import WorkloadPodSpec, containers, key_of
 from kubectl_dra.migrate.device_plugins import environment as frameworks
-from kubectl_dra.migrate.device_plugins.asks import Ask, Asks, read_asks
+from kubectl_dra.migrate.device_plugins.asks import Ask, Asks, by_name, extended, read_asks, why_claims
 from kubectl_dra.migrate.device_plugins.asks import said as said_of
 from kubectl_dra.migrate.device_plugins.claims import (
     Claim,
@@ -25,7 +25,6 @@ from kubectl_dra.migrate.device_plugins.claims import (
     without_lone_parts,
 )
 from kubectl_dra.migrate.device_plugins.environment import environment, of_driver
-from kubectl_dra.migrate.device_plugins.extended_resource import by_name, extended, why_claims
 from kubectl_dra.migrate.device_plugins.pages import ABOUT
 from kubectl_dra.migrate.device_plugins.placement import PlacementPlan, missing, placement
 from kubectl_dra.migrate.device_plugins.pods import CLAIMLESS, base_claims, is_patch, plan_patch, pods_of, tidied

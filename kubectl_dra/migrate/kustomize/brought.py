@@ -17,10 +17,9 @@ from kubectl_dra.manifests.style import Style
 from kubectl_dra.manifests.workloads import containers, pod_specs
 from kubectl_dra.migrate.inline_patches import InlinePatch, inline_patches
 from kubectl_dra.migrate.kustomize.asking import patch_files
-from kubectl_dra.migrate.kustomize.difference import FIELDS, BuildDifference
-from kubectl_dra.migrate.kustomize.repair import Repaired, is_of, listed_in, objects_in, read
-from kubectl_dra.migrate.kustomize.targets import is_for
-from kubectl_dra.migrate.render import added_behind, documents_of
+from kubectl_dra.migrate.kustomize.layout import is_for
+from kubectl_dra.migrate.kustomize.repair import FIELDS, BuildDifference, Repaired, is_of, listed_in, objects_in, read
+from kubectl_dra.migrate.new_objects import added_behind, documents_of
 
 CLAIMS: Final = "kubectl-dra-claims.yaml"
 HEADING: Final = "# The claims for devices that patches here ask for, written by kubectl dra migrate.\n"

@@ -15,10 +15,18 @@ from kubectl_dra.manifests.source import Source, decode
 from kubectl_dra.manifests.style import Style
 from kubectl_dra.migrate.inline_patches import InlinePatch, inline_patches
 from kubectl_dra.migrate.kustomize.asking import patch_files
-from kubectl_dra.migrate.kustomize.difference import FIELDS, BuildDifference
-from kubectl_dra.migrate.kustomize.repair import Repaired, as_wanted, claims_in, is_of, listed_in, objects_in
-from kubectl_dra.migrate.kustomize.targets import is_for
-from kubectl_dra.migrate.render import added_behind, documents_of
+from kubectl_dra.migrate.kustomize.layout import is_for
+from kubectl_dra.migrate.kustomize.repair import (
+    FIELDS,
+    BuildDifference,
+    Repaired,
+    as_wanted,
+    claims_in,
+    is_of,
+    listed_in,
+    objects_in,
+)
+from kubectl_dra.migrate.new_objects import added_behind, documents_of
 
 COUNTS: Final = "kubectl-dra-counts.yaml"
 HEADING: Final = "# The devices that claims ask for here, written by kubectl dra migrate from patches of pods.\n"

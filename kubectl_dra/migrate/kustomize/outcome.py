@@ -20,9 +20,8 @@ from kubectl_dra.manifests.style import Style, flow
 from kubectl_dra.migrate import refusals
 from kubectl_dra.migrate.inline_patches import GONE
 from kubectl_dra.migrate.kustomize.asking import AskingPatch
-from kubectl_dra.migrate.kustomize.difference import BuildDifference
-from kubectl_dra.migrate.kustomize.repair import Repaired
-from kubectl_dra.migrate.result import MigratedFile, Remark
+from kubectl_dra.migrate.kustomize.repair import BuildDifference, Repaired
+from kubectl_dra.migrate.model import MigratedFile, Remark
 from kubectl_dra.text import amount
 
 # Why the files of a kustomization stay as they are, and what to do.

@@ -27,11 +27,10 @@ from kubectl_dra.migrate.inline_patches import (
     operations_without,
 )
 from kubectl_dra.migrate.kustomize.asking import patch_files
-from kubectl_dra.migrate.kustomize.difference import BuildDifference
-from kubectl_dra.migrate.kustomize.repair import Repaired, claims_in, is_of, read
-from kubectl_dra.migrate.kustomize.targets import is_for
+from kubectl_dra.migrate.kustomize.layout import is_for
+from kubectl_dra.migrate.kustomize.repair import BuildDifference, Repaired, claims_in, is_of, read
+from kubectl_dra.migrate.model import MigratedFile, Remark
 from kubectl_dra.migrate.refusals import PATCH
-from kubectl_dra.migrate.result import MigratedFile, Remark
 
 _FIELDS: Final = ("nodeSelector", "affinity")
 

@@ -23,14 +23,12 @@ from kubectl_dra.migrate.kustomize.asking import AskingPatch, asking_patches, pa
 from kubectl_dra.migrate.kustomize.brought import brought_claims, is_brought
 from kubectl_dra.migrate.kustomize.builds import Workshop, can_build
 from kubectl_dra.migrate.kustomize.counts import claim_patches, counted_inline
-from kubectl_dra.migrate.kustomize.difference import BuildDifference, differences, objects_of
-from kubectl_dra.migrate.kustomize.layout import built_from
+from kubectl_dra.migrate.kustomize.layout import built_from, is_for
 from kubectl_dra.migrate.kustomize.outcome import BuildObstacle, Group, groups_of
 from kubectl_dra.migrate.kustomize.patches import followed_namespaces, labels_taken_out, without_json_patches
-from kubectl_dra.migrate.kustomize.repair import Repaired, followed_names
-from kubectl_dra.migrate.kustomize.targets import is_for
+from kubectl_dra.migrate.kustomize.repair import BuildDifference, Repaired, differences, followed_names, objects_of
+from kubectl_dra.migrate.model import MigratedFile, MigrationReport, Remark
 from kubectl_dra.migrate.reading import pointed
-from kubectl_dra.migrate.result import MigratedFile, MigrationReport, Remark
 
 _ROUNDS: Final = 6
 _PASSES: Final = 4

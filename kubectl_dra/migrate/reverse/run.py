@@ -16,9 +16,9 @@ from kubectl_dra.manifests.kustomization import is_patch
 from kubectl_dra.manifests.objects import ObjectKey, object_key, title
 from kubectl_dra.migrate.engine import MigrationJob, misread, result_of
 from kubectl_dra.migrate.make_edits import code_of, settle
+from kubectl_dra.migrate.model import MigratedFile, MigrationReport
 from kubectl_dra.migrate.reading import File, check_readable, source_of
 from kubectl_dra.migrate.refusals import BUILD
-from kubectl_dra.migrate.result import MigratedFile, MigrationReport
 from kubectl_dra.migrate.reverse.pages import REMOVED, STILL_USED
 from kubectl_dra.migrate.reverse.plan import plan, references
 from kubectl_dra.migrate.want import Want

@@ -10,7 +10,7 @@ from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.explain.devices.device_state import DeviceState, NodeMissing, SeenByNoNode, identifying, taint_owner
 from kubectl_dra.explain.devices.inventory import DeviceRow
-from kubectl_dra.report.devices_text import plain
+from kubectl_dra.report.devices import plain
 from kubectl_dra.report.phrases import written
 from kubectl_dra.text import amount, listed, some
 

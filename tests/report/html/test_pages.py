@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kubectl_dra.report.html.origin import PageOrigin
-from kubectl_dra.report.html.page import page
+from kubectl_dra.report.html.page import PageOrigin, page
 from kubectl_dra.text import DOCS
 from tests.report.html.support import EXAMPLES, ROOT, Document, Dra, words_of
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Final, TextIO
+from typing import Any, Final, TextIO
 
 from kubectl_dra.migrate.rollout.survey import Clash, Standing, Survey, Use
 from kubectl_dra.report.paint import Painter
@@ -94,3 +94,24 @@ def summary(survey: Survey) -> str:
     if owners:
         text += " Next: kubectl dra migrate plan --live -A --output-dir DIR"
     return text
+
+
+# What still uses device plugins in a cluster as JSON, in the shape of ``schemas/migrate-live.json``.
+
+SCHEMA_VERSION: Final = "1"
+
+
+def to_json(survey: Survey) -> dict[str, Any]:
+    """The survey: who uses what, which devices are handed out twice, and the progress of each namespace."""
+    return {
+        "schemaVersion": SCHEMA_VERSION,
+        "kind": "MigrationSurvey",
+        "kubernetesVersion": survey.release,
+        "namespace": survey.namespace,
+        "uses": [use._asdict() for use in survey.uses],
+        "clashes": [{**clash._asdict(), "same": list(clash.same)} for clash in survey.clashes],
+        "namespaces": [
+            {**one._asdict(), "reasons": list(one.reasons), "todo": list(one.todo)} for one in survey.namespaces
+        ],
+        "notes": list(survey.notes),
+    }

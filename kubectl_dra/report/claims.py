@@ -5,13 +5,14 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Final, TextIO
+from typing import Any, Final, TextIO
 
+from kubectl_dra.api.claims import DeviceResult
 from kubectl_dra.report.blocks import TableBlock
 from kubectl_dra.report.blocks_text import write_blocks
-from kubectl_dra.report.device_names import compressed
 from kubectl_dra.report.paint import Painter
-from kubectl_dra.report.phrases import written
+from kubectl_dra.report.phrases import compressed, written
+from kubectl_dra.report.remedy_json import unread_json
 from kubectl_dra.report.table import EMPTY
 from kubectl_dra.taint import typed as times
 from kubectl_dra.text import amount, some
@@ -106,3 +107,50 @@ def _next(found: ClaimUses) -> str:
         name = f"pod/{item.pods[0]}" if item.pods else f"claim/{item.claim.metadata.name}"
         return f"kubectl dra explain {shlex.quote(name)} -n {shlex.quote(item.claim.metadata.namespace)}"
     return ""
+
+
+# Claims as JSON or YAML, in the shape of ``schemas/claims.json``.
+
+SCHEMA_VERSION: Final = "1"
+
+
+def to_json(found: ClaimUses) -> dict[str, Any]:
+    """A ClaimList."""
+    return {
+        "schemaVersion": SCHEMA_VERSION,
+        "kind": "ClaimList",
+        "summary": {
+            "claims": len(found.items),
+            "states": {state.value: count for state, count in found.states().items()},
+        },
+        "items": [_claim(item) for item in found.items],
+        "notes": [written(note) for note in found.unread],
+        "unread": unread_json(found.unread),
+    }
+
+
+def _claim(item: ClaimUse) -> dict[str, Any]:
+    meta = item.claim.metadata
+    out: dict[str, Any] = {
+        "namespace": meta.namespace,
+        "name": meta.name,
+        "state": item.state.value,
+        "classes": list(dict.fromkeys(each.device_class for one in item.claim.requests for each in one.alternatives())),
+        "devices": [_device(result) for result in item.results],
+        "pods": list(item.pods),
+    }
+    if item.node:
+        out["node"] = item.node
+    if item.owner is not None:
+        out["owner"] = item.owner._asdict()
+    if meta.creation_timestamp:
+        out["created"] = meta.creation_timestamp
+    if item.waits_for:
+        out["waitsFor"] = written(item.waits_for)
+    return out
+
+
+def _device(result: DeviceResult) -> dict[str, str]:
+    driver, pool, device = result.device
+    shared = {"shareID": result.share_id} if result.share_id else {}
+    return {"request": result.request, "driver": driver, "pool": pool, "device": device, **shared}
