@@ -7,9 +7,10 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from kubectl_dra.api.fields import KINDS, Field, FieldPath, fields, path_text
+from kubectl_dra.api.fields import KINDS, fields
 from kubectl_dra.api.quantity import BLANKS, Quantity, QuantityError
 from kubectl_dra.api.releases import GROUP
+from kubectl_dra.api.schema import Field, FieldPath, path_text
 
 
 class Mismatch(Struct, frozen=True):

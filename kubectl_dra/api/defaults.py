@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache, partial
 from typing import Any
 
-from kubectl_dra.api.fields import CREATION, KINDS, Field, depends_on_gates, fields, gated
+from kubectl_dra.api.fields import CREATION, KINDS, depends_on_gates, fields, gated
 from kubectl_dra.api.releases import GROUP, UNTOLD, Release
+from kubectl_dra.api.schema import Field
 
 EXACT_COUNT = "ExactCount"
 

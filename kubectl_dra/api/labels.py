@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Annotated, Any
 
 from kubectl_dra.api.meta import Wire
 from kubectl_dra.text import some
@@ -20,9 +20,9 @@ class InvalidNodeSelector(ValueError):
 class Requirement(Wire, frozen=True):
     """One ``matchExpressions`` or ``matchFields`` entry: key, operator, values."""
 
-    key: str = ""
-    operator: str = ""
-    values: tuple[str, ...] = ()
+    key: Annotated[str, "key"] = ""
+    operator: Annotated[str, "keep"] = ""
+    values: Annotated[tuple[str, ...], "value"] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The API form, without an empty ``values``."""
@@ -41,7 +41,7 @@ class Requirement(Wire, frozen=True):
 class LabelSelector(Wire, frozen=True):
     """``matchLabels`` and ``matchExpressions``, all of which must hold; an empty selector matches everything."""
 
-    match_labels: dict[str, str] = {}
+    match_labels: Annotated[dict[str, str], "labels"] = {}
     match_expressions: tuple[Requirement, ...] = ()
 
     def matches(self, labels: Mapping[str, str]) -> bool:

@@ -26,6 +26,8 @@ EVICTION_REASON: Final = "DeletionByDeviceTaintManager"
 # API objects as msgspec structs in the shape of the wire, reduced to the fields that matter.
 
 T = TypeVar("T")
+NOT_SAVED: Final = "not saved"
+"""The annotation of a field that no snapshot keeps; ``api.core_rows`` explains what other annotations say."""
 Amount = str | int | float
 """A quantity as written: text, or a bare number."""
 

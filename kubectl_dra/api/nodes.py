@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Annotated, Final
 
 from msgspec import field
 
 from kubectl_dra.api.labels import InvalidNodeSelector, LabelSelector, Requirement, requirement_matches
-from kubectl_dra.api.meta import Amount, ObjectMeta, Wire
+from kubectl_dra.api.meta import NOT_SAVED, Amount, ObjectMeta, Wire
 
 _SHOWN = 4
 """How many terms of a selector, and requirements of a term, are shown in its text."""
@@ -49,9 +49,9 @@ class NodeSelector(Wire, frozen=True):
 class NodeTaint(Wire, frozen=True):
     """One entry of a node's ``spec.taints``."""
 
-    key: str = ""
-    value: str = ""
-    effect: str = ""
+    key: Annotated[str, "key"] = ""
+    value: Annotated[str, "value"] = ""
+    effect: Annotated[str, "keep"] = ""
 
     def __str__(self) -> str:
         value = f"={self.value}" if self.value else ""
@@ -61,15 +61,15 @@ class NodeTaint(Wire, frozen=True):
 class NodeCondition(Wire, frozen=True):
     """One entry of a node's ``status.conditions``."""
 
-    type: str = ""
-    status: str = ""
+    type: Annotated[str, "condition"] = ""
+    status: Annotated[str, "keep"] = ""
 
 
 class NodeInfo(Wire, frozen=True):
     """``status.nodeInfo``, as far as scheduling depends on it."""
 
-    kubelet_version: str = ""
-    architecture: str = ""
+    kubelet_version: Annotated[str, "keep"] = ""
+    architecture: Annotated[str, NOT_SAVED] = ""
 
 
 class ContainerImage(Wire, frozen=True):
@@ -93,12 +93,12 @@ OPTIONAL_OPERATIONS: Final = "DRAOptionalNodeOperations"
 class NodeStatus(Wire, frozen=True):
     """``status`` of a node. ``declared_features`` are those of node-declared features (KEP-5328)."""
 
-    allocatable: dict[str, Amount] = {}
-    capacity: dict[str, Amount] = {}
+    allocatable: Annotated[dict[str, Amount], "resource"] = {}
+    capacity: Annotated[dict[str, Amount], NOT_SAVED] = {}
     conditions: tuple[NodeCondition, ...] = ()
     node_info: NodeInfo = NodeInfo()
-    images: tuple[ContainerImage, ...] = ()
-    declared_features: tuple[str, ...] = ()
+    images: Annotated[tuple[ContainerImage, ...], NOT_SAVED] = ()
+    declared_features: Annotated[tuple[str, ...], "keep"] = ()
 
 
 class Node(Wire, frozen=True):
@@ -177,10 +177,10 @@ def _field_matches(requirement: Requirement, node: Node) -> bool:
 class Toleration(Wire, frozen=True):
     """One entry of ``spec.tolerations``. An empty ``operator`` means Equal; Lt and Gt compare integers (KEP-5471)."""
 
-    key: str = ""
-    operator: str = ""
-    value: str = ""
-    effect: str = ""
+    key: Annotated[str, "key"] = ""
+    operator: Annotated[str, "keep"] = ""
+    value: Annotated[str, "value"] = ""
+    effect: Annotated[str, "keep"] = ""
     toleration_seconds: int | None = None
 
 
@@ -195,7 +195,9 @@ class NodeAffinity(Wire, frozen=True):
     """``affinity.nodeAffinity``."""
 
     required: NodeSelector | None = field(default=None, name="requiredDuringSchedulingIgnoredDuringExecution")
-    preferred: tuple[PreferredNode, ...] = field(default=(), name="preferredDuringSchedulingIgnoredDuringExecution")
+    preferred: Annotated[tuple[PreferredNode, ...], "drop"] = field(
+        default=(), name="preferredDuringSchedulingIgnoredDuringExecution"
+    )
 
 
 class PodAffinityTerm(Wire, frozen=True):
@@ -205,12 +207,12 @@ class PodAffinityTerm(Wire, frozen=True):
     pod's own namespace if that is also empty. An empty selector means every namespace.
     """
 
-    topology_key: str = ""
+    topology_key: Annotated[str, "key"] = ""
     label_selector: LabelSelector | None = None
-    namespaces: tuple[str, ...] = ()
+    namespaces: Annotated[tuple[str, ...], "namespace"] = ()
     namespace_selector: LabelSelector | None = None
-    match_label_keys: tuple[str, ...] = ()
-    mismatch_label_keys: tuple[str, ...] = ()
+    match_label_keys: Annotated[tuple[str, ...], "key"] = ()
+    mismatch_label_keys: Annotated[tuple[str, ...], "key"] = ()
 
 
 class WeightedPodAffinityTerm(Wire, frozen=True):
@@ -224,7 +226,7 @@ class PodAffinity(Wire, frozen=True):
     """``affinity.podAffinity`` or ``affinity.podAntiAffinity``."""
 
     required: tuple[PodAffinityTerm, ...] = field(default=(), name="requiredDuringSchedulingIgnoredDuringExecution")
-    preferred: tuple[WeightedPodAffinityTerm, ...] = field(
+    preferred: Annotated[tuple[WeightedPodAffinityTerm, ...], "drop"] = field(
         default=(), name="preferredDuringSchedulingIgnoredDuringExecution"
     )
 
@@ -241,10 +243,10 @@ class TopologySpreadConstraint(Wire, frozen=True):
     """One entry of ``spec.topologySpreadConstraints``. Empty policies mean the API's defaults (Honor, Ignore)."""
 
     max_skew: int = 1
-    topology_key: str = ""
-    when_unsatisfiable: str = "DoNotSchedule"
+    topology_key: Annotated[str, "key"] = ""
+    when_unsatisfiable: Annotated[str, "keep"] = "DoNotSchedule"
     label_selector: LabelSelector | None = None
     min_domains: int | None = None
-    node_affinity_policy: str = "Honor"
-    node_taints_policy: str = "Ignore"
-    match_label_keys: tuple[str, ...] = ()
+    node_affinity_policy: Annotated[str, "keep"] = "Honor"
+    node_taints_policy: Annotated[str, "keep"] = "Ignore"
+    match_label_keys: Annotated[tuple[str, ...], "key"] = ()

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 from msgspec import field
 from msgspec.structs import replace
 
-from kubectl_dra.api.meta import Amount, ObjectMeta, Wire, builtins, convert
+from kubectl_dra.api.meta import NOT_SAVED, Amount, ObjectMeta, Wire, builtins, convert
 from kubectl_dra.api.nodes import Affinity, Toleration, TopologySpreadConstraint
 from kubectl_dra.api.volumes import PodVolume
 
@@ -19,31 +19,31 @@ ENDED: Final = ("Succeeded", "Failed")
 class ClaimSource(Wire, frozen=True):
     """``source`` of a pod's claim entry, as used before 1.31."""
 
-    claim_name: str = field(default="", name="resourceClaimName")
-    template_name: str = field(default="", name="resourceClaimTemplateName")
+    claim_name: Annotated[str, "claim"] = field(default="", name="resourceClaimName")
+    template_name: Annotated[str, "template"] = field(default="", name="resourceClaimTemplateName")
 
 
 class PodClaim(Wire, frozen=True):
     """One entry of ``spec.resourceClaims``; at most one of the two names is set in a valid pod."""
 
-    name: str = ""
-    claim_name: str = field(default="", name="resourceClaimName")
-    template_name: str = field(default="", name="resourceClaimTemplateName")
+    name: Annotated[str, "podclaim"] = ""
+    claim_name: Annotated[str, "claim"] = field(default="", name="resourceClaimName")
+    template_name: Annotated[str, "template"] = field(default="", name="resourceClaimTemplateName")
     source: ClaimSource | None = None
 
 
 class ContainerClaim(Wire, frozen=True):
     """One entry of a container's ``resources.claims``: an entry of the pod, and optionally one of its requests."""
 
-    name: str = ""
-    request: str = ""
+    name: Annotated[str, "podclaim"] = ""
+    request: Annotated[str, "request"] = ""
 
 
 class ResourceRequirements(Wire, frozen=True):
     """``resources`` of a container or a pod, quantities as written."""
 
-    requests: dict[str, Amount] = {}
-    limits: dict[str, Amount] = {}
+    requests: Annotated[dict[str, Amount], "resource"] = {}
+    limits: Annotated[dict[str, Amount], "resource"] = {}
     claims: tuple[ContainerClaim, ...] = ()
 
     def effective(self) -> dict[str, str]:
@@ -56,24 +56,24 @@ class ContainerPort(Wire, frozen=True):
 
     container_port: int = 0
     host_port: int = 0
-    protocol: str = "TCP"
-    host_ip: str = field(default="", name="hostIP")
+    protocol: Annotated[str, "keep"] = "TCP"
+    host_ip: Annotated[str, "keep"] = field(default="", name="hostIP")
 
 
 class RestartRule(Wire, frozen=True):
     """One entry of a container's ``restartPolicyRules``."""
 
-    action: str = ""
+    action: Annotated[str, "keep"] = ""
 
 
 class Container(Wire, frozen=True):
     """A container: name, resources, ports, image."""
 
-    name: str = ""
+    name: Annotated[str, "container"] = ""
     resources: ResourceRequirements = ResourceRequirements()
-    restart_policy: str = ""
+    restart_policy: Annotated[str, "keep"] = ""
     ports: tuple[ContainerPort, ...] = ()
-    image: str = ""
+    image: Annotated[str, NOT_SAVED] = ""
     restart_policy_rules: tuple[RestartRule, ...] = ()
 
     @property
@@ -109,21 +109,21 @@ class InitContainer(Container, frozen=True):
 class SchedulingGate(Wire, frozen=True):
     """One entry of ``spec.schedulingGates``."""
 
-    name: str = ""
+    name: Annotated[str, "key"] = ""
 
 
 class SchedulingGroup(Wire, frozen=True):
     """``spec.schedulingGroup``: the PodGroup that the pod is scheduled with (1.36 and later)."""
 
-    pod_group_name: str = ""
+    pod_group_name: Annotated[str, "podgroup"] = ""
 
 
 class WorkloadReference(Wire, frozen=True):
     """``spec.workloadRef``: the PodGroup reference of 1.35."""
 
-    name: str = ""
-    pod_group: str = ""
-    pod_group_replica_key: str = ""
+    name: Annotated[str, "workload"] = ""
+    pod_group: Annotated[str, "podgroup"] = ""
+    pod_group_replica_key: Annotated[str, "scrambled"] = ""
 
 
 class PodSpec(Wire, frozen=True):
@@ -131,64 +131,64 @@ class PodSpec(Wire, frozen=True):
 
     containers: tuple[Container, ...] = ()
     init_containers: tuple[InitContainer, ...] = ()
-    scheduler_name: str = "default-scheduler"
+    scheduler_name: Annotated[str, "scheduler"] = "default-scheduler"
     scheduling_gates: tuple[SchedulingGate, ...] = ()
     scheduling_group: SchedulingGroup | None = None
     workload_ref: WorkloadReference | None = None
     priority: int | None = None
-    priority_class_name: str = ""
-    preemption_policy: str = ""
-    node_selector: dict[str, str] = {}
+    priority_class_name: Annotated[str, NOT_SAVED] = ""
+    preemption_policy: Annotated[str, "keep"] = ""
+    node_selector: Annotated[dict[str, str], "labels"] = {}
     affinity: Affinity | None = None
     tolerations: tuple[Toleration, ...] = ()
     topology_spread_constraints: tuple[TopologySpreadConstraint, ...] = ()
     host_network: bool = False
-    host_users: bool | None = None
+    host_users: Annotated[bool | None, NOT_SAVED] = None
     volumes: tuple[PodVolume, ...] = ()
-    overhead: dict[str, Amount] = {}
+    overhead: Annotated[dict[str, Amount], "resource"] = {}
     resources: ResourceRequirements | None = None
     resource_claims: tuple[PodClaim, ...] = ()
-    runtime_class_name: str = ""
-    service_account_name: str = ""
-    active_deadline_seconds: int | None = None
-    termination_grace_period_seconds: int | None = None
+    runtime_class_name: Annotated[str, NOT_SAVED] = ""
+    service_account_name: Annotated[str, NOT_SAVED] = ""
+    active_deadline_seconds: Annotated[int | None, NOT_SAVED] = None
+    termination_grace_period_seconds: Annotated[int | None, NOT_SAVED] = None
 
 
 class PodCondition(Wire, frozen=True):
     """One entry of ``status.conditions``."""
 
-    type: str = ""
-    status: str = ""
-    reason: str = ""
-    message: str = ""
-    last_transition_time: str = ""
+    type: Annotated[str, "condition"] = ""
+    status: Annotated[str, "keep"] = ""
+    reason: Annotated[str, "reason"] = ""
+    message: Annotated[str, "message"] = ""
+    last_transition_time: Annotated[str, "time"] = ""
     observed_generation: int = 0
 
 
 class ClaimStatus(Wire, frozen=True):
     """One entry of ``status.resourceClaimStatuses``. No claim name means that no claim is needed."""
 
-    name: str = ""
-    resource_claim_name: str | None = None
+    name: Annotated[str, "podclaim"] = ""
+    resource_claim_name: Annotated[str | None, "claim"] = None
 
 
 class ExtendedClaimStatus(Wire, frozen=True):
     """``status.extendedResourceClaimStatus``: the claim that the scheduler made for extended resources."""
 
-    resource_claim_name: str = ""
+    resource_claim_name: Annotated[str, "claim"] = ""
 
 
 class MappedResource(Wire, frozen=True):
     """What the devices of a claim stand for of one of the node's resources."""
 
-    name: str = ""
+    name: Annotated[str, "resource"] = ""
     quantity: Amount | None = None
 
 
 class OverheadResource(Wire, frozen=True):
     """What the devices of a claim take besides, once for the pod and for each container that uses the claim."""
 
-    name: str = ""
+    name: Annotated[str, "resource"] = ""
     per_pod: Amount | None = None
     per_container: Amount | None = None
 
@@ -196,9 +196,9 @@ class OverheadResource(Wire, frozen=True):
 class NodeResourcesOfClaim(Wire, frozen=True):
     """One entry of ``status.nodeAllocatableResourceClaimStatuses``; in 1.36 ``resources`` are all there is."""
 
-    resource_claim_name: str = ""
-    containers: tuple[str, ...] = ()
-    resources: dict[str, Amount] = {}
+    resource_claim_name: Annotated[str, "claim"] = ""
+    containers: Annotated[tuple[str, ...], "container"] = ()
+    resources: Annotated[dict[str, Amount], "resource"] = {}
     mapping: tuple[MappedResource, ...] = ()
     overhead: tuple[OverheadResource, ...] = ()
 
@@ -206,8 +206,8 @@ class NodeResourcesOfClaim(Wire, frozen=True):
 class ContainerWaiting(Wire, frozen=True):
     """``state.waiting`` of a container."""
 
-    reason: str = ""
-    message: str = ""
+    reason: Annotated[str, "reason"] = ""
+    message: Annotated[str, "drop"] = ""
 
 
 class ContainerState(Wire, frozen=True):
@@ -220,46 +220,46 @@ class ResourceHealth(Wire, frozen=True):
     """One device of a container: its ID, and ``Healthy``, ``Unhealthy`` or ``Unknown``."""
 
     resource_id: str = field(default="", name="resourceID")
-    health: str = ""
+    health: Annotated[str, "keep"] = ""
 
 
 class ResourceStatus(Wire, frozen=True):
     """One entry of ``allocatedResourcesStatus``: ``claim:NAME/REQUEST`` or an extended resource, and its devices."""
 
-    name: str = ""
+    name: Annotated[str, "source"] = ""
     resources: tuple[ResourceHealth, ...] = ()
 
 
 class ContainerStatus(Wire, frozen=True):
     """One entry of ``status.containerStatuses``: what the kubelet gives the container, and what keeps it."""
 
-    name: str = ""
+    name: Annotated[str, "container"] = ""
     state: ContainerState = ContainerState()
     allocated_resources_status: tuple[ResourceStatus, ...] = ()
     resources: ResourceRequirements | None = None
-    allocated_resources: dict[str, Amount] = {}
+    allocated_resources: Annotated[dict[str, Amount], "resource"] = {}
 
 
 class PodStatus(Wire, frozen=True):
     """``status`` of a pod."""
 
-    phase: str = ""
+    phase: Annotated[str, "keep"] = ""
     conditions: tuple[PodCondition, ...] = ()
-    nominated_node_name: str = ""
-    start_time: str = ""
+    nominated_node_name: Annotated[str, "node"] = ""
+    start_time: Annotated[str, "time"] = ""
     resource_claim_statuses: tuple[ClaimStatus, ...] = ()
     extended_resource_claim_status: ExtendedClaimStatus | None = None
     container_statuses: tuple[ContainerStatus, ...] = ()
     init_container_statuses: tuple[ContainerStatus, ...] = ()
     resources: ResourceRequirements | None = None
-    allocated_resources: dict[str, Amount] = {}
+    allocated_resources: Annotated[dict[str, Amount], "resource"] = {}
     node_allocatable_resource_claim_statuses: tuple[NodeResourcesOfClaim, ...] = ()
 
 
 class BoundSpec(Wire, frozen=True):
     """The part of a pod's ``spec`` that differs from node to node: the node to which the pod is bound."""
 
-    node_name: str = ""
+    node_name: Annotated[str, "node"] = ""
 
 
 class _BoundPod(Wire, frozen=True):
@@ -272,7 +272,7 @@ class Pod(Wire, frozen=True):
     metadata: ObjectMeta = ObjectMeta()
     spec: PodSpec = PodSpec()
     status: PodStatus = PodStatus()
-    node_name: str = ""
+    node_name: Annotated[str, "node"] = ""
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Pod:

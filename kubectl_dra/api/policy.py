@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 from msgspec import field
 
@@ -17,19 +17,19 @@ class PriorityClass(Wire, frozen=True):
     metadata: ObjectMeta = ObjectMeta()
     value: int = 0
     global_default: bool = False
-    preemption_policy: str = ""
+    preemption_policy: Annotated[str, "keep"] = ""
 
 
 class RuntimeClassOverhead(Wire, frozen=True):
     """``overhead`` of a RuntimeClass."""
 
-    pod_fixed: dict[str, Amount] = {}
+    pod_fixed: Annotated[dict[str, Amount], "resource"] = {}
 
 
 class RuntimeClassScheduling(Wire, frozen=True):
     """``scheduling`` of a RuntimeClass."""
 
-    node_selector: dict[str, str] = {}
+    node_selector: Annotated[dict[str, str], "labels"] = {}
     tolerations: tuple[Toleration, ...] = ()
 
 
@@ -52,7 +52,7 @@ class PodDisruptionBudgetStatus(Wire, frozen=True):
     """``status`` of a PodDisruptionBudget."""
 
     disruptions_allowed: int = 0
-    disrupted_pods: dict[str, str] = {}
+    disrupted_pods: Annotated[dict[str, Annotated[str, "time"]], "pod"] = {}
 
 
 class PodDisruptionBudget(Wire, frozen=True):
@@ -72,9 +72,9 @@ class ScopeSelector(Wire, frozen=True):
 class ScopeRequirement(Wire, frozen=True):
     """One expression of a quota's scope selector."""
 
-    scope_name: str = ""
-    operator: str = ""
-    values: tuple[str, ...] = ()
+    scope_name: Annotated[str, "keep"] = ""
+    operator: Annotated[str, "keep"] = ""
+    values: Annotated[tuple[str, ...], "priorityclass"] = ()
 
     def as_requirement(self) -> Requirement:
         """The expression as a label requirement over scope names."""
@@ -84,16 +84,16 @@ class ScopeRequirement(Wire, frozen=True):
 class ResourceQuotaSpec(Wire, frozen=True):
     """``spec`` of a ResourceQuota."""
 
-    hard: dict[str, Amount] = {}
-    scopes: tuple[str, ...] = ()
+    hard: Annotated[dict[str, Amount], "resource"] = {}
+    scopes: Annotated[tuple[str, ...], "keep"] = ()
     scope_selector: ScopeSelector | None = None
 
 
 class ResourceQuotaStatus(Wire, frozen=True):
     """``status`` of a ResourceQuota."""
 
-    hard: dict[str, Amount] = {}
-    used: dict[str, Amount] = {}
+    hard: Annotated[dict[str, Amount], "resource"] = {}
+    used: Annotated[dict[str, Amount], "resource"] = {}
 
 
 class ResourceQuota(Wire, frozen=True):
@@ -117,12 +117,12 @@ class ResourceQuota(Wire, frozen=True):
 class LimitRangeItem(Wire, frozen=True):
     """One entry of ``spec.limits``. ``type`` is Container, Pod or PersistentVolumeClaim."""
 
-    type: str = ""
-    max: dict[str, Amount] = {}
-    min: dict[str, Amount] = {}
-    default: dict[str, Amount] = {}
-    default_request: dict[str, Amount] = {}
-    max_limit_request_ratio: dict[str, Amount] = {}
+    type: Annotated[str, "keep"] = ""
+    max: Annotated[dict[str, Amount], "resource"] = {}
+    min: Annotated[dict[str, Amount], "resource"] = {}
+    default: Annotated[dict[str, Amount], "resource"] = {}
+    default_request: Annotated[dict[str, Amount], "resource"] = {}
+    max_limit_request_ratio: Annotated[dict[str, Amount], "resource"] = {}
 
 
 class LimitRangeSpec(Wire, frozen=True):
@@ -147,7 +147,7 @@ class ServiceAccount(Wire, frozen=True):
 class PodSelectorSpec(Wire, frozen=True):
     """``spec`` of an object that selects pods. A Service and a ReplicationController select by labels alone."""
 
-    selector: dict[str, Any] = {}
+    selector: Annotated[dict[str, Any], "selector"] = {}
 
 
 class PodSelecting(Wire, frozen=True):
@@ -173,7 +173,7 @@ class GroupPolicy(Wire, frozen=True):
 class GroupTopologyConstraint(Wire, frozen=True):
     """A topology key whose domain all pods of the group share."""
 
-    key: str = ""
+    key: Annotated[str, "key"] = ""
 
 
 class GroupConstraints(Wire, frozen=True):
@@ -187,17 +187,17 @@ class PodGroupSpec(Wire, frozen=True):
 
     scheduling_policy: GroupPolicy = GroupPolicy()
     scheduling_constraints: GroupConstraints | None = None
-    priority_class_name: str = ""
+    priority_class_name: Annotated[str, "priorityclass"] = ""
     priority: int | None = None
-    disruption_mode: str | dict[str, Any] = ""
-    parent_composite_pod_group_name: str = ""
+    disruption_mode: Annotated[str | dict[str, Any], "keep"] = ""
+    parent_composite_pod_group_name: Annotated[str, "podgroup"] = ""
 
 
 class GroupClaimStatus(Wire, frozen=True):
     """One entry of a PodGroup's ``status.resourceClaimStatuses``."""
 
-    name: str = ""
-    resource_claim_name: str | None = None
+    name: Annotated[str, "podclaim"] = ""
+    resource_claim_name: Annotated[str | None, "claim"] = None
 
 
 class PodGroupStatus(Wire, frozen=True):
@@ -217,7 +217,7 @@ class PodGroup(Wire, frozen=True):
 class WorkloadPodGroup(Wire, frozen=True):
     """One entry of ``spec.podGroups`` of a Workload of 1.35."""
 
-    name: str = ""
+    name: Annotated[str, "podgroup"] = ""
     policy: GroupPolicy = GroupPolicy()
 
 

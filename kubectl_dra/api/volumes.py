@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 from msgspec import field
 
@@ -14,42 +14,42 @@ from kubectl_dra.api.nodes import NodeSelector
 class ClaimVolumeSource(Wire, frozen=True):
     """``persistentVolumeClaim`` of a pod's volume."""
 
-    claim_name: str = ""
+    claim_name: Annotated[str, "volumeclaim"] = ""
     read_only: bool = False
 
 
 class VolumeResources(Wire, frozen=True):
     """``resources`` of a PersistentVolumeClaim."""
 
-    requests: dict[str, Amount] = {}
+    requests: Annotated[dict[str, Amount], "resource"] = {}
 
 
 class ObjectReference(Wire, frozen=True):
     """A reference to another object."""
 
-    kind: str = ""
-    namespace: str = ""
-    name: str = ""
-    uid: str = ""
+    kind: Annotated[str, "keep"] = ""
+    namespace: Annotated[str, "namespace"] = ""
+    name: Annotated[str, "volumeclaim"] = ""
+    uid: Annotated[str, "scrambled"] = ""
 
 
 class PersistentVolumeClaimSpec(Wire, frozen=True):
     """``spec`` of a PersistentVolumeClaim. ``storage_class_name`` None is not the same as empty."""
 
-    access_modes: tuple[str, ...] = ()
+    access_modes: Annotated[tuple[str, ...], "keep"] = ()
     selector: LabelSelector | None = None
     resources: VolumeResources = VolumeResources()
-    volume_name: str = ""
-    storage_class_name: str | None = None
-    volume_mode: str = "Filesystem"
-    volume_attributes_class_name: str | None = None
+    volume_name: Annotated[str, "volume"] = ""
+    storage_class_name: Annotated[str | None, "storageclass"] = None
+    volume_mode: Annotated[str, "keep"] = "Filesystem"
+    volume_attributes_class_name: Annotated[str | None, "storageclass"] = None
 
 
 class PersistentVolumeClaimStatus(Wire, frozen=True):
     """``status`` of a PersistentVolumeClaim."""
 
-    phase: str = ""
-    capacity: dict[str, Amount] = {}
+    phase: Annotated[str, "keep"] = ""
+    capacity: Annotated[dict[str, Amount], "resource"] = {}
 
 
 class PersistentVolumeClaim(Wire, frozen=True):
@@ -76,23 +76,23 @@ class EphemeralVolumeSource(Wire, frozen=True):
 class DiskSource(Wire, frozen=True):
     """A disk of a pre-CSI volume type: GCE PD, AWS EBS, Azure, Cinder, Portworx, iSCSI or Ceph RBD."""
 
-    pd_name: str = ""
-    volume_id: str = field(default="", name="volumeID")
-    disk_uri: str = field(default="", name="diskURI")
+    pd_name: Annotated[str, "scrambled"] = ""
+    volume_id: Annotated[str, "scrambled"] = field(default="", name="volumeID")
+    disk_uri: Annotated[str, "scrambled"] = field(default="", name="diskURI")
     read_only: bool = False
-    iqn: str = ""
+    iqn: Annotated[str, "scrambled"] = ""
     lun: int = 0
-    target_portal: str = ""
-    monitors: tuple[str, ...] = ()
-    pool: str = "rbd"
-    image: str = ""
+    target_portal: Annotated[str, "scrambled"] = ""
+    monitors: Annotated[tuple[str, ...], "scrambled"] = ()
+    pool: Annotated[str, "scrambled"] = "rbd"
+    image: Annotated[str, "scrambled"] = ""
 
 
 class CSIVolumeSource(Wire, frozen=True):
     """``csi`` of a pod's volume or a PersistentVolume."""
 
-    driver: str = ""
-    volume_handle: str = ""
+    driver: Annotated[str, "csidriver"] = ""
+    volume_handle: Annotated[str, "scrambled"] = ""
     read_only: bool = False
 
 
@@ -105,7 +105,7 @@ class ImageSource(Wire, frozen=True):
 class PodVolume(Wire, frozen=True):
     """One entry of a pod's ``spec.volumes``, as far as it affects where the pod can run."""
 
-    name: str = ""
+    name: Annotated[str, "podvolume"] = ""
     persistent_volume_claim: ClaimVolumeSource | None = None
     ephemeral: EphemeralVolumeSource | None = None
     csi: CSIVolumeSource | None = None
@@ -128,11 +128,11 @@ class VolumeNodeAffinity(Wire, frozen=True):
 class PersistentVolumeSpec(Wire, frozen=True):
     """``spec`` of a PersistentVolume."""
 
-    capacity: dict[str, Amount] = {}
-    access_modes: tuple[str, ...] = ()
+    capacity: Annotated[dict[str, Amount], "resource"] = {}
+    access_modes: Annotated[tuple[str, ...], "keep"] = ()
     claim_ref: ObjectReference | None = None
-    storage_class_name: str = ""
-    volume_mode: str = "Filesystem"
+    storage_class_name: Annotated[str, "storageclass"] = ""
+    volume_mode: Annotated[str, "keep"] = "Filesystem"
     node_affinity: VolumeNodeAffinity | None = None
     csi: CSIVolumeSource | None = None
     gce_persistent_disk: DiskSource | None = None
@@ -140,13 +140,13 @@ class PersistentVolumeSpec(Wire, frozen=True):
     azure_disk: DiskSource | None = None
     cinder: DiskSource | None = None
     portworx_volume: DiskSource | None = None
-    volume_attributes_class_name: str | None = None
+    volume_attributes_class_name: Annotated[str | None, "storageclass"] = None
 
 
 class PersistentVolumeStatus(Wire, frozen=True):
     """``status`` of a PersistentVolume."""
 
-    phase: str = ""
+    phase: Annotated[str, "keep"] = ""
 
 
 class PersistentVolume(Wire, frozen=True):
@@ -160,8 +160,8 @@ class PersistentVolume(Wire, frozen=True):
 class TopologyLabelRequirement(Wire, frozen=True):
     """One entry of ``matchLabelExpressions``: a label and its allowed values."""
 
-    key: str = ""
-    values: tuple[str, ...] = ()
+    key: Annotated[str, "key"] = ""
+    values: Annotated[tuple[str, ...], "value"] = ()
 
 
 class TopologySelectorTerm(Wire, frozen=True):
@@ -174,8 +174,8 @@ class StorageClass(Wire, frozen=True):
     """A storage.k8s.io/v1 StorageClass."""
 
     metadata: ObjectMeta = ObjectMeta()
-    provisioner: str = ""
-    volume_binding_mode: str = "Immediate"
+    provisioner: Annotated[str, "csidriver"] = ""
+    volume_binding_mode: Annotated[str, "keep"] = "Immediate"
     allowed_topologies: tuple[TopologySelectorTerm, ...] = ()
 
 
@@ -203,9 +203,9 @@ class VolumeLimit(Wire, frozen=True):
 class CSINodeDriver(Wire, frozen=True):
     """A driver that a node has."""
 
-    name: str = ""
-    node_id: str = field(default="", name="nodeID")
-    topology_keys: tuple[str, ...] = ()
+    name: Annotated[str, "csidriver"] = ""
+    node_id: Annotated[str, "node"] = field(default="", name="nodeID")
+    topology_keys: Annotated[tuple[str, ...], "key"] = ()
     allocatable: VolumeLimit | None = None
 
 
@@ -226,7 +226,7 @@ class CSIStorageCapacity(Wire, frozen=True):
     """A storage.k8s.io/v1 CSIStorageCapacity. ``node_topology`` None means no node, an empty one every node."""
 
     metadata: ObjectMeta = ObjectMeta()
-    storage_class_name: str = ""
+    storage_class_name: Annotated[str, "storageclass"] = ""
     node_topology: LabelSelector | None = None
     capacity: Amount | None = None
     maximum_volume_size: Amount | None = None
@@ -235,15 +235,15 @@ class CSIStorageCapacity(Wire, frozen=True):
 class VolumeAttachmentSource(Wire, frozen=True):
     """``spec.source`` of a VolumeAttachment; ``inline_volume_spec`` is kept raw."""
 
-    persistent_volume_name: str = ""
-    inline_volume_spec: dict[str, Any] = {}
+    persistent_volume_name: Annotated[str, "volume"] = ""
+    inline_volume_spec: Annotated[dict[str, Any], PersistentVolumeSpec] = {}
 
 
 class VolumeAttachmentSpec(Wire, frozen=True):
     """``spec`` of a VolumeAttachment."""
 
-    attacher: str = ""
-    node_name: str = ""
+    attacher: Annotated[str, "csidriver"] = ""
+    node_name: Annotated[str, "node"] = ""
     source: VolumeAttachmentSource = VolumeAttachmentSource()
 
 

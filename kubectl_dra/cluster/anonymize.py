@@ -1,20 +1,17 @@
 """Removes names that identify the owner, so that ``explain`` still gives the same answers.
 
-Nothing stays that ``harmless`` does not know: ``Identities`` says per kind of name what it becomes, the parts
-apply it field by field, and a last look at every text of the result replaces what they left. Left out: opaque
+Nothing stays that ``harmless`` does not know: ``Identities`` says per kind of name what it becomes, the rows of
+fields say of which kind each is, and a last look at every text of the result replaces what they left. Left out: opaque
 configuration, driver data, comments in selectors, unknown fields.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
 from kubectl_dra.allocation.extended_resources import MADE_FOR_EXTENDED
-from kubectl_dra.cluster.anonymize_core import CoreParts
-from kubectl_dra.cluster.anonymize_dra import DraParts
-from kubectl_dra.cluster.anonymize_parts import LEFT_OUT, Json
-from kubectl_dra.cluster.anonymize_scheduling import CATEGORIES
+from kubectl_dra.cluster.anonymize_fields import LEFT_OUT, Fields, Json
 from kubectl_dra.cluster.harmless import is_harmless
 from kubectl_dra.cluster.identities import KEPT_NAMESPACES, Identities
 from kubectl_dra.errors import InputError
@@ -30,6 +27,38 @@ _CATEGORIES = (
     "priorityclass owner scheduler driver podclaim request key value"
 )
 
+CATEGORIES: Final[Mapping[str, str]] = {
+    "ResourceSlice": "slice",
+    "DeviceClass": "class",
+    "ResourceClaim": "claim",
+    "ResourceClaimTemplate": "template",
+    "DeviceTaintRule": "rule",
+    "Pod": "pod",
+    "Node": "node",
+    "Namespace": "namespace",
+    "ResourceQuota": "quota",
+    "Event": "event",
+    "PersistentVolumeClaim": "volumeclaim",
+    "PersistentVolume": "volume",
+    "StorageClass": "storageclass",
+    "CSIDriver": "csidriver",
+    "CSINode": "node",
+    "CSIStorageCapacity": "storagecapacity",
+    "VolumeAttachment": "attachment",
+    "PriorityClass": "priorityclass",
+    "RuntimeClass": "runtimeclass",
+    "PodDisruptionBudget": "budget",
+    "LimitRange": "limitrange",
+    "ServiceAccount": "account",
+    "PodGroup": "podgroup",
+    "Workload": "workload",
+    "Service": "service",
+    "ReplicationController": "owner",
+    "ReplicaSet": "owner",
+    "StatefulSet": "owner",
+}
+"""The category of the names of each kind."""
+
 
 class Anonymizer:
     """Replaces names in objects of one cluster. The same name becomes the same everywhere."""
@@ -39,7 +68,7 @@ class Anonymizer:
         items = list(items)
         specs = [item.get("spec") or {} for item in items if item["kind"] == "ResourceSlice"]
         self._new = Identities({spec.get("driver") or "" for spec in specs} - {""}, seed)
-        self._kinds = self._changes()
+        self._fields = Fields(self._new)
         for item in items:
             self.item(item)
         self._new.settled()
@@ -84,29 +113,18 @@ class Anonymizer:
             InputError: an invalid object.
         """
         kind, meta = raw["kind"], raw.get("metadata") or {}
-        category, change = self._kinds[kind]
+        category = CATEGORIES[kind]
         try:
             metadata = self._metadata(meta, category, labels=kind in _LABELLED)
-            out: Json = {"apiVersion": raw["apiVersion"], "kind": kind, "metadata": metadata, **change(raw)}
+            out: Json = {
+                "apiVersion": raw["apiVersion"],
+                "kind": kind,
+                "metadata": metadata,
+                **self._fields.content(raw),
+            }
             return self._new.checked(out) if self._new.names.frozen else out
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise InputError(f"{kind} {meta.get('name') or ''} cannot be understood: {error}") from None
-
-    def _changes(self) -> dict[str, tuple[str, Callable[[Mapping[str, Any]], Json]]]:
-        dra, core = DraParts(self._new), CoreParts(self._new)
-        return {
-            "ResourceSlice": ("slice", dra.content),
-            "DeviceClass": ("class", dra.content),
-            "ResourceClaim": ("claim", dra.content),
-            "ResourceClaimTemplate": ("template", dra.content),
-            "DeviceTaintRule": ("rule", dra.content),
-            "Pod": ("pod", core.pod),
-            "Node": ("node", core.node),
-            "Namespace": ("namespace", lambda raw: {}),
-            "ResourceQuota": ("quota", core.quota),
-            "Event": ("event", core.event),
-            **{kind: (category, core.content) for kind, category in CATEGORIES.items()},
-        }
 
     def _metadata(self, meta: Mapping[str, Any], category: str, *, labels: bool) -> Json:
         out: Json = {"name": self._new.name(category, meta.get("name") or "")}

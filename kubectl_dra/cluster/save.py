@@ -17,16 +17,19 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, TextIO
 
 import msgspec
 
 from kubectl_dra.api.claims import Request
-from kubectl_dra.api.meta import builtins, convert
+from kubectl_dra.api.fields import fields
+from kubectl_dra.api.meta import ObjectMeta, builtins, convert
 from kubectl_dra.api.pods import PodSpec
 from kubectl_dra.api.releases import UNTOLD
+from kubectl_dra.api.schema import Field, each
 from kubectl_dra.api.volumes import PodVolume
 from kubectl_dra.cel import CompileError, Environment, compile_expression
 from kubectl_dra.cluster.builder import SnapshotBuilder
@@ -34,73 +37,17 @@ from kubectl_dra.cluster.copies import Place
 from kubectl_dra.cluster.files import SAID, add_files
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
 from kubectl_dra.cluster.reader import Page, page
-from kubectl_dra.cluster.snapshot import ABSENT, EVERY_KIND, Gap, Snapshot
+from kubectl_dra.cluster.snapshot import ABSENT, CORE_KINDS, EVERY_KIND, Gap, Snapshot
 from kubectl_dra.errors import InputError
 from kubectl_dra.manifests.files import discard, name_beside, new_private_file
 
 SCHEMA_VERSION: Final = "1"
 Json = dict[str, Any]
-_META: Final = (
-    "name",
-    "namespace",
-    "uid",
-    "resourceVersion",
-    "generation",
-    "generateName",
-    "creationTimestamp",
-    "deletionTimestamp",
-    "labels",
-    "ownerReferences",
-    "finalizers",
-)
-_POD_SPEC: Final = (
-    "nodeName",
-    "schedulerName",
-    "schedulingGates",
-    "schedulingGroup",
-    "workloadRef",
-    "priority",
-    "preemptionPolicy",
-    "resources",
-    "hostNetwork",
-    "resourceClaims",
-    "nodeSelector",
-    "affinity",
-    "tolerations",
-    "topologySpreadConstraints",
-    "overhead",
-)
-_POD_STATUS: Final = (
-    *("phase", "conditions", "resourceClaimStatuses", "extendedResourceClaimStatus"),
-    "nodeAllocatableResourceClaimStatuses",
-    *("nominatedNodeName", "startTime", "resources", "allocatedResources"),
-)
-_CONTAINER_STATUS: Final = ("name", "state", "resources", "allocatedResources", "allocatedResourcesStatus")
 _VOLUMES: Final = (
     *("persistentVolumeClaim", "ephemeral", "csi", "gcePersistentDisk", "awsElasticBlockStore"),
     *("iscsi", "rbd", "azureDisk", "cinder", "portworxVolume"),
 )
 """The volume types that affect where a pod can run."""
-_EVENT: Final = (
-    "involvedObject",
-    "regarding",
-    "reason",
-    "message",
-    "note",
-    "type",
-    "count",
-    "deprecatedCount",
-    "series",
-    "firstTimestamp",
-    "lastTimestamp",
-    "eventTime",
-    "deprecatedFirstTimestamp",
-    "deprecatedLastTimestamp",
-    "source",
-    "deprecatedSource",
-    "reportingComponent",
-    "reportingController",
-)
 _KEPT_ANNOTATIONS: Final = (
     *("resource.kubernetes.io/", "pv.kubernetes.io/bind-completed", "volume.kubernetes.io/selected-node"),
     "storage.alpha.kubernetes.io/migrated-plugins",
@@ -184,31 +131,41 @@ def reduced(raw: Mapping[str, Any]) -> Json:
     """
     kind = raw["kind"]
     out: Json = {"apiVersion": raw["apiVersion"], "kind": kind, "metadata": _metadata(raw.get("metadata") or {}, kind)}
-    if kind == "Pod":
-        out["spec"] = _pod_spec(raw.get("spec") or {})
-        out["status"] = {**_some(raw.get("status"), _POD_STATUS), **_container_statuses(raw)}
-    elif kind == "Node":
-        out["spec"] = _some(raw.get("spec"), ("taints", "unschedulable"))
-        out["status"] = _node_status(raw.get("status") or {})
-    elif kind == "Event":
-        out.update(_some(raw, _EVENT))
-    elif kind == "ResourceQuota":
-        out["spec"] = _some(raw.get("spec"), ("hard",))
-        out["status"] = _some(raw.get("status"), ("hard", "used"))
-    elif kind in SCHEDULING_KINDS:
+    if kind in SCHEDULING_KINDS:
         kept = msgspec.json.decode(msgspec.json.encode(SCHEDULING_KINDS[kind].decode(raw)))
         out.update({key: value for key, value in kept.items() if key != "metadata"})
-    elif kind != "Namespace":
-        out.update(_some(raw, ("spec", "status")))
+    elif kind not in CORE_KINDS:
+        out.update({key: raw[key] for key in ("spec", "status") if key in raw})
+    elif kind == "Pod":
+        out.update(spec=_pod_spec(raw.get("spec") or {}), status=_pod_status(raw))
+    else:
+        parts = {key: raw.get(key) or {} for key in ("spec", "status") if key in fields(kind)}
+        out.update(_saved({**{key: raw[key] for key in raw if key not in out}, **parts}, kind))
+        if kind == "Node" and "conditions" in out["status"]:
+            ready = [entry for entry in out["status"]["conditions"] or () if entry.get("type") == "Ready"]
+            out["status"]["conditions"] = ready
     return out
 
 
+def _saved(raw: Mapping[str, Any], struct: str) -> Json:
+    """What a snapshot keeps of a struct: the fields whose rows say so."""
+    return {
+        name: raw[name] and each(raw[name], row, partial(_saved_item, row=row))
+        for name, row in fields(struct).items()
+        if row.saved and name in raw
+    }
+
+
+def _saved_item(value: Any, row: Field) -> Any:
+    return value if row.scalar or value is None else _saved(value, row.type)
+
+
 def _metadata(raw: Mapping[str, Any], kind: str) -> Json:
-    out = _some(raw, _META)
+    out = {key: raw[key] for key in ObjectMeta.__struct_encode_fields__ if key in raw}
     if kind == "Event":
         out.pop("labels", None)
     annotations = {
-        key: value for key, value in (raw.get("annotations") or {}).items() if key.startswith(_KEPT_ANNOTATIONS)
+        key: value for key, value in (out.pop("annotations", None) or {}).items() if key.startswith(_KEPT_ANNOTATIONS)
     }
     if annotations:
         out["annotations"] = annotations
@@ -216,10 +173,11 @@ def _metadata(raw: Mapping[str, Any], kind: str) -> Json:
 
 
 def _pod_spec(spec: Mapping[str, Any]) -> Json:
-    out = _some(spec, _POD_SPEC)
-    for key in ("initContainers", "containers"):
-        if spec.get(key):
-            out[key] = [_container(entry) for entry in spec[key]]
+    out = _saved({key: spec[key] for key in spec if key != "volumes"}, "PodSpec")
+    for container in (*(out.get("initContainers") or ()), *(out.get("containers") or ())):
+        ports = [port for port in container.pop("ports", None) or () if port.get("hostPort")]
+        if ports:
+            container["ports"] = ports
     volumes = builtins(PodSpec(volumes=convert(spec.get("volumes") or [], tuple[PodVolume, ...]))).get("volumes") or ()
     # Any other volume can be used on every node.
     kept = [entry for entry in volumes if any(kind in entry for kind in _VOLUMES)]
@@ -228,27 +186,16 @@ def _pod_spec(spec: Mapping[str, Any]) -> Json:
     return out
 
 
-def _container(raw: Mapping[str, Any]) -> Json:
-    out = _some(raw, ("name", "resources", "restartPolicy", "restartPolicyRules"))
-    ports = [
-        _some(port, ("containerPort", "hostPort", "hostIP", "protocol"))
-        for port in raw.get("ports") or ()
-        if port.get("hostPort")
-    ]
-    if ports:
-        out["ports"] = ports
-    return out
-
-
-def _container_statuses(pod: Mapping[str, Any]) -> Json:
-    """The statuses of containers that wait, whose devices have a health, or that were given other than they ask for."""
-    out: Json = {}
-    spec, status = pod.get("spec") or {}, pod.get("status") or {}
+def _pod_status(pod: Mapping[str, Any]) -> Json:
+    """With the statuses of containers that wait, whose devices have a health, or that were given other than they ask
+    for.
+    """
+    spec, out = pod.get("spec") or {}, _saved(pod.get("status") or {}, "PodStatus")
     for name, containers in (("initContainerStatuses", "initContainers"), ("containerStatuses", "containers")):
         asked = {
             entry.get("name"): (entry.get("resources") or {}).get("requests") for entry in spec.get(containers) or ()
         }
-        kept = [_some(entry, _CONTAINER_STATUS) for entry in status.get(name) or () if _tells(entry, asked)]
+        kept = [entry for entry in out.pop(name, None) or () if _tells(entry, asked)]
         if kept:
             out[name] = kept
     return out
@@ -260,21 +207,6 @@ def _tells(entry: Mapping[str, Any], asked: Mapping[Any, Any]) -> bool:
     requests = asked.get(entry.get("name")) or {}
     given = (entry.get("resources") or {}).get("requests", requests)
     return bool(given != requests or entry.get("allocatedResources", requests) != requests)
-
-
-def _node_status(status: Mapping[str, Any]) -> Json:
-    out = _some(status, ("allocatable", "declaredFeatures"))
-    conditions = [entry for entry in status.get("conditions") or () if entry.get("type") == "Ready"]
-    if conditions:
-        out["conditions"] = [_some(entry, ("type", "status", "reason", "lastTransitionTime")) for entry in conditions]
-    version = (status.get("nodeInfo") or {}).get("kubeletVersion")
-    if version:
-        out["nodeInfo"] = {"kubeletVersion": version}
-    return out
-
-
-def _some(raw: Mapping[str, Any] | None, keys: Iterable[str]) -> Json:
-    return {key: raw[key] for key in keys if key in raw} if raw else {}
 
 
 def write_list(items: Sequence[Json], head: Mapping[str, Any], stream: TextIO, *, yaml: bool = False) -> None:

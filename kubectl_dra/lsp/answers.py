@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from kubectl_dra.api.fields import KINDS, VALUES, Field, fields
+from kubectl_dra.api.fields import KINDS, VALUES, fields
 from kubectl_dra.api.releases import EVERY, Release
+from kubectl_dra.api.schema import Field
 from kubectl_dra.cel.functions import Function, Overload
 from kubectl_dra.data.drivers import catalogue
 from kubectl_dra.lint.finding import LocatedFinding

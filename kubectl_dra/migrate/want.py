@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from kubectl_dra.api.fields import path_text
+from kubectl_dra.api.schema import path_text
 from kubectl_dra.manifests.changes import Change, Path
 from kubectl_dra.manifests.objects import ManifestObject, object_key, title
 from kubectl_dra.migrate import refusals

@@ -23,6 +23,6 @@ def test_mismatch(kind: str, raw: dict[str, Any], text: str) -> None:
 
 
 def test_null_is_allowed_everywhere_and_other_things_are_not_looked_at() -> None:
-    raw = {"metadata": None, "spec": {"containers": None, "volumes": "x", "priority": None}, "status": None}
+    raw = {"metadata": None, "spec": {"containers": None, "dnsConfig": "x", "priority": None}, "status": None}
     assert mismatch(raw, "Pod") is None
     assert str(mismatch("x", "Pod")).endswith('must be an object, not "x"')

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from kubectl_dra.api.fields import KINDS, FieldPath, depends_on_gates, fields, limit, path_text
+from kubectl_dra.api.fields import KINDS, depends_on_gates, fields, limit
 from kubectl_dra.api.releases import Release, gate_default
+from kubectl_dra.api.schema import FieldPath, path_text
 
 
 def test_every_struct_that_a_field_names_exists() -> None:

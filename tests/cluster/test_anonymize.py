@@ -20,6 +20,7 @@ import yaml
 from kubectl_dra import api
 from kubectl_dra.api import fields
 from kubectl_dra.api.behaviour import Behaviour
+from kubectl_dra.api.schema import Field
 from kubectl_dra.cli.assumed import assumed
 from kubectl_dra.cluster.anonymize import Anonymizer
 from kubectl_dra.cluster.builder import SnapshotBuilder
@@ -217,7 +218,7 @@ def test_no_canary_survives(keys: bool) -> None:
     assert len(done) > 15 and all(done[kind] > tried[kind] / 2 for kind in tried), (done, tried)
 
 
-TABLES = (fields.Field, Behaviour)
+TABLES = (Field, Behaviour)
 """Rows of our own tables, whose fields are in no object."""
 
 

@@ -257,3 +257,12 @@ def test_recording_files_gives_what_reading_them_does(tmp_path: Path) -> None:
     with path.open("w") as stream:
         write_list(items, said(snapshot), stream)
     assert set(read_snapshot([str(path)]).gaps) == set(read_snapshot([str(tmp_path / "a.json")]).gaps)
+
+
+def test_kinds_that_no_snapshot_holds_are_passed_over() -> None:
+    recorder = Recorder()
+    recorder.add(
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"a": "b"}}, Place("test")
+    )
+    recorder.add({"apiVersion": "x/v1", "kind": "Deployment", "metadata": {}, "spec": {}}, Place("test"))
+    assert recorder.items() == []

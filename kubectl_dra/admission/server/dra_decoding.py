@@ -12,8 +12,9 @@ from typing import Any, Final
 
 from kubectl_dra.admission.server.model import BAD_REQUEST, Key, Path, Violation, Violations, violation
 from kubectl_dra.admission.server.scalars import scalar_problem, wrong_type
-from kubectl_dra.api.fields import KINDS, Field, fields
+from kubectl_dra.api.fields import KINDS, fields
 from kubectl_dra.api.releases import Release
+from kubectl_dra.api.schema import Field
 
 _STRING: Final = Field("string", "", False, False, True)
 _OBJECT_META: Final = Field("ObjectMeta", "", False, False, False)

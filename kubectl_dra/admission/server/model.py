@@ -10,9 +10,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kubectl_dra.api.behaviour import DECLARED_RULES, LONG_LISTS_UNREAD, REPEATED_AT_ITEM
-from kubectl_dra.api.fields import Field, fields
+from kubectl_dra.api.fields import fields
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.releases import UNTOLD, Release
+from kubectl_dra.api.schema import Field
 
 if TYPE_CHECKING:
     from kubectl_dra.cel import Environment

@@ -8,8 +8,9 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from kubectl_dra.api.fields import Field, gated
+from kubectl_dra.api.fields import gated
 from kubectl_dra.api.releases import GROUP
+from kubectl_dra.api.schema import Field
 from kubectl_dra.data.drivers import Driver, catalogue
 from kubectl_dra.lint.analysis.selector_targets import drivers_of
 from kubectl_dra.lint.context import Context, Item, once

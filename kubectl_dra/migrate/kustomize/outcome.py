@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from msgspec import Struct, field
 
-from kubectl_dra.api.fields import path_text
+from kubectl_dra.api.schema import path_text
 from kubectl_dra.errors import InputError
 from kubectl_dra.manifests.changes import value_at
 from kubectl_dra.manifests.files import Rewritten

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from kubectl_dra.api.fields import path_text
+from kubectl_dra.api.schema import path_text
 from kubectl_dra.errors import FileError
 from kubectl_dra.manifests.changes import Append, Change, Clear, Delete, EditRefused, Set, changed, value_at
 from kubectl_dra.manifests.documents import Document, parse

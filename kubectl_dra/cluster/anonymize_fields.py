@@ -1,0 +1,142 @@
+"""Replaces names in the fields of any object, as the row of each field says (``api.schema``).
+
+A text without an instruction there, and a field without a row, leaves only its presence; numbers, times and amounts
+stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Final
+
+from kubectl_dra.api.fields import fields
+from kubectl_dra.api.meta import DEVICE_EVENTS
+from kubectl_dra.api.releases import GROUP
+from kubectl_dra.api.schema import Field, each
+from kubectl_dra.cluster.harmless import is_harmless
+from kubectl_dra.cluster.identities import Identities
+
+Json = dict[str, Any]
+LEFT_OUT: Final = "left-out"
+_CLAIM: Final = "claim:"
+_HEAD: Final = frozenset(("apiVersion", "kind", "metadata"))
+_NUMERIC: Final = frozenset(("Gt", "Lt"))
+_OPERATIONS: Final = frozenset(("NodePrepareResources", "NodeUnprepareResources", "*"))
+_TEXTS: Final = frozenset(("string", "any", "object"))
+_OBJECTS: Final = (
+    *("claim", "container", "node", "pod", "podgroup", "podvolume", "pool", "priorityclass", "storageclass"),
+    *("template", "volume", "volumeclaim", "workload"),
+)
+"""Words of rows that name an object: each is a category of names."""
+_WORDS: Final = ("condition", "group", "podclaim", "reason")
+"""Words of rows whose texts stay if they are nothing but known words."""
+_CONSUMERS: Final = {"pods": "pod", "podgroups": "podgroup"}
+_SUBJECTS: Final = {"Pod": "pod", "ResourceClaim": "claim"}
+
+
+class Fields:
+    """Replaces the fields of one object after the other."""
+
+    def __init__(self, new: Identities) -> None:
+        self._new = new
+        self.texts: dict[str, Callable[[Any], Any]] = {
+            "cel": new.expression,
+            "class": new.device_class,
+            "component": lambda name: new.names.known("scheduler", name) or new.plain("component", name),
+            "csidriver": new.storage_driver,
+            "driver": new.driver,
+            "embedded": new.names.embedded,
+            "keep": lambda value: self._unknown(value) if isinstance(value, Mapping) else value,
+            "key": new.key,
+            "message": new.names.text,
+            "namespace": new.namespace,
+            "opaque": lambda value: {LEFT_OUT: True},
+            "operation": lambda name: name if name in _OPERATIONS else new.plain("operation", name),
+            "qualified": new.qualified,
+            "request": new.request,
+            "resource": new.resource,
+            "scheduler": new.scheduler,
+            "scrambled": new.names.scrambled,
+            "source": self._device_source,
+            **{word: partial(new.plain, word) for word in _WORDS},
+            **{category: partial(new.names.of, category) for category in _OBJECTS},
+        }
+        self.whole: dict[str, Callable[[Any], Any]] = {"labels": new.labels, "selector": self._selector}
+        """What replaces the value of a field as a whole."""
+        self.beside: dict[str, Callable[[Mapping[str, Any], str, Any], Any]] = {
+            "consumer": self._consumer,
+            "said": lambda raw, _, message: new.names.text(message) if raw.get("reason") in DEVICE_EVENTS else "",
+            "subject": self._subject,
+            "value": self._value,
+        }
+        """What replaces a text that depends on the fields beside it: of those, its name and itself."""
+
+    def content(self, raw: Mapping[str, Any]) -> Json:
+        """An object without its apiVersion, kind and metadata."""
+        version = raw["apiVersion"].rpartition("/")[2]
+        return self._struct({key: raw[key] for key in raw if key not in _HEAD}, raw["kind"], version)
+
+    def _struct(self, raw: Mapping[str, Any], struct: str, version: str) -> Json:
+        table, out = fields(struct, version), {}
+        for key, value in raw.items():
+            field = table.get(key)
+            if field is None:
+                out[self._new.identifier(key)] = self._unknown(value)
+            elif value is None or field.anonymize in self.whole:
+                out[key] = value and self.whole[field.anonymize](value)
+            elif field.type == "DeviceAttribute":
+                out[key] = {self._new.qualified(name): self._new.attribute(name, one) for name, one in value.items()}
+            elif field.anonymize != "drop" and field.type != "ObjectMeta":
+                changed = each(value, field, partial(self._item, field=field, version=version, raw=raw, key=key))
+                rename = self.texts[field.anonymize or "qualified"] if field.container == "map" else None
+                out[key] = {rename(name): one for name, one in changed.items()} if rename else changed
+        return out
+
+    def _item(self, value: Any, *, field: Field, version: str, raw: Mapping[str, Any], key: str) -> Any:
+        if value is None:
+            return None
+        if not field.scalar:
+            return self._struct(value, field.type, version)
+        if field.anonymize in self.beside:
+            return self.beside[field.anonymize](raw, key, value)
+        if field.anonymize and field.container != "map":
+            return self.texts[field.anonymize](value)
+        return self._unknown(value) if field.type in _TEXTS else value
+
+    def _unknown(self, value: Any) -> Any:
+        """An unknown value, reduced to its type, which may matter."""
+        if isinstance(value, str):
+            return LEFT_OUT
+        if isinstance(value, Mapping):
+            return {}
+        return [self._unknown(entry) for entry in value] if isinstance(value, list) else value
+
+    def _value(self, raw: Mapping[str, Any], _: str, value: Any) -> Any:
+        """The value of a label or taint, in a struct with its key."""
+        return value if raw.get("operator") in _NUMERIC else self._new.value(raw.get("key") or "", value)
+
+    def _selector(self, value: Mapping[str, Any]) -> Json:
+        """Labels, or a selector of labels."""
+        if all(isinstance(one, str) for one in value.values()):
+            return self._new.labels(value)
+        return self._struct(value, "LabelSelector", "v1")
+
+    def _device_source(self, name: str) -> str:
+        """A resource's name, or ``claim:`` with the pod's name of the claim and that of a request."""
+        if not name.startswith(_CLAIM):
+            return self._new.resource(name)
+        claim, slash, request = name.removeprefix(_CLAIM).partition("/")
+        return f"{_CLAIM}{self._new.plain('podclaim', claim)}{slash}{self._new.request(request)}"
+
+    def _consumer(self, raw: Mapping[str, Any], _: str, name: str) -> str:
+        return self._new.names.of(_CONSUMERS.get(raw.get("resource") or "", "owner"), name)
+
+    def _subject(self, raw: Mapping[str, Any], key: str, text: str) -> str:
+        """Kind, version or name of what an event is about."""
+        kind = raw.get("kind") or ""
+        if key == "name":
+            return self._new.names.of(_SUBJECTS.get(kind, "owner"), text)
+        if key == "kind":
+            return text if is_harmless(text) else "Owner"
+        return f"{GROUP}/v1" if kind == "ResourceClaim" else "v1"
