@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from kubectl_dra.api.fields import read_names
 from kubectl_dra.api.labels import InvalidNodeSelector
 from kubectl_dra.api.limits import MAX_RESULTS as MAX_RESULTS
 from kubectl_dra.api.meta import EMPTY, JSONObject, ObjectMeta
@@ -97,19 +98,8 @@ class DeviceRequest(Struct, frozen=True, gc=False):
         )
 
 
-_REQUEST_KEYS = frozenset(
-    (
-        "name",
-        "deviceClassName",
-        "selectors",
-        "allocationMode",
-        "count",
-        "adminAccess",
-        "tolerations",
-        "capacity",
-        "derivedAttributes",
-    )
-)
+_REQUEST_KEYS: Final = read_names("DeviceSubRequest") | read_names("ExactDeviceRequest")
+_CLAIM_KEYS: Final = read_names("DeviceClaim")
 
 
 class Request(Struct, frozen=True, gc=False):
@@ -335,5 +325,5 @@ def spec_fields(spec: JSONObject) -> dict[str, Any]:
         "requests": tuple(Request.from_json(entry) for entry in devices.get("requests") or ()),
         "constraints": tuple(DeviceConstraint.from_json(entry) for entry in devices.get("constraints") or ()),
         "config": tuple(devices.get("config") or ()),
-        "unmodelled": tuple(sorted(devices.keys() - {"requests", "constraints", "config"})),
+        "unmodelled": tuple(sorted(devices.keys() - _CLAIM_KEYS)),
     }

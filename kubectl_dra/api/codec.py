@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from msgspec import Struct
@@ -10,7 +10,7 @@ from msgspec import Struct
 from kubectl_dra.api.fields import KINDS, fields
 from kubectl_dra.api.quantity import BLANKS, Quantity, QuantityError
 from kubectl_dra.api.releases import GROUP
-from kubectl_dra.api.schema import Field, FieldPath, path_text
+from kubectl_dra.api.schema import Field, FieldPath, each, items, path_text
 
 
 class Mismatch(Struct, frozen=True):
@@ -63,14 +63,8 @@ def decoded(raw: Mapping[str, Any], struct: str, version: str = "v1") -> dict[st
         field = table.get(name)
         if field is None:
             out[name] = value
-        elif value is None:
-            continue
-        elif field.container == "list":
-            out[name] = [_decoded_item(item, field, version) for item in value]
-        elif field.container == "map":
-            out[name] = {key: _decoded_item(item, field, version) for key, item in value.items()}
-        else:
-            out[name] = _decoded_item(value, field, version)
+        elif value is not None:
+            out[name] = each(value, field, _decoded_item, field, version)
     return out
 
 
@@ -88,19 +82,14 @@ _EMPTY: Final = {"string": "", "int": 0, "bool": False, "quantity": "0", "object
 
 
 def _value_mismatch(value: Any, field: Field, version: str, path: FieldPath) -> Mismatch | None:
-    items: Iterator[tuple[str | int, Any]]
-    if field.container == "list":
-        if not isinstance(value, list):
-            return Mismatch(path, "a list", _type_name(value))
-        items = iter(enumerate(value))
-    elif field.container == "map":
-        if not isinstance(value, dict):
-            return Mismatch(path, "an object", _type_name(value))
-        items = iter(value.items())
+    if field.container:
+        kind, wanted = (list, "a list") if field.container == "list" else (dict, "an object")
+        if not isinstance(value, kind):
+            return Mismatch(path, wanted, _type_name(value))
     else:
         return _item_mismatch(value, field, version, path)
-    for key, item in items:
-        found = _item_mismatch(item, field, version, (*path, key))
+    for key, item in items(value, field):
+        found = _item_mismatch(item, field, version, (*path, *key))
         if found is not None:
             return found
     return None
@@ -182,34 +171,23 @@ def _printed_struct(raw: Mapping[str, Any], struct: str, version: str) -> dict[s
     table = fields(struct, version)
     for name, field in table.items():
         value = raw.get(name)
-        if field.container:
-            printed = _printed_items(value, field, version)
-            if printed is not None or not field.omit_empty:
-                out[name] = printed
-        elif value is None:
+        if value is None or (field.container and not value):
             if not field.omit_empty:
-                out[name] = None if field.pointer else _zero(field, version)
-        elif field.pointer or not field.omit_empty or value not in ("", 0, False):
-            out[name] = _printed(value, field, version)
+                out[name] = None if field.pointer or field.container else _zero(field, version)
+        elif field.pointer or field.container or not field.omit_empty or value not in ("", 0, False):
+            out[name] = each(value, field, _printed, field, version)
+            if field.container == "map":
+                # The server prints maps with sorted keys.
+                out[name] = dict(sorted(out[name].items()))
     for name in raw:
         if name not in table:
             out[name] = raw[name]
     return out
 
 
-def _printed_items(value: Any, field: Field, version: str) -> list[Any] | dict[str, Any] | None:
-    if not value:
-        return None
-    if field.container == "list":
-        return [_zero(field, version) if v is None else _printed(v, field, version) for v in value]
-    # The server prints maps with sorted keys.
-    return {
-        key: _zero(field, version) if value[key] is None else _printed(value[key], field, version)
-        for key in sorted(value)
-    }
-
-
 def _printed(value: Any, field: Field, version: str) -> Any:
+    if value is None:
+        return _zero(field, version)
     if not field.scalar:
         return _printed_struct(value, field.type, version)
     if field.type == "quantity":
@@ -224,7 +202,7 @@ def _printed(value: Any, field: Field, version: str) -> Any:
 def _zero(field: Field, version: str) -> Any:
     if not field.scalar:
         return _printed_struct({}, field.type, version)
-    return {"string": "", "int": 0, "bool": False, "quantity": "0"}.get(field.type)
+    return _EMPTY.get(field.type)
 
 
 # Conversion of resource.k8s.io objects between API versions, as the API server does it.

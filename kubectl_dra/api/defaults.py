@@ -6,13 +6,13 @@ holds both facts; this module adds the conditions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from functools import cache, partial
+from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Any
 
 from kubectl_dra.api.fields import CREATION, KINDS, depends_on_gates, fields, gated
 from kubectl_dra.api.releases import GROUP, UNTOLD, Release
-from kubectl_dra.api.schema import Field
+from kubectl_dra.api.schema import Field, each
 
 EXACT_COUNT = "ExactCount"
 
@@ -51,9 +51,9 @@ def gates_in_use(raw: Mapping[str, Any]) -> frozenset[str]:
     return frozenset(gate for _, field, _ in gated(raw, raw["kind"]) for gate in field.gates)
 
 
-def _filled(raw: Mapping[str, Any], struct: str, version: str, now: str | None) -> dict[str, Any]:
+def _filled(raw: Mapping[str, Any] | None, struct: str, version: str, now: str | None) -> dict[str, Any]:
     own, below = _defaults(struct, version)
-    out = dict(raw)
+    out = dict(raw or {})
     if struct != "DeviceRequest" or out.get("deviceClassName"):
         for name, default in own:
             if not out.get(name) and _applies(name, out):
@@ -62,7 +62,7 @@ def _filled(raw: Mapping[str, Any], struct: str, version: str, now: str | None) 
                     out[name] = value
     for name, field in below:
         if out.get(name) is not None:
-            out[name] = _each(out[name], field, partial(_filled, struct=field.type, version=version, now=now))
+            out[name] = each(out[name], field, _filled, field.type, version, now)
     return out
 
 
@@ -83,12 +83,12 @@ def _defaults(struct: str, version: str) -> tuple[list[tuple[str, str | int]], l
     return own, below
 
 
-def _reduced(raw: Mapping[str, Any], struct: str, on: frozenset[str], release: Release) -> dict[str, Any]:
+def _reduced(raw: Mapping[str, Any] | None, struct: str, on: frozenset[str], release: Release) -> dict[str, Any]:
     gone, below = _disabled(struct, on, release)
-    out = {name: value for name, value in raw.items() if name not in gone}
+    out = {name: value for name, value in (raw or {}).items() if name not in gone}
     for name, field in below:
         if out.get(name) is not None:
-            out[name] = _each(out[name], field, partial(_reduced, struct=field.type, on=on, release=release))
+            out[name] = each(out[name], field, _reduced, field.type, on, release)
     return out
 
 
@@ -103,12 +103,3 @@ def _disabled(struct: str, on: frozenset[str], release: Release) -> tuple[frozen
         if name not in gone and not field.scalar and depends_on_gates(field.type)
     ]
     return gone, below
-
-
-def _each(value: Any, field: Field, change: Callable[[Mapping[str, Any]], dict[str, Any]]) -> Any:
-    """Apply a change to the struct in a field, or to the structs in its list or map. Null counts as empty."""
-    if field.container == "list":
-        return [change(item or {}) for item in value]
-    if field.container == "map":
-        return {key: change(item or {}) for key, item in value.items()}
-    return change(value)

@@ -81,7 +81,7 @@ _DEVICE: Final[_Struct] = {
     "bindingFailureConditions": row("[]string condition", *_BINDING, since=34, most=MAX_BINDING_CONDITIONS),
     "allowMultipleAllocations": row("*bool", _CAPACITY, since=34),
     "nodeAllocatableResourceMappings": row(
-        "{}NodeAllocatableResourceMapping resource", _NODE_RESOURCES, since=36, until=36
+        "{}NodeAllocatableResourceMapping resource", _NODE_RESOURCES, since=36, until=36, read=False
     ),
     "nodeAllocatableResources": row("{}NodeAllocatableResource resource", _NODE_RESOURCES, since=37),
 }
@@ -342,6 +342,11 @@ def fields(struct: str, version: str = "v1") -> Mapping[str, Field]:
 
         return core_rows(struct)
     return {name: row(entry) if isinstance(entry, str) else entry for name, entry in table.items()}
+
+
+def read_names(struct: str) -> frozenset[str]:
+    """The fields of a struct of v1 that answers take into account; of any other they say that it is not modelled."""
+    return frozenset(name for name, field in fields(struct).items() if field.read)
 
 
 def limit(struct: str, name: str, release: Release = UNTOLD) -> int | None:

@@ -28,6 +28,9 @@ class Field(Struct, frozen=True):
     ``since`` and ``until`` are the first and last minor release of Kubernetes 1 that have it; 31 includes all
     earlier ones, None means no last one. The API server drops the field from new objects unless all ``gates``
     are on; a release before ``dropped_since`` forgets to. ``default`` is what the server sets if the field is
+    missing or empty. ``most`` are limits on its items or bytes, each from a release on. ``anonymize`` is what an
+    anonymized copy has in place of its text; empty for nothing. ``saved``: a snapshot keeps it. ``read``: answers take
+    it into account, or the scheduler does not read it either.
     """
 
     type: str
@@ -43,6 +46,7 @@ class Field(Struct, frozen=True):
     dropped_since: int = OLDEST_MODELLED.minor
     anonymize: str = ""
     saved: bool = True
+    read: bool = True
 
     def limit(self, release: Release = UNTOLD) -> int | None:
         """The most items in a list or map, or bytes in a text; None if there is no limit."""
@@ -74,6 +78,7 @@ def row(
     default: str | int | None = None,
     most: int | Mapping[int, int] | None = None,
     dropped_since: int = OLDEST_MODELLED.minor,
+    read: bool = True,
 ) -> Field:
     """The field of a type in this notation, with further facts about it."""
     text, _, anonymize = text.partition(" ")
@@ -84,7 +89,7 @@ def row(
     name = text.lstrip("[]{}*").removesuffix("?")
     limits = {since: most} if isinstance(most, int) else most or {}
     more = (since, until, gates, default, tuple(limits.items()), dropped_since, anonymize)
-    return Field(name, container, pointer, omit_empty, name in _SCALARS, *more)
+    return Field(name, container, pointer, omit_empty, name in _SCALARS, *more, read=read)
 
 
 def items(value: Any, field: Field) -> Iterator[tuple[FieldPath, Any]]:
@@ -97,13 +102,13 @@ def items(value: Any, field: Field) -> Iterator[tuple[FieldPath, Any]]:
         yield from (((index,), item) for index, item in enumerate(value))
 
 
-def each(value: Any, field: Field, change: Callable[[Any], Any]) -> Any:
-    """The value of a field with each item of its list or map changed, or its one value."""
+def each(value: Any, field: Field, change: Callable[..., Any], *more: Any) -> Any:
+    """The value of a field with ``change(item, *more)`` for each item of its list or map, or for its one value."""
+    if not field.container:
+        return change(value, *more)
     if field.container == "list":
-        return [change(item) for item in value]
-    if field.container == "map":
-        return {key: change(item) for key, item in value.items()}
-    return change(value)
+        return [change(item, *more) for item in value]
+    return {key: change(item, *more) for key, item in value.items()}
 
 
 def path_text(path: FieldPath) -> str:

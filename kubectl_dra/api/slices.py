@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from kubectl_dra.api.fields import read_names
 from kubectl_dra.api.meta import EMPTY, JSONObject
 from kubectl_dra.api.nodes import NodeSelector
 from kubectl_dra.api.quantity import Quantity
@@ -204,38 +205,11 @@ class Device(Struct, frozen=True, gc=False):
 
 
 _PLAIN_KEYS = frozenset(("name", "attributes", "capacity"))
-_DEVICE_KEYS = _PLAIN_KEYS | {
-    "allowMultipleAllocations",
-    "consumesCounters",
-    "nodeName",
-    "nodeSelector",
-    "allNodes",
-    "taints",
-    "bindsToNode",
-    "bindingConditions",
-    "bindingFailureConditions",
-    "nodeAllocatableResources",
-}
+_DEVICE_KEYS: Final = read_names("Device")
 MAPPINGS: Final = "nodeAllocatableResourceMappings"
 """What devices take of their node as 1.36 wrote it, which is not modelled: it concerns only who gets such a device."""
-_SLICE_KEYS = frozenset(
-    (
-        "driver",
-        "pool",
-        "nodeName",
-        "nodeSelector",
-        "allNodes",
-        "perDeviceNodeSelection",
-        "sharedCounters",
-        "devices",
-        "skipNodeOperations",
-        # Only says how the pool's state is reported; no scheduler reads it.
-        "partitionTypeAttribute",
-    )
-)
-
-
-_CONSUMPTION_KEYS = frozenset(("counterSet", "counters", "compatibilityGroups"))
+_SLICE_KEYS: Final = read_names("ResourceSliceSpec")
+_CONSUMPTION_KEYS: Final = read_names("DeviceCounterConsumption")
 
 
 def _unknown_in_consumption(device: JSONObject) -> set[str]:

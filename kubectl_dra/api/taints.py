@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Struct
 
+from kubectl_dra.api.fields import read_names
 from kubectl_dra.api.meta import EMPTY, JSONObject, ObjectMeta
 
 BLOCKING_EFFECTS = frozenset(("NoSchedule", "NoExecute"))
@@ -81,6 +82,9 @@ class DeviceToleration(Struct, frozen=True, gc=False):
         return "operator"
 
 
+_SELECTOR_KEYS: Final = read_names("DeviceTaintSelector")
+
+
 class DeviceTaintRule(Struct, frozen=True, gc=False):
     """A cluster-wide rule that taints devices.
 
@@ -104,7 +108,7 @@ class DeviceTaintRule(Struct, frozen=True, gc=False):
             if selector is None
             else (selector.get("driver"), selector.get("pool"), selector.get("device")),
             taint=DeviceTaint.from_json(spec.get("taint") or EMPTY, rule=meta.name),
-            unmodelled=tuple(sorted((selector or EMPTY).keys() - {"driver", "pool", "device"})),
+            unmodelled=tuple(sorted((selector or EMPTY).keys() - _SELECTOR_KEYS)),
         )
 
     def selects(self, driver: str, pool: str, device: str) -> bool:

@@ -88,12 +88,12 @@ class Fields:
             elif field.type == "DeviceAttribute":
                 out[key] = {self._new.qualified(name): self._new.attribute(name, one) for name, one in value.items()}
             elif field.anonymize != "drop" and field.type != "ObjectMeta":
-                changed = each(value, field, partial(self._item, field=field, version=version, raw=raw, key=key))
+                changed = each(value, field, self._item, field, version, raw, key)
                 rename = self.texts[field.anonymize or "qualified"] if field.container == "map" else None
                 out[key] = {rename(name): one for name, one in changed.items()} if rename else changed
         return out
 
-    def _item(self, value: Any, *, field: Field, version: str, raw: Mapping[str, Any], key: str) -> Any:
+    def _item(self, value: Any, field: Field, version: str, raw: Mapping[str, Any], key: str) -> Any:
         if value is None:
             return None
         if not field.scalar:

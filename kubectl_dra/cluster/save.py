@@ -18,7 +18,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any, Final, TextIO
 
@@ -150,7 +149,7 @@ def reduced(raw: Mapping[str, Any]) -> Json:
 def _saved(raw: Mapping[str, Any], struct: str) -> Json:
     """What a snapshot keeps of a struct: the fields whose rows say so."""
     return {
-        name: raw[name] and each(raw[name], row, partial(_saved_item, row=row))
+        name: raw[name] and each(raw[name], row, _saved_item, row)
         for name, row in fields(struct).items()
         if row.saved and name in raw
     }

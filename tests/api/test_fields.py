@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
 from kubectl_dra.api.fields import KINDS, depends_on_gates, fields, limit
 from kubectl_dra.api.releases import Release, gate_default
-from kubectl_dra.api.schema import FieldPath, path_text
+from kubectl_dra.api.schema import Field, FieldPath, path_text
+from kubectl_dra.cluster.builder import READ
 
 
 def test_every_struct_that_a_field_names_exists() -> None:
@@ -61,3 +65,49 @@ def test_limits_are_those_of_the_release() -> None:
     assert limit("Device", "consumesCounters", Release(1, 34)) is None
     assert limit("DeviceRequest", "firstAvailable") == 8
     assert limit("DeviceRequest", "name") is None
+
+
+SPECS: dict[str, tuple[str, Callable[[dict[str, Any]], Any]]] = {
+    "ExactDeviceRequest": (
+        "ResourceClaim",
+        lambda raw: {"spec": {"devices": {"requests": [{"name": "a", "exactly": raw}]}}},
+    ),
+    "DeviceSubRequest": (
+        "ResourceClaim",
+        lambda raw: {"spec": {"devices": {"requests": [{"name": "a", "firstAvailable": [raw]}]}}},
+    ),
+    "DeviceClaim": ("ResourceClaim", lambda raw: {"spec": {"devices": raw}}),
+    "Device": ("ResourceSlice", lambda raw: {"spec": {"driver": "a", "devices": [{"name": "a", **raw}]}}),
+    "DeviceCounterConsumption": (
+        "ResourceSlice",
+        lambda raw: {"spec": {"driver": "a", "devices": [{"name": "a", "consumesCounters": [raw]}]}},
+    ),
+    "ResourceSliceSpec": ("ResourceSlice", lambda raw: {"spec": {"driver": "a", **raw}}),
+    "DeviceTaintSelector": ("DeviceTaintRule", lambda raw: {"spec": {"deviceSelector": raw}}),
+}
+READ_BY_NOBODY = {
+    # Only says how the state of a pool is reported; no scheduler reads it.
+    "ResourceSliceSpec.partitionTypeAttribute",
+}
+
+
+def sample(field: Field) -> Any:
+    """A value that is not the default of the field."""
+    scalars: dict[str, Any] = {"int": 7, "bool": True, "quantity": "40Gi", "time": "2026-11-20T10:00:00Z"}
+    keys = [(name, below) for name, below in fields(field.type).items()] if not field.scalar else []
+    one = {name: sample(below) for name, below in keys} if keys else scalars.get(field.type, "All")
+    return [one] if field.container == "list" else {"example.com/a": one} if field.container else one
+
+
+@pytest.mark.parametrize("struct", SPECS)
+def test_each_field_is_decoded_or_said_to_be_not_modelled(struct: str) -> None:
+    """A row without ``read=False`` needs an attribute: otherwise answers would pass over the field silently."""
+    kind, around = SPECS[struct]
+    head = {"apiVersion": "resource.k8s.io/v1", "kind": kind, "metadata": {"name": "a"}}
+    without = READ[kind]({**head, **around({})})
+    same = {
+        f"{struct}.{name}"
+        for name, field in fields(struct).items()
+        if READ[kind]({**head, **around({name: sample(field)})}) == without
+    }
+    assert same <= READ_BY_NOBODY

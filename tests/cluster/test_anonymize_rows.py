@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 import pytest
@@ -122,7 +121,7 @@ def test_an_item_that_is_null_stays_null() -> None:
 def without_unsaved(raw: Any, struct: str) -> Any:
     """A struct without the fields that no snapshot keeps."""
     return {
-        name: value if row.scalar or value is None else each(value, row, partial(without_unsaved, struct=row.type))
+        name: value if row.scalar or value is None else each(value, row, without_unsaved, row.type)
         for name, value in raw.items()
         if (row := fields(struct)[name]).saved
     }
