@@ -31,12 +31,14 @@ from kubectl_dra.api.schema import Field, FieldPath, items, row
 CREATION: Final = "creation"
 """The default that represents the time at which the object is created."""
 
-VALUES: Final[Mapping[str, tuple[str, ...]]] = {
-    "allocationMode": ("All", "ExactCount"),
-    "effect": ("NoExecute", "NoSchedule", "None"),
-    "operator": ("Equal", "Exists"),
-}
-"""What fields of DRA kinds that take one of a few texts take, as the API server lists it."""
+_EFFECTS: Final = ("NoExecute", "NoSchedule", "None")
+_SKIPPED: Final = row(
+    "[]string operation",
+    "DRAOptionalNodeOperations",
+    since=37,
+    values=("*", "NodePrepareResources", "NodeUnprepareResources"),
+    check="skip-node-operations set",
+)
 
 _Struct = Mapping[str, str | Field]
 
@@ -44,7 +46,6 @@ _BINDING: Final = ("DRADeviceBindingConditions", "DRAResourceClaimDeviceStatus")
 _CAPACITY: Final = "DRAConsumableCapacity"
 _LISTS: Final = "DRAListTypeAttributes"
 _NODE_RESOURCES: Final = "DRANodeAllocatableResources"
-_OPTIONAL: Final = "DRAOptionalNodeOperations"
 _PARTITIONS: Final = "DRAPartitionableDevices"
 _TAINTS: Final = "DRADeviceTaints"
 
@@ -56,12 +57,12 @@ _OF_REQUESTS: Final = row("[]string request", most=MAX_REQUESTS)
 _REQUEST: Final[_Struct] = {
     "deviceClassName": "string class",
     "selectors": _SELECTORS,
-    "allocationMode": row("string? keep", default="ExactCount"),
+    "allocationMode": row("string? keep", default="ExactCount", values=("All", "ExactCount")),
     "count": row("int?", default=1),
     "adminAccess": row("*bool", "DRAAdminAccess"),
     "tolerations": row("[]DeviceToleration", _TAINTS, since=33),
     "capacity": row("*CapacityRequirements", _CAPACITY, since=34),
-    "derivedAttributes": row("[]DerivedAttribute", "DRADerivedAttributes", since=37),
+    "derivedAttributes": row("[]DerivedAttribute", "DRADerivedAttributes", since=37, most=32),
 }
 _SUBREQUEST: Final[_Struct] = {
     "name": "string request",
@@ -96,7 +97,7 @@ _SLICE_SPEC: Final[_Struct] = {
     "perDeviceNodeSelection": row("*bool", _PARTITIONS, since=33),
     "sharedCounters": row("[]CounterSet", _PARTITIONS, since=33, most={35: 8}),
     "partitionTypeAttribute": row("*string qualified", "DRAPartitionableDevicesType", since=37),
-    "skipNodeOperations": row("[]string operation", _OPTIONAL, since=37),
+    "skipNodeOperations": _SKIPPED,
 }
 
 # The shapes of v1, and of v1beta2, which are the same.
@@ -129,9 +130,9 @@ _STRUCTS: Final[Mapping[str, _Struct]] = {
     "DerivedAttribute": {"name": "string qualified", "expression": "string cel"},
     "DeviceToleration": {
         "key": "string? key",
-        "operator": row("string? keep", default="Equal"),
+        "operator": row("string? keep", default="Equal", values=("Equal", "Exists")),
         "value": "string? value",
-        "effect": "string? keep",
+        "effect": row("string? keep", values=_EFFECTS),
         "tolerationSeconds": "*int",
     },
     "DeviceConstraint": {
@@ -165,7 +166,7 @@ _STRUCTS: Final[Mapping[str, _Struct]] = {
         "bindingFailureConditions": row("[]string condition", _BINDING[0], since=34),
         "shareID": row("*string scrambled", _CAPACITY, since=34),
         "consumedCapacity": row("{}quantity", _CAPACITY, since=34),
-        "skipNodeOperations": row("[]string operation", _OPTIONAL, since=37),
+        "skipNodeOperations": _SKIPPED,
     },
     "DeviceAllocationConfiguration": {
         "source": "string keep",
@@ -225,7 +226,9 @@ _STRUCTS: Final[Mapping[str, _Struct]] = {
     "DeviceCounterConsumption": {
         "counterSet": "string embedded",
         "counters": row("{}Counter", most=MAX_COUNTERS),
-        "compatibilityGroups": row("[]string group", "DRADeviceCompatibilityGroups", since=37),
+        "compatibilityGroups": row(
+            "[]string group", "DRADeviceCompatibilityGroups", since=37, most=2, check="compatibility-groups label set"
+        ),
     },
     "NodeAllocatableResourceMapping": {
         "capacityKey": "*string qualified",
@@ -244,7 +247,7 @@ _STRUCTS: Final[Mapping[str, _Struct]] = {
     "DeviceTaint": {
         "key": "string key",
         "value": "string? value",
-        "effect": "string keep",
+        "effect": row("string keep", values=_EFFECTS),
         "timeAdded": row("*time", default=CREATION),
     },
     "NodeSelector": {"nodeSelectorTerms": "[]NodeSelectorTerm!"},
@@ -347,6 +350,12 @@ def fields(struct: str, version: str = "v1") -> Mapping[str, Field]:
 def read_names(struct: str) -> frozenset[str]:
     """The fields of a struct of v1 that answers take into account; of any other they say that it is not modelled."""
     return frozenset(name for name, field in fields(struct).items() if field.read)
+
+
+@cache
+def values_of(name: str) -> tuple[str, ...]:
+    """The texts that fields of this name take, as the API server lists them; empty if they take any."""
+    return next((table[name].values for table in map(fields, _STRUCTS) if name in table and table[name].values), ())
 
 
 def limit(struct: str, name: str, release: Release = UNTOLD) -> int | None:

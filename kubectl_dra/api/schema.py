@@ -30,7 +30,9 @@ class Field(Struct, frozen=True):
     are on; a release before ``dropped_since`` forgets to. ``default`` is what the server sets if the field is
     missing or empty. ``most`` are limits on its items or bytes, each from a release on. ``anonymize`` is what an
     anonymized copy has in place of its text; empty for nothing. ``saved``: a snapshot keeps it. ``read``: answers take
-    it into account, or the scheduler does not read it either.
+    it into account, or the scheduler does not read it either. ``values`` are the texts that it takes, if these are
+    few. ``check`` is what validation says of it by the row alone: the rule's name, then the form of its text, and
+    "set" where no item may be there twice (see ``admission.server.rows``).
     """
 
     type: str
@@ -47,6 +49,8 @@ class Field(Struct, frozen=True):
     anonymize: str = ""
     saved: bool = True
     read: bool = True
+    values: tuple[str, ...] = ()
+    check: str = ""
 
     def limit(self, release: Release = UNTOLD) -> int | None:
         """The most items in a list or map, or bytes in a text; None if there is no limit."""
@@ -79,6 +83,8 @@ def row(
     most: int | Mapping[int, int] | None = None,
     dropped_since: int = OLDEST_MODELLED.minor,
     read: bool = True,
+    values: tuple[str, ...] = (),
+    check: str = "",
 ) -> Field:
     """The field of a type in this notation, with further facts about it."""
     text, _, anonymize = text.partition(" ")
@@ -89,7 +95,7 @@ def row(
     name = text.lstrip("[]{}*").removesuffix("?")
     limits = {since: most} if isinstance(most, int) else most or {}
     more = (since, until, gates, default, tuple(limits.items()), dropped_since, anonymize)
-    return Field(name, container, pointer, omit_empty, name in _SCALARS, *more, read=read)
+    return Field(name, container, pointer, omit_empty, name in _SCALARS, *more, read=read, values=values, check=check)
 
 
 def items(value: Any, field: Field) -> Iterator[tuple[FieldPath, Any]]:

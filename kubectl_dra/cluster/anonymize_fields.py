@@ -22,14 +22,13 @@ LEFT_OUT: Final = "left-out"
 _CLAIM: Final = "claim:"
 _HEAD: Final = frozenset(("apiVersion", "kind", "metadata"))
 _NUMERIC: Final = frozenset(("Gt", "Lt"))
-_OPERATIONS: Final = frozenset(("NodePrepareResources", "NodeUnprepareResources", "*"))
 _TEXTS: Final = frozenset(("string", "any", "object"))
 _OBJECTS: Final = (
     *("claim", "container", "node", "pod", "podgroup", "podvolume", "pool", "priorityclass", "storageclass"),
     *("template", "volume", "volumeclaim", "workload"),
 )
 """Words of rows that name an object: each is a category of names."""
-_WORDS: Final = ("condition", "group", "podclaim", "reason")
+_WORDS: Final = ("condition", "group", "operation", "podclaim", "reason")
 """Words of rows whose texts stay if they are nothing but known words."""
 _CONSUMERS: Final = {"pods": "pod", "podgroups": "podgroup"}
 _SUBJECTS: Final = {"Pod": "pod", "ResourceClaim": "claim"}
@@ -52,7 +51,6 @@ class Fields:
             "message": new.names.text,
             "namespace": new.namespace,
             "opaque": lambda value: {LEFT_OUT: True},
-            "operation": lambda name: name if name in _OPERATIONS else new.plain("operation", name),
             "qualified": new.qualified,
             "request": new.request,
             "resource": new.resource,
@@ -83,7 +81,9 @@ class Fields:
             field = table.get(key)
             if field is None:
                 out[self._new.identifier(key)] = self._unknown(value)
-            elif value is None or field.anonymize in self.whole:
+                continue
+            self._new.names.gave(key)
+            if value is None or field.anonymize in self.whole:
                 out[key] = value and self.whole[field.anonymize](value)
             elif field.type == "DeviceAttribute":
                 out[key] = {self._new.qualified(name): self._new.attribute(name, one) for name, one in value.items()}
@@ -98,6 +98,9 @@ class Fields:
             return None
         if not field.scalar:
             return self._struct(value, field.type, version)
+        if value in field.values:
+            self._new.names.gave(value)
+            return value
         if field.anonymize in self.beside:
             return self.beside[field.anonymize](raw, key, value)
         if field.anonymize and field.container != "map":

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from kubectl_dra.api.fields import KINDS, VALUES, fields
+from kubectl_dra.api.fields import KINDS, fields, values_of
 from kubectl_dra.api.releases import EVERY, Release
 from kubectl_dra.api.schema import Field
 from kubectl_dra.cel.functions import Function, Overload
@@ -60,7 +60,7 @@ def page(name: str, field: Field, release: Release) -> str:
     lines = [f"**{name}**: {type_of(field)}"]
     if field.default is not None:
         lines.append(f"Default: `{field.default}`.")
-    if (most := field.limit(release)) is not None:
+    if (most := field.limit(release if field.exists(release) else field.releases.oldest)) is not None:
         lines.append(f"At most {most:,} {'bytes' if field.scalar and not field.container else 'entries'}.")
     if field.releases != EVERY:
         lines.append(f"In Kubernetes {field.releases}.")
@@ -132,7 +132,7 @@ def _values(cursor: Cursor, known: Knowledge) -> Iterator[Proposal]:
     elif name == "driver":
         yield from _each(known.drivers(), Sort.name, cursor.word)
     elif field_at(cursor.kind, cursor.version, cursor.path) is not None:
-        yield from _each(VALUES.get(name, ()), Sort.value, cursor.word)
+        yield from _each(values_of(name), Sort.value, cursor.word)
 
 
 def _each(words: Iterable[str], sort: Sort, span: Span) -> Iterator[Proposal]:

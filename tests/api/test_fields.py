@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kubectl_dra.api.fields import KINDS, depends_on_gates, fields, limit
+from kubectl_dra.admission import server as admission
+from kubectl_dra.api.fields import _STRUCTS, KINDS, depends_on_gates, fields, limit
 from kubectl_dra.api.releases import Release, gate_default
 from kubectl_dra.api.schema import Field, FieldPath, path_text
 from kubectl_dra.cluster.builder import READ
@@ -111,3 +114,12 @@ def test_each_field_is_decoded_or_said_to_be_not_modelled(struct: str) -> None:
         if READ[kind]({**head, **around({name: sample(field)})}) == without
     }
     assert same <= READ_BY_NOBODY
+
+
+def test_rows_with_a_check_are_in_structs_that_are_checked() -> None:
+    """``check_rows`` is called where a struct is validated; ``exactly`` and subrequests are validated as one."""
+    server = Path(admission.__file__).parent.glob("*.py")
+    called = {*re.findall(r'check_(?:rows|skipped)\(.*?"([A-Z]\w+)"', "".join(path.read_text() for path in server))}
+    checked = {struct for struct in _STRUCTS for field in fields(struct).values() if field.check}
+    assert checked <= called | {"DeviceSubRequest"}
+    assert called <= _STRUCTS.keys()

@@ -36,16 +36,16 @@ from kubectl_dra.admission.server.names import (
     label_problems,
     subdomain_problems,
 )
+from kubectl_dra.admission.server.rows import check_rows
 from kubectl_dra.admission.server.selectors import check_derived, check_selectors, derived_cost
 from kubectl_dra.admission.server.taints import check_toleration, unsupported
 from kubectl_dra.api.behaviour import BOTH_KINDS_READ, DISTINCT_READ_BESIDE_MATCH, STORED_UNREAD
-from kubectl_dra.api.fields import VALUES, limit
+from kubectl_dra.api.fields import limit, values_of
 from kubectl_dra.api.limits import MAX_EXPRESSION_COST, MAX_REQUESTS
 
 # Attributes that a request derives from those of a device (alpha in 1.37).
 
 _RULE: Final = "derived-attribute"
-MOST: Final = 32
 Used = Mapping[str, frozenset[str]]
 """The attributes in constraints, by the request that they are for: a name, ``name/alternative``, or "" for all."""
 
@@ -76,8 +76,9 @@ def check_derived_attributes(attributes: Any, at: Path, request: str, used: Used
         if not text(attribute, "expression"):
             yield missing((*at, "expression"), _RULE)
 
+    most = limit("ExactDeviceRequest", "derivedAttributes")
     yield from check_set(
-        attributes, at, MOST, (_RULE, _RULE), check, lambda entry: text(entry, "name"), release=context.release
+        attributes, at, most, (_RULE, _RULE), check, lambda entry: text(entry, "name"), release=context.release
     )
     # The server looks at these in a list that is too long, too.
     for index, attribute in enumerate(attributes or ()):
@@ -241,6 +242,7 @@ def _check_device_request(
         yield from check_toleration(toleration, (*at, "tolerations", index), context)
     attributes, where = request.get("derivedAttributes"), (*at, "derivedAttributes")
     yield from check_derived_attributes(attributes, where, name, used, context)
+    yield from check_rows(request, at, "ExactDeviceRequest", context)
 
 
 def _check_count(mode: str, count: int, at: Path) -> Violations:
@@ -252,7 +254,7 @@ def _check_count(mode: str, count: int, at: Path) -> Violations:
             yield violation((*at, "count"), INVALID, "count-not-positive", f"must be at least 1, not {count}")
     else:
         rule = "allocation-mode-unknown" if mode else "allocation-mode-missing"
-        yield unsupported(mode, (*at, "allocationMode"), rule, VALUES["allocationMode"])
+        yield unsupported(mode, (*at, "allocationMode"), rule, values_of("allocationMode"))
 
 
 def _check_constraint(

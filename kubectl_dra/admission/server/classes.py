@@ -20,6 +20,7 @@ from kubectl_dra.admission.server.model import (
     violation,
 )
 from kubectl_dra.admission.server.names import check_driver, label_key_problems, subdomain_problems
+from kubectl_dra.admission.server.rows import check_rows
 from kubectl_dra.admission.server.scalars import type_name
 from kubectl_dra.admission.server.selectors import check_selectors
 from kubectl_dra.api.behaviour import CLAIM_PREFIX_READ
@@ -98,6 +99,7 @@ def check_class(device_class: Mapping[str, Any], context: ServerContext) -> Viol
             "with a lower case domain of at most 244 characters"
         )
         yield violation(("spec", "extendedResourceName"), INVALID, "extended-resource-name", message)
+    yield from check_rows(spec, ("spec",), "DeviceClassSpec", context)
 
 
 def is_native_resource(name: str) -> bool:

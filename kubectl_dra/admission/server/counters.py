@@ -22,6 +22,7 @@ from kubectl_dra.admission.server.model import (
 )
 from kubectl_dra.admission.server.names import check_format, check_required, label_problems
 from kubectl_dra.admission.server.resources import POD_RESOURCES, is_huge_page
+from kubectl_dra.admission.server.rows import check_rows
 from kubectl_dra.api.behaviour import COUNTERS_APART, COUNTERS_LIMITED_EACH, KEY_AT_MAP
 from kubectl_dra.api.fields import limit
 from kubectl_dra.api.limits import MAX_COUNTERS
@@ -31,7 +32,6 @@ _TOTAL_MAX: Final = 32
 """Up to 1.34: the most counters of a slice's sets together, and of those that one device consumes."""
 _SLICE_MAX: Final = 1024
 """Up to 1.34: the most counters that the devices of a slice consume together."""
-_GROUPS_MAX: Final = 2
 Sets = Mapping[str, frozenset[str]]
 """The counter sets of a slice, each with the names of its counters."""
 
@@ -90,7 +90,7 @@ def check_consumptions(device: Mapping[str, Any], device_at: Path, sets: Sets, c
             yield from check_format(name, (*at, "counterSet"), "consumes-set", label_problems)
         rules = ("consumes-counters",) * 3
         yield from _check_counters((consumption or {}).get("counters"), (*at, "counters"), rules, context)
-        yield from _check_groups((consumption or {}).get("compatibilityGroups"), (*at, "compatibilityGroups"), context)
+        yield from check_rows(consumption, at, "DeviceCounterConsumption", context)
 
     most = limit("Device", "consumesCounters", context.release)
     rules = ("consumes-too-many", "consumes-duplicate")
@@ -118,14 +118,6 @@ def _check_known(consumptions: Any, at: Path, sets: Sets) -> Violations:
                 message = f"{counter!r} is not a counter of {name!r} in this slice"
                 where = (*at, index, "counters")
                 yield violation(where, INVALID, "consumes-counters", message, below=(counter,))
-
-
-def _check_groups(groups: Any, at: Path, context: ServerContext) -> Violations:
-    def name_at(name: str | None, at: Path) -> Violations:
-        return check_format(name or "", at, "compatibility-groups", label_problems)
-
-    rules = ("compatibility-groups",) * 2
-    yield from check_set(groups, at, _GROUPS_MAX, rules, name_at, lambda name: name or "", release=context.release)
 
 
 def _counters(entries: Any) -> int:

@@ -38,6 +38,7 @@ from kubectl_dra.admission.server.names import (
     label_problems,
     subdomain_problems,
 )
+from kubectl_dra.admission.server.rows import check_rows
 from kubectl_dra.admission.server.selectors import check_node_selector
 from kubectl_dra.admission.server.taints import check_taint
 from kubectl_dra.api.behaviour import (
@@ -277,6 +278,7 @@ def check_device(
     yield from check_binding(device, at, context)
     yield from check_mappings(device.get("nodeAllocatableResourceMappings"), capacity, at)
     yield from check_node_resources(device.get("nodeAllocatableResources"), capacity, at)
+    yield from check_rows(device, at, "Device", context)
 
 
 def _check_sizes(

@@ -30,8 +30,8 @@ from kubectl_dra.admission.server.names import (
     lower,
     subdomain_problems,
 )
+from kubectl_dra.admission.server.rows import check_rows
 from kubectl_dra.admission.server.selectors import check_node_selector
-from kubectl_dra.admission.server.taints import unsupported
 from kubectl_dra.api.behaviour import COUNTERS_APART, FEWER_COSTLY_DEVICES
 from kubectl_dra.api.fields import limit
 from kubectl_dra.api.limits import MAX_POOL
@@ -39,7 +39,6 @@ from kubectl_dra.api.limits import MAX_POOL
 COSTLY_DEVICES_MAX: Final = 64
 """The limit if any device has taints, consumes counters or has a list attribute."""
 _SPEC: Final[Path] = ("spec",)
-_OPERATIONS: Final = ("*", "NodePrepareResources", "NodeUnprepareResources")
 _NODE_FIELDS: Final = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
 
 
@@ -132,7 +131,7 @@ def _check_contents(spec: Mapping[str, Any], context: ServerContext) -> Violatio
     yield from check_consumed_together(devices, (*_SPEC, "devices"), context)
     yield from check_counter_sets(sets, (*_SPEC, "sharedCounters"), context)
     yield from _check_partition_type(spec, context)
-    yield from check_skipped(spec.get("skipNodeOperations"), (*_SPEC, "skipNodeOperations"), context)
+    yield from check_skipped(spec, _SPEC, "ResourceSliceSpec", context)
 
 
 def _check_partition_type(spec: Mapping[str, Any], context: ServerContext) -> Violations:
@@ -164,20 +163,13 @@ def _check_partition_type(spec: Mapping[str, Any], context: ServerContext) -> Vi
             yield violation(where, INVALID, rule, "must be a string, as partitionTypeAttribute names it")
 
 
-def check_skipped(operations: Any, at: Path, context: ServerContext) -> Violations:
-    """``skipNodeOperations`` of a slice or of an allocated device."""
-    rule = "skip-node-operations"
-
-    def known(operation: str | None, at: Path) -> Violations:
-        if operation not in _OPERATIONS:
-            yield unsupported(operation or "", at, rule, _OPERATIONS)
-
-    yield from check_set(
-        operations, at, None, (rule, rule), known, lambda operation: operation or "", release=context.release
-    )
-    skipped = set(operations or ())
+def check_skipped(holder: Mapping[str, Any], at: Path, struct: str, context: ServerContext) -> Violations:
+    """What rows say of a slice or of an allocated device, and how its ``skipNodeOperations`` go together."""
+    yield from check_rows(holder, at, struct, context)
+    skipped = set(holder.get("skipNodeOperations") or ())
     if "NodePrepareResources" in skipped and not skipped & {"NodeUnprepareResources", "*"}:
-        yield violation(at, INVALID, rule, "NodePrepareResources is skipped only together with NodeUnprepareResources")
+        message = "NodePrepareResources is skipped only together with NodeUnprepareResources"
+        yield violation((*at, "skipNodeOperations"), INVALID, "skip-node-operations", message)
 
 
 def _name(raw: Mapping[str, Any] | None) -> str:

@@ -225,7 +225,7 @@ def _check_result(result: Mapping[str, Any], at: Path, names: RequestNames, cont
     if context.is_declarative():
         for index, toleration in enumerate(result.get("tolerations") or ()):
             yield from check_toleration(toleration, (*at, "tolerations", index), context)
-    yield from check_skipped(result.get("skipNodeOperations"), (*at, "skipNodeOperations"), context)
+    yield from check_skipped(result, at, "DeviceRequestAllocationResult", context)
 
 
 def _check_names(device: Mapping[str, Any], at: Path, rule: str, context: ServerContext) -> Violations:

@@ -28,11 +28,11 @@ from kubectl_dra.admission.server.names import (
 )
 from kubectl_dra.admission.server.selectors import check_selectors
 from kubectl_dra.api.behaviour import EFFECT_NONE
-from kubectl_dra.api.fields import VALUES
+from kubectl_dra.api.fields import values_of
 from kubectl_dra.api.releases import Release
 
-_EFFECTS: Final = VALUES["effect"]
-_OPERATORS: Final = VALUES["operator"]
+_EFFECTS: Final = values_of("effect")
+_OPERATORS: Final = values_of("operator")
 
 
 def check_taint(taint: Mapping[str, Any] | None, at: Path, context: ServerContext, rule: str = "taint") -> Violations:

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from kubectl_dra.admission.server.names import is_identifier
-from kubectl_dra.api.fields import VALUES, fields
+from kubectl_dra.api.fields import fields, values_of
 from kubectl_dra.lint.analysis.corrections import device_requests
 from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.finding import Fix
@@ -18,7 +18,7 @@ from kubectl_dra.text import nearest
 if TYPE_CHECKING:
     from kubectl_dra.admission.server.model import Violation
 
-_FLAT: Final = ("deviceClassName", "selectors", "allocationMode", "count", "adminAccess", "tolerations", "capacity")
+_FLAT: Final = tuple(fields("ExactDeviceRequest"))
 _DEVICE_PARTS: Final = ("requests", "constraints", "config")
 _VALUE_NAMES: Final = {
     "stringValue": "string",
@@ -278,7 +278,7 @@ def _struct_at(kind: str, version: str, path: Path) -> str | None:
 def _member(raw: Any, path: Path) -> Fix | None:
     """The value in Kubernetes' spelling."""
     value = _at(raw, path)
-    members = VALUES.get(str(path[-1]), ())
+    members = values_of(str(path[-1]))
     if not isinstance(value, str) or not members:
         return None
     same = next(
