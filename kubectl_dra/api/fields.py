@@ -8,7 +8,7 @@ and an anonymized copy keep. ``api.schema`` explains how a row is written; ``api
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, Final
 
@@ -345,6 +345,27 @@ def fields(struct: str, version: str = "v1") -> Mapping[str, Field]:
 
         return core_rows(struct)
     return {name: row(entry) if isinstance(entry, str) else entry for name, entry in table.items()}
+
+
+def fields_at(kind: str, version: str, path: Sequence[str | int]) -> Mapping[str, Field]:
+    """The fields of the struct at a path, with or without the indices of lists, below an object; empty if unknown."""
+    struct, in_map = kind, False
+    for part in path:
+        if isinstance(part, int) or in_map:
+            in_map = False
+            continue
+        field = _fields_or_none(struct, version).get(str(part))
+        if field is None or field.scalar:
+            return {}
+        struct, in_map = field.type, field.container == "map"
+    return {} if in_map else _fields_or_none(struct, version)
+
+
+def _fields_or_none(struct: str, version: str) -> Mapping[str, Field]:
+    try:
+        return fields(struct, version)
+    except KeyError:
+        return {}
 
 
 def read_names(struct: str) -> frozenset[str]:

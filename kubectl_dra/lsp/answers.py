@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from kubectl_dra.api.fields import KINDS, fields, values_of
+from kubectl_dra.api.fields import KINDS, fields_at, values_of
 from kubectl_dra.api.releases import EVERY, Release
 from kubectl_dra.api.schema import Field
 from kubectl_dra.cel.functions import Function, Overload
@@ -22,37 +22,12 @@ from kubectl_dra.text import amount
 
 def struct_at(kind: str, version: str, path: Sequence[str]) -> Mapping[str, Field]:
     """The fields of the mapping at a path of a DRA kind; none for what the table does not know."""
-    found = _found(kind, version, path)
-    return found if isinstance(found, Mapping) else {}
+    return fields_at(kind, version, path) if kind in KINDS else {}
 
 
 def field_at(kind: str, version: str, path: Sequence[str]) -> Field | None:
     """The field at a path of a DRA kind."""
-    if not path:
-        return None
-    return struct_at(kind, version, path[:-1]).get(path[-1])
-
-
-def _found(kind: str, version: str, path: Sequence[str]) -> Mapping[str, Field] | Field | None:
-    if kind not in KINDS:
-        return None
-    found: Mapping[str, Field] | Field | None = fields(kind, version)
-    for part in path:
-        if isinstance(found, Field):
-            # The key of a map, whose values have the field's type.
-            found = _below(found, version)
-        elif isinstance(found, Mapping):
-            field = found.get(part)
-            if field is None:
-                return None
-            found = field if field.container == "map" else _below(field, version)
-        else:
-            return None
-    return found
-
-
-def _below(field: Field, version: str) -> Mapping[str, Field] | None:
-    return None if field.scalar else fields(field.type, version)
+    return struct_at(kind, version, path[:-1]).get(path[-1]) if path else None
 
 
 def page(name: str, field: Field, release: Release) -> str:

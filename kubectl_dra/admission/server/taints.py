@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from kubectl_dra.admission.server.metadata import check_metadata
 from kubectl_dra.admission.server.model import (
@@ -30,9 +30,6 @@ from kubectl_dra.admission.server.selectors import check_selectors
 from kubectl_dra.api.behaviour import EFFECT_NONE
 from kubectl_dra.api.fields import values_of
 from kubectl_dra.api.releases import Release
-
-_EFFECTS: Final = values_of("effect")
-_OPERATORS: Final = values_of("operator")
 
 
 def check_taint(taint: Mapping[str, Any] | None, at: Path, context: ServerContext, rule: str = "taint") -> Violations:
@@ -61,13 +58,13 @@ def check_toleration(toleration: Mapping[str, Any] | None, at: Path, context: Se
     elif not operator:
         yield missing((*at, "operator"), "toleration-operator")
     else:
-        yield unsupported(operator, (*at, "operator"), "toleration-operator", _OPERATORS)
+        yield unsupported(operator, (*at, "operator"), "toleration-operator", values_of("operator"))
     if effect:
         yield from _check_effect(effect, (*at, "effect"), "toleration-effect", context.release)
 
 
 def _check_effect(effect: str, at: Path, rule: str, release: Release) -> Violations:
-    known = _EFFECTS if release in EFFECT_NONE else _EFFECTS[:2]
+    known = values_of("effect")[: None if release in EFFECT_NONE else 2]
     if effect not in known:
         yield unsupported(effect, at, rule, known)
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from kubectl_dra.admission.server.names import is_identifier
-from kubectl_dra.api.fields import fields, values_of
+from kubectl_dra.api.fields import KINDS, fields, fields_at, values_of
 from kubectl_dra.lint.analysis.corrections import device_requests
 from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.finding import Fix
@@ -232,47 +231,20 @@ _MOVES: Final[tuple[Callable[[Any, Path], Fix | None], ...]] = (
 
 def _spelling(context: Context, path: Path) -> Fix | None:
     """The field of the same struct that was probably meant."""
-    struct = _struct_at(context.item.kind, context.item.version, path[:-1])
+    known = fields_at(context.item.kind, context.item.version, path[:-1])
     holder = _at(context.raw, path[:-1])
-    if struct is None or not isinstance(holder, dict):
+    if not known or not isinstance(holder, dict):
         return None
-    known = fields(struct, context.item.version)
-    near = [name for name in _near(str(path[-1]), struct, context.item.version) if name not in holder]
+    near = [name for name in nearest(str(path[-1]), known) if name not in holder]
     if not near:
-        return Fix(f"Known here are {', '.join(known)}.") if known else None
+        # Of other kinds only what is read is known.
+        return Fix(f"Known here are {', '.join(known)}.") if context.item.kind in KINDS else None
     from kubectl_dra.text import edit_distance
 
     sure = edit_distance(str(path[-1]), near[0], 2) is not None or near[0] == f"{path[-1]}Name"
     if not sure:
         return Fix(f"Did you mean {near[0]}?")
     return Fix(f"Write {near[0]}", (Rename(path, near[0]),), "safe")
-
-
-@lru_cache(maxsize=1024)
-def _near(name: str, struct: str, version: str) -> tuple[str, ...]:
-    return nearest(name, fields(struct, version))
-
-
-def _struct_at(kind: str, version: str, path: Path) -> str | None:
-    """The name of the API's struct at a path; None if its fields are unknown."""
-    struct = kind
-    inside = False
-    for part in path:
-        if inside:
-            inside = False
-            continue
-        try:
-            field = fields(struct, version).get(str(part))
-        except KeyError:
-            return None
-        if field is None or field.scalar:
-            return None
-        struct, inside = field.type, bool(field.container)
-    try:
-        fields(struct, version)
-    except KeyError:
-        return None
-    return struct
 
 
 def _member(raw: Any, path: Path) -> Fix | None:
