@@ -211,7 +211,7 @@ def _said_by_others(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
         yield say('the scheduler counts "{text}", which no filter known here says', text=text)
 
 
-_OBSTACLES: Final = {
+OBSTACLES: Final = {
     Obstacle.TOO_LARGE: "whether the group {group} fits is not tried: too many pods, nodes and slices",
     Obstacle.VOLUMES: "whether the group {group} fits is not known: volumes are bound together with its pods",
     Obstacle.CHANCE: "whether the group {group} fits depends on chance: which pod is tried first, which node it gets",
@@ -228,7 +228,7 @@ def _group(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
     if pod is None or verdict is not Verdict.ALLOCATABLE or not isinstance(trial.together, Obstacle):
         return
     reference = pod.spec.workload_ref
-    yield say(_OBSTACLES[trial.together], group=reference.pod_group if reference is not None else pod.pod_group)
+    yield say(OBSTACLES[trial.together], group=reference.pod_group if reference is not None else pod.pod_group)
 
 
 def _too_long(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:

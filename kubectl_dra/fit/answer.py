@@ -25,6 +25,7 @@ from kubectl_dra.explain.scene.equivalent_nodes import complete
 from kubectl_dra.explain.scene.node_reasons import proved_by_pods
 from kubectl_dra.explain.scene.prepare import Settings, cycle_of
 from kubectl_dra.explain.scene.view import nodes_of
+from kubectl_dra.explain.unclear import OBSTACLES
 from kubectl_dra.fit import existing
 from kubectl_dra.fit.changes import Changes
 from kubectl_dra.fit.controllers import with_controllers
@@ -35,7 +36,7 @@ from kubectl_dra.fit.pod_factory import Mold, NewPod, ordinals
 from kubectl_dra.fit.result import FirstUnplaced, FitAnswer, FitVerdict, WorkloadFit
 from kubectl_dra.fit.workload import WorkloadPods
 from kubectl_dra.scheduling.framework import ClusterState
-from kubectl_dra.scheduling.gang_scheduling import Gang, gang_of, group_priority, priority_differs
+from kubectl_dra.scheduling.gang_scheduling import Gang, Obstacle, domains_of, gang_of, group_priority, priority_differs
 
 # What is not modelled about groups of pods, so that it is undetermined whether they fit.
 
@@ -49,12 +50,12 @@ def unclear_groups(pods: Sequence[NewPod], refused: Sequence[Unplaced], placemen
         placement: what was placed.
     """
     state = placement.ground
-    for new in pods:
-        if not new.group[2]:
-            continue
+    for new in {new.group: new for new in pods if new.group[2]}.values():
         gang = gang_of(new.pod, state)
         if isinstance(gang, Gang) and gang.nested:
-            yield say("the group {group} is part of a group of groups, which is not modelled", group=gang.name)
+            yield say(OBSTACLES[Obstacle.NESTED], group=gang.name)
+        elif isinstance(gang, Gang) and domains_of(gang, state) is None:
+            yield say(OBSTACLES[Obstacle.DOMAIN], group=gang.name)
         group: PodGroup | None = state.others("PodGroup").get((new.pod.metadata.namespace, new.pod.pod_group))
         together = group is not None and state.release in GROUP_OF_ONE_PRIORITY
         if group is not None and together and group_priority(group, state) is None:

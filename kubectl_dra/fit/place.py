@@ -20,7 +20,7 @@ from kubectl_dra.scheduling.chain import Chain
 from kubectl_dra.scheduling.default_preemption import Candidate
 from kubectl_dra.scheduling.dynamic_resources import DynamicResources
 from kubectl_dra.scheduling.framework import ClusterState
-from kubectl_dra.scheduling.gang_scheduling import Gang, gang_of, priority_differs
+from kubectl_dra.scheduling.gang_scheduling import domains_of, gang_of, priority_differs
 from kubectl_dra.scheduling.outcome import Outcome
 from kubectl_dra.scheduling.reasons import Reason
 from kubectl_dra.scheduling.volume_binding import VolumeBinding
@@ -305,10 +305,14 @@ class Placer:
             for new in unit:
                 self._place(new)
             return
+        domains = domains_of(gang, self.ground)
+        if domains is None:
+            self.refused.extend(Unplaced(new, self.ground) for new in unit)
+            return
         running = sum(bool(member.node_name) for member in gang.members)
         before = self.saved()
         best: tuple[int, Saved] | None = None
-        for nodes in _domains(gang, self.ground):
+        for nodes in domains.values() if gang.topology else (None,):
             self.restore(before)
             placed = sum([self._place(new, nodes) for new in unit])
             if best is None or placed > best[0]:
@@ -345,24 +349,6 @@ def in_turn(pods: Sequence[NewPod]) -> Iterator[list[NewPod]]:
         key = new.group if new.group[2] else (number,)
         groups.setdefault(key, []).append(new)
     yield from groups.values()
-
-
-def _domains(gang: Gang, ground: ClusterState) -> Iterator[frozenset[str] | None]:
-    """The nodes of each domain in which a group may be; None for everywhere."""
-    if not gang.topology:
-        yield None
-        return
-    key = gang.topology[0]
-    found: dict[str, set[str]] = {}
-    for name, node in ground.nodes.items():
-        if (value := node.node.labels.get(key)) is not None:
-            found.setdefault(value, set()).add(name)
-    running = {
-        ground.nodes[member.node_name].node.labels.get(key)
-        for member in gang.members
-        if member.node_name in ground.nodes
-    }
-    yield from (frozenset(names) for value, names in found.items() if not running or value in running)
 
 
 def _held(pod: Pod, ground: ClusterState) -> Iterator[HeldDevice]:
