@@ -30,6 +30,8 @@ from kubectl_dra.layered import layered
 ClaimChange = tuple[ResourceClaim | None, ResourceClaim | None]
 """A claim before a change and after it; None where it is not there."""
 
+ANY_NODE: Final = "(any node)"
+"""Represents all nodes if none is known."""
 _VERSIONS: Final = count(1)
 _NOT_THE_POD: Final = (ClaimRelation.REPLACED, ClaimRelation.GROUP, ClaimRelation.FOREIGN)
 """What an entry is that means another pod than the one it is compared with, or none."""
@@ -124,6 +126,22 @@ class Cluster(Struct, frozen=True, eq=False, dict=True):
             name, home = entry.pool.name, entry.scope.node_name or None
             found[name] = home if found.setdefault(name, home) == home else None
         return {name: home for name, home in found.items() if home is not None}
+
+    @property
+    def nodes(self) -> Sequence[Node]:
+        """The nodes; if they were not read, those named by slices, else one that stands for all."""
+        read = self.snapshot
+        if read.nodes or not read.is_gap("Node"):
+            return tuple(read.nodes.values())
+        names = {entry.scope.node_name for entry in read.slices}
+        for entry in read.slices:
+            if entry.per_device_node_selection:
+                names.update(device.scope.node_name for device in entry.devices)
+        return tuple(map(Node.named, sorted(names - {""}) or (ANY_NODE,)))
+
+    def with_named_nodes(self) -> Cluster:
+        """With all of ``nodes``, also where none was read."""
+        return self if self.snapshot.nodes else self.editing(*self.nodes)
 
     def ending(self, pods: Iterable[Pod]) -> Cluster:
         """Pods are gone, and the claims that were made for them. Claims that only they used are given back."""

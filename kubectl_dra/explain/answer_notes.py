@@ -169,19 +169,19 @@ def _not_looked_at(trial: Trial, findings: Sequence[Finding]) -> Iterator[Phrase
 
 def _not_scored(trial: Trial) -> Iterator[Phrase]:
     """The scheduler fails when it compares nodes: a pod with allocated and pending claims, several nodes."""
-    settings = trial.scene.settings
+    scheduler = trial.scene.settings.scheduler
     if len(trial.fitting) < 2 or not trial.scene.allocated or not trial.claims:
         return
-    if not SCORING_FAILS.affects(settings.release, settings.patch):
+    if not SCORING_FAILS.affects(scheduler.release, scheduler.patch):
         return
     yield say(
         "the pod may stay pending all the same: the scheduler of {release}.{patch} fails at scoring nodes for a pod of "
         "which some claims are allocated and others are not, where several nodes fit ({reference}, "
         "fixed in {fixed})",
-        release=settings.release,
-        patch=settings.patch,
+        release=scheduler.release,
+        patch=scheduler.patch,
         reference=SCORING_FAILS.reference,
-        fixed=SCORING_FAILS.fixed_in(settings.release.minor),
+        fixed=SCORING_FAILS.fixed_in(scheduler.release.minor),
     )
 
 

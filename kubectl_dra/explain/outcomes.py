@@ -179,7 +179,7 @@ def choice(trial: Trial, verdict: Verdict) -> Choice | None:
     pod, settings, snapshot = trial.question.pod, trial.scene.settings, trial.scene.snapshot
     if pod is None or verdict is not Verdict.ALLOCATABLE or trial.chain is None:
         return None
-    if settings.node or not snapshot.nodes or not settings.schedules(pod):
+    if settings.node or not snapshot.nodes or not settings.scheduler.schedules(pod):
         return None
     # The nodes of a group's pods are chosen for all of them together.
     if pod.pod_group or pod.spec.workload_ref is not None:
@@ -211,7 +211,7 @@ def _batched(trial: Trial) -> bool:
     and without spread constraints of its own or the profile's.
     """
     pod, filters = trial.question.pod, trial.scene.filters
-    if pod is None or filters is None or BATCHING not in trial.scene.settings.gates:
+    if pod is None or filters is None or BATCHING not in trial.scene.settings.scheduler.gates:
         return False
     profile = filters.chain.state.profile
     spread = profile.runs(PluginName.POD_TOPOLOGY_SPREAD, Point.FILTER) and profile.args.spread.constraints

@@ -95,10 +95,10 @@ def diagnose(question: Question, snapshot: Snapshot, settings: Settings, budget:
         scheduler=tuple(_scheduler_words(question, snapshot)),
         message=_message(trial, judged.verdict),
         notes=(*noted, *open_),
-        release=str(settings.release),
+        release=str(settings.scheduler.release),
         release_source=settings.release_source,
         next=next_step(trial, judged.verdict, shown, judged.unclear),
-        gates=tuple(sorted(settings.gates)),
+        gates=tuple(sorted(settings.scheduler.gates)),
         ways=tuple(found),
         supposed=settings.supposed,
     )
@@ -288,7 +288,11 @@ def _message(trial: Trial, verdict: Verdict) -> str:
         return outcome.message if outcome.certain else ""
     # Where something else is the answer already, the scheduler tries the pod all the same if it is in its queue.
     waits = trial.question.exists and pod.is_queued
-    if not waits or not trial.scene.settings.schedules(pod) or kept_out(filters.chain.pod, filters.chain.state):
+    if (
+        not waits
+        or not trial.scene.settings.scheduler.schedules(pod)
+        or kept_out(filters.chain.pod, filters.chain.state)
+    ):
         return ""
     tried = trial.trying_nodes().outcome
     return tried.message if tried is not None and tried.certain else ""

@@ -204,7 +204,7 @@ def _said_by_others(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
     pod, scene = trial.question.pod, trial.scene
     if pod is None or verdict is not Verdict.ALLOCATABLE or not trial.question.exists or scene.settings.supposed:
         return
-    if not scene.settings.schedules(pod):
+    if not scene.settings.scheduler.schedules(pod):
         return
     word = last_word(pod, scene.snapshot)
     for text in foreign(word.message) if word is not None else ():
@@ -321,7 +321,9 @@ def _unmodelled(trial: Trial) -> Iterator[Phrase]:
                     of_nodes.append((DeviceID(*entry.pool, entry.names[position]), entry.name))
                 else:
                     fields.setdefault(f"spec.devices[].{name}", f"ResourceSlice {entry.name}")
-    within = _within_reach(trial) if of_nodes and NODE_RESOURCES in trial.scene.settings.gates else frozenset()
+    within = (
+        _within_reach(trial) if of_nodes and NODE_RESOURCES in trial.scene.settings.scheduler.gates else frozenset()
+    )
     for device_id, slice_name in of_nodes:
         if device_id in within:
             fields.setdefault(f"spec.devices[].{MAPPINGS}", f"ResourceSlice {slice_name}")
@@ -330,7 +332,7 @@ def _unmodelled(trial: Trial) -> Iterator[Phrase]:
             fields.setdefault(f"spec.{name}", f"DeviceTaintRule {rule.metadata.name}")
     for field, where in sorted(fields.items()):
         yield say("{where} uses {field}, which is not modelled", where=where, field=field)
-    release = trial.scene.settings.release
+    release = trial.scene.settings.scheduler.release
     for field, where in () if release in KNOWS_ALPHA else sorted(_of_137(trial)):
         text = "{where} uses {field}, which came with Kubernetes 1.37, and {release} is assumed"
         yield say(text, where=where, field=field, release=release)
@@ -357,7 +359,7 @@ def _of_137(trial: Trial) -> Iterator[tuple[str, str]]:
         if entry.skip_node_operations:
             yield "spec.skipNodeOperations", f"ResourceSlice {entry.name}"
             break
-    if index.takes_of_nodes and NODE_RESOURCES in trial.scene.settings.gates:
+    if index.takes_of_nodes and NODE_RESOURCES in trial.scene.settings.scheduler.gates:
         within = _within_reach(trial)
         for entry in index.slices:
             named = zip(entry.devices, entry.names, strict=True)

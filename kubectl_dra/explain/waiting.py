@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kubectl_dra.allocation.extended_resources import amount_of, class_by_resource, resources_of
-from kubectl_dra.allocation.features import Features
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import Snapshot
@@ -36,7 +35,7 @@ def pods_waiting(snapshot: Snapshot, settings: Settings) -> Iterator[Pod]:
 def _backed(snapshot: Snapshot, settings: Settings) -> frozenset[str]:
     """Extended resources that a class offers; while the feature is off, those that no device plugin offers."""
     names = class_by_resource(snapshot.classes).keys()
-    if Features.from_gates(settings.gates).extended_resources:
+    if settings.scheduler.features.extended_resources:
         return frozenset(names)
     nodes = snapshot.nodes.values()
     return frozenset(name for name in names if not any(amount_of(node.allocatable.get(name)) for node in nodes))

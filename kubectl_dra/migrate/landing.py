@@ -30,7 +30,7 @@ from kubectl_dra.manifests.workloads import WorkloadPodSpec, containers, key_of,
 from kubectl_dra.migrate.device_plugins.asks import extended_amounts
 from kubectl_dra.migrate.model import Landing, LandingComparison, LostNodes, MigrationReport
 from kubectl_dra.scheduling.chain import Chain
-from kubectl_dra.scheduling.framework import ClusterState, NodeState
+from kubectl_dra.scheduling.framework import NodeState
 from kubectl_dra.scheduling.node_affinity import NodeAffinityFilter
 from kubectl_dra.scheduling.simple_filters import NodeUnschedulable
 from kubectl_dra.scheduling.taint_toleration import TaintToleration
@@ -57,7 +57,9 @@ def compare(
     if not pairs:
         return []
     try:
-        world = overlay(snapshot, _brought(report, namespace), Server(assumed.release, assumed.gates))
+        world = overlay(
+            snapshot, _brought(report, namespace), Server(assumed.scheduler.release, assumed.scheduler.gates)
+        )
     except InputError:
         world = snapshot
     settings = replace(assumed, with_ways=False)
@@ -184,7 +186,7 @@ def _one(
     free: Snapshot,
     settings: Assumed,
 ) -> LandingComparison:
-    state = ClusterState(Cluster(free), settings.release, settings.gates, settings.patch)
+    state = settings.scheduler.sees(Cluster(free))
     rules = Chain(before, state, _RULES)
     could = tuple(name for name, node in state.nodes.items() if _offered(node, rules, resources))
     try:

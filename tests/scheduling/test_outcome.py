@@ -12,6 +12,7 @@ from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.outcome import Outcome, schedule
 from kubectl_dra.scheduling.queue import kept_out
+from kubectl_dra.scheduling.scheduler import Scheduler
 from tests.taint.world import DRIVER, claim, device_class, gpu, slice_of, world
 from tests.taint.world import pod as pending
 from tools.scheduling.small_clusters import JSON, node, pod, state
@@ -221,7 +222,7 @@ def test_of_errors_on_several_nodes_any_may_be_the_message() -> None:
         slices = [slice_of(name, gpu("gpu-0")) for name in names]
         snapshot = world(device_class(), *room, *slices, claim("gpu", selectors=fails)).snapshot
         asking = Pod.from_json(pending("p", "gpu", node_name=""))
-        return schedule(asking, ClusterState(Cluster(snapshot), release, gates, release.patch))
+        return schedule(asking, Scheduler(release, gates, release.patch).sees(Cluster(snapshot)))
 
     both = found("a", "b")
     assert both.reason == "SchedulerError" and not both.certain

@@ -267,7 +267,7 @@ def _read(question: Question | None, snapshot: Snapshot, settings: Settings) -> 
                 derived.update(spec.derived_attributes.values())
                 for name in spec.capacity or ():
                     yield _without_domain(OwnColumn("capacity", name)), None
-    environment = Environment.for_release(settings.release, features=settings.gates, stored=True)
+    environment = Environment.for_release(settings.scheduler.release, features=settings.scheduler.gates, stored=True)
     asked = [(text, False) for text in expressions if text] + [(text, True) for text in derived]
     for expression, derives in sorted(asked):
         try:

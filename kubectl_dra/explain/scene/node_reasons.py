@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final
 
 from msgspec import Struct, structs
-from msgspec.structs import asdict, replace
+from msgspec.structs import asdict
 
-from kubectl_dra.api.nodes import Node, NodeTaint
+from kubectl_dra.api.nodes import NodeTaint
 from kubectl_dra.api.pods import ClaimStatus, Pod
 from kubectl_dra.api.quantity import Quantity
-from kubectl_dra.api.releases import Release
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.cluster.cluster import Cluster
-from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.phrase import Joined, Phrase, Statement, Words, say
 from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.scheduling import (
@@ -36,11 +34,11 @@ from kubectl_dra.scheduling import volume_filters as volume_restrictions
 from kubectl_dra.scheduling import volume_filters as volume_zone
 from kubectl_dra.scheduling import volumes as pod_claims
 from kubectl_dra.scheduling.chain import Chain, without_devices
-from kubectl_dra.scheduling.framework import ClusterState, NodeState
-from kubectl_dra.scheduling.profile import Profile
+from kubectl_dra.scheduling.framework import NodeState
 from kubectl_dra.scheduling.reasons import NotRead, Reason, Rejection
+from kubectl_dra.scheduling.scheduler import Scheduler
 from kubectl_dra.scheduling.simple_filters import CORDON, Cordoned
-from kubectl_dra.scheduling.taint_toleration import COMPARING, COMPARISON, UntoleratedTaint
+from kubectl_dra.scheduling.taint_toleration import UntoleratedTaint
 
 # The node controllers set and remove these; a pod that tolerates them ends up where it cannot run.
 _CONDITIONS = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
@@ -297,29 +295,13 @@ class Filters(Struct, frozen=True, dict=True):
         return len(found) == 1
 
 
-def filters_of(
-    question: Question,
-    snapshot: Snapshot,
-    nodes: Sequence[Node],
-    release: Release,
-    gates: frozenset[str],
-    patch: int | None,
-    profile: Profile | None = None,
-) -> Filters | None:
-    """The verdicts of a profile's filters (None: the default profile); None if nothing is to be scheduled."""
+def filters_of(question: Question, cluster: Cluster, scheduler: Scheduler) -> Filters | None:
+    """The verdicts of the filters of the pod's profile; None if nothing is to be scheduled."""
     pod = question.pod
     if pod is None or pod.node_name:
         return None
-    if len(nodes) != len(snapshot.nodes):
-        snapshot = replace(snapshot, nodes={node.name: node for node in nodes} | dict(snapshot.nodes))
-    asked, cluster = _as_created(question, pod, Cluster(snapshot))
-    state = ClusterState(
-        cluster,
-        release,
-        gates | proved_by_pods(asked, snapshot, stored=question.exists),
-        patch,
-        profile,
-    )
+    asked, cluster = _as_created(question, pod, cluster.with_named_nodes())
+    state = scheduler.sees(cluster, asked)
     chain = Chain(asked, state, without_devices(state.profile))
     found = {name: chain.filter(node) for name, node in state.nodes.items()}
     return Filters(chain, {name: rejection for name, rejection in found.items() if rejection is not None})
@@ -334,18 +316,3 @@ def _as_created(question: Question, pod: Pod, cluster: Cluster) -> tuple[Pod, Cl
     statuses += [ClaimStatus(name, claim.metadata.name) for name, claim in made.items()]
     asked = structs.replace(pod, status=structs.replace(pod.status, resource_claim_statuses=tuple(statuses)))
     return asked, cluster.editing(*made.values())
-
-
-def proved_by_pods(pod: Pod, snapshot: Snapshot, *, stored: bool) -> frozenset[str]:
-    """Feature gates of the filters that pods show to be on: where one is off, the server refuses its values.
-
-    ``stored``: the pod itself is in the cluster.
-    """
-    if not _compares(pod):
-        return frozenset()
-    found = stored or any(_compares(other) for other in snapshot.pods.values())
-    return frozenset((COMPARISON,)) if found else frozenset()
-
-
-def _compares(pod: Pod) -> bool:
-    return any(entry.operator in COMPARING for entry in pod.spec.tolerations)
