@@ -23,7 +23,7 @@ from kubectl_dra.explain.alike import Shapes
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.phrase import Phrase, by_key, say
 from kubectl_dra.explain.question.resolve import Question, about_pod
-from kubectl_dra.explain.scene.equivalent_nodes import complete
+from kubectl_dra.explain.scene.attributes_read import complete
 from kubectl_dra.explain.scene.prepare import Settings
 from kubectl_dra.explain.waiting import pods_waiting
 from kubectl_dra.scheduling.framework import ClusterState

@@ -10,11 +10,10 @@ from heapq import nsmallest
 from typing import TYPE_CHECKING
 
 from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict
-from kubectl_dra.allocation.budgets import PROOF_NODES
+from kubectl_dra.allocation.budgets import ATTEMPTS_STEPS, PROOF_NODES, STEPS_PER_NODE, Budget
 from kubectl_dra.allocation.extended_resources import CLAIM_NAME, limit_of
 from kubectl_dra.api.claims import MAX_RESULTS, ResourceClaim
 from kubectl_dra.api.nodes import Node
-from kubectl_dra.explain.attempts import run_attempts, unavailable_nodes
 from kubectl_dra.explain.funnel.blocked import Located
 from kubectl_dra.explain.funnel.request_funnel import RequestFunnel
 from kubectl_dra.explain.question.resolve import Question
@@ -25,6 +24,7 @@ from kubectl_dra.explain.scene.view import View
 from kubectl_dra.scheduling.chain import Chain
 from kubectl_dra.scheduling.dynamic_resources import DynamicResources
 from kubectl_dra.scheduling.gang_scheduling import Gang, Obstacle, Placed, gang_of
+from kubectl_dra.scheduling.memory import NodeAttempts
 from kubectl_dra.scheduling.node_resources_of_devices import PublishedTwice, about_nodes
 from kubectl_dra.scheduling.outcome import Outcome, attempt
 from kubectl_dra.scheduling.queue import kept_out
@@ -98,13 +98,18 @@ class Trial:
 
     @cached_property
     def attempts(self) -> Mapping[str, Attempt]:
-        """The attempt on each eligible node."""
-        return run_attempts(self.scene) if self._tries and self.claims else {}
+        """The attempt on each eligible node, in their order, within a total number of steps."""
+        if not self._tries or not self.claims:
+            return {}
+        scene, nodes = self.scene, self.view.nodes
+        whole = Budget(max(ATTEMPTS_STEPS, STEPS_PER_NODE * len(nodes)))
+        attempts = NodeAttempts(self.view.cycle, whole=whole)
+        return {node.name: attempts.on(node, scene.claims_on(node), scene.delegated(node)) for node in nodes}
 
     @cached_property
     def unavailable(self) -> Mapping[str, str]:
         """Nodes on which an allocated claim cannot be used, with the claim."""
-        return unavailable_nodes(self.scene)
+        return self.scene.unavailable
 
     def would_time_out(self, attempt: Attempt) -> bool:
         """Whether the scheduler's own search would probably not finish in time; a profile can disable the limit."""

@@ -21,7 +21,7 @@ from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.phrase import Words, say
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.scene.assumptions import refused_notes
-from kubectl_dra.explain.scene.equivalent_nodes import complete
+from kubectl_dra.explain.scene.attributes_read import complete
 from kubectl_dra.explain.scene.prepare import Settings
 from kubectl_dra.explain.unclear import OBSTACLES
 from kubectl_dra.fit import existing

@@ -6,16 +6,13 @@ theirs, so that a thousand equal pods cost little more than the first.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable
+from collections.abc import Collection, Iterable
 from typing import Final
 
 from msgspec import structs
 
 from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict
-from kubectl_dra.allocation.budgets import FILTERED_NODE, PLACE_STEPS, Budget
-from kubectl_dra.allocation.errors import AllocationError
-from kubectl_dra.allocation.pools import gather
-from kubectl_dra.explain.scene.equivalent_nodes import Likeness
+from kubectl_dra.allocation.budgets import FILTERED_NODE, PLACE_STEPS
 from kubectl_dra.fit.pod_factory import NewPod
 from kubectl_dra.scheduling.chain import Chain, without_devices
 from kubectl_dra.scheduling.dynamic_resources import DynamicResources
@@ -105,7 +102,7 @@ class Lane:
         return ground.moved(ground.cluster.editing(*self._claims.values())) if self._claims else ground
 
     def _joined(self, others: Chain, ground: ClusterState, state: ClusterState) -> Chain:
-        devices = DynamicResources(self.pod, state, ground.cycle)
+        devices = DynamicResources(self.pod, state, ground.cycle, PLACE_STEPS)
         devices.attempts = self._attempts
         devices.leftover = None
         return others.joined(devices)
@@ -123,7 +120,6 @@ class Lane:
         self.chain = self._joined(self._others, ground, state)
         if self.chain.rejection is not None:
             return
-        self._try_devices(asked, ground)
         for name in asked:
             if name not in self._rejected:
                 self._ask(name, state)
@@ -137,33 +133,3 @@ class Lane:
         self._feasible.pop(name, None)
         self._rejected[name] = rejection
         self._error = self._error or rejection.error
-
-    def _try_devices(self, asked: Iterable[str], ground: ClusterState) -> None:
-        """Attempts on the nodes that the other filters let pass; one stands for all nodes that are alike."""
-        devices = self.chain.devices
-        if devices is None or devices.skipped:
-            return
-        cycle = ground.cycle
-        likeness: dict[frozenset[str], Likeness] = {}
-        rejected: dict[Hashable, Attempt] = {}
-        for name in asked:
-            state = self.chain.state.nodes[name]
-            if name in self._rejected or name in self._attempts or not (claims := devices.claims_on(state.node)):
-                continue
-            delegated = frozenset() if devices.extended is None else devices.extended.delegated(state.node)
-            try:
-                pools = gather(cycle.index, state.node, cycle.features, cycle.quirks)
-            except AllocationError:
-                pools = None
-            if delegated not in likeness:
-                likeness[delegated] = Likeness(cycle, claims)
-            read = None if pools is None else likeness[delegated].of(state.node, pools)
-            alike = None if read is None else (delegated, read)
-            known = rejected.get(alike) if alike is not None else None
-            if known is not None:
-                self._attempts[name] = structs.replace(known, node=name, pools=pools)
-                continue
-            found = cycle.attempt(state.node, claims, budget=Budget(PLACE_STEPS), pools=pools)
-            self._attempts[name] = found
-            if found.verdict is AttemptVerdict.REJECTED and alike is not None:
-                rejected[alike] = found

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Final
 
 from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict, Cycle
-from kubectl_dra.allocation.budgets import NODE_STEPS, Budget
+from kubectl_dra.allocation.budgets import NODE_STEPS
 from kubectl_dra.allocation.extended_resources import CLAIM_NAME, MADE_FOR_EXTENDED, ExtendedRequests, extended_requests
 from kubectl_dra.api.behaviour import DEVICE_SCORES, NODE_RESOURCES_OF_DEVICES
 from kubectl_dra.api.claims import DeviceResult, ResourceClaim
@@ -16,6 +16,7 @@ from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod, PodClaim
 from kubectl_dra.cluster.relation import made_for, relation_of
 from kubectl_dra.scheduling.framework import ClusterState, NodeState, Plugin, ScorePlugin
+from kubectl_dra.scheduling.memory import NodeAttempts
 from kubectl_dra.scheduling.node_resources import Insufficient
 from kubectl_dra.scheduling.node_resources_of_devices import (
     GATE,
@@ -155,13 +156,14 @@ class DynamicResources(Plugin):
 
     name = PluginName.DYNAMIC_RESOURCES
 
-    def __init__(self, pod: Pod, state: ClusterState, cycle: Cycle | None = None) -> None:
+    def __init__(self, pod: Pod, state: ClusterState, cycle: Cycle | None = None, steps: int = NODE_STEPS) -> None:
         super().__init__(pod, state)
         self.attempts: dict[str, Attempt] = {}
         self.unavailable: dict[str, ResourceClaim] = {}
         # By the allocator's text: one object for all nodes that it refuses with it.
         self._refusals: dict[str, Rejection] = {}
         self.cycle = cycle or state.cycle.changed()
+        self._on_nodes = NodeAttempts(self.cycle, steps)
         self.claims: tuple[ResourceClaim, ...] = ()
         self.leftover: ResourceClaim | None = None
         self.extended: ExtendedRequests | None = None
@@ -296,7 +298,8 @@ class DynamicResources(Plugin):
     def _attempt(self, node: Node, claims: Sequence[ResourceClaim]) -> Attempt:
         known = self.attempts.get(node.name)
         if known is None:
-            known = self.attempts[node.name] = self.cycle.attempt(node, claims, budget=Budget(NODE_STEPS))
+            delegated = frozenset() if self.extended is None else self.extended.delegated(node)
+            known = self.attempts[node.name] = self._on_nodes.on(node, claims, delegated)
         return known
 
     def _refused(self, attempt: Attempt) -> Rejection:

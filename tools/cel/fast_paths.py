@@ -26,8 +26,9 @@ from kubectl_dra.cel.program import as_bool
 from kubectl_dra.cluster import device_lists
 from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.explain.scene.equivalent_nodes import Likeness, complete
+from kubectl_dra.explain.scene.attributes_read import complete
 from kubectl_dra.explain.scene.prepare import Settings
+from kubectl_dra.scheduling.memory import NodeEquivalence
 from kubectl_dra.scheduling.scheduler import Scheduler
 from tools.builders import claim, request
 from tools.cel.generated import devices, selector, slices, smallest
@@ -114,7 +115,7 @@ class Cluster:
         if [list(map(_said, fresh.verdicts(text, entry.devices))) for entry in told.slices] != expected:
             return "texts kept apart from devices"
         known: dict[object, list[Answer]] = {}
-        seen = Likeness(self.cycle, [claim(request(selector=text))])
+        seen = NodeEquivalence(self.cycle, [claim(request(selector=text))])
         for node, answers in zip(self.whole.nodes.values(), expected, strict=True):
             kind = seen.of(node, gather(self.cycle.index, node, self.cycle.features, self.cycle.quirks))
             if known.setdefault(kind, answers) != answers:

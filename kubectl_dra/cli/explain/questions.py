@@ -27,7 +27,7 @@ from kubectl_dra.explain.question.new_pod import check_selectors
 from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod
 from kubectl_dra.explain.question.what_if_flag import Supposition, suppose
 from kubectl_dra.explain.scene.assumptions import rules_notes
-from kubectl_dra.explain.scene.equivalent_nodes import complete
+from kubectl_dra.explain.scene.attributes_read import complete
 from kubectl_dra.explain.scene.prepare import Settings
 from kubectl_dra.report.page_text import cause_json, write_page
 from kubectl_dra.report.table import write

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from kubectl_dra.allocation.attempt import Cycle
 from kubectl_dra.allocation.errors import AllocationError
-from kubectl_dra.allocation.pools import NodePools, Pool, gather
+from kubectl_dra.allocation.pools import NodePools, Pool
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.slices import ResourceSlice
@@ -26,7 +26,7 @@ class ExactPools:
     def of(self, cycle: Cycle, node: Node) -> NodePools | None:
         """The pools that a node sees; None if they cannot be told, which the attempt finds out by itself."""
         try:
-            seen = gather(cycle.index, node, cycle.features, cycle.quirks)
+            seen = cycle.pools_of(node)
         except AllocationError:
             return None
         return replace(seen, pools=tuple(map(self._of_pool, seen.pools)))

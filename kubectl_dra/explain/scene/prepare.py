@@ -73,6 +73,17 @@ class Scene(Struct, frozen=True):
         return [state.claim for state in self.question.claims if state.claim and state.claim.allocation is not None]
 
     @property
+    def unavailable(self) -> dict[str, str]:
+        """Nodes where an allocated claim of the question cannot be used, with the claim."""
+        out: dict[str, str] = {}
+        for claim in self.allocated:
+            assert claim.allocation is not None
+            for node in self.view.nodes:
+                if not claim.allocation.usable_on(node):
+                    out.setdefault(node.name, claim.key)
+        return out
+
+    @property
     def asked_nodes(self) -> tuple[Node, ...]:
         """The nodes that the question is about, whether the pod may run there or not."""
         barred = (node for node in self.barred_nodes if self.view.ineligible[node.name] is not NOT_ASKED)

@@ -11,7 +11,7 @@ from msgspec import Struct
 from kubectl_dra.allocation.attempt import Cycle
 from kubectl_dra.allocation.errors import AllocationError
 from kubectl_dra.allocation.extended_resources import ExtendedRequests
-from kubectl_dra.allocation.pools import NodePools, Pool, gather, scope_matches
+from kubectl_dra.allocation.pools import NodePools, Pool, scope_matches
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.labels import InvalidNodeSelector
 from kubectl_dra.api.nodes import Node
@@ -111,7 +111,7 @@ class View:
 
     def _add(self, node: Node) -> None:
         try:
-            pools = gather(self.cycle.index, node, self.cycle.features, self.cycle.quirks)
+            pools = self.cycle.pools_of(node)
         except AllocationError as error:
             self.pool_error = self.pool_error or error
             return
