@@ -19,15 +19,10 @@ CHANGE_CLUSTERS = {
 }
 """Modules outside ``cluster/`` that replace what was read of a cluster."""
 MAKE_ATTEMPTS = {
-    "explain/remedies/surroundings.py": {"Chain", "DynamicResources"},
-    "explain/scene/node_reasons.py": {"Chain"},
-    "explain/trial.py": {"DynamicResources"},
-    "fit/lane.py": {"Chain", "DynamicResources"},
-    "fit/place.py": {"Chain", "DynamicResources"},
     "migrate/landing.py": {"Chain"},
 }
 """Modules outside ``scheduling/`` that put the scheduler's plugins together by themselves."""
-PARTS = frozenset(("Chain", "ClusterState", "Cycle", "DynamicResources", "make_cycle"))
+PARTS = frozenset(("Chain", "ClusterState", "Cycle", "DynamicResources", "Outcome", "make_cycle"))
 SNAPSHOTS = frozenset(("around", "free", "read", "snapshot", "world"))
 
 

@@ -38,13 +38,6 @@ class SearchLimit(Statement, frozen=True):
     CODE: ClassVar[str]
 
 
-class NotAllTried(SearchLimit, frozen=True):
-    """The cluster is so large that each proof takes long."""
-
-    CODE = "large-cluster"
-    TEXT = "not every change was tried: in a cluster of this size each one takes long to prove"
-
-
 class NotAllInTime(SearchLimit, frozen=True):
     """There are too many combinations of devices."""
 
@@ -187,9 +180,6 @@ def _not_scored(trial: Trial) -> Iterator[Phrase]:
 
 def _cut(trial: Trial, findings: Sequence[Finding], ways: Sequence[Way]) -> Iterator[SearchLimit]:
     """Changes were not tried on all the different nodes."""
-    around = trial.surroundings
-    if around is not None and around.rebuilds.stopped:
-        yield NotAllTried()
     if trial.view.cycle.exhausted:
         yield NotAllInTime()
     if not ways and not any(finding.proof for finding in findings):
@@ -240,8 +230,8 @@ def _of_nodes(trial: Trial, word: LastWord) -> Iterator[Evidence]:
 
 def _victims_gone(trial: Trial, pod: Pod) -> Iterator[Evidence]:
     """The pods that were evicted for this one have ended."""
-    filters, name = trial.scene.filters, pod.status.nominated_node_name
-    node = filters.chain.state.nodes.get(name) if filters is not None and name else None
+    outcome, name = trial.scene.outcome, pod.status.nominated_node_name
+    node = outcome.state.nodes.get(name) if outcome is not None and name else None
     if node is not None and not ending_victims(pod, node):
         yield Evidence(
             Subject("Pod", named("Pod", pod)),

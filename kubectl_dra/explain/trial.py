@@ -18,15 +18,14 @@ from kubectl_dra.explain.funnel.blocked import Located
 from kubectl_dra.explain.funnel.request_funnel import RequestFunnel
 from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.explain.remedies.prove import World
-from kubectl_dra.explain.remedies.surroundings import Surroundings
+from kubectl_dra.explain.scene.node_reasons import one_step_away
 from kubectl_dra.explain.scene.prepare import Scene
 from kubectl_dra.explain.scene.view import View
 from kubectl_dra.scheduling.chain import Chain
-from kubectl_dra.scheduling.dynamic_resources import DynamicResources
 from kubectl_dra.scheduling.gang_scheduling import Gang, Obstacle, Placed, gang_of
 from kubectl_dra.scheduling.memory import NodeAttempts
 from kubectl_dra.scheduling.node_resources_of_devices import PublishedTwice, about_nodes
-from kubectl_dra.scheduling.outcome import Outcome, attempt
+from kubectl_dra.scheduling.outcome import Outcome
 from kubectl_dra.scheduling.queue import kept_out
 from kubectl_dra.scheduling.reasons import Rejection
 
@@ -113,8 +112,8 @@ class Trial:
 
     def would_time_out(self, attempt: Attempt) -> bool:
         """Whether the scheduler's own search would probably not finish in time; a profile can disable the limit."""
-        filters = self.scene.filters
-        if filters is not None and filters.chain.state.profile.args.dynamic_resources.takes_its_time:
+        outcome = self.scene.outcome
+        if outcome is not None and outcome.state.profile.args.dynamic_resources.takes_its_time:
             return False
         return attempt.would_time_out
 
@@ -226,7 +225,7 @@ class Trial:
             cycle=self.view.cycle,
             claims=tuple(claims),
             nodes=tuple(nodes),
-            surroundings=self.surroundings,
+            outcome=scene.outcome,
             others=tuple(others),
             extended=scene.extended,
             ends=self.ends,
@@ -235,33 +234,26 @@ class Trial:
         )
 
     @cached_property
-    def surroundings(self) -> Surroundings | None:
-        """What changes of nodes and pods are tried in; None where no pod waits for a node."""
-        filters = self.scene.filters
-        return Surroundings.of(filters) if filters is not None else None
-
-    @cached_property
     def one_step_away(self) -> tuple[Node, ...]:
         """Nodes that only one reason keeps from accepting the pod."""
-        filters = self.scene.filters
-        if filters is None:
+        outcome = self.scene.outcome
+        if outcome is None:
             return ()
-        nodes = filters.chain.state.nodes
-        return tuple(node for node in self.scene.barred_nodes if filters.one_step_away(nodes[node.name]))
+        return tuple(node for node in self.scene.barred_nodes if one_step_away(outcome, node.name))
 
     @cached_property
     def outcome(self) -> Outcome | None:
         """The scheduler's whole attempt with the pod; None if it makes none, or nodes were not tried."""
-        filters, chain = self.scene.filters, self.chain
-        return attempt(chain, filters.rejections) if filters is not None and chain is not None else None
+        outcome = self.scene.outcome
+        return outcome.given(self.attempts) if outcome is not None and self._tries else None
 
     @cached_property
     def together(self) -> Placed | Obstacle | None:
         """The result for the pod's gang, or why it is unknown; None if it is in none, or is tried without it."""
-        filters, pod = self.scene.filters, self.question.pod
-        if filters is None or pod is None or not (pod.pod_group or pod.spec.workload_ref):
+        outcome, pod = self.scene.outcome, self.question.pod
+        if outcome is None or pod is None or not (pod.pod_group or pod.spec.workload_ref):
             return None
-        asked, state = filters.chain.pod, filters.chain.state
+        asked, state = outcome.pod, outcome.state
         gang = gang_of(asked, state) if kept_out(asked, state) is None else None
         if not isinstance(gang, Gang):
             return None
@@ -269,16 +261,10 @@ class Trial:
 
         return placed_together(gang, asked, state)
 
-    @cached_property
+    @property
     def chain(self) -> Chain | None:
         """All plugins with what is known about them: the filters' verdicts, and the attempts."""
-        filters = self.scene.filters
-        if filters is None or not self._tries:
-            return None
-        chain = filters.chain
-        devices = DynamicResources(chain.pod, chain.state, self.view.cycle.changed())
-        devices.attempts.update(self.attempts)
-        return chain.joined(devices)
+        return self.outcome.chain if self.outcome is not None else None
 
     @cached_property
     def after_giving_back(self) -> tuple[str, ...]:

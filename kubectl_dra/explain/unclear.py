@@ -19,6 +19,7 @@ from kubectl_dra.explain.diagnosis import Finding, Verdict
 from kubectl_dra.explain.phrase import Phrase, Words, say
 from kubectl_dra.explain.question.resolve import Question, last_word
 from kubectl_dra.explain.scene.assumptions import NODE_RESOURCES
+from kubectl_dra.explain.scene.node_reasons import unread_kinds
 from kubectl_dra.explain.scheduler_profile import not_configured
 from kubectl_dra.explain.trial import Outlook, Trial
 from kubectl_dra.explain.unread import UNKNOWN, Stake, Unread, unread_of
@@ -51,9 +52,11 @@ def not_seen(trial: Trial, verdict: Verdict) -> Iterator[Unread]:
 
 def _refused_anyway(trial: Trial) -> bool:
     """Whether the scheduler's other filters refuse every existing node, so that devices do not matter."""
-    filters = trial.scene.filters
+    outcome = trial.scene.outcome
     asked_all = not trial.scene.settings.node
-    return bool(filters and trial.scene.snapshot.nodes and asked_all and not trial.view.nodes and not filters.unread)
+    return bool(
+        outcome and trial.scene.snapshot.nodes and asked_all and not trial.view.nodes and not unread_kinds(outcome)
+    )
 
 
 def unread(trial: Trial, verdict: Verdict) -> Iterator[Unread]:
@@ -179,10 +182,10 @@ def _under_way(verdict: Verdict, findings: Sequence[Finding]) -> Iterator[Phrase
 
 def _out_of_queue(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
     """The scheduler does not try the pod because of a claim, and no cause has said so."""
-    filters = trial.scene.filters
-    if filters is None or verdict is not Verdict.ALLOCATABLE or not trial.question.exists:
+    outcome = trial.scene.outcome
+    if outcome is None or verdict is not Verdict.ALLOCATABLE or not trial.question.exists:
         return
-    rejection = kept_out(filters.chain.pod, filters.chain.state)
+    rejection = kept_out(outcome.pod, outcome.state)
     if rejection is not None and rejection.plugin is PluginName.DYNAMIC_RESOURCES:
         text = "by what was read the scheduler leaves the pod out of its queue: {reasons}"
         yield say(text, reasons=[reason.words for reason in rejection.reasons])
@@ -190,11 +193,11 @@ def _out_of_queue(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
 
 def _of_filters(trial: Trial, verdict: Verdict) -> Iterator[Words]:
     """Kinds that filters need to judge nodes, if no other node accepts the pod."""
-    filters = trial.scene.filters
-    if filters is None or verdict is not Verdict.NOT_ALLOCATABLE:
+    outcome = trial.scene.outcome
+    if outcome is None or verdict is not Verdict.NOT_ALLOCATABLE:
         return
-    for kind in sorted(filters.unread):
-        missing = filters.chain.state.snapshot.missing(kind)
+    for kind in sorted(unread_kinds(outcome)):
+        missing = outcome.state.snapshot.missing(kind)
         unknown = say("whether nodes take the pod is unknown")
         yield Unread(missing, unknown) if missing is not None else unknown
 

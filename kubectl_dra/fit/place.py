@@ -16,9 +16,7 @@ from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.fit.lane import Lane
 from kubectl_dra.fit.pod_factory import Denied, NewPod, denied
 from kubectl_dra.scheduling.binding import bound, takes_no_pod
-from kubectl_dra.scheduling.chain import Chain
 from kubectl_dra.scheduling.default_preemption import Candidate
-from kubectl_dra.scheduling.dynamic_resources import DynamicResources
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.gang_scheduling import domains_of, gang_of, priority_differs
 from kubectl_dra.scheduling.outcome import Outcome
@@ -185,7 +183,7 @@ class Placer:
             node, chosen = self._choose(lane, within)
             self._seat(new, lane, node, chosen)
             return True
-        outcome = lane.outcome()
+        outcome = lane.outcome
         if nodes is None and not new.group[2] and self._make_room(new, outcome):
             return True
         refused = Unplaced(new, self.ground, outcome)
@@ -220,7 +218,7 @@ class Placer:
         self._scored += len(feasible)
         if self._scored <= MOST_SCORED:
             self.ground.cycle.budget.charge(len(feasible) // SCORED_PER_STEP)
-            best = winner_among(lane.chain, tuple(feasible))
+            best = winner_among(lane.outcome.chain, tuple(feasible))
             if best.exact and len(best.nodes) == 1:
                 return best.nodes[0], Chosen.BEST
             if best.exact:
@@ -240,12 +238,7 @@ class Placer:
     def _seat(self, new: NewPod, lane: Lane, node: str, chosen: Chosen, evicted: tuple[Pod, ...] = ()) -> None:
         self._look_at_volumes(lane, node)
         ground = self.ground.moved(self.ground.cluster.editing(*new.claims.values()))
-        devices = DynamicResources(new.pod, ground, ground.cycle)
-        devices.leftover = None
-        if node in lane.attempts:
-            devices.attempts[node] = lane.attempts[node]
-        chain = Chain(new.pod, ground, ()).joined(devices)
-        self.ground = bound(new.pod, node, chain, ground)
+        self.ground = bound(new.pod, node, ground, lane.outcome.attempts.get(node), ground.cycle)
         self.ground.cycle.budget.charge(PLACED_POD)
         held = tuple(_held(new.pod, self.ground))
         self.seats.append(Seat(new, node, held, chosen, evicted))
@@ -258,7 +251,7 @@ class Placer:
             other.update(self.ground, touched, counted=shuns)
 
     def _look_at_volumes(self, lane: Lane, node: str) -> None:
-        binding = next((plugin for plugin in lane.chain.plugins if isinstance(plugin, VolumeBinding)), None)
+        binding = next((plugin for plugin in lane.outcome.chain.plugins if isinstance(plugin, VolumeBinding)), None)
         if binding is None:
             return
         self._volumes_open = self._volumes_open or self._volumes_taken

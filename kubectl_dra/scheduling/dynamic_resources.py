@@ -150,15 +150,23 @@ class SearchNotEnded(Reason, frozen=True):
 class DynamicResources(Plugin):
     """Refuses nodes on which the pod's claims cannot be satisfied together.
 
-    ``attempts`` are those made so far, by node. ``unavailable`` are allocated claims that some node could not
-    use; the scheduler gives back one that has no consumer (``freed``).
+    ``attempts`` are those made here, by node, ``made`` those made before. ``unavailable`` are allocated claims that
+    some node could not use; the scheduler gives back one that has no consumer (``freed``).
     """
 
     name = PluginName.DYNAMIC_RESOURCES
 
-    def __init__(self, pod: Pod, state: ClusterState, cycle: Cycle | None = None, steps: int = NODE_STEPS) -> None:
+    def __init__(
+        self,
+        pod: Pod,
+        state: ClusterState,
+        cycle: Cycle | None = None,
+        steps: int = NODE_STEPS,
+        made: Mapping[str, Attempt] = {},
+    ) -> None:
         super().__init__(pod, state)
         self.attempts: dict[str, Attempt] = {}
+        self._made = made
         self.unavailable: dict[str, ResourceClaim] = {}
         # By the allocator's text: one object for all nodes that it refuses with it.
         self._refusals: dict[str, Rejection] = {}
@@ -179,6 +187,10 @@ class DynamicResources(Plugin):
         self.skipped = not self.claims and self.extended is None
         if reason := next(self._hopeless(), None):
             self.rejection = Rejection(self.name, (reason,))
+
+    def on(self, node: str) -> Attempt | None:
+        """The attempt on a node; None if none was made."""
+        return self.attempts.get(node) or self._made.get(node)
 
     @property
     def unallocated(self) -> list[ResourceClaim]:
@@ -245,7 +257,7 @@ class DynamicResources(Plugin):
         for claim in self.claims:
             if claim.allocation is not None:
                 yield claim, claim.allocation.results
-        attempt = self.attempts.get(node.name)
+        attempt = self.on(node.name)
         if attempt is not None:
             for claim, result in zip(self.claims_on(node), attempt.results, strict=True):
                 yield claim, tuple(map(DeviceResult.from_json, result.devices))
@@ -296,7 +308,7 @@ class DynamicResources(Plugin):
                         yield ClassMissing(claim.key, request.result_name(spec), spec.device_class)
 
     def _attempt(self, node: Node, claims: Sequence[ResourceClaim]) -> Attempt:
-        known = self.attempts.get(node.name)
+        known = self.on(node.name)
         if known is None:
             delegated = frozenset() if self.extended is None else self.extended.delegated(node)
             known = self.attempts[node.name] = self._on_nodes.on(node, claims, delegated)

@@ -21,6 +21,7 @@ from kubectl_dra.scheduling.profile import DEFAULT_SCHEDULER, Profile, default_p
 
 if TYPE_CHECKING:
     from kubectl_dra.scheduling.framework import ClusterState
+    from kubectl_dra.scheduling.outcome import Outcome
     from kubectl_dra.scheduling.scheduler_config import SchedulerConfig
 
 SELECTORS: Final = "selectors"
@@ -105,6 +106,12 @@ class Scheduler(Struct, frozen=True, dict=True):
         profile = self.profile_of(pods[0]) if pods else None
         release, patch = self._like(FILTERS)
         return ClusterState(cluster, release, gates, patch, profile or self._default, self.cycle)
+
+    def attempt(self, pod: Pod, cluster: Cluster, cycle: Cycle | None = None) -> Outcome:
+        """One attempt for a pod in a cluster. ``cycle``: the devices, where they were looked at before."""
+        from kubectl_dra.scheduling.outcome import Outcome
+
+        return Outcome(pod, self.sees(cluster, pod), cycle=cycle)
 
     @cached_property
     def _default(self) -> Profile:

@@ -85,7 +85,7 @@ def placed(outcome: Outcome, expect: Case) -> str:
     if node not in (best := winner(outcome)).nodes:
         return f"scheduled on {node}, ours would win: {list(best.nodes)}, {best.scores}"
     devices = outcome.chain.devices
-    attempt = devices.attempts.get(node) if devices is not None else None
+    attempt = devices.on(node) if devices is not None else None
     assert devices is not None
     names = {entry.resource_claim_name: entry.name for entry in outcome.pod.status.resource_claim_statuses}
     names.update((entry.claim_name, entry.name) for entry in outcome.pod.claims if entry.claim_name)

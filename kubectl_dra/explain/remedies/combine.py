@@ -135,8 +135,8 @@ class AddNode(Change, frozen=True):
 
 def one_more_node(trial: Trial) -> Way | None:
     """One more node with which the claims fit, proved with a copy of a node and of its slices; None without one."""
-    world, around = trial.world, trial.world.surroundings
-    state = around.state if around is not None else trial.scene.settings.scheduler.sees(world.cluster)
+    world, outcome = trial.world, trial.world.outcome
+    state = outcome.state if outcome is not None else trial.scene.settings.scheduler.sees(world.cluster)
     with_devices = (more for more in node_copies(state, world.cycle.index) if more.slices)
     for more in islice(with_devices, MAX_KINDS):
         change = AddNode(more.like, more)

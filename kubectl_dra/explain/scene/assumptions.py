@@ -80,11 +80,11 @@ def _gaps(scene: Scene) -> Iterator[Words]:
 
 def _affecting(scene: Scene) -> frozenset[str]:
     """The kinds, of those that are read only if a pod needs them, that this question needs."""
-    question, filters = scene.question, scene.filters
+    question, outcome = scene.question, scene.outcome
     if question.pod is None:
         return frozenset(question.unread)
     lowest = min((pod.priority for pod in scene.snapshot.pods.values() if pod.node_name), default=None)
-    selecting = selecting_kinds(question.pod, filters.chain.state.profile) if filters is not None else ()
+    selecting = selecting_kinds(question.pod, outcome.state.profile) if outcome is not None else ()
     return frozenset((*question.unread, *kinds_needed(question.pod, lowest), *selecting))
 
 

@@ -10,6 +10,7 @@ from kubectl_dra.allocation.budgets import ANSWER_STEPS, FILTERED_NODE, STEPS_PE
 from kubectl_dra.allocation.extended_resources import CLAIM_NAME, ExtendedRequests, extended_requests
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.nodes import Node
+from kubectl_dra.api.pods import ClaimStatus, Pod
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import InputError
@@ -17,8 +18,9 @@ from kubectl_dra.explain.phrase import say
 from kubectl_dra.explain.question.resolve import ClaimEntry, Question
 from kubectl_dra.explain.question.what_if_flag import Supposition
 from kubectl_dra.explain.scene.holders import HolderIndex
-from kubectl_dra.explain.scene.node_reasons import Filters, filters_of
+from kubectl_dra.explain.scene.node_reasons import reason_of
 from kubectl_dra.explain.scene.view import View
+from kubectl_dra.scheduling.outcome import Outcome
 from kubectl_dra.scheduling.scheduler import Scheduler
 from kubectl_dra.text import nearest
 
@@ -49,8 +51,8 @@ class Settings(Struct, frozen=True):
 class Scene(Struct, frozen=True):
     """A question with the cluster. ``extended`` is what devices may serve of the pod's extended resources.
 
-    ``filters`` are what the scheduler's other filters say; None where no pod waits for a node. ``cluster`` is what they
-    read: the snapshot, with the claims that are made for the pod first.
+    ``outcome`` is the scheduler's attempt, without those for devices; None where no pod waits for a node. ``cluster``
+    is the one in which it is made: the snapshot, with the claims that are made for the pod first.
     """
 
     question: Question
@@ -59,7 +61,7 @@ class Scene(Struct, frozen=True):
     settings: Settings
     view: View
     holders: HolderIndex
-    filters: Filters | None
+    outcome: Outcome | None
     extended: ExtendedRequests | None
 
     @property
@@ -118,9 +120,9 @@ def prepare(question: Question, snapshot: Snapshot, settings: Settings, budget: 
     cycle.budget.charge(FILTERED_NODE * len(snapshot.nodes))
     nodes = _nodes(snapshot, settings)
     extended = _extended(question, cycle)
-    filters = filters_of(question, Cluster(snapshot), settings.scheduler)
-    cluster = filters.chain.state.cluster if filters else Cluster(snapshot)
-    ineligible = filters.reasons if filters else {}
+    outcome = _outcome(question, Cluster(snapshot), settings.scheduler, cycle)
+    cluster = outcome.state.cluster if outcome is not None else Cluster(snapshot)
+    ineligible = {name: reason_of(one) for name, one in outcome.filtered.items()} if outcome is not None else {}
     if settings.node:
         ineligible.update({name: NOT_ASKED for name in snapshot.nodes if name != settings.node})
     return Scene(
@@ -132,9 +134,29 @@ def prepare(question: Question, snapshot: Snapshot, settings: Settings, budget: 
         ),
         cluster=cluster,
         holders=HolderIndex(cycle.state, cluster, question.pod),
-        filters=filters,
+        outcome=outcome,
         extended=extended,
     )
+
+
+def _outcome(question: Question, cluster: Cluster, scheduler: Scheduler, cycle: Cycle) -> Outcome | None:
+    """The attempt for the pod asked about; None if nothing is to be scheduled."""
+    pod = question.pod
+    if pod is None or pod.node_name:
+        return None
+    asked, cluster = _as_created(question, pod, cluster.with_named_nodes())
+    return scheduler.attempt(asked, cluster, cycle.changed())
+
+
+def _as_created(question: Question, pod: Pod, cluster: Cluster) -> tuple[Pod, Cluster]:
+    """The pod and the cluster after the claim controller made the claims that do not exist yet."""
+    made = {entry.entry: entry.claim for entry in question.claims if entry.hypothetical and entry.claim is not None}
+    if not made:
+        return pod, cluster
+    statuses = [entry for entry in pod.status.resource_claim_statuses if entry.name not in made]
+    statuses += [ClaimStatus(name, claim.metadata.name) for name, claim in made.items()]
+    asked = replace(pod, status=replace(pod.status, resource_claim_statuses=tuple(statuses)))
+    return asked, cluster.editing(*made.values())
 
 
 def with_extended(question: Question, snapshot: Snapshot, cycle: Cycle) -> Question:
