@@ -179,6 +179,21 @@ class Cluster(Struct, frozen=True, eq=False, dict=True):
         left = {each: claim.deallocated() if each in free else _left(claim, pod) for each, claim in held.items()}
         return self._changed(pods={key: pod}, claims=left)
 
+    def emptied(self) -> Cluster:
+        """No pod is there, and no claim has devices."""
+        read = self.snapshot
+        free = {key: claim.deallocated() for key, claim in read.claims.items()}
+        return self._changed(pods=dict.fromkeys(read.pods), claims=free)
+
+    def without_events(self) -> Cluster:
+        """Nothing is known of what happened."""
+        return self._changed(events=())
+
+    def adding_other(self, kind: str, key: Key, made: Any) -> Cluster:
+        """An object of one of ``cluster.kinds.SCHEDULING_KINDS``, also in place of one."""
+        others = self.snapshot.others
+        return self._changed(others={**others, kind: {**others.get(kind, {}), key: made}})
+
     def editing(self, *objects: Pod | ResourceClaim | Node | ResourceQuota) -> Cluster:
         """Objects in place of those of their names, or added. Pods may have been given a node."""
         quotas = {_key(entry): entry for entry in objects if isinstance(entry, ResourceQuota)}

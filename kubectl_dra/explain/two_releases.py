@@ -145,7 +145,7 @@ def compare(
     pod gets is not compared. Pods that differ only in their names are asked about once.
     """
     # What the present scheduler last said is about the present release.
-    snapshot = replace(snapshot, events=())
+    snapshot = Cluster(snapshot).without_events().snapshot
     groups: dict[tuple[bool, str], AlikeSubjects] = {}
     if manifest is None:
         subjects = chain(_waiting(snapshot, after), running(snapshot))
@@ -208,8 +208,7 @@ def _waiting(snapshot: Snapshot, settings: Settings) -> Iterator[AskedSubject]:
 
 def _new(manifest: Snapshot, snapshot: Snapshot, settings: Settings) -> Iterator[AskedSubject]:
     """What would wait if a manifest were applied, and what of it runs."""
-    claims = {key: snapshot.claims[key] for key in manifest.claims}
-    for entry in waiting(replace(snapshot, pods=manifest.pods, claims=claims), settings):
+    for entry in waiting(snapshot, settings, manifest):
         if isinstance(entry, ResourceClaim):
             yield AskedSubject(about_claim(entry), snapshot)
             continue

@@ -11,22 +11,26 @@ from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.scene.prepare import Settings
 
 
-def waiting(snapshot: Snapshot, settings: Settings) -> Iterator[Pod | ResourceClaim]:
-    """Pods that wait for devices, then pending claims that no pod uses, in all namespaces."""
-    yield from pods_waiting(snapshot, settings)
+def waiting(snapshot: Snapshot, settings: Settings, manifest: Snapshot | None = None) -> Iterator[Pod | ResourceClaim]:
+    """Pods that wait for devices, then pending claims that no pod uses, in all namespaces.
+
+    With a ``manifest`` its pods and claims alone, as they are in the cluster.
+    """
+    yield from pods_waiting(snapshot, settings, manifest)
     used: set[tuple[str, str]] = set()
-    for (space, _), pod in snapshot.pods.items():
+    for (space, _), pod in (manifest or snapshot).pods.items():
         if not pod.finished:
             used |= {(space, name) for name in pod.claim_names}
-    for key, claim in snapshot.claims.items():
+    for key in (manifest or snapshot).claims:
+        claim = snapshot.claims[key]
         if claim.allocation is None and key not in used:
             yield claim
 
 
-def pods_waiting(snapshot: Snapshot, settings: Settings) -> Iterator[Pod]:
-    """Pods without a node that need devices, in all namespaces."""
+def pods_waiting(snapshot: Snapshot, settings: Settings, manifest: Snapshot | None = None) -> Iterator[Pod]:
+    """Pods without a node that need devices, in all namespaces; with a ``manifest`` its own alone."""
     backed = _backed(snapshot, settings)
-    for pod in snapshot.pods.values():
+    for pod in (manifest or snapshot).pods.values():
         # One that is being deleted is not queued, and is shown as well: a cause says what keeps it.
         if not pod.node_name and not pod.finished and (pod.claims or not backed.isdisjoint(resources_of(pod))):
             yield pod

@@ -4,7 +4,7 @@ resulting message.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final
 
@@ -18,7 +18,7 @@ from kubectl_dra.layered import layered
 from kubectl_dra.scheduling.chain import Chain, order, without_devices
 from kubectl_dra.scheduling.default_preemption import Candidate, Preemption, preempt
 from kubectl_dra.scheduling.dynamic_resources import DynamicResources, SearchNotEnded
-from kubectl_dra.scheduling.framework import ClusterState
+from kubectl_dra.scheduling.framework import ClusterState, Plugin
 from kubectl_dra.scheduling.node_resources_of_devices import PublishedTwice
 from kubectl_dra.scheduling.profile import Point
 from kubectl_dra.scheduling.reasons import NotRead, PluginName, Rejection, none_available
@@ -31,8 +31,9 @@ NO_NODES: Final = "no nodes available to schedule pods"
 class Outcome:
     """One attempt for a pod, worked out as far as somebody asks: first what the other filters say, then the devices.
 
-    ``only``: no other nodes are asked. ``cycle``: the devices, where they are not those of the state. ``steps``: the
-    limit of the search on a node. ``retried``: what an earlier attempt left behind is gone.
+    ``only``: no other nodes are asked. ``plugins``: the filters but that for devices, by default those of the profile.
+    ``cycle``: the devices, where they are not those of the state. ``steps``: the limit of the search on a node.
+    ``retried``: what an earlier attempt left behind is gone.
     """
 
     def __init__(
@@ -41,6 +42,7 @@ class Outcome:
         state: ClusterState,
         *,
         only: Collection[str] | None = None,
+        plugins: Sequence[type[Plugin]] | None = None,
         cycle: Cycle | None = None,
         steps: int = NODE_STEPS,
         retried: bool = False,
@@ -48,6 +50,7 @@ class Outcome:
         self.pod = pod
         self.state = state
         self._only = only
+        self._plugins = plugins
         self._cycle = cycle
         self._steps = steps
         self._retried = retried
@@ -61,7 +64,7 @@ class Outcome:
     @cached_property
     def others(self) -> Chain:
         """The plugins but that for devices."""
-        return Chain(self.pod, self.state, without_devices(self.state.profile))
+        return Chain(self.pod, self.state, self._plugins or without_devices(self.state.profile))
 
     @cached_property
     def filtered(self) -> Mapping[str, Rejection]:
