@@ -208,11 +208,6 @@ class Trial:
         if len(nodes) > PROOF_NODES:
             nodes = nsmallest(PROOF_NODES, nodes, lambda node: sum(_distance(entry, node) for entry in self.funnels))
         scene = self.scene
-        exact = None
-        if scene.snapshot.judged:
-            from kubectl_dra.explain.remedies.exact_pools import ExactPools
-
-            exact = ExactPools()
         claims: list[ResourceClaim] = []
         others: list[tuple[int, ResourceClaim]] = []
         for claim in self.question.existing_claims:
@@ -222,7 +217,8 @@ class Trial:
                 claims.append(claim)
         return World(
             cluster=scene.cluster,
-            cycle=self.view.cycle,
+            # A change may read what the question does not.
+            cycle=self.view.cycle.changed(exact={}) if scene.snapshot.judged else self.view.cycle,
             claims=tuple(claims),
             nodes=tuple(nodes),
             outcome=scene.outcome,
@@ -230,7 +226,6 @@ class Trial:
             extended=scene.extended,
             ends=self.ends,
             alike=scene.asked_nodes,
-            exact=exact,
         )
 
     @cached_property

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence, Set
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
+from contextlib import suppress
 from functools import cached_property
 from typing import Final
 
@@ -80,6 +81,18 @@ class NodeAttempts:
     def _remember(self, key: Hashable, attempt: Attempt) -> None:
         if key is not None and attempt.verdict in (AttemptVerdict.REJECTED, AttemptVerdict.ALLOCATED):
             self._known[key] = attempt
+
+
+def judge_at_once(cycle: Cycle, nodes: Iterable[Node], claims: Iterable[ResourceClaim]) -> None:
+    """Judge the devices of many nodes by all that claims select, which is faster than one by one."""
+    devices: list[Device] = []
+    for node in nodes:
+        with suppress(AllocationError):
+            for pool in cycle.pools_of(node).pools:
+                devices += [device for entry in pool.slices for device in entry.devices]
+    specs = [spec for claim in claims for request in claim.requests for spec in request.alternatives()]
+    for expression in {text for spec in specs for text in _expressions(cycle, spec) or () if text}:
+        cycle.selectors.prefetch(expression, devices)
 
 
 class NodeEquivalence:

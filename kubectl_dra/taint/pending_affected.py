@@ -22,7 +22,7 @@ from kubectl_dra.explain.alike import Shapes
 from kubectl_dra.explain.causes.registry import of_question
 from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod
 from kubectl_dra.explain.scene.prepare import Scene, Settings, prepare
-from kubectl_dra.scheduling.memory import NodeAttempts
+from kubectl_dra.scheduling.memory import NodeAttempts, judge_at_once
 from kubectl_dra.taint import typed as times
 from kubectl_dra.taint.rules import Wish
 
@@ -138,19 +138,11 @@ class _Trial:
         for number, node in enumerate(nodes):
             self._check_budget()
             if number == _MANY_NODES:
-                self._prefetch(case)
+                judge_at_once(case.view.cycle, nodes[number:], case.unallocated)
             attempt = attempts.on(node, case.claims_on(node), case.delegated(node))
             if attempt.verdict is AttemptVerdict.ALLOCATED:
                 return attempt
         return None
-
-    def _prefetch(self, case: Scene) -> None:
-        """Evaluate a question's selectors for all devices at once, which is faster than one by one."""
-        cycle = case.view.cycle
-        devices = [item.device for item in case.view.published]
-        for claim in case.unallocated:
-            for spec in _specs(claim.requests):
-                selected(spec, devices, cycle)
 
     def _check_budget(self) -> None:
         if not self._budget.left:

@@ -37,13 +37,13 @@ from kubectl_dra.explain.remedies.claim_edits import (
 from kubectl_dra.explain.remedies.proof import ChangeStep, Price, Proof, placed_devices
 from kubectl_dra.scheduling.chain import Chain
 from kubectl_dra.scheduling.devices import after
+from kubectl_dra.scheduling.memory import judge_at_once
 from kubectl_dra.scheduling.outcome import Outcome
 from kubectl_dra.scheduling.reasons import Rejection
 
 if TYPE_CHECKING:
     from kubectl_dra.explain.eviction import Evictions
     from kubectl_dra.explain.funnel.search_refusals import Refusals
-    from kubectl_dra.explain.remedies.exact_pools import ExactPools
 
 
 class Change(Statement, frozen=True, eq=False):
@@ -103,9 +103,8 @@ class World(Struct, frozen=True, dict=True):
     """A cluster and claims, as they are or as they would be.
 
     ``nodes`` are those that are tried: of those where the pod may run one of each kind. ``alike`` are all that the
-    question is about. ``exact`` gives the pools that are tried where devices share what the question cannot tell apart.
-    ``outcome`` is the attempt for the pod, of which other filters than that for devices are asked here; None where no
-    pod waits for a node. Each change gives a new world; ``changed``: one that those filters may read.
+    question is about. ``outcome`` is the attempt for the pod, of which the other filters than that for devices are
+    asked; None where no pod waits for a node. Each change gives a new world; ``changed``: one that they may read.
 
     ``claims`` are those of the question that need devices. ``others`` are those that have some as things are, each
     with the number of ``claims`` before it: one that has given them back is asked for as well. ``lacking``: a claim
@@ -125,7 +124,6 @@ class World(Struct, frozen=True, dict=True):
     extended: ExtendedRequests | None = None
     ends: Evictions | None = None
     alike: tuple[Node, ...] = ()
-    exact: ExactPools | None = None
 
     def request(self, place: RequestPlace) -> DeviceRequest:
         """One request or subrequest as it is here."""
@@ -182,8 +180,8 @@ class World(Struct, frozen=True, dict=True):
         """A proof for each node that accepts the pod: the devices exist, and no filter refuses it."""
         if self.lacking or self._taken_by_no_pod:
             return
-        if self.exact is not None:
-            self.exact.judge(cycle, nodes, self._asked)
+        if cycle.exact is not None:
+            judge_at_once(cycle, nodes, self._asked)
         refused = False
         for node in self._tried(nodes, tries):
             attempt = self._attempt(cycle, node, steps)
@@ -309,8 +307,7 @@ class World(Struct, frozen=True, dict=True):
         return seen
 
     def _attempt(self, cycle: Cycle, node: Node, steps: int, observer: Refusals | None = None) -> Attempt:
-        pools = self.exact.of(cycle, node) if self.exact is not None else None
-        return cycle.attempt(node, self.asked_on(node), budget=Budget(max_steps=steps), observer=observer, pools=pools)
+        return cycle.attempt(node, self.asked_on(node), budget=Budget(max_steps=steps), observer=observer)
 
     def asking(self, claims: Iterable[ResourceClaim]) -> World:
         """The same cluster with other claims."""
