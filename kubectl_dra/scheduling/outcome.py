@@ -105,11 +105,13 @@ class Outcome:
 
     def again(self, state: ClusterState, cycle: Cycle, nodes: Collection[str]) -> Outcome:
         """The attempt in a cluster that differs on these nodes alone: the others answer as they did."""
+        rejected = self.rejected
+        # The attempts for devices are made where the nodes are judged.
         out = self.given(layered(self.attempts, dict.fromkeys(nodes)), state=state, cycle=cycle)
         nodes = [name for name in nodes if name in self.asked]
         out.filtered = layered(self.filtered, {name: out.others.filter(state.nodes[name]) for name in nodes})
         found = {name: out._refusal(name) for name in nodes}
-        out.rejected = layered(self.rejected, found)
+        out.rejected = layered(rejected, found)
         out.accepting = layered(self.accepting, {name: found[name] is None or None for name in nodes})
         out.errors = (*self.errors, *(one for one in found.values() if one is not None and one.error))
         return out
