@@ -238,7 +238,7 @@ class Placer:
     def _seat(self, new: NewPod, lane: Lane, node: str, chosen: Chosen, evicted: tuple[Pod, ...] = ()) -> None:
         self._look_at_volumes(lane, node)
         ground = self.ground.moved(self.ground.cluster.editing(*new.claims.values()))
-        self.ground = bound(new.pod, node, ground, lane.outcome.attempts.get(node), ground.cycle)
+        self.ground = bound(new.pod, node, ground, lane.outcome.attempt_on(node), ground.cycle)
         self.ground.cycle.budget.charge(PLACED_POD)
         held = tuple(_held(new.pod, self.ground))
         self.seats.append(Seat(new, node, held, chosen, evicted))

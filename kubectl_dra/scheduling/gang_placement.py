@@ -113,10 +113,9 @@ def _in_domains(
 
 def _given(outcome: Outcome, node: str) -> Iterator[ClaimGiven]:
     """The claims that get devices with the pod, on its node."""
-    chain = outcome.chain
-    attempt = chain.devices.on(node) if chain.devices is not None else None
-    if chain.devices is not None and attempt is not None:
-        claims = chain.devices.claims_on(chain.state.nodes[node].node)
+    devices, attempt = outcome.chain.devices, outcome.attempt_on(node)
+    if devices is not None and attempt is not None:
+        claims = devices.claims_on(outcome.state.nodes[node].node)
         yield from map(ClaimGiven, claims, attempt.results)
 
 

@@ -122,6 +122,11 @@ class Outcome:
         devices = self.chain.devices
         return layered(self._made, devices.attempts) if devices is not None else self._made
 
+    def attempt_on(self, node: str) -> Attempt | None:
+        """The attempt for devices on a node; None if none was made."""
+        devices = self.chain.devices
+        return devices.on(node) if devices is not None else None
+
     @property
     def before(self) -> Rejection | None:
         """What refuses the pod as a whole."""
