@@ -37,13 +37,12 @@ def layered(base: Mapping[K, V], changes: Mapping[K, V | None]) -> Mapping[K, V]
 class Layered(Mapping[K, V]):
     """What ``layered`` gives: entries of ``below`` that are ``gone`` or ``changed``, and further ones."""
 
-    __slots__ = ("_below", "_changed", "_gone", "_length")
+    __slots__ = ("_below", "_changed", "_gone")
 
     def __init__(self, below: Mapping[K, V], changed: Mapping[K, V], gone: set[K]) -> None:
         self._below = below
         self._changed = changed
         self._gone = gone
-        self._length = len(below) - len(gone) + sum(key in gone or key not in below for key in changed)
 
     def __getitem__(self, key: K) -> V:
         if key in self._changed:
@@ -61,7 +60,9 @@ class Layered(Mapping[K, V]):
         return key in self._changed or (key not in self._gone and key in self._below)
 
     def __len__(self) -> int:
-        return self._length
+        # Counted here: most tables are made to be looked up in, and changed again.
+        below, gone = self._below, self._gone
+        return len(below) - len(gone) + sum(key in gone or key not in below for key in self._changed)
 
     def __iter__(self) -> Iterator[K]:
         return (key for key, _ in self._entries())

@@ -20,6 +20,7 @@ from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.resolve import about_claim, about_pod
 from kubectl_dra.explain.scene.prepare import Settings
+from kubectl_dra.scheduling.scheduler import Scheduler
 from tools.recorder.recorded import RELEASE, gates, lines
 
 Case = dict[str, Any]
@@ -53,7 +54,7 @@ def settings_of(case: Case) -> Settings:
         on = gates(release, case["features"])
     else:
         on = frozenset((*default_features(release), *case.get("gates", ())))
-    return Settings(release=release, gates=on, patch=release.patch, with_devices=True)
+    return Settings(Scheduler(release, on, release.patch), with_devices=True)
 
 
 def answers(snapshot: Snapshot, settings: Settings) -> Iterator[object]:

@@ -31,7 +31,7 @@ from kubectl_dra.allocation.solve import solve
 from kubectl_dra.allocation.state import AllocatedState
 from kubectl_dra.api.claims import ALL, DeviceClass, ResourceClaim
 from kubectl_dra.api.nodes import Node
-from kubectl_dra.api.slices import DeviceID
+from kubectl_dra.api.slices import DeviceID, ResourceSlice
 from kubectl_dra.api.taints import DeviceTaintRule
 
 if TYPE_CHECKING:
@@ -84,6 +84,8 @@ class Cycle(Struct):
     ``available`` is the counter table that the scheduler computes once per cycle, ``groups`` what devices in use have
     in common. ``rules`` are the DeviceTaintRules that are applied to its slices. Do not reuse a cycle for another pod
     or state; ``changed`` makes a new one. All attempts, also those of changed ones, take their steps from ``budget``.
+    ``seen`` are the pools of nodes that were gathered already. ``exact`` are the slices whose devices have their own
+    values, by the identity of those that keep them apart (``Snapshot.judged``); None where that tells no more.
     """
 
     index: SliceIndex
@@ -96,11 +98,37 @@ class Cycle(Struct):
     available: dict[Key, Table] = field(default_factory=dict)
     groups: InUse = field(default_factory=dict)
     budget: Budget = field(default_factory=unlimited)
+    seen: dict[str, tuple[Node, NodePools]] = field(default_factory=dict)
+    exact: dict[int, tuple[ResourceSlice, ResourceSlice]] | None = None
     _prepared: tuple[tuple[ResourceClaim, ...], list[PreparedClaim]] | None = None
 
     def changed(self, **changes: Any) -> Cycle:
         """A fresh cycle with other slices, classes, state or settings."""
-        return replace(self, available={}, groups={}, _prepared=None, **changes)
+        seen = {} if changes.keys() & {"index", "features", "quirks", "exact"} else self.seen
+        return replace(self, available={}, groups={}, seen=seen, _prepared=None, **changes)
+
+    def pools_of(self, node: Node) -> NodePools:
+        """The pools that a node sees.
+
+        Raises:
+            AllocationError: the scheduler stops when it looks at one of them.
+        """
+        known = self.seen.get(node.name)
+        if known is None or known[0] is not node:
+            pools = gather(self.index, node, self.features, self.quirks)
+            if self.exact is not None:
+                whole = (replace(pool, slices=tuple(map(self._exact, pool.slices))) for pool in pools.pools)
+                pools = replace(pools, pools=tuple(whole))
+            known = self.seen[node.name] = node, pools
+        return known[1]
+
+    def _exact(self, entry: ResourceSlice) -> ResourceSlice:
+        """The slice with its devices' own values, restored once: verdicts are remembered by a device's identity."""
+        assert self.exact is not None
+        known = self.exact.get(id(entry))
+        if known is None:
+            known = self.exact[id(entry)] = entry, entry.exact()
+        return known[1]
 
     @property
     def exhausted(self) -> bool:
@@ -124,7 +152,7 @@ class Cycle(Struct):
         one = self.in_order(node, claims, budget, observer, pools)
         if one.pools is None or not self.features.any_pool_order or len(one.pools.pools) < 2:
             return one
-        other = self.in_order(node, claims, Budget(budget.max_steps), None, _backwards(one.pools))
+        other = self.in_order(node, claims, Budget(budget.max_steps, whole=budget.whole), None, _backwards(one.pools))
         if other.verdict is one.verdict or AttemptVerdict.UNDETERMINED in (one.verdict, other.verdict):
             return one
         fails = next((each.message for each in (one, other) if each.verdict is AttemptVerdict.ERROR), "")
@@ -165,7 +193,7 @@ class Cycle(Struct):
         try:
             if self.exhausted:
                 raise SearchBudgetExceeded
-            pools = pools or gather(self.index, node, self.features, self.quirks)
+            pools = pools or self.pools_of(node)
             context = self._context(node, pools, budget, observer)
             prepared = self._prepare(claims, context, pools)
             solution = solve(context, claims, prepared, self.ledger)

@@ -62,10 +62,8 @@ TRIES_TOGETHER: Final = 1_200
 """Attempts with two or three changes together."""
 HOLDERS_TRIED: Final = 60
 """Holders whose end is tried."""
-MOST_REBUILDS: Final = 400
-FEWEST_REBUILDS: Final = 6
-REBUILT_OBJECTS: Final = 800_000
-"""How many changed clusters are built, and how many nodes and pods may be counted again for them in total."""
+REREAD_PER_STEP: Final = 4
+"""How many nodes and pods are counted again for a change, for one step."""
 
 # Several questions.
 SHAPE_STEPS: Final = 20_000

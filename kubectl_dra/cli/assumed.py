@@ -9,6 +9,7 @@ from kubectl_dra.cli.release import named_gates, named_release, with_gates
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.scene.assumptions import proved, taken_on
 from kubectl_dra.explain.scene.prepare import Settings
+from kubectl_dra.scheduling.scheduler import Scheduler
 
 
 def assumed(snapshot: Snapshot, release: str = "", gates: Sequence[str] = ()) -> Settings:
@@ -25,10 +26,8 @@ def assumed(snapshot: Snapshot, release: str = "", gates: Sequence[str] = ()) ->
     taken = taken_on(snapshot.taint_rules, found, patch) - shown
     named = dict(named_gates(gates)).keys()
     return Settings(
-        release=found,
-        gates=with_gates(defaults | shown | taken, gates),
+        Scheduler(found, with_gates(defaults | shown | taken, gates), patch),
         release_source=source,
-        patch=patch,
         proved_gates=shown - named,
         taken_gates=taken - named,
     )

@@ -23,7 +23,7 @@ def page_origin(snapshot: Snapshot, settings: Settings) -> PageOrigin:
         server=snapshot.server,
         context=snapshot.context,
         files=() if snapshot.server else tuple(PurePath(source).name for source in snapshot.sources),
-        release=str(settings.release),
+        release=str(settings.scheduler.release),
     )
 
 

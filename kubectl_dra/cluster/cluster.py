@@ -30,6 +30,8 @@ from kubectl_dra.layered import layered
 ClaimChange = tuple[ResourceClaim | None, ResourceClaim | None]
 """A claim before a change and after it; None where it is not there."""
 
+ANY_NODE: Final = "(any node)"
+"""Represents all nodes if none is known."""
 _VERSIONS: Final = count(1)
 _NOT_THE_POD: Final = (ClaimRelation.REPLACED, ClaimRelation.GROUP, ClaimRelation.FOREIGN)
 """What an entry is that means another pod than the one it is compared with, or none."""
@@ -125,6 +127,22 @@ class Cluster(Struct, frozen=True, eq=False, dict=True):
             found[name] = home if found.setdefault(name, home) == home else None
         return {name: home for name, home in found.items() if home is not None}
 
+    @property
+    def nodes(self) -> Sequence[Node]:
+        """The nodes; if they were not read, those named by slices, else one that stands for all."""
+        read = self.snapshot
+        if read.nodes or not read.is_gap("Node"):
+            return tuple(read.nodes.values())
+        names = {entry.scope.node_name for entry in read.slices}
+        for entry in read.slices:
+            if entry.per_device_node_selection:
+                names.update(device.scope.node_name for device in entry.devices)
+        return tuple(map(Node.named, sorted(names - {""}) or (ANY_NODE,)))
+
+    def with_named_nodes(self) -> Cluster:
+        """With all of ``nodes``, also where none was read."""
+        return self if self.snapshot.nodes else self.editing(*self.nodes)
+
     def ending(self, pods: Iterable[Pod]) -> Cluster:
         """Pods are gone, and the claims that were made for them. Claims that only they used are given back."""
         ended, gone = PodSet(), {_key(pod): pod for pod in pods}
@@ -160,6 +178,21 @@ class Cluster(Struct, frozen=True, eq=False, dict=True):
         free = self._free_without(ended, held)
         left = {each: claim.deallocated() if each in free else _left(claim, pod) for each, claim in held.items()}
         return self._changed(pods={key: pod}, claims=left)
+
+    def emptied(self) -> Cluster:
+        """No pod is there, and no claim has devices."""
+        read = self.snapshot
+        free = {key: claim.deallocated() for key, claim in read.claims.items()}
+        return self._changed(pods=dict.fromkeys(read.pods), claims=free)
+
+    def without_events(self) -> Cluster:
+        """Nothing is known of what happened."""
+        return self._changed(events=())
+
+    def adding_other(self, kind: str, key: Key, made: Any) -> Cluster:
+        """An object of one of ``cluster.kinds.SCHEDULING_KINDS``, also in place of one."""
+        others = self.snapshot.others
+        return self._changed(others={**others, kind: {**others.get(kind, {}), key: made}})
 
     def editing(self, *objects: Pod | ResourceClaim | Node | ResourceQuota) -> Cluster:
         """Objects in place of those of their names, or added. Pods may have been given a node."""

@@ -38,13 +38,6 @@ class SearchLimit(Statement, frozen=True):
     CODE: ClassVar[str]
 
 
-class NotAllTried(SearchLimit, frozen=True):
-    """The cluster is so large that each proof takes long."""
-
-    CODE = "large-cluster"
-    TEXT = "not every change was tried: in a cluster of this size each one takes long to prove"
-
-
 class NotAllInTime(SearchLimit, frozen=True):
     """There are too many combinations of devices."""
 
@@ -169,27 +162,24 @@ def _not_looked_at(trial: Trial, findings: Sequence[Finding]) -> Iterator[Phrase
 
 def _not_scored(trial: Trial) -> Iterator[Phrase]:
     """The scheduler fails when it compares nodes: a pod with allocated and pending claims, several nodes."""
-    settings = trial.scene.settings
+    scheduler = trial.scene.settings.scheduler
     if len(trial.fitting) < 2 or not trial.scene.allocated or not trial.claims:
         return
-    if not SCORING_FAILS.affects(settings.release, settings.patch):
+    if not SCORING_FAILS.affects(scheduler.release, scheduler.patch):
         return
     yield say(
         "the pod may stay pending all the same: the scheduler of {release}.{patch} fails at scoring nodes for a pod of "
         "which some claims are allocated and others are not, where several nodes fit ({reference}, "
         "fixed in {fixed})",
-        release=settings.release,
-        patch=settings.patch,
+        release=scheduler.release,
+        patch=scheduler.patch,
         reference=SCORING_FAILS.reference,
-        fixed=SCORING_FAILS.fixed_in(settings.release.minor),
+        fixed=SCORING_FAILS.fixed_in(scheduler.release.minor),
     )
 
 
 def _cut(trial: Trial, findings: Sequence[Finding], ways: Sequence[Way]) -> Iterator[SearchLimit]:
     """Changes were not tried on all the different nodes."""
-    around = trial.surroundings
-    if around is not None and around.rebuilds.stopped:
-        yield NotAllTried()
     if trial.view.cycle.exhausted:
         yield NotAllInTime()
     if not ways and not any(finding.proof for finding in findings):
@@ -240,8 +230,8 @@ def _of_nodes(trial: Trial, word: LastWord) -> Iterator[Evidence]:
 
 def _victims_gone(trial: Trial, pod: Pod) -> Iterator[Evidence]:
     """The pods that were evicted for this one have ended."""
-    filters, name = trial.scene.filters, pod.status.nominated_node_name
-    node = filters.chain.state.nodes.get(name) if filters is not None and name else None
+    outcome, name = trial.scene.outcome, pod.status.nominated_node_name
+    node = outcome.state.nodes.get(name) if outcome is not None and name else None
     if node is not None and not ending_victims(pod, node):
         yield Evidence(
             Subject("Pod", named("Pod", pod)),

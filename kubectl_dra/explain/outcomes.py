@@ -110,7 +110,7 @@ def placements_after_giving_back(trial: Trial) -> list[NodeDevices]:
         return []
     out: list[NodeDevices] = []
     for name in trial.after_giving_back:
-        if (attempt := devices.attempts.get(name)) is not None:
+        if (attempt := devices.on(name)) is not None:
             claims = devices.claims_on(trial.view.node_by_name[name])
             out.append(NodeDevices(name, tuple(placed_devices(claims, attempt.results))))
     return out
@@ -179,7 +179,7 @@ def choice(trial: Trial, verdict: Verdict) -> Choice | None:
     pod, settings, snapshot = trial.question.pod, trial.scene.settings, trial.scene.snapshot
     if pod is None or verdict is not Verdict.ALLOCATABLE or trial.chain is None:
         return None
-    if settings.node or not snapshot.nodes or not settings.schedules(pod):
+    if settings.node or not snapshot.nodes or not settings.scheduler.schedules(pod):
         return None
     # The nodes of a group's pods are chosen for all of them together.
     if pod.pod_group or pod.spec.workload_ref is not None:
@@ -210,10 +210,10 @@ def _batched(trial: Trial) -> bool:
     """Whether the pod may take the second-best node of an identical pod scheduled before: one without claims,
     and without spread constraints of its own or the profile's.
     """
-    pod, filters = trial.question.pod, trial.scene.filters
-    if pod is None or filters is None or BATCHING not in trial.scene.settings.gates:
+    pod, outcome = trial.question.pod, trial.scene.outcome
+    if pod is None or outcome is None or BATCHING not in trial.scene.settings.scheduler.gates:
         return False
-    profile = filters.chain.state.profile
+    profile = outcome.state.profile
     spread = profile.runs(PluginName.POD_TOPOLOGY_SPREAD, Point.FILTER) and profile.args.spread.constraints
     return not (pod.claims or pod.spec.topology_spread_constraints or spread)
 

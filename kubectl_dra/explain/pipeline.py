@@ -23,7 +23,7 @@ from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.explain.remedies.proof import Beside, Proof
 from kubectl_dra.explain.remedies.prove import Change
-from kubectl_dra.explain.scene.equivalent_nodes import complete
+from kubectl_dra.explain.scene.attributes_read import complete
 from kubectl_dra.explain.scene.prepare import Settings, prepare
 from kubectl_dra.explain.trial import Outlook, Trial
 from kubectl_dra.explain.unclear import missing_objects, not_decided, not_seen
@@ -95,10 +95,10 @@ def diagnose(question: Question, snapshot: Snapshot, settings: Settings, budget:
         scheduler=tuple(_scheduler_words(question, snapshot)),
         message=_message(trial, judged.verdict),
         notes=(*noted, *open_),
-        release=str(settings.release),
+        release=str(settings.scheduler.release),
         release_source=settings.release_source,
         next=next_step(trial, judged.verdict, shown, judged.unclear),
-        gates=tuple(sorted(settings.gates)),
+        gates=tuple(sorted(settings.scheduler.gates)),
         ways=tuple(found),
         supposed=settings.supposed,
     )
@@ -196,16 +196,16 @@ def _ends(trial: Trial) -> Sequence[Change]:
     """Pods whose end makes room, unless the scheduler evicts them by itself or already has."""
     from kubectl_dra.explain.remedies.room import ending_pods
 
-    filters, around, outcome = trial.scene.filters, trial.world.surroundings, trial.outcome
-    preemption = outcome.preemption if outcome is not None else None
-    if filters is None or around is None:
+    outcome = trial.outcome
+    if outcome is None:
         return []
+    preemption = outcome.preemption
     if preemption is not None and (preemption.best or isinstance(preemption.ineligible, VictimsEnding)):
         return []
-    full = [node.name for node in trial.one_step_away if filters.rejections[node.name].resolvable]
+    full = [node.name for node in trial.one_step_away if outcome.filtered[node.name].resolvable]
     overtaxed = [name for name, rejection in trial.overtaxed.items() if rejection.resolvable]
-    more = ending_pods(around, overtaxed, trial.chain) if overtaxed else []
-    return [*ending_pods(around, full), *more]
+    more = ending_pods(outcome, overtaxed, outcome.chain) if overtaxed else []
+    return [*ending_pods(outcome, full), *more]
 
 
 def _beside(finding: Finding, others: Sequence[Finding]) -> Finding:
@@ -276,19 +276,19 @@ def _asked_for(trial: Trial) -> list[Located]:
 
 def _message(trial: Trial, verdict: Verdict) -> str:
     """What the scheduler writes about a pod that it tries and cannot place."""
-    filters, pod, outcome = trial.scene.filters, trial.question.pod, trial.outcome
-    if verdict is not Verdict.NOT_ALLOCATABLE or filters is None or pod is None:
+    asked, pod, outcome = trial.scene.outcome, trial.question.pod, trial.outcome
+    if verdict is not Verdict.NOT_ALLOCATABLE or asked is None or pod is None:
         return ""
-    profile = filters.chain.state.profile
+    profile = asked.state.profile
     if profile.unknown(Effect.FILTERS, pod) or profile.unknown(Effect.EVICTS, pod):
         return ""
     if isinstance(trial.together, Placed):
-        return message_of(filters.chain.pod, trial.together, filters.chain.state)
+        return message_of(asked.pod, trial.together, asked.state)
     if outcome is not None:
         return outcome.message if outcome.certain else ""
     # Where something else is the answer already, the scheduler tries the pod all the same if it is in its queue.
     waits = trial.question.exists and pod.is_queued
-    if not waits or not trial.scene.settings.schedules(pod) or kept_out(filters.chain.pod, filters.chain.state):
+    if not waits or not trial.scene.settings.scheduler.schedules(pod) or kept_out(asked.pod, asked.state):
         return ""
     tried = trial.trying_nodes().outcome
     return tried.message if tried is not None and tried.certain else ""

@@ -23,11 +23,9 @@ from kubectl_dra.explain.alike import Shapes
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.phrase import Phrase, by_key, say
 from kubectl_dra.explain.question.resolve import Question, about_pod
-from kubectl_dra.explain.scene.equivalent_nodes import complete
-from kubectl_dra.explain.scene.node_reasons import proved_by_pods
-from kubectl_dra.explain.scene.prepare import Settings, cycle_of
+from kubectl_dra.explain.scene.attributes_read import complete
+from kubectl_dra.explain.scene.prepare import Settings
 from kubectl_dra.explain.waiting import pods_waiting
-from kubectl_dra.scheduling.devices import FILTERS
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.in_turn import place
 from kubectl_dra.scheduling.kinds_to_read import uses_volumes
@@ -83,7 +81,9 @@ class Queue:
                     self._last[key] = max(event.last, self._last.get(key, ""))
 
     def _tries(self, pod: Pod) -> bool:
-        return not pod.metadata.deletion_timestamp and not pod.scheduling_gates and self._settings.schedules(pod)
+        return (
+            not pod.metadata.deletion_timestamp and not pod.scheduling_gates and self._settings.scheduler.schedules(pod)
+        )
 
     def turn(self, pod: Pod) -> tuple[int, str]:
         """What a pod's place in the queue is told by. Pods with equal ones may be tried in any order."""
@@ -111,9 +111,9 @@ class Queue:
 
     def _apart(self, pod: Pod, before: Sequence[Pod], diagnosis: Diagnosis) -> bool:
         """Whether a pod that is placed changes what its own node has, and nothing else for this pod."""
-        spec, profile = pod.spec, self._settings.profile_of(pod)
+        spec, config = pod.spec, self._settings.scheduler.config
         spread = any(entry.when_unsatisfiable == "DoNotSchedule" for entry in spec.topology_spread_constraints)
-        if spread or uses_volumes(pod) or profile is not None or any(map(_shuns, (pod, *before))):
+        if spread or uses_volumes(pod) or config is not None or any(map(_shuns, (pod, *before))):
             return False
         if spec.affinity is not None and spec.affinity.pod_affinity.required:
             return False
@@ -159,16 +159,12 @@ class Queue:
             known = self._known[pod.key] = self._shapes.of(about_pod(pod, self._snapshot, exists=True), self._snapshot)
         return known
 
-    def _state(self, pods: Iterable[Pod]) -> ClusterState:
+    def _state(self, pods: Sequence[Pod]) -> ClusterState:
         """The cluster as the scheduler's plugins read it, with all that decides about these pods."""
-        snapshot, gates = self._snapshot, self._settings.gates
+        snapshot = self._snapshot
         for pod in pods if snapshot.individual else ():
             snapshot = complete(about_pod(pod, snapshot, exists=True), snapshot, self._settings)
-        for pod in pods:
-            gates |= proved_by_pods(pod, snapshot, stored=True)
-        release, patch = self._settings.like(FILTERS)
-        first = next(iter(pods))
-        return ClusterState(Cluster(snapshot), release, gates, patch, self._settings.profile_of(first))
+        return self._settings.scheduler.sees(Cluster(snapshot), *pods)
 
 
 def _shuns(pod: Pod) -> bool:
@@ -221,7 +217,7 @@ class _Wants:
 
     def __init__(self, snapshot: Snapshot, settings: Settings, question: Question, diagnosis: Diagnosis) -> None:
         self._snapshot = snapshot
-        self._cycle = cycle_of(snapshot, settings)
+        self._cycle = settings.scheduler.cycle(snapshot)
         self._extended = class_by_resource(snapshot.classes) if self._cycle.features.extended_resources else {}
         self._classes = self._of(question)
         ids = {one.device for at in diagnosis.placements for one in at.devices}

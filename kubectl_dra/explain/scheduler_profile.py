@@ -19,11 +19,11 @@ _NOTED = (Point.PRE_ENQUEUE, Point.PRE_FILTER, Point.FILTER, Point.POST_FILTER)
 
 def not_configured(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
     """Why a configuration leaves the answer open: the pod is for another scheduler, or a plugin is not modelled."""
-    pod, settings = trial.question.pod, trial.scene.settings
+    pod, scheduler = trial.question.pod, trial.scene.settings.scheduler
     if pod is None or pod.node_name:
         return
-    if settings.scheduler is None:
-        if verdict is Verdict.ALLOCATABLE and not settings.schedules(pod):
+    if scheduler.config is None:
+        if verdict is Verdict.ALLOCATABLE and not scheduler.schedules(pod):
             yield say(
                 "the pod asks for scheduler {name}, whose rules are not known; by those of the default one it fits on "
                 "{nodes:some}",
@@ -31,10 +31,15 @@ def not_configured(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
                 nodes=list(trial.takers),
             )
         return
-    profile = settings.profile_of(pod)
+    profile = scheduler.profile_of(pod)
     if profile is None:
         text = "the pod asks for scheduler {name}, which has no profile in {source} (there: {known})"
-        yield say(text, name=pod.scheduler_name, source=settings.scheduler.source, known=[*settings.scheduler.profiles])
+        yield say(
+            text,
+            name=pod.scheduler_name,
+            source=scheduler.config.source,
+            known=[*scheduler.config.profiles],
+        )
         return
     if verdict is not Verdict.ALLOCATABLE:
         return
@@ -48,14 +53,14 @@ def not_configured(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
 
 def scheduler_notes(trial: Trial) -> Iterator[Phrase]:
     """How the pod's profile differs from the default one, and gates assumed because of its group."""
-    pod, settings = trial.question.pod, trial.scene.settings
-    if off := [gate for gate in _group_gates(trial) if gate not in settings.gates]:
+    pod, scheduler = trial.question.pod, trial.scene.settings.scheduler
+    if off := [gate for gate in _group_gates(trial) if gate not in scheduler.gates]:
         yield say("the pod is in a group: {gates} (off by default) must be on in the scheduler", gates=off)
-    profile = settings.profile_of(pod) if pod is not None and not pod.node_name else None
-    if pod is None or profile is None or settings.scheduler is None:
+    profile = scheduler.profile_of(pod) if pod is not None and not pod.node_name else None
+    if pod is None or profile is None or scheduler.config is None:
         return
-    yield say("scheduled by profile {profile} of {source}", profile=profile.scheduler, source=settings.scheduler.source)
-    if off := _off(profile, default_profile(settings.release)):
+    yield say("scheduled by profile {profile} of {source}", profile=profile.scheduler, source=scheduler.config.source)
+    if off := _off(profile, default_profile(scheduler.release)):
         yield say("off in profile {profile}: {off}", profile=profile.scheduler, off=off)
     for effect, what in ((Effect.EVICTS, "evict pods for this one"), (Effect.SCORES, "choose among the nodes")):
         if unknown := profile.unknown(effect, pod):
@@ -73,7 +78,7 @@ def _group_gates(trial: Trial) -> Iterator[str]:
     if pod is None or pod.node_name or not (pod.pod_group or pod.spec.workload_ref):
         return
     yield "GenericWorkload"
-    if trial.scene.settings.release not in GANGS_WITHOUT_GATE:
+    if trial.scene.settings.scheduler.release not in GANGS_WITHOUT_GATE:
         yield "GangScheduling"
     if isinstance(trial.together, Placed) and trial.together.gang.topology:
         yield "TopologyAwareWorkloadScheduling"

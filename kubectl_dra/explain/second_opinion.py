@@ -8,14 +8,14 @@ from kubectl_dra.cel import CompileError
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.diagnosis import SecondOpinion
 from kubectl_dra.explain.question.resolve import Question
-from kubectl_dra.explain.scene.prepare import Settings, cycle_of, with_extended
+from kubectl_dra.explain.scene.prepare import Settings, with_extended
 
 
 def verify(question: Question, snapshot: Snapshot, settings: Settings) -> SecondOpinion:
     """Compare both engines on all published devices, each distinct expression once."""
     from kubectl_dra.cel.second_opinion import Opinions
 
-    cycle = cycle_of(snapshot.exact(), settings)
+    cycle = settings.scheduler.cycle(snapshot.exact())
     devices = [device for entry in cycle.index.slices for device in entry.devices]
     expressions: dict[str, None] = {}
     for state in with_extended(question, snapshot, cycle).claims:

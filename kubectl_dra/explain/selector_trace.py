@@ -10,7 +10,7 @@ from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.diagnosis import Trace, TraceStep
 from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.explain.question.what_if_flag import device_named
-from kubectl_dra.explain.scene.prepare import Settings, cycle_of, with_extended
+from kubectl_dra.explain.scene.prepare import Settings, with_extended
 
 VALUE_WIDTH = 40
 
@@ -22,7 +22,7 @@ def trace(question: Question, snapshot: Snapshot, settings: Settings, wanted: st
         InputError: no device, or several, of that name.
     """
     snapshot = snapshot.exact()
-    cycle = cycle_of(snapshot, settings)
+    cycle = settings.scheduler.cycle(snapshot)
     identity, device = device_named(snapshot, wanted)
     name = str(identity)
     out: list[Trace] = []

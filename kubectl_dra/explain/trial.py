@@ -10,23 +10,22 @@ from heapq import nsmallest
 from typing import TYPE_CHECKING
 
 from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict
-from kubectl_dra.allocation.budgets import PROOF_NODES
+from kubectl_dra.allocation.budgets import ATTEMPTS_STEPS, PROOF_NODES, STEPS_PER_NODE, Budget
 from kubectl_dra.allocation.extended_resources import CLAIM_NAME, limit_of
 from kubectl_dra.api.claims import MAX_RESULTS, ResourceClaim
 from kubectl_dra.api.nodes import Node
-from kubectl_dra.explain.attempts import run_attempts, unavailable_nodes
 from kubectl_dra.explain.funnel.blocked import Located
 from kubectl_dra.explain.funnel.request_funnel import RequestFunnel
 from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.explain.remedies.prove import World
-from kubectl_dra.explain.remedies.surroundings import Surroundings
+from kubectl_dra.explain.scene.node_reasons import one_step_away
 from kubectl_dra.explain.scene.prepare import Scene
 from kubectl_dra.explain.scene.view import View
 from kubectl_dra.scheduling.chain import Chain
-from kubectl_dra.scheduling.dynamic_resources import DynamicResources
 from kubectl_dra.scheduling.gang_scheduling import Gang, Obstacle, Placed, gang_of
+from kubectl_dra.scheduling.memory import NodeAttempts
 from kubectl_dra.scheduling.node_resources_of_devices import PublishedTwice, about_nodes
-from kubectl_dra.scheduling.outcome import Outcome, attempt
+from kubectl_dra.scheduling.outcome import Outcome
 from kubectl_dra.scheduling.queue import kept_out
 from kubectl_dra.scheduling.reasons import Rejection
 
@@ -98,18 +97,23 @@ class Trial:
 
     @cached_property
     def attempts(self) -> Mapping[str, Attempt]:
-        """The attempt on each eligible node."""
-        return run_attempts(self.scene) if self._tries and self.claims else {}
+        """The attempt on each eligible node, in their order, within a total number of steps."""
+        if not self._tries or not self.claims:
+            return {}
+        scene, nodes = self.scene, self.view.nodes
+        whole = Budget(max(ATTEMPTS_STEPS, STEPS_PER_NODE * len(nodes)))
+        attempts = NodeAttempts(self.view.cycle, whole=whole)
+        return {node.name: attempts.on(node, scene.claims_on(node), scene.delegated(node)) for node in nodes}
 
     @cached_property
     def unavailable(self) -> Mapping[str, str]:
         """Nodes on which an allocated claim cannot be used, with the claim."""
-        return unavailable_nodes(self.scene)
+        return self.scene.unavailable
 
     def would_time_out(self, attempt: Attempt) -> bool:
         """Whether the scheduler's own search would probably not finish in time; a profile can disable the limit."""
-        filters = self.scene.filters
-        if filters is not None and filters.chain.state.profile.args.dynamic_resources.takes_its_time:
+        outcome = self.scene.outcome
+        if outcome is not None and outcome.state.profile.args.dynamic_resources.takes_its_time:
             return False
         return attempt.would_time_out
 
@@ -204,11 +208,6 @@ class Trial:
         if len(nodes) > PROOF_NODES:
             nodes = nsmallest(PROOF_NODES, nodes, lambda node: sum(_distance(entry, node) for entry in self.funnels))
         scene = self.scene
-        exact = None
-        if scene.snapshot.judged:
-            from kubectl_dra.explain.remedies.exact_pools import ExactPools
-
-            exact = ExactPools()
         claims: list[ResourceClaim] = []
         others: list[tuple[int, ResourceClaim]] = []
         for claim in self.question.existing_claims:
@@ -218,45 +217,38 @@ class Trial:
                 claims.append(claim)
         return World(
             cluster=scene.cluster,
-            cycle=self.view.cycle,
+            # A change may read what the question does not.
+            cycle=self.view.cycle.changed(exact={}) if scene.snapshot.judged else self.view.cycle,
             claims=tuple(claims),
             nodes=tuple(nodes),
-            surroundings=self.surroundings,
+            outcome=scene.outcome,
             others=tuple(others),
             extended=scene.extended,
             ends=self.ends,
             alike=scene.asked_nodes,
-            exact=exact,
         )
-
-    @cached_property
-    def surroundings(self) -> Surroundings | None:
-        """What changes of nodes and pods are tried in; None where no pod waits for a node."""
-        filters = self.scene.filters
-        return Surroundings.of(filters) if filters is not None else None
 
     @cached_property
     def one_step_away(self) -> tuple[Node, ...]:
         """Nodes that only one reason keeps from accepting the pod."""
-        filters = self.scene.filters
-        if filters is None:
+        outcome = self.scene.outcome
+        if outcome is None:
             return ()
-        nodes = filters.chain.state.nodes
-        return tuple(node for node in self.scene.barred_nodes if filters.one_step_away(nodes[node.name]))
+        return tuple(node for node in self.scene.barred_nodes if one_step_away(outcome, node.name))
 
     @cached_property
     def outcome(self) -> Outcome | None:
         """The scheduler's whole attempt with the pod; None if it makes none, or nodes were not tried."""
-        filters, chain = self.scene.filters, self.chain
-        return attempt(chain, filters.rejections) if filters is not None and chain is not None else None
+        outcome = self.scene.outcome
+        return outcome.given(self.attempts) if outcome is not None and self._tries else None
 
     @cached_property
     def together(self) -> Placed | Obstacle | None:
         """The result for the pod's gang, or why it is unknown; None if it is in none, or is tried without it."""
-        filters, pod = self.scene.filters, self.question.pod
-        if filters is None or pod is None or not (pod.pod_group or pod.spec.workload_ref):
+        outcome, pod = self.scene.outcome, self.question.pod
+        if outcome is None or pod is None or not (pod.pod_group or pod.spec.workload_ref):
             return None
-        asked, state = filters.chain.pod, filters.chain.state
+        asked, state = outcome.pod, outcome.state
         gang = gang_of(asked, state) if kept_out(asked, state) is None else None
         if not isinstance(gang, Gang):
             return None
@@ -264,16 +256,10 @@ class Trial:
 
         return placed_together(gang, asked, state)
 
-    @cached_property
+    @property
     def chain(self) -> Chain | None:
         """All plugins with what is known about them: the filters' verdicts, and the attempts."""
-        filters = self.scene.filters
-        if filters is None or not self._tries:
-            return None
-        chain = filters.chain
-        devices = DynamicResources(chain.pod, chain.state, self.view.cycle.changed())
-        devices.attempts.update(self.attempts)
-        return chain.joined(devices)
+        return self.outcome.chain if self.outcome is not None else None
 
     @cached_property
     def after_giving_back(self) -> tuple[str, ...]:

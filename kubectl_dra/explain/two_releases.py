@@ -21,20 +21,20 @@ from kubectl_dra.explain.question.new_pod import about_new_pod
 from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod
 from kubectl_dra.explain.scene.prepare import Settings
 from kubectl_dra.explain.waiting import waiting
-from kubectl_dra.scheduling.devices import Ahead
-from kubectl_dra.scheduling.release_changes import ChangeKind, Deciding, SchedulerAt, SchedulerChange, changes
+from kubectl_dra.scheduling.release_changes import ChangeKind, Deciding, SchedulerChange, changes
+from kubectl_dra.scheduling.scheduler import Ahead, Scheduler
 
 # Which change of the scheduler gives a pod another answer after an upgrade: each is tried on the release before it.
 
-Answer = Callable[[Settings], Hashable]
-"""What a scheduler with these settings answers, without its reasons."""
+Answer = Callable[[Scheduler], Hashable]
+"""What a scheduler answers, without its reasons."""
 
 
 class TookTooLong(Exception):
     """There was no time to try all changes; an ``Answer`` may raise it."""
 
 
-def deciding_changes(before: Settings, after: Settings, answer: Answer) -> Deciding:
+def deciding_changes(before: Scheduler, after: Scheduler, answer: Answer) -> Deciding:
     """The changes between two schedulers whose answers differ, which alone, or else together, make the difference.
 
     Of several that do so alone those count without which the later scheduler would go on answering as the earlier one
@@ -43,7 +43,7 @@ def deciding_changes(before: Settings, after: Settings, answer: Answer) -> Decid
     Raises:
         TookTooLong: ``answer`` did.
     """
-    found = tuple(changes(_scheduler(before), _scheduler(after)))
+    found = tuple(changes(before, after))
     was, will = answer(before), answer(after)
 
     def with_only(chosen: Iterable[SchedulerChange]) -> Hashable:
@@ -72,17 +72,13 @@ def _fewest(
     return tuple(left)
 
 
-def _scheduler(settings: Settings) -> SchedulerAt:
-    return SchedulerAt(settings.release, settings.patch, settings.gates)
-
-
-def _ahead(before: Settings, after: Settings, chosen: Iterable[SchedulerChange]) -> Settings:
+def _ahead(before: Scheduler, after: Scheduler, chosen: Iterable[SchedulerChange]) -> Scheduler:
     """The scheduler before the upgrade with some of its changes."""
     chosen = tuple(chosen)
     on = {each.name for each in chosen if each.kind is ChangeKind.GATE_ON}
     off = {each.name for each in chosen if each.kind is ChangeKind.GATE_OFF}
     parts = frozenset(each.name for each in chosen)
-    return replace(before, gates=(before.gates | on) - off, ahead=Ahead(after.release, after.patch, parts))
+    return before.changed(gates=(before.gates | on) - off, ahead=Ahead(after.release, after.patch, parts))
 
 
 class AskedSubject(NamedTuple):
@@ -149,7 +145,7 @@ def compare(
     pod gets is not compared. Pods that differ only in their names are asked about once.
     """
     # What the present scheduler last said is about the present release.
-    snapshot = replace(snapshot, events=())
+    snapshot = Cluster(snapshot).without_events().snapshot
     groups: dict[tuple[bool, str], AlikeSubjects] = {}
     if manifest is None:
         subjects = chain(_waiting(snapshot, after), running(snapshot))
@@ -186,13 +182,14 @@ def _deciding(subject: AskedSubject, around: Snapshot, before: Settings, after: 
     """What makes the difference, if that is found with few enough steps."""
     budget = Budget(ANSWER_STEPS + STEPS_PER_NODE * len(around.nodes))
 
-    def answer(settings: Settings) -> tuple[Verdict, frozenset[str]]:
+    def answer(scheduler: Scheduler) -> tuple[Verdict, frozenset[str]]:
         if not budget.left:
             raise TookTooLong
-        return _outcome(diagnose(subject.question_on(settings), around, replace(settings, with_ways=False), budget))
+        settings = replace(after if scheduler == after.scheduler else before, scheduler=scheduler, with_ways=False)
+        return _outcome(diagnose(subject.question_on(settings), around, settings, budget))
 
     try:
-        return deciding_changes(before, after, answer)
+        return deciding_changes(before.scheduler, after.scheduler, answer)
     except TookTooLong:
         return None
 
@@ -211,8 +208,7 @@ def _waiting(snapshot: Snapshot, settings: Settings) -> Iterator[AskedSubject]:
 
 def _new(manifest: Snapshot, snapshot: Snapshot, settings: Settings) -> Iterator[AskedSubject]:
     """What would wait if a manifest were applied, and what of it runs."""
-    claims = {key: snapshot.claims[key] for key in manifest.claims}
-    for entry in waiting(replace(snapshot, pods=manifest.pods, claims=claims), settings):
+    for entry in waiting(snapshot, settings, manifest):
         if isinstance(entry, ResourceClaim):
             yield AskedSubject(about_claim(entry), snapshot)
             continue

@@ -19,6 +19,7 @@ from kubectl_dra.explain.diagnosis import Finding, Verdict
 from kubectl_dra.explain.phrase import Phrase, Words, say
 from kubectl_dra.explain.question.resolve import Question, last_word
 from kubectl_dra.explain.scene.assumptions import NODE_RESOURCES
+from kubectl_dra.explain.scene.node_reasons import unread_kinds
 from kubectl_dra.explain.scheduler_profile import not_configured
 from kubectl_dra.explain.trial import Outlook, Trial
 from kubectl_dra.explain.unread import UNKNOWN, Stake, Unread, unread_of
@@ -51,9 +52,11 @@ def not_seen(trial: Trial, verdict: Verdict) -> Iterator[Unread]:
 
 def _refused_anyway(trial: Trial) -> bool:
     """Whether the scheduler's other filters refuse every existing node, so that devices do not matter."""
-    filters = trial.scene.filters
+    outcome = trial.scene.outcome
     asked_all = not trial.scene.settings.node
-    return bool(filters and trial.scene.snapshot.nodes and asked_all and not trial.view.nodes and not filters.unread)
+    return bool(
+        outcome and trial.scene.snapshot.nodes and asked_all and not trial.view.nodes and not unread_kinds(outcome)
+    )
 
 
 def unread(trial: Trial, verdict: Verdict) -> Iterator[Unread]:
@@ -179,10 +182,10 @@ def _under_way(verdict: Verdict, findings: Sequence[Finding]) -> Iterator[Phrase
 
 def _out_of_queue(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
     """The scheduler does not try the pod because of a claim, and no cause has said so."""
-    filters = trial.scene.filters
-    if filters is None or verdict is not Verdict.ALLOCATABLE or not trial.question.exists:
+    outcome = trial.scene.outcome
+    if outcome is None or verdict is not Verdict.ALLOCATABLE or not trial.question.exists:
         return
-    rejection = kept_out(filters.chain.pod, filters.chain.state)
+    rejection = kept_out(outcome.pod, outcome.state)
     if rejection is not None and rejection.plugin is PluginName.DYNAMIC_RESOURCES:
         text = "by what was read the scheduler leaves the pod out of its queue: {reasons}"
         yield say(text, reasons=[reason.words for reason in rejection.reasons])
@@ -190,11 +193,11 @@ def _out_of_queue(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
 
 def _of_filters(trial: Trial, verdict: Verdict) -> Iterator[Words]:
     """Kinds that filters need to judge nodes, if no other node accepts the pod."""
-    filters = trial.scene.filters
-    if filters is None or verdict is not Verdict.NOT_ALLOCATABLE:
+    outcome = trial.scene.outcome
+    if outcome is None or verdict is not Verdict.NOT_ALLOCATABLE:
         return
-    for kind in sorted(filters.unread):
-        missing = filters.chain.state.snapshot.missing(kind)
+    for kind in sorted(unread_kinds(outcome)):
+        missing = outcome.state.snapshot.missing(kind)
         unknown = say("whether nodes take the pod is unknown")
         yield Unread(missing, unknown) if missing is not None else unknown
 
@@ -204,14 +207,14 @@ def _said_by_others(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
     pod, scene = trial.question.pod, trial.scene
     if pod is None or verdict is not Verdict.ALLOCATABLE or not trial.question.exists or scene.settings.supposed:
         return
-    if not scene.settings.schedules(pod):
+    if not scene.settings.scheduler.schedules(pod):
         return
     word = last_word(pod, scene.snapshot)
     for text in foreign(word.message) if word is not None else ():
         yield say('the scheduler counts "{text}", which no filter known here says', text=text)
 
 
-_OBSTACLES: Final = {
+OBSTACLES: Final = {
     Obstacle.TOO_LARGE: "whether the group {group} fits is not tried: too many pods, nodes and slices",
     Obstacle.VOLUMES: "whether the group {group} fits is not known: volumes are bound together with its pods",
     Obstacle.CHANCE: "whether the group {group} fits depends on chance: which pod is tried first, which node it gets",
@@ -228,7 +231,7 @@ def _group(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
     if pod is None or verdict is not Verdict.ALLOCATABLE or not isinstance(trial.together, Obstacle):
         return
     reference = pod.spec.workload_ref
-    yield say(_OBSTACLES[trial.together], group=reference.pod_group if reference is not None else pod.pod_group)
+    yield say(OBSTACLES[trial.together], group=reference.pod_group if reference is not None else pod.pod_group)
 
 
 def _too_long(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
@@ -321,7 +324,9 @@ def _unmodelled(trial: Trial) -> Iterator[Phrase]:
                     of_nodes.append((DeviceID(*entry.pool, entry.names[position]), entry.name))
                 else:
                     fields.setdefault(f"spec.devices[].{name}", f"ResourceSlice {entry.name}")
-    within = _within_reach(trial) if of_nodes and NODE_RESOURCES in trial.scene.settings.gates else frozenset()
+    within = (
+        _within_reach(trial) if of_nodes and NODE_RESOURCES in trial.scene.settings.scheduler.gates else frozenset()
+    )
     for device_id, slice_name in of_nodes:
         if device_id in within:
             fields.setdefault(f"spec.devices[].{MAPPINGS}", f"ResourceSlice {slice_name}")
@@ -330,7 +335,7 @@ def _unmodelled(trial: Trial) -> Iterator[Phrase]:
             fields.setdefault(f"spec.{name}", f"DeviceTaintRule {rule.metadata.name}")
     for field, where in sorted(fields.items()):
         yield say("{where} uses {field}, which is not modelled", where=where, field=field)
-    release = trial.scene.settings.release
+    release = trial.scene.settings.scheduler.release
     for field, where in () if release in KNOWS_ALPHA else sorted(_of_137(trial)):
         text = "{where} uses {field}, which came with Kubernetes 1.37, and {release} is assumed"
         yield say(text, where=where, field=field, release=release)
@@ -357,7 +362,7 @@ def _of_137(trial: Trial) -> Iterator[tuple[str, str]]:
         if entry.skip_node_operations:
             yield "spec.skipNodeOperations", f"ResourceSlice {entry.name}"
             break
-    if index.takes_of_nodes and NODE_RESOURCES in trial.scene.settings.gates:
+    if index.takes_of_nodes and NODE_RESOURCES in trial.scene.settings.scheduler.gates:
         within = _within_reach(trial)
         for entry in index.slices:
             named = zip(entry.devices, entry.names, strict=True)

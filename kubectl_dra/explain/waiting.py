@@ -5,29 +5,32 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kubectl_dra.allocation.extended_resources import amount_of, class_by_resource, resources_of
-from kubectl_dra.allocation.features import Features
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.scene.prepare import Settings
 
 
-def waiting(snapshot: Snapshot, settings: Settings) -> Iterator[Pod | ResourceClaim]:
-    """Pods that wait for devices, then pending claims that no pod uses, in all namespaces."""
-    yield from pods_waiting(snapshot, settings)
+def waiting(snapshot: Snapshot, settings: Settings, manifest: Snapshot | None = None) -> Iterator[Pod | ResourceClaim]:
+    """Pods that wait for devices, then pending claims that no pod uses, in all namespaces.
+
+    With a ``manifest`` its pods and claims alone, as they are in the cluster.
+    """
+    yield from pods_waiting(snapshot, settings, manifest)
     used: set[tuple[str, str]] = set()
-    for (space, _), pod in snapshot.pods.items():
+    for (space, _), pod in (manifest or snapshot).pods.items():
         if not pod.finished:
             used |= {(space, name) for name in pod.claim_names}
-    for key, claim in snapshot.claims.items():
+    for key in (manifest or snapshot).claims:
+        claim = snapshot.claims[key]
         if claim.allocation is None and key not in used:
             yield claim
 
 
-def pods_waiting(snapshot: Snapshot, settings: Settings) -> Iterator[Pod]:
-    """Pods without a node that need devices, in all namespaces."""
+def pods_waiting(snapshot: Snapshot, settings: Settings, manifest: Snapshot | None = None) -> Iterator[Pod]:
+    """Pods without a node that need devices, in all namespaces; with a ``manifest`` its own alone."""
     backed = _backed(snapshot, settings)
-    for pod in snapshot.pods.values():
+    for pod in (manifest or snapshot).pods.values():
         # One that is being deleted is not queued, and is shown as well: a cause says what keeps it.
         if not pod.node_name and not pod.finished and (pod.claims or not backed.isdisjoint(resources_of(pod))):
             yield pod
@@ -36,7 +39,7 @@ def pods_waiting(snapshot: Snapshot, settings: Settings) -> Iterator[Pod]:
 def _backed(snapshot: Snapshot, settings: Settings) -> frozenset[str]:
     """Extended resources that a class offers; while the feature is off, those that no device plugin offers."""
     names = class_by_resource(snapshot.classes).keys()
-    if Features.from_gates(settings.gates).extended_resources:
+    if settings.scheduler.features.extended_resources:
         return frozenset(names)
     nodes = snapshot.nodes.values()
     return frozenset(name for name in names if not any(amount_of(node.allocatable.get(name)) for node in nodes))

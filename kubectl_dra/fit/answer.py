@@ -21,10 +21,9 @@ from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.phrase import Words, say
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.scene.assumptions import refused_notes
-from kubectl_dra.explain.scene.equivalent_nodes import complete
-from kubectl_dra.explain.scene.node_reasons import proved_by_pods
-from kubectl_dra.explain.scene.prepare import Settings, cycle_of
-from kubectl_dra.explain.scene.view import nodes_of
+from kubectl_dra.explain.scene.attributes_read import complete
+from kubectl_dra.explain.scene.prepare import Settings
+from kubectl_dra.explain.unclear import OBSTACLES
 from kubectl_dra.fit import existing
 from kubectl_dra.fit.changes import Changes
 from kubectl_dra.fit.controllers import with_controllers
@@ -35,7 +34,8 @@ from kubectl_dra.fit.pod_factory import Mold, NewPod, ordinals
 from kubectl_dra.fit.result import FirstUnplaced, FitAnswer, FitVerdict, WorkloadFit
 from kubectl_dra.fit.workload import WorkloadPods
 from kubectl_dra.scheduling.framework import ClusterState
-from kubectl_dra.scheduling.gang_scheduling import Gang, gang_of, group_priority, priority_differs
+from kubectl_dra.scheduling.gang_scheduling import Gang, Obstacle, domains_of, gang_of, group_priority, priority_differs
+from kubectl_dra.scheduling.scheduler import Scheduler
 
 # What is not modelled about groups of pods, so that it is undetermined whether they fit.
 
@@ -49,12 +49,12 @@ def unclear_groups(pods: Sequence[NewPod], refused: Sequence[Unplaced], placemen
         placement: what was placed.
     """
     state = placement.ground
-    for new in pods:
-        if not new.group[2]:
-            continue
+    for new in {new.group: new for new in pods if new.group[2]}.values():
         gang = gang_of(new.pod, state)
         if isinstance(gang, Gang) and gang.nested:
-            yield say("the group {group} is part of a group of groups, which is not modelled", group=gang.name)
+            yield say(OBSTACLES[Obstacle.NESTED], group=gang.name)
+        elif isinstance(gang, Gang) and domains_of(gang, state) is None:
+            yield say(OBSTACLES[Obstacle.DOMAIN], group=gang.name)
         group: PodGroup | None = state.others("PodGroup").get((new.pod.metadata.namespace, new.pod.pod_group))
         together = group is not None and state.release in GROUP_OF_ONE_PRIORITY
         if group is not None and together and group_priority(group, state) is None:
@@ -155,7 +155,7 @@ def fit(
     for plan in plans:
         for mold in plan.molds:
             snapshot = complete(mold.question, snapshot, settings)
-    ground = _ground(snapshot, plans, settings)
+    ground = _ground(snapshot, plans, settings.scheduler)
     placer = Placer(ground, progress)
     limited = False
     if wish.most:
@@ -171,9 +171,9 @@ def fit(
         found = _with_ranges(found, plans, ground, snapshot)
     return FitAnswer(
         tuple(found),
-        str(settings.release),
+        str(settings.scheduler.release),
         settings.release_source,
-        tuple(sorted(settings.gates)),
+        tuple(sorted(settings.scheduler.gates)),
         waiting=sum(_waits(pod) for pod in snapshot.pods.values()) - sum(map(_waits, _existing(plans))),
         notes=(*refused_notes(snapshot.refused), *_notes(plans)),
     )
@@ -196,14 +196,9 @@ def _pods(plans: Sequence[FitPlan], snapshot: Snapshot) -> list[NewPod]:
     return [new for plan in plans for replica in range(plan.replicas) for new in plan.pods_of(replica, snapshot)]
 
 
-def _ground(snapshot: Snapshot, plans: Sequence[FitPlan], settings: Settings) -> ClusterState:
-    cycle = cycle_of(snapshot, settings)
-    known = {node.name: node for node in nodes_of(snapshot, cycle)} | dict(snapshot.nodes)
+def _ground(snapshot: Snapshot, plans: Sequence[FitPlan], scheduler: Scheduler) -> ClusterState:
     pods = [mold.question.pod for plan in plans for mold in plan.molds if mold.question.pod is not None]
-    profile = settings.profile_of(pods[0]) if pods else None
-    gates = settings.gates.union(*(proved_by_pods(pod, snapshot, stored=False) for pod in pods))
-    cluster = Cluster(structs.replace(snapshot, nodes=known))
-    return ClusterState(cluster, settings.release, gates, settings.patch, profile, cycle)
+    return scheduler.sees(Cluster(snapshot).with_named_nodes(), *pods)
 
 
 def _most(placer: Placer, plan: FitPlan, snapshot: Snapshot) -> tuple[int, Placement, bool]:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from msgspec import structs
-
 from kubectl_dra.api.meta import OwnerReference
+from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
-from kubectl_dra.cluster.snapshot import Key, Snapshot
+from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.fit.workload import WorkloadPods
 from kubectl_dra.manifests.workloads import key_of
 
@@ -31,14 +30,14 @@ def controller_of(workload: WorkloadPods) -> OwnerReference | None:
 
 def with_controllers(snapshot: Snapshot, workloads: Iterable[WorkloadPods]) -> Snapshot:
     """The cluster with the owners of the workloads' pods."""
-    others: dict[str, Mapping[Key, Any]] = dict(snapshot.others)
+    cluster = Cluster(snapshot)
     for workload in workloads:
         made = _selecting(workload)
         if made is not None:
             kind, raw = made
             key = (workload.namespace, raw["metadata"]["name"])
-            others[kind] = {**others.get(kind, {}), key: SCHEDULING_KINDS[kind].decode(raw)}
-    return structs.replace(snapshot, others=others)
+            cluster = cluster.adding_other(kind, key, SCHEDULING_KINDS[kind].decode(raw))
+    return cluster.snapshot
 
 
 def _selecting(workload: WorkloadPods) -> tuple[str, Mapping[str, Any]] | None:

@@ -6,37 +6,30 @@ theirs, so that a thousand equal pods cost little more than the first.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable
+from collections.abc import Collection, Mapping
 from typing import Final
 
 from msgspec import structs
 
 from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict
-from kubectl_dra.allocation.budgets import FILTERED_NODE, PLACE_STEPS, Budget
-from kubectl_dra.allocation.errors import AllocationError
-from kubectl_dra.allocation.pools import gather
-from kubectl_dra.explain.scene.equivalent_nodes import Likeness
+from kubectl_dra.allocation.budgets import FILTERED_NODE, PLACE_STEPS
 from kubectl_dra.fit.pod_factory import NewPod
-from kubectl_dra.scheduling.chain import Chain, without_devices
-from kubectl_dra.scheduling.dynamic_resources import DynamicResources
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.inter_pod_affinity import InterPodAffinity
-from kubectl_dra.scheduling.outcome import Outcome, attempt
+from kubectl_dra.scheduling.outcome import Outcome, schedule
 from kubectl_dra.scheduling.pod_topology_spread import PodTopologySpread
-from kubectl_dra.scheduling.reasons import Rejection
 from kubectl_dra.scheduling.volume_filters import VolumeRestrictions
 
 _READ_OTHER_NODES: Final = (InterPodAffinity, PodTopologySpread, VolumeRestrictions)
 
 
 class Lane:
-    """Pods of one likeness. ``chain`` are the plugins for ``pod``, which stands for all of them.
+    """Pods of one likeness. ``outcome`` is the attempt for ``pod``, which stands for all of them.
 
     ``only``: no other nodes are asked.
     """
 
-    chain: Chain
-    _others: Chain
+    outcome: Outcome
 
     def __init__(self, new: NewPod, ground: ClusterState, only: Collection[str] | None = None) -> None:
         # Whichever of them is placed first, it is another one than the pod that stands for the next.
@@ -46,31 +39,20 @@ class Lane:
         self._only = only
         self._claims = new.claims
         self._names_claims = any(entry.claim_name for entry in new.pod.claims)
-        self._rejected: dict[str, Rejection] = {}
-        self._feasible: dict[str, None] = {}
-        self._error = False
-        self._attempts: dict[str, Attempt] = {}
-        self._look(ground)
+        self._look(ground, {})
 
     @property
     def feasible(self) -> Collection[str]:
         """The nodes that take a pod, in the order of the cluster."""
-        return () if self._error or self.chain.rejection is not None else self._feasible.keys()
+        ends = self.outcome.errors or self.outcome.before is not None
+        return () if ends else self.outcome.accepting.keys()
 
     @property
     def local(self) -> bool:
         """Whether no pod on another node, and no claim that several pods use, decides about a node."""
-        reads = any(isinstance(plugin, _READ_OTHER_NODES) and not plugin.skipped for plugin in self.chain.prepared)
+        prepared = self.outcome.chain.prepared
+        reads = any(isinstance(plugin, _READ_OTHER_NODES) and not plugin.skipped for plugin in prepared)
         return not reads and not self._names_claims
-
-    @property
-    def attempts(self) -> dict[str, Attempt]:
-        """The devices that a pod would get, by node."""
-        return self._attempts
-
-    def outcome(self) -> Outcome:
-        """The whole attempt with a pod that no node takes."""
-        return attempt(self.chain, self._rejected)
 
     def update(self, ground: ClusterState, nodes: frozenset[str] | None, *, counted: bool = False) -> None:
         """After a pod was placed.
@@ -80,90 +62,24 @@ class Lane:
             nodes: those for which devices changed; None for all.
             counted: plugins that skip these pods may count the other one.
         """
-        if self._names_claims:
-            self._attempts = {}
-        elif nodes is None:
-            # Where there were no devices there are none when fewer are left.
-            rejected = AttemptVerdict.REJECTED
-            self._attempts = {name: known for name, known in self._attempts.items() if known.verdict is rejected}
-        else:
-            self._forget(nodes)
-        if counted or nodes is None or not self.local:
-            self._look(ground)
+        if not counted and nodes is not None and self.local:
+            self.outcome = self.outcome.again(self._view(ground), ground.cycle, nodes)
             return
-        state = self._view(ground)
-        self._others = self._others.moved(state)
-        self.chain = self._joined(self._others, ground, state)
-        for name in nodes:
-            self._ask(name, state)
-
-    def _forget(self, nodes: Iterable[str]) -> None:
-        for name in nodes:
-            self._attempts.pop(name, None)
+        known: Mapping[str, Attempt] = {} if self._names_claims else self.outcome.attempts
+        # Where there were no devices there are none when fewer are left.
+        rejected = AttemptVerdict.REJECTED
+        if nodes is None:
+            self._look(ground, {name: one for name, one in known.items() if one.verdict is rejected})
+        else:
+            self._look(ground, {name: one for name, one in known.items() if name not in nodes})
 
     def _view(self, ground: ClusterState) -> ClusterState:
         return ground.moved(ground.cluster.editing(*self._claims.values())) if self._claims else ground
 
-    def _joined(self, others: Chain, ground: ClusterState, state: ClusterState) -> Chain:
-        devices = DynamicResources(self.pod, state, ground.cycle)
-        devices.attempts = self._attempts
-        devices.leftover = None
-        return others.joined(devices)
-
-    def _look(self, ground: ClusterState) -> None:
-        """Asks all nodes."""
-        state = self._view(ground)
-        self._others = Chain(self.pod, state, without_devices(state.profile))
-        self._rejected, self._feasible, self._error = {}, {}, False
-        asked = state.nodes if self._only is None else self._only
-        ground.cycle.budget.charge(FILTERED_NODE * len(asked))
-        for name in asked:
-            if (rejection := self._others.filter(state.nodes[name])) is not None:
-                self._rejected[name] = rejection
-        self.chain = self._joined(self._others, ground, state)
-        if self.chain.rejection is not None:
-            return
-        self._try_devices(asked, ground)
-        for name in asked:
-            if name not in self._rejected:
-                self._ask(name, state)
-
-    def _ask(self, name: str, state: ClusterState) -> None:
-        rejection = self.chain.filter(state.nodes[name])
-        if rejection is None:
-            self._rejected.pop(name, None)
-            self._feasible[name] = None
-            return
-        self._feasible.pop(name, None)
-        self._rejected[name] = rejection
-        self._error = self._error or rejection.error
-
-    def _try_devices(self, asked: Iterable[str], ground: ClusterState) -> None:
-        """Attempts on the nodes that the other filters let pass; one stands for all nodes that are alike."""
-        devices = self.chain.devices
-        if devices is None or devices.skipped:
-            return
-        cycle = ground.cycle
-        likeness: dict[frozenset[str], Likeness] = {}
-        rejected: dict[Hashable, Attempt] = {}
-        for name in asked:
-            state = self.chain.state.nodes[name]
-            if name in self._rejected or name in self._attempts or not (claims := devices.claims_on(state.node)):
-                continue
-            delegated = frozenset() if devices.extended is None else devices.extended.delegated(state.node)
-            try:
-                pools = gather(cycle.index, state.node, cycle.features, cycle.quirks)
-            except AllocationError:
-                pools = None
-            if delegated not in likeness:
-                likeness[delegated] = Likeness(cycle, claims)
-            read = None if pools is None else likeness[delegated].of(state.node, pools)
-            alike = None if read is None else (delegated, read)
-            known = rejected.get(alike) if alike is not None else None
-            if known is not None:
-                self._attempts[name] = structs.replace(known, node=name, pools=pools)
-                continue
-            found = cycle.attempt(state.node, claims, budget=Budget(PLACE_STEPS), pools=pools)
-            self._attempts[name] = found
-            if found.verdict is AttemptVerdict.REJECTED and alike is not None:
-                rejected[alike] = found
+    def _look(self, ground: ClusterState, known: Mapping[str, Attempt]) -> None:
+        """Asks all nodes, but for the devices that are known."""
+        fresh = schedule(
+            self.pod, self._view(ground), only=self._only, cycle=ground.cycle, steps=PLACE_STEPS, retried=True
+        )
+        self.outcome = fresh.given(known)
+        ground.cycle.budget.charge(FILTERED_NODE * len(fresh.asked))

@@ -16,11 +16,9 @@ from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.fit.lane import Lane
 from kubectl_dra.fit.pod_factory import Denied, NewPod, denied
 from kubectl_dra.scheduling.binding import bound, takes_no_pod
-from kubectl_dra.scheduling.chain import Chain
 from kubectl_dra.scheduling.default_preemption import Candidate
-from kubectl_dra.scheduling.dynamic_resources import DynamicResources
 from kubectl_dra.scheduling.framework import ClusterState
-from kubectl_dra.scheduling.gang_scheduling import Gang, gang_of, priority_differs
+from kubectl_dra.scheduling.gang_scheduling import domains_of, gang_of, priority_differs
 from kubectl_dra.scheduling.outcome import Outcome
 from kubectl_dra.scheduling.reasons import Reason
 from kubectl_dra.scheduling.volume_binding import VolumeBinding
@@ -185,7 +183,7 @@ class Placer:
             node, chosen = self._choose(lane, within)
             self._seat(new, lane, node, chosen)
             return True
-        outcome = lane.outcome()
+        outcome = lane.outcome
         if nodes is None and not new.group[2] and self._make_room(new, outcome):
             return True
         refused = Unplaced(new, self.ground, outcome)
@@ -220,7 +218,7 @@ class Placer:
         self._scored += len(feasible)
         if self._scored <= MOST_SCORED:
             self.ground.cycle.budget.charge(len(feasible) // SCORED_PER_STEP)
-            best = winner_among(lane.chain, tuple(feasible))
+            best = winner_among(lane.outcome.chain, tuple(feasible))
             if best.exact and len(best.nodes) == 1:
                 return best.nodes[0], Chosen.BEST
             if best.exact:
@@ -240,12 +238,7 @@ class Placer:
     def _seat(self, new: NewPod, lane: Lane, node: str, chosen: Chosen, evicted: tuple[Pod, ...] = ()) -> None:
         self._look_at_volumes(lane, node)
         ground = self.ground.moved(self.ground.cluster.editing(*new.claims.values()))
-        devices = DynamicResources(new.pod, ground, ground.cycle)
-        devices.leftover = None
-        if node in lane.attempts:
-            devices.attempts[node] = lane.attempts[node]
-        chain = Chain(new.pod, ground, ()).joined(devices)
-        self.ground = bound(new.pod, node, chain, ground)
+        self.ground = bound(new.pod, node, ground, lane.outcome.attempt_on(node), ground.cycle)
         self.ground.cycle.budget.charge(PLACED_POD)
         held = tuple(_held(new.pod, self.ground))
         self.seats.append(Seat(new, node, held, chosen, evicted))
@@ -258,7 +251,7 @@ class Placer:
             other.update(self.ground, touched, counted=shuns)
 
     def _look_at_volumes(self, lane: Lane, node: str) -> None:
-        binding = next((plugin for plugin in lane.chain.plugins if isinstance(plugin, VolumeBinding)), None)
+        binding = next((plugin for plugin in lane.outcome.chain.plugins if isinstance(plugin, VolumeBinding)), None)
         if binding is None:
             return
         self._volumes_open = self._volumes_open or self._volumes_taken
@@ -305,10 +298,14 @@ class Placer:
             for new in unit:
                 self._place(new)
             return
+        domains = domains_of(gang, self.ground)
+        if domains is None:
+            self.refused.extend(Unplaced(new, self.ground) for new in unit)
+            return
         running = sum(bool(member.node_name) for member in gang.members)
         before = self.saved()
         best: tuple[int, Saved] | None = None
-        for nodes in _domains(gang, self.ground):
+        for nodes in domains.values() if gang.topology else (None,):
             self.restore(before)
             placed = sum([self._place(new, nodes) for new in unit])
             if best is None or placed > best[0]:
@@ -345,24 +342,6 @@ def in_turn(pods: Sequence[NewPod]) -> Iterator[list[NewPod]]:
         key = new.group if new.group[2] else (number,)
         groups.setdefault(key, []).append(new)
     yield from groups.values()
-
-
-def _domains(gang: Gang, ground: ClusterState) -> Iterator[frozenset[str] | None]:
-    """The nodes of each domain in which a group may be; None for everywhere."""
-    if not gang.topology:
-        yield None
-        return
-    key = gang.topology[0]
-    found: dict[str, set[str]] = {}
-    for name, node in ground.nodes.items():
-        if (value := node.node.labels.get(key)) is not None:
-            found.setdefault(value, set()).add(name)
-    running = {
-        ground.nodes[member.node_name].node.labels.get(key)
-        for member in gang.members
-        if member.node_name in ground.nodes
-    }
-    yield from (frozenset(names) for value, names in found.items() if not running or value in running)
 
 
 def _held(pod: Pod, ground: ClusterState) -> Iterator[HeldDevice]:

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from kubectl_dra.api.pods import Pod
+from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import MADE_BY, Key, Snapshot
 from kubectl_dra.cluster.workload_pods import pods_of
 from kubectl_dra.fit.counts import counts_of
@@ -84,8 +84,8 @@ def makers_of(manifest: Snapshot) -> list[WorkloadPods]:
 
 def without_stand_ins(snapshot: Snapshot) -> Snapshot:
     """The cluster without the pods that stand for those of workloads."""
-    pods = {key: pod for key, pod in snapshot.pods.items() if MADE_BY not in pod.metadata.annotations}
-    return replace(snapshot, pods=pods)
+    made = (pod for pod in snapshot.pods.values() if MADE_BY in pod.metadata.annotations)
+    return Cluster(snapshot).ending(made).snapshot
 
 
 def _key(role: Role) -> Key:

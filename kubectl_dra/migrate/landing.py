@@ -10,6 +10,7 @@ from msgspec import structs
 from msgspec.structs import replace
 
 from kubectl_dra.allocation.extended_resources import amount_of
+from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.releases import GROUP
 from kubectl_dra.cluster.apply import Server
@@ -29,9 +30,8 @@ from kubectl_dra.manifests.source import Source
 from kubectl_dra.manifests.workloads import WorkloadPodSpec, containers, key_of, pod_specs
 from kubectl_dra.migrate.device_plugins.asks import extended_amounts
 from kubectl_dra.migrate.model import Landing, LandingComparison, LostNodes, MigrationReport
-from kubectl_dra.scheduling.chain import Chain
-from kubectl_dra.scheduling.framework import ClusterState, NodeState
 from kubectl_dra.scheduling.node_affinity import NodeAffinityFilter
+from kubectl_dra.scheduling.outcome import schedule
 from kubectl_dra.scheduling.simple_filters import NodeUnschedulable
 from kubectl_dra.scheduling.taint_toleration import TaintToleration
 
@@ -57,12 +57,14 @@ def compare(
     if not pairs:
         return []
     try:
-        world = overlay(snapshot, _brought(report, namespace), Server(assumed.release, assumed.gates))
+        world = overlay(
+            snapshot, _brought(report, namespace), Server(assumed.scheduler.release, assumed.scheduler.gates)
+        )
     except InputError:
         world = snapshot
     settings = replace(assumed, with_ways=False)
     # The cluster with nothing in use.
-    free = replace(world, pods={}, claims={key: claim.deallocated() for key, claim in world.claims.items()})
+    free = Cluster(world).emptied().snapshot
     known: dict[str, LandingComparison] = {}
     return [found for pair in pairs for found in _compared(pair, world, free, settings, namespace, known)]
 
@@ -184,9 +186,9 @@ def _one(
     free: Snapshot,
     settings: Assumed,
 ) -> LandingComparison:
-    state = ClusterState(Cluster(free), settings.release, settings.gates, settings.patch)
-    rules = Chain(before, state, _RULES)
-    could = tuple(name for name, node in state.nodes.items() if _offered(node, rules, resources))
+    state = settings.scheduler.sees(Cluster(free))
+    refused = schedule(before, state, plugins=_RULES).filtered
+    could = tuple(name for name, node in state.nodes.items() if name not in refused and _offers(node.node, resources))
     try:
         empty = diagnose(about_pod(after, free, exists=False), free, settings)
         now = diagnose(about_pod(after, world, exists=False), world, settings)
@@ -216,10 +218,9 @@ def _one(
     )
 
 
-def _offered(node: NodeState, rules: Chain, resources: Mapping[str, int]) -> bool:
-    """Whether the node's device plugin offers enough and the pod's own rules admit the node."""
-    enough = all(amount_of(node.node.allocatable.get(name)) >= amount for name, amount in resources.items())
-    return enough and rules.filter(node) is None
+def _offers(node: Node, resources: Mapping[str, int]) -> bool:
+    """Whether the node's device plugin offers enough."""
+    return all(amount_of(node.allocatable.get(name)) >= amount for name, amount in resources.items())
 
 
 def changed_total(comparisons: Sequence[LandingComparison]) -> tuple[int, int, int]:

@@ -31,6 +31,6 @@ def to_html(inventory: Inventory, settings: Settings, origin: PageOrigin) -> str
         steps = tuple(FunnelStep(left, gone, what) for (what, left), gone in zip(inventory.narrowed, lost, strict=True))
         parts += blocks_html([Section("Selection", (Steps("What was asked for", "", steps),))], 2)
     source = f" ({settings.release_source})" if settings.release_source else ""
-    notes = (*map(written, inventory.notes), f"assumed: Kubernetes {settings.release}{source}")
+    notes = (*map(written, inventory.notes), f"assumed: Kubernetes {settings.scheduler.release}{source}")
     parts += blocks_html([noted(notes)], 2)
     return page("Devices", parts, origin)

@@ -26,9 +26,9 @@ def to_json(
         "schemaVersion": SCHEMA_VERSION,
         "kind": "DeviceList",
         "assumed": {
-            "kubernetesVersion": str(settings.release),
+            "kubernetesVersion": str(settings.scheduler.release),
             "source": settings.release_source,
-            "featureGates": sorted(settings.gates),
+            "featureGates": sorted(settings.scheduler.gates),
         },
         "summary": {
             "devices": len(inventory.rows),

@@ -4,25 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from msgspec import structs
+from msgspec.structs import replace
 
+from kubectl_dra.allocation.attempt import Attempt, Cycle
 from kubectl_dra.allocation.features import Features
 from kubectl_dra.api.claims import Allocation, Consumer, ResourceClaim
-from kubectl_dra.api.pods import ExtendedClaimStatus, NodeResourcesOfClaim, Pod
+from kubectl_dra.api.pods import ExtendedClaimStatus, Pod
 from kubectl_dra.cluster.moment import moment
 from kubectl_dra.cluster.relation import relation_of
-from kubectl_dra.scheduling.chain import Chain
+from kubectl_dra.scheduling.chain import order
+from kubectl_dra.scheduling.dynamic_resources import DynamicResources
 from kubectl_dra.scheduling.framework import ClusterState
 
 
-def bound(pod: Pod, node: str, chain: Chain, state: ClusterState) -> ClusterState:
-    """The cluster after the pod was given a node that the chain, made for it, lets pass."""
-    claims, stored = list(_reserved(pod, node, chain)), chain.state.snapshot.claims
-    status = structs.replace(pod.status, node_allocatable_resource_claim_statuses=_taken(node, chain))
+def bound(
+    pod: Pod, node: str, state: ClusterState, attempt: Attempt | None, cycle: Cycle | None = None
+) -> ClusterState:
+    """The cluster after the pod was given a node that accepts it, with the devices of an attempt if it needs any."""
+    there, claims = replace(pod, node_name=node), list[ResourceClaim]()
+    if DynamicResources in order(state.profile):
+        devices = DynamicResources(pod, state, cycle, made={node: attempt} if attempt is not None else {})
+        claims = list(_reserved(pod, node, devices))
+        taken = devices.taken_on(state.nodes[node].node).claims
+        there = replace(there, status=replace(pod.status, node_allocatable_resource_claim_statuses=taken))
     for name in (claim.metadata.name for claim in claims):
-        if (pod.metadata.namespace, name) not in stored:
-            status = structs.replace(status, extended_resource_claim_status=ExtendedClaimStatus(name))
-    there = structs.replace(pod, node_name=node, status=status)
+        if (pod.metadata.namespace, name) not in state.snapshot.claims:
+            there = replace(
+                there, status=replace(there.status, extended_resource_claim_status=ExtendedClaimStatus(name))
+            )
     return state.moved(state.cluster.editing(there, *claims))
 
 
@@ -35,31 +44,23 @@ def takes_no_pod(claim: ResourceClaim, features: Features) -> bool:
     return features.binding_conditions and claim.allocation is not None and not claim.allocation.timestamp
 
 
-def _taken(node: str, chain: Chain) -> tuple[NodeResourcesOfClaim, ...]:
-    """What the pod's devices take of the node, as its status says it from then on."""
-    devices = chain.devices
-    return () if devices is None else devices.taken_on(chain.state.nodes[node].node).claims
-
-
-def _reserved(pod: Pod, node: str, chain: Chain) -> Iterator[ResourceClaim]:
+def _reserved(pod: Pod, node: str, devices: DynamicResources) -> Iterator[ResourceClaim]:
     """The claims of the pod as they are when it has the node: allocated, and reserved for it.
 
     The claim for extended resources is called as the pod: it has no name before it is made.
     """
-    devices = chain.devices
-    if devices is None:
-        return
     user = Consumer("pods", pod.metadata.name, pod.metadata.uid)
     for claim in devices.claims:
         if claim.allocation is not None and not relation_of(claim, pod, groups=False).listed:
-            yield structs.replace(claim, reserved_for=(*claim.reserved_for, user))
-    attempt = devices.attempts.get(node)
+            yield replace(claim, reserved_for=(*claim.reserved_for, user))
+    attempt = devices.on(node)
     if attempt is None:
         return
-    stored, now = chain.state.snapshot.claims, str(moment(chain.state.snapshot))
-    for claim, result in zip(devices.claims_on(chain.state.nodes[node].node), attempt.results, strict=True):
-        allocation = structs.replace(Allocation.from_json(result.to_json()), timestamp=now)
-        made = structs.replace(claim, allocation=allocation, reserved_for=(*claim.reserved_for, user))
+    snapshot = devices.state.snapshot
+    stored, now = snapshot.claims, str(moment(snapshot))
+    for claim, result in zip(devices.claims_on(devices.state.nodes[node].node), attempt.results, strict=True):
+        allocation = replace(Allocation.from_json(result.to_json()), timestamp=now)
+        made = replace(claim, allocation=allocation, reserved_for=(*claim.reserved_for, user))
         if (claim.metadata.namespace, claim.metadata.name) not in stored:
-            made = structs.replace(made, metadata=structs.replace(claim.metadata, name=pod.metadata.name))
+            made = replace(made, metadata=replace(claim.metadata, name=pod.metadata.name))
         yield made

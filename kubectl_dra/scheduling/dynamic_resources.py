@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Final
 
 from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict, Cycle
-from kubectl_dra.allocation.budgets import NODE_STEPS, Budget
+from kubectl_dra.allocation.budgets import NODE_STEPS
 from kubectl_dra.allocation.extended_resources import CLAIM_NAME, MADE_FOR_EXTENDED, ExtendedRequests, extended_requests
 from kubectl_dra.api.behaviour import DEVICE_SCORES, NODE_RESOURCES_OF_DEVICES
 from kubectl_dra.api.claims import DeviceResult, ResourceClaim
@@ -16,6 +16,7 @@ from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod, PodClaim
 from kubectl_dra.cluster.relation import made_for, relation_of
 from kubectl_dra.scheduling.framework import ClusterState, NodeState, Plugin, ScorePlugin
+from kubectl_dra.scheduling.memory import NodeAttempts
 from kubectl_dra.scheduling.node_resources import Insufficient
 from kubectl_dra.scheduling.node_resources_of_devices import (
     GATE,
@@ -149,19 +150,28 @@ class SearchNotEnded(Reason, frozen=True):
 class DynamicResources(Plugin):
     """Refuses nodes on which the pod's claims cannot be satisfied together.
 
-    ``attempts`` are those made so far, by node. ``unavailable`` are allocated claims that some node could not
-    use; the scheduler gives back one that has no consumer (``freed``).
+    ``attempts`` are those made here, by node, ``made`` those made before. ``unavailable`` are allocated claims that
+    some node could not use; the scheduler gives back one that has no consumer (``freed``).
     """
 
     name = PluginName.DYNAMIC_RESOURCES
 
-    def __init__(self, pod: Pod, state: ClusterState, cycle: Cycle | None = None) -> None:
+    def __init__(
+        self,
+        pod: Pod,
+        state: ClusterState,
+        cycle: Cycle | None = None,
+        steps: int = NODE_STEPS,
+        made: Mapping[str, Attempt] = {},
+    ) -> None:
         super().__init__(pod, state)
         self.attempts: dict[str, Attempt] = {}
+        self._made = made
         self.unavailable: dict[str, ResourceClaim] = {}
         # By the allocator's text: one object for all nodes that it refuses with it.
         self._refusals: dict[str, Rejection] = {}
         self.cycle = cycle or state.cycle.changed()
+        self._on_nodes = NodeAttempts(self.cycle, steps)
         self.claims: tuple[ResourceClaim, ...] = ()
         self.leftover: ResourceClaim | None = None
         self.extended: ExtendedRequests | None = None
@@ -177,6 +187,10 @@ class DynamicResources(Plugin):
         self.skipped = not self.claims and self.extended is None
         if reason := next(self._hopeless(), None):
             self.rejection = Rejection(self.name, (reason,))
+
+    def on(self, node: str) -> Attempt | None:
+        """The attempt on a node; None if none was made."""
+        return self.attempts.get(node) or self._made.get(node)
 
     @property
     def unallocated(self) -> list[ResourceClaim]:
@@ -243,7 +257,7 @@ class DynamicResources(Plugin):
         for claim in self.claims:
             if claim.allocation is not None:
                 yield claim, claim.allocation.results
-        attempt = self.attempts.get(node.name)
+        attempt = self.on(node.name)
         if attempt is not None:
             for claim, result in zip(self.claims_on(node), attempt.results, strict=True):
                 yield claim, tuple(map(DeviceResult.from_json, result.devices))
@@ -294,9 +308,10 @@ class DynamicResources(Plugin):
                         yield ClassMissing(claim.key, request.result_name(spec), spec.device_class)
 
     def _attempt(self, node: Node, claims: Sequence[ResourceClaim]) -> Attempt:
-        known = self.attempts.get(node.name)
+        known = self.on(node.name)
         if known is None:
-            known = self.attempts[node.name] = self.cycle.attempt(node, claims, budget=Budget(NODE_STEPS))
+            delegated = frozenset() if self.extended is None else self.extended.delegated(node)
+            known = self.attempts[node.name] = self._on_nodes.on(node, claims, delegated)
         return known
 
     def _refused(self, attempt: Attempt) -> Rejection:

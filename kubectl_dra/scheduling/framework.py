@@ -8,7 +8,7 @@ keep no state of a node. Assumptions of preemption and nominated pods are part o
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar
@@ -21,8 +21,8 @@ from kubectl_dra.api.releases import Release
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Key, Snapshot
 from kubectl_dra.scheduling.amounts import Amounts, Rules, amounts_of, pod_amounts
-from kubectl_dra.scheduling.devices import after, make_cycle
-from kubectl_dra.scheduling.profile import Profile, default_profile
+from kubectl_dra.scheduling.devices import after
+from kubectl_dra.scheduling.profile import Profile
 from kubectl_dra.scheduling.reasons import NotRead, PluginName, Reason, Rejection
 
 
@@ -121,10 +121,10 @@ def _shared_amounts(written: tuple[tuple[str, Amount], ...]) -> Amounts:
 
 
 class ClusterState:
-    """The indexed part of a cluster that plugins read; made once for any number of pods.
+    """What plugins of one scheduler read of a cluster; made once for any number of pods (``Scheduler.sees``).
 
     ``gates`` are the enabled feature gates, ``patch`` is the patch release if known, ``profile`` the
-    scheduler's profile (the default one if not given), and ``rules`` say how pods' requests are counted.
+    scheduler's profile, and ``rules`` say how pods' requests are counted. ``devices`` makes the cycle.
     """
 
     def __init__(
@@ -132,18 +132,17 @@ class ClusterState:
         cluster: Cluster,
         release: Release,
         gates: frozenset[str],
-        patch: int | None = None,
-        profile: Profile | None = None,
-        cycle: Cycle | None = None,
+        patch: int | None,
+        profile: Profile,
+        devices: Callable[[Snapshot], Cycle],
     ) -> None:
         self.cluster = cluster
         self.release = release
         self.gates = gates
         self.patch = patch
-        self.profile = profile or default_profile(release)
+        self.profile = profile
         self.rules = Rules.of(gates)
-        if cycle is not None:
-            self.cycle = cycle
+        self._devices = devices
         pods = cluster.places.on
         self.nodes: Mapping[str, NodeState] = {
             name: NodeState(node, pods.get(name, ()), self.rules) for name, node in cluster.snapshot.nodes.items()
@@ -157,7 +156,7 @@ class ClusterState:
     @cached_property
     def cycle(self) -> Cycle:
         """Its devices, and who holds them. For each pod it has to be ``changed``."""
-        return make_cycle(self.snapshot, self.release, self.gates, self.patch)
+        return self._devices(self.snapshot)
 
     @property
     def namespaces(self) -> Mapping[str, ObjectMeta]:
@@ -190,7 +189,7 @@ class ClusterState:
         """The same scheduler in another cluster, which was made of this one by a change."""
         delta = cluster.delta
         if delta.before != self.cluster.version or delta.slices is None:
-            return ClusterState(cluster, self.release, self.gates, self.patch, self.profile)
+            return ClusterState(cluster, self.release, self.gates, self.patch, self.profile, self._devices)
         out = copy(self)
         out.cluster = cluster
         if "cycle" in self.__dict__:

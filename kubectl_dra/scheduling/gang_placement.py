@@ -17,7 +17,7 @@ from kubectl_dra.allocation.budgets import GANG_TRIES, GANG_WORK, SMALL_GANG_TRI
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.scheduling.dynamic_resources import ClaimNotCreated, resolve
 from kubectl_dra.scheduling.framework import ClusterState
-from kubectl_dra.scheduling.gang_scheduling import ClaimGiven, Gang, Obstacle, Placed
+from kubectl_dra.scheduling.gang_scheduling import ClaimGiven, Gang, Obstacle, Placed, domains_of
 from kubectl_dra.scheduling.in_turn import place
 from kubectl_dra.scheduling.outcome import Outcome
 from kubectl_dra.scheduling.volumes import fully_bound, volume_claims
@@ -36,7 +36,7 @@ def placed_together(gang: Gang, pod: Pod, state: ClusterState) -> Placed | Obsta
         return Obstacle.CLAIMS
     if len(waiting) > 1 and any(_binds_volumes(member, state) for member in waiting):
         return Obstacle.VOLUMES
-    domains = _domains(gang, state)
+    domains = domains_of(gang, state)
     if domains is None:
         return Obstacle.DOMAIN
     found, *others = _in_domains(gang, waiting, bound, state, domains, chance := _Chance(0))
@@ -88,25 +88,6 @@ def _binds_volumes(member: Pod, state: ClusterState) -> bool:
     return any(entry.claim is not None and not fully_bound(entry.claim) for entry in volume_claims(member, state))
 
 
-def _domains(gang: Gang, state: ClusterState) -> Mapping[str, frozenset[str]] | None:
-    """The nodes of each domain that the group may use; None if its running pods do not share a single one."""
-    if not gang.topology:
-        return {"": frozenset(state.nodes)}
-    key = gang.topology[0]
-    found: dict[str, set[str]] = {}
-    for name, node in state.nodes.items():
-        if (value := node.node.labels.get(key)) is not None:
-            found.setdefault(value, set()).add(name)
-    running = {
-        state.nodes[member.node_name].node.labels.get(key) if member.node_name in state.nodes else None
-        for member in gang.members
-        if member.node_name
-    }
-    if len(running) > 1 or None in running:
-        return None
-    return {value: frozenset(names) for value, names in found.items() if not running or value in running}
-
-
 def _in_domains(
     gang: Gang,
     waiting: Sequence[Pod],
@@ -132,10 +113,9 @@ def _in_domains(
 
 def _given(outcome: Outcome, node: str) -> Iterator[ClaimGiven]:
     """The claims that get devices with the pod, on its node."""
-    chain = outcome.chain
-    attempt = chain.devices.attempts.get(node) if chain.devices is not None else None
-    if chain.devices is not None and attempt is not None:
-        claims = chain.devices.claims_on(chain.state.nodes[node].node)
+    devices, attempt = outcome.chain.devices, outcome.attempt_on(node)
+    if devices is not None and attempt is not None:
+        claims = devices.claims_on(outcome.state.nodes[node].node)
         yield from map(ClaimGiven, claims, attempt.results)
 
 

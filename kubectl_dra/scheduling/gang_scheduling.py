@@ -242,3 +242,26 @@ def members(pod: Pod, snapshot: Snapshot) -> list[Pod]:
         if same and other.spec.workload_ref == pod.spec.workload_ref and not other.finished:
             found.append(other)
     return found
+
+
+def domains_of(gang: Gang, state: ClusterState) -> Mapping[str, frozenset[str]] | None:
+    """The nodes of each domain that the group may use; None if its running pods do not share a single one.
+
+    The scheduler then ends with an error for the group (getScheduledPodsTopologyDomain in topology_placement.go), also
+    where the node of a running pod is not known.
+    """
+    if not gang.topology:
+        return {"": frozenset(state.nodes)}
+    key = gang.topology[0]
+    found: dict[str, set[str]] = {}
+    for name, node in state.nodes.items():
+        if (value := node.node.labels.get(key)) is not None:
+            found.setdefault(value, set()).add(name)
+    running = {
+        state.nodes[member.node_name].node.labels.get(key) if member.node_name in state.nodes else None
+        for member in gang.members
+        if member.node_name
+    }
+    if len(running) > 1 or None in running:
+        return None
+    return {value: frozenset(names) for value, names in found.items() if not running or value in running}

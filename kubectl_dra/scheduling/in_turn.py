@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Sequence
 from typing import NamedTuple
 
-from msgspec import structs
-
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.scheduling.binding import bound
 from kubectl_dra.scheduling.framework import ClusterState
@@ -26,7 +24,7 @@ class TurnTaken(NamedTuple):
 
 def place(pod: Pod, state: ClusterState, choose: Choose, within: Container[str] | None = None) -> TurnTaken:
     """Gives a pod one of its best nodes, after the scheduler took back what nobody uses; ``within``: only of these."""
-    from kubectl_dra.scheduling.winner import winner
+    from kubectl_dra.scheduling.winner import winner_among
 
     outcome = schedule(pod, state)
     while outcome.next is not None:
@@ -34,6 +32,6 @@ def place(pod: Pod, state: ClusterState, choose: Choose, within: Container[str] 
     feasible = tuple(name for name in outcome.feasible if within is None or name in within)
     if not feasible:
         return TurnTaken(outcome, "", state)
-    best = winner(structs.replace(outcome, feasible=feasible))
+    best = winner_among(outcome.chain, feasible)
     node = choose([name for name in best.nodes or feasible if name in feasible])
-    return TurnTaken(outcome, node, bound(pod, node, outcome.chain, state))
+    return TurnTaken(outcome, node, bound(pod, node, outcome.state, outcome.attempt_on(node)))

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.scheduling import dynamic_resources, gang_scheduling, scheduling_gates
+from kubectl_dra.scheduling import dynamic_resources, gang_scheduling
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.profile import Point
 from kubectl_dra.scheduling.reasons import PluginName, Reason, Rejection
 
 
+class Gated(Reason, frozen=True):
+    """The pod waits for the gates of ``spec.schedulingGates`` to be removed (SchedulingGates)."""
+
+    gates: tuple[str, ...]
+
+    @property
+    def words(self) -> str:
+        return "Scheduling is blocked due to non-empty scheduling gates"
+
+
 def kept_out(pod: Pod, state: ClusterState) -> Rejection | None:
     """Why the scheduler does not try the pod at all; None if it does."""
-    if rejection := scheduling_gates.gated(pod):
-        return rejection
+    if gates := pod.scheduling_gates:
+        return Rejection(PluginName.SCHEDULING_GATES, (Gated(gates),))
     if state.profile.runs(PluginName.DYNAMIC_RESOURCES, Point.PRE_ENQUEUE):
         for found in dynamic_resources.resolve(pod, state):
             if isinstance(found, Reason):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from enum import Enum, auto
-from typing import Final, NamedTuple
+from typing import Final
 
 from msgspec import Struct
 
-from kubectl_dra.allocation.features import DEFECTS, HABITS, Habits, Quirks
-from kubectl_dra.api.releases import CRASH_ON_ALL, RULES_UNSEEN, Defect, Release, gate_default, kep_of
-from kubectl_dra.scheduling.devices import CRASH, FILTERS, SELECTORS, UNSEEN
+from kubectl_dra.allocation.features import DEFECTS, HABITS, Habits
+from kubectl_dra.api.releases import Defect, gate_default, kep_of
+from kubectl_dra.scheduling.scheduler import DEFECTS_BESIDE, FILTERS, SELECTORS, Scheduler
 
 
 class ChangeKind(Enum):
@@ -44,21 +44,13 @@ class Deciding(Struct, frozen=True):
     together: bool = False
 
 
-class SchedulerAt(NamedTuple):
-    """A scheduler's release, its patch release if known, and the gates that are on."""
-
-    release: Release
-    patch: int | None
-    gates: frozenset[str]
-
-
 _OTHERS: Final[Mapping[str, str]] = {
     SELECTORS: "selectors are evaluated otherwise",
     FILTERS: "other filters of the scheduler than that of devices judge the nodes otherwise",
 }
 
 
-def changes(before: SchedulerAt, after: SchedulerAt) -> Iterator[SchedulerChange]:
+def changes(before: Scheduler, after: Scheduler) -> Iterator[SchedulerChange]:
     """What differs, gates first."""
     for gate in sorted(before.gates ^ after.gates):
         kep = kep_of(gate)
@@ -66,11 +58,11 @@ def changes(before: SchedulerAt, after: SchedulerAt) -> Iterator[SchedulerChange
         on = gate in after.gates
         if on or gate_default(gate, after.release) is not None:
             yield SchedulerChange(gate, ChangeKind.GATE_ON if on else ChangeKind.GATE_OFF, link=link)
-    was, will = Quirks.of_release(before.release, before.patch), Quirks.of_release(after.release, after.patch)
+    was, will = before.quirks, after.quirks
     for name in _different(was, will):
         yield _of_defect(name, DEFECTS[name], gone=getattr(was, name))
-    for name, defect in ((UNSEEN, RULES_UNSEEN), (CRASH, CRASH_ON_ALL)):
-        had, has = (bool(defect.affects(each.release, each.patch)) for each in (before, after))
+    for name, defect in DEFECTS_BESIDE.items():
+        had, has = bool(before.has(defect)), bool(after.has(defect))
         if had != has:
             yield _of_defect(name, defect, gone=had)
     for name in _different(Habits.of_release(before.release), Habits.of_release(after.release)):

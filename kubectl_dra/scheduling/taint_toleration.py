@@ -9,6 +9,7 @@ from typing import Final
 from kubectl_dra.api.nodes import NodeTaint, Toleration
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.releases import TAINTS_NAMED
+from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.scheduling.framework import ClusterState, NodeState, Plugin, ScorePlugin
 from kubectl_dra.scheduling.reasons import PluginName, Reason, Rejection
 from kubectl_dra.scheduling.scores.normalize import share_of_best
@@ -21,6 +22,18 @@ COMPARING: Final = ("Lt", "Gt")
 _BLOCKING: Final = ("NoSchedule", "NoExecute")
 _INTEGER: Final = re.compile(r"(?:0|-?[1-9][0-9]*)\Z")
 _INT64: Final = 1 << 63
+
+
+def proved_by_pods(pod: Pod, snapshot: Snapshot) -> frozenset[str]:
+    """The gate of the operators that a pod uses, where a pod of the cluster shows that it is on: where it is off, the
+    server refuses them.
+    """
+    found = _compares(pod) and any(_compares(other) for other in snapshot.pods.values())
+    return frozenset((COMPARISON,)) if found else frozenset()
+
+
+def _compares(pod: Pod) -> bool:
+    return any(entry.operator in COMPARING for entry in pod.spec.tolerations)
 
 
 def untolerated(

@@ -39,7 +39,7 @@ def _device_preference(chain: Chain, feasible: Sequence[str]) -> dict[str, int]:
     )
     out = {}
     for name in feasible:
-        attempt = devices.attempts.get(name)
+        attempt = devices.on(name)
         found = 0
         if attempt is not None:
             claims = devices.claims_on(chain.state.nodes[name].node)

@@ -20,7 +20,7 @@ from kubectl_dra.cluster.relation import ListedConsumer, consumers_of
 from kubectl_dra.cluster.snapshot import ABSENT, Gap, Snapshot
 from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.explain.devices.inventory import DeviceRow
-from kubectl_dra.explain.scene.prepare import Settings, cycle_of
+from kubectl_dra.explain.scene.prepare import Settings
 from kubectl_dra.taint import typed as times
 from kubectl_dra.taint.pending_affected import Lost, lost_matches, selected, taint_of
 from kubectl_dra.taint.rules import Wish, blind_scheduler
@@ -158,12 +158,11 @@ def blast_radius(
     notes: list[str] = []
     wishes = [step.wish for step in steps]
     targets = {step.target.id: step.target for step in steps}
-    cycle = cycle_of(snapshot, settings)
-    tolerations_kept = settings.release in TOLERATIONS_IN_RESULT
+    cycle = settings.scheduler.cycle(snapshot)
+    release = settings.scheduler.release
+    tolerations_kept = release in TOLERATIONS_IN_RESULT
     if not tolerations_kept and any(wish.taint.effect == "NoExecute" for wish in wishes):
-        notes.append(
-            f"Kubernetes {settings.release} does not keep tolerations with an allocation: tolerating pods go too"
-        )
+        notes.append(f"Kubernetes {release} does not keep tolerations with an allocation: tolerating pods go too")
     holders = _holders(snapshot)
     gaps = tuple(_not_seen(snapshot))
     unread = next((gap for gap in gaps if gap.kind == "ResourceClaim"), None)

@@ -9,7 +9,7 @@ from typing import Final
 from msgspec import Struct
 
 from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict, Cycle
-from kubectl_dra.allocation.budgets import NODE_STEPS, TAINT_STEPS, Budget
+from kubectl_dra.allocation.budgets import TAINT_STEPS, Budget
 from kubectl_dra.allocation.extended_resources import extended_requests
 from kubectl_dra.api.claims import ALL, DeviceRequest, Request
 from kubectl_dra.api.nodes import Node
@@ -19,10 +19,10 @@ from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.moment import moment
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.alike import Shapes
-from kubectl_dra.explain.attempts import unavailable_nodes
 from kubectl_dra.explain.causes.registry import of_question
 from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod
 from kubectl_dra.explain.scene.prepare import Scene, Settings, prepare
+from kubectl_dra.scheduling.memory import NodeAttempts, judge_at_once
 from kubectl_dra.taint import typed as times
 from kubectl_dra.taint.rules import Wish
 
@@ -104,7 +104,7 @@ class _Trial:
         now = self._case(question, self._snapshot)
         if not now.unallocated and not (now.extended and now.extended.amounts):
             return False
-        unavailable = unavailable_nodes(now)
+        unavailable = now.unavailable
         near, far = self._nodes(now, unavailable)
         # Who fits on a node without one of the devices goes on doing so, and nothing changes on nodes that see none.
         fit = self._fit(now, near)
@@ -134,23 +134,15 @@ class _Trial:
 
     def _fit(self, case: Scene, nodes: Sequence[Node]) -> Attempt | None:
         """The attempt on the first node that works, or None."""
+        attempts = NodeAttempts(case.view.cycle)
         for number, node in enumerate(nodes):
             self._check_budget()
             if number == _MANY_NODES:
-                self._prefetch(case)
-            pools = case.view.pools.get(node.name)
-            attempt = case.view.cycle.attempt(node, case.claims_on(node), budget=Budget(NODE_STEPS), pools=pools)
+                judge_at_once(case.view.cycle, nodes[number:], case.unallocated)
+            attempt = attempts.on(node, case.claims_on(node), case.delegated(node))
             if attempt.verdict is AttemptVerdict.ALLOCATED:
                 return attempt
         return None
-
-    def _prefetch(self, case: Scene) -> None:
-        """Evaluate a question's selectors for all devices at once, which is faster than one by one."""
-        cycle = case.view.cycle
-        devices = [item.device for item in case.view.published]
-        for claim in case.unallocated:
-            for spec in _specs(claim.requests):
-                selected(spec, devices, cycle)
 
     def _check_budget(self) -> None:
         if not self._budget.left:

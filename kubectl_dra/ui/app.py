@@ -276,7 +276,7 @@ class Screens(App[None]):
             return
         unseen = self._overview.notes if self._overview is not None else ()
         notes = dict.fromkeys(written(note) for note in (*self.picture.notes, *unseen))
-        release = f"Kubernetes {self.picture.settings.release} ({self.picture.settings.release_source})"
+        release = f"Kubernetes {self.picture.settings.scheduler.release} ({self.picture.settings.release_source})"
         self.push_screen(TextPage("notes", [release, *notes]))
 
     def action_keys(self) -> None:

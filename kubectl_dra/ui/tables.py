@@ -22,7 +22,7 @@ from kubectl_dra.explain.devices.inventory import DeviceRow, Inventory, Wanted, 
 from kubectl_dra.explain.overview import Overview
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.scene.assumptions import rules_notes
-from kubectl_dra.explain.scene.prepare import Settings, cycle_of
+from kubectl_dra.explain.scene.prepare import Settings
 from kubectl_dra.report import claims as claims_text
 from kubectl_dra.report import devices as devices_text
 from kubectl_dra.report import overview
@@ -136,7 +136,7 @@ def look(snapshot: Snapshot, settings: Settings, namespace: str, at: datetime) -
         SlicesNotRead: without devices there is nothing to show.
     """
     whole = snapshot.exact()
-    cycle = cycle_of(whole, settings)
+    cycle = settings.scheduler.cycle(whole)
     inventory = take_inventory(whole, cycle, Wanted(), rules_notes(whole, settings))
     notes: list[Words] = [*inventory.notes]
     claims, refused = None, ""

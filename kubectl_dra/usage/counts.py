@@ -14,13 +14,13 @@ from kubectl_dra.api.limits import MAX_RESULTS
 from kubectl_dra.api.meta import ObjectMeta
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.slices import DeviceID
+from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.devices.alike_devices import Tally, names_of, tallies
 from kubectl_dra.explain.devices.arrangement import CountedBy
 from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.explain.devices.inventory import DeviceRow, Inventory, Wanted, take_inventory
 from kubectl_dra.explain.phrase import Words
-from kubectl_dra.explain.scene.view import nodes_of
 from kubectl_dra.explain.unread import Unread, unread_devices
 from kubectl_dra.usage.choices import UNUSED, ClaimState, UseBy, UseSort
 from kubectl_dra.usage.claim_use import ClaimUse, ClaimUses, OwnerName, claim_uses
@@ -270,7 +270,7 @@ def use_reports(
         if by is UseBy.nodes:
             supply = supply_of_nodes(inventory, claims)
         elif by is UseBy.classes:
-            supply = supply_of_classes(inventory, claims, cycle, nodes_of(snapshot, cycle))
+            supply = supply_of_classes(inventory, claims, cycle, Cluster(snapshot).nodes)
         elif by is UseBy.claims:
             listed = claims.items
         else:

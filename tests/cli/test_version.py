@@ -57,7 +57,7 @@ def test_what_is_said_of_explain_is_so() -> None:
     said = version_run.describe(None)["models"]["explain"]
     nothing = SnapshotBuilder().build(complete=True)
     for release in said.values():
-        assert str(assumed(nothing, release).release) == release
+        assert str(assumed(nothing, release).scheduler.release) == release
     for beyond in ("1.33", "1.38", "2.36"):
         with pytest.raises(UsageError, match=rf"--kubernetes-version {beyond}: explain models 1\.34 to 1\.37"):
             assumed(nothing, beyond)

@@ -22,6 +22,7 @@ from kubectl_dra.cluster.cluster import Cluster, NodeCopy
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.layered import layered
 from kubectl_dra.scheduling.framework import ClusterState
+from kubectl_dra.scheduling.scheduler import Scheduler
 
 PODS = ("a", "b", "c", "d")
 NODES = ("n1", "n2", "n3")
@@ -29,6 +30,8 @@ RELEASE = Release(1, 36)
 GATES = frozenset(("DRAConsumableCapacity", "DRADeviceTaints", "DRADeviceTaintRules"))
 CHOICES = st.sampled_from
 Change = Callable[[Cluster], Cluster]
+
+SCHEDULER = Scheduler(RELEASE, GATES)
 
 
 def pod(name: str, node: str = "", phase: str = "Pending", uid: str = "") -> Pod:
@@ -140,7 +143,7 @@ def seen(state: ClusterState) -> object:
 
 @given(snapshots(), st.lists(changes(), max_size=6), st.data())
 def test_any_changes_are_the_same_as_reading_afresh(read: Snapshot, made: list[Change], data: st.DataObject) -> None:
-    state = ClusterState(Cluster(read), RELEASE, GATES)
+    state = SCHEDULER.sees(Cluster(read))
     for change in made:
         # What was indexed before a change is carried over, the rest is made anew.
         if data.draw(st.booleans(), label="indexed"):
@@ -149,7 +152,7 @@ def test_any_changes_are_the_same_as_reading_afresh(read: Snapshot, made: list[C
     after = state.snapshot
     plain = replace(after, pods=dict(after.pods.items()), claims=dict(after.claims.items()))
     assert indexes(state.cluster) == indexes(Cluster(plain))
-    fresh = ClusterState(Cluster(plain), RELEASE, GATES)
+    fresh = SCHEDULER.sees(Cluster(plain))
     assert seen(state) == seen(fresh)
     assert [each.devices for each in state.cycle.index.slices] == [each.devices for each in fresh.cycle.index.slices]
 

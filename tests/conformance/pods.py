@@ -25,6 +25,7 @@ from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.outcome import Outcome, schedule
 from kubectl_dra.scheduling.queue import kept_out
+from kubectl_dra.scheduling.scheduler import Scheduler
 from kubectl_dra.scheduling.scheduler_config import read_config
 from kubectl_dra.scheduling.winner import winner
 from tools.recorder.recorded import lines
@@ -44,8 +45,8 @@ def state_of(case: Case, folder: Path) -> tuple[ClusterState, Pod]:
     namespace, _, name = case["pod"].partition("/")
     pod = snapshot.pods[namespace, name]
     config = _config(case, folder)
-    profile = read_config(str(config), release).profile_of(pod) if config is not None else None
-    return ClusterState(Cluster(snapshot), release, gates, release.patch, profile), pod
+    read = read_config(str(config), release) if config is not None else None
+    return Scheduler(release, gates, release.patch, read).sees(Cluster(snapshot), pod), pod
 
 
 def _config(case: Case, folder: Path) -> Path | None:
@@ -84,7 +85,7 @@ def placed(outcome: Outcome, expect: Case) -> str:
     if node not in (best := winner(outcome)).nodes:
         return f"scheduled on {node}, ours would win: {list(best.nodes)}, {best.scores}"
     devices = outcome.chain.devices
-    attempt = devices.attempts.get(node) if devices is not None else None
+    attempt = devices.on(node) if devices is not None else None
     assert devices is not None
     names = {entry.resource_claim_name: entry.name for entry in outcome.pod.status.resource_claim_statuses}
     names.update((entry.claim_name, entry.name) for entry in outcome.pod.claims if entry.claim_name)

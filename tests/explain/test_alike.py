@@ -20,11 +20,12 @@ from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.resolve import about_claim, about_pod
 from kubectl_dra.explain.scene.prepare import Settings
 from kubectl_dra.explain.waiting import waiting
+from kubectl_dra.scheduling.scheduler import Scheduler
 
 JSON = dict[str, Any]
 EXAMPLES: Final = sorted((Path(__file__).parents[2] / "examples/explain").glob("*/cluster.yaml"))
 RELEASE: Final = Release(1, 36)
-SETTINGS: Final = Settings(RELEASE, default_features(RELEASE), with_ways=False)
+SETTINGS: Final = Settings(Scheduler(RELEASE, default_features(RELEASE)), with_ways=False)
 
 
 def _told(found: Diagnosis) -> tuple[object, ...]:

@@ -14,15 +14,16 @@ from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.scene.prepare import Settings
 from kubectl_dra.explain.two_releases import TookTooLong, compare, deciding_changes
 from kubectl_dra.scheduling.release_changes import ChangeKind, Deciding
+from kubectl_dra.scheduling.scheduler import Scheduler
 
 API = "resource.k8s.io/v1"
 DRIVER = "gpu.example.com"
 Json = dict[str, Any]
 
 
-def scheduler(text: str) -> Settings:
+def scheduler(text: str) -> Scheduler:
     release = parse_release(text)
-    return Settings(release._replace(patch=0), default_features(release), patch=release.patch)
+    return Scheduler(release._replace(patch=0), default_features(release), release.patch)
 
 
 def named(kind: str, name: str, **fields: Any) -> Json:
@@ -76,7 +77,7 @@ def snapshot_of(*objects: Json) -> Snapshot:
 
 
 def deciding(before: str, after: str, *objects: Json) -> Deciding:
-    (found,) = compare(snapshot_of(*objects), scheduler(before), scheduler(after)).differing
+    (found,) = compare(snapshot_of(*objects), Settings(scheduler(before)), Settings(scheduler(after))).differing
     assert found.deciding is not None
     return found.deciding
 
@@ -163,8 +164,8 @@ def test_several_together() -> None:
 def test_no_change_is_named_that_does_not_decide() -> None:
     """Where even all of them together leave the answer as it is, something else differs."""
 
-    def answer(settings: Settings) -> Hashable:
-        return str(settings.release)
+    def answer(asked: Scheduler) -> Hashable:
+        return str(asked.release)
 
     assert deciding_changes(scheduler("1.35.8"), scheduler("1.37.1"), answer) == Deciding()
 
@@ -172,9 +173,9 @@ def test_no_change_is_named_that_does_not_decide() -> None:
 def test_the_fewest_that_decide_together() -> None:
     wanted = {"DRADeviceTaints", "crash_on_all"}
 
-    def answer(settings: Settings) -> Hashable:
-        parts = settings.ahead.parts if settings.ahead is not None else frozenset()
-        return settings.release.minor == 37 or wanted <= parts
+    def answer(asked: Scheduler) -> Hashable:
+        parts = asked.ahead.parts if asked.ahead is not None else frozenset()
+        return asked.release.minor == 37 or wanted <= parts
 
     found = deciding_changes(scheduler("1.35.1"), scheduler("1.37.1"), answer)
     assert {each.name for each in found.changes} == wanted and found.together
@@ -183,16 +184,16 @@ def test_the_fewest_that_decide_together() -> None:
 def test_of_several_that_suffice_the_one_that_is_needed_counts() -> None:
     """Binding conditions alone would do as well, but the later scheduler does without them."""
 
-    def answer(settings: Settings) -> Hashable:
-        parts = settings.ahead.parts if settings.ahead is not None else frozenset()
-        return settings.release.minor == 37 or "DRADeviceTaints" in parts or parts == {"DRADeviceBindingConditions"}
+    def answer(asked: Scheduler) -> Hashable:
+        parts = asked.ahead.parts if asked.ahead is not None else frozenset()
+        return asked.release.minor == 37 or "DRADeviceTaints" in parts or parts == {"DRADeviceBindingConditions"}
 
     found = deciding_changes(scheduler("1.35.8"), scheduler("1.37.1"), answer)
     assert [each.name for each in found.changes] == ["DRADeviceTaints"]
 
 
 def test_no_time() -> None:
-    def answer(settings: Settings) -> Hashable:
+    def answer(asked: Scheduler) -> Hashable:
         raise TookTooLong
 
     with pytest.raises(TookTooLong):

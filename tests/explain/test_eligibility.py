@@ -16,8 +16,9 @@ from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.remedies.way_in import toleration_for
 from kubectl_dra.explain.scene.node_reasons import AffinityDiffers, LabelDiffers, NodeCordoned, Untolerated, reason_of
 from kubectl_dra.scheduling.chain import Chain
-from kubectl_dra.scheduling.framework import ClusterState, Plugin
+from kubectl_dra.scheduling.framework import Plugin
 from kubectl_dra.scheduling.node_affinity import NodeAffinityFilter
+from kubectl_dra.scheduling.scheduler import Scheduler
 from kubectl_dra.scheduling.simple_filters import NodeUnschedulable
 from kubectl_dra.scheduling.taint_toleration import TaintToleration
 
@@ -40,7 +41,7 @@ def node(*taints: str, labels: JSON | None = None, unschedulable: bool = False) 
 
 def rejections(pod: Pod, node: Node) -> list[Words]:
     """What each of the scheduler's filters for placement rules says against the node, in our words."""
-    state = ClusterState(Cluster(Snapshot(nodes={node.name: node})), Release(1, 36), frozenset())
+    state = Scheduler(Release(1, 36), frozenset()).sees(Cluster(Snapshot(nodes={node.name: node})))
     kinds: tuple[type[Plugin], ...] = (NodeUnschedulable, TaintToleration, NodeAffinityFilter)
     return [reason_of(found) for found in Chain(pod, state, kinds).every(state.nodes[node.name])]
 

@@ -15,14 +15,14 @@ from kubectl_dra.allocation.pools import gather
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.slices import ResourceSlice
-from kubectl_dra.explain.scene.equivalent_nodes import Likeness
+from kubectl_dra.scheduling.memory import NodeEquivalence
 from tools.builders import claim, cycle, device, first_available, held, request, slice_of, sub
 
 SHARE: dict[str, Any] = {"shareID": "s", "consumedCapacity": {"m": "3"}}
 
 
 def likeness(cycle: Cycle, claims: Sequence[ResourceClaim], nodes: Sequence[Node]) -> list[Hashable]:
-    seen = Likeness(cycle, claims)
+    seen = NodeEquivalence(cycle, claims)
     return [seen.of(node, gather(cycle.index, node, cycle.features, cycle.quirks)) for node in nodes]
 
 
@@ -137,7 +137,7 @@ def test_random_clusters(seed: int) -> None:
     every = [cycle(slices, **options)]
     single = [every[0].attempt(node, claims) for node in all_nodes]
     grouped = cycle(slices, **options)
-    seen = Likeness(grouped, claims)
+    seen = NodeEquivalence(grouped, claims)
     rejected: dict[Hashable, Attempt] = {}
     for node, expected in zip(all_nodes, single, strict=True):
         try:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from kubectl_dra.cli.main import run
-from kubectl_dra.explain.remedies import surroundings
-from kubectl_dra.explain.remedies.surroundings import Surroundings
+from kubectl_dra.explain.remedies import prove
+from kubectl_dra.explain.remedies.prove import World
 from tools.cases import FOLDER, cases_of
 from tools.live.proved import proof_of, way_of
 
@@ -53,7 +53,7 @@ def test_what_filters_refuse_is_not_offered(
     file: str, name: str, explained: Explained, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert proofs(explained(file, name))
-    monkeypatch.setattr(Surroundings, "takes", lambda *_: False)
+    monkeypatch.setattr(World, "_takes", lambda *_: False)
     assert not proofs(explained(file, name))
 
 
@@ -77,12 +77,11 @@ def test_only_the_filters_keep_it_back(
 ) -> None:
     """The devices alone would do: without the filters the answer makes the offer."""
     assert offered not in json.dumps(explained(file, name))
-    monkeypatch.setattr(Surroundings, "takes", lambda *_: True)
+    monkeypatch.setattr(World, "_takes", lambda *_: True)
     assert offered in json.dumps(explained(file, name))
 
 
 def test_it_says_where_it_stopped(explained: Explained, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(surroundings, "MOST_REBUILDS", 1)
-    monkeypatch.setattr(surroundings, "FEWEST_REBUILDS", 1)
+    monkeypatch.setattr(prove, "REREAD_PER_STEP", 0.00001)
     answer = explained("devices-held", "the pod wants to be beside the one that holds the devices")
     assert any(note.startswith("not every change was tried") for note in answer["notes"])

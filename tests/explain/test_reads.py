@@ -14,15 +14,16 @@ from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.resolve import Question, about_claim
-from kubectl_dra.explain.scene.equivalent_nodes import complete
+from kubectl_dra.explain.scene.attributes_read import complete
 from kubectl_dra.explain.scene.prepare import Settings
 from kubectl_dra.explain.second_opinion import verify
 from kubectl_dra.explain.selector_trace import trace
+from kubectl_dra.scheduling.scheduler import Scheduler
 from tools.benchmarks import explain as fleet
 
 NODES = 2 * SAMPLE
 RELEASE = Release(1, 36)
-SETTINGS = Settings(release=RELEASE, gates=frozenset(default_features(RELEASE)), with_devices=True)
+SETTINGS = Settings(Scheduler(RELEASE, frozenset(default_features(RELEASE))), with_devices=True)
 A, C = f'device.attributes["{fleet.DRIVER}"]', f'device.capacity["{fleet.DRIVER}"]'
 MEMORY = fleet.various(NODES - 1)["spec"]["devices"][1]["capacity"]["memory"]["value"]
 UUIDS = [

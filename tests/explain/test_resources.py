@@ -17,8 +17,8 @@ from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.scene.node_reasons import PodLimitReached, ResourceShort, reason_of
-from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.node_resources import NodeResourcesFit
+from kubectl_dra.scheduling.scheduler import Scheduler
 
 JSON = dict[str, Any]
 
@@ -52,7 +52,7 @@ def short(name: str, needed: str, left: str, total: str) -> ResourceShort:
 def shortage(others: list[Pod], asking: Pod, subject: Node) -> Words | None:
     """Why the node does not take the pod beside other pods."""
     pods = {("n", str(number)): other for number, other in enumerate(others)}
-    state = ClusterState(Cluster(Snapshot(nodes={subject.name: subject}, pods=pods)), Release(1, 36), frozenset())
+    state = Scheduler(Release(1, 36), frozenset()).sees(Cluster(Snapshot(nodes={subject.name: subject}, pods=pods)))
     rejection = NodeResourcesFit(asking, state).filter(state.nodes[subject.name])
     return reason_of(rejection) if rejection else None
 

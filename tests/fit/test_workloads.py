@@ -12,7 +12,19 @@ import pytest
 
 from kubectl_dra.cli.main import run as command
 from kubectl_dra.fit.counts import counts_of
-from tests.fit.worlds import CLASS, claim, fitted, item, node, pod_spec, running, said, template, write_cluster
+from tests.fit.worlds import (
+    CLASS,
+    ZONE,
+    claim,
+    fitted,
+    item,
+    node,
+    pod_spec,
+    running,
+    said,
+    template,
+    write_cluster,
+)
 
 JSON = dict[str, Any]
 POD = {"spec": {"containers": [{"name": "c", "image": "i"}]}}
@@ -212,12 +224,22 @@ def test_pods_of_another_priority_than_their_group(tmp_path: Path) -> None:
 def test_a_gang_in_one_domain(tmp_path: Path) -> None:
     """Four devices exist, but no zone has more than two."""
     cluster = [*node("a", 2, zone="x"), *node("b", 2, zone="y")]
-    zone = "topology.kubernetes.io/zone"
-    found = item(tmp_path, cluster, [template(), *gang(3, 3, topology=zone)])
+    found = item(tmp_path, cluster, [template(), *gang(3, 3, topology=ZONE)])
     assert found["pods"]["fit"] == 0
-    assert found["stop"]["groupTopology"] == zone
-    assert found["stop"]["reason"] == f"its group has to be within one {zone}, and none has room for 3 of its pods"
-    assert item(tmp_path, cluster, [template(), *gang(2, 2, topology=zone)])["pods"]["fit"] == 2
+    assert found["stop"]["groupTopology"] == ZONE
+    assert found["stop"]["reason"] == f"its group has to be within one {ZONE}, and none has room for 3 of its pods"
+    assert item(tmp_path, cluster, [template(), *gang(2, 2, topology=ZONE)])["pods"]["fit"] == 2
+
+
+@pytest.mark.parametrize("nodes", [("gone",), ("nowhere",), ("a", "b"), ("a", "gone")])
+def test_a_gang_whose_running_pods_share_no_domain(tmp_path: Path, nodes: tuple[str, ...]) -> None:
+    """The scheduler ends with an error for such a group, also where the node of a pod is not known."""
+    cluster = [*node("a", 2, zone="x"), *node("b", 2, zone="y"), *node("nowhere")]
+    for name in nodes:
+        cluster += running(f"on-{name}", name, schedulingGroup={"podGroupName": "w"})
+    found = item(tmp_path, cluster, [template(), *gang(2, 2, topology=ZONE)])
+    assert (found["verdict"], found["pods"]["fit"]) == ("undetermined", 0)
+    assert found["undetermined"] == ["pods of the group w run in several domains of its topology key, or in none"]
 
 
 def test_what_a_controller_adds_later_is_undetermined(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from kubectl_dra.lint.registry import BY_CODE
 from kubectl_dra.lint.upgrade import Upgrade
 from kubectl_dra.manifests.inputs import Input
 from kubectl_dra.manifests.source import decode
+from kubectl_dra.scheduling.scheduler import Scheduler
 
 FOLDER = Path(__file__).parent / "cases"
 KEYS = {"fail", "pass", "fix", "findings", "release", "gates", "files", "snapshot", "from", "stored"}
@@ -84,7 +85,7 @@ def _upgrade(case: Case, to: Release) -> Upgrade | None:
     if not case.content.get("stored"):
         return Upgrade(before, features)
     cluster = read_snapshot(["-"], stdin=case.text.encode())
-    was, will = Settings(before, features), Settings(to, default_features(to))
+    was, will = Settings(Scheduler(before, features)), Settings(Scheduler(to, default_features(to)))
     return Upgrade(before, features, is_stored=True, rescheduled=rescheduled(cluster, was, will).found)
 
 

@@ -12,6 +12,7 @@ from kubectl_dra.cluster.cluster import Cluster, NodeCopy
 from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.node_copy import node_copies
+from kubectl_dra.scheduling.scheduler import Scheduler
 
 JSON = dict[str, Any]
 DRIVER = "gpu.example.com"
@@ -40,7 +41,7 @@ def state_of(folder: Path, *objects: JSON) -> ClusterState:
     path = folder / "cluster.json"
     path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
     snapshot = read_snapshot([str(path)])
-    return ClusterState(Cluster(snapshot), RELEASE, GATES)
+    return Scheduler(RELEASE, GATES).sees(Cluster(snapshot))
 
 
 def copies(folder: Path, *objects: JSON) -> dict[str, NodeCopy]:

@@ -5,13 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.releases import default_features, parse_release
 from kubectl_dra.cluster.cluster import Cluster
+from kubectl_dra.scheduling.binding import bound
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.outcome import Outcome, schedule
 from kubectl_dra.scheduling.queue import kept_out
+from kubectl_dra.scheduling.scheduler import Scheduler
 from tests.taint.world import DRIVER, claim, device_class, gpu, slice_of, world
 from tests.taint.world import pod as pending
 from tools.scheduling.small_clusters import JSON, node, pod, state
@@ -221,10 +225,46 @@ def test_of_errors_on_several_nodes_any_may_be_the_message() -> None:
         slices = [slice_of(name, gpu("gpu-0")) for name in names]
         snapshot = world(device_class(), *room, *slices, claim("gpu", selectors=fails)).snapshot
         asking = Pod.from_json(pending("p", "gpu", node_name=""))
-        return schedule(asking, ClusterState(Cluster(snapshot), release, gates, release.patch))
+        return schedule(asking, Scheduler(release, gates, release.patch).sees(Cluster(snapshot)))
 
     both = found("a", "b")
     assert both.reason == "SchedulerError" and not both.certain
     named = [[name for name in "ab" if f"{DRIVER}/{name}/gpu-0" in message] for message in both.messages]
     assert named == [["a"], ["b"]]
     assert found("a").certain
+
+
+GPUS = st.lists(st.integers(0, 3), min_size=1, max_size=6)
+WANTED = st.lists(st.tuples(st.integers(1, 3), st.sampled_from(("1", "2"))), min_size=1, max_size=6)
+
+
+@given(GPUS, WANTED)
+def test_asking_changed_nodes_is_asking_all(gpus: list[int], wanted: list[tuple[int, str]]) -> None:
+    """Pods get nodes one after the other; an attempt for another one is kept up to date, or made anew each time."""
+    objects = [device_class(), claim("mine")]
+    for number, count in enumerate(gpus):
+        objects += [{"apiVersion": "v1", **node(f"n{number}", allocatable=ROOM)}]
+        objects += [slice_of(f"n{number}", *(gpu(f"gpu-{index}") for index in range(count)))] if count else []
+    objects += [claim(f"c{number}", count=count) for number, (count, _) in enumerate(wanted)]
+    release = parse_release("1.36.4")
+    cluster = Cluster(world(*objects).snapshot)
+    here = Scheduler(release, frozenset(default_features(release)), release.patch).sees(cluster)
+    mine = Pod.from_json(pending("mine", "mine", node_name=""))
+    kept = schedule(mine, here)
+    for number, (_, cpu) in enumerate(wanted):
+        raw = pending(f"p{number}", f"c{number}", node_name="")
+        raw["spec"]["containers"] = asking(cpu)
+        tried = schedule(Pod.from_json(raw), here)
+        if not tried.feasible:
+            continue
+        chosen = tried.feasible[-1]
+        here = bound(tried.pod, chosen, here, tried.attempts.get(chosen))
+        kept = kept.again(here, here.cycle, [chosen])
+        fresh = schedule(mine, here)
+        assert list(kept.accepting) == list(fresh.accepting) and kept.feasible == fresh.feasible
+        assert dict(kept.rejected) == dict(fresh.rejected)
+        assert dict(kept.filtered) == dict(fresh.filtered)
+        assert {at: kept.attempts[at].devices for at in kept.accepting} == {
+            at: fresh.attempts[at].devices for at in fresh.accepting
+        }
+        assert kept.message == fresh.message and kept.preemption == fresh.preemption

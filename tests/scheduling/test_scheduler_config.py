@@ -10,11 +10,11 @@ import pytest
 
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.releases import default_features, parse_release
-from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.errors import FileError
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.outcome import Outcome, schedule
 from kubectl_dra.scheduling.profile import Effect, Point, Profile, default_profile
+from kubectl_dra.scheduling.scheduler import Scheduler
 from kubectl_dra.scheduling.scheduler_config import SchedulerConfig, read_config
 from kubectl_dra.scheduling.scores.best import best_nodes
 from tools.scheduling.small_clusters import JSON, ZONE, node, pod, state, within
@@ -43,7 +43,8 @@ def profile(tmp_path: Path, plugins: JSON | None = None, args: JSON | None = Non
 
 def with_profile(objects: list[JSON], used: Profile, *unread: str) -> ClusterState:
     made = state(objects, unread=unread)
-    return ClusterState(Cluster(made.snapshot), RELEASE, frozenset(default_features(RELEASE)), None, used)
+    gates = frozenset(default_features(RELEASE))
+    return ClusterState(made.cluster, RELEASE, gates, None, used, Scheduler(RELEASE, gates).cycle)
 
 
 def attempt(raw: JSON, objects: list[JSON], used: Profile, *unread: str) -> Outcome:

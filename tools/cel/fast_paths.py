@@ -26,8 +26,10 @@ from kubectl_dra.cel.program import as_bool
 from kubectl_dra.cluster import device_lists
 from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.explain.scene.equivalent_nodes import Likeness, complete
-from kubectl_dra.explain.scene.prepare import Settings, cycle_of
+from kubectl_dra.explain.scene.attributes_read import complete
+from kubectl_dra.explain.scene.prepare import Settings
+from kubectl_dra.scheduling.memory import NodeEquivalence
+from kubectl_dra.scheduling.scheduler import Scheduler
 from tools.builders import claim, request
 from tools.cel.generated import devices, selector, slices, smallest
 
@@ -88,7 +90,7 @@ class Cluster:
 
     def __init__(self, chosen: random.Random) -> None:
         release = parse_release(chosen.choice(("1.34", "1.36", "1.37")))
-        self.settings = Settings(release=release, gates=default_features(release))
+        self.settings = Settings(Scheduler(release, default_features(release)))
         nodes = [{"kind": "Node", "apiVersion": "v1", "metadata": {"name": f"n{index}"}} for index in range(5)]
         kind = {"kind": "ResourceSlice", "apiVersion": "resource.k8s.io/v1"}
         items = [
@@ -99,7 +101,7 @@ class Cluster:
         self.whole = _with_class(read_snapshot(["-"], stdin=text))
         with mock.patch.object(device_lists, "SAMPLE", 1):
             self.shared = read_snapshot(["-"], stdin=text, compact=True)
-        self.cycle = cycle_of(self.whole, self.settings)
+        self.cycle = self.settings.scheduler.cycle(self.whole)
 
     def differs(self, text: str) -> str:
         """In what a selector gets other answers than from each device; empty if in nothing."""
@@ -113,7 +115,7 @@ class Cluster:
         if [list(map(_said, fresh.verdicts(text, entry.devices))) for entry in told.slices] != expected:
             return "texts kept apart from devices"
         known: dict[object, list[Answer]] = {}
-        seen = Likeness(self.cycle, [claim(request(selector=text))])
+        seen = NodeEquivalence(self.cycle, [claim(request(selector=text))])
         for node, answers in zip(self.whole.nodes.values(), expected, strict=True):
             kind = seen.of(node, gather(self.cycle.index, node, self.cycle.features, self.cycle.quirks))
             if known.setdefault(kind, answers) != answers:
@@ -158,7 +160,7 @@ def found(number: int, seed: int = 0) -> Iterator[str]:
             elif place % 4 == 1 and (why := cluster.differs(text)):
                 least, _ = smallest(tree, (), lambda text, _: bool(cluster.differs(text)))  # noqa: B023
                 listed = [entry.devices for entry in cluster.whole.slices]
-                yield f"{why} ({cluster.settings.release}): {least}\n  on {listed}"
+                yield f"{why} ({cluster.settings.scheduler.release}): {least}\n  on {listed}"
 
 
 def main(number: int = 100_000, seed: int = 0) -> int:

@@ -14,7 +14,6 @@ from typing import Final
 from kubectl_dra.cli.assumed import assumed
 from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.explain.devices.inventory import Inventory, SlicesNotRead, Wanted, take_inventory
-from kubectl_dra.explain.scene.prepare import cycle_of
 from tools.docs.picture import legend, picture
 from tools.examples import EXAMPLES, ROOT, examples, fit_examples
 
@@ -134,6 +133,6 @@ def _inventory(example: Path) -> Inventory:
     snapshot = read_snapshot([str(example / words[words.index("--snapshot") + 1])])
     settings = assumed(snapshot)
     try:
-        return take_inventory(snapshot, cycle_of(snapshot, settings), Wanted(), ())
+        return take_inventory(snapshot, settings.scheduler.cycle(snapshot), Wanted(), ())
     except SlicesNotRead:
         return _EMPTY

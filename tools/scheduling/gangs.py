@@ -27,9 +27,9 @@ from typing import Any, Final
 from kubectl_dra.api.releases import default_features, parse_release
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.files import read_snapshot
-from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.gang_placement import placed_together
 from kubectl_dra.scheduling.gang_scheduling import Gang, Obstacle, gang_of, message_of
+from kubectl_dra.scheduling.scheduler import Scheduler
 from tools.controlplane.client import Api, ApiError
 from tools.controlplane.plane import own_plane
 from tools.controlplane.program import find_program, kubernetes_version
@@ -214,7 +214,7 @@ def judged(case: Json) -> Iterator[tuple[str, str]]:
         path = Path(folder, "snapshot.json")
         path.write_text(json.dumps(case["snapshot"]))
         gates = frozenset((*default_features(release), *case.get("gates", ())))
-        state = ClusterState(Cluster(read_snapshot([str(path)])), release, gates, release.patch)
+        state = Scheduler(release, gates, release.patch).sees(Cluster(read_snapshot([str(path)])))
     after = case["pods"]
     count = sum(bool(each["node"]) for each in after.values())
     for (_, name), pod in state.snapshot.pods.items():

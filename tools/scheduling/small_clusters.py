@@ -15,6 +15,7 @@ from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
 from kubectl_dra.cluster.snapshot import FORBIDDEN, Gap, Key, Snapshot
 from kubectl_dra.scheduling.framework import ClusterState, Plugin
 from kubectl_dra.scheduling.reasons import Rejection
+from kubectl_dra.scheduling.scheduler import Scheduler
 
 JSON = dict[str, Any]
 ZONE = "topology.kubernetes.io/zone"
@@ -119,12 +120,8 @@ def state(
     gaps = tuple(Gap(kind, FORBIDDEN) for kind in unread)
     snapshot = Snapshot(nodes=nodes, pods=pods, namespaces=namespaces, others=others, gaps=gaps)
     parsed = parse_release(release)
-    return ClusterState(
-        Cluster(snapshot),
-        parsed,
-        default_features(parsed) | frozenset(gates),
-        parsed.patch if release.count(".") > 1 else None,
-    )
+    on = default_features(parsed) | frozenset(gates)
+    return Scheduler(parsed, on, parsed.patch if release.count(".") > 1 else None).sees(Cluster(snapshot))
 
 
 def asked(kind: type[Plugin], raw: JSON, cluster: ClusterState) -> Plugin:

@@ -19,7 +19,6 @@ from kubectl_dra.explain.devices.alike_devices import alike_devices, ordered, si
 from kubectl_dra.explain.devices.arrangement import SortKey
 from kubectl_dra.explain.devices.inventory import Inventory, Wanted, take_inventory
 from kubectl_dra.explain.scene.assumptions import rules_notes
-from kubectl_dra.explain.scene.prepare import cycle_of
 
 KINDS = ("ResourceSlice", "DeviceClass", "ResourceClaim", "DeviceTaintRule", "Node")
 """The kinds that the list is made from."""
@@ -39,7 +38,7 @@ def run(asked: DevicesFlags, connection: ConnectionFlags) -> int:
     snapshot = _read(asked, connection)
     snapshot.require_dra()
     settings = assumed(snapshot, asked.release, asked.gates)
-    cycle = cycle_of(snapshot, settings)
+    cycle = settings.scheduler.cycle(snapshot)
     wanted = Wanted(
         drivers=asked.drivers,
         nodes=(*asked.places, *asked.nodes),

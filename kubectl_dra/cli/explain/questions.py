@@ -27,8 +27,8 @@ from kubectl_dra.explain.question.new_pod import check_selectors
 from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod
 from kubectl_dra.explain.question.what_if_flag import Supposition, suppose
 from kubectl_dra.explain.scene.assumptions import rules_notes
-from kubectl_dra.explain.scene.equivalent_nodes import complete
-from kubectl_dra.explain.scene.prepare import Settings, cycle_of
+from kubectl_dra.explain.scene.attributes_read import complete
+from kubectl_dra.explain.scene.prepare import Settings
 from kubectl_dra.report.page_text import cause_json, write_page
 from kubectl_dra.report.table import write
 from kubectl_dra.scheduling.kinds_to_read import kinds_needed, selecting_kinds
@@ -115,7 +115,7 @@ def _server(asked: ExplainFlags, snapshot: Snapshot) -> Server:
     from kubectl_dra.cluster.apply import Server
 
     settings = assumed(snapshot, asked.release, asked.gates)
-    return Server(settings.release, settings.gates)
+    return Server(settings.scheduler.release, settings.scheduler.gates)
 
 
 def read_cluster(
@@ -156,7 +156,7 @@ def completed(snapshot: Snapshot, pods: Iterable[Pod], asked: ExplainFlags, conn
     kinds: dict[tuple[str, str], None] = {}
     for pod in waiting:
         kinds.update(dict.fromkeys(("", kind) for kind in kinds_needed(pod, lowest)))
-        profile = settings.profile_of(pod) or default_profile(settings.release)
+        profile = settings.scheduler.profile_of(pod) or default_profile(settings.scheduler.release)
         if not asked.everything or any(entry.required for entry in profile.args.spread.constraints):
             kinds.update(dict.fromkeys((pod.metadata.namespace, kind) for kind in selecting_kinds(pod, profile)))
     if not kinds:
@@ -229,12 +229,13 @@ def _about_pod(pod: Pod, given: Given, settings: Settings) -> Question:
 def settings_of(asked: ExplainFlags, snapshot: Snapshot) -> Settings:
     """The release, gates and scheduler to assume, and which parts of the answer are requested."""
     settings = assumed(snapshot, asked.release, asked.gates)
+    scheduler = settings.scheduler
     return replace(
         settings,
         node=asked.node,
         request=asked.request,
         with_devices=asked.with_devices,
-        scheduler=scheduler_config(asked, settings.release),
+        scheduler=scheduler.changed(config=scheduler_config(asked, scheduler.release)),
     )
 
 
@@ -284,7 +285,7 @@ def fleet(question: Question | None, snapshot: Snapshot, settings: Settings) -> 
     shown = complete(question, snapshot, settings).for_lists()
     wanted = Wanted(nodes=(settings.node,) if settings.node else ())
     try:
-        return take_inventory(shown, cycle_of(shown, settings), wanted, rules_notes(shown, settings))
+        return take_inventory(shown, settings.scheduler.cycle(shown), wanted, rules_notes(shown, settings))
     except InputError:
         return None
 

@@ -172,6 +172,7 @@ def _settings(
     """What is assumed of both schedulers, from what the cluster's objects show."""
     from kubectl_dra.explain.scene.assumptions import RULES, proved
     from kubectl_dra.explain.scene.prepare import Settings
+    from kubectl_dra.scheduling.scheduler import Scheduler
 
     claims = snapshot.claims.values()
     # What the later release knows alone is shown by nothing that the earlier one stored.
@@ -180,8 +181,9 @@ def _settings(
         # Nobody writes one where they do not count.
         shown |= frozenset(RULES)
     shown -= dict(named_gates(asked.gates)).keys()
-    was = Settings(before.release, upgrade.features | shown, patch=before.patch, proved_gates=shown)
-    return was, Settings(target.release, features | shown, patch=target.patch, proved_gates=shown)
+    was = Scheduler(before.release, upgrade.features | shown, before.patch)
+    will = Scheduler(target.release, features | shown, target.patch)
+    return Settings(was, proved_gates=shown), Settings(will, proved_gates=shown)
 
 
 class ComparedManifests(NamedTuple):

@@ -133,7 +133,7 @@ def _rules(asked: TaintFlags, world: TaintWorld) -> tuple[RuleWriter | None, str
     """What writes rules (None for saved objects), and the version to write."""
     cluster, serving = world.cluster, world.serving
     if cluster is None or serving is None:
-        return None, world.snapshot.rule_version or version_assumed(world.settings.release)
+        return None, world.snapshot.rule_version or version_assumed(world.settings.scheduler.release)
     writer = Writer(cluster.client, asked.field_manager, dry_run=asked.dry_run == "server")
     return RuleWriter(cluster, writer, serving.version, overwrite=asked.overwrite), serving.version
 

@@ -25,7 +25,7 @@ from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
 from kubectl_dra.console import one_line, put, typed_line
 from kubectl_dra.errors import ClusterError, UsageError
 from kubectl_dra.explain.devices.inventory import Inventory, SlicesNotRead, Wanted, take_inventory
-from kubectl_dra.explain.scene.prepare import Settings, cycle_of
+from kubectl_dra.explain.scene.prepare import Settings
 from kubectl_dra.report.paint import tell
 from kubectl_dra.taint import typed as times
 from kubectl_dra.taint.apply import RuleWriter
@@ -107,8 +107,8 @@ def make_world(
 ) -> TaintWorld:
     """Understands a snapshot as a cluster on which DeviceTaintRules work."""
     settings = assumed(snapshot)
-    settings = replace(settings, gates=settings.gates | _GATES)
-    cycle = cycle_of(snapshot, settings)
+    settings = replace(settings, scheduler=settings.scheduler.changed(gates=settings.scheduler.gates | _GATES))
+    cycle = settings.scheduler.cycle(snapshot)
     inventory = take_inventory(snapshot, cycle, Wanted())
     devices = Devices(inventory.rows, snapshot)
     return TaintWorld(snapshot, settings, cycle, inventory, devices, namespace, cluster, serving)

@@ -16,7 +16,6 @@ from kubectl_dra.cluster.moment import Moment, moment
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.console import clear_screen, put
 from kubectl_dra.errors import ClusterError, UsageError
-from kubectl_dra.explain.scene.prepare import cycle_of
 from kubectl_dra.usage.choices import UseBy, UseSort
 from kubectl_dra.usage.counts import SORTS, UseReport, use_reports
 
@@ -55,7 +54,7 @@ def run(asked: TopFlags, connection: ConnectionFlags) -> int:
 def _reports(asked: TopFlags, snapshot: Snapshot) -> list[UseReport]:
     settings = assumed(snapshot, asked.release, asked.gates)
     subjects = ALL if asked.output is TopOutput.metrics and asked.by is None else (asked.by or UseBy.nodes,)
-    return use_reports(snapshot, cycle_of(snapshot, settings), subjects, asked.sort)
+    return use_reports(snapshot, settings.scheduler.cycle(snapshot), subjects, asked.sort)
 
 
 def _read(asked: TopFlags, connection: ConnectionFlags) -> Snapshot:

@@ -153,12 +153,14 @@ def _unserved(trial: Trial) -> Iterator[Finding]:
                     "{release})",
                     name=device_class.name,
                     resource=resource,
-                    release=str(scene.settings.release),
+                    release=str(scene.settings.scheduler.release),
                 ),
                 (
                     nowhere,
                     Evidence(
-                        Subject("Kubernetes", str(scene.settings.release)), "feature gate DRAExtendedResource", "off"
+                        Subject("Kubernetes", str(scene.settings.scheduler.release)),
+                        "feature gate DRAExtendedResource",
+                        "off",
                     ),
                 ),
                 Remedy(

@@ -44,7 +44,7 @@ def _out_of_reach(blocked: Blocked) -> Finding:
     remedy = way_in.best(((reason, barred[reason]) for reason, _ in reasons[:MAX_REASONS]), blocked.world)
     first = reasons[0][0] if reasons else say("no node sees them")
     nodes = barred.get(first, ())
-    kind = kind_on(blocked.scene.filters, nodes[0]) if nodes else None
+    kind = kind_on(blocked.scene.outcome, nodes[0]) if nodes else None
     space = blocked.scene.question.namespace
     look = NextStep(kind.look, namespace=space) if kind is not None else way_in.look_at(first, nodes)
     return Finding(

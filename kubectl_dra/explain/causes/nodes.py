@@ -10,8 +10,8 @@ from kubectl_dra.explain.diagnosis import CauseKind, Family, Finding, Look, Next
 from kubectl_dra.explain.phrase import Words, say
 from kubectl_dra.explain.remedies import way_in
 from kubectl_dra.explain.scene.node_reasons import KINDS as OBJECT_KINDS
-from kubectl_dra.explain.scene.node_reasons import Filters
 from kubectl_dra.explain.trial import Trial
+from kubectl_dra.scheduling.outcome import Outcome
 from kubectl_dra.scheduling.reasons import PluginName
 from kubectl_dra.scheduling.volumes import ObjectNotFound
 
@@ -37,9 +37,9 @@ _OF_PLUGIN: Final[Mapping[PluginName, CauseKind]] = {
 }
 
 
-def kind_on(filters: Filters | None, node: str) -> CauseKind | None:
+def kind_on(outcome: Outcome | None, node: str) -> CauseKind | None:
     """The cause, among those here, that refuses a node."""
-    rejection = filters.rejections.get(node) if filters is not None else None
+    rejection = outcome.filtered.get(node) if outcome is not None else None
     if rejection is None:
         return None
     if any(isinstance(reason, ObjectNotFound) for reason in rejection.reasons):
@@ -59,9 +59,9 @@ def kind_of_all(trial: Trial) -> CauseKind | None:
 def _by_kind(trial: Trial) -> dict[CauseKind, dict[str, Words]]:
     """The nodes of each cause, with their reasons."""
     found: dict[CauseKind, dict[str, Words]] = {}
-    filters = trial.scene.filters
-    for name in filters.rejections if filters is not None else ():
-        kind = kind_on(filters, name)
+    outcome = trial.scene.outcome
+    for name in outcome.filtered if outcome is not None else ():
+        kind = kind_on(outcome, name)
         if kind is not None and name in trial.view.ineligible:
             found.setdefault(kind, {})[name] = trial.view.ineligible[name]
     return found
@@ -73,13 +73,13 @@ def _refused(trial: Trial) -> Iterator[Finding]:
 
         groups = by_reason(reasons)
         summary = say("{count:node} refused: {reasons}", count=len(reasons), reasons=counted(groups))
-        yield Finding(kind, summary, evidence(groups), remedy_on(trial.scene.filters, reasons))
+        yield Finding(kind, summary, evidence(groups), remedy_on(trial.scene.outcome, reasons))
 
 
-def remedy_on(filters: Filters | None, nodes: Iterable[str]) -> Remedy | None:
+def remedy_on(outcome: Outcome | None, nodes: Iterable[str]) -> Remedy | None:
     """What ends the cause if an object is missing; None leaves the kind's general advice."""
     for name in nodes:
-        rejection = filters.rejections.get(name) if filters is not None else None
+        rejection = outcome.filtered.get(name) if outcome is not None else None
         for reason in rejection.reasons if rejection is not None else ():
             if isinstance(reason, ObjectNotFound):
                 kind = OBJECT_KINDS.get(reason.resource, reason.resource)
@@ -104,11 +104,11 @@ def _no_node(trial: Trial) -> Iterator[Finding]:
     summary = say("none of the {count:,} nodes may run the pod: {reasons}", count=count, reasons=counted(groups))
     if kind := kind_of_all(trial):
         # It says more than that no node is left, and what helps.
-        yield Finding(kind, summary, evidence(groups), remedy_on(trial.scene.filters, groups[0].nodes))
+        yield Finding(kind, summary, evidence(groups), remedy_on(trial.scene.outcome, groups[0].nodes))
         return
     first, nodes = groups[0]
     reasons = [(group.reason, group.nodes) for group in groups[:MAX_REASONS]]
-    kind_there = kind_on(trial.scene.filters, nodes[0])
+    kind_there = kind_on(trial.scene.outcome, nodes[0])
     remedy = way_in.best(reasons, trial.world) or Remedy((kind_there or NO_NODE).fix)
     look = NextStep(kind_there.look, namespace=trial.question.namespace) if kind_there else way_in.look_at(first, nodes)
     yield Finding(NO_NODE, summary, evidence(groups), remedy, next=look)

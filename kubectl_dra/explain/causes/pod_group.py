@@ -35,12 +35,12 @@ GROUP_CLAIM = CauseKind(code="pod-group-claim-unknown", family=Family.POD, look=
 
 def _waiting(trial: Trial) -> Iterator[Finding]:
     """The scheduler keeps the pod out of its queue because of its group, or reports an attempt with the group."""
-    pod, filters = trial.question.pod, trial.scene.filters
+    pod, outcome = trial.question.pod, trial.scene.outcome
     if pod is None or pod.node_name or pod.finished or not (pod.pod_group or pod.spec.workload_ref):
         return
     said = _said(pod, trial.scene.snapshot)
     quoted = (Evidence("the scheduler", "says", said),) if said else ()
-    rejection = kept_out(filters.chain.pod, filters.chain.state) if filters is not None else None
+    rejection = kept_out(outcome.pod, outcome.state) if outcome is not None else None
     for reason in rejection.reasons if rejection is not None else ():
         if isinstance(reason, TooFewPeers):
             yield replace(_too_few(pod, reason, quoted), under_way=_being_made(pod, trial.scene.snapshot))
@@ -52,11 +52,11 @@ def _waiting(trial: Trial) -> Iterator[Finding]:
             yield replace(_no_group(pod, reason, quoted), under_way=_being_made(pod, trial.scene.snapshot))
             return
     found = trial.together
-    if isinstance(found, Placed) and filters is not None:
+    if isinstance(found, Placed) and outcome is not None:
         # Where the pod fits nowhere by itself, the causes are those of any pod.
-        if not found.fits and (pod.key in found.nodes or schedule(filters.chain.pod, filters.chain.state).fits):
+        if not found.fits and (pod.key in found.nodes or schedule(outcome.pod, outcome.state).fits):
             yield _does_not_fit(pod, found, quoted)
-        elif found.fits and pod.key in found.refused and schedule(filters.chain.pod, filters.chain.state).fits:
+        elif found.fits and pod.key in found.refused and schedule(outcome.pod, outcome.state).fits:
             yield _left_out(pod, found, quoted)
     elif said:
         yield _group_waits(pod, trial.scene.snapshot, quoted)

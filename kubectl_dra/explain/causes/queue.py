@@ -53,7 +53,7 @@ OTHER_SCHEDULER = CauseKind(code="other-scheduler", family=Family.POD, look=Look
 def _ignored(trial: Trial) -> Iterator[Finding]:
     question, snapshot, settings = trial.question, trial.scene.snapshot, trial.scene.settings
     pod = question.pod
-    if pod is None or not question.exists or pod.node_name or pod.finished or settings.schedules(pod):
+    if pod is None or not question.exists or pod.node_name or pod.finished or settings.scheduler.schedules(pod):
         return
     name = pod.scheduler_name
     if pod.condition("PodScheduled") is not None or of_question(question, snapshot):

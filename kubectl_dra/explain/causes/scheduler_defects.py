@@ -16,7 +16,6 @@ from kubectl_dra.explain.causes.registry import Finder, When, of_error
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Remedy
 from kubectl_dra.explain.phrase import Joined, ObjectName, Subject, Words, named, say
 from kubectl_dra.explain.trial import Trial
-from kubectl_dra.scheduling.devices import CRASH, UNSEEN
 
 
 def _error(trial: Trial) -> Iterator[Finding]:
@@ -65,8 +64,8 @@ PANIC = CauseKind(code="scheduler-crashes", family=Family.RELEASE)
 
 
 def _crash(trial: Trial) -> Iterator[Finding]:
-    settings = trial.scene.settings
-    crashes = CRASH_ON_ALL.affects(*settings.like(CRASH))
+    scheduler = trial.scene.settings.scheduler
+    crashes = scheduler.has(CRASH_ON_ALL)
     if not crashes or not trial.view.cycle.features.partitionable_devices:
         return
     for located in trial.funnels:
@@ -74,7 +73,7 @@ def _crash(trial: Trial) -> Iterator[Finding]:
         device = next((item for item in funnel.usable if item.device.consumes_counters), None)
         if funnel.spec.allocation_mode != ALL or device is None:
             continue
-        release = say("{release}.{patch}", release=settings.release, patch=settings.patch)
+        release = say("{release}.{patch}", release=scheduler.release, patch=scheduler.patch)
         text = (
             "{where} asks for all devices, and the scheduler of {release} crashes when one of them uses shared "
             "counters, as {device} does"
@@ -101,15 +100,15 @@ RULES_UNSEEN = CauseKind(code="taint-rules-crash", family=Family.RELEASE)
 
 
 def _unseen(trial: Trial) -> Iterator[Finding]:
-    settings, rules, pod = trial.scene.settings, trial.scene.snapshot.taint_rules, trial.question.pod
+    scheduler, rules, pod = trial.scene.settings.scheduler, trial.scene.snapshot.taint_rules, trial.question.pod
     if pod is None or pod.node_name or pod.finished:
         return
-    if not rules or "DRADeviceTaintRules" not in settings.gates:
+    if not rules or "DRADeviceTaintRules" not in scheduler.gates:
         return
-    if not DEFECT.affects(*settings.like(UNSEEN)):
+    if not scheduler.has(DEFECT):
         return
     names = say("{rules:some}", rules=[named("DeviceTaintRule", rule) for rule in rules])
-    release = say("{release}.{patch}", release=settings.release, patch=settings.patch)
+    release = say("{release}.{patch}", release=scheduler.release, patch=scheduler.patch)
     text = "the scheduler of {release} does not understand DeviceTaintRules ({names}) and may crash while one exists"
     yield Finding(
         RULES_UNSEEN,

@@ -96,7 +96,7 @@ def _waiting(trial: Trial) -> Iterator[Finding]:
     pod, scene = trial.question.pod, trial.scene
     if pod is None or not trial.question.exists or pod.node_name or pod.finished:
         return
-    if not scene.settings.schedules(pod):
+    if not scene.settings.scheduler.schedules(pod):
         return
     word = last_word(pod, scene.snapshot)
     if word is None or not word.message:

@@ -12,10 +12,11 @@ from kubectl_dra.allocation.counters import Table, available_counters
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import Device, PoolID
 from kubectl_dra.api.taints import BLOCKING_EFFECTS, DeviceTaint
+from kubectl_dra.cluster.cluster import ANY_NODE
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.funnel.stages import GROUPS_GATE, FeatureOff
 from kubectl_dra.explain.phrase import Statement, Words, say
-from kubectl_dra.explain.scene.view import ANY_NODE, Published, View
+from kubectl_dra.explain.scene.view import Published, View
 from kubectl_dra.explain.unread import unread_devices
 
 

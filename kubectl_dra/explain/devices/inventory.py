@@ -15,11 +15,12 @@ from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import Device, DeviceID, PoolID, ResourceSlice
 from kubectl_dra.api.taints import DeviceTaint
 from kubectl_dra.cel import CompileError, EvaluationError, Program
+from kubectl_dra.cluster.cluster import ANY_NODE, Cluster
 from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
 from kubectl_dra.errors import InputError, UndeterminedError
 from kubectl_dra.explain.devices.device_state import NOTHING, DeviceState, DeviceStates
 from kubectl_dra.explain.phrase import Words, say
-from kubectl_dra.explain.scene.view import ANY_NODE, Published, View, nodes_of
+from kubectl_dra.explain.scene.view import Published, View
 from kubectl_dra.explain.unread import UNKNOWN, NotSeen, Stake, Unread, unread_devices, unread_of
 from kubectl_dra.text import nearest, some
 
@@ -178,7 +179,7 @@ class _Listing:
         self._unread = unread_devices(snapshot)
         self._notes: list[Words] = [*notes, *snapshot.notes, *self._unread]
         self._notes += [NotSeen(gap) for gap in snapshot.unread(("DeviceClass",))]
-        nodes = nodes_of(snapshot, cycle)
+        nodes = Cluster(snapshot).nodes
         check_names(snapshot, [node.name for node in nodes], wanted)
         self._view = View(cycle, nodes, {})
         self._states = DeviceStates(snapshot, cycle, self._view)

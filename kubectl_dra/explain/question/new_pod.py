@@ -42,7 +42,7 @@ def _invalid(pod: Pod, written: Mapping[str, Any], snapshot: Snapshot, settings:
     from kubectl_dra.admission.server import check
 
     labels = {name: each.labels for name, each in snapshot.namespaces.items()}
-    found = check(written, release=settings.release, features=settings.gates, namespaces=labels)
+    found = check(written, release=settings.scheduler.release, features=settings.scheduler.gates, namespaces=labels)
     concerned = Concerned("Pod", pod.metadata.name, pod.metadata.namespace)
     for one in found.violations if found is not None else ():
         yield FieldRefused(concerned, one.field, one.message)

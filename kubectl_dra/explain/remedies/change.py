@@ -62,7 +62,7 @@ class RequestChange(Change, frozen=True):
         self, world: World, kind: StepKind, field: str, before: StepValue, after: StepValue, term: str = ""
     ) -> ChangeStep:
         """A step at a field of the request; for an extended resource at the limits of the pod's containers."""
-        pod = world.surroundings.pod.key if world.surroundings is not None else ""
+        pod = world.outcome.pod.key if world.outcome is not None else ""
         if self.place.extended and pod:
             return ChangeStep(kind, StepTarget(pods=(pod,), field="containers[].resources.limits"), before, after)
         claim = world.claims[self.place.claim].key

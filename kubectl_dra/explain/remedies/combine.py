@@ -18,7 +18,6 @@ from kubectl_dra.explain.remedies.free import Free
 from kubectl_dra.explain.remedies.proof import NEW_NODE, ChangeStep, Price, Proof, StepKind, StepTarget
 from kubectl_dra.explain.remedies.prove import Change, Tries, World
 from kubectl_dra.explain.trial import Trial
-from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.node_copy import node_copies
 
 MAX_WAYS = 4
@@ -136,12 +135,8 @@ class AddNode(Change, frozen=True):
 
 def one_more_node(trial: Trial) -> Way | None:
     """One more node with which the claims fit, proved with a copy of a node and of its slices; None without one."""
-    world, settings = trial.world, trial.scene.settings
-    around = world.surroundings
-    if around is not None:
-        state = around.state
-    else:
-        state = ClusterState(world.cluster, settings.release, settings.gates, settings.patch)
+    world, outcome = trial.world, trial.world.outcome
+    state = outcome.state if outcome is not None else trial.scene.settings.scheduler.sees(world.cluster)
     with_devices = (more for more in node_copies(state, world.cycle.index) if more.slices)
     for more in islice(with_devices, MAX_KINDS):
         change = AddNode(more.like, more)

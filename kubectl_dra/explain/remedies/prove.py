@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Container, Hashable, Iterable, Iterator, Sequence
+from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, ClassVar
 
@@ -11,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict, Cycle
-from kubectl_dra.allocation.budgets import PROOF_NODES, PROOF_STEPS, QUICK_STEPS, Budget
+from kubectl_dra.allocation.budgets import PROOF_NODES, PROOF_STEPS, QUICK_STEPS, REREAD_PER_STEP, Budget
 from kubectl_dra.allocation.extended_resources import CLAIM_NAME, ExtendedRequests, extended_requests
 from kubectl_dra.allocation.features import Features, Quirks
 from kubectl_dra.allocation.pools import SliceIndex
@@ -34,13 +35,15 @@ from kubectl_dra.explain.remedies.claim_edits import (
     with_selector,
 )
 from kubectl_dra.explain.remedies.proof import ChangeStep, Price, Proof, placed_devices
-from kubectl_dra.explain.remedies.surroundings import Surroundings
+from kubectl_dra.scheduling.chain import Chain
 from kubectl_dra.scheduling.devices import after
+from kubectl_dra.scheduling.memory import judge_at_once
+from kubectl_dra.scheduling.outcome import Outcome
+from kubectl_dra.scheduling.reasons import Rejection
 
 if TYPE_CHECKING:
     from kubectl_dra.explain.eviction import Evictions
     from kubectl_dra.explain.funnel.search_refusals import Refusals
-    from kubectl_dra.explain.remedies.exact_pools import ExactPools
 
 
 class Change(Statement, frozen=True, eq=False):
@@ -96,13 +99,12 @@ class Tries:
         self.left = left
 
 
-class World(Struct, frozen=True):
+class World(Struct, frozen=True, dict=True):
     """A cluster and claims, as they are or as they would be.
 
     ``nodes`` are those that are tried: of those where the pod may run one of each kind. ``alike`` are all that the
-    question is about. ``exact`` gives the pools that are tried where devices share what the question cannot tell apart.
-    ``surroundings`` is the pod with what filters read of the ``cluster``; None where no pod waits for a node. Each
-    change gives a new world.
+    question is about. ``outcome`` is the attempt for the pod, of which the other filters than that for devices are
+    asked; None where no pod waits for a node. Each change gives a new world; ``changed``: one that they may read.
 
     ``claims`` are those of the question that need devices. ``others`` are those that have some as things are, each
     with the number of ``claims`` before it: one that has given them back is asked for as well. ``lacking``: a claim
@@ -115,13 +117,13 @@ class World(Struct, frozen=True):
     cycle: Cycle
     claims: tuple[ResourceClaim, ...]
     nodes: tuple[Node, ...]
-    surroundings: Surroundings | None = None
+    outcome: Outcome | None = None
+    changed: bool = False
     others: tuple[tuple[int, ResourceClaim], ...] = ()
     lacking: bool = False
     extended: ExtendedRequests | None = None
     ends: Evictions | None = None
     alike: tuple[Node, ...] = ()
-    exact: ExactPools | None = None
 
     def request(self, place: RequestPlace) -> DeviceRequest:
         """One request or subrequest as it is here."""
@@ -176,22 +178,21 @@ class World(Struct, frozen=True):
 
     def _proofs(self, cycle: Cycle, nodes: Sequence[Node], tries: Tries, steps: int) -> Iterator[Proof]:
         """A proof for each node that accepts the pod: the devices exist, and no filter refuses it."""
-        around = self.surroundings
         if self.lacking or self._taken_by_no_pod:
             return
-        if self.exact is not None:
-            self.exact.judge(cycle, nodes, self._asked)
+        if cycle.exact is not None:
+            judge_at_once(cycle, nodes, self._asked)
         refused = False
         for node in self._tried(nodes, tries):
             attempt = self._attempt(cycle, node, steps)
             refused = refused or _allocates(attempt)
             if (proof := self._shown(cycle, node, attempt)) is not None:
                 yield proof
-        if not refused or around is None or not around.changed:
+        if not refused or not self.changed:
             return
         # Nodes with the same devices may differ in what the filters say.
         done = {node.name for node in nodes}
-        others = (node for node in self.alike if node.name not in done and around.refusal(node) is None)
+        others = (node for node in self.alike if node.name not in done and self._refusal(node) is None)
         for node in self._tried(islice(others, PROOF_NODES), tries):
             if (proof := self._shown(cycle, node, self._attempt(cycle, node, steps))) is not None:
                 yield proof
@@ -200,12 +201,12 @@ class World(Struct, frozen=True):
         """What an attempt shows if the pod is taken."""
         if not _allocates(attempt):
             return None
-        claims, around = self.asked_on(node), self.surroundings
-        if self._never_binds(node) or (around is not None and not around.takes(attempt, cycle, claims)):
+        claims = self.asked_on(node)
+        if self._never_binds(node) or not self._takes(attempt, cycle, claims):
             return None
         if self._ended_at_once(claims, attempt):
             return None
-        return Proof(node.name, tuple(placed_devices(claims, attempt.results)), filters=around is not None)
+        return Proof(node.name, tuple(placed_devices(claims, attempt.results)), filters=self.outcome is not None)
 
     def _tried(self, nodes: Iterable[Node], tries: Tries) -> Iterator[Node]:
         for node in nodes:
@@ -221,24 +222,55 @@ class World(Struct, frozen=True):
         fails.
         """
         cycle = self.cycle.changed()
-        around = self.surroundings
         nodes = list(self.nodes)
-        if around is not None and around.changed:
+        if self.changed:
             known = {node.name for node in nodes}
             nodes += islice((node for node in self.alike if node.name not in known), PROOF_NODES)
         for node in nodes:
-            if node.name == proof.node or (around is not None and around.refusal(node) is not None):
+            if node.name == proof.node or self._refusal(node) is not None:
                 continue
             attempt = self._attempt(cycle, node, QUICK_STEPS)
             if attempt.verdict is AttemptVerdict.ERROR:
                 return False
             if self._never_binds(node) and _allocates(attempt):
                 return False
-            if around is not None and cycle.index.takes_of_nodes and _allocates(attempt):
-                rejection = around.rejection(attempt, cycle, self.asked_on(node))
+            if cycle.index.takes_of_nodes and _allocates(attempt):
+                rejection = self._rejection(attempt, cycle, self.asked_on(node))
                 if rejection is not None and rejection.error:
                     return False
         return not cycle.exhausted
+
+    @cached_property
+    def _others(self) -> Chain | None:
+        """The filters but that for devices."""
+        if self.outcome is None:
+            return None
+        if self.changed:
+            read = self.cluster.snapshot
+            self.cycle.budget.charge((len(read.nodes) + len(read.pods)) // REREAD_PER_STEP)
+        return self.outcome.others
+
+    def _refusal(self, node: Node) -> Rejection | None:
+        """Why filters other than that for devices refuse the node."""
+        if self._others is None or self.outcome is None or node.name not in self.outcome.state.nodes:
+            return None
+        return self._others.filter(self.outcome.state.nodes[node.name])
+
+    def _takes(self, attempt: Attempt, cycle: Cycle, claims: Sequence[ResourceClaim]) -> bool:
+        """Whether all filters accept the pod on a node where its claims, as they would be, are allocated like this."""
+        return self._rejection(attempt, cycle, claims) is None
+
+    def _rejection(self, attempt: Attempt, cycle: Cycle, claims: Sequence[ResourceClaim]) -> Rejection | None:
+        """Why a filter refuses the pod where its claims are allocated like this."""
+        if self._others is None or self.outcome is None:
+            return None
+        state = self.outcome.state
+        node = state.nodes.get(attempt.node)
+        if node is None:
+            return None
+        moved = state.moved(state.cluster.editing(*claims))
+        # The scheduler deletes what an earlier attempt has left, and tries again.
+        return self.outcome.given({node.name: attempt}, state=moved, cycle=cycle, retried=True).chain.filter(node)
 
     def _never_binds(self, node: Node) -> bool:
         return self.extended is not None and self.extended.never_binds(node)
@@ -246,7 +278,7 @@ class World(Struct, frozen=True):
     @property
     def _taken_by_no_pod(self) -> bool:
         """Whether the scheduler fails to add the pod to a claim that has its devices already."""
-        pod = self.surroundings.pod if self.surroundings is not None else None
+        pod = self.outcome.pod if self.outcome is not None else None
         if pod is None or not self.others:
             return False
         from kubectl_dra.scheduling.binding import takes_no_pod
@@ -275,8 +307,7 @@ class World(Struct, frozen=True):
         return seen
 
     def _attempt(self, cycle: Cycle, node: Node, steps: int, observer: Refusals | None = None) -> Attempt:
-        pools = self.exact.of(cycle, node) if self.exact is not None else None
-        return cycle.attempt(node, self.asked_on(node), budget=Budget(max_steps=steps), observer=observer, pools=pools)
+        return cycle.attempt(node, self.asked_on(node), budget=Budget(max_steps=steps), observer=observer)
 
     def asking(self, claims: Iterable[ResourceClaim]) -> World:
         """The same cluster with other claims."""
@@ -292,9 +323,9 @@ class World(Struct, frozen=True):
 
     def limiting(self, container: str, resource: str, amount: int) -> World:
         """With another limit of an extended resource in one container, and the claim that the scheduler makes then."""
-        if self.surroundings is None:
+        if self.outcome is None:
             return self
-        pod = limiting(self.surroundings.pod, container, resource, amount)
+        pod = limiting(self.outcome.pod, container, resource, amount)
         extended = extended_requests(pod, self.cycle.classes)
         made = extended.claim(extended.amounts) if extended is not None else None
         claims = (made if claim.metadata.name == CLAIM_NAME and made else claim for claim in self.claims)
@@ -346,26 +377,28 @@ class World(Struct, frozen=True):
 
     def freeing(self, holders: Collection[ResourceClaim], deleted: Collection[Key] = ()) -> World:
         """Claims have given back their devices: the pods that use them have ended, or the claims are ``deleted``."""
-        pod = self.surroundings.pod.metadata if self.surroundings is not None else None
+        pod = self.outcome.pod.metadata if self.outcome is not None else None
         keep = (pod.namespace, pod.name) if pod is not None else None
         return self.moved(self.cluster.freeing(holders, keep, deleted))
 
     def moved(self, cluster: Cluster) -> World:
         """The same question in another cluster, which was made of this one by a change."""
-        claims = cluster.snapshot.claims
+        claims, was = cluster.snapshot.claims, self.outcome
         others = [(place, claims.get((claim.metadata.namespace, claim.metadata.name))) for place, claim in self.others]
         return replace(
             self,
             cluster=cluster,
             cycle=after(self.cycle, cluster.delta),
-            surroundings=self.surroundings.moved(cluster) if self.surroundings is not None else None,
+            outcome=was.changed(cluster) if was is not None else None,
+            changed=was is not None,
             others=tuple((place, claim) for place, claim in others if claim is not None),
             lacking=self.lacking or any(claim is None for _, claim in others),
         )
 
     def with_pod(self, pod: Pod) -> World:
         """With another pod that waits."""
-        return replace(self, surroundings=self.surroundings.with_pod(pod)) if self.surroundings is not None else self
+        was = self.outcome
+        return replace(self, outcome=was.changed(pod=pod), changed=True) if was is not None else self
 
     def on_named(self, names: Container[str]) -> World:
         """The same question, also tried on those of these nodes that it concerns."""

@@ -10,11 +10,11 @@ from kubectl_dra.explain.phrase import Phrase, say
 from kubectl_dra.explain.question.what_if_flag import Supposition
 from kubectl_dra.explain.remedies.proof import ChangeStep, Price, StepKind, StepTarget
 from kubectl_dra.explain.remedies.prove import Change, World
-from kubectl_dra.explain.remedies.surroundings import Surroundings
 from kubectl_dra.scheduling.chain import Chain
 from kubectl_dra.scheduling.default_preemption import by_importance
 from kubectl_dra.scheduling.framework import NodeState
 from kubectl_dra.scheduling.inter_pod_affinity import AntiAffinityBroken, ExistingAntiAffinityBroken
+from kubectl_dra.scheduling.outcome import Outcome
 from kubectl_dra.scheduling.reasons import Reason
 from kubectl_dra.scheduling.volume_filters import ClaimOfOnePodInUse
 
@@ -82,13 +82,13 @@ class EndPods(Change, frozen=True):
         return ChangeStep(StepKind.END_PODS, StepTarget(pods=self.keys, nodes=(self.node,)), frees=tuple(frees))
 
 
-def ending_pods(around: Surroundings, nodes: Sequence[str], chain: Chain | None = None) -> list[EndPods]:
+def ending_pods(around: Outcome, nodes: Sequence[str], chain: Chain | None = None) -> list[EndPods]:
     """Pods without which the filters accept the pod on a node, the fewest and least important; for some nodes.
 
     The filters are those of ``chain``, by default all but that for devices.
     """
-    chain = chain or around.chain
-    if chain is None or chain.rejection is not None:
+    chain = chain or around.others
+    if chain.rejection is not None:
         return []
     found: dict[tuple[str, ...], EndPods] = {}
     for name in nodes[:MAX_NODES]:
@@ -118,19 +118,19 @@ def _sets(chain: Chain, node: NodeState) -> Iterator[Sequence[Pod]]:
     yield gone
 
 
-def _elsewhere(around: Surroundings, chain: Chain, node: NodeState) -> Iterator[Pod]:
+def _elsewhere(around: Outcome, chain: Chain, node: NodeState) -> Iterator[Pod]:
     """Pods on other nodes, each of which alone keeps the pod off this node: by a volume or anti-affinity."""
     rejection = chain.filter(node)
     suspects = [pod for reason in (rejection.reasons if rejection else ()) for pod in _suspects(around, reason)]
     for pod in suspects[:MAX_ELSEWHERE]:
         if pod.node_name == node.name or not can_end(pod):
             continue
-        after = around.moved(around.state.cluster.ending([pod]))
-        if after.refusal(node.node) is None and after.chain is not None:
+        after = around.changed(around.state.cluster.ending([pod]))
+        if after.others.filter(after.state.nodes[node.name]) is None:
             yield pod
 
 
-def _suspects(around: Surroundings, reason: Reason) -> Iterator[Pod]:
+def _suspects(around: Outcome, reason: Reason) -> Iterator[Pod]:
     """The pods that a reason may concern."""
     state, space = around.state, around.pod.metadata.namespace
     if isinstance(reason, ClaimOfOnePodInUse):

@@ -70,7 +70,7 @@ class LetIn(Change, frozen=True):
         return say(text, nodes=self.nodes, reason=reason)
 
     def made_in(self, world: World) -> World:
-        around = world.surroundings
+        around = world.outcome
         if around is None:
             return world
         edited = world.with_pod(self._edited(around.pod))
@@ -78,7 +78,7 @@ class LetIn(Change, frozen=True):
 
     def step(self, world: World) -> ChangeStep:
         reason = self.reason
-        pods = (world.surroundings.pod.key,) if world.surroundings is not None else ()
+        pods = (world.outcome.pod.key,) if world.outcome is not None else ()
         of_pod = StepTarget(pods=pods, nodes=self.nodes)
         of_nodes = StepTarget(nodes=self.nodes)
         if isinstance(reason, Untolerated):
@@ -167,9 +167,9 @@ def look_at(reason: Words, nodes: Sequence[str]) -> NextStep | None:
 
 def _room(nodes: Sequence[str], world: World) -> Remedy | None:
     """Pods whose end makes room on one of these nodes, proved."""
-    if world.surroundings is None:
+    if world.outcome is None:
         return None
-    for change in ending_pods(world.surroundings, nodes):
+    for change in ending_pods(world.outcome, nodes):
         if proof := world.proof_with(change):
             text = "{what:capital}." if change.ending else "It is enough that {pods} on {node} {count:ends|end}."
             return Remedy(say(text, what=change.what, **change.said), proof, offers=(change,))

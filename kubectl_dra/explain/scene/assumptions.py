@@ -36,12 +36,12 @@ def notes_of(scene: Scene) -> Iterator[Words]:
         yield say("no Nodes were read: their names are taken from ResourceSlices, labels and taints are unknown")
     if settings.proved_gates:
         text = "{gates}: off by default in {release}, but stored objects show that it is on"
-        yield say(text, gates=sorted(settings.proved_gates), release=settings.release)
-    if settings.release not in SORTED_POOLS:
+        yield say(text, gates=sorted(settings.proved_gates), release=settings.scheduler.release)
+    if settings.scheduler.release not in SORTED_POOLS:
         yield say(
             "schedulers of {release} try pools in random order: which of several suitable devices a pod gets is not "
             "determined",
-            release=settings.release,
+            release=settings.scheduler.release,
         )
     elif scene.view.cycle.features.stable:
         # A scheduler with neither of these feature gates uses the allocator variant that does not sort pools.
@@ -80,11 +80,11 @@ def _gaps(scene: Scene) -> Iterator[Words]:
 
 def _affecting(scene: Scene) -> frozenset[str]:
     """The kinds, of those that are read only if a pod needs them, that this question needs."""
-    question, filters = scene.question, scene.filters
+    question, outcome = scene.question, scene.outcome
     if question.pod is None:
         return frozenset(question.unread)
     lowest = min((pod.priority for pod in scene.snapshot.pods.values() if pod.node_name), default=None)
-    selecting = selecting_kinds(question.pod, filters.chain.state.profile) if filters is not None else ()
+    selecting = selecting_kinds(question.pod, outcome.state.profile) if outcome is not None else ()
     return frozenset((*question.unread, *kinds_needed(question.pod, lowest), *selecting))
 
 
@@ -92,8 +92,8 @@ def rules_notes(snapshot: Snapshot, settings: Settings) -> Iterator[Phrase]:
     """How DeviceTaintRules are taken into account."""
     if not snapshot.taint_rules:
         return
-    unseen = RULES_UNSEEN.affects(settings.release, settings.patch)
-    minor = settings.release.minor
+    unseen = RULES_UNSEEN.affects(settings.scheduler.release, settings.scheduler.patch)
+    minor = settings.scheduler.release.minor
     seeing_none = "" if unseen is False else RULES_UNSEEN.patches(minor)
     if unseen:
         yield say(
@@ -149,7 +149,7 @@ def _about_pod(scene: Scene) -> Iterator[Phrase]:
         yield say(
             "this is one of the pods that {workload} makes; kubectl dra fit looks at all of them", workload=workload
         )
-    if not scene.settings.schedules(pod):
+    if not scene.settings.scheduler.schedules(pod):
         text = "the pod asks for scheduler {name}; results are those of the default one"
         yield say(text, name=pod.scheduler_name)
 

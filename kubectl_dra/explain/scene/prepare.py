@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -12,8 +10,7 @@ from kubectl_dra.allocation.budgets import ANSWER_STEPS, FILTERED_NODE, STEPS_PE
 from kubectl_dra.allocation.extended_resources import CLAIM_NAME, ExtendedRequests, extended_requests
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.nodes import Node
-from kubectl_dra.api.pods import Pod
-from kubectl_dra.api.releases import Release
+from kubectl_dra.api.pods import ClaimStatus, Pod
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import InputError
@@ -21,14 +18,11 @@ from kubectl_dra.explain.phrase import say
 from kubectl_dra.explain.question.resolve import ClaimEntry, Question
 from kubectl_dra.explain.question.what_if_flag import Supposition
 from kubectl_dra.explain.scene.holders import HolderIndex
-from kubectl_dra.explain.scene.node_reasons import Filters, filters_of
-from kubectl_dra.explain.scene.view import View, nodes_of
-from kubectl_dra.scheduling.devices import FILTERS, Ahead, like, make_cycle
-from kubectl_dra.scheduling.profile import DEFAULT_SCHEDULER, Profile
+from kubectl_dra.explain.scene.node_reasons import reason_of
+from kubectl_dra.explain.scene.view import View
+from kubectl_dra.scheduling.outcome import Outcome
+from kubectl_dra.scheduling.scheduler import Scheduler
 from kubectl_dra.text import nearest
-
-if TYPE_CHECKING:
-    from kubectl_dra.scheduling.scheduler_config import SchedulerConfig
 
 EXTENDED = "extended resources"
 NOT_ASKED = say("not looked at (--node)")
@@ -36,19 +30,15 @@ NOT_ASKED = say("not looked at (--node)")
 
 
 class Settings(Struct, frozen=True):
-    """How to answer. ``patch`` is the patch release where known; ``release_source`` says where from.
+    """How to answer. ``release_source`` says where the scheduler's release is from.
 
-    ``proved_gates`` are those of ``gates`` that stored objects show to be on, ``taken_gates`` those that are taken to
+    ``proved_gates`` are those of its gates that stored objects show to be on, ``taken_gates`` those that are taken to
     be on because objects would have no effect without. ``with_ways`` looks for further changes that would help.
-    ``supposed`` are changes that question and snapshot have already, and the cluster has not. ``scheduler`` is what the
-    scheduler was configured with; None: nobody says, so that the default is assumed.
-    ``ahead``: in what it is like a later release already, to find what an upgrade changes.
+    ``supposed`` are changes that question and snapshot have already, and the cluster has not.
     """
 
-    release: Release
-    gates: frozenset[str]
+    scheduler: Scheduler
     release_source: str = ""
-    patch: int | None = None
     node: str = ""
     request: str = ""
     with_devices: bool = False
@@ -56,29 +46,13 @@ class Settings(Struct, frozen=True):
     taken_gates: frozenset[str] = frozenset()
     with_ways: bool = True
     supposed: tuple[Supposition, ...] = ()
-    scheduler: SchedulerConfig | None = None
-    ahead: Ahead | None = None
-
-    def like(self, part: str) -> tuple[Release, int | None]:
-        """The release, and its patch, like which the scheduler is in one part (see ``Ahead``)."""
-        return like(self.release, self.patch, self.ahead, part)
-
-    def profile_of(self, pod: Pod) -> Profile | None:
-        """The profile that a pod is scheduled with, where a configuration tells it."""
-        return self.scheduler.profile_of(pod) if self.scheduler is not None else None
-
-    def schedules(self, pod: Pod) -> bool:
-        """Whether the scheduler that a pod asks for is the one that is modelled."""
-        if self.scheduler is None:
-            return pod.scheduler_name == DEFAULT_SCHEDULER
-        return self.scheduler.profile_of(pod) is not None
 
 
 class Scene(Struct, frozen=True):
     """A question with the cluster. ``extended`` is what devices may serve of the pod's extended resources.
 
-    ``filters`` are what the scheduler's other filters say; None where no pod waits for a node. ``cluster`` is what they
-    read: the snapshot, with the claims that are made for the pod first.
+    ``outcome`` is the scheduler's attempt, without those for devices; None where no pod waits for a node. ``cluster``
+    is the one in which it is made: the snapshot, with the claims that are made for the pod first.
     """
 
     question: Question
@@ -87,7 +61,7 @@ class Scene(Struct, frozen=True):
     settings: Settings
     view: View
     holders: HolderIndex
-    filters: Filters | None
+    outcome: Outcome | None
     extended: ExtendedRequests | None
 
     @property
@@ -99,6 +73,17 @@ class Scene(Struct, frozen=True):
     def allocated(self) -> list[ResourceClaim]:
         """The claims that hold devices already."""
         return [state.claim for state in self.question.claims if state.claim and state.claim.allocation is not None]
+
+    @property
+    def unavailable(self) -> dict[str, str]:
+        """Nodes where an allocated claim of the question cannot be used, with the claim."""
+        out: dict[str, str] = {}
+        for claim in self.allocated:
+            assert claim.allocation is not None
+            for node in self.view.nodes:
+                if not claim.allocation.usable_on(node):
+                    out.setdefault(node.name, claim.key)
+        return out
 
     @property
     def asked_nodes(self) -> tuple[Node, ...]:
@@ -124,27 +109,20 @@ class Scene(Struct, frozen=True):
         return [*claims, own] if own else claims
 
 
-def cycle_of(snapshot: Snapshot, settings: Settings) -> Cycle:
-    """The scheduling cycle of a snapshot under these settings."""
-    return make_cycle(snapshot, settings.release, settings.gates, settings.patch, settings.ahead)
-
-
 def prepare(question: Question, snapshot: Snapshot, settings: Settings, budget: Budget | None = None) -> Scene:
     """The scene of a question. What its answer takes is taken from the ``budget`` as well.
 
     Raises:
         InputError: the node asked about does not exist.
     """
-    cycle = cycle_of(snapshot, settings)
+    cycle = settings.scheduler.cycle(snapshot)
     cycle.budget = Budget(ANSWER_STEPS + STEPS_PER_NODE * len(snapshot.nodes), whole=budget)
     cycle.budget.charge(FILTERED_NODE * len(snapshot.nodes))
-    nodes = _nodes(snapshot, cycle, settings)
+    nodes = _nodes(snapshot, settings)
     extended = _extended(question, cycle)
-    profile = settings.profile_of(question.pod) if question.pod is not None else None
-    release, patch = settings.like(FILTERS)
-    filters = filters_of(question, snapshot, nodes, release, settings.gates, patch, profile)
-    cluster = filters.chain.state.cluster if filters else Cluster(snapshot)
-    ineligible = filters.reasons if filters else {}
+    outcome = _outcome(question, Cluster(snapshot), settings.scheduler, cycle)
+    cluster = outcome.state.cluster if outcome is not None else Cluster(snapshot)
+    ineligible = {name: reason_of(one) for name, one in outcome.filtered.items()} if outcome is not None else {}
     if settings.node:
         ineligible.update({name: NOT_ASKED for name in snapshot.nodes if name != settings.node})
     return Scene(
@@ -156,9 +134,29 @@ def prepare(question: Question, snapshot: Snapshot, settings: Settings, budget: 
         ),
         cluster=cluster,
         holders=HolderIndex(cycle.state, cluster, question.pod),
-        filters=filters,
+        outcome=outcome,
         extended=extended,
     )
+
+
+def _outcome(question: Question, cluster: Cluster, scheduler: Scheduler, cycle: Cycle) -> Outcome | None:
+    """The attempt for the pod asked about; None if nothing is to be scheduled."""
+    pod = question.pod
+    if pod is None or pod.node_name:
+        return None
+    asked, cluster = _as_created(question, pod, cluster.with_named_nodes())
+    return scheduler.attempt(asked, cluster, cycle.changed())
+
+
+def _as_created(question: Question, pod: Pod, cluster: Cluster) -> tuple[Pod, Cluster]:
+    """The pod and the cluster after the claim controller made the claims that do not exist yet."""
+    made = {entry.entry: entry.claim for entry in question.claims if entry.hypothetical and entry.claim is not None}
+    if not made:
+        return pod, cluster
+    statuses = [entry for entry in pod.status.resource_claim_statuses if entry.name not in made]
+    statuses += [ClaimStatus(name, claim.metadata.name) for name, claim in made.items()]
+    asked = replace(pod, status=replace(pod.status, resource_claim_statuses=tuple(statuses)))
+    return asked, cluster.editing(*made.values())
 
 
 def with_extended(question: Question, snapshot: Snapshot, cycle: Cycle) -> Question:
@@ -184,9 +182,9 @@ def _with_extended(question: Question, extended: ExtendedRequests | None, snapsh
     return replace(question, claims=(*question.claims, state))
 
 
-def _nodes(snapshot: Snapshot, cycle: Cycle, settings: Settings) -> list[Node]:
+def _nodes(snapshot: Snapshot, settings: Settings) -> list[Node]:
     """All nodes, or the one asked about."""
-    nodes = nodes_of(snapshot, cycle)
+    nodes = list(Cluster(snapshot).nodes)
     if not settings.node:
         return nodes
     chosen = [node for node in nodes if node.name == settings.node]

@@ -11,29 +11,15 @@ from msgspec import Struct
 from kubectl_dra.allocation.attempt import Cycle
 from kubectl_dra.allocation.errors import AllocationError
 from kubectl_dra.allocation.extended_resources import ExtendedRequests
-from kubectl_dra.allocation.pools import NodePools, Pool, gather, scope_matches
+from kubectl_dra.allocation.pools import NodePools, Pool, scope_matches
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.labels import InvalidNodeSelector
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.slices import Device, DeviceID, OwnColumn, PoolID, ResourceSlice
-from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.phrase import Words
 
-ANY_NODE: Final = "(any node)"
-"""Represents all nodes if none is known."""
 MAX_NEAR = 20
 _NO_NAMES: Final[frozenset[str]] = frozenset()
-
-
-def nodes_of(snapshot: Snapshot, cycle: Cycle) -> list[Node]:
-    """The nodes; if they were not read, those named by slices, else one that represents all."""
-    if snapshot.nodes or not snapshot.is_gap("Node"):
-        return list(snapshot.nodes.values())
-    names = {entry.scope.node_name for entry in cycle.index.slices}
-    for entry in cycle.index.slices:
-        if entry.per_device_node_selection:
-            names.update(device.scope.node_name for device in entry.devices)
-    return [Node.named(name) for name in sorted(names - {""})] or [Node.named(ANY_NODE)]
 
 
 class Published(Struct, frozen=True, gc=False):
@@ -125,7 +111,7 @@ class View:
 
     def _add(self, node: Node) -> None:
         try:
-            pools = gather(self.cycle.index, node, self.cycle.features, self.cycle.quirks)
+            pools = self.cycle.pools_of(node)
         except AllocationError as error:
             self.pool_error = self.pool_error or error
             return

@@ -21,7 +21,7 @@ from kubectl_dra.migrate.model import MigrationSettings, PlanSurroundings
 from kubectl_dra.migrate.quotas import quota_key
 from kubectl_dra.migrate.vendors.catalogue import is_extended
 from kubectl_dra.migrate.vendors.model import Resource
-from kubectl_dra.scheduling.devices import make_cycle
+from kubectl_dra.scheduling.scheduler import Scheduler
 
 LABEL: Final = "kubectl-dra/device-plugins"
 """The namespace label that controls pods which request a device plugin's resource: ``warn`` or ``refuse``."""
@@ -260,7 +260,7 @@ class PublishedDevices:
         gates |= proved(snapshot.slices, gates, settings.release)
         gates |= taken_on(snapshot.taint_rules, settings.release, None)
         # Without slices there is nothing to be judged, and nothing to be made for it.
-        self._cycle = make_cycle(snapshot.exact(), settings.release, gates, None) if snapshot.slices else None
+        self._cycle = Scheduler(settings.release, gates).cycle(snapshot.exact()) if snapshot.slices else None
         self._view = View(self._cycle, list(snapshot.nodes.values()), {}) if self._cycle else None
 
     def on(self, node: str, driver: str) -> tuple[str, ...]:

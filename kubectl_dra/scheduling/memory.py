@@ -1,42 +1,101 @@
-"""Nodes that an attempt cannot tell apart: it reads the same from their devices, so it rejects all of them or none."""
+"""Nodes that an attempt cannot tell apart: it reads the same from their devices, so one stands for all of them."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence, Set
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
+from contextlib import suppress
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from msgspec import json
 
-from kubectl_dra.allocation.attempt import Cycle
+from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict, Cycle
+from kubectl_dra.allocation.budgets import NODE_STEPS, Budget
 from kubectl_dra.allocation.capacity import decides_nothing
 from kubectl_dra.allocation.constraints import attribute_of, values_of
+from kubectl_dra.allocation.errors import AllocationError
 from kubectl_dra.allocation.pools import NodePools, Pool, scope_matches
 from kubectl_dra.api.claims import ALL, DeviceRequest, ResourceClaim
 from kubectl_dra.api.labels import InvalidNodeSelector
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.quantity import Quantity
-from kubectl_dra.api.slices import Device, DeviceID, OwnColumn, ResourceSlice
+from kubectl_dra.api.slices import Device, DeviceID, ResourceSlice
 from kubectl_dra.api.taints import blocking_taint
-from kubectl_dra.cel import CompileError, Environment, Program, compile_expression
-from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.explain.question.resolve import Question, about_pod
-from kubectl_dra.explain.scene.prepare import Settings
-from kubectl_dra.scheduling.gang_scheduling import members
-from kubectl_dra.text import nearest
-
-if TYPE_CHECKING:
-    from kubectl_dra.cel.column_comparisons import KeyAnswer
-
-    _Reads = tuple[OwnColumn | None, KeyAnswer | None]
-    "An attribute or capacity without its domain, None if it could be any, and how its reader answers from it."
 
 _NEVER_TAKEN: Final = 0
 """The kind of a device that every request skips without an error."""
 
 
-class Likeness:
+class NodeAttempts:
+    """Attempts on nodes with the claims of one pod. Nodes from which they read the same share the first of them.
+
+    ``steps`` is the limit of each, ``whole`` that of all together.
+    """
+
+    def __init__(self, cycle: Cycle, steps: int = NODE_STEPS, whole: Budget | None = None) -> None:
+        self._cycle = cycle
+        self._steps = steps
+        self._whole = whole
+        self._equivalence: dict[frozenset[str], NodeEquivalence] = {}
+        self._known: dict[Hashable, Attempt] = {}
+        # Where only one node is asked, nobody needs to know what was read from it.
+        self._first: tuple[Node, Sequence[ResourceClaim], frozenset[str], Attempt] | None = None
+
+    def on(self, node: Node, claims: Sequence[ResourceClaim], delegated: frozenset[str] = frozenset()) -> Attempt:
+        """The attempt on a node. ``delegated``: the extended resources that the claims ask for there."""
+        try:
+            pools = self._cycle.pools_of(node)
+        except AllocationError:
+            pools = None
+        if self._first is None:
+            attempt = self._made(node, claims, pools)
+            self._first = node, claims, delegated, attempt
+            return attempt
+        if not self._equivalence:
+            asked, own, others, attempt = self._first
+            self._remember(self._key(asked, own, others, attempt.pools), attempt)
+        key = self._key(node, claims, delegated, pools)
+        known = self._known.get(key) if key is not None else None
+        if known is None or pools is None:
+            attempt = self._made(node, claims, pools)
+            self._remember(key, attempt)
+            return attempt
+        if known.verdict is AttemptVerdict.ALLOCATED:
+            return self._cycle.repeated(known, node, claims, pools)
+        return known
+
+    def _made(self, node: Node, claims: Sequence[ResourceClaim], pools: NodePools | None) -> Attempt:
+        left = self._steps if self._whole is None else min(self._steps, self._whole.left)
+        return self._cycle.attempt(node, claims, budget=Budget(max(1, left), whole=self._whole), pools=pools)
+
+    def _key(
+        self, node: Node, claims: Sequence[ResourceClaim], delegated: frozenset[str], pools: NodePools | None
+    ) -> Hashable:
+        """What is equal for nodes that share an attempt; None for a node that shares none."""
+        if delegated not in self._equivalence:
+            self._equivalence[delegated] = NodeEquivalence(self._cycle, claims)
+        read = self._equivalence[delegated].of(node, pools) if pools is not None else None
+        return None if read is None else (delegated, read)
+
+    def _remember(self, key: Hashable, attempt: Attempt) -> None:
+        if key is not None and attempt.verdict in (AttemptVerdict.REJECTED, AttemptVerdict.ALLOCATED):
+            self._known[key] = attempt
+
+
+def judge_at_once(cycle: Cycle, nodes: Iterable[Node], claims: Iterable[ResourceClaim]) -> None:
+    """Judge the devices of many nodes by all that claims select, which is faster than one by one."""
+    devices: list[Device] = []
+    for node in nodes:
+        with suppress(AllocationError):
+            for pool in cycle.pools_of(node).pools:
+                devices += [device for entry in pool.slices for device in entry.devices]
+    specs = [spec for claim in claims for request in claim.requests for spec in request.alternatives()]
+    for expression in {text for spec in specs for text in _expressions(cycle, spec) or () if text}:
+        cycle.selectors.prefetch(expression, devices)
+
+
+class NodeEquivalence:
     """What attempts with these claims read from a node.
 
     That is less than what is published: of a device's attributes only the verdicts of selectors and the
@@ -203,110 +262,3 @@ def _names_of_several(cycle: Cycle) -> frozenset[str]:
 
 def _amounts(amounts: Mapping[str, Quantity]) -> Hashable:
     return tuple([(name, amount.nanos) for name, amount in amounts.items()])
-
-
-# What of each device's own an answer can depend on: only that is restored to the devices of a large snapshot.
-
-
-def complete(question: Question | None, snapshot: Snapshot, settings: Settings) -> Snapshot:
-    """The snapshot with every value that a selector or constraint of the question, or a class, can tell apart.
-
-    Individual attributes and capacities (``Snapshot.individual``) that are read, or have a similar name, are restored
-    to the devices; all if only evaluation tells what is read. Where selectors only compare one with constants,
-    devices that get the same answers stay shared (``Snapshot.judged``). Names stay where they are. Without a question,
-    classes count alone.
-    """
-    if not snapshot.individual:
-        return snapshot
-    answers: dict[OwnColumn, list[KeyAnswer | None]] = {}
-    for read, answer in _read(question, snapshot, settings):
-        if read is None:
-            return snapshot.exact()
-        answers.setdefault(read, []).append(answer)
-    whole: set[OwnColumn] = set()
-    compared: dict[OwnColumn, Callable[[str], Hashable]] = {}
-    for own in snapshot.individual:
-        known = [every for read, every in answers.items() if _alike(read, _without_domain(own))]
-        told = _together(answers.get(_without_domain(own), ())) if len(known) == 1 else None
-        if told is not None:
-            compared[own] = told
-        elif known:
-            whole.add(own)
-    exact = snapshot.exact(whole) if whole else snapshot
-    return exact.told_apart(compared) if compared else exact
-
-
-def _together(answers: Sequence[KeyAnswer | None]) -> Callable[[str], Hashable] | None:
-    """What all readers of an attribute answer to a text; the text itself where one of them has to evaluate."""
-    told = [answer for answer in answers if answer is not None]
-    if not told or len(told) < len(answers):
-        return None
-
-    if len(told) == 1:
-        (only,) = told
-        return lambda text: text if (found := only(text)) is None else found
-
-    def answered(text: str) -> Hashable:
-        found = tuple([answer(text) for answer in told])
-        return text if None in found else found
-
-    return answered
-
-
-def _read(question: Question | None, snapshot: Snapshot, settings: Settings) -> Iterator[_Reads]:
-    """What is read of devices."""
-    expressions = {text for entry in snapshot.classes.values() for text in entry.selectors}
-    derived: set[str] = set()
-    for claim in _claims(question, snapshot):
-        for constraint in claim.constraints:
-            name = constraint.match_attribute or constraint.distinct_attribute
-            yield _without_domain(OwnColumn("attribute", name)), None
-        for request in claim.requests:
-            for spec in request.alternatives():
-                expressions.update(spec.selectors)
-                derived.update(spec.derived_attributes.values())
-                for name in spec.capacity or ():
-                    yield _without_domain(OwnColumn("capacity", name)), None
-    environment = Environment.for_release(settings.release, features=settings.gates, stored=True)
-    asked = [(text, False) for text in expressions if text] + [(text, True) for text in derived]
-    for expression, derives in sorted(asked):
-        try:
-            program = compile_expression(environment, expression, derived=derives)
-        except CompileError:
-            yield None, None
-            return
-        # Terms of an expression that may cost too much are not evaluated by themselves.
-        yield from _read_by((program,) if derives or not program.cheap else program.terms())
-
-
-def _claims(question: Question | None, snapshot: Snapshot) -> Iterator[ResourceClaim]:
-    """The claims of the question, and of all pods of its pod's group, which may be placed together.
-
-    A group is placed with the claims that the cluster has, also where the question is about changed ones.
-    """
-    if question is None:
-        return
-    yield from question.existing_claims
-    pod = question.pod
-    if pod is not None and (pod.pod_group or pod.spec.workload_ref):
-        for member in members(pod, snapshot):
-            yield from about_pod(member, snapshot, exists=True).existing_claims
-
-
-def _read_by(programs: Sequence[Program]) -> Iterator[_Reads]:
-    for program in programs:
-        if program.columns is None:
-            yield None, None
-            return
-        for column in program.columns:
-            if column.kind == "attribute" or column.kind == "capacity":
-                yield OwnColumn(column.kind, column.id) if column.id is not None else None, program.by_key
-
-
-def _without_domain(column: OwnColumn) -> OwnColumn:
-    return column._replace(name=column.name.rpartition("/")[2])
-
-
-def _alike(read: OwnColumn, own: OwnColumn) -> bool:
-    """Whether what is read is an individual column, or may be meant to be."""
-    return read.kind == own.kind and (read.name == own.name or bool(nearest(read.name, [own.name])))

@@ -1,0 +1,143 @@
+"""A scheduler: who decides about pods, and the only one who knows what its release, gates and configuration mean."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kubectl_dra.allocation.attempt import Cycle
+from kubectl_dra.allocation.features import ALPHA, Features, Habits, Quirks
+from kubectl_dra.api.pods import Pod
+from kubectl_dra.api.releases import CRASH_ON_ALL, RULES_UNSEEN, Defect, Release
+from kubectl_dra.cel import Environment
+from kubectl_dra.cluster.cluster import Cluster
+from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.scheduling.devices import make_cycle
+from kubectl_dra.scheduling.profile import DEFAULT_SCHEDULER, Profile, default_profile
+
+if TYPE_CHECKING:
+    from kubectl_dra.scheduling.framework import ClusterState
+    from kubectl_dra.scheduling.outcome import Outcome
+    from kubectl_dra.scheduling.scheduler_config import SchedulerConfig
+
+SELECTORS: Final = "selectors"
+FILTERS: Final = "filters"
+DEFECTS_BESIDE: Final = {"rules_unseen": RULES_UNSEEN, "crash_on_all": CRASH_ON_ALL}
+"""The defects that are none of the allocator's, by the names of their parts."""
+
+
+class Ahead(Struct, frozen=True):
+    """A later release, and the ``parts`` in which a scheduler is like it already: the names of gates, of ``Quirks`` and
+    ``Habits``, how selectors are evaluated, the filters but that of devices, and the ``DEFECTS_BESIDE``.
+    """
+
+    release: Release
+    patch: int | None
+    parts: frozenset[str]
+
+
+class Scheduler(Struct, frozen=True, dict=True):
+    """A scheduler of a release; two are equal if their fields are.
+
+    ``gates`` are the enabled feature gates, ``patch`` the patch release where known. ``config`` is what it was
+    configured with; None: nobody says, so that the default is assumed. ``ahead``: in what it is like a later release
+    already, to find what an upgrade changes.
+    """
+
+    release: Release
+    gates: frozenset[str]
+    patch: int | None = None
+    config: SchedulerConfig | None = None
+    ahead: Ahead | None = None
+
+    def changed(self, **fields: Any) -> Scheduler:
+        """The scheduler with other fields."""
+        return replace(self, **fields)
+
+    def has(self, defect: Defect) -> bool | None:
+        """Whether it has one of the ``DEFECTS_BESIDE``; None if that is not known."""
+        part = next(name for name, known in DEFECTS_BESIDE.items() if known is defect)
+        return defect.affects(*self._like(part))
+
+    def profile_of(self, pod: Pod) -> Profile | None:
+        """The profile that a pod is scheduled with; None if it is another scheduler's pod."""
+        if self.config is not None:
+            return self.config.profile_of(pod)
+        return self._default if pod.scheduler_name == DEFAULT_SCHEDULER else None
+
+    def schedules(self, pod: Pod) -> bool:
+        """Whether it is the one that a pod asks for."""
+        return self.profile_of(pod) is not None
+
+    @cached_property
+    def features(self) -> Features:
+        """What its allocator can do."""
+        return Features.from_gates(self.gates, self.release, self._habits)
+
+    @cached_property
+    def quirks(self) -> Quirks:
+        """The defects that its allocator has."""
+        own = Quirks.of_release(self.release, self.patch)
+        if self.ahead is None:
+            return own
+        return _blended(own, Quirks.of_release(self.ahead.release, self.ahead.patch), self._parts)
+
+    @property
+    def environment(self) -> Environment:
+        """What its selectors may say."""
+        release, _ = self._like(SELECTORS)
+        return Environment.for_release(release, features=self.gates, stored=True)
+
+    def cycle(self, snapshot: Snapshot) -> Cycle:
+        """The devices of a cluster and who holds them, as its allocator sees them. For each pod: ``Cycle.changed``."""
+        rules = self.features.taint_rules and not self.has(RULES_UNSEEN)
+        return make_cycle(snapshot, self.features, self.quirks, self.environment, with_rules=rules)
+
+    def sees(self, cluster: Cluster, *pods: Pod) -> ClusterState:
+        """A cluster as its plugins read it, for pods of one profile."""
+        from kubectl_dra.scheduling.framework import ClusterState
+        from kubectl_dra.scheduling.taint_toleration import proved_by_pods
+
+        gates = self.gates.union(*(proved_by_pods(pod, cluster.snapshot) for pod in pods))
+        profile = self.profile_of(pods[0]) if pods else None
+        release, patch = self._like(FILTERS)
+        return ClusterState(cluster, release, gates, patch, profile or self._default, self.cycle)
+
+    def attempt(self, pod: Pod, cluster: Cluster, cycle: Cycle | None = None) -> Outcome:
+        """One attempt for a pod in a cluster. ``cycle``: the devices, where they were looked at before."""
+        from kubectl_dra.scheduling.outcome import Outcome
+
+        return Outcome(pod, self.sees(cluster, pod), cycle=cycle)
+
+    @cached_property
+    def _default(self) -> Profile:
+        release, _ = self._like(FILTERS)
+        return default_profile(release)
+
+    def _like(self, part: str) -> tuple[Release, int | None]:
+        """The release, and its patch, like which it is in one part."""
+        ahead = self.ahead
+        return (ahead.release, ahead.patch) if ahead is not None and part in ahead.parts else (self.release, self.patch)
+
+    @property
+    def _parts(self) -> Set[str]:
+        """The parts of the later release; a gate that only it has comes with what it switches on."""
+        parts = self.ahead.parts if self.ahead is not None else frozenset()
+        return parts | {"knows_alpha"} if ALPHA & parts else parts
+
+    @property
+    def _habits(self) -> Habits:
+        own = Habits.of_release(self.release)
+        return own if self.ahead is None else _blended(own, Habits.of_release(self.ahead.release), self._parts)
+
+
+_S = TypeVar("_S", bound=Struct)
+
+
+def _blended(own: _S, other: _S, names: Set[str]) -> _S:
+    taken: dict[str, Any] = {name: getattr(other, name) for name in own.__struct_fields__ if name in names}
+    return replace(own, **taken)
