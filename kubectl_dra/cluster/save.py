@@ -25,6 +25,7 @@ import msgspec
 
 from kubectl_dra.api.claims import Request
 from kubectl_dra.api.meta import builtins, convert
+from kubectl_dra.api.plugins import DaemonSet, plugin_in
 from kubectl_dra.api.pods import PodSpec
 from kubectl_dra.api.releases import UNTOLD
 from kubectl_dra.api.volumes import PodVolume
@@ -34,6 +35,7 @@ from kubectl_dra.cluster.copies import Place
 from kubectl_dra.cluster.files import SAID, add_files
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
 from kubectl_dra.cluster.reader import Page, page
+from kubectl_dra.cluster.save_plugins import slim, with_plugin
 from kubectl_dra.cluster.snapshot import ABSENT, EVERY_KIND, Gap, Snapshot
 from kubectl_dra.errors import InputError
 from kubectl_dra.manifests.files import discard, name_beside, new_private_file
@@ -179,7 +181,8 @@ def reduced(raw: Mapping[str, Any]) -> Json:
     """An object without the parts that no command reads.
 
     All kinds lose managedFields and annotations without effect. Pods lose images, commands, arguments,
-    environment, volumes that exist on every node, and most of the status. Nodes lose addresses, images and
+    environment, volumes that exist on every node, and most of the status; those in which drivers run keep what tells
+    that (see ``cluster.save_plugins``). Nodes lose addresses, images and
     machine identities. Kinds of resource.k8s.io keep their whole spec and status.
     """
     kind = raw["kind"]
@@ -187,6 +190,8 @@ def reduced(raw: Mapping[str, Any]) -> Json:
     if kind == "Pod":
         out["spec"] = _pod_spec(raw.get("spec") or {})
         out["status"] = {**_some(raw.get("status"), _POD_STATUS), **_container_statuses(raw)}
+        if (plugin := plugin_in(raw)) is not None:
+            with_plugin(out, plugin)
     elif kind == "Node":
         out["spec"] = _some(raw.get("spec"), ("taints", "unschedulable"))
         out["status"] = _node_status(raw.get("status") or {})
@@ -196,7 +201,8 @@ def reduced(raw: Mapping[str, Any]) -> Json:
         out["spec"] = _some(raw.get("spec"), ("hard",))
         out["status"] = _some(raw.get("status"), ("hard", "used"))
     elif kind in SCHEDULING_KINDS:
-        kept = msgspec.json.decode(msgspec.json.encode(SCHEDULING_KINDS[kind].decode(raw)))
+        decoded = SCHEDULING_KINDS[kind].decode(raw)
+        kept = msgspec.json.decode(msgspec.json.encode(slim(decoded) if isinstance(decoded, DaemonSet) else decoded))
         out.update({key: value for key, value in kept.items() if key != "metadata"})
     elif kind != "Namespace":
         out.update(_some(raw, ("spec", "status")))
