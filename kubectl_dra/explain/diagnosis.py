@@ -84,10 +84,18 @@ class Look(Enum):
     WEBHOOKS = auto()
     PERMISSION = auto()
     SNAPSHOT = auto()
+    LOG = auto()
+    LOG_BEFORE = auto()
+    DAEMON_SET = auto()
+    DAEMON_SETS = auto()
+    DRIVERS = auto()
 
 
 class NextStep(NamedTuple):
-    """What to look at next, and the object: ``kind`` is its resource, ``name`` its name, or the device to trace."""
+    """What to look at next, and the object: ``kind`` is its resource, ``name`` its name, or the device to trace.
+
+    Of a log ``kind`` is the container.
+    """
 
     look: Look
     name: str = ""
