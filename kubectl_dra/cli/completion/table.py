@@ -83,6 +83,7 @@ FLAGS: Final[dict[str, _Flags]] = {
         "--all": ("", False, "", "A table of every pending claim of the namespace, with its first cause"),
         "--all-namespaces": ("", False, "-A", "Like --all, for all namespaces"),
         "--cause": ("cause", False, "", "Print the page of one cause and exit"),
+        "--message": ("text", False, "", "Say what a message of the kubelet or of a driver means, without any cluster"),
         "--watch": ("", False, "-w", "Print the answer whenever it changes"),
         "--verify": ("", False, "", "Evaluate selectors with cel-python as well and report differences"),
         "--output": (("text", "json", "yaml", "html"), False, "-o", "Output format"),

@@ -50,6 +50,10 @@ def run(asked: ExplainFlags, connection: ConnectionFlags) -> int:
         from kubectl_dra.cli.explain.questions import print_page
 
         return print_page(asked)
+    if asked.message:
+        from kubectl_dra.cli.explain.message import print_message
+
+        return print_message(asked)
     changes = [parse(text) for text in asked.what_if]
     # What is wrong with it is said before anything is read.
     scheduler_config(asked, UNTOLD)
