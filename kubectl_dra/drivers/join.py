@@ -163,12 +163,17 @@ def _published(
     return found, {key: (expected, count) for key, (_, expected, count) in pools.items()}
 
 
+def named_in(selectors: Iterable[str | None]) -> Iterator[str]:
+    """The drivers that selectors name."""
+    for text in selectors:
+        for found in _DRIVER_TERM.finditer(text or ""):
+            yield found["driver"]
+
+
 def _asked_for(snapshot: Snapshot) -> Iterator[str]:
     """The drivers that classes name."""
     for entry in snapshot.classes.values():
-        for text in entry.selectors:
-            for found in _DRIVER_TERM.finditer(text or ""):
-                yield found["driver"]
+        yield from named_in(entry.selectors)
 
 
 def _pods(

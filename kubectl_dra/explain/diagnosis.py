@@ -199,7 +199,8 @@ class Remedy(Struct, frozen=True):
     ``cost`` counts devices that somebody else must give up. ``offers`` are the changes named in the text, so
     that they are not offered twice; ``what_if`` is what was proved as values of ``--what-if``.
     ``not_alone``: it takes several changes, which the ways out name. ``steps`` is the change that was proved, as data.
-    ``with_others`` are the changes of other requests that were made for the proof.
+    ``with_others`` are the changes of other requests that were made for the proof. ``repairs``: it mends what is
+    broken, so that nobody gives anything up.
     """
 
     change: Words
@@ -210,10 +211,13 @@ class Remedy(Struct, frozen=True):
     not_alone: bool = False
     steps: tuple[ChangeStep, ...] = ()
     with_others: tuple[Change, ...] = ()
+    repairs: bool = False
 
     @property
     def price(self) -> Price:
         """What it asks of people."""
+        if self.repairs:
+            return Price.NOTHING
         return max((change.price for change in self.offers), default=Price.WAIT)
 
 

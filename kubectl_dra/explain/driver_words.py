@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
+from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.drivers.health import DriverPod, DriverState, NodeDriver
 from kubectl_dra.explain.diagnosis import Look, NextStep
 from kubectl_dra.explain.phrase import ObjectName, Words, nodes_named, say
@@ -116,3 +118,18 @@ def next_look(row: NodeDriver) -> NextStep:
         return NextStep(Look.LOG_BEFORE, pod.name, pod.namespace, pod.container)
     waits = row.state is DriverState.NOT_STARTING and not (pod.init and not pod.waiting[0])
     return NextStep(Look.POD if waits else Look.LOG, pod.name, pod.namespace, pod.container)
+
+
+def driver_notes(snapshot: Snapshot) -> Iterator[Words]:
+    """The worst driver of a cluster whose pods were read, and how many more are broken."""
+    if not any(pod.plugin is not None for pod in snapshot.pods.values()):
+        return
+    from kubectl_dra.drivers.join import joined
+
+    broken = joined(snapshot).broken()
+    if broken:
+        first = broken[0]
+        text = "driver {driver}{where} is {state}{more}; kubectl dra drivers says more"
+        where = say(" on node {node}", node=ObjectName("Node", first.node)) if first.node else ""
+        more = say(", and {count} more {count:is|are} broken", count=len(broken) - 1) if broken[1:] else ""
+        yield say(text, driver=first.driver, where=where, state=first.state, more=more)

@@ -164,3 +164,56 @@ def test_a_server_is_asked_for_two_kinds_more_than_top_reads(dra: Dra, tmp_path:
     (row,) = (row for row in found["items"] if row["node"] == "n4")
     assert row["daemonSet"]["failure"] == denied and row["next"] == "kubectl describe daemonset -n drivers npu-driver"
     assert asked.count("/apis/apps/v1/daemonsets") == 1 and asked.count("/api/v1/events") == 1
+
+
+def test_explain_reads_daemon_sets_only_where_a_driver_publishes_nothing(dra: Dra, tmp_path: Path) -> None:
+    denied = 'pods "npu-driver-" is forbidden: exceeded quota'
+    cls = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "DeviceClass",
+        "metadata": {"name": "npu"},
+        "spec": {"selectors": [{"cel": {"expression": f'device.driver == "{DRIVER}"'}}]},
+    }
+    waits = user("a", "Pending")
+    waits["spec"] = {"containers": [{"name": "a"}], "resourceClaims": [{"name": "npu", "resourceClaimName": "a"}]}
+    wanted = claim("a", "a")
+    del wanted["status"]
+    items = [
+        node("n1"),
+        cls,
+        waits,
+        wanted,
+        daemon_set(desired=1, current=0),
+        event("DaemonSet", "npu-driver", "FailedCreate", denied),
+    ]
+    for published, requests in (((), 1), ((slices("n1", 1),), 0)):
+        server = APIServer()
+        server.serve_group(v1=("resourceslices", "deviceclasses", "resourceclaims"))
+        server.routes["/version"] = {"gitVersion": "v1.36.2"}
+        more = {
+            "/api/v1/namespaces": "Namespace",
+            "/api/v1/resourcequotas": "ResourceQuota",
+            "/api/v1/namespaces/ml/events": "Event",
+            "/api/v1/namespaces/ml/resourcequotas": "ResourceQuota",
+            "/apis/resource.k8s.io/v1/resourceclaims": "ResourceClaim",
+        }
+        for path, kind in {**PATHS, **more}.items():
+            server.routes[path] = [item for item in (*items, *published) if item["kind"] == kind]
+        ran = dra("explain", "pod/a", "-n", "ml", "--kubeconfig", server.kubeconfig(tmp_path))
+        asked = server.paths()
+        server.close()
+        assert asked.count("/apis/apps/v1/daemonsets") == requests
+        if requests:
+            flat = " ".join(ran.out.split())
+            assert ran.code == 1
+            assert f"driver {DRIVER} on node n1: DaemonSet drivers/npu-driver cannot make its pod: {denied}" in flat
+            assert "Next: kubectl describe daemonset -n drivers npu-driver" in flat
+
+
+def test_top_and_devices_name_a_broken_driver(dra: Dra, tmp_path: Path) -> None:
+    cluster = saved(tmp_path, CRASHING, [*READ, "DeviceTaintRule"])
+    for command in ("top", "devices"):
+        ran = dra(command, "--snapshot", cluster)
+        assert f"note: driver {DRIVER} on node n1 is crashing; kubectl dra drivers says more" in ran.err
+    fine = saved(tmp_path, LIKES, [*READ, "DeviceTaintRule"])
+    assert "driver" not in dra("top", "--snapshot", fine).err
