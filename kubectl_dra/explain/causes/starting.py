@@ -13,10 +13,11 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.relation import relation_of
 from kubectl_dra.cluster.snapshot import Event, Snapshot
 from kubectl_dra.explain.causes.registry import Finder, When
-from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
+from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.phrase import ObjectName, Subject, named, say
 from kubectl_dra.explain.scene.holders import CLAIM_CONTROLLER, STARTING, Clock, consumers_named, under_way
 from kubectl_dra.explain.trial import Trial
+from kubectl_dra.scheduling.profile import DEFAULT_SCHEDULER
 
 # What the kubelet writes: its own words are all that tells.
 _UNREGISTERED = re.compile(r"not registered|registered DRA plugins|no registered DRA|DRA driver \S+ not found")
@@ -43,7 +44,7 @@ def _on_node(trial: Trial) -> Iterator[Finding]:
     since = bound.last_transition_time if bound is not None else ""
     for claim in claims:
         if not relation_of(claim, pod).listed:
-            yield replace(_not_reserved(claim), under_way=under_way(CLAIM_CONTROLLER, since, snapshot))
+            yield replace(_not_reserved(claim, pod), under_way=under_way(CLAIM_CONTROLLER, since, snapshot))
     events = [
         event
         for event in snapshot.events_about("Pod", pod.metadata.namespace, pod.metadata.name)
@@ -72,13 +73,21 @@ def _on_node(trial: Trial) -> Iterator[Finding]:
         yield Finding(DRIVER_GONE, summary, facts)
 
 
-def _not_reserved(claim: ResourceClaim) -> Finding:
+def _not_reserved(claim: ResourceClaim, pod: Pod) -> Finding:
     consumers = consumers_named(claim)
     listed = say("{consumers: else nobody}", consumers=consumers)
+    remedy = None
+    if pod.scheduler_name != DEFAULT_SCHEDULER:
+        text = (
+            "Scheduler {name} placed the pod without reserving the claim. Use a release of it that supports DRA, and "
+            "turn that support on; or let the default scheduler place the pod. Then make the pod again."
+        )
+        remedy = Remedy(say(text, name=pod.scheduler_name))
     return Finding(
         NOT_RESERVED,
         say("claim {claim} is allocated, but not reserved for this pod", claim=claim.key),
         (Evidence(Subject("ResourceClaim", named("ResourceClaim", claim)), "status.reservedFor", listed),),
+        remedy,
         claim=claim.key,
     )
 
