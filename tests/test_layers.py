@@ -13,16 +13,17 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parent.parent / "kubectl_dra"
 LEVELS = {
-    "cli": 11,
-    "ui": 10,
-    "lsp": 9,
-    "report": 9,
-    "fit": 8,
-    "migrate": 8,
-    "taint": 8,
-    "usage": 8,
-    "lint": 7,
-    "explain": 7,
+    "cli": 12,
+    "ui": 11,
+    "lsp": 10,
+    "report": 10,
+    "fit": 9,
+    "migrate": 9,
+    "taint": 9,
+    "usage": 9,
+    "lint": 8,
+    "explain": 8,
+    "drivers": 7,
     "scheduling": 6,
     "admission": 6,
     "cluster": 5,
@@ -40,7 +41,7 @@ BASE = {
     "special_files": 0,
     "text": 0,
 }
-ENTRY = 12
+ENTRY = 13
 PAGE = PACKAGE.parent / "docs" / "architecture.md"
 DRAWN = re.compile(r"(<!-- layers -->\n)(?P<text>.*?)(<!-- /layers -->)", re.DOTALL)
 

@@ -508,6 +508,21 @@ class _Edit:
         entry = self._named("DeviceClass", found[2])
         assert entry["spec"].pop("extendedResourceName") == found[1]
 
+    def _repair_driver(self, found: re.Match[str], cause: JSON) -> None:
+        """The driver publishes on the node what it publishes on the first node that the cause calls alike."""
+        driver, node = found[1], found[2]
+        fact = next(fact for fact in cause["evidence"] if fact["field"] == "are alike and have")
+        like = fact["about"]["nodes"][0]["name"]
+        for entry in list(self.asked.of("ResourceSlice")):
+            if entry["spec"]["driver"] == driver and entry["spec"].get("nodeName") == node:
+                self.asked.remove(entry)
+        for entry in list(self.asked.of("ResourceSlice")):
+            if entry["spec"]["driver"] == driver and entry["spec"].get("nodeName") == like:
+                made = copy.deepcopy(entry)
+                made["metadata"]["name"] += f"-on-{node}"
+                made["spec"]["nodeName"] = made["spec"]["pool"]["name"] = node
+                self.asked.add(made)
+
     def forget_the_past(self) -> None:
         """The scheduler has not looked at pods since: what it said of them before does not stand."""
         for entry in list(self.asked.of("Event")):
@@ -528,6 +543,7 @@ _SENTENCES: list[tuple[str, Told]] = [
     (r"^Put the requests into claims of their own", _Edit._claim_for_each),
     (r"^Turn the feature gate (\w+) on", _Edit._gate),
     (r"^Upgrade the scheduler to ([\d.]+) or later", _Edit._release),
+    (r"^Repair driver (\S+) on node (\S+?)[:.] ", _Edit._repair_driver),
     (r"^Remove extendedResourceName (\S+) from DeviceClass (\S+)\.$", _Edit._no_resource),
 ]
 

@@ -50,6 +50,8 @@ _NOT_DECODED: Final[Mapping[str, Mapping[str, str]]] = {
     "EventSeries": {"count": "int", "lastObservedTime": "time"},
     "EventSource": {"component": "string component"},
     "Namespace": {},
+    # What drivers run may hold anything: of its DaemonSet a copy keeps that it is there.
+    "DaemonSet": {},
     "NodeCondition": {"reason": "string reason", "lastTransitionTime": "*time"},
     "ExtendedClaimStatus": {"requestMappings": "[]RequestMapping"},
     "RequestMapping": {

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from kubectl_dra.api.meta import NOT_SAVED, Amount, ObjectMeta, Wire, builtins, convert
 from kubectl_dra.api.nodes import Affinity, Toleration, TopologySpreadConstraint
+from kubectl_dra.api.plugins import ContainerWaiting, NodePlugin, plugin_in
 from kubectl_dra.api.volumes import PodVolume
 
 ENDED: Final = ("Succeeded", "Failed")
@@ -203,13 +204,6 @@ class NodeResourcesOfClaim(Wire, frozen=True):
     overhead: tuple[OverheadResource, ...] = ()
 
 
-class ContainerWaiting(Wire, frozen=True):
-    """``state.waiting`` of a container."""
-
-    reason: Annotated[str, "reason"] = ""
-    message: Annotated[str, "drop"] = ""
-
-
 class ContainerState(Wire, frozen=True):
     """``state`` of a container, as far as it says why the container does not run."""
 
@@ -267,17 +261,21 @@ class _BoundPod(Wire, frozen=True):
 
 
 class Pod(Wire, frozen=True):
-    """A v1 Pod. ``node_name`` is ``spec.nodeName``, the node to which it is bound; empty if it is not bound."""
+    """A v1 Pod. ``node_name`` is ``spec.nodeName``, the node to which it is bound; empty if it is not bound.
+
+    ``plugin`` is what is kept of a pod in which a driver may run; None of all others.
+    """
 
     metadata: ObjectMeta = ObjectMeta()
     spec: PodSpec = PodSpec()
     status: PodStatus = PodStatus()
     node_name: Annotated[str, "node"] = ""
+    plugin: Annotated[NodePlugin | None, NOT_SAVED] = None
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Pod:
         """A pod as the API has it. Raises msgspec.ValidationError."""
-        return replace(convert(raw, cls), node_name=convert(raw, _BoundPod).spec.node_name)
+        return replace(convert(raw, cls), node_name=convert(raw, _BoundPod).spec.node_name, plugin=plugin_in(raw))
 
     @property
     def key(self) -> str:

@@ -368,6 +368,8 @@ CRASH_ON_ALL: Final = Defect(
 """The scheduler crashes if a request for all devices meets a device that uses shared counters."""
 SCORING_FAILS: Final = Defect(139016, since=35, gone=37, fixed={35: 6, 36: 2})
 """Scoring nodes fails for a pod with both allocated and unallocated claims."""
+ALLOCATED_TWICE: Final = Defect(136269, gone=36, fixed={34: 4, 35: 1})
+"""Under a burst of pods the scheduler gives one exclusive device to two claims."""
 TAINTS_NAMED: Final = Defect(134740, gone=35, fixed={34: 2})
 """The scheduler's message names each node's taint, so that nodes with different taints are not counted together."""
 COUNTERS_LEAK: Final = Defect(

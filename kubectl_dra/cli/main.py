@@ -42,6 +42,7 @@ COMMANDS: Final = {
     "devices": Command("DevicesFlags", "List devices: where they are, their state, who holds them", "usage.md"),
     "claims": Command("ClaimsFlags", "List claims: devices, node, pods, and what each waits for", "usage.md"),
     "top": Command("TopFlags", "Count devices by node, class, namespace, owner or claim", "usage.md"),
+    "drivers": Command("DriversFlags", "Say how each driver is on each node, and what ails it", "drivers.md"),
     "taint": Command("TaintFlags", "Keep new pods off devices, or end the pods that use them", "maintenance.md"),
     "untaint": Command("UntaintFlags", "Remove the rules that taint made", "maintenance.md"),
     "snapshot": Command("SnapshotFlags", "Save what is read from a cluster in one file", "start.md"),

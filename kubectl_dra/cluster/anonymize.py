@@ -56,6 +56,7 @@ CATEGORIES: Final[Mapping[str, str]] = {
     "ReplicationController": "owner",
     "ReplicaSet": "owner",
     "StatefulSet": "owner",
+    "DaemonSet": "owner",
 }
 """The category of the names of each kind."""
 

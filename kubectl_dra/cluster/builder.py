@@ -80,7 +80,7 @@ READ: Final[Mapping[str, Callable[[Any], Any]]] = {
     "ResourceSlice": ResourceSlice.from_json,
 }
 
-_EVENT_ABOUT: Final = frozenset(("Pod", "ResourceClaim"))
+_EVENT_ABOUT: Final = frozenset(("Pod", "ResourceClaim", "DaemonSet"))
 _TYPED: Final = frozenset(
     (("ResourceSlice", f"{GROUP}/v1"), ("ResourceClaim", f"{GROUP}/v1"), ("Pod", "v1"), ("Node", "v1"))
 )

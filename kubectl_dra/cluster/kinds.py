@@ -1,5 +1,5 @@
-"""The kinds that the scheduler reads besides devices, claims, pods and nodes: where they are served, how to
-decode them.
+"""The kinds that the scheduler reads besides devices, claims, pods and nodes, and those that run drivers: where they
+are served, how to decode them.
 """
 
 from __future__ import annotations
@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
-from kubectl_dra.api import policy, volumes
+from kubectl_dra.api import plugins, policy, volumes
 from kubectl_dra.api.releases import GROUP, PLURALS
 
 
@@ -52,8 +52,10 @@ SCHEDULING_KINDS: Final[Mapping[str, SchedulingKind]] = {
     "StatefulSet": SchedulingKind("apps", ("v1",), "statefulsets", True, policy.PodSelecting.from_json),
     "PodGroup": SchedulingKind("scheduling.k8s.io", _PODGROUPS, "podgroups", True, policy.PodGroup.from_json),
     "Workload": SchedulingKind("scheduling.k8s.io", _PODGROUPS, "workloads", True, policy.Workload.from_json),
+    # No plugin of the scheduler reads it: it makes the pods of drivers, or cannot.
+    "DaemonSet": SchedulingKind("apps", ("v1",), "daemonsets", True, plugins.DaemonSet.from_json),
 }
-"""The known kinds by name. They are read only if a pod needs them; see ``scheduling.kinds_to_read``."""
+"""The known kinds by name. They are read only if something needs them; see ``scheduling.kinds_to_read``."""
 
 
 CORE_PLURALS: Final[Mapping[str, str]] = {

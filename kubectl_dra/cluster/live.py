@@ -54,10 +54,14 @@ _AGGREGATED: Final = (
 
 
 class About(NamedTuple):
-    """The scope of the question: only events and quotas of this namespace and, with ``pod``, only that pod's events."""
+    """The scope of the question: only events and quotas of this namespace and, with ``pod``, only that pod's events.
+
+    With ``kind`` only events about objects of this kind, of all namespaces if ``namespace`` is empty.
+    """
 
     namespace: str
     pod: str = ""
+    kind: str = ""
 
 
 Part = Page | Gap | Release | str | None
@@ -248,6 +252,8 @@ class ApiServer:
         if about is not None and about.namespace and kind in _EXPLAINING:
             namespace = namespace or about.namespace
             queries = _queries(kind, about.pod)
+        if about is not None and about.kind and kind == "Event":
+            queries = ({"fieldSelector": f"involvedObject.kind={about.kind}"},)
         try:
             yield from self._listed(kind, namespace, queries, progress)
         except Answered as error:

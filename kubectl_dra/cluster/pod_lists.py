@@ -14,6 +14,7 @@ from msgspec import Raw, ValidationError, field, json, msgpack
 from msgspec.structs import force_setattr as put
 
 from kubectl_dra.api.meta import Amount, ObjectMeta, OwnerReference, Wire
+from kubectl_dra.api.plugins import PluginSpec, node_plugin, plugin_spec
 from kubectl_dra.api.pods import (
     ENDED,
     BoundSpec,
@@ -85,10 +86,14 @@ class _UsualCondition(PodCondition, frozen=True):
 
 
 class _Spec(NamedTuple):
-    """A spec without its node, and the requests of its containers and of its init containers, by name."""
+    """A spec without its node, and the requests of its containers and of its init containers, by name.
+
+    ``plugin`` is what runs in the pod if a driver may.
+    """
 
     spec: PodSpec
     requests: tuple[_Requests, _Requests]
+    plugin: PluginSpec | None
 
 
 class _Around(NamedTuple):
@@ -133,7 +138,7 @@ class PodLists:
         """The pod without the parts that nobody reads. Raises ValueError if it needs a closer look."""
         meta, status = raw.metadata, raw.status
         owners = bytes(memoryview(meta.owners))
-        node, (spec, (requests, first_requests)) = self._spec(bytes(memoryview(raw.spec)), owners)
+        node, (spec, (requests, first_requests), plugin) = self._spec(bytes(memoryview(raw.spec)), owners)
         metadata = ObjectMeta(
             meta.name,
             intern(meta.namespace),
@@ -168,6 +173,7 @@ class PodLists:
                 )
             ),
             node,
+            node_plugin(plugin, status.init_container_statuses, status.container_statuses),
         )
 
     def _shared_status(self, status: PodStatus) -> PodStatus:
@@ -184,7 +190,8 @@ class PodLists:
         spec = _spec.decode(text)
         node = intern(_bound.decode(text).node_name)
         shared, key = self._shared(spec)
-        found = _Spec(shared, (_requests(shared.containers), _requests(shared.init_containers)))
+        requests = _requests(shared.containers), _requests(shared.init_containers)
+        found = _Spec(shared, requests, plugin_spec(text, owners))
         if (around := _around(text, node.encode(), key)) is not None:
             if len(self._last) >= _OWNERS:
                 self._last.clear()

@@ -26,6 +26,7 @@ import msgspec
 from kubectl_dra.api.claims import Request
 from kubectl_dra.api.fields import fields
 from kubectl_dra.api.meta import ObjectMeta, builtins, convert
+from kubectl_dra.api.plugins import DaemonSet, plugin_in
 from kubectl_dra.api.pods import PodSpec
 from kubectl_dra.api.releases import UNTOLD
 from kubectl_dra.api.schema import Field, each
@@ -36,6 +37,7 @@ from kubectl_dra.cluster.copies import Place
 from kubectl_dra.cluster.files import SAID, add_files
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
 from kubectl_dra.cluster.reader import Page, page
+from kubectl_dra.cluster.save_plugins import slim, with_plugin
 from kubectl_dra.cluster.snapshot import ABSENT, CORE_KINDS, EVERY_KIND, Gap, Snapshot
 from kubectl_dra.errors import InputError
 from kubectl_dra.manifests.files import discard, name_beside, new_private_file
@@ -125,18 +127,22 @@ def reduced(raw: Mapping[str, Any]) -> Json:
     """An object without the parts that no command reads.
 
     All kinds lose managedFields and annotations without effect. Pods lose images, commands, arguments,
-    environment, volumes that exist on every node, and most of the status. Nodes lose addresses, images and
+    environment, volumes that exist on every node, and most of the status; those in which drivers run keep what tells
+    that (see ``cluster.save_plugins``). Nodes lose addresses, images and
     machine identities. Kinds of resource.k8s.io keep their whole spec and status.
     """
     kind = raw["kind"]
     out: Json = {"apiVersion": raw["apiVersion"], "kind": kind, "metadata": _metadata(raw.get("metadata") or {}, kind)}
     if kind in SCHEDULING_KINDS:
-        kept = msgspec.json.decode(msgspec.json.encode(SCHEDULING_KINDS[kind].decode(raw)))
+        decoded = SCHEDULING_KINDS[kind].decode(raw)
+        kept = msgspec.json.decode(msgspec.json.encode(slim(decoded) if isinstance(decoded, DaemonSet) else decoded))
         out.update({key: value for key, value in kept.items() if key != "metadata"})
     elif kind not in CORE_KINDS:
         out.update({key: raw[key] for key in ("spec", "status") if key in raw})
     elif kind == "Pod":
         out.update(spec=_pod_spec(raw.get("spec") or {}), status=_pod_status(raw))
+        if (plugin := plugin_in(raw)) is not None:
+            with_plugin(out, plugin)
     else:
         parts = {key: raw.get(key) or {} for key in ("spec", "status") if key in fields(kind)}
         out.update(_saved({**{key: raw[key] for key in raw if key not in out}, **parts}, kind))

@@ -116,7 +116,7 @@ class RefusedChange(NamedTuple):
 
 
 class Event(Struct, frozen=True):
-    """A core event about a Pod or a ResourceClaim. Times are RFC 3339 text, empty if not set."""
+    """A core event about a Pod, a ResourceClaim or a DaemonSet. Times are RFC 3339 text, empty if not set."""
 
     kind: str
     namespace: str

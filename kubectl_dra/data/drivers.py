@@ -62,6 +62,7 @@ def parsed(text: str) -> Any:
 STANDARD: Final = "resource.kubernetes.io"
 """The domain of attributes that all drivers share."""
 _CLASSES: Final = re.compile(r"^classes:.*(?:\n[ #].*)*", re.MULTILINE)
+_POD: Final = re.compile(r"^pod:.*(?:\n[ #].*)*", re.MULTILINE)
 
 
 class Attribute(Struct, frozen=True):
@@ -140,6 +141,21 @@ class InstalledClass(Struct, frozen=True):
     since: str = ""
     note: str = ""
     kinds: tuple[str, ...] = ()
+
+
+class PodLook(Struct, frozen=True):
+    """How the pods of a driver look that run on nodes.
+
+    ``signs`` are parts of the name of its DaemonSet, of its images or of its program; ``container`` is the one that
+    serves the devices, which a ``required`` look has always: other drivers are in the same pod. ``gates`` is the
+    variable or the flag with the driver's feature gates, if it has any.
+    """
+
+    driver: str
+    container: str
+    signs: tuple[str, ...]
+    required: bool = False
+    gates: str = ""
 
 
 class Driver(Struct, frozen=True):
@@ -244,6 +260,15 @@ class Catalogue:
         """The names of all classes, without parsing anything else of the documents."""
         sections = [found[0] for text in self._texts.values() if (found := _CLASSES.search(text))]
         return tuple(entry["name"] for section in sections for entry in parsed(section)["classes"])
+
+    @cached_property
+    def looks(self) -> tuple[PodLook, ...]:
+        """How the pods of drivers look, without parsing anything else of the documents."""
+        found = ((name, _POD.search(text)) for name, text in self._texts.items())
+        return tuple(
+            PodLook(name, raw["container"], tuple(raw["signs"]), bool(raw.get("required")), raw.get("gates", ""))
+            for name, raw in ((name, parsed(section[0])["pod"]) for name, section in found if section is not None)
+        )
 
     def _driver(self, name: str) -> Driver:
         found = self._parsed.get(name)

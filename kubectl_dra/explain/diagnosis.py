@@ -84,10 +84,18 @@ class Look(Enum):
     WEBHOOKS = auto()
     PERMISSION = auto()
     SNAPSHOT = auto()
+    LOG = auto()
+    LOG_BEFORE = auto()
+    DAEMON_SET = auto()
+    DAEMON_SETS = auto()
+    DRIVERS = auto()
 
 
 class NextStep(NamedTuple):
-    """What to look at next, and the object: ``kind`` is its resource, ``name`` its name, or the device to trace."""
+    """What to look at next, and the object: ``kind`` is its resource, ``name`` its name, or the device to trace.
+
+    Of a log ``kind`` is the container.
+    """
 
     look: Look
     name: str = ""
@@ -191,7 +199,8 @@ class Remedy(Struct, frozen=True):
     ``cost`` counts devices that somebody else must give up. ``offers`` are the changes named in the text, so
     that they are not offered twice; ``what_if`` is what was proved as values of ``--what-if``.
     ``not_alone``: it takes several changes, which the ways out name. ``steps`` is the change that was proved, as data.
-    ``with_others`` are the changes of other requests that were made for the proof.
+    ``with_others`` are the changes of other requests that were made for the proof. ``repairs``: it mends what is
+    broken, so that nobody gives anything up.
     """
 
     change: Words
@@ -202,10 +211,13 @@ class Remedy(Struct, frozen=True):
     not_alone: bool = False
     steps: tuple[ChangeStep, ...] = ()
     with_others: tuple[Change, ...] = ()
+    repairs: bool = False
 
     @property
     def price(self) -> Price:
         """What it asks of people."""
+        if self.repairs:
+            return Price.NOTHING
         return max((change.price for change in self.offers), default=Price.WAIT)
 
 

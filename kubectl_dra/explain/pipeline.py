@@ -17,6 +17,7 @@ from kubectl_dra.explain.answer_notes import answer_notes, next_step
 from kubectl_dra.explain.causes.claim_allocated_elsewhere import ELSEWHERE_UNUSED
 from kubectl_dra.explain.causes.registry import When, ask, of_question
 from kubectl_dra.explain.diagnosis import Choice, Diagnosis, Finding, Remedy, SchedulerWord, Verdict, Way
+from kubectl_dra.explain.drivers_first import drivers_first
 from kubectl_dra.explain.funnel.blocked import Located
 from kubectl_dra.explain.outcomes import claim_report, node_groups, placements, placements_after_giving_back
 from kubectl_dra.explain.phrase import Words
@@ -61,6 +62,8 @@ def diagnose(question: Question, snapshot: Snapshot, settings: Settings, budget:
         trial = trial.trying_nodes()
     findings = [*(first or _after_attempts(trial)), *(finding for finding in told if finding.under_way is not None)]
     expected = Verdict.NOT_ALLOCATABLE if first else _expected(trial, findings)
+    if expected is Verdict.NOT_ALLOCATABLE:
+        findings = drivers_first(trial, findings)
     judged = _judge(trial, expected, findings, before, stopped=stopped)
     unread = tuple(unread_for(trial, Verdict.ALLOCATABLE)) if judged.verdict is not Verdict.ALLOCATED else ()
     found = [] if stopped or unread else _ways(trial, judged)

@@ -253,7 +253,7 @@ def overview_answer(overview: Overview) -> str:
     return f"{total:,} waiting, {stuck:,} of them stuck{turn}{more}."
 
 
-_LISTINGS: Final = (Look.TAINTS, Look.TAINTED_DEVICES, Look.DEVICES_OF_CLASS)
+_LISTINGS: Final = (Look.TAINTS, Look.TAINTED_DEVICES, Look.DEVICES_OF_CLASS, Look.DRIVERS)
 """Commands of ours that read a snapshot as well."""
 _COMMANDS: Final = {
     Look.POD: "kubectl describe pod -n {namespace} {name}",
@@ -277,6 +277,11 @@ _COMMANDS: Final = {
     Look.WEBHOOKS: "kubectl get mutatingwebhookconfigurations",
     Look.PERMISSION: "kubectl auth can-i list {kind}",
     Look.SNAPSHOT: "kubectl dra snapshot -o cluster.yaml",
+    Look.LOG: "kubectl logs -n {namespace} {name} -c {kind}",
+    Look.LOG_BEFORE: "kubectl logs -n {namespace} {name} -c {kind} --previous",
+    Look.DAEMON_SET: "kubectl describe daemonset -n {namespace} {name}",
+    Look.DAEMON_SETS: "kubectl get daemonsets -A",
+    Look.DRIVERS: "kubectl dra drivers",
 }
 
 

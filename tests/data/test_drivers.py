@@ -11,7 +11,7 @@ from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.releases import Release
 from kubectl_dra.api.semver import Semver
 from kubectl_dra.cel import Environment, compile_expression
-from kubectl_dra.data.drivers import Attribute, Driver, InstalledClass, catalogue, parsed, vendor_files
+from kubectl_dra.data.drivers import Attribute, Driver, InstalledClass, PodLook, catalogue, parsed, vendor_files
 
 each_driver = pytest.mark.parametrize("driver", catalogue().drivers.values(), ids=lambda driver: driver.name)
 
@@ -73,12 +73,13 @@ def test_mig_profiles_fit_their_own_pattern() -> None:
 
 
 def test_no_field_is_misspelled() -> None:
-    own = {"driver", "mig", "hints"}
+    own = {"driver", "mig", "hints", "pod"}
     known = own | set(Driver.__struct_fields__) - {"name", "mig_profiles", "mig_pattern"}
     for file in vendor_files().values():
         for text in file.drivers.values():
             raw = parsed(text)
             assert set(raw) <= known, raw["driver"]
+            assert set(raw.get("pod", ())) <= set(PodLook.__struct_fields__) - {"driver"}, raw["driver"]
             for name, attribute in (raw.get("attributes") or {}).items():
                 assert set(attribute) <= set(Attribute.__struct_fields__), name
             for entry in raw.get("classes", ()):

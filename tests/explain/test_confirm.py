@@ -18,7 +18,7 @@ from kubectl_dra.explain.diagnosis import CauseKind
 SCHEMAS = Path(__file__).resolve().parents[2] / "schemas" / "kubernetes" / "1.36"
 VERBS = ("get", "describe", "logs", "auth", "create", "diff", "version")
 FLAGS = {"-n", "-A", "-o", "-l", "-L", "-f", "--field-selector", "--show-labels", "--show-managed-fields", "--sort-by"}
-FLAGS |= {"--raw", "--all-containers", "--tail", "--dry-run", "--subresource", "--as"}
+FLAGS |= {"--raw", "--all-containers", "--previous", "--tail", "--dry-run", "--subresource", "--as"}
 SELECTABLE = {
     "events": {"involvedObject.name", "reason"},
     "pods": {"spec.nodeName", "status.phase"},

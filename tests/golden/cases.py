@@ -71,6 +71,7 @@ CASES: Final = (
     Case("devices-many", "devices --snapshot cluster.yaml", "examples/explain/mixed-fleet"),
     Case("devices-wide", "devices --snapshot cluster.yaml -o wide --node gpu-1"),
     Case("claims", "claims --snapshot cluster.yaml", "examples/explain/mixed-fleet"),
+    Case("drivers", "drivers --snapshot drivers.yaml", "docs/samples", 1),
     Case("top", "top classes --snapshot cluster.yaml", "examples/explain/mixed-fleet"),
     Case("snapshot", "snapshot --snapshot cluster.yaml -o saved.json"),
     Case("lint", "lint .", SAMPLE, 1),

@@ -78,6 +78,14 @@ class ExplainFlags(opt.CommandFlags, frozen=True):
         False
     )
     cause: Annotated[str, typer.Option("--cause", metavar="CODE", help="Print the page of one cause and exit.")] = ""
+    message: Annotated[
+        str,
+        typer.Option(
+            "--message",
+            metavar="TEXT",
+            help="Say what a message of the kubelet or of a driver means, without any cluster; - reads standard input.",
+        ),
+    ] = ""
     watch: Annotated[
         bool, typer.Option("--watch", "-w", help="Print the answer whenever it changes; end once allocated.")
     ] = False

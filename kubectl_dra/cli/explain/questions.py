@@ -172,6 +172,18 @@ def completed(snapshot: Snapshot, pods: Iterable[Pod], asked: ExplainFlags, conn
     return snapshot
 
 
+def with_daemon_sets(snapshot: Snapshot, connection: ConnectionFlags) -> Snapshot:
+    """The live cluster with its DaemonSets, and the events about them: two requests."""
+    from kubectl_dra.cli.live import connection_options
+    from kubectl_dra.cluster.live import About, ApiServer
+    from kubectl_dra.cluster.overlay import with_kinds
+
+    cluster = ApiServer(connection_options(connection, ""))
+    with Progress() as progress:
+        more = cluster.read_snapshot(("DaemonSet", "Event"), progress=progress, about=About("", kind="DaemonSet"))
+    return replace(with_kinds(snapshot, more, ("DaemonSet",)), events=(*snapshot.events, *more.events))
+
+
 def with_admission(
     snapshot: Snapshot, manifest: Snapshot, asked: ExplainFlags, connection: ConnectionFlags
 ) -> Snapshot:

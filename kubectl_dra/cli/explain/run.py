@@ -21,12 +21,14 @@ from kubectl_dra.cli.explain.questions import (
     read_cluster,
     scheduler_config,
     settings_of,
+    with_daemon_sets,
 )
 from kubectl_dra.cli.explain.target import NotThere
 from kubectl_dra.cli.live import Progress, passes
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags
 from kubectl_dra.console import put
 from kubectl_dra.errors import ClusterError, InputError, UsageError
+from kubectl_dra.explain.causes.devices_published import NO_SLICES
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.what_if_flag import Supposition, parse
@@ -50,6 +52,10 @@ def run(asked: ExplainFlags, connection: ConnectionFlags) -> int:
         from kubectl_dra.cli.explain.questions import print_page
 
         return print_page(asked)
+    if asked.message:
+        from kubectl_dra.cli.explain.message import print_message
+
+        return print_message(asked)
     changes = [parse(text) for text in asked.what_if]
     # What is wrong with it is said before anything is read.
     scheduler_config(asked, UNTOLD)
@@ -60,7 +66,7 @@ def run(asked: ExplainFlags, connection: ConnectionFlags) -> int:
     if asked.watch:
         return _run_watch(asked, connection, changes)
     posed = questions_of(asked, connection, changes)
-    found = _answered(posed, [_diagnosed(one, asked) for one in posed], asked)
+    found = _answered(posed, [_diagnosed(one, asked, connection) for one in posed], asked)
     _print(found, asked, _invocation(asked, connection))
     keep(posed, found)
     return found.code
@@ -75,11 +81,15 @@ def _answered(posed: Sequence[Posed], diagnoses: Sequence[Diagnosis], asked: Exp
 
 
 def _answer(asked: ExplainFlags, connection: ConnectionFlags, changes: Sequence[Supposition]) -> list[Diagnosis]:
-    return [_diagnosed(one, asked) for one in questions_of(asked, connection, changes)]
+    return [_diagnosed(one, asked, connection) for one in questions_of(asked, connection, changes)]
 
 
-def _diagnosed(one: Posed, asked: ExplainFlags) -> Diagnosis:
+def _diagnosed(one: Posed, asked: ExplainFlags, connection: ConnectionFlags) -> Diagnosis:
     diagnosis = diagnose(one.question, one.snapshot, one.settings)
+    if not asked.snapshots and any(finding.kind is NO_SLICES for finding in diagnosis.findings):
+        # Where no pod of the driver was found, its DaemonSet may say why there is none.
+        one = one._replace(snapshot=with_daemon_sets(one.snapshot, connection))
+        diagnosis = diagnose(one.question, one.snapshot, one.settings)
     if diagnosis.verdict is Verdict.ALLOCATABLE:
         from kubectl_dra.explain.rivals import with_rivals
 
@@ -108,7 +118,7 @@ def _run_html(asked: ExplainFlags, connection: ConnectionFlags, changes: Sequenc
     posed = questions_of(asked, connection, changes)
     for number, one in enumerate(posed):
         pictured = number < MAX_FLEETS
-        diagnosis = _diagnosed(one._replace(settings=replace(one.settings, with_devices=pictured)), asked)
+        diagnosis = _diagnosed(one._replace(settings=replace(one.settings, with_devices=pictured)), asked, connection)
         if pictured and id(one.snapshot) not in known:
             known[id(one.snapshot)] = fleet(one.question, one.snapshot, one.settings)
         answers.append((diagnosis, known.get(id(one.snapshot)) if pictured else None))

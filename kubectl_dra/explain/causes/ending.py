@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from kubectl_dra.api.claims import DeviceResult, ResourceClaim
 from kubectl_dra.api.meta import EVICTION_REASON
 from kubectl_dra.api.pods import MAKES_AGAIN, Pod, owner_of
+from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import DeviceTaint
 from kubectl_dra.cluster.relation import ClaimRelation, relation_of
 from kubectl_dra.cluster.snapshot import Snapshot
@@ -88,7 +91,34 @@ def _terminating(trial: Trial) -> Iterator[Finding]:
         facts = (*_deletion(pod), *node_not_ready(pod, snapshot))
         text = "it has {devices:some} until the kubelet of node {node} has ended it"
         summary = say(text, devices=held, node=ObjectName("Node", pod.node_name))
-        yield Finding(DELETING, summary, facts, who_ends(pod, snapshot), state="is being deleted")
+        found = Finding(DELETING, summary, facts, who_ends(pod, snapshot), state="is being deleted")
+        late = Clock(snapshot).age(pod.metadata.deletion_timestamp)
+        yield _waiting_for_driver(found, pod, snapshot, held) if late else found
+
+
+def _waiting_for_driver(found: Finding, pod: Pod, snapshot: Snapshot, held: Sequence[DeviceID]) -> Finding:
+    """The finding, or that the pod cannot end because a driver is away that has to release its devices."""
+    from kubectl_dra.explain.driver_words import next_look
+    from kubectl_dra.explain.node_driver import without_driver
+
+    away = None if any(node_not_ready(pod, snapshot)) else without_driver(pod, snapshot, held)
+    if away is None:
+        return found
+    row, said = away
+    node = ObjectName("Node", pod.node_name)
+    words = {"driver": row.driver, "node": node, "said": said, "devices": held}
+    summary = say("it has {devices:some} until driver {driver} has released them, and {said}", **words)
+    text = "Start driver {driver} on node {node}: the kubelet ends the pod only after it has released the devices."
+    if row.pod is None:
+        text += " If it runs outside of pods, look at its log there."
+    change = say(text, **words)
+    return replace(
+        found,
+        summary=summary,
+        evidence=(Evidence(Subject("driver", row.driver), say("on node {node}", node=node), said), *found.evidence),
+        remedy=Remedy(change),
+        next=next_look(row),
+    )
 
 
 def node_not_ready(pod: Pod, snapshot: Snapshot) -> Iterator[Evidence]:

@@ -13,10 +13,11 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.relation import relation_of
 from kubectl_dra.cluster.snapshot import Event, Snapshot
 from kubectl_dra.explain.causes.registry import Finder, When
-from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
+from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.phrase import ObjectName, Subject, named, say
 from kubectl_dra.explain.scene.holders import CLAIM_CONTROLLER, STARTING, Clock, consumers_named, under_way
 from kubectl_dra.explain.trial import Trial
+from kubectl_dra.scheduling.profile import DEFAULT_SCHEDULER
 
 # What the kubelet writes: its own words are all that tells.
 _UNREGISTERED = re.compile(r"not registered|registered DRA plugins|no registered DRA|DRA driver \S+ not found")
@@ -43,7 +44,7 @@ def _on_node(trial: Trial) -> Iterator[Finding]:
     since = bound.last_transition_time if bound is not None else ""
     for claim in claims:
         if not relation_of(claim, pod).listed:
-            yield replace(_not_reserved(claim), under_way=under_way(CLAIM_CONTROLLER, since, snapshot))
+            yield replace(_not_reserved(claim, pod), under_way=under_way(CLAIM_CONTROLLER, since, snapshot))
     events = [
         event
         for event in snapshot.events_about("Pod", pod.metadata.namespace, pod.metadata.name)
@@ -53,21 +54,40 @@ def _on_node(trial: Trial) -> Iterator[Finding]:
     node = snapshot.nodes.get(pod.node_name)
     lost = node is None and bool(snapshot.nodes) and not snapshot.is_gap("Node")
     gone = lost or (node is not None and node.ready is False)
-    facts = (*_node_state(node), *_drivers(pod.node_name, claims, snapshot))
     if events and not _NOT_ALLOWED.search(events[-1].message):
-        yield _not_prepared(pod, events[-1], gone, facts)
+        from kubectl_dra.explain.node_driver import drivers_of, on_node, other_root, with_driver
+
+        drivers = drivers_of(events[-1].message, claims)
+        facts = (*_node_state(node), *_drivers(pod.node_name, drivers, snapshot))
+        found = _not_prepared(pod, events[-1], gone, facts)
+        if not gone:
+            # Of the other causes their own pages say more than the kubelet's words.
+            said = events[-1].message if found.kind is PREPARE_FAILED else ""
+            found = with_driver(found, on_node(snapshot, drivers, pod.node_name), drivers, said)
+            if found.kind is NOT_REGISTERED:
+                found = replace(found, evidence=(*other_root(snapshot, drivers, pod.node_name), *found.evidence))
+        yield found
     elif not events and gone:
+        facts = (*_node_state(node), *_drivers(pod.node_name, _all_drivers(claims), snapshot))
         summary = say("node {node} is not ready, so nobody starts the pod there", node=pod.node_name)
         yield Finding(DRIVER_GONE, summary, facts)
 
 
-def _not_reserved(claim: ResourceClaim) -> Finding:
+def _not_reserved(claim: ResourceClaim, pod: Pod) -> Finding:
     consumers = consumers_named(claim)
     listed = say("{consumers: else nobody}", consumers=consumers)
+    remedy = None
+    if pod.scheduler_name != DEFAULT_SCHEDULER:
+        text = (
+            "Scheduler {name} placed the pod without reserving the claim. Use a release of it that supports DRA, and "
+            "turn that support on; or let the default scheduler place the pod. Then make the pod again."
+        )
+        remedy = Remedy(say(text, name=pod.scheduler_name))
     return Finding(
         NOT_RESERVED,
         say("claim {claim} is allocated, but not reserved for this pod", claim=claim.key),
         (Evidence(Subject("ResourceClaim", named("ResourceClaim", claim)), "status.reservedFor", listed),),
+        remedy,
         claim=claim.key,
     )
 
@@ -96,12 +116,16 @@ def _node_state(node: Node | None) -> Iterator[Evidence]:
         yield Evidence(Subject("Node", ObjectName("Node", node.name)), "condition Ready", "not True")
 
 
-def _drivers(node: str, claims: Sequence[ResourceClaim], snapshot: Snapshot) -> Iterator[Evidence]:
-    """What the drivers of the allocated devices still publish for the node."""
-    drivers = {
-        result.device.driver for claim in claims for result in (claim.allocation.results if claim.allocation else ())
-    }
-    for driver in sorted(drivers):
+def _all_drivers(claims: Sequence[ResourceClaim]) -> Sequence[str]:
+    """The drivers of the allocated devices."""
+    return sorted(
+        {result.device.driver for claim in claims for result in (claim.allocation.results if claim.allocation else ())}
+    )
+
+
+def _drivers(node: str, drivers: Sequence[str], snapshot: Snapshot) -> Iterator[Evidence]:
+    """What drivers still publish for the node."""
+    for driver in drivers:
         own = [entry for entry in snapshot.slices if entry.driver == driver and entry.scope.node_name == node]
         created = sorted(entry.creation_timestamp for entry in own if entry.creation_timestamp)
         text = "{count:ResourceSlice}, the newest created at {time}" if created else "{count:ResourceSlice}"

@@ -1,0 +1,219 @@
+"""The part of a pod that tells whether a driver runs in it, and how it fares (core/v1); and DaemonSets (apps/v1).
+
+Few pods are kept with it: those that look like a plugin of the kubelet. Nobody reads it of all the others.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, Final
+
+import msgspec
+from msgspec import Raw, field, json
+
+from kubectl_dra.api.meta import ObjectMeta, Wire, without_nulls
+from kubectl_dra.api.nodes import Affinity, Toleration
+
+REGISTRY: Final = "plugins_registry"
+"""The kubelet's folder in which each plugin announces itself, whatever the folder is in that the kubelet uses."""
+PLUGINS: Final = "plugins"
+"""The kubelet's folder with a folder for each plugin, called like the driver."""
+_REGISTRY: Final = REGISTRY.encode()
+_NAMED: Final = re.compile(rb'"name"\s*:\s*"[^"]*(?:kubelet-?plugin|resource-driver|dra-?driver|dranet|dracpu)')
+"""How the DaemonSets of drivers are called, for pods of which only a part was written down."""
+
+
+class HostPath(Wire, frozen=True):
+    """``hostPath`` of a volume."""
+
+    path: str = ""
+
+
+class HostVolume(Wire, frozen=True):
+    """A volume, as far as it is a folder of the node."""
+
+    host_path: HostPath | None = None
+
+
+class EnvVar(Wire, frozen=True):
+    """A variable of a container; ``value`` is empty if it comes from somewhere else."""
+
+    name: str = ""
+    value: str = ""
+
+
+class PluginContainer(Wire, frozen=True):
+    """What a container runs."""
+
+    name: str = ""
+    image: str = ""
+    command: tuple[str, ...] = ()
+    args: tuple[str, ...] = ()
+    env: tuple[EnvVar, ...] = ()
+
+
+class PluginSpec(Wire, frozen=True):
+    """``spec`` of a pod, as far as it says what runs there. Pods of one owner share it."""
+
+    containers: tuple[PluginContainer, ...] = ()
+    init_containers: tuple[PluginContainer, ...] = ()
+    volumes: tuple[HostVolume, ...] = ()
+
+    @property
+    def host_paths(self) -> tuple[str, ...]:
+        """The folders of the node that the pod uses, without a slash at the end."""
+        return tuple(one.host_path.path.rstrip("/") for one in self.volumes if one.host_path is not None)
+
+
+class ContainerWaiting(Wire, frozen=True):
+    """``state.waiting`` of a container."""
+
+    reason: Annotated[str, "reason"] = ""
+    message: Annotated[str, "drop"] = ""
+
+
+class Running(Wire, frozen=True):
+    """``state.running`` of a container."""
+
+    started_at: str = ""
+
+
+class Terminated(Wire, frozen=True):
+    """``state.terminated`` of a container; ``message`` are its last words, if it left any."""
+
+    reason: str = ""
+    message: str = ""
+    exit_code: int = 0
+    finished_at: str = ""
+
+
+class PluginState(Wire, frozen=True):
+    """``state`` or ``lastState`` of a container."""
+
+    waiting: ContainerWaiting | None = None
+    running: Running | None = None
+    terminated: Terminated | None = None
+
+
+class PluginStatus(Wire, frozen=True):
+    """One entry of ``status.containerStatuses``."""
+
+    name: str = ""
+    ready: bool = False
+    restart_count: int = 0
+    image: str = ""
+    state: PluginState = PluginState()
+    last_state: PluginState = PluginState()
+
+
+class NodePlugin(Wire, frozen=True):
+    """What a pod tells that looks like a plugin of the kubelet."""
+
+    spec: PluginSpec = PluginSpec()
+    init_statuses: tuple[PluginStatus, ...] = ()
+    statuses: tuple[PluginStatus, ...] = ()
+
+
+class _PluginStatuses(Wire, frozen=True):
+    container_statuses: tuple[PluginStatus, ...] = ()
+    init_container_statuses: tuple[PluginStatus, ...] = ()
+
+
+_spec: Final = json.Decoder(PluginSpec)
+_statuses: Final = json.Decoder(tuple[PluginStatus, ...])
+
+
+def plugin_spec(spec: bytes, owners: bytes) -> PluginSpec | None:
+    """What runs in a pod whose ``spec`` and ``ownerReferences`` are these texts; None if it is no such plugin."""
+    if _REGISTRY not in spec and not (b'"DaemonSet"' in owners and _NAMED.search(owners)):
+        return None
+    try:
+        return _spec.decode(spec)
+    except (msgspec.ValidationError, msgspec.DecodeError):
+        return None
+
+
+def node_plugin(spec: PluginSpec | None, first: Raw, others: Raw) -> NodePlugin | None:
+    """The plugin with how its init containers and its containers are; None without a ``spec``."""
+    if spec is None:
+        return None
+    try:
+        return NodePlugin(spec, _statuses.decode(first), _statuses.decode(others))
+    except (msgspec.ValidationError, msgspec.DecodeError):
+        return NodePlugin(spec)
+
+
+def plugin_in(pod: Mapping[str, Any]) -> NodePlugin | None:
+    """The plugin in a pod as the API has it."""
+    spec, meta = pod.get("spec"), pod.get("metadata")
+    owners = meta.get("ownerReferences") if isinstance(meta, dict) else None
+    try:
+        found = plugin_spec(json.encode(without_nulls(spec or {})), json.encode(owners or []))
+    except (OverflowError, TypeError, ValueError):
+        return None
+    if found is None:
+        return None
+    try:
+        status = msgspec.convert(without_nulls(pod.get("status") or {}), _PluginStatuses)
+    except msgspec.ValidationError:
+        status = _PluginStatuses()
+    return NodePlugin(found, status.init_container_statuses, status.container_statuses)
+
+
+class RollingUpdate(Wire, frozen=True):
+    """``spec.updateStrategy.rollingUpdate``: how many pods may be there besides the old one of a node."""
+
+    max_surge: int | str = 0
+    max_unavailable: int | str = 1
+
+
+class UpdateStrategy(Wire, frozen=True):
+    """``spec.updateStrategy``."""
+
+    type: str = "RollingUpdate"
+    rolling_update: RollingUpdate = RollingUpdate()
+
+
+class DaemonPodSpec(PluginSpec, frozen=True):
+    """``spec.template.spec`` of a DaemonSet: what runs, and on which nodes."""
+
+    node_selector: dict[str, str] = {}
+    affinity: Affinity | None = None
+    tolerations: tuple[Toleration, ...] = ()
+
+
+class DaemonTemplate(Wire, frozen=True):
+    """``spec.template``."""
+
+    spec: DaemonPodSpec = DaemonPodSpec()
+
+
+class DaemonSetSpec(Wire, frozen=True):
+    """``spec`` of a DaemonSet."""
+
+    template: DaemonTemplate = DaemonTemplate()
+    update_strategy: UpdateStrategy = UpdateStrategy()
+
+
+class DaemonSetStatus(Wire, frozen=True):
+    """``status`` of a DaemonSet: the nodes that should have its pod, and those that have it."""
+
+    desired: int | None = field(default=None, name="desiredNumberScheduled")
+    current: int = field(default=0, name="currentNumberScheduled")
+    ready: int = field(default=0, name="numberReady")
+
+
+class DaemonSet(Wire, frozen=True):
+    """An apps/v1 DaemonSet."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: DaemonSetSpec = DaemonSetSpec()
+    status: DaemonSetStatus = DaemonSetStatus()
+
+    @property
+    def is_plugin(self) -> bool:
+        """Whether its pods look like plugins of the kubelet."""
+        if any(path.endswith(f"/{REGISTRY}") for path in self.spec.template.spec.host_paths):
+            return True
+        return _NAMED.search(b'"name":"%b' % self.metadata.name.encode()) is not None

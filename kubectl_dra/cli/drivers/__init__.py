@@ -1,0 +1,41 @@
+"""What can be typed after ``kubectl dra drivers``."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from kubectl_dra.cli import options as opt
+
+
+class DriversOutput(StrEnum):
+    """Output formats of the table."""
+
+    text = "text"
+    wide = "wide"
+    json = "json"
+    yaml = "yaml"
+    name = "name"
+
+
+class DriversFlags(opt.CommandFlags, frozen=True):
+    """What is typed after ``drivers``."""
+
+    drivers: Annotated[
+        tuple[str, ...], typer.Argument(metavar="[DRIVER]...", help="Only these drivers.", show_default=False)
+    ] = ()
+    nodes: Annotated[tuple[str, ...], typer.Option("--node", metavar="NODE", help="Only drivers on this node.")] = ()
+    drain_check: Annotated[
+        bool,
+        typer.Option("--drain-check", help="Say who needs the drivers of --node while they are restarted or upgraded."),
+    ] = False
+    limit: opt.LimitOption = None
+    snapshots: opt.Snapshots = ()
+    complete: opt.Complete = False
+    output: Annotated[
+        DriversOutput,
+        typer.Option("--output", "-o", help="Output format; wide adds slices, generation, image and feature gates."),
+    ] = DriversOutput.text
+    color: opt.ColorOption = opt.Color.auto

@@ -1,0 +1,86 @@
+"""DaemonSets of drivers: the nodes that should have a pod and have none, and why none is made."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator
+from typing import Final
+
+from kubectl_dra.api.labels import InvalidNodeSelector
+from kubectl_dra.api.nodes import Node, Toleration, term_matches
+from kubectl_dra.api.plugins import DaemonSet
+from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.drivers.health import DaemonState
+from kubectl_dra.scheduling.taint_toleration import tolerates
+
+_ALWAYS: Final = (
+    *("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable", "node.kubernetes.io/disk-pressure"),
+    *("node.kubernetes.io/memory-pressure", "node.kubernetes.io/pid-pressure", "node.kubernetes.io/unschedulable"),
+    "node.kubernetes.io/network-unavailable",
+)
+"""Taints that the pods of every DaemonSet tolerate (pkg/controller/daemon/util)."""
+
+
+def daemon_state(found: DaemonSet, snapshot: Snapshot) -> DaemonState:
+    """A DaemonSet with the last failure of its controller."""
+    meta, strategy = found.metadata, found.spec.update_strategy
+    events = snapshot.events_about("DaemonSet", meta.namespace, meta.name)
+    failed = [event for event in events if event.type == "Warning" or event.reason.startswith("Failed")]
+    last = failed[-1] if failed else None
+    return DaemonState(
+        meta.namespace,
+        meta.name,
+        found.status.desired,
+        found.status.current,
+        last.message if last is not None else "",
+        last.last if last is not None else "",
+        tuple(_labels_missing(found, snapshot)) if found.status.desired == 0 else (),
+        strategy.type,
+        strategy.rolling_update.max_surge not in (0, "0", "0%"),
+    )
+
+
+def _labels_missing(found: DaemonSet, snapshot: Snapshot) -> Iterator[str]:
+    """The labels that a DaemonSet asks for and no node has."""
+    if snapshot.is_gap("Node"):
+        return
+    nodes = snapshot.nodes.values()
+    spec = found.spec.template.spec
+    for key, value in spec.node_selector.items():
+        if not any(node.labels.get(key) == value for node in nodes):
+            yield f"{key}={value}"
+    required = spec.affinity.node_affinity.required if spec.affinity is not None else None
+    terms = required.terms if required is not None else ()
+    if terms and not any(_matches(found, node) for node in nodes):
+        for term in terms:
+            for entry in term.expressions:
+                if entry.operator in ("In", "Exists"):
+                    yield f"{entry.key}={'|'.join(entry.values)}" if entry.values else entry.key
+
+
+def missing_nodes(found: DaemonSet, nodes: Iterable[Node], have: Container[str]) -> Iterator[str]:
+    """The nodes that should have a pod of a DaemonSet and have none."""
+    for node in nodes:
+        if node.name not in have and _wants(found, node):
+            yield node.name
+
+
+def _wants(found: DaemonSet, node: Node) -> bool:
+    """Whether a DaemonSet puts a pod on a node (pkg/controller/daemon: NodeShouldRunDaemonPod)."""
+    spec = found.spec.template.spec
+    if any(node.labels.get(key) != value for key, value in spec.node_selector.items()) or not _matches(found, node):
+        return False
+    always = tuple(Toleration(key=key, operator="Exists") for key in _ALWAYS)
+    tolerations = (*always, *spec.tolerations)
+    taints = (taint for taint in node.taints if taint.effect in ("NoSchedule", "NoExecute"))
+    return all(any(tolerates(each, taint) for each in tolerations) for taint in taints)
+
+
+def _matches(found: DaemonSet, node: Node) -> bool:
+    affinity = found.spec.template.spec.affinity
+    required = affinity.node_affinity.required if affinity is not None else None
+    if required is None:
+        return True
+    try:
+        return any(term_matches(term, node) for term in required.terms)
+    except InvalidNodeSelector:
+        return False

@@ -1,0 +1,97 @@
+"""What depends on a driver of a node while it is away: the claims that it serves there, and the pods that use them.
+
+The kubelet calls the driver before a pod's containers start and after they have ended (pkg/kubelet/cm/dra). In between
+it needs nothing of it: pods that run keep their devices while the driver restarts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import NamedTuple
+
+from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.slices import DeviceID, PoolID
+from kubectl_dra.cluster.relation import ClaimRelation, consumers_of
+from kubectl_dra.cluster.snapshot import Gap, Snapshot
+
+
+class WhileAway(StrEnum):
+    """What becomes of a pod while the driver of its node is away."""
+
+    RUNS = "runs"
+    """Its containers run on."""
+    WAITS = "waits"
+    """It has its devices and cannot start before the driver is back."""
+    HANGS = "hangs"
+    """It is being deleted and cannot end before the driver is back."""
+    UNKNOWN = "unknown"
+    """It was not read."""
+
+
+class PodOfDriver(NamedTuple):
+    """A pod that uses devices of a driver on a node, and what becomes of it."""
+
+    namespace: str
+    name: str
+    outcome: WhileAway
+    owner: str = ""
+
+
+class ClaimOfDriver(NamedTuple):
+    """A claim with devices of a driver on a node, and the pods that use it."""
+
+    driver: str
+    node: str
+    namespace: str
+    name: str
+    devices: tuple[DeviceID, ...]
+    pods: tuple[PodOfDriver, ...]
+
+
+class DriverUsers(NamedTuple):
+    """The claims that a restart concerns, and what could not be read."""
+
+    claims: tuple[ClaimOfDriver, ...]
+    gaps: tuple[Gap, ...]
+
+    def pods(self, *outcomes: WhileAway) -> tuple[PodOfDriver, ...]:
+        """The pods of some outcomes, each once."""
+        found = (pod for claim in self.claims for pod in claim.pods if pod.outcome in outcomes)
+        return tuple(dict.fromkeys(found))
+
+
+def drain_check(snapshot: Snapshot, node: str, driver: str = "") -> DriverUsers:
+    """Who uses devices of a node's drivers, or of one of them."""
+    pools = {entry.pool for entry in snapshot.slices if entry.scope.node_name == node}
+    claims = tuple(_claims(snapshot, node, driver, pools))
+    return DriverUsers(claims, snapshot.unread(("ResourceClaim", "ResourceSlice", "Pod")))
+
+
+def _claims(snapshot: Snapshot, node: str, driver: str, pools: set[PoolID]) -> Iterator[ClaimOfDriver]:
+    for claim in snapshot.claims.values():
+        by_driver: dict[str, list[DeviceID]] = {}
+        for result in claim.allocation.results if claim.allocation is not None else ():
+            if PoolID(*result.device[:2]) in pools and driver in ("", result.device.driver):
+                by_driver.setdefault(result.device.driver, []).append(result.device)
+        for name, devices in by_driver.items():
+            meta = claim.metadata
+            pods = tuple(_pods(claim, snapshot))
+            yield ClaimOfDriver(name, node, meta.namespace, meta.name, tuple(devices), pods)
+
+
+def _pods(claim: ResourceClaim, snapshot: Snapshot) -> Iterator[PodOfDriver]:
+    for use in consumers_of(claim, snapshot.pods).entries:
+        if not use.relation.of_pod or use.relation.stale:
+            continue
+        owner = use.pod.metadata.controller() if use.pod is not None else None
+        outcome = _OUTCOMES.get(use.relation, WhileAway.UNKNOWN if use.pod is None else WhileAway.WAITS)
+        name = f"{owner.kind} {owner.name}" if owner is not None else ""
+        yield PodOfDriver(claim.metadata.namespace, use.entry.name, outcome, name)
+
+
+_OUTCOMES = {
+    ClaimRelation.RUNNING: WhileAway.RUNS,
+    ClaimRelation.STARTING: WhileAway.WAITS,
+    ClaimRelation.ENDING: WhileAway.HANGS,
+}

@@ -1,0 +1,246 @@
+"""How a driver fares on a node: what its pod's status says, and what it publishes beside its likes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+from msgspec import Struct
+
+from kubectl_dra.api.plugins import NodePlugin, PluginStatus
+from kubectl_dra.api.pods import Pod
+from kubectl_dra.cluster.moment import Moment, parse
+
+STARTING_SECONDS: Final = 300
+"""How long a driver's pod may take to start; some wait for the driver of the hardware."""
+
+
+class DriverState(StrEnum):
+    """How a driver is on a node, worst first."""
+
+    CRASHING = "crashing"
+    """A container of it ends again and again."""
+    NOT_STARTING = "not-starting"
+    """Its pod is there and a container cannot start."""
+    NO_POD = "no-pod"
+    """It has no pod on a node that should have one."""
+    SILENT = "publishes-nothing"
+    """Its pod runs, and it publishes no devices though it should."""
+    FEWER = "publishes-less"
+    """It publishes fewer devices than on nodes that are alike."""
+    INCOMPLETE = "pool-incomplete"
+    """Slices of its newest generation are missing, so nothing of the pool is given out."""
+    NOT_READY = "not-ready"
+    """Its pod runs and fails its probe."""
+    NODE_DOWN = "node-not-ready"
+    """The node does not answer, so nothing on it serves anybody."""
+    ENDING = "ending"
+    """Its pod is being deleted."""
+    STARTING = "starting"
+    """Its pod is a few minutes old."""
+    IDLE = "no-devices"
+    """It runs and publishes no devices; nothing says that the node has any."""
+    UNKNOWN = "unknown"
+    """It publishes devices; its pod was not found."""
+    HEALTHY = "healthy"
+
+    @property
+    def broken(self) -> bool:
+        """Whether somebody has to do something."""
+        return self in _BROKEN
+
+    @property
+    def open(self) -> bool:
+        """Whether it cannot be told how the driver is."""
+        return self in (DriverState.UNKNOWN, DriverState.STARTING, DriverState.ENDING)
+
+
+_BROKEN: Final = (
+    DriverState.CRASHING,
+    DriverState.NOT_STARTING,
+    DriverState.NO_POD,
+    DriverState.SILENT,
+    DriverState.FEWER,
+    DriverState.INCOMPLETE,
+    DriverState.NOT_READY,
+    DriverState.NODE_DOWN,
+)
+SEVERITY: Final[Mapping[DriverState, int]] = {state: number for number, state in enumerate(DriverState)}
+
+
+class LastWords(NamedTuple):
+    """How a container ended before: the reason, the exit code, what it said last, and when."""
+
+    reason: str
+    exit_code: int
+    message: str
+    at: str
+
+
+class DriverPod(Struct, frozen=True):
+    """The pod of a driver on a node, as far as it concerns this driver.
+
+    ``container`` is the one that serves the driver, or the one that fails; ``init``: it is an init container.
+    ``waiting`` is why the container does not run, with the message. ``since`` is when it started, or the pod was
+    created. ``owner`` is the name of its DaemonSet.
+    """
+
+    namespace: str
+    name: str
+    owner: str = ""
+    container: str = ""
+    init: bool = False
+    ready: bool = True
+    restarts: int = 0
+    waiting: tuple[str, str] = ("", "")
+    last: LastWords | None = None
+    since: str = ""
+    image: str = ""
+    version: str = ""
+    gates: tuple[tuple[str, bool], ...] = ()
+    kubelet_root: str = ""
+    state: DriverState = DriverState.HEALTHY
+
+
+class DaemonState(Struct, frozen=True):
+    """The DaemonSet that makes a driver's pods: how many nodes should have one and have one, and what fails.
+
+    ``labels`` are those of its node selector that no node has, where it wants no node at all.
+    """
+
+    namespace: str
+    name: str
+    desired: int | None
+    current: int
+    failure: str = ""
+    failure_at: str = ""
+    labels: tuple[str, ...] = ()
+    update: str = ""
+    surge: bool = False
+
+
+class NodeDriver(Struct, frozen=True):
+    """A driver on a node; ``node`` is empty for a driver that runs nowhere.
+
+    ``usual`` is how many devices it publishes on each of the ``likes``, the nodes that are alike; 0 without any.
+    ``created`` is when its newest slice there was made.
+    """
+
+    driver: str
+    node: str
+    state: DriverState
+    devices: int = 0
+    slices: int = 0
+    pools: tuple[str, ...] = ()
+    generation: int = 0
+    missing_slices: int = 0
+    created: str = ""
+    pod: DriverPod | None = None
+    daemon: DaemonState | None = None
+    usual: int = 0
+    likes: tuple[str, ...] = ()
+
+    @property
+    def since(self) -> str:
+        """Since when it is so, as far as objects say: empty if they do not."""
+        if self.pod is None:
+            return self.daemon.failure_at if self.daemon is not None else self.created
+        if self.state in (DriverState.CRASHING, DriverState.NOT_STARTING) and self.pod.last is not None:
+            return self.pod.last.at or self.pod.since
+        return self.pod.since
+
+
+def pod_health(pod: Pod, plugin: NodePlugin, container: str, at: Moment) -> DriverPod:
+    """How a pod is, seen by the driver that a ``container`` serves; by any of its containers if that is not known."""
+    meta = pod.metadata
+    owner = meta.controller()
+    state, status, init = _worst(pod, plugin, container, at)
+    shown = status.name if status is not None else container or plugin.spec.containers[0].name
+    ended = (status.last_state.terminated or status.state.terminated) if status is not None else None
+    waiting = status.state.waiting if status is not None else None
+    running = status.state.running if status is not None else None
+    image = next(
+        (one.image for one in (*plugin.spec.containers, *plugin.spec.init_containers) if one.name == shown), ""
+    )
+    return DriverPod(
+        namespace=meta.namespace,
+        name=meta.name,
+        owner=owner.name if owner is not None else "",
+        container=shown,
+        init=init,
+        ready=status.ready if status is not None else state is DriverState.HEALTHY,
+        restarts=status.restart_count if status is not None else 0,
+        waiting=(waiting.reason, waiting.message) if waiting is not None else ("", ""),
+        last=LastWords(ended.reason, ended.exit_code, ended.message, ended.finished_at) if ended is not None else None,
+        since=(running.started_at if running is not None else "") or meta.creation_timestamp,
+        image=image,
+        state=state,
+    )
+
+
+def _worst(pod: Pod, plugin: NodePlugin, container: str, at: Moment) -> tuple[DriverState, PluginStatus | None, bool]:
+    """The state of a pod, the container that shows it, and whether that is an init container."""
+    own = [one for one in plugin.statuses if not container or one.name == container]
+    first = own[0] if own else None
+    if pod.metadata.deletion_timestamp:
+        return DriverState.ENDING, first, False
+    if pod.finished:
+        return DriverState.NOT_STARTING, first, False
+    for status in plugin.init_statuses:
+        state = _container(status, at)
+        if status.state.running is not None:
+            # An init container that goes on beside the others keeps nobody.
+            if not any(_runs(one) for one in plugin.statuses):
+                young = _age(status.state.running.started_at, at) < STARTING_SECONDS
+                return (DriverState.STARTING if young else DriverState.NOT_STARTING), status, True
+        elif state is not DriverState.HEALTHY:
+            return state, status, True
+    found = [(_container(status, at), status) for status in own]
+    bad = [each for each in found if each[0] is not DriverState.HEALTHY]
+    if bad:
+        state, status = min(bad, key=lambda each: SEVERITY[each[0]])
+        waits = state is DriverState.STARTING
+        if waits and _age(pod.metadata.creation_timestamp, at) >= STARTING_SECONDS:
+            state = DriverState.NOT_STARTING
+        return state, status, False
+    if not own and pod.phase == "Pending":
+        young = _age(pod.metadata.creation_timestamp, at) < STARTING_SECONDS
+        return (DriverState.STARTING if young else DriverState.NOT_STARTING), None, False
+    return DriverState.HEALTHY, first, False
+
+
+def _container(status: PluginStatus, at: Moment) -> DriverState:
+    state = status.state
+    if state.waiting is not None:
+        if state.waiting.reason == "CrashLoopBackOff":
+            return DriverState.CRASHING
+        usual = state.waiting.reason in ("", "ContainerCreating", "PodInitializing")
+        return DriverState.STARTING if usual else DriverState.NOT_STARTING
+    if state.terminated is not None and (state.terminated.exit_code or state.terminated.reason == "Error"):
+        return DriverState.CRASHING
+    if state.running is not None and not status.ready:
+        if status.restart_count > _MANY:
+            return DriverState.CRASHING
+        young = _age(state.running.started_at, at) < STARTING_SECONDS
+        return DriverState.STARTING if young else DriverState.NOT_READY
+    return DriverState.HEALTHY
+
+
+_MANY: Final = 3
+"""Restarts after which a container that is up and not ready counts as one that crashes: it is between two ends."""
+
+
+def _runs(status: PluginStatus) -> bool:
+    return status.state.running is not None
+
+
+def _age(time: str, at: Moment) -> float:
+    """Seconds; 0 where the time is not known."""
+    began = parse(time)
+    return (at.at - began).total_seconds() if began is not None else 0
+
+
+def usual_count(counts: Sequence[int]) -> int:
+    """What most of these publish; of several, the largest."""
+    return max(set(counts), key=lambda count: (counts.count(count), count), default=0)

@@ -1,0 +1,368 @@
+"""Joins what drivers publish for nodes with the pods in which they run: how each driver is on each node.
+
+It takes one pass over the pods and the slices. What could not be read is a gap of the result, never a guess.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from msgspec.structs import replace
+
+from kubectl_dra.api.nodes import Node
+from kubectl_dra.api.plugins import DaemonSet
+from kubectl_dra.api.pods import Pod
+from kubectl_dra.api.slices import ResourceSlice
+from kubectl_dra.cluster.moment import moment
+from kubectl_dra.cluster.snapshot import ABSENT, Gap, Key, Snapshot
+from kubectl_dra.data.drivers import catalogue
+from kubectl_dra.drivers.daemons import daemon_state, missing_nodes
+from kubectl_dra.drivers.health import (
+    SEVERITY,
+    DaemonState,
+    DriverPod,
+    DriverState,
+    NodeDriver,
+    pod_health,
+    usual_count,
+)
+from kubectl_dra.drivers.looks import (
+    Looks,
+    Served,
+    container_of,
+    gates_of,
+    is_storage,
+    kubelet_root,
+    registers,
+    version_of,
+)
+
+_DRIVER_TERM: Final = re.compile(r"""device\.driver\s*==\s*(["'])(?P<driver>[^"'\\]{1,63})\1""")
+_KIND_LABELS: Final = (
+    "node.kubernetes.io/instance-type",
+    "cloud.google.com/gke-accelerator",
+    "cloud.google.com/gke-tpu-accelerator",
+    "nvidia.com/gpu.product",
+    "amd.com/gpu.product-name",
+)
+"""Labels that say what hardware a node has."""
+NAMED_LIKES: Final = 3
+_FEW: Final = 4
+"""Among so few nodes what one publishes itself counts when it is asked what is usual."""
+
+
+class NodeDrivers(NamedTuple):
+    """The drivers of a cluster, worst first, and what could not be read of them."""
+
+    rows: tuple[NodeDriver, ...]
+    gaps: tuple[Gap, ...] = ()
+
+    def of(self, driver: str, node: str) -> NodeDriver | None:
+        """One driver on one node."""
+        return next((row for row in self.rows if row.driver == driver and row.node == node), None)
+
+    def broken(self, driver: str = "") -> tuple[NodeDriver, ...]:
+        """Where drivers, or this one, need somebody to do something."""
+        return tuple(row for row in self.rows if row.state.broken and driver in ("", row.driver))
+
+
+class _Published(NamedTuple):
+    """What a driver publishes for a node."""
+
+    slices: list[ResourceSlice]
+
+    def row(self, driver: str, node: str, wholes: Mapping[tuple[str, str], tuple[int, int]]) -> NodeDriver:
+        generations: dict[str, int] = {}
+        for entry in self.slices:
+            pool = entry.pool.name
+            generations[pool] = max(generations.get(pool, 0), entry.generation)
+        newest = [entry for entry in self.slices if entry.generation == generations[entry.pool.name]]
+        missing = 0
+        for pool in generations:
+            expected, found = wholes[driver, pool]
+            missing += max(expected - found, 0)
+        return NodeDriver(
+            driver,
+            node,
+            DriverState.UNKNOWN,
+            devices=sum(len(entry.devices) for entry in newest),
+            slices=len(newest),
+            pools=tuple(generations),
+            generation=max(generations.values(), default=0),
+            missing_slices=missing,
+            created=max((entry.creation_timestamp for entry in newest), default=""),
+        )
+
+
+_last: list[tuple[Sequence[object], NodeDrivers]] = []
+"""The parts of the last snapshot, and its drivers: many questions are asked about one cluster."""
+
+
+def joined(snapshot: Snapshot) -> NodeDrivers:
+    """Every driver on every node that it publishes for, runs on, or should run on."""
+    read = snapshot
+    parts = (read.slices, read.pods, read.nodes, read.classes, read.others, read.events, read.gaps, read.read_at)
+    if _last and all(part is known for part, known in zip(parts, _last[0][0], strict=True)):
+        return _last[0][1]
+    found = _joined(snapshot)
+    _last[:] = [(parts, found)]
+    return found
+
+
+def _joined(snapshot: Snapshot) -> NodeDrivers:
+    published, wholes = _published(snapshot.slices)
+    named = {driver for driver, _ in published} | set(_asked_for(snapshot))
+    plugins = [pod for pod in snapshot.pods.values() if pod.plugin is not None and not pod.finished]
+    daemons: Mapping[Key, DaemonSet] = snapshot.others.get("DaemonSet", {})
+    if not named and not plugins and not daemons:
+        return NodeDrivers((), _gaps(snapshot))
+    looks = Looks(named)
+    pods = _pods(snapshot, plugins, published, looks)
+    rows: dict[tuple[str, str], NodeDriver] = {}
+    for (driver, node), found in published.items():
+        rows[driver, node] = found.row(driver, node, wholes)
+    for key, pod in pods.items():
+        rows[key] = replace(rows.get(key) or NodeDriver(*key, DriverState.UNKNOWN), pod=pod)
+    sets = _daemons(snapshot, daemons, looks, pods)
+    for driver, node in _without_pods(snapshot, daemons, sets, looks):
+        if (driver, node) not in pods:
+            rows.setdefault((driver, node), NodeDriver(driver, node, DriverState.NO_POD))
+    for driver in named - {driver for driver, _ in rows}:
+        if driver in sets:
+            rows[driver, ""] = NodeDriver(driver, "", DriverState.NO_POD)
+    judged = _judged(snapshot, rows, sets)
+    order = sorted(judged, key=lambda row: (SEVERITY[row.state], row.driver, row.node))
+    return NodeDrivers(tuple(order), _gaps(snapshot))
+
+
+def _gaps(snapshot: Snapshot) -> tuple[Gap, ...]:
+    gaps = snapshot.unread(("ResourceSlice", "Node", "Pod", "DaemonSet"))
+    # Only why a pod is missing stands in DaemonSets, and many files have none.
+    return tuple(gap for gap in gaps if gap.kind != "DaemonSet" or gap.reason != ABSENT)
+
+
+def _published(
+    slices: Iterable[ResourceSlice],
+) -> tuple[dict[tuple[str, str], _Published], dict[tuple[str, str], tuple[int, int]]]:
+    """What is published by driver and node; of each pool how many slices its newest generation has to have, and has."""
+    found: dict[tuple[str, str], _Published] = {}
+    pools: dict[tuple[str, str], tuple[int, int, int]] = {}
+    for entry in slices:
+        key = entry.driver, entry.pool.name
+        generation, expected, count = pools.get(key, (-1, 0, 0))
+        if entry.generation > generation:
+            pools[key] = entry.generation, entry.slice_count, 1
+        elif entry.generation == generation:
+            pools[key] = generation, max(expected, entry.slice_count), count + 1
+        if node := entry.scope.node_name:
+            found.setdefault((entry.driver, node), _Published([])).slices.append(entry)
+    return found, {key: (expected, count) for key, (_, expected, count) in pools.items()}
+
+
+def named_in(selectors: Iterable[str | None]) -> Iterator[str]:
+    """The drivers that selectors name."""
+    for text in selectors:
+        for found in _DRIVER_TERM.finditer(text or ""):
+            yield found["driver"]
+
+
+def _asked_for(snapshot: Snapshot) -> Iterator[str]:
+    """The drivers that classes name."""
+    for entry in snapshot.classes.values():
+        yield from named_in(entry.selectors)
+
+
+def _pods(
+    snapshot: Snapshot,
+    plugins: Sequence[Pod],
+    published: Mapping[tuple[str, str], _Published],
+    looks: Looks,
+) -> dict[tuple[str, str], DriverPod]:
+    """The pod of each driver on each node; of several, the newest that is not being deleted."""
+    at = moment(snapshot)
+    found: dict[tuple[str, str], tuple[Pod, Served]] = {}
+    unnamed: dict[str, list[Pod]] = defaultdict(list)
+    for pod in plugins:
+        assert pod.plugin is not None
+        owner = pod.metadata.controller()
+        name = owner.name if owner is not None else ""
+        served = looks.of(pod.plugin.spec, name)
+        if not served and registers(pod.plugin.spec) and not is_storage(pod.plugin.spec):
+            unnamed[f"{pod.metadata.namespace}/{name or pod.metadata.name}"].append(pod)
+        for one in served:
+            _keep(found, one, pod)
+    for driver, pods in _by_nodes(found, published, unnamed):
+        for pod in pods:
+            _keep(found, Served(driver), pod)
+    out: dict[tuple[str, str], DriverPod] = {}
+    for key, (pod, one) in found.items():
+        assert pod.plugin is not None
+        spec = pod.plugin.spec
+        health = pod_health(pod, pod.plugin, one.container, at)
+        container = container_of(spec, one.container or health.container)
+        image = container.image if container is not None else health.image
+        out[key] = replace(
+            health,
+            image=image,
+            version=version_of(image),
+            gates=tuple(gates_of(container, one.gates).items()) if container is not None else (),
+            kubelet_root=kubelet_root(spec),
+        )
+    return out
+
+
+def _keep(found: dict[tuple[str, str], tuple[Pod, Served]], one: Served, pod: Pod) -> None:
+    key = one.driver, _bound_to(pod)
+    if not key[1]:
+        return
+    known = found.get(key)
+    if known is None or _rank(pod) > _rank(known[0]):
+        found[key] = pod, one
+
+
+def _rank(pod: Pod) -> tuple[bool, str]:
+    return not pod.metadata.deletion_timestamp, pod.metadata.creation_timestamp
+
+
+def _bound_to(pod: Pod) -> str:
+    """The node that a pod of a DaemonSet is for: before it is bound, its affinity names it."""
+    if pod.node_name or pod.spec.affinity is None:
+        return pod.node_name
+    required = pod.spec.affinity.node_affinity.required
+    for term in required.terms if required is not None else ():
+        for entry in term.fields:
+            if entry.key == "metadata.name" and len(entry.values) == 1:
+                return entry.values[0]
+    return ""
+
+
+def _by_nodes(
+    found: Mapping[tuple[str, str], tuple[Pod, Served]],
+    published: Mapping[tuple[str, str], _Published],
+    unnamed: Mapping[str, Sequence[Pod]],
+) -> Iterator[tuple[str, Sequence[Pod]]]:
+    """A driver whose pods nothing names: the only plugin without a name that runs on all nodes of the only such one."""
+    served = {driver for driver, _ in found}
+    nodes: dict[str, set[str]] = defaultdict(set)
+    for driver, node in published:
+        if driver not in served:
+            nodes[driver].add(node)
+    if len(nodes) != 1 or len(unnamed) != 1:
+        return
+    (driver, own), (pods,) = next(iter(nodes.items())), unnamed.values()
+    if own <= {pod.node_name for pod in pods}:
+        yield driver, pods
+
+
+class _Set(NamedTuple):
+    """The DaemonSet that makes a driver's pods, as an object if it was read."""
+
+    state: DaemonState | None
+    spec: DaemonSet | None = None
+
+
+def _daemons(
+    snapshot: Snapshot,
+    daemons: Mapping[Key, DaemonSet],
+    looks: Looks,
+    pods: Mapping[tuple[str, str], DriverPod],
+) -> dict[str, _Set]:
+    """The DaemonSet of each driver."""
+    out: dict[str, _Set] = {}
+    for (_, name), found in daemons.items():
+        if not found.is_plugin:
+            continue
+        for one in looks.of(found.spec.template.spec, name):
+            out.setdefault(one.driver, _Set(daemon_state(found, snapshot), found))
+    for (driver, _), pod in pods.items():
+        if driver not in out and pod.owner and (known := daemons.get((pod.namespace, pod.owner))) is not None:
+            out[driver] = _Set(daemon_state(known, snapshot), known)
+    return out
+
+
+def _without_pods(
+    snapshot: Snapshot, daemons: Mapping[Key, DaemonSet], sets: Mapping[str, _Set], looks: Looks
+) -> Iterator[tuple[str, str]]:
+    """Drivers whose DaemonSet wants a pod on a node that has none."""
+    if snapshot.is_gap("Pod") or snapshot.is_gap("Node"):
+        return
+    on: dict[Key, set[str]] = defaultdict(set)
+    for pod in snapshot.pods.values():
+        if pod.plugin is not None and not pod.finished and (owner := pod.metadata.controller()) is not None:
+            on[pod.metadata.namespace, owner.name].add(_bound_to(pod))
+    for driver, one in sets.items():
+        if one.spec is not None:
+            meta = one.spec.metadata
+            for node in missing_nodes(one.spec, snapshot.nodes.values(), on[meta.namespace, meta.name]):
+                yield driver, node
+
+
+def _judged(
+    snapshot: Snapshot, rows: Mapping[tuple[str, str], NodeDriver], sets: Mapping[str, _Set]
+) -> Iterator[NodeDriver]:
+    """The rows with their states, which depend on those of their likes."""
+    pods_known = not snapshot.is_gap("Pod")
+    by_kind: dict[tuple[str, object], list[NodeDriver]] = defaultdict(list)
+    running: set[str] = set()
+    publishing: set[str] = set()
+    kinds = {name: kind_of(node) for name, node in snapshot.nodes.items()}
+    for row in rows.values():
+        if row.devices:
+            by_kind[row.driver, kinds.get(row.node)].append(row)
+            publishing.add(row.driver)
+        if row.pod is not None:
+            running.add(row.driver)
+    usual = {key: usual_count([row.devices for row in alike]) for key, alike in by_kind.items()}
+    slices_known = not snapshot.is_gap("ResourceSlice")
+    for row in rows.values():
+        node = snapshot.nodes.get(row.node)
+        key = row.driver, kinds.get(row.node)
+        # What nodes of no known kind have in common says little about their hardware.
+        alike = by_kind.get(key, ())
+        likes = tuple(one.node for one in alike[: NAMED_LIKES + 1] if one.node != row.node)
+        common = usual.get(key, 0)
+        if len(alike) < _FEW:
+            common = usual_count([one.devices for one in alike if one.node != row.node])
+        told = sets.get(row.driver)
+        row = replace(row, usual=common, likes=likes[:NAMED_LIKES], daemon=told.state if told is not None else None)
+        state = _state(row, node, slices_known, pods_known and row.driver in running, kinds.get(row.node) is not None)
+        if state is DriverState.IDLE and (row.driver not in publishing or _promised(node, row.driver)):
+            state = DriverState.SILENT
+        yield replace(row, state=state)
+
+
+def _state(row: NodeDriver, node: Node | None, slices_known: bool, pods_known: bool, sure: bool) -> DriverState:
+    pod = row.pod
+    if node is not None and node.ready is False:
+        return DriverState.NODE_DOWN
+    if pod is None:
+        return DriverState.NO_POD if pods_known or row.state is DriverState.NO_POD else DriverState.UNKNOWN
+    if pod.state in (DriverState.CRASHING, DriverState.NOT_STARTING, DriverState.ENDING, DriverState.STARTING):
+        return pod.state
+    if row.missing_slices:
+        return DriverState.INCOMPLETE
+    if not row.devices and slices_known:
+        return DriverState.SILENT if row.usual and (sure or not row.slices) else DriverState.IDLE
+    if row.devices < row.usual and sure:
+        return DriverState.FEWER
+    return DriverState.NOT_READY if pod.state is DriverState.NOT_READY else DriverState.HEALTHY
+
+
+def _promised(node: Node | None, driver: str) -> bool:
+    """Whether labels of a node say that it has the hardware of the driver's vendor."""
+    return node is not None and any(node.labels.get(key) == "true" for key in _vendor_labels(driver))
+
+
+@lru_cache(256)
+def _vendor_labels(driver: str) -> tuple[str, ...]:
+    return catalogue().labels_of_nodes(driver) if driver in catalogue().names else ()
+
+
+def kind_of(node: Node) -> tuple[tuple[str, str], ...] | None:
+    """What hardware a node has, as far as labels tell; None if they do not."""
+    found = tuple((key, value) for key in _KIND_LABELS if (value := node.labels.get(key)))
+    return found or None

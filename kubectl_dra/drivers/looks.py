@@ -1,0 +1,127 @@
+"""Which drivers run in a pod, told by its structure: folders of the kubelet, names in what it runs, known looks."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from functools import cache
+from typing import Final, NamedTuple
+
+from kubectl_dra.api.plugins import PLUGINS, REGISTRY, PluginContainer, PluginSpec
+from kubectl_dra.data.drivers import PodLook, catalogue
+
+_NAMING: Final = ("DRIVER_NAME", "DRA_DRIVER_NAME", "--driver-name", "--driver")
+"""Variables and flags whose value is the name of a driver, known or not."""
+_STORAGE: Final = ("csi", "registrar")
+"""Parts of names of what serves volumes: it uses the same folders as drivers of devices."""
+
+
+class Served(NamedTuple):
+    """A driver in a pod, and the container that serves it; empty if that is not known."""
+
+    driver: str
+    container: str = ""
+    gates: str = ""
+
+
+class Looks:
+    """Tells the drivers of pods. ``known`` are the names of drivers that publish devices or that classes ask for."""
+
+    def __init__(self, known: Collection[str]) -> None:
+        self._known = frozenset((*known, *catalogue().names))
+        # By identity: the pods of a DaemonSet share the spec, which the snapshot keeps.
+        self._found: dict[tuple[int, str], tuple[Served, ...]] = {}
+
+    def of(self, spec: PluginSpec, owner: str) -> tuple[Served, ...]:
+        """The drivers of a pod whose DaemonSet is called ``owner``; none if its structure does not tell."""
+        key = id(spec), owner
+        found = self._found.get(key)
+        if found is None:
+            found = self._found[key] = tuple(self._served(spec, owner))
+        return found
+
+    def _served(self, spec: PluginSpec, owner: str) -> Iterator[Served]:
+        told: dict[str, str] = {}
+        for container in spec.containers:
+            for name in self._named(container):
+                told.setdefault(name, container.name)
+        for path in spec.host_paths:
+            head, _, name = path.rpartition("/")
+            if head.endswith(f"/{PLUGINS}") and name in self._known:
+                told.setdefault(name, "")
+        for look in catalogue().looks:
+            if look.driver not in told and (serves := _fits(look, spec, owner)) is not None:
+                told[look.driver] = serves
+        gates = {look.driver: look.gates for look in catalogue().looks}
+        alone = spec.containers[0].name if len(spec.containers) == 1 else ""
+        for name, serves in told.items():
+            yield Served(name, serves or alone, gates.get(name, ""))
+
+    def _named(self, container: PluginContainer) -> Iterator[str]:
+        """The drivers that a container's variables and flags name."""
+        for name, value in _settings(container):
+            if value in self._known or (name in _NAMING and "." in value):
+                yield value
+
+
+def _settings(container: PluginContainer) -> Iterator[tuple[str, str]]:
+    for variable in container.env:
+        yield variable.name, variable.value
+    words = (*container.command, *container.args)
+    for number, word in enumerate(words, 1):
+        flag, equals, value = word.partition("=")
+        if flag.startswith("-"):
+            yield flag, value if equals else "".join(words[number : number + 1])
+
+
+def _fits(look: PodLook, spec: PluginSpec, owner: str) -> str | None:
+    """The driver's container if the pod looks like one of this driver; None if it does not."""
+    names = [container.name for container in spec.containers]
+    if look.required and look.container not in names:
+        return None
+    said = [owner]
+    for container in spec.containers:
+        said += [container.image, *container.command[:1], *container.args[:1]]
+        if container.command[:1] == ("bash",):
+            said += container.args
+    if not any(sign in text for sign in look.signs for text in said):
+        return None
+    return look.container if look.container in names else names[0] if len(names) == 1 else ""
+
+
+def is_storage(spec: PluginSpec) -> bool:
+    """Whether a plugin of the kubelet serves volumes rather than devices."""
+    names = (*(container.name for container in spec.containers), *spec.host_paths)
+    return any(part in name for name in names for part in _STORAGE)
+
+
+def registers(spec: PluginSpec) -> bool:
+    """Whether a pod uses the folder in which plugins of the kubelet announce themselves."""
+    return any(path.endswith(f"/{REGISTRY}") for path in spec.host_paths)
+
+
+def gates_of(container: PluginContainer, where: str) -> Mapping[str, bool]:
+    """The feature gates that a container sets in the variable or flag ``where``."""
+    if not where:
+        return {}
+    text = next((value for name, value in _settings(container) if name == where), "")
+    pairs = (part.partition("=") for part in text.split(","))
+    return {name.strip(): value.strip().lower() == "true" for name, _, value in pairs if name.strip() and value}
+
+
+@cache
+def version_of(image: str) -> str:
+    """The version that an image's tag says; empty if it has none, or one that says nothing."""
+    name = image.partition("@")[0].rpartition("/")[2]
+    tag = name.partition(":")[2]
+    return tag if any(char.isdigit() for char in tag) else ""
+
+
+def kubelet_root(spec: PluginSpec) -> str:
+    """The kubelet's folder that a plugin assumes; empty if it does not say."""
+    roots = [path.removesuffix(f"/{REGISTRY}") for path in spec.host_paths if path.endswith(f"/{REGISTRY}")]
+    return roots[0] if roots else ""
+
+
+def container_of(spec: PluginSpec, name: str) -> PluginContainer | None:
+    """The container of a name."""
+    return next((one for one in spec.containers if one.name == name), None)

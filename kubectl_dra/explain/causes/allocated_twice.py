@@ -1,0 +1,79 @@
+"""One exclusive device is in the allocations of two claims: the scheduler gave it out twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.releases import ALLOCATED_TWICE
+from kubectl_dra.api.slices import DeviceID
+from kubectl_dra.cluster.relation import consumers_of
+from kubectl_dra.explain.causes.registry import Finder, When
+from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Relation, Remedy
+from kubectl_dra.explain.phrase import ObjectName, Subject, Words, named, pods_named, say
+from kubectl_dra.explain.trial import Trial
+
+TWICE = CauseKind(
+    code="device-allocated-twice",
+    family=Family.RELEASE,
+    look=Look.VERSION,
+    state="has a device that another claim has as well",
+)
+
+
+def exclusive(claim: ResourceClaim) -> Iterator[DeviceID]:
+    """The devices that a claim has to itself: neither a share of one nor administrative access."""
+    for result in claim.allocation.results if claim.allocation is not None else ():
+        if not result.share_id and not result.admin_access:
+            yield result.device
+
+
+def _twice(trial: Trial) -> Iterator[Finding]:
+    own = {device: claim for claim in trial.scene.allocated for device in exclusive(claim)}
+    if not own:
+        return
+    snapshot = trial.scene.snapshot
+    for other in snapshot.claims.values():
+        device = next((each for each in exclusive(other) if each in own), None)
+        if device is None or other.metadata.key == own[device].metadata.key:
+            continue
+        mine = own[device]
+        younger = max((mine, other), key=_allocated_at)
+        text = "device {device} is allocated to claim {one} and to claim {other}"
+        yield Finding(
+            TWICE,
+            say(text, device=device, one=mine.key, other=other.key),
+            tuple(_holders(device, (mine, other), trial)),
+            Remedy(_change(younger, trial)),
+            claim=mine.key,
+            device=device,
+        )
+        return
+
+
+def _allocated_at(claim: ResourceClaim) -> tuple[str, str]:
+    allocation = claim.allocation
+    return (allocation.timestamp if allocation is not None else "", claim.metadata.creation_timestamp)
+
+
+def _holders(device: DeviceID, claims: tuple[ResourceClaim, ...], trial: Trial) -> Iterator[Evidence]:
+    for claim in claims:
+        pods = consumers_of(claim, trial.scene.snapshot.pods).pods
+        who = pods_named(pod.key for pod in pods)
+        about = Subject("ResourceClaim", named("ResourceClaim", claim))
+        value = say("{device}, for {pods:some 2 else nobody}", device=device, pods=who)
+        yield Evidence(about, "has", value, relation=Relation.DOES)
+
+
+def _change(younger: ResourceClaim, trial: Trial) -> Words:
+    pods = consumers_of(younger, trial.scene.snapshot.pods).pods
+    names = tuple(ObjectName("Pod", pod.metadata.name, pod.metadata.namespace) for pod in pods)
+    text = (
+        "Make claim {claim}, which got it later, and {pods:some 2 else its pods} again, so that they get another one. "
+        "It is a defect of schedulers before {fixed} ({reference}): upgrade kube-scheduler."
+    )
+    fixed = f"{ALLOCATED_TWICE.fixed_in(34)}, {ALLOCATED_TWICE.fixed_in(35)} and 1.{ALLOCATED_TWICE.gone}"
+    return say(text, claim=younger.key, pods=names, fixed=fixed, reference=ALLOCATED_TWICE.reference)
+
+
+FINDERS = (Finder(When.PLACED, _twice, -10),)

@@ -1,0 +1,135 @@
+"""What is said of a driver on a node: how it is there, and where to look next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.drivers.health import DriverPod, DriverState, NodeDriver
+from kubectl_dra.explain.diagnosis import Look, NextStep
+from kubectl_dra.explain.phrase import ObjectName, Words, nodes_named, say
+
+MAX_WORDS: Final = 300
+"""Of a container's last words, of which the last line says most."""
+
+
+def why(row: NodeDriver, *, naming: bool = True) -> Words:
+    """Why a driver is in its state on a node, ``naming`` its pod or not; empty where it is healthy."""
+    if row.state is DriverState.NO_POD:
+        return _no_pod(row)
+    pod = say("pod {pod}", pod=pod_named(row.pod)) if naming else "its pod"
+    if row.pod is not None and row.state in _OF_POD:
+        return _of_pod(row.pod, row.state, pod, say(" of {pod}", pod=pod) if naming else "")
+    return say(
+        _TEXTS[row.state],
+        pod=pod,
+        devices=row.devices,
+        usual=row.usual,
+        slices=row.slices,
+        likes=nodes_named(row.likes),
+        missing=row.missing_slices,
+        generation=row.generation,
+        beside=_beside(row),
+        node=row.node,
+    )
+
+
+_OF_POD: Final = (DriverState.CRASHING, DriverState.NOT_STARTING)
+_TEXTS: Final = {
+    DriverState.SILENT: "{pod} runs and publishes no devices{beside}",
+    DriverState.FEWER: "it publishes {devices:device}{beside}",
+    DriverState.INCOMPLETE: "{missing:ResourceSlice} of generation {generation} {missing:is|are} missing, so nothing "
+    "of the pool is given out",
+    DriverState.NOT_READY: "{pod} runs and is not ready",
+    DriverState.NODE_DOWN: "node {node} is not ready",
+    DriverState.ENDING: "{pod} is being deleted",
+    DriverState.STARTING: "{pod} is starting",
+    DriverState.IDLE: "it publishes no devices; nothing says that the node has any",
+    DriverState.UNKNOWN: "no pod was found that it runs in",
+    DriverState.HEALTHY: "",
+}
+
+
+def pod_named(pod: DriverPod | None) -> ObjectName | str:
+    """The name of a driver's pod."""
+    return ObjectName("Pod", pod.name, pod.namespace) if pod is not None else ""
+
+
+def _beside(row: NodeDriver) -> Words:
+    if not row.usual:
+        return ""
+    text = "; on {likes:some 2} {usual:device}{each}"
+    return say(text, likes=nodes_named(row.likes), usual=row.usual, each=" each" if row.likes[1:] else "")
+
+
+def _of_pod(pod: DriverPod, state: DriverState, named: Words, of_it: Words) -> Words:
+    reason, message = pod.waiting
+    container = say("{kind} {name}", kind="init container" if pod.init else "container", name=pod.container)
+    words = {"container": container, "of_it": of_it, "reason": reason}
+    if state is DriverState.CRASHING:
+        text = "{container}{of_it} crashes ({how}, {restarts:restart}){said}"
+        code = pod.last.exit_code if pod.last is not None else 0
+        how = reason or (say("exit code {code}", code=code) if code else "not ready")
+        return say(text, **words, how=how, restarts=pod.restarts, said=_last_words(pod))
+    if reason in ("", "ContainerCreating", "PodInitializing"):
+        if pod.init:
+            return say("{container}{of_it} has not ended since {since}", **words, since=pod.since)
+        return say("{pod} has not started since {since}", pod=named, since=pod.since)
+    said = say(", {message}", message=last_line(message)) if message else ""
+    return say("{container}{of_it} cannot start: {reason}{said}", **words, said=said)
+
+
+def _last_words(pod: DriverPod) -> Words:
+    text = last_line(pod.last.message) if pod.last is not None else ""
+    return say('; last words: "{text}"', text=text) if text else ""
+
+
+def last_line(text: str) -> str:
+    """The last line of a text that says something, cut to a readable length."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[-1][:MAX_WORDS] if lines else ""
+
+
+def _no_pod(row: NodeDriver) -> Words:
+    daemon = row.daemon
+    left = say("; its {slices:ResourceSlice} {slices:is|are} left over", slices=row.slices) if row.slices else ""
+    if daemon is None:
+        return say("no pod of it is on the node{left}", left=left)
+    name = ObjectName("DaemonSet", daemon.name, daemon.namespace)
+    if daemon.labels:
+        text = "DaemonSet {name} wants no node: none has label {labels}{left}"
+        return say(text, name=name, labels=list(daemon.labels), left=left)
+    if daemon.failure:
+        return say("DaemonSet {name} cannot make its pod: {said}{left}", name=name, said=daemon.failure, left=left)
+    return say("DaemonSet {name} has no pod on the node{left}", name=name, left=left)
+
+
+def next_look(row: NodeDriver) -> NextStep:
+    """What shows why a driver is in its state."""
+    pod, daemon = row.pod, row.daemon
+    if row.state is DriverState.NODE_DOWN:
+        return NextStep(Look.ONE_NODE, row.node)
+    if pod is None:
+        if daemon is not None:
+            return NextStep(Look.DAEMON_SET, daemon.name, daemon.namespace)
+        return NextStep(Look.DAEMON_SETS)
+    if row.state is DriverState.CRASHING:
+        return NextStep(Look.LOG_BEFORE, pod.name, pod.namespace, pod.container)
+    waits = row.state is DriverState.NOT_STARTING and not (pod.init and not pod.waiting[0])
+    return NextStep(Look.POD if waits else Look.LOG, pod.name, pod.namespace, pod.container)
+
+
+def driver_notes(snapshot: Snapshot) -> Iterator[Words]:
+    """The worst driver of a cluster whose pods were read, and how many more are broken."""
+    if not any(pod.plugin is not None for pod in snapshot.pods.values()):
+        return
+    from kubectl_dra.drivers.join import joined
+
+    broken = joined(snapshot).broken()
+    if broken:
+        first = broken[0]
+        text = "driver {driver}{where} is {state}{more}; kubectl dra drivers says more"
+        where = say(" on node {node}", node=ObjectName("Node", first.node)) if first.node else ""
+        more = say(", and {count} more {count:is|are} broken", count=len(broken) - 1) if broken[1:] else ""
+        yield say(text, driver=first.driver, where=where, state=first.state, more=more)

@@ -1,0 +1,184 @@
+"""A driver that is broken on a node is named before anything else where it keeps the pod waiting.
+
+That is so where its driver publishes nothing at all, and where the pod fits as soon as the node has what the driver
+publishes on nodes that are alike. Otherwise the driver's state has nothing to do with the pod.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
+
+from kubectl_dra.api.slices import NodeScope, PoolID, ResourceSlice
+from kubectl_dra.explain.causes.claim_references import CLASS_MISSING
+from kubectl_dra.explain.causes.devices_published import NO_SLICES
+from kubectl_dra.explain.causes.driver_unhealthy import UNHEALTHY
+from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
+from kubectl_dra.explain.phrase import ObjectName, Subject, Words, nodes_named, say
+from kubectl_dra.explain.trial import Trial
+
+if TYPE_CHECKING:
+    from kubectl_dra.drivers.health import NodeDriver
+    from kubectl_dra.explain.remedies.proof import Proof
+
+MAX_NODES: Final = 6
+"""Broken nodes on which the pod is tried with what the driver publishes elsewhere."""
+
+
+def drivers_first(trial: Trial, found: Sequence[Finding]) -> list[Finding]:
+    """The findings, before them the broken driver that keeps the pod or claim waiting, if there is one."""
+    snapshot = trial.scene.snapshot
+    counted = bool(trial.attempts) or all(finding.kind in (NO_SLICES, CLASS_MISSING) for finding in found)
+    if not found or not trial.claims or not counted or any(finding.kind.passes for finding in found):
+        # Where something else ends the attempt first, no driver does.
+        return list(found)
+    if not any(pod.plugin is not None for pod in snapshot.pods.values()) and "DaemonSet" not in snapshot.others:
+        return list(found)
+    from kubectl_dra.drivers.join import joined
+
+    wanted = _wanted(trial)
+    rows = [row for row in joined(snapshot).rows if row.state.broken and row.driver in wanted]
+    if not rows:
+        return list(found)
+    publishing = {entry.driver for entry in snapshot.slices if entry.devices}
+    absent = [row for row in rows if row.driver not in publishing]
+    if absent:
+        own = [row for row in absent if row.driver == absent[0].driver]
+        others = [finding for finding in found if finding.kind is not NO_SLICES]
+        told = next((finding for finding in found if finding.kind is NO_SLICES), None)
+        return [_finding(own, None, told, trial, missing=any(one.kind is CLASS_MISSING for one in found)), *others]
+    for row in rows[:MAX_NODES]:
+        proof = _proof(trial, row)
+        if proof is not None:
+            return [_finding([row], proof, None, trial), *found]
+    return list(found)
+
+
+def _wanted(trial: Trial) -> set[str]:
+    """The drivers that the classes of the requests name; of classes that are missing, those that install them."""
+    from kubectl_dra.data.drivers import catalogue
+    from kubectl_dra.drivers.join import named_in
+
+    drivers: set[str] = set()
+    classes = trial.view.cycle.classes
+    for claim in trial.claims:
+        for entry in claim.requests:
+            for spec in entry.alternatives():
+                known = classes.get(spec.device_class)
+                if known is not None:
+                    drivers.update(named_in((*known.selectors, *spec.selectors)))
+                else:
+                    driver = catalogue().of_class(spec.device_class)
+                    drivers.update((driver.name,) if driver is not None else ())
+    return drivers
+
+
+def _proof(trial: Trial, row: NodeDriver) -> Proof | None:
+    """The proof that the pod fits on the node once the driver publishes there what it publishes on its likes."""
+    node = trial.view.node_by_name.get(row.node)
+    if node is None or not row.likes or row.devices >= row.usual:
+        return None
+    snapshot = trial.scene.snapshot
+    like = row.likes[0]
+    copies = [_copied(entry, row.node) for entry in snapshot.slices if _of(entry, row.driver, like)]
+    old = {entry.name for entry in snapshot.slices if _of(entry, row.driver, row.node)}
+    if not copies:
+        return None
+    world = trial.world.publishing(copies, old).also_on([node])
+    return world.proof([node])
+
+
+def _of(entry: ResourceSlice, driver: str, node: str) -> bool:
+    return entry.driver == driver and entry.scope.node_name == node
+
+
+def _copied(entry: ResourceSlice, node: str) -> ResourceSlice:
+    """A slice as the same driver would publish it for another node."""
+    exact = entry.exact()
+    return replace(exact, name=f"{entry.name}-on-{node}", pool=PoolID(entry.driver, node), scope=NodeScope(node))
+
+
+def _finding(
+    rows: Sequence[NodeDriver], proof: Proof | None, told: Finding | None, trial: Trial, *, missing: bool = False
+) -> Finding:
+    from kubectl_dra.drivers.health import DriverState
+    from kubectl_dra.explain.driver_words import next_look, why
+
+    first = rows[0]
+    if first.node:
+        where: Words = say("on node {node}", node=ObjectName("Node", first.node))
+    else:
+        where = "runs nowhere"
+    more = say(" (and on {count:node} more)", count=len(rows) - 1) if rows[1:] else ""
+    text = "driver {driver} {where}: {why}{more}"
+    change: Words = say(
+        "Repair driver {driver} {place}{how}",
+        driver=first.driver,
+        place=where if first.node else "",
+        how=_how(first, trial, missing=missing),
+    )
+    if first.state is DriverState.NODE_DOWN:
+        change = say("Bring node {node} back; its driver publishes nothing meanwhile.", node=first.node)
+    return Finding(
+        UNHEALTHY,
+        say(text, driver=first.driver, where=where, why=why(first), more=more),
+        (*_facts(first), *(told.evidence if told is not None else ())),
+        Remedy(change, proof, repairs=True),
+        claim=told.claim if told is not None else "",
+        request=told.request if told is not None else "",
+        next=next_look(first),
+    )
+
+
+def _how(row: NodeDriver, trial: Trial, *, missing: bool) -> Words:
+    """What to do, as the end of a sentence and more."""
+    from kubectl_dra.data.messages import understood
+    from kubectl_dra.drivers.health import DriverState
+
+    said = [row.pod.last.message if row.pod and row.pod.last else "", row.daemon.failure if row.daemon else ""]
+    known = next((one for text in said if text and (one := understood(text, [row.driver])) is not None), None)
+    if known is not None:
+        return say(". {means} {do}", means=known.means, do=known.do)
+    if row.state is DriverState.SILENT and not row.usual:
+        version = say(
+            "it finds no devices, or it is made for a version of resource.k8s.io that Kubernetes {release} does not "
+            "serve (drivers of before 1.34 use v1beta1, and 1.34 and later serve only v1 by default)",
+            release=str(trial.scene.settings.scheduler.release),
+        )
+        if missing:
+            return say(": neither its class nor its slices are there, so {version}. Upgrade it.", version=version)
+        return say(": its log says why it publishes nothing; mostly {version}.", version=version)
+    if row.daemon is not None and row.daemon.labels:
+        return ": give the nodes with its hardware the label, or change its node selector."
+    if row.daemon is not None and row.daemon.failure and row.pod is None:
+        return ": remove what keeps its DaemonSet from making the pod."
+    return ": its log says why."
+
+
+def _facts(row: NodeDriver) -> Iterator[Evidence]:
+    from kubectl_dra.explain.driver_words import last_line, pod_named
+
+    pod = row.pod
+    if pod is not None:
+        own = Subject("Pod", pod_named(pod))
+        reason = pod.waiting[0] or ("ready" if pod.ready else "not ready")
+        text = "{reason}, {restarts:restart}" if pod.restarts else "{reason}"
+        yield Evidence(
+            own, say("container {name}", name=pod.container), say(text, reason=reason, restarts=pod.restarts)
+        )
+        if pod.last is not None and (words := last_line(pod.last.message)):
+            yield Evidence(own, say("last words at {at}", at=pod.last.at), words)
+    yield Evidence(
+        Subject("driver", row.driver), "state", say("{state}, {devices:device}", state=row.state, devices=row.devices)
+    )
+    if row.usual:
+        yield Evidence(
+            say("nodes {likes:some 2}", likes=nodes_named(row.likes)),
+            "are alike and have",
+            say("{usual:device} each", usual=row.usual),
+        )
+    if row.daemon is not None and row.daemon.failure:
+        name = ObjectName("DaemonSet", row.daemon.name, row.daemon.namespace)
+        yield Evidence(Subject("Event on DaemonSet", name), "last failure", row.daemon.failure)

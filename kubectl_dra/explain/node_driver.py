@@ -1,0 +1,126 @@
+"""The driver that the kubelet of a node calls for a pod: which one a message is about, how it is, what it says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
+
+from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.pods import Pod
+from kubectl_dra.api.slices import DeviceID
+from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.data.messages import ANY, KUBELET, understood
+from kubectl_dra.drivers.health import DriverState
+from kubectl_dra.drivers.join import joined
+from kubectl_dra.drivers.looks import kubelet_root
+from kubectl_dra.explain.diagnosis import Evidence, Finding, Relation, Remedy
+from kubectl_dra.explain.driver_words import next_look, pod_named, why
+from kubectl_dra.explain.phrase import Subject, Words, named, say
+
+if TYPE_CHECKING:
+    from kubectl_dra.drivers.health import NodeDriver
+
+_CLAIM: Final = re.compile(r"ResourceClaim (?:[\w.-]{1,253}/)?(?P<name>[\w.-]{1,253})")
+"""How the kubelet names the claim of which it speaks; the driver that it called is not named."""
+_NAMED: Final = re.compile(r"DRA driver (?P<driver>[\w.-]{1,253}) is not registered")
+
+
+def drivers_of(message: str, claims: Sequence[ResourceClaim]) -> tuple[str, ...]:
+    """The drivers that a message of the kubelet can be about: the one it names, else those of the claim it names.
+
+    If the claim has devices of several drivers, one of which is known to say this, it is that one.
+    """
+    told = _NAMED.search(message)
+    if told is not None:
+        return (told["driver"],)
+    named = {match["name"].rstrip(".") for match in _CLAIM.finditer(message)}
+    own = [claim for claim in claims if claim.metadata.name in named] or claims
+    found = {result.device.driver for claim in own for result in (claim.allocation.results if claim.allocation else ())}
+    known = understood(message, found)
+    said = found & set(known.entry.says) if known is not None else set()
+    return tuple(sorted(said or found))
+
+
+def on_node(snapshot: Snapshot, drivers: Sequence[str], node: str) -> tuple[NodeDriver, ...]:
+    """How these drivers are on a node, as far as their pods were found; worst first."""
+    rows = joined(snapshot).rows
+    return tuple(row for row in rows if row.node == node and row.driver in drivers)
+
+
+def with_driver(found: Finding, rows: Sequence[NodeDriver], drivers: Sequence[str], message: str) -> Finding:
+    """A finding with what a message means, what to do about it, and the log of the driver that says it."""
+    known = understood(message, drivers)
+    change: Words = found.remedy.change if found.remedy is not None else ""
+    facts = list(found.evidence)
+    broken = next((row for row in rows if row.state.broken), None)
+    if known is not None and not known.entry.generic:
+        change = known.do
+        who: Words | Subject = "the kubelet"
+        if known.entry.says not in ((KUBELET,), (ANY,)):
+            who = Subject("driver", ", ".join(drivers))
+        facts.insert(0, Evidence(who, "means", known.means))
+        if known.url:
+            text = "{do} It is a known defect ({url}{fixed})."
+            fixed = say(", mended in {release}", release=known.entry.fixed) if known.entry.fixed else ""
+            change = say(text, do=known.do, url=known.url, fixed=fixed)
+    if broken is not None:
+        facts[0:0] = _state(broken)
+        if known is None or known.entry.says == (KUBELET,):
+            text = "Repair driver {driver} on node {node}: {why}."
+            change = say(text, driver=broken.driver, node=broken.node, why=why(broken))
+    looked = broken or next((row for row in rows if row.pod is not None), None)
+    return replace(
+        found,
+        evidence=tuple(facts),
+        remedy=replace(found.remedy or Remedy(change), change=change) if change else found.remedy,
+        next=next_look(looked) if looked is not None else found.next,
+    )
+
+
+def other_root(snapshot: Snapshot, drivers: Sequence[str], node: str) -> Iterator[Evidence]:
+    """That a driver announces itself in another folder than the other plugins of the node: the kubelet has only one."""
+    plugins = [pod for pod in snapshot.pods.values() if pod.plugin is not None and pod.node_name == node]
+    for row in on_node(snapshot, drivers, node):
+        own = row.pod.kubelet_root if row.pod is not None else ""
+        for pod in plugins:
+            root = kubelet_root(pod.plugin.spec) if pod.plugin is not None else ""
+            if own and root and root != own:
+                about = Subject("Pod", pod_named(row.pod))
+                text = "below {own}, and pod {pod} of the same node below {root}"
+                yield Evidence(
+                    about,
+                    "announces its driver",
+                    say(text, own=own, root=root, pod=named("Pod", pod)),
+                    relation=Relation.DOES,
+                )
+                return
+
+
+def without_driver(pod: Pod, snapshot: Snapshot, devices: Sequence[DeviceID]) -> tuple[NodeDriver, Words] | None:
+    """The driver that is missing on the node of a pod that ends, and what to say of it; None if all are there.
+
+    The kubelet lets a pod end only after the driver of each of its claims has released the devices. A pod with
+    finalizers waits for others as well.
+    """
+    if pod.metadata.finalizers:
+        return None
+    drivers = sorted({device.driver for device in devices})
+    for row in on_node(snapshot, drivers, pod.node_name):
+        if row.state is DriverState.UNKNOWN and not snapshot.is_gap("Pod"):
+            plugins = (other for other in snapshot.pods.values() if other.plugin is not None)
+            if not any(other.node_name == row.node and not other.finished for other in plugins):
+                return row, say("no pod on node {node} looks like a driver's", node=row.node)
+        elif row.state.broken and row.state in _AWAY:
+            return row, why(row)
+    return None
+
+
+_AWAY: Final = (DriverState.CRASHING, DriverState.NOT_STARTING, DriverState.NO_POD)
+
+
+def _state(row: NodeDriver) -> Iterator[Evidence]:
+    about = Subject("Pod", pod_named(row.pod)) if row.pod is not None else Subject("driver", row.driver)
+    yield Evidence(about, say("driver {driver}", driver=row.driver), why(row))

@@ -1,0 +1,247 @@
+"""Drivers on nodes: a table with a summary before it and the command that shows why the worst is as it is; and as JSON.
+
+JSON and YAML have the shape of ``schemas/drivers.json``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any, Final, TextIO
+
+from kubectl_dra.drivers.drain import DriverUsers, WhileAway
+from kubectl_dra.drivers.health import DaemonState, DriverPod, DriverState, NodeDriver
+from kubectl_dra.drivers.join import NodeDrivers
+from kubectl_dra.explain.driver_words import next_look, why
+from kubectl_dra.report.blocks import TableBlock
+from kubectl_dra.report.blocks_text import write_blocks
+from kubectl_dra.report.explain_words import Invocation, command
+from kubectl_dra.report.paint import Painter
+from kubectl_dra.report.phrases import written
+from kubectl_dra.report.remedy_json import device_json
+from kubectl_dra.report.table import EMPTY, gap_json
+from kubectl_dra.taint import typed as times
+from kubectl_dra.text import amount, some
+
+MAX_ROWS: Final = 30
+HEADER: Final = ("DRIVER", "NODE", "STATE", "DEVICES", "RESTARTS", "VERSION", "SINCE", "POD")
+WIDE: Final = ("SLICES", "GENERATION", "IMAGE", "GATES")
+BELOW: Final = ("WHY", "POD", "GATES", "IMAGE", "GENERATION", "SLICES", "VERSION", "SINCE", "RESTARTS")
+"""What goes below a row that is too long, first to go first."""
+_BELOW: Final = tuple(name for name in BELOW if name not in WIDE)
+
+
+def write_drivers(
+    found: NodeDrivers,
+    at: datetime,
+    color: str = "auto",
+    *,
+    output: str = "text",
+    where: str = "",
+    saved: bool = False,
+    limit: int | None = None,
+    stream: TextIO | None = None,
+) -> None:
+    """Write the table, at most ``limit`` rows (30 if that is None), with ages as of ``at``.
+
+    ``where`` are the flags that choose the cluster, each after a blank.
+    """
+    out = Painter(stream, color)
+    if output == "name":
+        for row in found.rows[:limit]:
+            out.write(f"{row.driver}/{row.node}")
+        return
+    if not found.rows:
+        out.sentence("No driver was found: none publishes devices, and no pod looks like one.")
+        return
+    out.sentence(summary(found))
+    out.write("")
+    wide = output == "wide"
+    shown = found.rows[: limit or MAX_ROWS]
+    rows = [(*HEADER, *(WIDE if wide else ()), "WHY"), *(tuple(_cells(row, wide, at)) for row in shown)]
+    marks = [(row.state.value, _style(row.state)) for row in shown]
+    left = len(found.rows) - len(shown)
+    write_blocks(out, [TableBlock(rows, BELOW if wide else _BELOW, True, "STATE", marks, left, "--limit shows more")])
+    first = found.rows[0]
+    if first.state.broken and (text := command(next_look(first), Invocation(where=where, saved=saved))):
+        out.write("")
+        out.write(("Next: ", "bold"), text)
+
+
+def summary(found: NodeDrivers) -> str:
+    """How many drivers there are, and how many are in each state."""
+    states = Counter(row.state for row in found.rows)
+    listed = ", ".join(f"{states[state]:,} {state.value}" for state in DriverState if states[state])
+    drivers = {row.driver for row in found.rows}
+    nodes = {row.node for row in found.rows} - {""}
+    return f"{amount(len(drivers), 'driver')} on {amount(len(nodes), 'node')}: {listed}"
+
+
+def _style(state: DriverState) -> str:
+    return "red" if state.broken else "yellow" if state.open else "green" if state is DriverState.HEALTHY else ""
+
+
+def _cells(row: NodeDriver, wide: bool, at: datetime) -> Iterator[str]:
+    pod = row.pod
+    yield from (row.driver, row.node or EMPTY, row.state.value)
+    yield f"{row.devices:,} of {row.usual:,}" if row.devices < row.usual else f"{row.devices:,}"
+    yield f"{pod.restarts:,}" if pod is not None else EMPTY
+    yield (pod.version if pod is not None else "") or EMPTY
+    yield times.age(row.since, at) if row.since else EMPTY
+    yield f"{pod.namespace}/{pod.name}" if pod is not None else EMPTY
+    if wide:
+        yield from (f"{row.slices:,}", f"{row.generation:,}" if row.slices else EMPTY)
+        yield (pod.image if pod is not None else "") or EMPTY
+        gates = pod.gates if pod is not None else ()
+        yield ",".join(f"{name}={str(on).lower()}" for name, on in gates) or EMPTY
+    yield written(why(row, naming=False)) or EMPTY
+
+
+_SAID: Final = {
+    WhileAway.RUNS: "runs on; it can end only when the driver is back",
+    WhileAway.WAITS: "has its devices, and cannot start before the driver is back",
+    WhileAway.HANGS: "is being deleted, and cannot end before the driver is back",
+    WhileAway.UNKNOWN: "was not read",
+}
+
+
+def write_drain(found: DriverUsers, node: str, color: str = "auto", *, stream: TextIO | None = None) -> None:
+    """Write which pods and claims a restart of the node's drivers concerns."""
+    out = Painter(stream, color)
+    out.sentence(_drain_answer(found, node))
+    if not found.claims:
+        return
+    out.write("")
+    rows: list[tuple[str, ...]] = [("DRIVER", "CLAIM", "DEVICES", "POD", "OWNER", "WHILE-AWAY")]
+    for claim in found.claims:
+        devices = some([device.device for device in claim.devices], 2)
+        head = (claim.driver, f"{claim.namespace}/{claim.name}", devices)
+        for pod in claim.pods:
+            rows.append((*head, pod.name, pod.owner or EMPTY, _SAID[pod.outcome]))
+        if not claim.pods:
+            rows.append((*head, EMPTY, EMPTY, "no pod uses it"))
+    write_blocks(out, [TableBlock(rows, ("WHILE-AWAY", "OWNER", "DEVICES"), True)])
+    out.write("")
+    out.sentence(
+        "To remove the driver for good, or to change how it divides its devices, end all of these pods first: "
+        f"kubectl drain {node} --ignore-daemonsets."
+    )
+
+
+def _drain_answer(found: DriverUsers, node: str) -> str:
+    runs, waits, hangs = (found.pods(state) for state in (WhileAway.RUNS, WhileAway.WAITS, WhileAway.HANGS))
+    if not found.claims:
+        return f"No claim has devices of a driver on node {node}; nobody notices a restart."
+    if not waits and not hangs:
+        return (
+            f"The driver on node {node} can be restarted or upgraded: {amount(len(runs), 'pod')} "
+            f"{'runs' if len(runs) == 1 else 'run'} on, and nobody waits for it now."
+        )
+    parts = [(waits, "cannot start"), (hangs, "cannot end")]
+    listed = ", ".join(f"{amount(len(pods), 'pod')} {does}" for pods, does in parts if pods)
+    runs_on = f"; {amount(len(runs), 'pod')} {'runs' if len(runs) == 1 else 'run'} on" if runs else ""
+    return f"While the driver on node {node} is away, {listed}{runs_on}. Wait until they have, or end them first."
+
+
+SCHEMA_VERSION: Final = "1"
+
+
+def to_json(found: NodeDrivers) -> dict[str, Any]:
+    """A DriverList."""
+    states: dict[str, int] = {}
+    for row in found.rows:
+        states[row.state.value] = states.get(row.state.value, 0) + 1
+    return {
+        "schemaVersion": SCHEMA_VERSION,
+        "kind": "DriverList",
+        "summary": {"drivers": len({row.driver for row in found.rows}), "states": states},
+        "items": [_row(row) for row in found.rows],
+        "unread": [gap_json(gap) for gap in found.gaps],
+    }
+
+
+def _row(row: NodeDriver) -> dict[str, Any]:
+    out: dict[str, Any] = {
+        "driver": row.driver,
+        "state": row.state.value,
+        "healthy": not row.state.broken and not row.state.open,
+        "devices": row.devices,
+        "slices": row.slices,
+        "pools": list(row.pools),
+    }
+    if row.node:
+        out["node"] = row.node
+    if row.slices:
+        out |= {"generation": row.generation, "missingSlices": row.missing_slices}
+    if row.usual:
+        out["likes"] = {"devices": row.usual, "nodes": list(row.likes)}
+    if row.since:
+        out["since"] = row.since
+    if row.pod is not None:
+        out["pod"] = _pod(row.pod)
+    if row.daemon is not None:
+        out["daemonSet"] = _daemon(row.daemon)
+    if reason := written(why(row)):
+        out["why"] = reason
+    if row.state.broken:
+        out["next"] = command(next_look(row), Invocation())
+    return out
+
+
+def _pod(pod: DriverPod) -> dict[str, Any]:
+    reason, message = pod.waiting
+    out: dict[str, Any] = {
+        "namespace": pod.namespace,
+        "name": pod.name,
+        "container": pod.container,
+        "ready": pod.ready,
+        "restarts": pod.restarts,
+    }
+    told = (("image", pod.image), ("version", pod.version), ("waiting", reason), ("message", message))
+    out |= {name: value for name, value in told if value}
+    if pod.last is not None:
+        ended = (("reason", pod.last.reason), ("message", pod.last.message), ("at", pod.last.at))
+        out["lastEnd"] = {"exitCode": pod.last.exit_code, **{name: value for name, value in ended if value}}
+    if pod.gates:
+        out["featureGates"] = dict(pod.gates)
+    return out
+
+
+def _daemon(daemon: DaemonState) -> dict[str, Any]:
+    out: dict[str, Any] = {"namespace": daemon.namespace, "name": daemon.name, "current": daemon.current}
+    if daemon.desired is not None:
+        out["desired"] = daemon.desired
+    if daemon.failure:
+        out["failure"] = daemon.failure
+    if daemon.labels:
+        out["missingLabels"] = list(daemon.labels)
+    return out
+
+
+def drain_json(found: DriverUsers, node: str) -> dict[str, Any]:
+    """A DrainCheck."""
+    return {
+        "schemaVersion": SCHEMA_VERSION,
+        "kind": "DrainCheck",
+        "node": node,
+        "claims": [
+            {
+                "driver": claim.driver,
+                "namespace": claim.namespace,
+                "name": claim.name,
+                "devices": [device_json(device) for device in claim.devices],
+                "pods": [
+                    {
+                        "namespace": pod.namespace,
+                        "name": pod.name,
+                        "whileAway": pod.outcome.value,
+                        **({"owner": pod.owner} if pod.owner else {}),
+                    }
+                    for pod in claim.pods
+                ],
+            }
+            for claim in found.claims
+        ],
+        "unread": [gap_json(gap) for gap in found.gaps],
+    }

@@ -1,0 +1,219 @@
+"""``kubectl dra drivers`` from files and from a server."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+
+from tests.cli.conftest import Ran
+from tests.drivers.clusters import CRASHES, DRIVER, ENDED, JSON, daemon_set, event, node, plugin, slices, status
+from tests.drivers.test_join import LIKES, STATES
+from tools.api_server import APIServer
+
+ROOT = Path(__file__).parent.parent.parent
+SCHEMA = jsonschema.Draft202012Validator(json.loads((ROOT / "schemas" / "drivers.json").read_text()))
+Dra = Callable[..., Ran]
+CRASHING = [
+    node("n1", "big"),
+    plugin("n1", [status(state=CRASHES, lastState=ENDED, restartCount=37)]),
+    *LIKES,
+]
+READ = ["Node", "Pod", "ResourceSlice", "DeviceClass", "ResourceClaim", "DaemonSet", "Event"]
+
+
+def saved(folder: Path, items: Sequence[JSON], read: Sequence[str] = READ) -> str:
+    """A file with the objects, that says what of the cluster it has."""
+    head = {"schemaVersion": "1", "readAt": "2026-10-01T12:00:00Z", "serverVersion": "v1.36.0", "read": list(read)}
+    file = folder / "cluster.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "kubectl-dra": head, "items": list(items)}))
+    return str(file)
+
+
+@pytest.mark.parametrize("name", STATES)
+def test_every_state_fits_the_schema_and_has_its_exit_code(dra: Dra, tmp_path: Path, name: str) -> None:
+    state, own = STATES[name]
+    cluster = saved(tmp_path, [node("n1", "big"), *own, *LIKES])
+    ran = dra("drivers", "--snapshot", cluster, "-o", "json")
+    found = json.loads(ran.out)
+    SCHEMA.validate(found)
+    assert ran.code == (1 if state.broken else 3 if state.open else 0)
+    (row,) = (row for row in found["items"] if row["node"] == "n1")
+    assert row["state"] == state.value
+    assert yaml.safe_load(dra("drivers", "--snapshot", cluster, "-o", "yaml").out) == found
+    for width in ("text", "wide"):
+        text = dra("drivers", "--snapshot", cluster, "-o", width)
+        assert text.code == ran.code and state.value in text.out
+
+
+def test_the_worst_is_first_and_the_command_shows_why(dra: Dra, tmp_path: Path) -> None:
+    ran = dra("drivers", "--snapshot", saved(tmp_path, CRASHING))
+    lines = ran.out.splitlines()
+    assert lines[0] == "1 driver on 3 nodes: 1 crashing, 2 healthy"
+    assert lines[3].split()[:4] == [DRIVER, "n1", "crashing", "0"]
+    assert 'crashes (CrashLoopBackOff, 37 restarts); last words: "no such device"' in " ".join(ran.out.split())
+    assert lines[-1] == "Next: kubectl logs -n drivers npu-driver-n1 -c plugin --previous"
+
+
+def test_a_selection_and_names(dra: Dra, tmp_path: Path) -> None:
+    cluster = saved(tmp_path, CRASHING)
+    assert dra("drivers", "--snapshot", cluster, "--node", "n2").code == 0
+    names = dra("drivers", DRIVER, "--snapshot", cluster, "-o", "name")
+    assert names.out.splitlines() == [f"{DRIVER}/n1", f"{DRIVER}/n2", f"{DRIVER}/n3"]
+    unknown = dra("drivers", "npu.vendor.tset", "--snapshot", cluster)
+    assert unknown.code == 2 and f"there is no driver npu.vendor.tset; there are: {DRIVER}" in unknown.err
+    gone = dra("drivers", "--node", "n9", "--snapshot", cluster)
+    assert gone.code == 2 and "there is no node n9" in gone.err
+
+
+def test_no_driver_and_no_answer(dra: Dra, tmp_path: Path) -> None:
+    none = dra("drivers", "--snapshot", saved(tmp_path, [node("n1")]))
+    assert none.code == 1 and none.out.startswith("No driver was found")
+    unseen = dra("drivers", "--snapshot", saved(tmp_path, [node("n1"), slices("n1", 1)], ["Node", "ResourceSlice"]))
+    assert unseen.code == 3 and "not seen: there is no Pod in what was read" in unseen.err
+
+
+def claim(name: str, pod: str) -> JSON:
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {"name": name, "namespace": "ml", "uid": f"uid-{name}"},
+        "spec": {"devices": {"requests": [{"name": "npu", "exactly": {"deviceClassName": "npu"}}]}},
+        "status": {
+            "allocation": {
+                "devices": {"results": [{"request": "npu", "driver": DRIVER, "pool": "n2", "device": "dev-0"}]}
+            },
+            "reservedFor": [{"resource": "pods", "name": pod, "uid": f"uid-{pod}"}],
+        },
+    }
+
+
+def user(name: str, phase: str, **meta: str) -> JSON:
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "ml", "uid": f"uid-{name}", **meta},
+        "spec": {"nodeName": "n2", "containers": [{"name": "a"}], "resourceClaims": [{"name": "npu"}]},
+        "status": {"phase": phase},
+    }
+
+
+def test_who_needs_the_driver_while_it_is_away(dra: Dra, tmp_path: Path) -> None:
+    runs = [user("a", "Running"), claim("a", "a")]
+    words = ("drivers", "--node", "n2", "--drain-check")
+    free = dra(*words, "--snapshot", saved(tmp_path, [*LIKES, *runs]))
+    assert free.code == 0 and free.out.startswith("The driver on node n2 can be restarted or upgraded: 1 pod runs on")
+    more = [user("b", "Pending"), claim("b", "b"), user("c", "Running", deletionTimestamp="2026-10-01T11:00:00Z")]
+    cluster = saved(tmp_path, [*LIKES, *runs, *more, claim("c", "c")])
+    waits = dra(*words, "--snapshot", cluster)
+    assert waits.code == 1
+    assert "is away, 1 pod cannot start, 1 pod cannot end; 1 pod runs on" in " ".join(waits.out.split())
+    found = json.loads(dra(*words, "--snapshot", cluster, "-o", "json").out)
+    SCHEMA.validate(found)
+    assert {pod["name"]: pod["whileAway"] for one in found["claims"] for pod in one["pods"]} == {
+        "a": "runs",
+        "b": "waits",
+        "c": "hangs",
+    }
+    nobody = dra("drivers", "--node", "n3", "--drain-check", "--snapshot", cluster)
+    assert nobody.code == 0 and "nobody notices a restart" in nobody.out
+    assert dra("drivers", "--drain-check", "--snapshot", cluster).code == 2
+    unseen = saved(tmp_path, LIKES, [kind for kind in READ if kind != "ResourceClaim"])
+    assert dra(*words, "--snapshot", unseen).code == 3
+
+
+PATHS = {
+    "/api/v1/nodes": "Node",
+    "/api/v1/pods": "Pod",
+    "/api/v1/events": "Event",
+    "/apis/apps/v1/daemonsets": "DaemonSet",
+    "/apis/resource.k8s.io/v1/resourceslices": "ResourceSlice",
+    "/apis/resource.k8s.io/v1/deviceclasses": "DeviceClass",
+}
+
+
+def test_a_server_is_asked_for_two_kinds_more_than_top_reads(dra: Dra, tmp_path: Path) -> None:
+    denied = 'pods "npu-driver-" is forbidden: exceeded quota'
+    items = [
+        *CRASHING,
+        node("n4", "big"),
+        daemon_set(desired=4, current=3),
+        event("DaemonSet", "npu-driver", "FailedCreate", denied),
+    ]
+    server = APIServer()
+    server.serve_group(v1=("resourceslices", "deviceclasses", "resourceclaims"))
+    server.routes["/version"] = {"gitVersion": "v1.36.2"}
+    for path, kind in PATHS.items():
+        server.routes[path] = [item for item in items if item["kind"] == kind]
+    ran = dra("drivers", "--kubeconfig", server.kubeconfig(tmp_path), "-o", "json")
+    asked = server.paths()
+    server.close()
+    found = json.loads(ran.out)
+    SCHEMA.validate(found)
+    assert ran.code == 1
+    assert {row["node"]: row["state"] for row in found["items"]} == {
+        "n1": "crashing",
+        "n2": "healthy",
+        "n3": "healthy",
+        "n4": "no-pod",
+    }
+    (row,) = (row for row in found["items"] if row["node"] == "n4")
+    assert row["daemonSet"]["failure"] == denied and row["next"] == "kubectl describe daemonset -n drivers npu-driver"
+    assert asked.count("/apis/apps/v1/daemonsets") == 1 and asked.count("/api/v1/events") == 1
+
+
+def test_explain_reads_daemon_sets_only_where_a_driver_publishes_nothing(dra: Dra, tmp_path: Path) -> None:
+    denied = 'pods "npu-driver-" is forbidden: exceeded quota'
+    cls = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "DeviceClass",
+        "metadata": {"name": "npu"},
+        "spec": {"selectors": [{"cel": {"expression": f'device.driver == "{DRIVER}"'}}]},
+    }
+    waits = user("a", "Pending")
+    waits["spec"] = {"containers": [{"name": "a"}], "resourceClaims": [{"name": "npu", "resourceClaimName": "a"}]}
+    wanted = claim("a", "a")
+    del wanted["status"]
+    items = [
+        node("n1"),
+        cls,
+        waits,
+        wanted,
+        daemon_set(desired=1, current=0),
+        event("DaemonSet", "npu-driver", "FailedCreate", denied),
+    ]
+    for published, requests in (((), 1), ((slices("n1", 1),), 0)):
+        server = APIServer()
+        server.serve_group(v1=("resourceslices", "deviceclasses", "resourceclaims"))
+        server.routes["/version"] = {"gitVersion": "v1.36.2"}
+        more = {
+            "/api/v1/namespaces": "Namespace",
+            "/api/v1/resourcequotas": "ResourceQuota",
+            "/api/v1/namespaces/ml/events": "Event",
+            "/api/v1/namespaces/ml/resourcequotas": "ResourceQuota",
+            "/apis/resource.k8s.io/v1/resourceclaims": "ResourceClaim",
+        }
+        for path, kind in {**PATHS, **more}.items():
+            server.routes[path] = [item for item in (*items, *published) if item["kind"] == kind]
+        ran = dra("explain", "pod/a", "-n", "ml", "--kubeconfig", server.kubeconfig(tmp_path))
+        asked = server.paths()
+        server.close()
+        assert asked.count("/apis/apps/v1/daemonsets") == requests
+        if requests:
+            flat = " ".join(ran.out.split())
+            assert ran.code == 1
+            assert f"driver {DRIVER} on node n1: DaemonSet drivers/npu-driver cannot make its pod: {denied}" in flat
+            assert "Next: kubectl describe daemonset -n drivers npu-driver" in flat
+
+
+def test_top_and_devices_name_a_broken_driver(dra: Dra, tmp_path: Path) -> None:
+    cluster = saved(tmp_path, CRASHING, [*READ, "DeviceTaintRule"])
+    for command in ("top", "devices"):
+        ran = dra(command, "--snapshot", cluster)
+        assert f"note: driver {DRIVER} on node n1 is crashing; kubectl dra drivers says more" in ran.err
+    fine = saved(tmp_path, LIKES, [*READ, "DeviceTaintRule"])
+    assert "driver" not in dra("top", "--snapshot", fine).err
