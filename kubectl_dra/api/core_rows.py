@@ -16,7 +16,7 @@ from typing import Any, Final, Union, get_args, get_origin, get_type_hints
 from msgspec import structs
 
 from kubectl_dra.api import labels, meta, nodes, pods, policy, volumes
-from kubectl_dra.api.meta import NOT_SAVED, Amount, Wire
+from kubectl_dra.api.meta import NOT_SAVED, WORKED_OUT, Amount, Wire
 from kubectl_dra.api.schema import Field, row
 
 _TEXTS: Final[Mapping[Any, str]] = {str: "string", int: "int", bool: "bool", Amount: "quantity"}
@@ -77,6 +77,8 @@ def _decoded(kind: type[Wire]) -> Iterator[tuple[str, Field]]:
     hints = get_type_hints(kind, include_extras=True)
     for attribute, name in zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True):
         said = getattr(hints[attribute], "__metadata__", ("",))[0]
+        if said == WORKED_OUT:
+            continue
         layout = said.__name__ if isinstance(said, type) else "time" if said == "time" else ""
         word = "" if layout or said == NOT_SAVED else said
         found = row(f"{_notation(hints[attribute], layout)} {word}".strip())

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, NamedTuple
 from msgspec import field
 from msgspec.structs import replace
 
-from kubectl_dra.api.meta import NOT_SAVED, Amount, ObjectMeta, Wire, builtins, convert
+from kubectl_dra.api.meta import NOT_SAVED, WORKED_OUT, Amount, ObjectMeta, Wire, builtins, convert
 from kubectl_dra.api.nodes import Affinity, Toleration, TopologySpreadConstraint
 from kubectl_dra.api.plugins import ContainerWaiting, NodePlugin, plugin_in
 from kubectl_dra.api.volumes import PodVolume
@@ -270,7 +270,7 @@ class Pod(Wire, frozen=True):
     spec: PodSpec = PodSpec()
     status: PodStatus = PodStatus()
     node_name: Annotated[str, "node"] = ""
-    plugin: Annotated[NodePlugin | None, NOT_SAVED] = None
+    plugin: Annotated[NodePlugin | None, WORKED_OUT] = None
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Pod:

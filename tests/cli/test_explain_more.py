@@ -130,7 +130,7 @@ def test_watch_ends_when_the_claim_is_allocated(dra: Dra, monkeypatch: pytest.Mo
         ticks.append(seconds)
         if len(ticks) == 2:
             claim = next(item for item in items if item["metadata"]["name"] == name)
-            result = {"request": "gpu", "driver": "gpu.nvidia.com", "pool": "gpu-1", "device": "gpu-0"}
+            result = {"request": "gpu", "driver": "gpu.nvidia.com", "pool": "gpu-1", "device": "gpu-2"}
             claim["status"] = {"allocation": {"devices": {"results": [result]}}}
             path.write_text(yaml.safe_dump_all(items))
 

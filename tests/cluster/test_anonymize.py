@@ -269,6 +269,14 @@ def test_what_a_snapshot_says_of_itself_is_clean() -> None:
 CASES = [case for case in explain_cases.CASES if "/" in case.raw.get("explain", "") and "manifest" not in case.raw]
 
 
+NO_DRIVERS = (
+    "driver-unhealthy: it crashes on one node, and another claim holds the devices of its like",
+    "driver-unhealthy: its pod is ready and publishes nothing, and its class is missing",
+)
+"""Cases in which the answer needs what runs in the driver's pod. A copy keeps nothing of it: arguments, variables and
+folders hold anything."""
+
+
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.file}: {case.name}")
 def test_explain_says_the_same_of_every_cause(case: explain_cases.Case) -> None:
     recorder = Recorder()
@@ -285,7 +293,8 @@ def test_explain_says_the_same_of_every_cause(case: explain_cases.Case) -> None:
     after = built(anonymizer.item(item) for item in items)
     ours = ask(before, None, kind, ("default", name), before)
     theirs = ask(after, None, kind, ("default", anonymizer.names()[kind][name]), before)
-    assert [summary(one) for one in theirs] == [summary(one) for one in ours]
+    same = [summary(one) for one in theirs] == [summary(one) for one in ours]
+    assert same == (f"{case.file}: {case.name}" not in NO_DRIVERS)
 
 
 def slice_of(devices: list[Json], **spec: Any) -> Json:
