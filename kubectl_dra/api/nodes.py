@@ -63,6 +63,7 @@ class NodeCondition(Wire, frozen=True):
 
     type: str = ""
     status: str = ""
+    last_transition_time: str = ""
 
 
 class NodeInfo(Wire, frozen=True):

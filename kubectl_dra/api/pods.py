@@ -210,17 +210,27 @@ class ContainerWaiting(Wire, frozen=True):
     message: str = ""
 
 
+class ContainerEnded(Wire, frozen=True):
+    """``state.terminated`` of a container."""
+
+    reason: str = ""
+    exit_code: int = 0
+    finished_at: str = ""
+
+
 class ContainerState(Wire, frozen=True):
     """``state`` of a container, as far as it says why the container does not run."""
 
     waiting: ContainerWaiting | None = None
+    terminated: ContainerEnded | None = None
 
 
 class ResourceHealth(Wire, frozen=True):
-    """One device of a container: its ID, and ``Healthy``, ``Unhealthy`` or ``Unknown``."""
+    """One device of a container: its ID, and ``Healthy``, ``Unhealthy`` or ``Unknown``, with the driver's words."""
 
     resource_id: str = field(default="", name="resourceID")
     health: str = ""
+    message: str = ""
 
 
 class ResourceStatus(Wire, frozen=True):
@@ -241,7 +251,7 @@ class ContainerStatus(Wire, frozen=True):
 
 
 class PodStatus(Wire, frozen=True):
-    """``status`` of a pod."""
+    """``status`` of a pod. ``reason`` and ``message`` say why the kubelet or a controller ended it."""
 
     phase: str = ""
     conditions: tuple[PodCondition, ...] = ()
@@ -254,6 +264,8 @@ class PodStatus(Wire, frozen=True):
     resources: ResourceRequirements | None = None
     allocated_resources: dict[str, Amount] = {}
     node_allocatable_resource_claim_statuses: tuple[NodeResourcesOfClaim, ...] = ()
+    reason: str = ""
+    message: str = ""
 
 
 class BoundSpec(Wire, frozen=True):

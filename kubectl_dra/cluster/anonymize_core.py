@@ -64,6 +64,7 @@ class CoreParts(SchedulingParts):
             "allocatedResources": self._new.resources,
             "initContainerStatuses": self._each(self._container_status),
             "containerStatuses": self._each(self._container_status),
+            "reason": lambda reason: self._new.plain("reason", reason),
         }
         return {
             "spec": self._fields(raw.get("spec") or {}, changes, ("priority", "preemptionPolicy", "hostNetwork")),
@@ -95,6 +96,9 @@ class CoreParts(SchedulingParts):
             out["allocatedResources"] = self._new.resources(raw["allocatedResources"])
         if waiting := (raw.get("state") or {}).get("waiting"):
             out["state"] = {"waiting": {"reason": self._new.plain("reason", waiting.get("reason") or "")}}
+        elif ended := (raw.get("state") or {}).get("terminated"):
+            kept = {key: ended[key] for key in ("exitCode", "finishedAt") if key in ended}
+            out["state"] = {"terminated": {**kept, "reason": self._new.plain("reason", ended.get("reason") or "")}}
         if known := raw.get("allocatedResourcesStatus"):
             out["allocatedResourcesStatus"] = [
                 {

@@ -73,7 +73,7 @@ _POD_SPEC: Final = (
 _POD_STATUS: Final = (
     *("phase", "conditions", "resourceClaimStatuses", "extendedResourceClaimStatus"),
     "nodeAllocatableResourceClaimStatuses",
-    *("nominatedNodeName", "startTime", "resources", "allocatedResources"),
+    *("nominatedNodeName", "startTime", "resources", "allocatedResources", "reason", "message"),
 )
 _CONTAINER_STATUS: Final = ("name", "state", "resources", "allocatedResources", "allocatedResourcesStatus")
 _VOLUMES: Final = (
@@ -241,21 +241,25 @@ def _container(raw: Mapping[str, Any]) -> Json:
 
 
 def _container_statuses(pod: Mapping[str, Any]) -> Json:
-    """The statuses of containers that wait, whose devices have a health, or that were given other than they ask for."""
+    """The statuses of containers that wait, whose devices have a health, or that were given other than they ask for;
+    and of a pod that is being deleted, of those that have ended.
+    """
     out: Json = {}
+    ending = bool((pod.get("metadata") or {}).get("deletionTimestamp"))
     spec, status = pod.get("spec") or {}, pod.get("status") or {}
     for name, containers in (("initContainerStatuses", "initContainers"), ("containerStatuses", "containers")):
         asked = {
             entry.get("name"): (entry.get("resources") or {}).get("requests") for entry in spec.get(containers) or ()
         }
-        kept = [_some(entry, _CONTAINER_STATUS) for entry in status.get(name) or () if _tells(entry, asked)]
+        kept = [_some(entry, _CONTAINER_STATUS) for entry in status.get(name) or () if _tells(entry, asked, ending)]
         if kept:
             out[name] = kept
     return out
 
 
-def _tells(entry: Mapping[str, Any], asked: Mapping[Any, Any]) -> bool:
-    if (entry.get("state") or {}).get("waiting") or entry.get("allocatedResourcesStatus"):
+def _tells(entry: Mapping[str, Any], asked: Mapping[Any, Any], ending: bool) -> bool:
+    state = entry.get("state") or {}
+    if state.get("waiting") or entry.get("allocatedResourcesStatus") or (ending and state.get("terminated")):
         return True
     requests = asked.get(entry.get("name")) or {}
     given = (entry.get("resources") or {}).get("requests", requests)

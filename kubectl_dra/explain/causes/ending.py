@@ -11,12 +11,13 @@ from kubectl_dra.api.pods import MAKES_AGAIN, Pod, owner_of
 from kubectl_dra.api.taints import DeviceTaint
 from kubectl_dra.cluster.relation import ClaimRelation, relation_of
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.explain.causes.on_node import drivers_of, rejected, rejection, waits_for_driver
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.funnel.stages import with_rule
 from kubectl_dra.explain.phrase import Joined, ObjectName, Phrase, Subject, Words, named, nodes_named, say
 from kubectl_dra.explain.question.resolve import Question
-from kubectl_dra.explain.scene.holders import Clock
+from kubectl_dra.explain.scene.holders import GIVEN, Clock
 from kubectl_dra.explain.trial import Trial
 from kubectl_dra.scheduling.outcome import SCHEDULER_ERROR
 
@@ -35,6 +36,8 @@ def _ended(question: Question, snapshot: Snapshot, _: Sequence[Finding]) -> Iter
     condition = pod.condition("DisruptionTarget")
     if condition is not None and condition.status == "True" and condition.reason == EVICTION_REASON:
         yield _evicted(pod, condition.message or condition.reason, question.existing_claims, snapshot)
+    elif rejected(pod):
+        yield rejection(pod)
     elif pod.finished:
         yield _finished(pod, question.existing_claims)
     elif pod.metadata.deletion_timestamp and not pod.node_name:
@@ -84,11 +87,15 @@ def _terminating(trial: Trial) -> Iterator[Finding]:
         if relation_of(claim, pod) is ClaimRelation.ENDING
         for result in (claim.allocation.results if claim.allocation else ())
     ]
-    if held:
-        facts = (*_deletion(pod), *node_not_ready(pod, snapshot))
-        text = "it has {devices:some} until the kubelet of node {node} has ended it"
-        summary = say(text, devices=held, node=ObjectName("Node", pod.node_name))
-        yield Finding(DELETING, summary, facts, who_ends(pod, snapshot), state="is being deleted")
+    if not held:
+        return
+    if (found := waits_for_driver(pod, trial.scene.allocated, snapshot)) is not None:
+        yield found
+        return
+    facts = (*_deletion(pod), *node_not_ready(pod, snapshot))
+    text = "it has {devices:some} until the kubelet of node {node} has ended it"
+    summary = say(text, devices=held, node=ObjectName("Node", pod.node_name))
+    yield Finding(DELETING, summary, facts, who_ends(pod, snapshot), state="is being deleted")
 
 
 def node_not_ready(pod: Pod, snapshot: Snapshot) -> Iterator[Evidence]:
@@ -103,17 +110,33 @@ def node_not_ready(pod: Pod, snapshot: Snapshot) -> Iterator[Evidence]:
 def who_ends(pod: Pod, snapshot: Snapshot) -> Remedy:
     """Who has to do what so that a pod that is being deleted gives its devices back."""
     since = pod.metadata.deletion_timestamp
+    claims = [claim for claim in snapshot.claims.values() if relation_of(claim, pod).listed]
+    drivers = drivers_of(claims)
+    if (found := waits_for_driver(pod, claims, snapshot)) is not None and found.remedy is not None:
+        return found.remedy
     if any(node_not_ready(pod, snapshot)):
         text = (
             "Bring node {node} back: only its kubelet can tell that pod {pod} has ended. If the node is certainly off, "
             "delete the pod by force (kubectl delete pod -n {namespace:shell} {name:shell} --force --grace-period=0)."
         )
-    elif Clock(snapshot).age(since):
+    elif pod.metadata.finalizers:
+        text = "Find the controller that has to remove the finalizers of pod {pod}: {finalizers:some}."
+    elif Clock(snapshot).age(since) >= GIVEN:
         text = "Find out why the kubelet of node {node} has not ended pod {pod}: its time to end was over at {since}."
+        if drivers:
+            text += " Either a container does not end, or driver {drivers:some} does not give its devices back."
     else:
         text = "Wait: the kubelet of node {node} ends pod {pod} by {since}."
     node, meta = ObjectName("Node", pod.node_name), pod.metadata
-    return Remedy(say(text, pod=pod.key, node=node, since=since, namespace=meta.namespace, name=meta.name))
+    words = {
+        "drivers": drivers,
+        "pod": pod.key,
+        "node": node,
+        "since": since,
+        "namespace": meta.namespace,
+        "name": meta.name,
+    }
+    return Remedy(say(text, finalizers=pod.metadata.finalizers, **words))
 
 
 def _evicted(pod: Pod, said: str, claims: Sequence[ResourceClaim], snapshot: Snapshot) -> Finding:
