@@ -12,7 +12,7 @@ DEMO   := examples/explain/no-device-matches
 # Without bytecode each of a thousand processes would compile the package, and each worker the tests.
 check test live: export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo check test exhaustive live node lint format typecheck schemas docs lock locks completions record benchmark dist release clean
+.PHONY: help demo check test exhaustive live node lint format typecheck schemas docs lock locks completions record record-nodes benchmark dist release clean
 
 help: ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -127,6 +127,9 @@ record: $(VENV)/.installed-dev ## Record what a release answers: make record KUB
 	$(BIN)/python -m tools.recorder.allocator --kubernetes $(KUBERNETES)
 	$(BIN)/python -m tools.recorder.selectors --kubernetes $(KUBERNETES)
 	$(BIN)/python -m tools.recorder.manifests --kubernetes $(KUBERNETES)
+
+record-nodes: $(VENV)/.installed-dev ## Record the states of real nodes on a release: make record-nodes KUBERNETES=1.37
+	$(BIN)/python -m tools.recorder.nodes $(addprefix --kubernetes ,$(KUBERNETES))
 
 benchmark: $(VENV)/.installed-dev ## Run the benchmark programs
 	$(BIN)/python -m tools.benchmarks.cel

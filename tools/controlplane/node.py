@@ -44,7 +44,7 @@ class Nodes:
         self, name: str, *, labels: Mapping[str, str] | None = None, gates: str = "", wait_ready: bool = True
     ) -> Node:
         """Start a node and wait until it is Ready. `gates` are for the kubelet, `A=true,B=false`."""
-        made = Node(self, name, self._directory / name, labels or {}, gates)
+        made = Node(self, name, self._directory / str(len(self.all)), labels or {}, gates)
         self.all.append(made)
         made.start_runtime()
         made.start()
@@ -83,8 +83,8 @@ class Nodes:
 
     def stop(self) -> None:
         """Kill everything that was started."""
-        for process in reversed(self._processes):
-            end(process)
+        while self._processes:
+            end(self._processes.pop())
 
 
 class Node:
@@ -182,12 +182,18 @@ class Node:
         _replace(self.root / "containers.json", dict(codes))
 
     def driver(
-        self, name: str, *, services: Sequence[str] = (), health: bool = True, elsewhere: bool = False
+        self,
+        name: str,
+        *,
+        instance: str = "",
+        services: Sequence[str] = (),
+        health: bool = True,
+        elsewhere: bool = False,
     ) -> Driver:
         """Start a driver that publishes nothing yet; see `Driver.start` for its flags."""
         made = Driver(self, name)
         self.drivers.append(made)
-        made.start(services=services, health=health, elsewhere=elsewhere)
+        made.start(instance=instance, services=services, health=health, elsewhere=elsewhere)
         return made
 
     def _configuration(self) -> Json:

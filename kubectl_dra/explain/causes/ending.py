@@ -60,6 +60,11 @@ def _finished(pod: Pod, claims: Sequence[ResourceClaim]) -> Finding:
             text = "Find out why it failed; {owner} creates the next one."
         change = say(text, owner=str(owner))
     summary = say("{pod} has ended ({phase})", pod="the pod", phase=pod.phase)
+    if pod.metadata.deletion_timestamp and (names := pod.metadata.finalizers):
+        facts.extend(_deletion(pod))
+        text = "{pod} has ended ({phase}) and was deleted, and is kept by finalizers: {names:some}"
+        summary = say(text, pod="the pod", phase=pod.phase, names=names)
+        change = say("Find the controller that has to remove {names:some}; if there is none, remove them.", names=names)
     return Finding(FINISHED, summary, tuple(facts), Remedy(change))
 
 
@@ -125,6 +130,10 @@ def who_ends(pod: Pod, snapshot: Snapshot) -> Remedy:
         text = "Find out why the kubelet of node {node} has not ended pod {pod}: its time to end was over at {since}."
         if drivers:
             text += " Either a container does not end, or driver {drivers:some} does not give its devices back."
+    elif Clock(snapshot).age(since):
+        text = (
+            "Wait: the time of pod {pod} to end was over at {since}, and the kubelet of node {node} has seconds more."
+        )
     else:
         text = "Wait: the kubelet of node {node} ends pod {pod} by {since}."
     node, meta = ObjectName("Node", pod.node_name), pod.metadata

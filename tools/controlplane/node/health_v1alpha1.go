@@ -3,6 +3,7 @@
 package main
 
 import (
+	"reflect"
 	"strings"
 	"time"
 
@@ -28,12 +29,16 @@ func (h *healthReporter) NodeWatchResources(_ *healthapi.NodeWatchResourcesReque
 	return h.watchHealth(stream.Context(), func(devices []reported) error {
 		answer := &healthapi.NodeWatchResourcesResponse{}
 		for _, each := range devices {
-			answer.Devices = append(answer.Devices, &healthapi.DeviceHealth{
+			health := &healthapi.DeviceHealth{
 				Device:          &healthapi.DeviceIdentifier{PoolName: each.pool, DeviceName: each.device},
 				Health:          healthapi.HealthStatus(healthapi.HealthStatus_value[strings.ToUpper(each.health.Status)]),
 				LastUpdatedTime: time.Now().Unix(),
-				Message:         each.health.Message,
-			})
+			}
+			// Since 1.36.
+			if message := reflect.ValueOf(health).Elem().FieldByName("Message"); message.IsValid() {
+				message.SetString(each.health.Message)
+			}
+			answer.Devices = append(answer.Devices, health)
 		}
 		return stream.Send(answer)
 	})
