@@ -12,7 +12,7 @@ DEMO   := examples/explain/no-device-matches
 # Without bytecode each of a thousand processes would compile the package, and each worker the tests.
 check test live: export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo check test exhaustive live lint format typecheck schemas docs lock locks completions record benchmark dist release clean
+.PHONY: help demo check test exhaustive live node lint format typecheck schemas docs lock locks completions record record-nodes benchmark dist release clean
 
 help: ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -58,6 +58,7 @@ check: lint typecheck ## Under a minute: ruff, mypy, and the tests that need not
 # A control plane that breaks down fails all tests after it, each by its own time limit: the run ends, and says which.
 test: $(VENV)/.installed-dev ## Run all tests; builds the control plane for them first, once, where Go is there
 	@$(BIN)/python -m tools.controlplane.program >/dev/null || true
+	@$(BIN)/python -m tools.controlplane.program --node >/dev/null || true
 	$(BIN)/python -m pytest -n auto --dist loadgroup --maxfail=30 --session-timeout=3300 $(PYTEST_ARGS)
 
 exhaustive: $(VENV)/.installed-dev ## Run what takes an hour or so: every recording in every way
@@ -66,6 +67,12 @@ exhaustive: $(VENV)/.installed-dev ## Run what takes an hour or so: every record
 live: $(VENV)/.installed-dev ## Run the scenarios on one release's control plane: make live KUBERNETES=1.35 GATES=A=true
 	KUBECTL_DRA_KUBERNETES=$(KUBERNETES) KUBECTL_DRA_GATES=$(GATES) \
 		$(BIN)/python -m pytest -n auto -rs tests/controlplane tests/explain/live $(PYTEST_ARGS)
+
+NODES := 1
+
+node: $(VENV)/.installed-dev ## Start a cluster with real kubelets and a driver to play with: make node NODES=2 KUBERNETES=1.37
+	@$(BIN)/python -m tools.controlplane.cluster_of_nodes --nodes $(NODES) $(addprefix --kubernetes ,$(KUBERNETES)) \
+		$(addprefix --gates ,$(GATES))
 
 lint: $(VENV)/.installed-dev ## ruff: lint and format
 	$(BIN)/ruff check .
@@ -120,6 +127,9 @@ record: $(VENV)/.installed-dev ## Record what a release answers: make record KUB
 	$(BIN)/python -m tools.recorder.allocator --kubernetes $(KUBERNETES)
 	$(BIN)/python -m tools.recorder.selectors --kubernetes $(KUBERNETES)
 	$(BIN)/python -m tools.recorder.manifests --kubernetes $(KUBERNETES)
+
+record-nodes: $(VENV)/.installed-dev ## Record the states of real nodes on a release: make record-nodes KUBERNETES=1.37
+	$(BIN)/python -m tools.recorder.nodes $(addprefix --kubernetes ,$(KUBERNETES))
 
 benchmark: $(VENV)/.installed-dev ## Run the benchmark programs
 	$(BIN)/python -m tools.benchmarks.cel

@@ -52,7 +52,7 @@ _NOT_DECODED: Final[Mapping[str, Mapping[str, str]]] = {
     "Namespace": {},
     # What drivers run may hold anything: of its DaemonSet a copy keeps that it is there.
     "DaemonSet": {},
-    "NodeCondition": {"reason": "string reason", "lastTransitionTime": "*time"},
+    "NodeCondition": {"reason": "string reason"},
     "ExtendedClaimStatus": {"requestMappings": "[]RequestMapping"},
     "RequestMapping": {
         "containerName": "string container",

@@ -63,6 +63,7 @@ class NodeCondition(Wire, frozen=True):
 
     type: Annotated[str, "condition"] = ""
     status: Annotated[str, "keep"] = ""
+    last_transition_time: Annotated[str, "time"] = ""
 
 
 class NodeInfo(Wire, frozen=True):

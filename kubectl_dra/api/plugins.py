@@ -82,10 +82,10 @@ class Running(Wire, frozen=True):
 class Terminated(Wire, frozen=True):
     """``state.terminated`` of a container; ``message`` are its last words, if it left any."""
 
-    reason: str = ""
-    message: str = ""
+    reason: Annotated[str, "reason"] = ""
+    message: Annotated[str, "drop"] = ""
     exit_code: int = 0
-    finished_at: str = ""
+    finished_at: Annotated[str, "time"] = ""
 
 
 class PluginState(Wire, frozen=True):

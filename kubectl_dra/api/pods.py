@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from kubectl_dra.api.meta import NOT_SAVED, WORKED_OUT, Amount, ObjectMeta, Wire, builtins, convert
 from kubectl_dra.api.nodes import Affinity, Toleration, TopologySpreadConstraint
-from kubectl_dra.api.plugins import ContainerWaiting, NodePlugin, plugin_in
+from kubectl_dra.api.plugins import ContainerWaiting, NodePlugin, Terminated, plugin_in
 from kubectl_dra.api.volumes import PodVolume
 
 ENDED: Final = ("Succeeded", "Failed")
@@ -208,13 +208,15 @@ class ContainerState(Wire, frozen=True):
     """``state`` of a container, as far as it says why the container does not run."""
 
     waiting: ContainerWaiting | None = None
+    terminated: Terminated | None = None
 
 
 class ResourceHealth(Wire, frozen=True):
-    """One device of a container: its ID, and ``Healthy``, ``Unhealthy`` or ``Unknown``."""
+    """One device of a container: its ID, and ``Healthy``, ``Unhealthy`` or ``Unknown``, with the driver's words."""
 
     resource_id: str = field(default="", name="resourceID")
     health: Annotated[str, "keep"] = ""
+    message: Annotated[str, "drop"] = ""
 
 
 class ResourceStatus(Wire, frozen=True):
@@ -235,7 +237,7 @@ class ContainerStatus(Wire, frozen=True):
 
 
 class PodStatus(Wire, frozen=True):
-    """``status`` of a pod."""
+    """``status`` of a pod. ``reason`` and ``message`` say why the kubelet or a controller ended it."""
 
     phase: Annotated[str, "keep"] = ""
     conditions: tuple[PodCondition, ...] = ()
@@ -248,6 +250,8 @@ class PodStatus(Wire, frozen=True):
     resources: ResourceRequirements | None = None
     allocated_resources: Annotated[dict[str, Amount], "resource"] = {}
     node_allocatable_resource_claim_statuses: tuple[NodeResourcesOfClaim, ...] = ()
+    reason: Annotated[str, "reason"] = ""
+    message: Annotated[str, "drop"] = ""
 
 
 class BoundSpec(Wire, frozen=True):

@@ -71,6 +71,8 @@ class _Status(Wire, frozen=True):
     resources: ResourceRequirements | None = None
     allocated_resources: dict[str, Amount] = field(default_factory=dict)
     node_allocatable_resource_claim_statuses: tuple[NodeResourcesOfClaim, ...] = ()
+    reason: str = ""
+    message: str = ""
 
 
 class PodText(Wire, frozen=True):
@@ -165,11 +167,13 @@ class PodLists:
                     status.start_time,
                     status.resource_claim_statuses,
                     status.extended_resource_claim_status,
-                    _telling(status.container_statuses, requests),
-                    _telling(status.init_container_statuses, first_requests),
+                    _telling(status.container_statuses, requests, ending=bool(meta.deletion_timestamp)),
+                    _telling(status.init_container_statuses, first_requests, ending=bool(meta.deletion_timestamp)),
                     status.resources,
                     status.allocated_resources,
                     status.node_allocatable_resource_claim_statuses,
+                    status.reason,
+                    status.message,
                 )
             ),
             node,
@@ -260,13 +264,14 @@ def _conditions(text: Raw, *, runs: bool) -> tuple[PodCondition, ...]:
     return ()
 
 
-def _telling(text: Raw, requests: _Requests) -> tuple[ContainerStatus, ...]:
+def _telling(text: Raw, requests: _Requests, *, ending: bool) -> tuple[ContainerStatus, ...]:
     """The statuses, unless they say no more than the containers request, and nothing keeps a container."""
     statuses = _statuses.decode(text)
     for status in statuses:
         asked, given, allocated = requests.get(status.name, _NONE), status.resources, status.allocated_resources
         if (
             status.state.waiting is not None
+            or (ending and status.state.terminated is not None)
             or status.allocated_resources_status
             or (given is not None and given.requests != asked)
             or (allocated and allocated != asked)

@@ -193,21 +193,24 @@ def _pod_spec(spec: Mapping[str, Any]) -> Json:
 
 def _pod_status(pod: Mapping[str, Any]) -> Json:
     """With the statuses of containers that wait, whose devices have a health, or that were given other than they ask
-    for.
+    for; of those that failed; and of a pod that is being deleted, of those that have ended.
     """
+    ending = bool((pod.get("metadata") or {}).get("deletionTimestamp"))
     spec, out = pod.get("spec") or {}, _saved(pod.get("status") or {}, "PodStatus")
     for name, containers in (("initContainerStatuses", "initContainers"), ("containerStatuses", "containers")):
         asked = {
             entry.get("name"): (entry.get("resources") or {}).get("requests") for entry in spec.get(containers) or ()
         }
-        kept = [entry for entry in out.pop(name, None) or () if _tells(entry, asked)]
+        kept = [entry for entry in out.pop(name, None) or () if _tells(entry, asked, ending)]
         if kept:
             out[name] = kept
     return out
 
 
-def _tells(entry: Mapping[str, Any], asked: Mapping[Any, Any]) -> bool:
-    if (entry.get("state") or {}).get("waiting") or entry.get("allocatedResourcesStatus"):
+def _tells(entry: Mapping[str, Any], asked: Mapping[Any, Any], ending: bool) -> bool:
+    state = entry.get("state") or {}
+    ended = state.get("terminated") or {}
+    if state.get("waiting") or entry.get("allocatedResourcesStatus") or ended.get("exitCode") or (ending and ended):
         return True
     requests = asked.get(entry.get("name")) or {}
     given = (entry.get("resources") or {}).get("requests", requests)

@@ -124,7 +124,8 @@ class NodeDriver(Struct, frozen=True):
     """A driver on a node; ``node`` is empty for a driver that runs nowhere.
 
     ``usual`` is how many devices it publishes on each of the ``likes``, the nodes that are alike; 0 without any.
-    ``created`` is when its newest slice there was made.
+    ``created`` is when its newest slice there was made. ``labelled``: labels say that the likes are alike; without
+    it they are all nodes that no label tells apart.
     """
 
     driver: str
@@ -140,6 +141,7 @@ class NodeDriver(Struct, frozen=True):
     daemon: DaemonState | None = None
     usual: int = 0
     likes: tuple[str, ...] = ()
+    labelled: bool = False
 
     @property
     def since(self) -> str:

@@ -328,7 +328,13 @@ def _judged(
         if len(alike) < _FEW:
             common = usual_count([one.devices for one in alike if one.node != row.node])
         told = sets.get(row.driver)
-        row = replace(row, usual=common, likes=likes[:NAMED_LIKES], daemon=told.state if told is not None else None)
+        row = replace(
+            row,
+            usual=common,
+            likes=likes[:NAMED_LIKES],
+            labelled=kinds.get(row.node) is not None,
+            daemon=told.state if told is not None else None,
+        )
         state = _state(row, node, slices_known, pods_known and row.driver in running, kinds.get(row.node) is not None)
         if state is DriverState.IDLE and (row.driver not in publishing or _promised(node, row.driver)):
             state = DriverState.SILENT

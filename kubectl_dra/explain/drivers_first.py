@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from kubectl_dra.api.slices import NodeScope, PoolID, ResourceSlice
+from kubectl_dra.drivers.health import DriverState
 from kubectl_dra.explain.causes.claim_references import CLASS_MISSING
 from kubectl_dra.explain.causes.devices_published import NO_SLICES
 from kubectl_dra.explain.causes.driver_unhealthy import UNHEALTHY
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
 
 MAX_NODES: Final = 6
 """Broken nodes on which the pod is tried with what the driver publishes elsewhere."""
+
+
+_CERTAIN: Final = (DriverState.CRASHING, DriverState.NOT_STARTING, DriverState.NO_POD)
+"""States that need no comparison with other nodes."""
 
 
 def drivers_first(trial: Trial, found: Sequence[Finding]) -> list[Finding]:
@@ -48,8 +53,11 @@ def drivers_first(trial: Trial, found: Sequence[Finding]) -> list[Finding]:
         own = [row for row in absent if row.driver == absent[0].driver]
         others = [finding for finding in found if finding.kind is not NO_SLICES]
         told = next((finding for finding in found if finding.kind is NO_SLICES), None)
+        if told is not None and told.under_way is not None:
+            # A node that has just started is no broken one.
+            return list(found)
         return [_finding(own, None, told, trial, missing=any(one.kind is CLASS_MISSING for one in found)), *others]
-    for row in rows[:MAX_NODES]:
+    for row in [row for row in rows if row.labelled or row.state in _CERTAIN][:MAX_NODES]:
         proof = _proof(trial, row)
         if proof is not None:
             return [_finding([row], proof, None, trial), *found]
@@ -103,7 +111,6 @@ def _copied(entry: ResourceSlice, node: str) -> ResourceSlice:
 def _finding(
     rows: Sequence[NodeDriver], proof: Proof | None, told: Finding | None, trial: Trial, *, missing: bool = False
 ) -> Finding:
-    from kubectl_dra.drivers.health import DriverState
     from kubectl_dra.explain.driver_words import next_look, why
 
     first = rows[0]

@@ -28,7 +28,7 @@ _CLAIM: Final = re.compile(r"ResourceClaim (?:[\w.-]{1,253}/)?(?P<name>[\w.-]{1,
 _NAMED: Final = re.compile(r"DRA driver (?P<driver>[\w.-]{1,253}) is not registered")
 
 
-def drivers_of(message: str, claims: Sequence[ResourceClaim]) -> tuple[str, ...]:
+def drivers_meant(message: str, claims: Sequence[ResourceClaim]) -> tuple[str, ...]:
     """The drivers that a message of the kubelet can be about: the one it names, else those of the claim it names.
 
     If the claim has devices of several drivers, one of which is known to say this, it is that one.

@@ -36,6 +36,31 @@ def pods_waiting(snapshot: Snapshot, settings: Settings, manifest: Snapshot | No
             yield pod
 
 
+def placed(snapshot: Snapshot) -> Iterator[Pod]:
+    """Pods with claims that have a node and that something may keep from starting, running or ending."""
+    for pod in snapshot.pods.values():
+        if not pod.node_name or pod.finished or not (pod.claims or pod.extended_resource_claim):
+            continue
+        if pod.phase != "Running" or pod.metadata.deletion_timestamp or _in_doubt(pod, snapshot):
+            yield pod
+
+
+def _in_doubt(pod: Pod, snapshot: Snapshot) -> bool:
+    """Whether a pod that runs has an unhealthy device, a lost node, or a claim that is gone or not allocated."""
+    node = snapshot.nodes.get(pod.node_name)
+    if node is None or node.ready is False:
+        return True
+    if any(
+        resource.health == "Unhealthy"
+        for status in pod.status.container_statuses
+        for entry in status.allocated_resources_status
+        for resource in entry.resources
+    ):
+        return True
+    claims = (snapshot.claims.get((pod.metadata.namespace, name)) for name in pod.claim_names)
+    return any(claim is None or claim.allocation is None for claim in claims)
+
+
 def _backed(snapshot: Snapshot, settings: Settings) -> frozenset[str]:
     """Extended resources that a class offers; while the feature is off, those that no device plugin offers."""
     names = class_by_resource(snapshot.classes).keys()

@@ -122,7 +122,10 @@ def _nothing(inventory: Inventory) -> str:
     """Which part of the selection left no device."""
     published, *parts = inventory.narrowed
     if not published[1]:
-        return "No device is published."
+        held = sum(len(one.devices) for one in inventory.unpublished)
+        return "No device is published" + (
+            f"; {held:,} {'is' if held == 1 else 'are'} held all the same." if held else "."
+        )
     steps = [f"{published[1]:,} published"]
     for what, count in parts:
         steps.append(f"{count:,} {what}" if count else f"none {what}")

@@ -232,7 +232,11 @@ def node_groups(diagnosis: Diagnosis) -> list[NodeGroup]:
 
 
 def is_stuck(diagnosis: Diagnosis) -> bool:
-    """Whether a pod or claim gets no devices, and waiting a few seconds will not help."""
+    """Whether a pod or claim gets no devices, or is not served by those it has, and waiting a few seconds will not
+    help.
+    """
+    if diagnosis.troubled:
+        return True
     first = diagnosis.findings[0] if diagnosis.findings else None
     return diagnosis.verdict is Verdict.NOT_ALLOCATABLE and (first is None or first.under_way is None)
 

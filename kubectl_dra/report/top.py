@@ -185,7 +185,11 @@ def write_top(
     out = Painter(stream, color)
     out.sentence(summary(report))
     if not report.rows:
-        out.sentence(f"There are no {report.by} to count.")
+        out.sentence(
+            f"There are no {report.by} with devices to count."
+            if report.unpublished
+            else f"There are no {report.by} to count."
+        )
         return
     out.write("")
     shown = report.rows if limit is None else min(report.rows, limit)
@@ -206,6 +210,8 @@ def summary(report: UseReport) -> str:
     parts = [f"{amount(report.devices)}{place}" + (f": {states}" if states else "")]
     if report.unused:
         parts.append(f"{report.unused:,} held and unused")
+    if report.unpublished:
+        parts.append(f"{report.unpublished:,} held and not published")
     if report.pending:
         parts.append(f"{amount(report.pending, 'claim')} pending")
     return "; ".join(parts)

@@ -220,7 +220,8 @@ T = TypeVar("T")
 class UseReport(Struct, frozen=True):
     """Devices and claims of a cluster. Of ``supply``, ``demand`` and ``claims`` one has what ``by`` asks for.
 
-    ``unread`` are the kinds without which the counts are unknown.
+    ``unread`` are the kinds without which the counts are unknown, ``unpublished`` how many devices are held that no
+    driver publishes: they are in no other count.
     """
 
     by: UseBy
@@ -234,6 +235,7 @@ class UseReport(Struct, frozen=True):
     claims: tuple[ClaimUse, ...] = ()
     notes: tuple[Words, ...] = ()
     unread: tuple[Unread, ...] = ()
+    unpublished: int = 0
 
     @property
     def rows(self) -> int:
@@ -288,6 +290,7 @@ def use_reports(
                 _sorted(listed, _CLAIMS, sort or UseSort.held),
                 notes,
                 unread,
+                sum(len(one.devices) for one in inventory.unpublished),
             )
         )
     return found

@@ -5,5 +5,6 @@ from tests.controlplane.fixtures import (  # noqa: F401
     control_plane_directory,
     control_plane_program,
     defaults_plane,
+    machines,
     pytest_terminal_summary,
 )

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NoReturn
 
 import pytest
 
 from tools.controlplane.cluster import Cluster
-from tools.controlplane.plane import ControlPlane, gates_asked, shared_plane
-from tools.controlplane.program import Program, Unavailable, find_program
+from tools.controlplane.node import Nodes, nodes
+from tools.controlplane.plane import ControlPlane, gates_asked, own_plane, shared_plane
+from tools.controlplane.program import Program, Unavailable, find_node, find_program
 
 NONE_HERE = "no control plane"
 REQUIRE_VARIABLE = "REQUIRE_CONTROL_PLANE"
@@ -28,7 +29,30 @@ _told = pytest.StashKey[bool]()
 @pytest.fixture(scope="session")
 def control_plane_program(request: pytest.FixtureRequest) -> Program:
     """The program that starts control planes, built on first use. Skips when there is none."""
+    try:
+        return find_program(_announcing(request))
+    except Unavailable as reason:
+        _give_up(str(reason))
 
+
+@pytest.fixture(scope="module")
+def machines(
+    request: pytest.FixtureRequest, control_plane_program: Program, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Nodes]:
+    """Real nodes, to be started by tests, on a control plane that a module has for itself: nodes see each other's."""
+    try:
+        binary = find_node(_announcing(request))
+    except Unavailable as reason:
+        pytest.skip(f"no nodes: {reason}")
+    directory = tmp_path_factory.mktemp("nodes")
+    with (
+        own_plane(control_plane_program, ["--profile=full", *gates_asked()], directory) as plane,
+        nodes(plane, binary) as made,
+    ):
+        yield made
+
+
+def _announcing(request: pytest.FixtureRequest) -> Callable[[str], None]:
     def announce(text: str) -> None:
         capture = request.config.pluginmanager.getplugin("capturemanager")
         if capture is None:
@@ -37,10 +61,7 @@ def control_plane_program(request: pytest.FixtureRequest) -> Program:
         with capture.global_and_fixture_disabled():
             print(f"\n{text}", flush=True)
 
-    try:
-        return find_program(announce)
-    except Unavailable as reason:
-        _give_up(str(reason))
+    return announce
 
 
 @pytest.fixture(scope="session")

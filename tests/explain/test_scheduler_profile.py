@@ -115,7 +115,7 @@ def test_everything_that_waits_by_its_own_profile(tmp_path: Path) -> None:
     with redirect_stdout(out):
         where = ["--snapshot", str(FITS.parent / "all-held" / "cluster.yaml"), "--scheduler-config", str(config)]
         code = command(["explain", "-A", "-o", "json", *where])
-    (item,) = json.loads(out.getvalue())["items"]
+    item, _ending = json.loads(out.getvalue())["items"]
     assert code == 3
     assert "asks for scheduler default-scheduler, which has no profile" in item["answer"]
 

@@ -1,6 +1,6 @@
-"""Find or build the program that starts a control plane.
+"""Find or build the program that starts a control plane, and the one with the parts of a node.
 
-Which one, first match:
+Which control plane, first match:
 
 1. `KUBEBUILDER_ASSETS` names a directory with `etcd` and `kube-apiserver`: these are run (`assets.py`).
 2. The cache holds the program built from this very source.
@@ -8,7 +8,10 @@ Which one, first match:
 
 The Kubernetes in it is that of `go.mod`, or of `versions/MINOR/go.mod` when `KUBECTL_DRA_KUBERNETES=MINOR` asks for it.
 
-    python -m tools.controlplane.program [--kubernetes MINOR]
+A node is always built, from `node/` with the same go.mod. It is a program of its own, so that a test run without nodes
+needs no kubelet, and a change of the driver builds no control plane.
+
+    python -m tools.controlplane.program [--kubernetes MINOR] [--node]
 
 builds ahead of a test run and prints the path.
 """
@@ -40,7 +43,23 @@ SCHEDULING_COMPONENTS = ("kube-scheduler", "kube-controller-manager")
 
 
 class Unavailable(Exception):
-    """There is no control plane on this machine; the text says how to get one."""
+    """There is no control plane, or no node, on this machine; the text says how to get one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A Go program of this folder."""
+
+    name: str
+    """Of the built file."""
+    what: str
+    """In words, for messages."""
+    package: str
+    """What Go builds, relative to this folder."""
+
+
+PLANE = Part("controlplane", "control plane", ".")
+NODE = Part("node", "node", "./node")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,23 +81,39 @@ def find_program(announce: Callable[[str], None] = lambda text: None) -> Program
     """
     if assets := os.environ.get("KUBEBUILDER_ASSETS"):
         return _ready_made(Path(assets))
-    binary = _binary()
+    return Program((str(_built(PLANE, announce)),), schedules=True, built=True)
+
+
+def find_node(announce: Callable[[str], None] = lambda text: None) -> Path:
+    """Return the program with the parts of a node, built now if need be; see `node.py` for who starts them.
+
+    Raises Unavailable where a kubelet cannot run or be built, and ValueError as `find_program` does.
+    """
+    if not sys.platform.startswith("linux") or os.geteuid() != 0:
+        raise Unavailable("a kubelet needs Linux and root")
+    if os.environ.get("KUBEBUILDER_ASSETS"):
+        raise Unavailable("KUBEBUILDER_ASSETS has no kubelet that fits; unset it to build one")
+    return _built(NODE, announce)
+
+
+def is_built(part: Part = PLANE) -> bool:
+    """Whether the cache holds a program that would otherwise be built, which takes minutes."""
+    return _binary(part).exists()
+
+
+def _built(part: Part, announce: Callable[[str], None]) -> Path:
+    binary = _binary(part)
     if not binary.exists():
         go = _find_go()
         with _locked(cache_directory() / "build.lock"):
             if not binary.exists():
-                announce(f"building a Kubernetes {kubernetes_version()} control plane for tests (takes minutes, once)")
-                _build(go, binary)
-    return Program((str(binary),), schedules=True, built=True)
+                announce(f"building a Kubernetes {kubernetes_version()} {part.what} for tests (takes minutes, once)")
+                _build(go, part, binary)
+    return binary
 
 
-def is_built() -> bool:
-    """Whether the cache holds the program that `find_program` would build, which takes minutes."""
-    return _binary().exists()
-
-
-def _binary() -> Path:
-    return cache_directory() / source_key() / "controlplane"
+def _binary(part: Part) -> Path:
+    return cache_directory() / source_key(part) / part.name
 
 
 def module_file() -> Path:
@@ -110,11 +145,11 @@ def cache_directory() -> Path:
     return Path(base) / "kubectl-dra" / "controlplane"
 
 
-def source_key() -> str:
+def source_key(part: Part = PLANE) -> str:
     """Name of a build: Kubernetes version, machine, and a hash of all that goes into it."""
     digest = hashlib.sha256()
     module = module_file()
-    for path in [module, module.with_suffix(".sum"), *sorted(SOURCE.glob("*.go"))]:
+    for path in [module, module.with_suffix(".sum"), *sorted((SOURCE / part.package).glob("*.go"))]:
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     machine = f"{sys.platform}-{platform.machine().lower()}"
     return f"{kubernetes_version()}-{machine}-{digest.hexdigest()[:16]}"
@@ -152,19 +187,22 @@ def _find_go() -> str:
     )
 
 
-def _build(go: str, binary: Path) -> None:
+def _build(go: str, part: Part, binary: Path) -> None:
     version = kubernetes_version()
     major, minor, _ = version.split(".", 2)
     stamp = {"gitVersion": f"v{version}", "gitMajor": major, "gitMinor": minor, "gitTreeState": "archive"}
     stamps = " ".join(f"-X k8s.io/component-base/version.{name}={value}" for name, value in stamp.items())
     nice = [shutil.which("nice") or "nice", "-n", "10"]
-    flags = ["-trimpath", "-mod=readonly", f"-modfile={module_file()}", f"-ldflags=-s -w {stamps}"]
+    # Go has no macro for a module's version: files that need one of an API ask for this tag.
+    tag = f"-tags=kubernetes_{major}_{minor}"
+    flags = ["-trimpath", "-mod=readonly", f"-modfile={module_file()}", tag, f"-ldflags=-s -w {stamps}"]
     with tempfile.TemporaryDirectory(dir=cache_directory(), prefix="build-") as scratch:
-        unfinished = Path(scratch) / "controlplane"
-        code, errors = _run_guarded([*nice, go, "build", *flags, "-o", str(unfinished), "."], Path(scratch))
+        unfinished = Path(scratch) / part.name
+        command = [*nice, go, "build", *flags, "-o", str(unfinished), part.package]
+        code, errors = _run_guarded(command, Path(scratch))
         if code != 0:
             last = errors.strip().splitlines()[-1:] or ["no output"]
-            raise Unavailable(f"the control plane did not build: {last[0]}")
+            raise Unavailable(f"the {part.what} did not build: {last[0]}")
         binary.parent.mkdir(parents=True, exist_ok=True)
         unfinished.replace(binary)
 
@@ -200,15 +238,21 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def main() -> None:
-    """Build the program if it is not there, and print how to call it; or say why there is none."""
+    """Build a program if it is not there, and print how to call it; or say why there is none."""
     parser = argparse.ArgumentParser(prog="python -m tools.controlplane.program")
     parser.add_argument("--kubernetes", metavar="MINOR", help="a minor version of Kubernetes, such as 1.35")
-    if asked := parser.parse_args().kubernetes:
-        os.environ[VERSION_VARIABLE] = asked
+    parser.add_argument("--node", action="store_true", help="the node's program, not the control plane's")
+    chosen = parser.parse_args()
+    if chosen.kubernetes:
+        os.environ[VERSION_VARIABLE] = chosen.kubernetes
+
+    def announce(text: str) -> None:
+        print(text, file=sys.stderr, flush=True)
+
     try:
-        print(*find_program(lambda text: print(text, file=sys.stderr, flush=True)).command)
+        print(*([str(find_node(announce))] if chosen.node else find_program(announce).command))
     except Unavailable as reason:
-        sys.exit(f"control plane tests will be skipped: {reason}")
+        sys.exit(f"{'node' if chosen.node else 'control plane'} tests will be skipped: {reason}")
     except ValueError as error:
         parser.error(str(error))
 

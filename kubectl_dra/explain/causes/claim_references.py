@@ -9,8 +9,16 @@ from collections.abc import Iterator, Sequence
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.limits import MAX_CONSUMERS
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.cluster.relation import Consumers, all_pods_known, consumers_of, relation_of, waiting_for
+from kubectl_dra.cluster.relation import (
+    ClaimRelation,
+    Consumers,
+    all_pods_known,
+    consumers_of,
+    relation_of,
+    waiting_for,
+)
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.explain.causes.on_node import started
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, NextStep, Remedy
 from kubectl_dra.explain.phrase import Joined, Phrase, Subject, Words, named, nodes_named, say
@@ -26,9 +34,10 @@ ENTRY_WITHOUT_SOURCE = CauseKind(code="claim-entry-without-source", family=Famil
 
 def _missing(question: Question, snapshot: Snapshot, _: Sequence[Finding]) -> Iterator[Finding]:
     pod = question.pod
-    for entry in question.claims if pod is not None else ():
-        if pod is None:
-            return
+    # The claims of a pod that has ended are gone, and those of one that runs are another cause's.
+    if pod is None or pod.finished or started(pod):
+        return
+    for entry in question.claims:
         if entry.unresolved is Unresolved.CLAIM_MISSING:
             yield _claim(pod, entry, snapshot, exists=question.exists)
         elif entry.unresolved is Unresolved.TEMPLATE_MISSING:
@@ -272,12 +281,14 @@ def _correct(trial: Trial, claim: ResourceClaim) -> str:
 # A claim is being deleted and will never be allocated again.
 
 CLAIM_DELETING = CauseKind(code="claim-being-deleted", family=Family.POD, look=Look.POD)
+_HAS = frozenset((ClaimRelation.RUNNING, ClaimRelation.ENDING))
 
 
 def _deleting(question: Question, snapshot: Snapshot, _: Sequence[Finding]) -> Iterator[Finding]:
     for claim in question.existing_claims:
         since = claim.metadata.deletion_timestamp
-        if not since:
+        # It stays for the pods that have it.
+        if not since or (question.pod is not None and relation_of(claim, question.pod) in _HAS):
             continue
         own = Subject("ResourceClaim", named("ResourceClaim", claim))
         finalizers = say("{names: else none}", names=tuple(claim.metadata.finalizers))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from msgspec.structs import replace
@@ -11,11 +11,13 @@ from msgspec.structs import replace
 from kubectl_dra.api.nodes import OPTIONAL_OPERATIONS
 from kubectl_dra.explain.causes.nodes import FEATURES
 from kubectl_dra.explain.causes.registry import Finder, When
+from kubectl_dra.explain.devices.unpublished import Unpublished, unpublished
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.funnel.blocked import Blocked
 from kubectl_dra.explain.funnel.request_funnel import BINDING, PARTITIONS
 from kubectl_dra.explain.funnel.stages import GROUPS_GATE, FeatureOff
-from kubectl_dra.explain.phrase import ObjectName, Subject, nodes_named, say
+from kubectl_dra.explain.phrase import ObjectName, Subject, named, nodes_named, say
+from kubectl_dra.explain.scene.holders import UnderWay, under_way
 from kubectl_dra.explain.scene.view import View
 
 NO_SLICES = CauseKind(code="driver-publishes-nothing", family=Family.POOLS, look=Look.SLICES)
@@ -32,15 +34,66 @@ def _published(blocked: Blocked) -> Iterator[Finding]:
         return
     from kubectl_dra.explain.remedies.candidates import part_off
 
-    named = _DRIVER_TERM.search(" ".join(text or "" for text in blocked.funnel.device_class.selectors))
-    off = part_off(named["driver"] if named else blocked.spec.device_class, blocked.view.nodes, drivers)
+    term = _DRIVER_TERM.search(" ".join(text or "" for text in blocked.funnel.device_class.selectors))
+    off = part_off(term["driver"] if term else blocked.spec.device_class, blocked.view.nodes, drivers)
     evidence = (Evidence("ResourceSlices", "number of devices", 0), *empty_slices(blocked.view))
+    if lost := _was_there(blocked, term["driver"] if term else ""):
+        yield _away(lost, evidence)
+        return
+    if (booting := _booting(blocked)) is not None:
+        text = "Wait: the {count:node is|nodes are} up since {seconds:second}, and a driver starts after its node."
+        fix = say(text, count=len(blocked.view.nodes), seconds=booting.seconds)
+        yield Finding(NO_SLICES, "no driver publishes any device yet", evidence, Remedy(fix), under_way=booting)
+        return
     yield Finding(
         NO_SLICES,
         "no driver publishes any device in this cluster",
         (*evidence, *(off.evidence if off else ())),
         Remedy(off.fix) if off else None,
     )
+
+
+def _booting(blocked: Blocked) -> UnderWay | None:
+    """That every node has just been made, so that no driver can have published."""
+    made = [node.metadata.creation_timestamp for node in blocked.view.nodes]
+    waits = [under_way("the driver", at, blocked.scene.snapshot) for at in made]
+    return None if None in waits or not waits else max((one for one in waits if one is not None), key=_seconds)
+
+
+def _seconds(waiting: UnderWay) -> int:
+    return waiting.seconds
+
+
+def _was_there(blocked: Blocked, driver: str) -> list[Unpublished]:
+    """Devices of the driver (of any, where none is named) that claims hold though it publishes nothing there."""
+    found = unpublished(blocked.scene.snapshot)
+    return [one for one in found if one.silent and driver in ("", one.driver)]
+
+
+def _away(lost: Sequence[Unpublished], evidence: Sequence[Evidence]) -> Finding:
+    """The driver was there, for claims hold devices of it, and publishes nothing now."""
+    driver = lost[0].driver
+    nodes = [ObjectName("Node", one.node) for one in lost if one.node]
+    words = {"driver": driver, "nodes": nodes, "count": sum(len(one.devices) for one in lost)}
+    text = "driver {driver} publishes nothing any more, though {count:device} of it {count:is|are} held"
+    change = (
+        "Start driver {driver}, or look at its pods and their logs: its ResourceSlices come back with it. A kubelet "
+        "deletes them 30 s after a driver is gone, and for up to a minute when it starts itself."
+    )
+    if nodes:
+        text += " on {nodes:some}"
+        change = change.replace("{driver},", "{driver} on {nodes:some},", 1)
+    held = [
+        Evidence(
+            Subject("ResourceClaim", named("ResourceClaim", claim)),
+            "status.allocation",
+            say("{devices:some 3}", devices=[entry.device for entry in claim.allocation.results]),
+        )
+        for one in lost
+        for claim in one.claims[:3]
+        if claim.allocation is not None
+    ]
+    return Finding(NO_SLICES, say(text, **words), (*evidence, *held[:5]), Remedy(say(change, **words)))
 
 
 def of_class(blocked: Blocked) -> Finding | None:
@@ -55,6 +108,8 @@ def of_class(blocked: Blocked) -> Finding | None:
         from kubectl_dra.explain.remedies.candidates import part_off
 
         off = part_off(driver, blocked.view.nodes, drivers)
+        if lost := _was_there(blocked, driver):
+            return _away(lost, (Evidence("ResourceSlices", say("with spec.driver {driver}", driver=driver), 0),))
         text = "driver {driver} publishes no devices (class {name} wants it; drivers here: {drivers: else none})"
         selector = say("{text:flat}", text=expression or "")
         return Finding(

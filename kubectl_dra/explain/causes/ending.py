@@ -14,12 +14,13 @@ from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import DeviceTaint
 from kubectl_dra.cluster.relation import ClaimRelation, relation_of
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.explain.causes.on_node import ANSWER, drivers_of, rejected, rejection, waits_for_driver
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.funnel.stages import with_rule
 from kubectl_dra.explain.phrase import Joined, ObjectName, Phrase, Subject, Words, named, nodes_named, say
 from kubectl_dra.explain.question.resolve import Question
-from kubectl_dra.explain.scene.holders import Clock
+from kubectl_dra.explain.scene.holders import GIVEN, Clock
 from kubectl_dra.explain.trial import Trial
 from kubectl_dra.scheduling.outcome import SCHEDULER_ERROR
 
@@ -38,6 +39,8 @@ def _ended(question: Question, snapshot: Snapshot, _: Sequence[Finding]) -> Iter
     condition = pod.condition("DisruptionTarget")
     if condition is not None and condition.status == "True" and condition.reason == EVICTION_REASON:
         yield _evicted(pod, condition.message or condition.reason, question.existing_claims, snapshot)
+    elif rejected(pod):
+        yield rejection(pod)
     elif pod.finished:
         yield _finished(pod, question.existing_claims)
     elif pod.metadata.deletion_timestamp and not pod.node_name:
@@ -60,6 +63,11 @@ def _finished(pod: Pod, claims: Sequence[ResourceClaim]) -> Finding:
             text = "Find out why it failed; {owner} creates the next one."
         change = say(text, owner=str(owner))
     summary = say("{pod} has ended ({phase})", pod="the pod", phase=pod.phase)
+    if pod.metadata.deletion_timestamp and (names := pod.metadata.finalizers):
+        facts.extend(_deletion(pod))
+        text = "{pod} has ended ({phase}) and was deleted, and is kept by finalizers: {names:some}"
+        summary = say(text, pod="the pod", phase=pod.phase, names=names)
+        change = say("Find the controller that has to remove {names:some}; if there is none, remove them.", names=names)
     return Finding(FINISHED, summary, tuple(facts), Remedy(change))
 
 
@@ -87,13 +95,31 @@ def _terminating(trial: Trial) -> Iterator[Finding]:
         if relation_of(claim, pod) is ClaimRelation.ENDING
         for result in (claim.allocation.results if claim.allocation else ())
     ]
-    if held:
-        facts = (*_deletion(pod), *node_not_ready(pod, snapshot))
-        text = "it has {devices:some} until the kubelet of node {node} has ended it"
-        summary = say(text, devices=held, node=ObjectName("Node", pod.node_name))
-        found = Finding(DELETING, summary, facts, who_ends(pod, snapshot), state="is being deleted")
-        late = Clock(snapshot).age(pod.metadata.deletion_timestamp)
-        yield _waiting_for_driver(found, pod, snapshot, held) if late else found
+    if not held:
+        return
+    if (stuck := waits_for_driver(pod, trial.scene.allocated, snapshot)) is not None:
+        yield _with_its_pod(stuck, pod, snapshot, held)
+        return
+    facts = (*_deletion(pod), *node_not_ready(pod, snapshot))
+    text = "it has {devices:some} until the kubelet of node {node} has ended it"
+    summary = say(text, devices=held, node=ObjectName("Node", pod.node_name))
+    found = Finding(DELETING, summary, facts, who_ends(pod, snapshot), state="is being deleted")
+    late = Clock(snapshot).age(pod.metadata.deletion_timestamp) >= ANSWER
+    yield _waiting_for_driver(found, pod, snapshot, held) if late else found
+
+
+def _with_its_pod(found: Finding, pod: Pod, snapshot: Snapshot, held: Sequence[DeviceID]) -> Finding:
+    """The finding that a driver keeps a pod, with what is wrong with the driver's own pod, if that is known."""
+    from kubectl_dra.explain.driver_words import next_look
+    from kubectl_dra.explain.node_driver import without_driver
+
+    away = without_driver(pod, snapshot, held)
+    if away is None:
+        return found
+    row, said = away
+    node = say("on node {node}", node=ObjectName("Node", pod.node_name))
+    fact = Evidence(Subject("driver", row.driver), node, said)
+    return replace(found, evidence=(fact, *found.evidence), next=next_look(row))
 
 
 def _waiting_for_driver(found: Finding, pod: Pod, snapshot: Snapshot, held: Sequence[DeviceID]) -> Finding:
@@ -133,17 +159,37 @@ def node_not_ready(pod: Pod, snapshot: Snapshot) -> Iterator[Evidence]:
 def who_ends(pod: Pod, snapshot: Snapshot) -> Remedy:
     """Who has to do what so that a pod that is being deleted gives its devices back."""
     since = pod.metadata.deletion_timestamp
+    claims = [claim for claim in snapshot.claims.values() if relation_of(claim, pod).listed]
+    drivers = drivers_of(claims)
+    if (found := waits_for_driver(pod, claims, snapshot)) is not None and found.remedy is not None:
+        return found.remedy
     if any(node_not_ready(pod, snapshot)):
         text = (
             "Bring node {node} back: only its kubelet can tell that pod {pod} has ended. If the node is certainly off, "
             "delete the pod by force (kubectl delete pod -n {namespace:shell} {name:shell} --force --grace-period=0)."
         )
-    elif Clock(snapshot).age(since):
+    elif pod.metadata.finalizers:
+        text = "Find the controller that has to remove the finalizers of pod {pod}: {finalizers:some}."
+    elif Clock(snapshot).age(since) >= GIVEN:
         text = "Find out why the kubelet of node {node} has not ended pod {pod}: its time to end was over at {since}."
+        if drivers:
+            text += " Either a container does not end, or driver {drivers:some} does not give its devices back."
+    elif Clock(snapshot).age(since):
+        text = (
+            "Wait: the time of pod {pod} to end was over at {since}, and the kubelet of node {node} has seconds more."
+        )
     else:
         text = "Wait: the kubelet of node {node} ends pod {pod} by {since}."
     node, meta = ObjectName("Node", pod.node_name), pod.metadata
-    return Remedy(say(text, pod=pod.key, node=node, since=since, namespace=meta.namespace, name=meta.name))
+    words = {
+        "drivers": drivers,
+        "pod": pod.key,
+        "node": node,
+        "since": since,
+        "namespace": meta.namespace,
+        "name": meta.name,
+    }
+    return Remedy(say(text, finalizers=pod.metadata.finalizers, **words))
 
 
 def _evicted(pod: Pod, said: str, claims: Sequence[ResourceClaim], snapshot: Snapshot) -> Finding:

@@ -8,6 +8,7 @@ from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.relation import relation_of
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.explain.causes.on_node import started
 from kubectl_dra.explain.causes.registry import Finder, When, of_question
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.phrase import ObjectName, Subject, named, say
@@ -88,7 +89,7 @@ def _bound(question: Question, snapshot: Snapshot, _: Sequence[Finding]) -> Iter
         if entry.claim is not None and entry.claim.allocation is None and not entry.hypothetical
     ]
     scheduled = pod.condition("PodScheduled")
-    if unallocated and not (scheduled and scheduled.status == "True" and scheduled.reason):
+    if unallocated and not started(pod) and not (scheduled and scheduled.status == "True" and scheduled.reason):
         text = "the pod was bound to node {node} without the scheduler, so nobody allocates {claims}"
         yield Finding(
             BOUND_BY_HAND,
@@ -100,9 +101,21 @@ def _bound(question: Question, snapshot: Snapshot, _: Sequence[Finding]) -> Iter
                 ),
             ),
             # Claims are read beside the pods: what was written just before the pod was bound may have been missed.
-            under_way=under_way(SCHEDULER, scheduled.last_transition_time if scheduled else "", snapshot),
+            under_way=None
+            if _refused_claim(pod, snapshot)
+            else under_way(SCHEDULER, scheduled.last_transition_time if scheduled else "", snapshot),
         )
     yield from _misplaced(pod, question.existing_claims, snapshot)
+
+
+def _refused_claim(pod: Pod, snapshot: Snapshot) -> bool:
+    """Whether the kubelet has said that the pod may not use a claim: then nobody is about to allocate it."""
+    return any(
+        event.reason == "FailedPrepareDynamicResources"
+        and "is not allowed to use ResourceClaim" in event.message
+        and event.uid in ("", pod.metadata.uid)
+        for event in snapshot.events_about("Pod", pod.metadata.namespace, pod.metadata.name)
+    )
 
 
 def _misplaced(pod: Pod, claims: Sequence[ResourceClaim], snapshot: Snapshot) -> Iterator[Finding]:

@@ -12,9 +12,10 @@ from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.relation import relation_of
 from kubectl_dra.cluster.snapshot import Event, Snapshot
+from kubectl_dra.explain.causes.on_node import ANSWER, drivers_of, unready_since, withdrawn
 from kubectl_dra.explain.causes.registry import Finder, When
-from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
-from kubectl_dra.explain.phrase import ObjectName, Subject, named, say
+from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, NextStep, Remedy
+from kubectl_dra.explain.phrase import ObjectName, Subject, Words, named, say
 from kubectl_dra.explain.scene.holders import CLAIM_CONTROLLER, STARTING, Clock, consumers_named, under_way
 from kubectl_dra.explain.trial import Trial
 from kubectl_dra.scheduling.profile import DEFAULT_SCHEDULER
@@ -23,6 +24,10 @@ from kubectl_dra.scheduling.profile import DEFAULT_SCHEDULER
 _UNREGISTERED = re.compile(r"not registered|registered DRA plugins|no registered DRA|DRA driver \S+ not found")
 _NO_ANSWER = re.compile(r"connection error|connection refused|transport: Error while dialing|code = Unavailable")
 """The kubelet knows the driver's socket, but nobody listens there."""
+_NO_TIME = re.compile(r"code = DeadlineExceeded")
+"""The driver was asked, and said nothing within the 45 s that the kubelet waits."""
+_EARLIER = re.compile(r"old ResourceClaim with same name \S+ and different UID")
+_OF_CLAIM = re.compile(r"NodePrepareResources failed for ResourceClaim (?P<claim>[^:\s]+)")
 _NOT_ALLOWED = re.compile(r"is not allowed to use ResourceClaim")
 _LEAD = re.compile(r"^((Failed to )?prepare dynamic resources: )+")
 """What every such event starts with."""
@@ -32,6 +37,10 @@ NOT_REGISTERED = CauseKind(
 )
 NO_ANSWER = CauseKind(code="driver-not-answering", family=Family.NODE, look=Look.PODS_ON_NODE, state=DOES_NOT_START)
 PREPARE_FAILED = CauseKind(code="prepare-failed", family=Family.NODE, look=Look.PODS_ON_NODE, state=DOES_NOT_START)
+NO_TIME = CauseKind(code="prepare-timed-out", family=Family.NODE, look=Look.PODS_ON_NODE, state=DOES_NOT_START)
+EARLIER_CLAIM = CauseKind(
+    code="earlier-claim-not-unprepared", family=Family.NODE, look=Look.PODS_ON_NODE, state=DOES_NOT_START
+)
 NOT_RESERVED = CauseKind(code="claim-not-reserved", family=Family.NODE, look=Look.PODS_ON_NODE, state=DOES_NOT_START)
 DRIVER_GONE = CauseKind(code="slices-outlive-driver", family=Family.NODE, look=Look.PODS_ON_NODE, state=DOES_NOT_START)
 
@@ -54,23 +63,29 @@ def _on_node(trial: Trial) -> Iterator[Finding]:
     node = snapshot.nodes.get(pod.node_name)
     lost = node is None and bool(snapshot.nodes) and not snapshot.is_gap("Node")
     gone = lost or (node is not None and node.ready is False)
+    prepared = pod.condition("PodReadyToStartContainers")
+    if prepared is not None and prepared.status == "True":
+        # The pod has its sandbox, so its devices are prepared: what an event says is over.
+        return
     if events and not _NOT_ALLOWED.search(events[-1].message):
-        from kubectl_dra.explain.node_driver import drivers_of, on_node, other_root, with_driver
+        from kubectl_dra.explain.node_driver import drivers_meant, on_node, other_root, with_driver
 
-        drivers = drivers_of(events[-1].message, claims)
+        drivers = drivers_meant(events[-1].message, claims)
         facts = (*_node_state(node), *_drivers(pod.node_name, drivers, snapshot))
-        found = _not_prepared(pod, events[-1], gone, facts)
+        found = _not_prepared(trial, pod, events[-1], drivers, gone, facts)
         if not gone:
             # Of the other causes their own pages say more than the kubelet's words.
-            said = events[-1].message if found.kind is PREPARE_FAILED else ""
+            said = events[-1].message if found.kind is PREPARE_FAILED and found.remedy is None else ""
             found = with_driver(found, on_node(snapshot, drivers, pod.node_name), drivers, said)
             if found.kind is NOT_REGISTERED:
                 found = replace(found, evidence=(*other_root(snapshot, drivers, pod.node_name), *found.evidence))
         yield found
     elif not events and gone:
-        facts = (*_node_state(node), *_drivers(pod.node_name, _all_drivers(claims), snapshot))
-        summary = say("node {node} is not ready, so nobody starts the pod there", node=pod.node_name)
-        yield Finding(DRIVER_GONE, summary, facts)
+        facts = (*_node_state(node), *_drivers(pod.node_name, drivers_of(claims), snapshot))
+        away = unready_since(pod.node_name, snapshot)
+        text = "node {node} is not ready{when}, so nobody starts the pod there"
+        when = say(" since {away}", away=away) if away else ""
+        yield Finding(DRIVER_GONE, say(text, node=pod.node_name, when=when), facts)
 
 
 def _not_reserved(claim: ResourceClaim, pod: Pod) -> Finding:
@@ -92,8 +107,16 @@ def _not_reserved(claim: ResourceClaim, pod: Pod) -> Finding:
     )
 
 
-def _not_prepared(pod: Pod, event: Event, gone: bool, facts: Sequence[Evidence]) -> Finding:
+def _not_prepared(
+    trial: Trial, pod: Pod, event: Event, drivers: Sequence[str], gone: bool, facts: Sequence[Evidence]
+) -> Finding:
+    claims, snapshot = trial.scene.allocated, trial.scene.snapshot
+    said = _OF_CLAIM.search(event.message)
+    own = [claim for claim in claims if said is not None and claim.metadata.name == said["claim"]]
     kind, text = PREPARE_FAILED, "on node {node} the driver could not prepare the devices: {message}"
+    remedy: Remedy | None = None
+    names = {"drivers": drivers, "node": ObjectName("Node", pod.node_name), "pod": pod.key}
+    gone_devices = withdrawn(own or claims, snapshot)
     silent, unknown = _NO_ANSWER.search(event.message), _UNREGISTERED.search(event.message)
     if gone and (silent or unknown):
         kind, text = (
@@ -104,11 +127,36 @@ def _not_prepared(pod: Pod, event: Event, gone: bool, facts: Sequence[Evidence])
         kind, text = NO_ANSWER, "the driver on node {node} does not answer the kubelet: {message}"
     elif unknown:
         kind, text = NOT_REGISTERED, "the kubelet of node {node} does not know the driver: {message}"
+    elif said is None and _NO_TIME.search(event.message):
+        kind, text = NO_TIME, "driver {drivers:some} on node {node} was asked to prepare the devices and did not answer"
+    elif _EARLIER.search(event.message):
+        kind = EARLIER_CLAIM
+        text = (
+            "an earlier claim of the same name is still prepared on node {node}: driver {drivers:some} has not given "
+            "its devices back"
+        )
+    elif gone_devices:
+        text = (
+            "driver {drivers:some} on node {node} could not prepare the devices, and does not publish {devices:some} "
+            "any more: {message}"
+        )
+        remedy = Remedy(
+            say("Delete pod {pod}, so that it is placed again with devices that exist. {fix}", fix=kind.fix, **names)
+        )
+    elif said is not None:
+        text = "driver {drivers:some} on node {node} could not prepare the devices: {message}"
     return Finding(
         kind,
-        say(text, node=pod.node_name, message=_LEAD.sub("", event.message)),
-        (Evidence(Subject("Event on Pod", named("Pod", pod)), event.reason, event.message), *facts),
+        say(text, node=pod.node_name, message=_LEAD.sub("", event.message), drivers=drivers, devices=gone_devices),
+        (Evidence(Subject("Event on Pod", named("Pod", pod)), event.reason, event.message), *_times(event), *facts),
+        remedy,
     )
+
+
+def _times(event: Event) -> Iterator[Evidence]:
+    """How often an event came, and since when."""
+    if event.count > 1:
+        yield Evidence("the event", "came", say("{count:time} since {first}", count=event.count, first=event.first))
 
 
 def _node_state(node: Node | None) -> Iterator[Evidence]:
@@ -191,15 +239,23 @@ def _unhealthy(pod: Pod) -> Iterator[Finding]:
         for entry in container.allocated_resources_status:
             for resource in entry.resources:
                 if resource.health == _UNHEALTHY:
-                    where = {"resource": resource.resource_id, "name": entry.name, "container": container.name}
+                    where: dict[str, Words] = {
+                        "resource": resource.resource_id,
+                        "name": entry.name,
+                        "container": container.name,
+                    }
+                    where["said"] = say(": {said}", said=resource.message) if resource.message else ""
                     yield Finding(
                         DEVICE_UNHEALTHY,
-                        say("the kubelet reports {resource} of {name} in container {container} as unhealthy", **where),
+                        say(
+                            "the kubelet reports {resource} of {name} in container {container} as unhealthy{said}",
+                            **where,
+                        ),
                         (
                             Evidence(
                                 Subject("Pod", named("Pod", pod)),
                                 say("status of container {container}, {name}", **where),
-                                say("{resource}: Unhealthy", **where),
+                                say("{resource}: Unhealthy{said}", **where),
                             ),
                         ),
                     )
@@ -210,6 +266,9 @@ def _other(trial: Trial) -> Iterator[Finding]:
     """Another reason, or none that anybody wrote down."""
     pod, snapshot = trial.question.pod, trial.scene.snapshot
     if pod is None or not pod.node_name or pod.finished or not trial.scene.allocated:
+        return
+    if pod.metadata.deletion_timestamp:
+        # That it did not start matters no more.
         return
     own = Subject("Pod", named("Pod", pod))
     waiting = next(
@@ -227,6 +286,19 @@ def _other(trial: Trial) -> Iterator[Finding]:
         fact = Evidence(own, say("container {name}", **words), say("{reason}", **words))
         yield Finding(NOT_STARTED, say(text, **words), (fact,))
         return
+    ended = next(
+        (
+            entry
+            for entry in pod.status.container_statuses
+            if entry.state.terminated and entry.state.terminated.exit_code
+        ),
+        None,
+    )
+    if ended is not None and ended.state.terminated is not None:
+        words = {"name": ended.name, "code": str(ended.state.terminated.exit_code)}
+        fact = Evidence(own, say("container {name}", **words), say("ended with exit code {code}", **words))
+        yield Finding(NOT_STARTED, say("container {name} ended with exit code {code}", **words), (fact,))
+        return
     if pod.phase != "Pending" or _prepare_failed(trial, pod):
         return
     clock = Clock(snapshot)
@@ -237,12 +309,58 @@ def _other(trial: Trial) -> Iterator[Finding]:
         fact = Evidence(Subject("Event on Pod", named("Pod", pod)), warning.reason, warning.message)
         text = "on node {node} it is Pending{lasting}; last warning: {reason}, {message}"
         words = {"reason": warning.reason, "message": warning.message}
+    elif _slow(pod, clock):
+        yield _not_begun(trial, pod, clock)
+        return
     elif clock.age(since) >= STARTING:
         fact = Evidence(own, "status.startTime", since)
         text, words = "on node {node} it is Pending{lasting}, and no event that was seen says why", {}
     else:
         return
     yield Finding(NOT_STARTED, say(text, node=node, lasting=clock.lasting(since), **words), (fact,))
+
+
+def _slow(pod: Pod, clock: Clock) -> bool:
+    """Whether the kubelet has had the time to prepare a pod's devices, and has not."""
+    ready, bound = pod.condition("PodReadyToStartContainers"), pod.condition("PodScheduled")
+    since = pod.status.start_time or (bound.last_transition_time if bound is not None else "")
+    if pod.status.start_time and (ready is None or ready.status == "True"):
+        return False
+    return clock.age(since) >= ANSWER
+
+
+def _not_begun(trial: Trial, pod: Pod, clock: Clock) -> Finding:
+    """No event says why: the kubelet has not looked at the pod, or waits for an answer."""
+    node, own = ObjectName("Node", pod.node_name), Subject("Pod", named("Pod", pod))
+    bound = pod.condition("PodScheduled")
+    since = pod.status.start_time or (bound.last_transition_time if bound is not None else "")
+    words = {"node": node, "drivers": drivers_of(trial.scene.allocated), "since": since}
+    if not pod.status.start_time:
+        return Finding(
+            NOT_STARTED,
+            say("the kubelet of node {node} has not looked at it since it was placed there at {since}", **words),
+            (Evidence(own, "status.startTime", "not set"),),
+            Remedy(say("Look at the kubelet of node {node}: it is stopped, or cannot reach the API server.", **words)),
+            next=NextStep(Look.ONE_NODE, pod.node_name),
+        )
+    return Finding(
+        NOT_STARTED,
+        say(
+            "on node {node} its devices are not prepared since {since}, and no event says why: the kubelet waits for "
+            "driver {drivers:some}, or for a volume",
+            **words,
+        ),
+        (
+            Evidence(own, "status.startTime", since),
+            Evidence(own, "condition PodReadyToStartContainers", "not True"),
+        ),
+        Remedy(
+            say(
+                "Read the logs of the kubelet and of driver {drivers:some} on node {node}.",
+                **words,
+            )
+        ),
+    )
 
 
 _USUAL = frozenset(("", "ContainerCreating", "PodInitializing"))
@@ -253,7 +371,8 @@ def _prepare_failed(trial: Trial, pod: Pod) -> bool:
     node = trial.scene.snapshot.nodes.get(pod.node_name)
     events = trial.scene.snapshot.events_about("Pod", pod.metadata.namespace, pod.metadata.name)
     told = any(event.reason == "FailedPrepareDynamicResources" for event in events)
-    return told or (node is not None and node.ready is False) or any(True for _ in _not_ready(trial))
+    barred = any(not relation_of(claim, pod).listed for claim in trial.scene.allocated)
+    return told or barred or (node is not None and node.ready is False) or any(True for _ in _not_ready(trial))
 
 
 def _last_warning(events: tuple[Event, ...]) -> Event | None:

@@ -19,6 +19,7 @@ from kubectl_dra.cluster.cluster import ANY_NODE, Cluster
 from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
 from kubectl_dra.errors import InputError, UndeterminedError
 from kubectl_dra.explain.devices.device_state import NOTHING, DeviceState, DeviceStates
+from kubectl_dra.explain.devices.unpublished import Unpublished, unpublished
 from kubectl_dra.explain.driver_words import driver_notes
 from kubectl_dra.explain.phrase import Words, say
 from kubectl_dra.explain.scene.view import Published, View
@@ -123,13 +124,15 @@ class Inventory(Struct, frozen=True):
     """The devices listed, by driver, pool and slice.
 
     ``narrowed`` says how each part of ``Wanted`` reduced them: (what was kept, how many), all devices first. ``unread``
-    are the kinds without which it is unknown what is listed, or in which state it is.
+    are the kinds without which it is unknown what is listed, or in which state it is. ``unpublished`` are devices of
+    the whole cluster that cannot be listed, because claims hold them and no slice has them.
     """
 
     rows: tuple[DeviceRow, ...]
     narrowed: tuple[tuple[str, int], ...]
     notes: tuple[Words, ...]
     unread: tuple[Unread, ...] = ()
+    unpublished: tuple[Unpublished, ...] = ()
 
     def states(self) -> dict[DeviceState, int]:
         """The number of devices per state, only those that occur, in the order of ``DeviceState``."""
@@ -228,7 +231,11 @@ class _Listing:
         if wanted.tainted:
             rows = [row for row in rows if row.taints]
             narrowed.append(("tainted", len(rows)))
-        return Inventory(tuple(rows), tuple(narrowed), tuple(dict.fromkeys(self._notes)), tuple(self._deciding(known)))
+        lost = unpublished(self._snapshot)
+        self._notes.extend(one.words for one in lost)
+        return Inventory(
+            tuple(rows), tuple(narrowed), tuple(dict.fromkeys(self._notes)), tuple(self._deciding(known)), lost
+        )
 
     def _deciding(self, rows: Sequence[DeviceRow]) -> Iterator[Unread]:
         """What was not read and matters for what is listed; ``rows`` are those before their states chose among them."""

@@ -14,6 +14,7 @@ from kubectl_dra.api.taints import DeviceTaintRule
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
 from kubectl_dra.cluster.relation import waiting_for
 from kubectl_dra.cluster.snapshot import ABSENT, MADE_BY, NOT_SERVED, RefusedChange, Snapshot
+from kubectl_dra.explain.devices.unpublished import unpublished
 from kubectl_dra.explain.phrase import Phrase, Words, say
 from kubectl_dra.explain.scene.prepare import Scene, Settings
 from kubectl_dra.explain.unread import NotSeen
@@ -152,6 +153,9 @@ def _about_pod(scene: Scene) -> Iterator[Phrase]:
     if not scene.settings.scheduler.schedules(pod):
         text = "the pod asks for scheduler {name}; results are those of the default one"
         yield say(text, name=pod.scheduler_name)
+    if pod.phase == "Running" and not pod.metadata.deletion_timestamp:
+        for one in unpublished(snapshot, scene.allocated):
+            yield one.words
 
 
 NO_CONSUMER = say("no pod uses this claim: devices are allocated only when a pod that names it is scheduled")

@@ -1,0 +1,302 @@
+"""What happened to a pod on its node: lost claims, lost nodes, refusal by the kubelet, devices not given back."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from typing import Final
+
+from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.pods import MAKES_AGAIN, Pod, owner_of
+from kubectl_dra.api.slices import DeviceID
+from kubectl_dra.cluster.relation import relation_of
+from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.explain.causes.registry import Finder, When
+from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
+from kubectl_dra.explain.phrase import ObjectName, Subject, named, say
+from kubectl_dra.explain.question.resolve import ClaimEntry, Question, Unresolved
+from kubectl_dra.explain.scene.holders import SCHEDULER, Clock, under_way
+from kubectl_dra.explain.trial import Trial
+
+# The kubelet refused the pod.
+
+REJECTED = CauseKind(code="pod-rejected-by-kubelet", family=Family.NODE, look=Look.ONE_NODE, ends_pod=True)
+_REASONS: Final = frozenset(
+    (
+        *("UnexpectedAdmissionError", "TopologyAffinityError", "NodeAffinity", "NodeName", "NodePorts"),
+        *(
+            "NodeUnschedulable",
+            "TaintToleration",
+            "InvalidNodeInfo",
+            "PodOSNotSupported",
+            "PodOSSelectorNodeLabelDoesNotMatch",
+        ),
+        *("PodFeatureUnsupported", "PodLevelResourcesNotAdmittedReason", "InPlacePodVerticalScalingNotAdmittedReason"),
+        *("SysctlForbidden", "AppArmor", "NodeShutdown", "SupplementalGroupsPolicyNotSupported"),
+    )
+)
+"""Reasons of pods that the kubelet did not take, besides ``OutOf`` and a resource (pkg/kubelet/lifecycle)."""
+
+
+def rejected(pod: Pod) -> bool:
+    """Whether the kubelet of the pod's node refused it, so that it never ran."""
+    reason = pod.status.reason
+    return pod.phase == "Failed" and (reason.startswith("OutOf") or reason in _REASONS)
+
+
+def rejection(pod: Pod) -> Finding:
+    """The kubelet's refusal, in its own words."""
+    owner = owner_of(pod)
+    text = (
+        "The pod never runs again: delete it, and make it again once the node has what it asks for, or without "
+        "spec.nodeName so that the scheduler finds a node."
+    )
+    if owner is not None and owner.kind in MAKES_AGAIN:
+        text = (
+            "Nothing has to be done for this pod: {owner} makes the next one. If that is refused too, see the reason."
+        )
+    words = {"node": pod.node_name, "reason": pod.status.reason, "said": pod.status.message}
+    own = Subject("Pod", named("Pod", pod))
+    return Finding(
+        REJECTED,
+        say("{pod} was refused by the kubelet of node {node}: {reason}, {said}", pod="the pod", **words)
+        if pod.status.message
+        else say("{pod} was refused by the kubelet of node {node}: {reason}", pod="the pod", **words),
+        (Evidence(own, "status.reason", pod.status.reason), Evidence(own, "status.phase", pod.phase)),
+        Remedy(say(text, owner=str(owner))),
+    )
+
+
+# The pod has started, and its claim is gone or no longer allocated.
+
+LOST = CauseKind(
+    code="claim-lost-while-running", family=Family.NODE, look=Look.PODS_ON_NODE, state="runs, but has lost its claim"
+)
+_ID: Final = re.compile(r"=([^=]+)$")
+"""The device's part of a CDI name: drivers end it with the name of the device, as far as they are known."""
+
+
+def started(pod: Pod) -> bool:
+    """Whether the pod's containers have been started on its node, so that its devices were prepared once."""
+    return bool(pod.node_name) and pod.phase == "Running"
+
+
+def devices_given(pod: Pod) -> tuple[str, ...]:
+    """What the kubelet says the containers were given, as the driver calls it."""
+    return tuple(
+        dict.fromkeys(
+            resource.resource_id
+            for status in (*pod.status.init_container_statuses, *pod.status.container_statuses)
+            for entry in status.allocated_resources_status
+            if entry.name.startswith("claim:")
+            for resource in entry.resources
+        )
+    )
+
+
+def lost_claims(question: Question) -> list[ClaimEntry]:
+    """The entries of a pod that was started whose claims are gone or not allocated any more."""
+    pod = question.pod
+    if pod is None or not started(pod) or pod.finished:
+        return []
+    gone = (Unresolved.CLAIM_MISSING, Unresolved.MADE_CLAIM_GONE)
+    return [
+        entry
+        for entry in question.claims
+        if entry.unresolved in gone
+        or (entry.claim is not None and entry.claim.allocation is None and not entry.hypothetical)
+    ]
+
+
+def _lost(question: Question, snapshot: Snapshot, _: Sequence[Finding]) -> Iterator[Finding]:
+    pod = question.pod
+    if pod is None:
+        return
+    scheduled = pod.condition("PodScheduled")
+    # Claims are read beside the pods: what was written just before the pod was bound may have been missed.
+    normal = under_way(SCHEDULER, scheduled.last_transition_time if scheduled else "", snapshot)
+    for entry in lost_claims(question):
+        claim = f"{question.namespace}/{entry.name or (entry.claim.metadata.name if entry.claim else '')}"
+        how = "is no longer allocated" if entry.claim is not None else "does not exist any more"
+        given = devices_given(pod)
+        own = Subject("Pod", named("Pod", pod))
+        facts = [Evidence(own, "status.phase", pod.phase)]
+        if given:
+            facts.append(Evidence(own, "devices that its containers were given", say("{given:some}", given=given)))
+        facts.extend(_next_holders(pod, given, snapshot))
+        text = (
+            "the pod was started on node {node} with the devices of claim {claim}, which {how}: the scheduler takes "
+            "them for free and gives them to the next pod"
+        )
+        change = "Delete the pod, so that it is placed again with its claim; until then two pods may use one device."
+        yield Finding(
+            LOST,
+            say(text, node=ObjectName("Node", pod.node_name), claim=claim, how=how),
+            tuple(facts),
+            Remedy(change),
+            claim=claim if entry.claim is not None else "",
+            under_way=normal,
+        )
+
+
+def _next_holders(pod: Pod, given: Sequence[str], snapshot: Snapshot) -> Iterator[Evidence]:
+    """Claims for which a device of that name on the same node is allocated by now."""
+    names = {found[1] for one in given if (found := _ID.search(one))}
+    for claim in snapshot.claims.values():
+        for result in claim.allocation.results if claim.allocation else ():
+            if result.device.device in names and any(
+                entry.resource == "pods"
+                and (other := snapshot.pods.get((claim.metadata.namespace, entry.name))) is not None
+                and other.node_name == pod.node_name
+                for entry in claim.reserved_for
+            ):
+                users = say("claim {claim}", claim=named("ResourceClaim", claim))
+                yield Evidence(Subject("device", result.device), "is allocated to", users)
+
+
+# The node of a pod that runs is lost.
+
+NODE_LOST = CauseKind(
+    code="node-lost", family=Family.NODE, look=Look.ONE_NODE, state="is only said to run: its node is lost"
+)
+
+
+def _node_lost(trial: Trial) -> Iterator[Finding]:
+    pod, snapshot = trial.question.pod, trial.scene.snapshot
+    if pod is None or pod.finished or pod.metadata.deletion_timestamp or pod.phase in ("", "Pending"):
+        return
+    if not trial.scene.allocated:
+        return
+    since = unready_since(pod.node_name, snapshot)
+    if since is None:
+        return
+    node = ObjectName("Node", pod.node_name)
+    if pod.node_name in snapshot.nodes:
+        text = (
+            "node {node} has not been ready since {since}, so nobody knows whether it runs"
+            if since
+            else ("node {node} is not ready, so nobody knows whether it runs")
+        )
+        change = (
+            "Bring node {node} and its kubelet back. If it is certainly off, delete the Node, or the pod by force "
+            "(kubectl delete pod -n {namespace:shell} {name:shell} --force --grace-period=0): its devices are held "
+            "until then."
+        )
+        facts = (Evidence(Subject("Node", node), "condition Ready", "not True"),)
+    else:
+        text = "there is no node {node} any more"
+        change = (
+            "If the machine is gone, delete the pod by force (kubectl delete pod -n {namespace:shell} {name:shell} "
+            "--force --grace-period=0); kube-controller-manager does so too, after a while."
+        )
+        facts = (Evidence("the cluster", "has no node of this name any more", pod.node_name),)
+    meta = pod.metadata
+    yield Finding(
+        NODE_LOST,
+        say(text, node=node, since=since),
+        facts,
+        Remedy(say(change, node=node, namespace=meta.namespace, name=meta.name)),
+    )
+
+
+def unready_since(name: str, snapshot: Snapshot) -> str | None:
+    """Since when a node is not ready, empty if it does not say or is gone; None if it is ready, or nobody knows."""
+    node = snapshot.nodes.get(name)
+    if node is None:
+        return "" if name and snapshot.nodes and not snapshot.is_gap("Node") else None
+    if node.ready is not False:
+        return None
+    return next((each.last_transition_time for each in node.status.conditions if each.type == "Ready"), "")
+
+
+# The driver behind devices, as the API shows it.
+
+
+def drivers_of(claims: Sequence[ResourceClaim]) -> tuple[str, ...]:
+    """The drivers of the allocated devices."""
+    found = {
+        result.device.driver for claim in claims for result in (claim.allocation.results if claim.allocation else ())
+    }
+    return tuple(sorted(found))
+
+
+def silent(drivers: Sequence[str], node: str, snapshot: Snapshot) -> tuple[str, ...]:
+    """The drivers that publish nothing for a node any more; none where slices were not read."""
+    if snapshot.missing("ResourceSlice") is not None:
+        return ()
+    there = {entry.driver for entry in snapshot.slices if entry.scope.node_name in ("", node)}
+    return tuple(driver for driver in drivers if driver not in there)
+
+
+def withdrawn(claims: Sequence[ResourceClaim], snapshot: Snapshot) -> tuple[DeviceID, ...]:
+    """Allocated devices that their pool, which is published, does not have any more."""
+    out = []
+    for claim in claims:
+        for result in claim.allocation.results if claim.allocation else ():
+            own = [entry for entry in snapshot.slices if entry.pool == result.device[:2]]
+            newest = max((entry.generation for entry in own), default=0)
+            names = {name for entry in own if entry.generation == newest for name in entry.names}
+            if own and result.device.device not in names:
+                out.append(result.device)
+    return tuple(out)
+
+
+ANSWER: Final = timedelta(seconds=45)
+"""How long the kubelet waits for a driver's answer before it gives up, says so, and asks again."""
+
+
+# The pod ends, and a driver does not give its devices back.
+
+NOT_UNPREPARED = CauseKind(
+    code="devices-not-unprepared", family=Family.NODE, look=Look.PODS_ON_NODE, state="cannot end"
+)
+
+
+def containers_ended(pod: Pod) -> str:
+    """When the last container of a pod ended; empty while one may run, or nobody knows."""
+    ended = [status.state.terminated for status in pod.status.container_statuses]
+    if not ended or any(one is None for one in ended):
+        return ""
+    return max(one.finished_at for one in ended if one is not None)
+
+
+def waits_for_driver(pod: Pod, claims: Sequence[ResourceClaim], snapshot: Snapshot) -> Finding | None:
+    """Why a pod that is being deleted is still there though its time is over: the kubelet waits for a driver.
+
+    None where something else keeps it: its node, a finalizer, or its own containers.
+    """
+    if pod.metadata.finalizers or unready_since(pod.node_name, snapshot) is not None:
+        return None
+    own = [claim for claim in claims if relation_of(claim, pod).listed]
+    drivers = drivers_of(own)
+    ended, due = containers_ended(pod), pod.metadata.deletion_timestamp
+    quiet = silent(drivers, pod.node_name, snapshot)
+    waited = Clock(snapshot).age(ended or due) >= ANSWER
+    if not drivers or not ((ended and (quiet or waited)) or (quiet and waited)):
+        # It may end any moment, or a container of its own does not end.
+        return None
+    node = ObjectName("Node", pod.node_name)
+    words = {"driver": quiet or drivers, "node": node, "since": ended or due}
+    lead = "its containers ended at {since}, and " if ended else "its time to end was over at {since}, and "
+    if quiet:
+        text = lead + "driver {driver:some} is away from node {node}: nobody gives its devices back"
+        change = "Start driver {driver:some} on node {node}: the kubelet asks it again, and then the pod is gone."
+    else:
+        text = lead + "driver {driver:some} on node {node} has not given its devices back"
+        change = (
+            "Read the log of driver {driver:some} on node {node}, where the reason is (no event has it), and start the "
+            "driver if it is away: the kubelet asks it again, and then the pod is gone."
+        )
+    facts = [Evidence(Subject("Pod", named("Pod", pod)), "metadata.deletionTimestamp", due)]
+    for driver in drivers:
+        count = sum(entry.driver == driver and entry.scope.node_name == pod.node_name for entry in snapshot.slices)
+        said = say("{count:ResourceSlice}", count=count)
+        facts.append(Evidence(Subject("driver", driver), say("publishes for node {node}", node=node), said))
+    return Finding(NOT_UNPREPARED, say(text, **words), tuple(facts), Remedy(say(change, **words)))
+
+
+FINDERS = (
+    Finder(When.QUESTION, _lost, -10),
+    Finder(When.PLACED, _node_lost, -5),
+)

@@ -1,0 +1,84 @@
+"""Recorded states of real nodes, and what the commands say of them. See on_nodes.yaml, and tools/recorder/nodes."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from kubectl_dra.cli.main import run
+from tools.recorder.nodes.__main__ import STATES
+from tools.recorder.recorded import DATA, lines
+
+EXPECTED: dict[str, dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("on_nodes.yaml").read_text())
+RECORDED = [line for path in sorted(DATA.glob("nodes-*.jsonl.gz")) for line in lines(path)]
+NOT_THERE = {"1.34": {"unhealthy"}}
+"""Its kubelet reports no health of this driver's devices, whatever the gates."""
+NAMES = [f"{line['release']}: {line['id']}" for line in RECORDED]
+
+
+def said(*words: str) -> tuple[int, str, str]:
+    """The exit code of a command and what it writes."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = run(words)
+    return code, out.getvalue(), err.getvalue()
+
+
+def test_every_state_is_recorded_and_expected() -> None:
+    releases = {line["release"].rpartition(".")[0] for line in RECORDED}
+    assert releases >= {"1.36", "1.37"}
+    for release in releases:
+        recorded = {line["id"] for line in RECORDED if line["release"].startswith(f"{release}.")}
+        assert recorded == STATES.keys() - NOT_THERE.get(release, set())
+    assert STATES.keys() == EXPECTED.keys()
+
+
+@pytest.mark.parametrize("line", RECORDED, ids=NAMES)
+def test_the_state_is_told(line: dict[str, Any], tmp_path: Path) -> None:
+    expect, truth = EXPECTED[line["id"]], line["truth"]
+    path = tmp_path / "cluster.json"
+    path.write_text(json.dumps(line["served"]))
+    where = ["--snapshot", str(path)]
+    code, out, _ = said("explain", f"pod/{truth['pod']}", "-n", "ml", *where, "-o", "json")
+    found = json.loads(out)
+    print(found["answer"], found["causes"][:1])
+    assert code == expect["exit"]
+    causes = [cause["kind"]["code"] for cause in found["causes"]]
+    assert len(causes) == len(expect["causes"])
+    for cause, wanted in zip(causes, expect["causes"], strict=True):
+        assert cause in (wanted if isinstance(wanted, list) else [wanted])
+    assert expect["answer"] in found["answer"]
+    if "fix" in expect:
+        assert expect["fix"] in found["causes"][0]["fix"]
+    assert expect.get("note", "") in "\n".join(found["notes"])
+
+    _, out, _ = said("explain", "-n", "ml", *where, "-o", "json")
+    listed = {f"{item['subject']['kind']}/{item['subject']['name']}" for item in json.loads(out)["items"]}
+    assert listed == set(expect.get("listed", ()))
+
+    _, out, _ = said("top", *where)
+    assert expect.get("top", "") in out.splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    "line", [line for line in RECORDED if line["release"].startswith("1.36.")], ids=lambda line: line["id"]
+)
+def test_a_snapshot_of_it_says_the_same(line: dict[str, Any], tmp_path: Path) -> None:
+    """What the answers rest on is kept by `kubectl dra snapshot`."""
+    whole, reduced = tmp_path / "whole.json", tmp_path / "reduced.json"
+    whole.write_text(json.dumps(line["served"]))
+    code, _, err = said("snapshot", "--snapshot", str(whole), "-o", str(reduced))
+    assert code == 0, err
+    answers = []
+    for path in (whole, reduced):
+        _, out, _ = said("explain", f"pod/{line['truth']['pod']}", "-n", "ml", "--snapshot", str(path), "-o", "json")
+        found = json.loads(out)
+        causes = [(cause["kind"]["code"], cause["fix"], cause["evidence"]) for cause in found["causes"]]
+        answers.append((found["exitCode"], found["answer"], causes))
+    assert answers[0] == answers[1]
