@@ -251,7 +251,7 @@ class PodStatus(Wire, frozen=True):
     allocated_resources: Annotated[dict[str, Amount], "resource"] = {}
     node_allocatable_resource_claim_statuses: tuple[NodeResourcesOfClaim, ...] = ()
     reason: Annotated[str, "reason"] = ""
-    message: Annotated[str, "drop"] = ""
+    message: Annotated[str, "said"] = ""
 
 
 class BoundSpec(Wire, frozen=True):

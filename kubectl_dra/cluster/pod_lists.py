@@ -271,7 +271,7 @@ def _telling(text: Raw, requests: _Requests, *, ending: bool) -> tuple[Container
         asked, given, allocated = requests.get(status.name, _NONE), status.resources, status.allocated_resources
         if (
             status.state.waiting is not None
-            or (ending and status.state.terminated is not None)
+            or (status.state.terminated is not None and (ending or status.state.terminated.exit_code))
             or status.allocated_resources_status
             or (given is not None and given.requests != asked)
             or (allocated and allocated != asked)
