@@ -5,10 +5,8 @@ The two fields are made up; a release after those that are modelled brings them.
 
 from __future__ import annotations
 
-import gc
 import json
 from collections.abc import Iterator
-from functools import _lru_cache_wrapper
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +24,7 @@ from kubectl_dra.cluster.save import reduced
 from kubectl_dra.lint.context import AssumedCluster
 from kubectl_dra.lsp.answers import hover_at, proposals_at
 from kubectl_dra.lsp.knowledge import Knowledge
+from tests.api.tables import forget
 
 Json = dict[str, Any]
 GATE = "DRAWarmPools"
@@ -50,13 +49,6 @@ def added(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
     monkeypatch.undo()
     forget()
-
-
-def forget() -> None:
-    """Empty what is remembered of the tables."""
-    for cached in gc.get_objects():
-        if isinstance(cached, _lru_cache_wrapper) and cached.__module__.startswith("kubectl_dra."):
-            cached.cache_clear()
 
 
 def claim(**written: Any) -> Json:

@@ -5,10 +5,9 @@ Left out: rows about schedulers, and what only servers before 1.34 did, of which
 
 from __future__ import annotations
 
-import gc
 import json
 from collections.abc import Callable, Iterator, Mapping
-from functools import _lru_cache_wrapper, cache, partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -19,6 +18,7 @@ from kubectl_dra.api import behaviour, fields, limits
 from kubectl_dra.api.behaviour import Aspect, Behaviour
 from kubectl_dra.api.releases import NEWEST_MODELLED, Releases
 from kubectl_dra.api.schema import Field
+from tests.api.tables import forget
 from tests.conformance import conversions, manifests
 from tools.recorder.recorded import lines
 
@@ -95,13 +95,6 @@ def safely(ask: Callable[[dict[str, Any]], object], case: dict[str, Any]) -> obj
         return ask(case)
     except Exception as error:
         return type(error)
-
-
-def forget() -> None:
-    """Empty what is remembered of the tables."""
-    for cached in gc.get_objects():
-        if isinstance(cached, _lru_cache_wrapper) and str(cached.__module__).startswith("kubectl_dra."):
-            cached.cache_clear()
 
 
 def decides(word: str) -> bool:

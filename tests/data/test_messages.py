@@ -20,10 +20,10 @@ def test_an_example_is_understood_as_its_own_entry(entry: KnownMessage) -> None:
     found = understood(entry.example)
     for text in (entry.example, f"Failed to prepare dynamic resources: prepare dynamic resources: {entry.example}"):
         found = understood(text, drivers)
-        assert found is not None and found.entry is entry
+        assert found is not None and found.entry == entry
         # As pasted, without knowing the claim: no entry of another driver says something else.
         pasted = understood(text)
-        assert pasted is not None and pasted.entry is entry
+        assert pasted is not None and pasted.entry == entry
     assert found is not None and not re.search(r"\{\w+\}", found.means + found.do), (
         "a part that the pattern does not have"
     )
