@@ -53,7 +53,7 @@ demo: $(DEMO_VENV)/.installed ## Explain a pending pod of examples/explain, seco
 		  code=$$?; echo; test $$code -eq 1 && echo "(exit code 1: the pod cannot be scheduled)"; }
 
 check: lint typecheck ## Under a minute: ruff, mypy, and the tests that need nothing but Python
-	$(BIN)/python -m pytest -n auto -m "$(QUICK)" $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n auto --dist loadgroup -m "$(QUICK)" $(PYTEST_ARGS)
 
 # A control plane that breaks down fails all tests after it, each by its own time limit: the run ends, and says which.
 test: $(VENV)/.installed-dev ## Run all tests; builds the control plane for them first, once, where Go is there

@@ -27,10 +27,12 @@ HERE = Path(__file__).parent
 LIVE, BROWSER, PACKAGING = "control_plane_program", "chromium", "offline"
 """The fixtures that all tests of a kind use, directly or through others."""
 SLOW = (
+    "admission/server/test_recorded.py",
     "allocation/test_pruning.py",
     "api/test_quantity.py",
     "cel/test_conformance.py",
     "cel/test_cost.py",
+    "cel/test_fast_paths.py",
     "cel/test_many_devices.py",
     "cli/test_bad_input.py",
     "cli/test_bounded.py",
@@ -49,28 +51,39 @@ SLOW = (
     "cluster/test_files.py",
     "cluster/test_pages.py",
     "cluster/test_save.py",
+    "cluster/test_save_odd.py",
     "cluster/test_watch.py::test_a_day_of_events",
     "completion/",
     "conformance/",
     "docs/",
     "examples/",
+    "explain/test_applied_again.py",
+    "explain/test_carried_out.py::test_cases[kubernetes-131908",
+    "explain/test_carried_out.py::test_cases[search-too-slow",
+    "explain/test_catalogue.py::test_pages_in_docs",
+    "explain/test_catalogue.py::test_writing_pages",
     "explain/test_cases.py::test_case[kubernetes-131908",
     "explain/test_cases.py::test_case[search-too-slow",
     "explain/test_catalogue.py::test_samples",
     "explain/test_gates.py",
     "explain/test_many_nodes.py",
     "explain/test_noise.py",
+    "explain/test_nothing_unproved.py",
     "explain/test_outputs.py",
     "explain/test_reads.py",
+    "explain/test_sharing.py",
     "explain/test_unmodelled.py",
     "golden/",
-    "admission/server/test_recorded.py",
+    "hostile/",
     "lint/test_broken.py",
     "lint/test_verify.py",
     "lint/test_workers.py",
+    "lsp/test_neovim.py",
+    "lsp/test_server.py",
     "migrate/test_affinity.py",
     "migrate/test_kustomize.py",
     "migrate/test_labels_as_nodes_have_them.py",
+    "migrate/test_odd_fields.py",
     "migrate/test_placement.py",
     "migrate/test_plans.py",
     "migrate/test_properties.py",
@@ -82,10 +95,20 @@ SLOW = (
     "report/html/",
     "report/test_explain_json.py",
     "report/test_explain_text.py",
+    "report/test_lint_reports.py::test_sarif_has_no_more",
+    "report/test_remedy_json.py",
     "taint/test_deadline.py",
+    "test_clocks.py::test_examples",
+    "test_clocks.py::test_searches",
     "test_readme.py",
+    "test_releases.py::test_what_messages_say",
+    "ui/test_pages.py",
+    "ui/test_command.py",
+    "unread/",
 )
 """Files, folders and tests that make check leaves out: they take seconds, start processes, or repeat a corpus."""
+SOURCE = ("test_dependencies.py", "test_layers.py", "test_one_scheduler.py", "test_releases.py::test_releases_are")
+"""Tests that read the whole source: in one process, they parse it once."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -111,3 +134,5 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("packaging")
         if item.nodeid.removeprefix("tests/").startswith(SLOW):
             item.add_marker("slow")
+        if item.nodeid.removeprefix("tests/").startswith(SOURCE):
+            item.add_marker(pytest.mark.xdist_group("source"))

@@ -33,7 +33,8 @@ READS_THE_CLOCK: Final = {
 def test_only_these_read_the_clock() -> None:
     found = set()
     for file in (ROOT / "kubectl_dra").rglob("*.py"):
-        for node in ast.walk(ast.parse(file.read_text())):
+        text = file.read_text()
+        for node in ast.walk(ast.parse(text)) if "date" in text else ():
             name = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
             if re.fullmatch(r"(.*\.)?datetime\.(now|utcnow|today)|(.*\.)?date\.today", name):
                 found.add(str(file.relative_to(ROOT / "kubectl_dra")))
