@@ -33,11 +33,7 @@ def causes(trial: Trial) -> list[Finding]:
         return ask(When.TOGETHER, trial)
     found = _of_several(trial, groups) if len(groups) > 1 else _of_request(trial, trial.world, groups[0])
     # A selector that sets devices of other nodes apart comes after what is wrong with those that it admits.
-    return sorted(found, key=lambda finding: (_sets_apart(finding), finding.proof is None))
-
-
-def _sets_apart(finding: Finding) -> bool:
-    return finding.kind.code == "selector-matches-nothing"
+    return sorted(found, key=lambda finding: ((finding.kind.code == "selector-matches-nothing"), finding.proof is None))
 
 
 def _of_several(trial: Trial, groups: Sequence[Sequence[Located]]) -> list[Finding]:

@@ -109,17 +109,14 @@ def pending(
         if namespace in ("", pod.metadata.namespace) and budget.left:
             question = about_pod(pod, snapshot, exists=True)
             told = diagnose(question, snapshot, replace(settings, with_ways=False), budget)
-            normal = any(found.kind is DELETING for found in told.findings) and _has_time(pod, snapshot)
+            normal = any(found.kind is DELETING for found in told.findings) and (
+                Clock(snapshot).age(pod.metadata.deletion_timestamp) < GIVEN
+            )
             if (told.troubled and not normal) or told.verdict is Verdict.NOT_ALLOCATABLE:
                 out.append(Alike(told, (f"{question.kind}/{question.name}",)))
     found, tried = _in_turn(out, snapshot, settings)
     unseen = (*_unseen(snapshot, namespace), *_untried(left_out), *(() if tried else (NOT_IN_TURN,)))
     return Overview(namespace, tuple(found), elsewhere, unseen, tuple(_unread(snapshot, namespace, settings)), left_out)
-
-
-def _has_time(pod: Pod, snapshot: Snapshot) -> bool:
-    """Whether a pod that is being deleted still has time to end, with what its node is given on top."""
-    return Clock(snapshot).age(pod.metadata.deletion_timestamp) < GIVEN
 
 
 def _in_turn(found: Sequence[Alike], snapshot: Snapshot, settings: Settings) -> tuple[Sequence[Alike], bool]:

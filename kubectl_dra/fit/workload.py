@@ -59,7 +59,7 @@ class WorkloadPods(Struct, frozen=True):
 def workloads_of(manifest: Snapshot) -> list[WorkloadPods]:
     """The workloads of a manifest in its order; bare pods are one workload a group, and one of the others, last."""
     found = makers_of(manifest)
-    made = {_key(role) for workload in found for role in workload.roles}
+    made = {(role.pod.metadata.namespace, role.pod.metadata.name) for workload in found for role in workload.roles}
     return [*found, *_bare([key for key in manifest.pods if key not in made], manifest)]
 
 
@@ -86,10 +86,6 @@ def without_stand_ins(snapshot: Snapshot) -> Snapshot:
     """The cluster without the pods that stand for those of workloads."""
     made = (pod for pod in snapshot.pods.values() if MADE_BY in pod.metadata.annotations)
     return Cluster(snapshot).ending(made).snapshot
-
-
-def _key(role: Role) -> Key:
-    return role.pod.metadata.namespace, role.pod.metadata.name
 
 
 def _namespace(raw: Mapping[str, Any], pod: str, manifest: Snapshot) -> str:

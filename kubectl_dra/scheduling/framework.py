@@ -101,7 +101,7 @@ class NodeState:
             self.node,
             pods,
             self._rules,
-            (*self.removed, *(pod for pod in gone if not _among(pod, self.added))),
+            (*self.removed, *(pod for pod in gone if not any(entry is pod for entry in self.added))),
             (*(pod for pod in self.added if id(pod) not in out), *more),
         )
 
@@ -259,7 +259,3 @@ class ScorePlugin:
     def scores(self) -> Mapping[str, int]:
         """Node name to score, normalized to 0 to 100, before the weight."""
         raise NotImplementedError
-
-
-def _among(pod: Pod, pods: Sequence[Pod]) -> bool:
-    return any(entry is pod for entry in pods)

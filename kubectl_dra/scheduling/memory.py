@@ -146,7 +146,10 @@ class NodeEquivalence:
                 seen.append(bool(pool.invalid))
                 continue
             if pool.counter_sets:
-                if not self._counts_alone(pool, node):
+                if not (
+                    pool.id.name not in self._names
+                    and all(entry.scope.node_name == node.name for entry in self._cycle.index.by_pool[pool.id])
+                ):
                     return None
                 seen.append(tuple((name, _amounts(counters)) for name, counters in pool.counter_sets.items()))
             for entry in pool.slices:
@@ -155,12 +158,6 @@ class NodeEquivalence:
                     return None
                 seen.append((kinds, node.skips_operations) if entry.skip_node_operations else kinds)
         return tuple(seen)
-
-    def _counts_alone(self, pool: Pool, node: Node) -> bool:
-        """Whether the pool's counters belong to this node, and no other pool reads them."""
-        return pool.id.name not in self._names and all(
-            entry.scope.node_name == node.name for entry in self._cycle.index.by_pool[pool.id]
-        )
 
     def _of_slice(self, entry: ResourceSlice, pool: Pool, node: Node) -> Hashable:
         kinds: Sequence[Hashable] | None = self._of_list.get(id(entry.devices))

@@ -136,7 +136,7 @@ def _selector(entry: TopologySpreadConstraint, labels: Mapping[str, str]) -> Sel
 
 def _default_selector(pod: Pod, state: ClusterState) -> Selector:
     equal: dict[str, str] = {}
-    for service in _in_namespace(state, "Service", pod.metadata.namespace):
+    for service in (entry for key, entry in state.others("Service").items() if key[0] == pod.metadata.namespace):
         selector = service.spec.selector
         if selector and all(pod.metadata.labels.get(key) == value for key, value in selector.items()):
             equal.update(selector)
@@ -160,10 +160,6 @@ def _controller(owner: OwnerReference, namespace: str, state: ClusterState) -> P
         return None
     found: PodSelecting | None = state.others(owner.kind).get((namespace, owner.name))
     return found
-
-
-def _in_namespace(state: ClusterState, kind: str, namespace: str) -> Iterator[PodSelecting]:
-    return (entry for key, entry in state.others(kind).items() if key[0] == namespace)
 
 
 class TooManyInDomain(Reason, frozen=True):

@@ -305,7 +305,7 @@ class VolumeBinding(Plugin):
                 entry.storage_class_name == kind.metadata.name
                 and limit is not None
                 and -(-in_nanos(limit) // _GIGA) >= wanted
-                and _reaches(entry, node)
+                and (entry.node_topology is not None and entry.node_topology.matches(node.node.labels))
             ):
                 return entry
         return None
@@ -333,10 +333,6 @@ def _allowed(kind: StorageClass, node: NodeState) -> bool:
         term.requirements and all(labels.get(entry.key) in entry.values for entry in term.requirements)
         for term in terms
     )
-
-
-def _reaches(entry: CSIStorageCapacity, node: NodeState) -> bool:
-    return entry.node_topology is not None and entry.node_topology.matches(node.node.labels)
 
 
 # VolumeBinding: nodes whose storage would have more left score higher (gate StorageCapacityScoring).
