@@ -138,7 +138,10 @@ class Queue:
 
         Where chance decides, there are several such sets. None if it cannot be tried.
         """
-        state = self._state(pods)
+        snapshot = self._snapshot
+        for pod in pods if snapshot.individual else ():
+            snapshot = complete(about_pod(pod, snapshot, exists=True), snapshot, self._settings)
+        state = self._settings.scheduler.sees(Cluster(snapshot), *pods)
         size = len(state.nodes) + len(state.snapshot.slices)
         left, found = min(MAX_TRIED, MAX_WORK // max(1, size)), list[frozenset[str]]()
         for number in range(TRIES):
@@ -158,13 +161,6 @@ class Queue:
         if known is None:
             known = self._known[pod.key] = self._shapes.of(about_pod(pod, self._snapshot, exists=True), self._snapshot)
         return known
-
-    def _state(self, pods: Sequence[Pod]) -> ClusterState:
-        """The cluster as the scheduler's plugins read it, with all that decides about these pods."""
-        snapshot = self._snapshot
-        for pod in pods if snapshot.individual else ():
-            snapshot = complete(about_pod(pod, snapshot, exists=True), snapshot, self._settings)
-        return self._settings.scheduler.sees(Cluster(snapshot), *pods)
 
 
 def _shuns(pod: Pod) -> bool:

@@ -15,7 +15,6 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.policy import PodDisruptionBudget
 from kubectl_dra.scheduling.chain import Chain
 from kubectl_dra.scheduling.framework import NodeState
-from kubectl_dra.scheduling.plugin_args import DefaultPreemptionArgs
 from kubectl_dra.scheduling.reasons import PluginName, Reason, Rejection, none_available
 
 _NEVER = "Never"
@@ -116,18 +115,13 @@ def preempt(chain: Chain, rejected: Mapping[str, Rejection]) -> Preemption:
         else:
             refused[name] = outcome
     potential = sum(rejection.resolvable for rejection in rejected.values())
-    enough = _enough(found, potential, state.profile.args.preemption)
-    return Preemption(total, None, _best(found), tuple(found), {} if found else refused, enough)
-
-
-def _enough(found: Sequence[Candidate], potential: int, args: DefaultPreemptionArgs) -> int:
-    """The number of candidates at which the scheduler stops; 0 if it examines all.
-
-    It continues as long as all candidates break budgets.
-    """
-    wanted = max(potential * args.min_candidate_nodes_percentage // 100, args.min_candidate_nodes_absolute)
+    wanted = max(
+        potential * state.profile.args.preemption.min_candidate_nodes_percentage // 100,
+        state.profile.args.preemption.min_candidate_nodes_absolute,
+    )
     harmless = any(not candidate.violations for candidate in found)
-    return max(wanted, 1) if harmless and len(found) > wanted else 0
+    enough = max(wanted, 1) if harmless and len(found) > wanted else 0
+    return Preemption(total, None, _best(found), tuple(found), {} if found else refused, enough)
 
 
 def _ineligible(chain: Chain, rejected: Mapping[str, Rejection]) -> Reason | None:

@@ -57,7 +57,13 @@ def _waiting(trial: Trial) -> Iterator[Finding]:
         if not found.fits and (pod.key in found.nodes or schedule(outcome.pod, outcome.state).fits):
             yield _does_not_fit(pod, found, quoted)
         elif found.fits and pod.key in found.refused and schedule(outcome.pod, outcome.state).fits:
-            yield _left_out(pod, found, quoted)
+            text = (
+                "the group {group} fits without it: {count:pod} {count:has|have} a node then, and none is left for "
+                "this one"
+            )
+            summary = say(text, group=found.gang.name, count=found.count)
+            refused = Evidence(Subject("Pod", named("Pod", pod)), "fits nowhere then", found.refused[pod.key].message)
+            yield Finding(POD_GROUP, summary, (_membership(pod), *_places(found), refused, *quoted))
     elif said:
         yield _group_waits(pod, trial.scene.snapshot, quoted)
 
@@ -93,14 +99,6 @@ def _does_not_fit(pod: Pod, found: Placed, quoted: tuple[Evidence, ...]) -> Find
         facts.append(Evidence("the scheduler", say("may evict for {pod}", pod=named("Pod", evicting.pod)), victims))
     change = "Make room for {first}, or ask for less in the pods of the group." if first else POD_GROUP.fix
     return Finding(POD_GROUP, summary, (*facts, *quoted), Remedy(say(change, first=first)))
-
-
-def _left_out(pod: Pod, found: Placed, quoted: tuple[Evidence, ...]) -> Finding:
-    """The gang fits without this pod."""
-    text = "the group {group} fits without it: {count:pod} {count:has|have} a node then, and none is left for this one"
-    summary = say(text, group=found.gang.name, count=found.count)
-    refused = Evidence(Subject("Pod", named("Pod", pod)), "fits nowhere then", found.refused[pod.key].message)
-    return Finding(POD_GROUP, summary, (_membership(pod), *_places(found), refused, *quoted))
 
 
 def _places(found: Placed) -> Iterator[Evidence]:

@@ -33,18 +33,14 @@ _FIXES = {
 
 def _refused(question: Question, snapshot: Snapshot, _: Sequence[Finding]) -> Iterator[Finding]:
     for refusal in question.refusals:
+        concerned = refusal.concerned
+        name = f"{concerned.namespace}/{concerned.name}" if concerned.namespace else concerned.name
         yield Finding(
             POD_REFUSED,
             say("the API server refuses to create the pod: {words}", words=refusal.words),
-            (Evidence(_subject(refusal), refusal.plugin.value, refusal.words),),
+            (Evidence(Subject(concerned.kind, name), refusal.plugin.value, refusal.words),),
             Remedy(_fix(refusal, snapshot)),
         )
-
-
-def _subject(refusal: Refusal) -> Subject:
-    concerned = refusal.concerned
-    name = f"{concerned.namespace}/{concerned.name}" if concerned.namespace else concerned.name
-    return Subject(concerned.kind, name)
 
 
 def _fix(refusal: Refusal, snapshot: Snapshot) -> Phrase:

@@ -107,7 +107,8 @@ def _selector(blocked: Blocked, kind: CauseKind, owner: Subject, what: Phrase, w
         )
         return Finding(TOO_FEW, summary, evidence, counted_lower(blocked, best))
     seen = _seen(blocked)
-    have = _have_instead(seen)
+    parts = tuple(say("{name}: {values}", name=one.name, values=_listed(one)) for one in seen[:_MAX_NAMES])
+    have = Joined(parts) if parts else ""
     if asked is not None and not stage.errors and (instead := _instead(blocked, seen)):
         summary = say("{who} wants {asked}; {instead}", who=who, asked=asked, instead=instead)
         if also := tuple(_also_false(blocked)):
@@ -240,12 +241,6 @@ def _also_false(blocked: Blocked) -> Iterator[Words]:
                 ((value, _), *others) = seen[0].values
                 have = _listed(seen[0]) if others or value is None else say("all have {value}", value=value)
                 yield say("{asked} ({have})", asked=asked, have=have)
-
-
-def _have_instead(seen: Sequence[Observation]) -> Words:
-    """The values of refused devices, in words."""
-    parts = tuple(say("{name}: {values}", name=one.name, values=_listed(one)) for one in seen[:_MAX_NAMES])
-    return Joined(parts) if parts else ""
 
 
 def _listed(seen: Observation) -> Phrase:

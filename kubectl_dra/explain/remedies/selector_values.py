@@ -110,7 +110,9 @@ def loosened(selectors: Selectors, expression: str, term: int, items: Sequence[P
     everything = DeviceTable([item.exact for item in different]) if len(different) <= MAX_DEVICES else None
     found = 0
     for slot in slots(program):
-        seen = _values(slot, program, different, items)
+        columns = columns_of(slot.comparison) or program.columns or ()
+        read = [column for column in columns if column.id or column.kind in ("driver", "allowMultipleAllocations")]
+        seen = Seen(read, different, items)
         texts = list(_texts(slot, program, seen))
         carriers = seen.carriers(value for value, _ in texts)
         for value, text in texts:
@@ -233,13 +235,6 @@ def _first(number: int, values: Iterable[str]) -> Collection[str]:
         if len(found) == number:
             break
     return found
-
-
-def _values(slot: Slot, program: Program, different: Sequence[Published], items: Sequence[Published]) -> Seen:
-    """The devices' values of what the constant is compared with."""
-    columns = columns_of(slot.comparison) or program.columns or ()
-    read = [column for column in columns if column.id or column.kind in ("driver", "allowMultipleAllocations")]
-    return Seen(read, different, items)
 
 
 def _texts(slot: Slot, program: Program, seen: Seen) -> Iterator[tuple[str, str]]:
