@@ -26,36 +26,27 @@ _OFFSET = 1 << 31
 class NoVictims(Reason, frozen=True):
     """No pod on the node has a lower priority."""
 
-    @property
-    def words(self) -> str:
-        return "No preemption victims found for incoming pod"
+    TEXT = "No preemption victims found for incoming pod"
 
 
 class NotHelpful(Reason, frozen=True):
     """Evicting pods would not change why the node is refused."""
 
-    @property
-    def words(self) -> str:
-        return "Preemption is not helpful for scheduling"
+    TEXT = "Preemption is not helpful for scheduling"
 
 
 class NeverPreempts(Reason, frozen=True):
     """The pod's preemptionPolicy is Never."""
 
-    @property
-    def words(self) -> str:
-        return "not eligible due to preemptionPolicy=Never."
+    TEXT = "not eligible due to preemptionPolicy=Never."
 
 
 class VictimsEnding(Reason, frozen=True):
     """Pods evicted for this pod are still terminating on its nominated node."""
 
+    TEXT = "not eligible due to a terminating pod on the nominated node."
     node: str
     victims: tuple[str, ...]
-
-    @property
-    def words(self) -> str:
-        return "not eligible due to a terminating pod on the nominated node."
 
 
 class Candidate(Struct, frozen=True):

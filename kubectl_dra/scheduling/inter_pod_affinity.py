@@ -128,34 +128,25 @@ def _resolved(entry: PodAffinityTerm, pod: Pod, state: ClusterState) -> Term:
 class AffinityNotMet(Reason, frozen=True):
     """The node's domain has no pod that the pod requires; ``value`` None: the node is in no domain."""
 
+    TEXT = "node(s) didn't match pod affinity rules"
     key: str
     value: str | None
-
-    @property
-    def words(self) -> str:
-        return "node(s) didn't match pod affinity rules"
 
 
 class AntiAffinityBroken(Reason, frozen=True):
     """The node's domain has a pod that the pod must avoid."""
 
+    TEXT = "node(s) didn't match pod anti-affinity rules"
     key: str
     value: str
-
-    @property
-    def words(self) -> str:
-        return "node(s) didn't match pod anti-affinity rules"
 
 
 class ExistingAntiAffinityBroken(Reason, frozen=True):
     """A pod in the node's domain must avoid this pod."""
 
+    TEXT = "node(s) didn't satisfy existing pods anti-affinity rules"
     key: str
     value: str
-
-    @property
-    def words(self) -> str:
-        return "node(s) didn't satisfy existing pods anti-affinity rules"
 
 
 class InterPodAffinity(Plugin):

@@ -32,25 +32,19 @@ _NATIVE: Final = ("cpu", "memory", "ephemeral-storage")
 class TooManyPods(Reason, frozen=True):
     """The node already has its maximum number of pods."""
 
+    TEXT = "Too many pods"
     used: int
     capacity: int
-
-    @property
-    def words(self) -> str:
-        return "Too many pods"
 
 
 class Insufficient(Reason, frozen=True):
     """Too little of a resource is left; cpu in thousandths, everything else in whole units."""
 
+    TEXT = "Insufficient {resource}"
     resource: str
     requested: int
     used: int
     capacity: int
-
-    @property
-    def words(self) -> str:
-        return f"Insufficient {self.resource}"
 
     @property
     def free(self) -> int:

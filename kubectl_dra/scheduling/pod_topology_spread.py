@@ -169,6 +169,7 @@ class TooManyInDomain(Reason, frozen=True):
     emptiest domain, or 0 if there are fewer domains than ``min_domains``.
     """
 
+    TEXT = "node(s) didn't match pod topology spread constraints"
     key: str
     value: str
     here: int
@@ -177,19 +178,12 @@ class TooManyInDomain(Reason, frozen=True):
     domains: int
     min_domains: int
 
-    @property
-    def words(self) -> str:
-        return "node(s) didn't match pod topology spread constraints"
-
 
 class NoDomain(Reason, frozen=True):
     """The node lacks the label over which the pods are spread."""
 
+    TEXT = "node(s) didn't match pod topology spread constraints (missing required label)"
     key: str
-
-    @property
-    def words(self) -> str:
-        return "node(s) didn't match pod topology spread constraints (missing required label)"
 
 
 class _Domains(Struct):

@@ -51,95 +51,68 @@ _GIGA: Final = 1_000_000_000
 class EphemeralClaimNotMade(Reason, frozen=True):
     """The controller has not yet made the claim of an ephemeral volume."""
 
+    TEXT = 'waiting for ephemeral volume controller to create the persistentvolumeclaim "{claim}"'
     claim: str
-
-    @property
-    def words(self) -> str:
-        return f'waiting for ephemeral volume controller to create the persistentvolumeclaim "{self.claim}"'
 
 
 class ClaimLost(Reason, frozen=True):
     """The volume of a claim is gone for good."""
 
+    TEXT = 'persistentvolumeclaim "{claim}" bound to non-existent persistentvolume "{volume}"'
     claim: str
     volume: str
-
-    @property
-    def words(self) -> str:
-        return f'persistentvolumeclaim "{self.claim}" bound to non-existent persistentvolume "{self.volume}"'
 
 
 class ClaimEnding(Reason, frozen=True):
     """A claim is being deleted."""
 
+    TEXT = 'persistentvolumeclaim "{claim}" is being deleted'
     claim: str
-
-    @property
-    def words(self) -> str:
-        return f'persistentvolumeclaim "{self.claim}" is being deleted'
 
 
 class UnboundImmediateClaims(Reason, frozen=True):
     """Claims that do not wait for a pod have no volume yet."""
 
+    TEXT = "pod has unbound immediate PersistentVolumeClaims"
     claims: tuple[str, ...]
-
-    @property
-    def words(self) -> str:
-        return "pod has unbound immediate PersistentVolumeClaims"
 
 
 class VolumeElsewhere(Reason, frozen=True):
     """The volume of a claim cannot be used on the node."""
 
+    TEXT = "node(s) didn't match PersistentVolume's node affinity"
     claim: str
     volume: str
-
-    @property
-    def words(self) -> str:
-        return "node(s) didn't match PersistentVolume's node affinity"
 
 
 class NoVolumeToBind(Reason, frozen=True):
     """No existing volume serves these claims on the node, and none can be created for it."""
 
+    TEXT = "node(s) didn't find available persistent volumes to bind"
     claims: tuple[str, ...]
-
-    @property
-    def words(self) -> str:
-        return "node(s) didn't find available persistent volumes to bind"
 
 
 class NotEnoughStorage(Reason, frozen=True):
     """The driver reports too little room for a claim's volume that the node could use."""
 
+    TEXT = "node(s) did not have enough free storage"
     claim: str
     storage_class: str
-
-    @property
-    def words(self) -> str:
-        return "node(s) did not have enough free storage"
 
 
 class VolumeMissing(Reason, frozen=True):
     """A claim is bound to a volume that does not exist."""
 
+    TEXT = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
     claim: str
     volume: str
-
-    @property
-    def words(self) -> str:
-        return "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
 
 
 class StorageClassNotFound(Reason, frozen=True):
     """The storage class that should provision a volume does not exist."""
 
+    TEXT = 'failed to find storage class "{storage_class}"'
     storage_class: str
-
-    @property
-    def words(self) -> str:
-        return f'failed to find storage class "{self.storage_class}"'
 
 
 class Provisioned(Struct, frozen=True):
