@@ -24,7 +24,7 @@ from kubectl_dra.scheduling.profile import Point
 from kubectl_dra.scheduling.reasons import PluginName
 
 if TYPE_CHECKING:
-    from kubectl_dra.scheduling.scores.best import BestNodes
+    from kubectl_dra.scheduling.scoring import BestNodes
 
 _NEAREST = 10_000
 _AFTER = say("all claims fit when the scheduler has taken back the claim that nobody uses")
@@ -186,7 +186,7 @@ def choice(trial: Trial, verdict: Verdict) -> Choice | None:
         return None
     if len(trial.takers) == 1:
         return Choice(1, tuple(trial.takers))
-    from kubectl_dra.scheduling.winner import winner, winner_among
+    from kubectl_dra.scheduling.scoring import winner, winner_among
 
     if trial.outlook is Outlook.FITS:
         return _told(trial, winner_among(trial.chain, trial.takers), len(trial.takers))

@@ -12,7 +12,6 @@ from kubectl_dra.allocation.budgets import ANSWER_STEPS, SHAPE_STEPS, STEPS_PER_
 from kubectl_dra.allocation.extended_resources import resources_of
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.explain.alike import Shapes
 from kubectl_dra.explain.causes.ending import DELETING
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.phrase import Words, say
@@ -22,7 +21,7 @@ from kubectl_dra.explain.rivals import Queue
 from kubectl_dra.explain.scene.holders import GIVEN, Clock
 from kubectl_dra.explain.scene.prepare import Settings
 from kubectl_dra.explain.unread import Stake, Unread, unread_of
-from kubectl_dra.explain.waiting import placed, waiting
+from kubectl_dra.explain.waiting import Shapes, placed, waiting
 
 NOT_IN_TURN: Final = say("each is answered as if the others did not wait: placing them all in turn takes too long")
 _PENDING: Final = "what is pending is unknown"

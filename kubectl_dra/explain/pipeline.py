@@ -14,7 +14,7 @@ from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import InputError
 from kubectl_dra.explain import failing_requests
 from kubectl_dra.explain.answer_notes import answer_notes, next_step
-from kubectl_dra.explain.causes.claim_allocated_elsewhere import ELSEWHERE_UNUSED
+from kubectl_dra.explain.causes.devices_held import ELSEWHERE_UNUSED
 from kubectl_dra.explain.causes.registry import When, ask, of_question
 from kubectl_dra.explain.diagnosis import Choice, Diagnosis, Finding, Remedy, SchedulerWord, Verdict, Way
 from kubectl_dra.explain.drivers_first import drivers_first

@@ -19,15 +19,14 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import Device, DeviceID
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.explain.alike import Shapes
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.phrase import Phrase, by_key, say
 from kubectl_dra.explain.question.resolve import Question, about_pod
 from kubectl_dra.explain.scene.attributes_read import complete
 from kubectl_dra.explain.scene.prepare import Settings
-from kubectl_dra.explain.waiting import pods_waiting
+from kubectl_dra.explain.waiting import Shapes, pods_waiting
+from kubectl_dra.scheduling.binding import place
 from kubectl_dra.scheduling.framework import ClusterState
-from kubectl_dra.scheduling.in_turn import place
 from kubectl_dra.scheduling.kinds_to_read import uses_volumes
 from kubectl_dra.scheduling.queue import kept_out
 

@@ -14,13 +14,12 @@ from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import MADE_BY, Snapshot
-from kubectl_dra.explain.alike import Shapes
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.new_pod import about_new_pod
 from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod
 from kubectl_dra.explain.scene.prepare import Settings
-from kubectl_dra.explain.waiting import waiting
+from kubectl_dra.explain.waiting import Shapes, waiting
 from kubectl_dra.scheduling.release_changes import ChangeKind, Deciding, SchedulerChange, changes
 from kubectl_dra.scheduling.scheduler import Ahead, Scheduler
 

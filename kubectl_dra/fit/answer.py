@@ -25,14 +25,12 @@ from kubectl_dra.explain.scene.attributes_read import complete
 from kubectl_dra.explain.scene.prepare import Settings
 from kubectl_dra.explain.unclear import OBSTACLES
 from kubectl_dra.fit import existing
-from kubectl_dra.fit.changes import Changes
-from kubectl_dra.fit.controllers import with_controllers
+from kubectl_dra.fit.changes import Changes, without_own
 from kubectl_dra.fit.existing import PodPlace
-from kubectl_dra.fit.own_pods import without_own
 from kubectl_dra.fit.place import Placement, Placer, Progress, Unplaced, in_turn
 from kubectl_dra.fit.pod_factory import Mold, NewPod, ordinals
 from kubectl_dra.fit.result import FirstUnplaced, FitAnswer, FitVerdict, WorkloadFit
-from kubectl_dra.fit.workload import WorkloadPods
+from kubectl_dra.fit.workload import WorkloadPods, with_controllers
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.gang_scheduling import Gang, Obstacle, domains_of, gang_of, group_priority, priority_differs
 from kubectl_dra.scheduling.scheduler import Scheduler

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Sequence, Set
 from itertools import islice
-from typing import Final
+from typing import Final, NamedTuple
+
+from msgspec.structs import replace
 
 from kubectl_dra.allocation.budgets import ROOM_STEPS
-from kubectl_dra.fit.holders import WithRoom, with_room
+from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.pods import Pod
+from kubectl_dra.explain.diagnosis import Diagnosis, Finding, Remedy
+from kubectl_dra.explain.remedies.free import Free
+from kubectl_dra.explain.remedies.prove import Change
+from kubectl_dra.explain.remedies.room import EndPods, can_end
+from kubectl_dra.explain.scene.holders import ClaimHolder, HolderIndex
 from kubectl_dra.fit.lane import Lane
 from kubectl_dra.fit.place import Placement, Placer, Unplaced
 from kubectl_dra.fit.pod_factory import NewPod
 from kubectl_dra.fit.result import ClusterChange, More, OneMoreNode
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.node_copy import node_copies
+from kubectl_dra.scheduling.reasons import PluginName
 
 MAX_KINDS: Final = 8
 """Of nodes of which one more is tried, the most frequent first."""
@@ -82,3 +92,147 @@ class Changes:
         still = {new.ordinal.replica for new in self._wanted if id(new) not in placed}
         whole = {new.ordinal.replica for new in self._wanted} - still
         return More(change, len(after.seats), len(whole))
+
+
+# Who could make room for a pod: claims that are given back, and pods that end, in the order in which to ask them.
+
+
+MAX_HOLDERS: Final = 60
+"""Of either sort: claims with their pods, and pods without claims."""
+NODES_OF_SETS: Final = 8
+
+
+class WithRoom(NamedTuple):
+    """The cluster after somebody has ended, and the nodes that changed; None where that may be any."""
+
+    change: Free | EndPods
+    ground: ClusterState
+    nodes: frozenset[str] | None
+
+
+Helps = Callable[[WithRoom], bool]
+
+
+def with_room(placement: Placement, first: Unplaced, helps: Helps) -> Iterator[WithRoom]:
+    """The cluster after one holder has ended, the first to ask first; where none alone helps, after several have.
+
+    Args:
+        placement: what was placed; none of its pods is asked to end.
+        first: the pod that does not fit.
+        helps: whether a node takes a pod with a change.
+    """
+    ground = placement.ground
+    own = {seat.new.pod.key for seat in placement.seats}
+    rejected = first.outcome.rejected if first.outcome is not None else {}
+    full = {name for name, rejection in rejected.items() if rejection.resolvable}
+    lacking = [name for name, rejection in rejected.items() if rejection.plugin is PluginName.DYNAMIC_RESOURCES]
+    holders = _holders(ground, own, {*full, *lacking})
+    found = False
+    for holder in holders[:MAX_HOLDERS]:
+        change = _freeing(ground, [holder])
+        if helps(change):
+            found = True
+            yield change
+    for pod in _without_claims(ground, own, full)[:MAX_HOLDERS]:
+        ended = EndPods(pod.node_name, (pod.key,), (pod,), (pod.node_name,))
+        room = WithRoom(ended, ground.moved(ground.cluster.ending([pod])), frozenset((pod.node_name,)))
+        if helps(room):
+            found = True
+            yield room
+    if not found:
+        yield from _sets(ground, holders, lacking, helps)
+
+
+def _holders(ground: ClusterState, own: set[str], nodes: set[str]) -> list[ClaimHolder]:
+    """Holders of devices of these nodes, or of no node of their own, but the pods of the workload and of the system."""
+    index = HolderIndex(ground.cycle.state, ground.cluster)
+    found = []
+    for claim in ground.snapshot.claims.values():
+        if claim.allocation is None or not _on(claim, nodes, ground):
+            continue
+        holder = index.holder(claim)
+        if all(can_end(pod) and pod.key not in own for pod in holder.pods):
+            found.append(holder)
+    return sorted(found, key=lambda holder: (holder.order, index.size(holder.claim), holder.claim.key))
+
+
+def _on(claim: ResourceClaim, nodes: set[str], ground: ClusterState) -> bool:
+    homes = _homes(claim, ground)
+    return None in homes or not nodes.isdisjoint(home for home in homes if home is not None)
+
+
+def _homes(claim: ResourceClaim, ground: ClusterState) -> set[str | None]:
+    """The nodes of the claim's devices; None for devices that several nodes can use."""
+    results = claim.allocation.results if claim.allocation is not None else ()
+    return {ground.cluster.homes.get(entry.device.pool) for entry in results}
+
+
+def _freeing(ground: ClusterState, holders: Sequence[ClaimHolder]) -> WithRoom:
+    claims = [holder.claim for holder in holders]
+    nodes: set[str | None] = {pod.node_name for holder in holders for pod in holder.pods if pod.node_name}
+    nodes.update(home for claim in claims for home in _homes(claim, ground))
+    known = frozenset(node for node in nodes if node is not None)
+    changed = None if None in nodes else known & ground.nodes.keys()
+    return WithRoom(Free.of(holders, ()), ground.moved(ground.cluster.freeing(claims)), changed)
+
+
+def _without_claims(ground: ClusterState, own: set[str], full: set[str]) -> list[Pod]:
+    """Pods without claims on nodes that are full of something else, the least important first."""
+    found = [
+        pod
+        for pod in ground.snapshot.pods.values()
+        if pod.node_name in full and not pod.claims and not pod.finished and pod.key not in own and can_end(pod)
+    ]
+    found.sort(key=lambda pod: pod.metadata.creation_timestamp, reverse=True)
+    return sorted(found, key=lambda pod: (pod.phase == "Running", pod.priority))
+
+
+def _sets(
+    ground: ClusterState, holders: Sequence[ClaimHolder], nodes: Sequence[str], helps: Helps
+) -> Iterator[WithRoom]:
+    """For a few nodes those of their holders who together are enough, and none too many; the fewest first."""
+    by_node: dict[str, list[ClaimHolder]] = defaultdict(list)
+    for holder in holders:
+        for home in _homes(holder.claim, ground):
+            if home is not None:
+                by_node[home].append(holder)
+    near = sorted((name for name in nodes if len(by_node[name]) > 1), key=lambda name: len(by_node[name]))
+    found = [change for name in near[:NODES_OF_SETS] if (change := _enough(ground, by_node[name], helps)) is not None]
+    yield from sorted(found, key=lambda change: len(change.change.keys))
+
+
+def _enough(ground: ClusterState, holders: Sequence[ClaimHolder], helps: Helps) -> WithRoom | None:
+    taken: list[ClaimHolder] = []
+    for holder in holders:
+        taken.append(holder)
+        if len(taken) > 1 and helps(_freeing(ground, taken)):
+            break
+    else:
+        return None
+    for holder in list(reversed(taken)):
+        left = [other for other in taken if other is not holder]
+        if left and helps(_freeing(ground, left)):
+            taken = left
+    return _freeing(ground, taken)
+
+
+# A diagnosis without remedies that end pods which were only placed to see whether they fit.
+
+
+def without_own(diagnosis: Diagnosis, own: Set[str]) -> Diagnosis:
+    """The diagnosis without what asks for the end of these pods, each as ``namespace/name``."""
+    ways = tuple(way for way in diagnosis.ways if not any(_ends(change, own) for change in way.changes))
+    return replace(diagnosis, ways=ways, findings=tuple(_finding(one, own) for one in diagnosis.findings))
+
+
+def _finding(finding: Finding, own: Set[str]) -> Finding:
+    remedy = finding.remedy
+    if remedy is None or not any(_ends(change, own) for change in remedy.offers):
+        return finding
+    return replace(finding, remedy=Remedy(finding.kind.fix))
+
+
+def _ends(change: Change, own: Set[str]) -> bool:
+    if isinstance(change, Free):
+        return any(pod.key in own for holder in change.holders for pod in holder.pods)
+    return isinstance(change, EndPods) and bool(own & set(change.keys))

@@ -15,7 +15,7 @@ from kubectl_dra.api.limits import MAX_CONSUMERS
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod, PodClaim
 from kubectl_dra.cluster.relation import made_for, relation_of
-from kubectl_dra.scheduling.framework import ClusterState, NodeState, Plugin, ScorePlugin
+from kubectl_dra.scheduling.framework import ClusterState, NodeState, Plugin, ScorePlugin, share_of_best
 from kubectl_dra.scheduling.memory import NodeAttempts
 from kubectl_dra.scheduling.node_resources import Insufficient
 from kubectl_dra.scheduling.node_resources_of_devices import (
@@ -30,7 +30,6 @@ from kubectl_dra.scheduling.node_resources_of_devices import (
     taken_on,
 )
 from kubectl_dra.scheduling.reasons import PluginName, Reason, Rejection
-from kubectl_dra.scheduling.scores.normalize import share_of_best
 
 WORKLOAD_CLAIMS: Final = "DRAWorkloadResourceClaims"
 

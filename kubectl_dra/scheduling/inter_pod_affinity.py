@@ -13,9 +13,8 @@ from kubectl_dra.api.behaviour import NAMESPACES_READ_ONCE
 from kubectl_dra.api.labels import LabelSelector
 from kubectl_dra.api.nodes import Affinity, Node, PodAffinityTerm
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.scheduling.framework import ClusterState, NodeState, Plugin, ScorePlugin
+from kubectl_dra.scheduling.framework import MAX, ClusterState, NodeState, Plugin, ScorePlugin
 from kubectl_dra.scheduling.reasons import NotRead, PluginName, Reason, Rejection
-from kubectl_dra.scheduling.scores.normalize import MAX
 
 # Terms of pod affinity and anti-affinity, matched like the scheduler does: namespaces and labels of other pods.
 

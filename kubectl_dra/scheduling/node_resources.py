@@ -15,7 +15,7 @@ from kubectl_dra.api.meta import Amount
 from kubectl_dra.api.pod_resources import pod_level
 from kubectl_dra.api.pods import Container, Pod
 from kubectl_dra.scheduling.amounts import Amounts, Rules, pod_amounts
-from kubectl_dra.scheduling.framework import ClusterState, NodeState, Plugin, ScorePlugin
+from kubectl_dra.scheduling.framework import MAX, ClusterState, NodeState, Plugin, ScorePlugin, along
 from kubectl_dra.scheduling.plugin_args import (
     LEAST_ALLOCATED,
     MOST_ALLOCATED,
@@ -23,7 +23,6 @@ from kubectl_dra.scheduling.plugin_args import (
     ScoringStrategy,
 )
 from kubectl_dra.scheduling.reasons import PluginName, Reason, Rejection
-from kubectl_dra.scheduling.scores.normalize import MAX, along
 
 PODS: Final = "pods"
 _NATIVE: Final = ("cpu", "memory", "ephemeral-storage")

@@ -16,7 +16,7 @@ from kubectl_dra.api.releases import CRASH_ON_ALL, RULES_UNSEEN, Defect, Release
 from kubectl_dra.cel import Environment
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.scheduling.devices import make_cycle
+from kubectl_dra.scheduling.framework import make_cycle
 from kubectl_dra.scheduling.profile import DEFAULT_SCHEDULER, Profile, default_profile
 
 if TYPE_CHECKING:

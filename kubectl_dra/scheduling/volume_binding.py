@@ -18,10 +18,9 @@ from kubectl_dra.api.volumes import (
     PersistentVolumeClaim,
     StorageClass,
 )
-from kubectl_dra.scheduling.framework import ClusterState, NodeState, Plugin, ScorePlugin
+from kubectl_dra.scheduling.framework import MAX, ClusterState, NodeState, Plugin, ScorePlugin, along
 from kubectl_dra.scheduling.node_volume_limits import migrated_affinity, served_by_driver, type_of_source
 from kubectl_dra.scheduling.reasons import NotRead, PluginName, Reason, Rejection
-from kubectl_dra.scheduling.scores.normalize import MAX, along
 from kubectl_dra.scheduling.volumes import (
     CLAIM,
     ClaimOfAnotherPod,

@@ -18,10 +18,10 @@ from kubectl_dra.api.taints import DeviceTaint
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.moment import moment
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.explain.alike import Shapes
 from kubectl_dra.explain.causes.registry import of_question
 from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod
 from kubectl_dra.explain.scene.prepare import Scene, Settings, prepare
+from kubectl_dra.explain.waiting import Shapes
 from kubectl_dra.scheduling.memory import NodeAttempts, judge_at_once
 from kubectl_dra.taint import typed as times
 from kubectl_dra.taint.rules import Wish

@@ -99,7 +99,7 @@ def _diagnosed(one: Posed, asked: ExplainFlags, connection: ConnectionFlags) -> 
 
         diagnosis = replace(diagnosis, traces=trace(one.question, one.snapshot, one.settings, asked.trace))
     if asked.verify:
-        from kubectl_dra.explain.second_opinion import verify
+        from kubectl_dra.explain.selector_trace import verify
 
         diagnosis = replace(diagnosis, second_opinion=verify(one.question, one.snapshot, one.settings))
     return diagnosis

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubectl_dra.explain.causes.claim_allocated_elsewhere import elsewhere
+from kubectl_dra.explain.causes.devices_held import elsewhere
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, NextStep
 from kubectl_dra.explain.phrase import ObjectName, Subject, Words, by_key, say

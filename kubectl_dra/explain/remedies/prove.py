@@ -36,7 +36,7 @@ from kubectl_dra.explain.remedies.claim_edits import (
 )
 from kubectl_dra.explain.remedies.proof import ChangeStep, Price, Proof, placed_devices
 from kubectl_dra.scheduling.chain import Chain
-from kubectl_dra.scheduling.devices import after
+from kubectl_dra.scheduling.framework import after
 from kubectl_dra.scheduling.memory import judge_at_once
 from kubectl_dra.scheduling.outcome import Outcome
 from kubectl_dra.scheduling.reasons import Rejection
