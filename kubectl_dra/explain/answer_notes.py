@@ -332,7 +332,7 @@ def _about(trial: Trial, finding: Finding) -> NextStep | None:
 def _devices(trial: Trial, finding: Finding) -> NextStep:
     """From the answer to every device; from there to the selectors on one device, or to who has which device."""
     located = next((entry for entry in trial.funnels if entry.funnel.name == finding.request), None)
-    stage = located.funnel.blocking_stage() if located is not None else None
+    stage = located.funnel.blocking_stage if located is not None else None
     device = finding.device or (stage.failed[0].id if stage is not None and stage.failed else None)
     shown, look = trial.scene.settings.with_devices, finding.kind.look
     if device is not None and (look is Look.ONE_DEVICE or (look is Look.SELECTORS and shown)):

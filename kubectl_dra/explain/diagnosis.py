@@ -13,6 +13,7 @@ from msgspec import Struct
 from kubectl_dra.api.slices import DeviceID, PoolID
 from kubectl_dra.data import pages
 from kubectl_dra.data.pages import CodePage
+from kubectl_dra.explain.funnel.shown import Funnel
 from kubectl_dra.explain.phrase import ObjectName, Words
 from kubectl_dra.explain.question.what_if_flag import Supposition
 from kubectl_dra.explain.remedies.proof import ChangeStep, PlacedDevice, Price, Proof
@@ -257,75 +258,6 @@ class Finding(Struct, frozen=True):
     def cost(self) -> int:
         """What the remedy costs."""
         return self.remedy.cost if self.remedy else 0
-
-
-class Observation(Struct, frozen=True):
-    """What devices have: a name such as ``memory`` or ``productName``, and its values with device counts.
-
-    A value of None means "absent".
-    """
-
-    name: str
-    values: tuple[tuple[str | None, int], ...]
-
-
-class Position(Struct, frozen=True):
-    """A place inside a CEL expression: 0-based offset, 1-based line and column."""
-
-    offset: int
-    line: int
-    column: int
-
-
-class StageError(Struct, frozen=True):
-    """A CEL run-time error: its text, where in the expression, and a device that raised it."""
-
-    message: str
-    device: str
-    count: int
-    position: Position | None = None
-
-
-class Stage(Struct, frozen=True):
-    """One line of the funnel: ``passed`` devices are left after it.
-
-    ``name`` is a stable word (published, node, pool, class-selector, request-selector, capacity, counters,
-    taint, held, ...), ``label`` is the text for people, ``expression`` the CEL text of a selector term.
-    ``details`` are short reasons with device counts, most frequent first. ``selector`` is the label without
-    the number of the term.
-    """
-
-    name: str
-    label: Words
-    passed: int
-    failed: int
-    expression: str = ""
-    observations: tuple[Observation, ...] = ()
-    error: StageError | None = None
-    details: tuple[tuple[Words, int], ...] = ()
-    selector: Words = ""
-
-
-class DeviceLine(Struct, frozen=True):
-    """One device and the first stage that rejects it; ``reason`` is empty for a usable one."""
-
-    device: DeviceID
-    nodes: str
-    stage: str
-    reason: Words
-
-
-class Funnel(Struct, frozen=True):
-    """Which devices are left for one request (or subrequest) by itself, stage by stage."""
-
-    request: str
-    device_class: str
-    mode: str
-    needed: int
-    stages: tuple[Stage, ...]
-    best_node: str = ""
-    best_count: int = 0
-    devices: tuple[DeviceLine, ...] = ()
 
 
 class ClaimReport(Struct, frozen=True):

@@ -8,10 +8,11 @@ from msgspec.structs import replace
 
 from kubectl_dra.api.claims import ALL
 from kubectl_dra.explain.causes.registry import When, ask, of_stage
-from kubectl_dra.explain.diagnosis import DeviceLine, Evidence, Finding, Funnel, Observation, Stage
+from kubectl_dra.explain.diagnosis import Evidence, Finding
 from kubectl_dra.explain.funnel.blocked import Blocked, Located, by_request, made_by_scheduler
 from kubectl_dra.explain.funnel.request_funnel import RequestFunnel
 from kubectl_dra.explain.funnel.selector_terms import judge
+from kubectl_dra.explain.funnel.shown import DeviceLine, Funnel, Observation, Stage, StageName
 from kubectl_dra.explain.funnel.stages import StageResult, counted, stage_error
 from kubectl_dra.explain.phrase import Subject, Words, named, say
 from kubectl_dra.explain.remedies.proof import Beside, OtherRequest, Price
@@ -19,15 +20,20 @@ from kubectl_dra.explain.remedies.prove import Change, World
 from kubectl_dra.explain.trial import Trial
 
 # Stages at which a node loses devices that are what was asked for; before them it has none of that kind.
-_CLOSE = ("binding", "capacity", "taint", "held", "groups", "counters")
+_CLOSE = (
+    StageName.BINDING,
+    StageName.CAPACITY,
+    StageName.TAINT,
+    StageName.HELD,
+    StageName.GROUPS,
+    StageName.COUNTERS,
+)
 
 
 def causes(trial: Trial) -> list[Finding]:
     """The causes of each request that fails by itself, else of the combination; proved ones first."""
     groups = [
-        group
-        for group in by_request(trial.funnels)
-        if all(entry.funnel.blocking_stage() is not None for entry in group)
+        group for group in by_request(trial.funnels) if all(entry.funnel.blocking_stage is not None for entry in group)
     ]
     if not groups:
         return ask(When.TOGETHER, trial)
@@ -100,11 +106,11 @@ def _of_alternative(trial: Trial, world: World, furthest: Located, group: Sequen
     close = [
         entry
         for entry in blocked
-        if entry.stage.name in _CLOSE or (entry.stage.name == "pool" and _matching_in_unusable_pools(entry))
+        if entry.stage.name in _CLOSE or (entry.stage.name is StageName.POOL and _matching_in_unusable_pools(entry))
     ]
     findings = [_finding(entry) for entry in close or blocked[:1]]
     if close:
-        apart = [_finding(entry) for entry in blocked if entry.stage.name == "request-selector"]
+        apart = [_finding(entry) for entry in blocked if entry.stage.name is StageName.REQUEST_SELECTOR]
         findings.extend(finding for finding in apart[:1] if finding.proof is not None)
     if len(group) > 1:
         text = "none of the {count} alternatives fits; this one is nearest (others: {others})"
@@ -121,7 +127,7 @@ def _of_alternative(trial: Trial, world: World, furthest: Located, group: Sequen
 
 
 def _finding(blocked: Blocked) -> Finding:
-    found = of_stage(blocked, "too-few" if blocked.left and not blocked.lost else "")
+    found = of_stage(blocked, StageName.TOO_FEW if blocked.left and not blocked.lost else blocked.stage.name)
     place: Words = blocked.where if made_by_scheduler(blocked.located.claim) else ""
     return replace(found, claim=blocked.located.claim.key, request=blocked.funnel.name, place=place)
 
@@ -135,7 +141,7 @@ def _blocked(trial: Trial, world: World, located: Located) -> list[Blocked]:
         if short is not None:
             nodes.setdefault(short.position, []).append(node.name)
     if set(nodes) <= {0}:
-        last = funnel.blocking_stage() or funnel.stages[0]
+        last = funnel.blocking_stage or funnel.stages[0]
         return [Blocked(trial.scene, world, located, last, (), tuple(last.failed), tuple(last.reasons), last.passed)]
     out: list[Blocked] = []
     for position in sorted(nodes, reverse=True):
@@ -157,7 +163,7 @@ def _matching_in_unusable_pools(blocked: Blocked) -> bool:
 
 
 def _reach(located: Located) -> int:
-    stage = located.funnel.blocking_stage()
+    stage = located.funnel.blocking_stage
     return len(located.funnel.stages) if stage is None else located.funnel.stages.index(stage)
 
 
@@ -208,6 +214,6 @@ def _devices(funnel: RequestFunnel) -> Iterator[DeviceLine]:
         yield DeviceLine(
             device=item.id,
             nodes=where.node_name or str(where),
-            stage="usable" if position is None else funnel.stages[position].name,
+            stage=StageName.USABLE if position is None else funnel.stages[position].name,
             reason=funnel.failures.reason(item, position),
         )

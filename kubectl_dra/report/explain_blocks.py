@@ -11,19 +11,16 @@ from msgspec.structs import replace
 
 from kubectl_dra.explain.diagnosis import (
     ClaimReport,
-    DeviceLine,
     Diagnosis,
     Finding,
-    Funnel,
     Look,
     NodeGroup,
     SecondOpinion,
-    Stage,
-    StageError,
     Trace,
     Verdict,
     Way,
 )
+from kubectl_dra.explain.funnel.shown import DeviceLine, Funnel, Stage, StageError
 from kubectl_dra.explain.funnel.stages import SelectorFalse
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.remedies.change import RequestChange

@@ -15,11 +15,11 @@ from kubectl_dra.explain.diagnosis import (
     NextStep,
     NodeDevices,
     NodeGroup,
-    Observation,
     Relation,
     Verdict,
     Way,
 )
+from kubectl_dra.explain.funnel.shown import Observation
 from kubectl_dra.explain.phrase import Phrase
 from kubectl_dra.explain.question.what_if_flag import Supposition
 from kubectl_dra.explain.remedies.change import RequestChange

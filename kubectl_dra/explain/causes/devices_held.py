@@ -13,6 +13,7 @@ from kubectl_dra.explain.causes.ending import node_not_ready, who_ends
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Relation, Remedy
 from kubectl_dra.explain.funnel.blocked import MAX_EVIDENCE, Blocked, in_all
+from kubectl_dra.explain.funnel.shown import StageName
 from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, Words, named, nodes_named, say
 from kubectl_dra.explain.remedies.free import Free, InTheWay, first_enough, in_the_way, sets_of_holders
 from kubectl_dra.explain.remedies.proof import Proof
@@ -366,8 +367,8 @@ def _finding(trial: Trial, claim: ResourceClaim) -> Finding:
 
 
 FINDERS = (
-    Finder(When.STAGE, _too_few, of="too-few"),
-    Finder(When.STAGE, _held, of="held"),
+    Finder(When.STAGE, _too_few, of=StageName.TOO_FEW),
+    Finder(When.STAGE, _held, of=StageName.HELD),
     Finder(When.PLACED, _of_claim, -10),
     Finder(When.FAILS, elsewhere, 40),
     Finder(When.BESIDE_REQUESTS, _stuck),

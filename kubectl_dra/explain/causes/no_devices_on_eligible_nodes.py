@@ -9,6 +9,7 @@ from kubectl_dra.explain.causes.nodes import kind_on
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, NextStep, Remedy
 from kubectl_dra.explain.funnel.blocked import MAX_EVIDENCE, Blocked
+from kubectl_dra.explain.funnel.shown import StageName
 from kubectl_dra.explain.funnel.stages import FeatureOff, counted
 from kubectl_dra.explain.phrase import ObjectName, Subject, Words, nodes_named, say
 from kubectl_dra.explain.remedies import way_in
@@ -85,4 +86,4 @@ def _old_form(blocked: Blocked) -> Finding:
     )
 
 
-FINDERS = (Finder(When.STAGE, _node, of="node"),)
+FINDERS = (Finder(When.STAGE, _node, of=StageName.NODE),)

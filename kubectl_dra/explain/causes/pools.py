@@ -11,6 +11,7 @@ from kubectl_dra.explain.causes.limits import plain
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.funnel.blocked import MAX_EVIDENCE, Blocked
+from kubectl_dra.explain.funnel.shown import StageName
 from kubectl_dra.explain.phrase import ObjectName, Subject, say
 from kubectl_dra.explain.remedies.prove import World
 from kubectl_dra.explain.scene.holders import UnderWay, under_way
@@ -189,7 +190,7 @@ def finding(view: View, world: World) -> Finding | None:
 
 
 FINDERS = (
-    Finder(When.STAGE, _pool, of="pool"),
+    Finder(When.STAGE, _pool, of=StageName.POOL),
     Finder(When.ERROR, _ends_attempt, of="pool-invalid"),
     Finder(When.ERROR, _all_blocked_by_pool_pool, of="all-pool"),
     Finder(When.ERROR, _node_selector, of="slice-node-selector"),

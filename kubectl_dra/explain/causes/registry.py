@@ -19,6 +19,7 @@ from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain import causes as folder
 from kubectl_dra.explain.diagnosis import CauseKind, Family, Finding
 from kubectl_dra.explain.funnel.blocked import Blocked
+from kubectl_dra.explain.funnel.shown import StageName
 from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.explain.trial import Trial
 
@@ -113,10 +114,9 @@ def ask(when: When, trial: Trial) -> list[Finding]:
     return found
 
 
-def of_stage(blocked: Blocked, stage: str = "") -> Finding:
+def of_stage(blocked: Blocked, stage: StageName) -> Finding:
     """The cause of a request that falls short at a stage."""
-    wanted = stage or blocked.stage.name
-    (finding,) = next(finder for finder in _finders(When.STAGE) if finder.of == wanted).find(blocked)
+    (finding,) = next(finder for finder in _finders(When.STAGE) if finder.of == stage).find(blocked)
     return finding
 
 

@@ -14,9 +14,10 @@ from kubectl_dra.explain.causes import devices_published as driver_publishes_not
 from kubectl_dra.explain.causes.devices_held import TOO_FEW, counted_lower
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.causes.selector_error import class_of, expression_of, number_of
-from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Observation, Remedy
+from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.funnel.blocked import Blocked
 from kubectl_dra.explain.funnel.selector_terms import plain
+from kubectl_dra.explain.funnel.shown import Observation, StageName
 from kubectl_dra.explain.funnel.stages import StageResult
 from kubectl_dra.explain.phrase import Joined, ObjectName, Phrase, Subject, Words, named, say
 from kubectl_dra.explain.remedies.candidates import fitting_classes
@@ -128,7 +129,7 @@ def _selector(blocked: Blocked, kind: CauseKind, owner: Subject, what: Phrase, w
 
 def _remedy(blocked: Blocked, have: Words) -> Remedy | None:
     """Another class, another value in place of one that the term asks for, or the request without the term."""
-    if blocked.stage.name != "request-selector":
+    if blocked.stage.name is not StageName.REQUEST_SELECTOR:
         return None
     place = blocked.located.place
     if _DRIVER.search(blocked.stage.expression):
@@ -226,7 +227,7 @@ def _of_each(seen: Observation, total: int, nodes: Words) -> Phrase:
 
 def _also_false(blocked: Blocked) -> Iterator[Words]:
     """What later terms of the request ask for that none of the refused devices has either, with what they have."""
-    if blocked.stage.name != "request-selector":
+    if blocked.stage.name is not StageName.REQUEST_SELECTOR:
         return
     selectors, lost = blocked.view.cycle.selectors, [item.device for item in distinct(blocked.lost)]
     here = (blocked.spec.selectors.index(blocked.stage.program), blocked.stage.term)
@@ -257,6 +258,6 @@ def _listed(seen: Observation) -> Phrase:
 
 FINDERS = (
     Finder(When.ERROR, _compile, of="cel-compile"),
-    Finder(When.STAGE, _class_selector, of="class-selector"),
-    Finder(When.STAGE, _request_selector, of="request-selector"),
+    Finder(When.STAGE, _class_selector, of=StageName.CLASS_SELECTOR),
+    Finder(When.STAGE, _request_selector, of=StageName.REQUEST_SELECTOR),
 )

@@ -11,6 +11,7 @@ from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Family, Finding, Remedy
 from kubectl_dra.explain.funnel.blocked import Blocked
 from kubectl_dra.explain.funnel.request_funnel import PARTITIONS
+from kubectl_dra.explain.funnel.shown import StageName
 from kubectl_dra.explain.funnel.stages import CounterOverdrawn, CounterShort, counted
 from kubectl_dra.explain.phrase import Joined, Subject, Words, say
 from kubectl_dra.explain.remedies.candidates import capacities_left, capacity_shortage
@@ -169,7 +170,7 @@ def _remedy(blocked: Blocked) -> Remedy | None:
 
 
 FINDERS = (
-    Finder(When.STAGE, _capacity, of="capacity"),
-    Finder(When.STAGE, _counters, of="counters"),
-    Finder(When.STAGE, _groups, of="groups"),
+    Finder(When.STAGE, _capacity, of=StageName.CAPACITY),
+    Finder(When.STAGE, _counters, of=StageName.COUNTERS),
+    Finder(When.STAGE, _groups, of=StageName.GROUPS),
 )

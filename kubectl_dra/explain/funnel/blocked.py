@@ -9,9 +9,10 @@ from msgspec import Struct
 from kubectl_dra.allocation.extended_resources import CLAIM_NAME, MADE_FOR_EXTENDED
 from kubectl_dra.api.claims import ALL, DeviceRequest, ResourceClaim
 from kubectl_dra.cel import Program
-from kubectl_dra.explain.diagnosis import Evidence, Observation
+from kubectl_dra.explain.diagnosis import Evidence
 from kubectl_dra.explain.funnel.observed_values import observations
 from kubectl_dra.explain.funnel.request_funnel import RequestFunnel
+from kubectl_dra.explain.funnel.shown import Observation
 from kubectl_dra.explain.funnel.stages import StageResult, counted
 from kubectl_dra.explain.phrase import Phrase, Words, say
 from kubectl_dra.explain.remedies.change import LowerCount

@@ -10,7 +10,7 @@ from typing import Any
 from kubectl_dra.api.slices import Device, OwnColumn, ResourceSlice
 from kubectl_dra.cel import Program
 from kubectl_dra.cel.columns import Column
-from kubectl_dra.explain.diagnosis import Observation
+from kubectl_dra.explain.funnel.shown import Observation
 from kubectl_dra.explain.scene.view import Published, in_slices
 
 MAX_NAMES = 4

@@ -14,9 +14,9 @@ from kubectl_dra.api.nodes import OPTIONAL_OPERATIONS
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import blocking_taint
 from kubectl_dra.cel import EvaluationError, Program
-from kubectl_dra.explain.diagnosis import Observation
 from kubectl_dra.explain.funnel.observed_values import observations
 from kubectl_dra.explain.funnel.selector_terms import judge, term_texts
+from kubectl_dra.explain.funnel.shown import Observation, StageName
 from kubectl_dra.explain.funnel.stages import (
     GROUPS_GATE,
     Failures,
@@ -43,7 +43,14 @@ if TYPE_CHECKING:
     from kubectl_dra.allocation.counters import GroupClash
 
 # The stages that say what a device is; the later ones say whether it can be had.
-_SELECTING = ("published", "node", "pool", "operations", "class-selector", "request-selector")
+_SELECTING = (
+    StageName.PUBLISHED,
+    StageName.NODE,
+    StageName.POOL,
+    StageName.OPERATIONS,
+    StageName.CLASS_SELECTOR,
+    StageName.REQUEST_SELECTOR,
+)
 BINDING = "DRADeviceBindingConditions"
 PARTITIONS = "DRAPartitionableDevices"
 _FALSE = SelectorFalse()
@@ -70,7 +77,6 @@ class RequestFunnel:
         self._observed: dict[tuple[int, int], tuple[Observation, ...]] = {}
         self._shortfalls: dict[str, Shortfall | None] = {}
         self._short_shapes: dict[Shape, Shortfall | None] = {}
-        self._blocking: tuple[StageResult | None] | None = None
         self._run()
         self._selected = max(position for position, stage in enumerate(self.stages) if stage.name in _SELECTING)
         self.usable = self._left
@@ -86,37 +92,43 @@ class RequestFunnel:
         return {device[:2] for device in self.view.cycle.state.holders}
 
     def _run(self) -> None:
-        self._close(StageResult("published", "published by drivers"))
-        self._filter("node", "on nodes where the pod may run", self._node_problem, self._place)
-        self._filter("pool", "in usable pools", self._pool_problem, self._pool)
+        self._close(StageResult(StageName.PUBLISHED, "published by drivers"))
+        self._filter(StageName.NODE, "on nodes where the pod may run", self._node_problem, self._place)
+        self._filter(StageName.POOL, "in usable pools", self._pool_problem, self._pool)
         if self.view.cycle.features.experimental:
             label = "on nodes that skip operations"
-            self._filter("operations", label, self._operations_problem, self._place, quiet=True)
+            self._filter(StageName.OPERATIONS, label, self._operations_problem, self._place, quiet=True)
         for index, expression in enumerate(self.device_class.selectors):
             self._select(
-                "class-selector",
+                StageName.CLASS_SELECTOR,
                 say("class {name}", name=self.device_class.name),
                 index,
                 expression or "",
                 len(self.device_class.selectors),
             )
         for index, expression in enumerate(self.spec.selectors):
-            self._select("request-selector", "selector", index, expression or "", len(self.spec.selectors))
+            self._select(StageName.REQUEST_SELECTOR, "selector", index, expression or "", len(self.spec.selectors))
         if not self.view.cycle.features.binding_conditions:
-            self._filter("binding", "without binding conditions", self._binding_problem, self._device, quiet=True)
+            self._filter(
+                StageName.BINDING, "without binding conditions", self._binding_problem, self._device, quiet=True
+            )
         if self.view.cycle.features.consumable_capacity:
-            self._filter("capacity", "with the requested capacity", self._capacity_problem, self._shares, quiet=True)
+            self._filter(
+                StageName.CAPACITY, "with the requested capacity", self._capacity_problem, self._shares, quiet=True
+            )
         if self.view.cycle.features.device_taints:
-            self._filter("taint", "not tainted, or tolerated", self._taint_problem, self._tainted, quiet=True)
+            self._filter(StageName.TAINT, "not tainted, or tolerated", self._taint_problem, self._tainted, quiet=True)
         if not self.spec.admin_access:
-            self._filter("held", "not held by other claims", self._held_problem, self._itself)
+            self._filter(StageName.HELD, "not held by other claims", self._held_problem, self._itself)
         if self.view.cycle.features.compatibility_groups:
             label = "compatible with what is in use"
-            self._filter("groups", label, self._group_problem, self._counting, quiet=True)
+            self._filter(StageName.GROUPS, label, self._group_problem, self._counting, quiet=True)
         if self.view.cycle.features.partitionable_devices:
-            self._filter("counters", "with counters left", self._counter_problem, self._counting, quiet=True)
+            self._filter(StageName.COUNTERS, "with counters left", self._counter_problem, self._counting, quiet=True)
         else:
-            self._filter("counters", "without shared counters", self._consumes_counters, self._device, quiet=True)
+            self._filter(
+                StageName.COUNTERS, "without shared counters", self._consumes_counters, self._device, quiet=True
+            )
 
     def _close(self, stage: StageResult, *, quiet: bool = False) -> None:
         stage.passed = len(self._left)
@@ -126,7 +138,7 @@ class RequestFunnel:
 
     def _filter(
         self,
-        name: str,
+        name: StageName,
         label: str,
         problem: Callable[[Published], Words],
         kinds_of: Callable[[Sequence[Published]], list[object]],
@@ -201,7 +213,7 @@ class RequestFunnel:
     def _counting(items: Sequence[Published]) -> list[object]:
         return [id(item) if item.device.consumes_counters else None for item in items]
 
-    def _select(self, name: str, label: Words, index: int, expression: str, total: int) -> None:
+    def _select(self, name: StageName, label: Words, index: int, expression: str, total: int) -> None:
         selectors = self.view.cycle.selectors
         texts = term_texts(selectors, expression)
         judged = judge(selectors, expression, [item.device for item in self._left])
@@ -216,7 +228,7 @@ class RequestFunnel:
             if refusal.error is not None:
                 errors[id(item)] = refusal.error
         remaining = len(self._left)
-        numbered = total > 1 or name == "request-selector"
+        numbered = total > 1 or name is StageName.REQUEST_SELECTOR
         selector = say("{label} {number}", label=label, number=index + 1) if numbered else label
         for term, text in enumerate(texts):
             place = say("{selector}, term {term}", selector=selector, term=term + 1) if len(texts) > 1 else selector
@@ -403,13 +415,13 @@ class RequestFunnel:
         """How many devices a node has left after a stage."""
         return sum(1 for failed in self.failures.shape(node) if failed is None or failed > position)
 
+    def lost_at(self, name: StageName) -> list[Published]:
+        """The devices that fail at the stages of this name; there may be one for each term of a selector."""
+        return [item for stage in self.stages if stage.name is name for item in stage.failed]
+
+    @cached_property
     def blocking_stage(self) -> StageResult | None:
         """The latest stage at which a node falls short, or None if some node keeps enough devices."""
-        if self._blocking is None:
-            self._blocking = (self._find_blocking(),)
-        return self._blocking[0]
-
-    def _find_blocking(self) -> StageResult | None:
         latest = 0
         for node in self.view.nodes:
             short = self.shortfall(node.name)

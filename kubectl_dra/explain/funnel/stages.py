@@ -15,12 +15,11 @@ from kubectl_dra.allocation.pools import Pool
 from kubectl_dra.api.claims import DeviceRequest
 from kubectl_dra.api.slices import PoolID
 from kubectl_dra.api.taints import DeviceTaint
-from kubectl_dra.explain.diagnosis import Position, StageError
+from kubectl_dra.explain.funnel.shown import Position, StageError, StageName
 from kubectl_dra.explain.phrase import ObjectName, Phrase, Statement, Words, say
 from kubectl_dra.explain.scene.view import Published, View
 
-SELECTORS = ("class-selector", "request-selector")
-_TOLD_BY_NUMBERS = ("published", "node", "binding", "held")
+_TOLD_BY_NUMBERS = (StageName.PUBLISHED, StageName.NODE, StageName.BINDING, StageName.HELD)
 
 
 class StageResult(Struct):
@@ -30,7 +29,7 @@ class StageResult(Struct):
     ``program``.
     """
 
-    name: str
+    name: StageName
     label: Words
     selector: Words = ""
     expression: str = ""
@@ -122,27 +121,27 @@ def stage_error(stage: StageResult) -> StageError | None:
 
 def told_by_numbers(stage: StageResult) -> bool:
     """Whether a shortfall at this stage is described without the reason of a device."""
-    return stage.name in _TOLD_BY_NUMBERS or (stage.name in SELECTORS and not stage.errors)
+    return stage.name in _TOLD_BY_NUMBERS or (stage.name.selects and not stage.errors)
 
 
 def story(stage: StageResult, remaining: int, lost: int, needed: int, first: Words) -> Words:
     """What a node lacks after a stage: ``remaining`` devices reached it, ``lost`` of them fail because of ``first``."""
     numbers = {"left": remaining - lost, "remaining": remaining, "lost": lost, "needed": needed}
     words = {"label": stage.label, "first": first}
-    if stage.name == "pool":
+    if stage.name is StageName.POOL:
         return first
-    if stage.name in SELECTORS:
+    if stage.name.selects:
         if numbers["left"]:
             return say("{left} of {remaining} devices match {label}, {needed} needed", **numbers, **words)
         if stage.errors:
             return say("{label} fails on {lost} of {remaining} devices: {first}", **numbers, **words)
         return say("{left} of {remaining} devices match {label}", **numbers, **words)
-    if stage.name == "held":
+    if stage.name is StageName.HELD:
         return say("{left} of {remaining} matching devices free, {needed} needed", **numbers)
-    if stage.name == "taint":
+    if stage.name is StageName.TAINT:
         text = "{left} of {remaining} matching devices untainted, {needed} needed ({first})"
         return say(text, **numbers, first=first)
-    if stage.name in ("capacity", "groups", "counters"):
+    if stage.name in (StageName.CAPACITY, StageName.GROUPS, StageName.COUNTERS):
         return say("{left} of {remaining} matching devices {label}, {needed} needed ({first})", **numbers, **words)
     return say("{left} of {remaining} devices {label}, {needed} needed", **numbers, label=stage.label)
 

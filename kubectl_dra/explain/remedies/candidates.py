@@ -20,7 +20,7 @@ from kubectl_dra.api.slices import Device, DeviceID
 from kubectl_dra.api.taints import DeviceTaint, blocking_taint
 from kubectl_dra.explain.diagnosis import Evidence
 from kubectl_dra.explain.funnel.blocked import Located
-from kubectl_dra.explain.funnel.stages import StageResult
+from kubectl_dra.explain.funnel.shown import StageName
 from kubectl_dra.explain.phrase import Subject, Words, nodes_named, say
 from kubectl_dra.explain.remedies.change import (
     CompletePool,
@@ -71,11 +71,8 @@ def candidates(
 
 
 def _of_request(view: View, located: Located) -> Iterator[Change]:
-    for stage in located.funnel.stages:
-        if stage.name == "taint" and stage.failed:
-            yield from _tolerations(located, stage)
-        elif stage.name == "capacity" and stage.failed:
-            yield from _less_capacity(view, located, stage)
+    yield from _less_capacity(view, located)
+    yield from _tolerations(located)
     yield from _terms(view, located)
     yield from _classes(view, located)
     yield from _counts(view, located)
@@ -84,7 +81,7 @@ def _of_request(view: View, located: Located) -> Iterator[Change]:
 def _terms(view: View, located: Located) -> Iterator[Change]:
     """Another value in a term, or the term dropped, for every term that rejects a device, not only the first."""
     selectors, spec = view.cycle.selectors, located.funnel.spec
-    items = [item for stage in located.funnel.stages if stage.name == "request-selector" for item in stage.failed]
+    items = located.funnel.lost_at(StageName.REQUEST_SELECTOR)
     different = [item.device for item in distinct(items)]
     # A list has its own way to ask for devices of another kind: one more alternative.
     listed = bool(located.claim.requests[located.request_index].first_available)
@@ -110,10 +107,10 @@ def _terms(view: View, located: Located) -> Iterator[Change]:
 
 def _classes(view: View, located: Located) -> Iterator[Change]:
     """Classes whose devices the request's selectors accept, if its own class has none of these."""
-    spec, stage = located.funnel.spec, located.funnel.blocking_stage()
+    spec, stage = located.funnel.spec, located.funnel.blocking_stage
     if not any(spec.selectors) or stage is None or stage.passed:
         return
-    if stage.name in ("class-selector", "request-selector"):
+    if stage.name.selects:
         for name in fitting_classes(view, spec):
             yield UseClass(located.place, name)
 
@@ -131,11 +128,11 @@ def fitting_classes(view: View, spec: DeviceRequest) -> Iterator[str]:
             yield name
 
 
-def _tolerations(located: Located, stage: StageResult) -> Iterator[Change]:
+def _tolerations(located: Located) -> Iterator[Change]:
     """Taints to tolerate: those of DeviceTaintRules, and those of the driver that do not mark a device as broken."""
     taints: dict[str, DeviceTaint] = {}
     # Nobody writes tolerations for an extended resource.
-    for item in stage.failed if not located.place.extended else ():
+    for item in located.funnel.lost_at(StageName.TAINT) if not located.place.extended else ():
         taint = blocking_taint(item.device.taints, located.funnel.spec.tolerations)
         if taint is not None and str(taint) not in taints and (taint.rule or _may_be_tolerated(taint)):
             taints[str(taint)] = blocking_taint(item.exact.taints, located.funnel.spec.tolerations) or taint
@@ -167,10 +164,10 @@ def capacities_left(item: Published, short: CapacityShortage) -> Iterator[tuple[
             yield short.capacity, left
 
 
-def _less_capacity(view: View, located: Located, stage: StageResult) -> Iterator[Change]:
+def _less_capacity(view: View, located: Located) -> Iterator[Change]:
     """What the devices have left of a requested capacity, the largest amounts."""
     offers: dict[tuple[str, Quantity], None] = {}
-    for item in stage.failed:
+    for item in located.funnel.lost_at(StageName.CAPACITY):
         short = capacity_shortage(view, item, located.funnel.spec)
         if short is not None:
             offers.update(dict.fromkeys(capacities_left(item, short)))
@@ -192,7 +189,7 @@ def _others_free(located: Located) -> int:
     """The most devices of one node that only a selector of the request refuses, and that nobody holds: enough of
     another kind, for a count that is lowered together with that selector.
     """
-    refused = (item for stage in located.funnel.stages if stage.name == "request-selector" for item in stage.failed)
+    refused = located.funnel.lost_at(StageName.REQUEST_SELECTOR)
     held = located.funnel.pools_held
     free: Counter[str] = Counter()
     for entry, items in in_slices(refused):
@@ -232,10 +229,9 @@ def _holders(view: View, funnels: Sequence[Located], holders: HolderIndex) -> It
     """Claims that hold devices which a request lost: those that nobody uses first, then the smallest."""
     found: dict[int, ResourceClaim] = {}
     for located in funnels:
-        for stage in located.funnel.stages:
-            for item in stage.failed if stage.name in ("held", "capacity", "groups", "counters") else ():
-                for claim in _in_the_way(stage.name, item, view, holders):
-                    found[id(claim)] = claim
+        for name in (StageName.CAPACITY, StageName.HELD, StageName.GROUPS, StageName.COUNTERS):
+            for item in located.funnel.lost_at(name):
+                found.update((id(claim), claim) for claim in _in_the_way(name, item, view, holders))
     # Who ends a replica of the pod's own owner makes another one wait.
     others = [claim for claim in found.values() if not holders.holder(claim).replica]
     ranked = nsmallest(MAX_HOLDERS, others, lambda claim: (holders.holder(claim).order, holders.size(claim), claim.key))
@@ -243,8 +239,8 @@ def _holders(view: View, funnels: Sequence[Located], holders: HolderIndex) -> It
         yield freeing(claim, view, holders)
 
 
-def _in_the_way(stage: str, item: Published, view: View, holders: HolderIndex) -> Sequence[ResourceClaim]:
-    if stage not in ("groups", "counters"):
+def _in_the_way(stage: StageName, item: Published, view: View, holders: HolderIndex) -> Sequence[ResourceClaim]:
+    if stage not in (StageName.GROUPS, StageName.COUNTERS):
         return holders.claims(item.id)
     sets = {consumption.counter_set for consumption in item.device.consumes_counters}
     pool = view.pool_seen.get(item.slice.pool)
@@ -261,12 +257,8 @@ def _in_the_way(stage: str, item: Published, view: View, holders: HolderIndex) -
 
 def _pools(view: View, funnels: Sequence[Located]) -> Iterator[Change]:
     """Incomplete pools, as if their missing slices arrived."""
-    seen = {
-        item.slice.pool: None
-        for located in funnels
-        for stage in located.funnel.stages
-        for item in (stage.failed if stage.name == "pool" else ())
-    }
+    lost = (item for located in funnels for item in located.funnel.lost_at(StageName.POOL))
+    seen = dict.fromkeys(item.slice.pool for item in lost)
     known = [pool for pool_id in seen if (pool := view.pool_seen.get(pool_id)) is not None and pool.incomplete]
     for pool in known[:MAX_POOLS]:
         own = [entry for entry in view.cycle.index.by_pool[pool.id] if entry.generation == pool.generation]
