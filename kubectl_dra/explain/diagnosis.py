@@ -15,7 +15,7 @@ from kubectl_dra.data import pages
 from kubectl_dra.data.pages import CodePage
 from kubectl_dra.explain.funnel.shown import Funnel
 from kubectl_dra.explain.phrase import ObjectName, Words
-from kubectl_dra.explain.question.what_if_flag import Supposition
+from kubectl_dra.explain.question.what_if_flag import WhatIfChange
 from kubectl_dra.explain.remedies.proof import ChangeStep, PlacedDevice, Price, Proof
 from kubectl_dra.explain.remedies.prove import Change
 from kubectl_dra.explain.scene.holders import UnderWay
@@ -208,7 +208,7 @@ class Remedy(Struct, frozen=True):
     proof: Proof | None = None
     cost: int = 0
     offers: tuple[Change, ...] = ()
-    what_if: tuple[Supposition, ...] = ()
+    what_if: tuple[WhatIfChange, ...] = ()
     not_alone: bool = False
     steps: tuple[ChangeStep, ...] = ()
     with_others: tuple[Change, ...] = ()
@@ -315,7 +315,7 @@ class Choice(Struct, frozen=True):
         return bool(self.nodes) and not self.enough and not self.unknown
 
 
-class Way(Struct, frozen=True):
+class RemedyPlan(Struct, frozen=True):
     """The fewest changes with which the claims fit, and the resulting allocation.
 
     ``what_if`` are the same changes as values of ``--what-if``; empty if they cannot be written so. ``steps`` are the
@@ -324,7 +324,7 @@ class Way(Struct, frozen=True):
 
     changes: tuple[Change, ...]
     proof: Proof
-    what_if: tuple[Supposition, ...] = ()
+    what_if: tuple[WhatIfChange, ...] = ()
     steps: tuple[ChangeStep, ...] = ()
 
     @property
@@ -333,7 +333,7 @@ class Way(Struct, frozen=True):
         return max(change.price for change in self.changes)
 
 
-class SchedulerWord(Struct, frozen=True):
+class SchedulerMessage(Struct, frozen=True):
     """What Kubernetes itself wrote about the pod: a condition or an event."""
 
     source: str
@@ -393,7 +393,7 @@ class Diagnosis(Struct, frozen=True):
     nodes: tuple[NodeGroup, ...] = ()
     placements: tuple[NodeDevices, ...] = ()
     choice: Choice | None = None
-    scheduler: tuple[SchedulerWord, ...] = ()
+    scheduler: tuple[SchedulerMessage, ...] = ()
     message: str = ""
     notes: tuple[Words, ...] = ()
     release: str = ""
@@ -402,8 +402,8 @@ class Diagnosis(Struct, frozen=True):
     traces: tuple[Trace, ...] = ()
     second_opinion: SecondOpinion | None = None
     gates: tuple[str, ...] = ()
-    ways: tuple[Way, ...] = ()
-    supposed: tuple[Supposition, ...] = ()
+    ways: tuple[RemedyPlan, ...] = ()
+    supposed: tuple[WhatIfChange, ...] = ()
 
     @property
     def troubled(self) -> bool:

@@ -21,7 +21,7 @@ from kubectl_dra.explain.question.resolve import Question, about_claim, about_po
 from kubectl_dra.explain.scene.prepare import Settings
 from kubectl_dra.explain.waiting import Shapes, waiting
 from kubectl_dra.scheduling.release_changes import ChangeKind, Deciding, SchedulerChange, changes
-from kubectl_dra.scheduling.scheduler import Ahead, Scheduler
+from kubectl_dra.scheduling.scheduler import PartialUpgrade, Scheduler
 
 # Which change of the scheduler gives a pod another answer after an upgrade: each is tried on the release before it.
 
@@ -77,7 +77,7 @@ def _ahead(before: Scheduler, after: Scheduler, chosen: Iterable[SchedulerChange
     on = {each.name for each in chosen if each.kind is ChangeKind.GATE_ON}
     off = {each.name for each in chosen if each.kind is ChangeKind.GATE_OFF}
     parts = frozenset(each.name for each in chosen)
-    return before.changed(gates=(before.gates | on) - off, ahead=Ahead(after.release, after.patch, parts))
+    return before.changed(gates=(before.gates | on) - off, upgrade=PartialUpgrade(after.release, after.patch, parts))
 
 
 class AskedSubject(NamedTuple):

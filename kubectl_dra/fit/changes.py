@@ -17,7 +17,7 @@ from kubectl_dra.explain.remedies.free import Free
 from kubectl_dra.explain.remedies.prove import Change
 from kubectl_dra.explain.remedies.room import EndPods, can_end
 from kubectl_dra.explain.scene.holders import ClaimHolder, HolderIndex
-from kubectl_dra.fit.lane import Lane
+from kubectl_dra.fit.feasible_nodes import FeasibleNodes
 from kubectl_dra.fit.place import Placement, Placer, Unplaced
 from kubectl_dra.fit.pod_factory import NewPod
 from kubectl_dra.fit.result import ClusterChange, More, OneMoreNode
@@ -48,25 +48,25 @@ class Changes:
         if self._left and first is not None:
             # What makes a replica whole is worth more than what does not.
             holders = sorted(self._holders(placement, first), key=lambda one: not one.replicas)
-            nodes = sorted(self._nodes(placement.ground), key=lambda one: -one.pods)
+            nodes = sorted(self._nodes(placement.state), key=lambda one: -one.pods)
             self.found = (*holders, *nodes)
 
     def _holders(self, placement: Placement, first: Unplaced) -> list[More]:
         found: list[More] = []
-        spent = placement.ground.cycle.budget
+        spent = placement.state.cycle.budget
         end = spent.steps + ROOM_STEPS
         for room in with_room(placement, first, self._helps):
-            if more := self._with(room.change, room.ground):
+            if more := self._with(room.change, room.state):
                 found.append(more)
             if len(found) == MAX_SHOWN or spent.steps > end:
                 break
         return found
 
-    def _nodes(self, ground: ClusterState) -> list[More]:
+    def _nodes(self, state: ClusterState) -> list[More]:
         found: list[More] = []
-        for more in islice(node_copies(ground, ground.cycle.index), MAX_KINDS):
+        for more in islice(node_copies(state, state.cycle.index), MAX_KINDS):
             self.tried += 1
-            there = ground.moved(ground.cluster.adding_node(more))
+            there = state.moved(state.cluster.adding_node(more))
             change = OneMoreNode(more.like, more.exist)
             if self._takes(there, (more.node.name,)) and (helped := self._with(change, there)):
                 found.append(helped)
@@ -74,24 +74,24 @@ class Changes:
 
     def _helps(self, room: WithRoom) -> bool:
         self.tried += 1
-        return self._takes(room.ground, room.nodes)
+        return self._takes(room.state, room.nodes)
 
-    def _takes(self, ground: ClusterState, nodes: Collection[str] | None) -> bool:
+    def _takes(self, state: ClusterState, nodes: Collection[str] | None) -> bool:
         """Whether a changed node takes any remaining sort of pod; groups are tried as a whole later."""
         if any(new.group[2] for new in self._left):
             return True
         kinds = {new.likeness: new for new in self._left}
-        return any(Lane(new, ground, nodes).feasible for new in kinds.values())
+        return any(FeasibleNodes(new, state, nodes).feasible for new in kinds.values())
 
-    def _with(self, change: ClusterChange, ground: ClusterState) -> More | None:
+    def _with(self, change: ClusterChange, state: ClusterState) -> More | None:
         """How many of the remaining pods fit with a change; None if none does."""
-        after = Placer(ground).place_all(self._left)
-        if not after.seats:
+        after = Placer(state).place_all(self._left)
+        if not after.placed_pods:
             return None
-        placed = {id(seat.new) for seat in after.seats}
+        placed = {id(placed_pod.new) for placed_pod in after.placed_pods}
         still = {new.ordinal.replica for new in self._wanted if id(new) not in placed}
         whole = {new.ordinal.replica for new in self._wanted} - still
-        return More(change, len(after.seats), len(whole))
+        return More(change, len(after.placed_pods), len(whole))
 
 
 # Who could make room for a pod: claims that are given back, and pods that end, in the order in which to ask them.
@@ -106,7 +106,7 @@ class WithRoom(NamedTuple):
     """The cluster after somebody has ended, and the nodes that changed; None where that may be any."""
 
     change: Free | EndPods
-    ground: ClusterState
+    state: ClusterState
     nodes: frozenset[str] | None
 
 
@@ -121,34 +121,34 @@ def with_room(placement: Placement, first: Unplaced, helps: Helps) -> Iterator[W
         first: the pod that does not fit.
         helps: whether a node takes a pod with a change.
     """
-    ground = placement.ground
-    own = {seat.new.pod.key for seat in placement.seats}
+    state = placement.state
+    own = {placed_pod.new.pod.key for placed_pod in placement.placed_pods}
     rejected = first.outcome.rejected if first.outcome is not None else {}
     full = {name for name, rejection in rejected.items() if rejection.resolvable}
     lacking = [name for name, rejection in rejected.items() if rejection.plugin is PluginName.DYNAMIC_RESOURCES]
-    holders = _holders(ground, own, {*full, *lacking})
+    holders = _holders(state, own, {*full, *lacking})
     found = False
     for holder in holders[:MAX_HOLDERS]:
-        change = _freeing(ground, [holder])
+        change = _freeing(state, [holder])
         if helps(change):
             found = True
             yield change
-    for pod in _without_claims(ground, own, full)[:MAX_HOLDERS]:
+    for pod in _without_claims(state, own, full)[:MAX_HOLDERS]:
         ended = EndPods(pod.node_name, (pod.key,), (pod,), (pod.node_name,))
-        room = WithRoom(ended, ground.moved(ground.cluster.ending([pod])), frozenset((pod.node_name,)))
+        room = WithRoom(ended, state.moved(state.cluster.ending([pod])), frozenset((pod.node_name,)))
         if helps(room):
             found = True
             yield room
     if not found:
-        yield from _sets(ground, holders, lacking, helps)
+        yield from _sets(state, holders, lacking, helps)
 
 
-def _holders(ground: ClusterState, own: set[str], nodes: set[str]) -> list[ClaimHolder]:
+def _holders(state: ClusterState, own: set[str], nodes: set[str]) -> list[ClaimHolder]:
     """Holders of devices of these nodes, or of no node of their own, but the pods of the workload and of the system."""
-    index = HolderIndex(ground.cycle.state, ground.cluster)
+    index = HolderIndex(state.cycle.state, state.cluster)
     found = []
-    for claim in ground.snapshot.claims.values():
-        if claim.allocation is None or not _on(claim, nodes, ground):
+    for claim in state.snapshot.claims.values():
+        if claim.allocation is None or not _on(claim, nodes, state):
             continue
         holder = index.holder(claim)
         if all(can_end(pod) and pod.key not in own for pod in holder.pods):
@@ -156,31 +156,31 @@ def _holders(ground: ClusterState, own: set[str], nodes: set[str]) -> list[Claim
     return sorted(found, key=lambda holder: (holder.order, index.size(holder.claim), holder.claim.key))
 
 
-def _on(claim: ResourceClaim, nodes: set[str], ground: ClusterState) -> bool:
-    homes = _homes(claim, ground)
+def _on(claim: ResourceClaim, nodes: set[str], state: ClusterState) -> bool:
+    homes = _homes(claim, state)
     return None in homes or not nodes.isdisjoint(home for home in homes if home is not None)
 
 
-def _homes(claim: ResourceClaim, ground: ClusterState) -> set[str | None]:
+def _homes(claim: ResourceClaim, state: ClusterState) -> set[str | None]:
     """The nodes of the claim's devices; None for devices that several nodes can use."""
     results = claim.allocation.results if claim.allocation is not None else ()
-    return {ground.cluster.homes.get(entry.device.pool) for entry in results}
+    return {state.cluster.homes.get(entry.device.pool) for entry in results}
 
 
-def _freeing(ground: ClusterState, holders: Sequence[ClaimHolder]) -> WithRoom:
+def _freeing(state: ClusterState, holders: Sequence[ClaimHolder]) -> WithRoom:
     claims = [holder.claim for holder in holders]
     nodes: set[str | None] = {pod.node_name for holder in holders for pod in holder.pods if pod.node_name}
-    nodes.update(home for claim in claims for home in _homes(claim, ground))
+    nodes.update(home for claim in claims for home in _homes(claim, state))
     known = frozenset(node for node in nodes if node is not None)
-    changed = None if None in nodes else known & ground.nodes.keys()
-    return WithRoom(Free.of(holders, ()), ground.moved(ground.cluster.freeing(claims)), changed)
+    changed = None if None in nodes else known & state.nodes.keys()
+    return WithRoom(Free.of(holders, ()), state.moved(state.cluster.freeing(claims)), changed)
 
 
-def _without_claims(ground: ClusterState, own: set[str], full: set[str]) -> list[Pod]:
+def _without_claims(state: ClusterState, own: set[str], full: set[str]) -> list[Pod]:
     """Pods without claims on nodes that are full of something else, the least important first."""
     found = [
         pod
-        for pod in ground.snapshot.pods.values()
+        for pod in state.snapshot.pods.values()
         if pod.node_name in full and not pod.claims and not pod.finished and pod.key not in own and can_end(pod)
     ]
     found.sort(key=lambda pod: pod.metadata.creation_timestamp, reverse=True)
@@ -188,32 +188,32 @@ def _without_claims(ground: ClusterState, own: set[str], full: set[str]) -> list
 
 
 def _sets(
-    ground: ClusterState, holders: Sequence[ClaimHolder], nodes: Sequence[str], helps: Helps
+    state: ClusterState, holders: Sequence[ClaimHolder], nodes: Sequence[str], helps: Helps
 ) -> Iterator[WithRoom]:
     """For a few nodes those of their holders who together are enough, and none too many; the fewest first."""
     by_node: dict[str, list[ClaimHolder]] = defaultdict(list)
     for holder in holders:
-        for home in _homes(holder.claim, ground):
+        for home in _homes(holder.claim, state):
             if home is not None:
                 by_node[home].append(holder)
     near = sorted((name for name in nodes if len(by_node[name]) > 1), key=lambda name: len(by_node[name]))
-    found = [change for name in near[:NODES_OF_SETS] if (change := _enough(ground, by_node[name], helps)) is not None]
+    found = [change for name in near[:NODES_OF_SETS] if (change := _enough(state, by_node[name], helps)) is not None]
     yield from sorted(found, key=lambda change: len(change.change.keys))
 
 
-def _enough(ground: ClusterState, holders: Sequence[ClaimHolder], helps: Helps) -> WithRoom | None:
+def _enough(state: ClusterState, holders: Sequence[ClaimHolder], helps: Helps) -> WithRoom | None:
     taken: list[ClaimHolder] = []
     for holder in holders:
         taken.append(holder)
-        if len(taken) > 1 and helps(_freeing(ground, taken)):
+        if len(taken) > 1 and helps(_freeing(state, taken)):
             break
     else:
         return None
     for holder in list(reversed(taken)):
         left = [other for other in taken if other is not holder]
-        if left and helps(_freeing(ground, left)):
+        if left and helps(_freeing(state, left)):
             taken = left
-    return _freeing(ground, taken)
+    return _freeing(state, taken)
 
 
 # A diagnosis without remedies that end pods which were only placed to see whether they fit.

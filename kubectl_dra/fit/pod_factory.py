@@ -166,7 +166,7 @@ class NewPod(Struct, frozen=True):
         return (self.pod.metadata.namespace, "PodGroup", name) if name else ("", "", "")
 
 
-class Mold:
+class PodFactory:
     """Makes the pods of one role. ``question`` is about the first: what the API server says of it is in it."""
 
     def __init__(self, workload: WorkloadPods, number: int, role: int, snapshot: Snapshot, settings: Settings) -> None:

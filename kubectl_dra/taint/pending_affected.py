@@ -56,7 +56,7 @@ def lost_matches(
 
     Only pods and claims that could get one of the devices are tried.
     """
-    trial, shapes = _Trial(wishes, snapshot, settings), Shapes(snapshot)
+    analysis, shapes = _Trial(wishes, snapshot, settings), Shapes(snapshot)
     out: list[Lost] = []
     cache: dict[str, bool] = {}
     questions = [each for each in pending_questions(snapshot) if _may_get(each, devices, cycle, cache)]
@@ -68,7 +68,7 @@ def lost_matches(
         kind = shapes.of(question, snapshot)
         if kind not in known:
             try:
-                known[kind] = trial.loses(question)
+                known[kind] = analysis.loses(question)
             except _TooLong:
                 untried += 1
                 continue

@@ -9,7 +9,7 @@ import pytest
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.explain.funnel.shown import StageName
 from kubectl_dra.explain.funnel.stages import Failures, StageResult
-from kubectl_dra.explain.scene.view import View
+from kubectl_dra.explain.scene.device_view import DeviceView
 from tools.builders import cycle, device, slice_of
 
 NODES = [Node.named(f"n{index}") for index in range(3)]
@@ -29,7 +29,7 @@ SLICES = [
 @pytest.mark.parametrize("seed", range(20))
 def test_each_device_has_its_own_failure(seed: int) -> None:
     chance = random.Random(seed)
-    view = View(cycle(SLICES), NODES, {})
+    view = DeviceView(cycle(SLICES), NODES, {})
     stages = [StageResult(name, "") for name in (StageName.NODE, StageName.POOL, StageName.HELD)]
     expected: dict[int, int | None] = {}
     for item in view.published:

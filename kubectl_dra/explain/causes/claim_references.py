@@ -18,13 +18,13 @@ from kubectl_dra.cluster.relation import (
     waiting_for,
 )
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.on_node import started
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, NextStep, Remedy
 from kubectl_dra.explain.phrase import Joined, Phrase, Subject, Words, named, nodes_named, say
 from kubectl_dra.explain.question.resolve import ClaimEntry, Question, Unresolved
 from kubectl_dra.explain.scene.holders import CLAIM_CONTROLLER, consumers_named, under_way
-from kubectl_dra.explain.trial import Trial
 from kubectl_dra.text import nearest
 
 CLAIM_MISSING = CauseKind(code="claim-missing", family=Family.POD, look=Look.POD, missing="ResourceClaim")
@@ -213,11 +213,11 @@ def _not_owned(question: Question, _: Snapshot, __: Sequence[Finding]) -> Iterat
 NOBODY_CONSUMES = CauseKind(code="no-consumer", family=Family.POD, look=Look.POD)
 
 
-def _nobody(trial: Trial) -> Iterator[Finding]:
-    asked, snapshot = trial.question, trial.scene.snapshot
+def _nobody(analysis: Analysis) -> Iterator[Finding]:
+    asked, snapshot = analysis.question, analysis.scene.snapshot
     if asked.pod is not None or not asked.exists or snapshot.missing("Pod") is not None:
         return
-    claim = trial.claims[0]
+    claim = analysis.claims[0]
     if waiting_for(claim, snapshot):
         return
     names = {"namespace": claim.metadata.namespace, "name": claim.metadata.name}
@@ -234,18 +234,18 @@ def _nobody(trial: Trial) -> Iterator[Finding]:
 CLASS_MISSING = CauseKind(code="class-missing", family=Family.REQUEST, look=Look.CLASSES)
 
 
-def _class_missing_missing(trial: Trial) -> Iterator[Finding]:
-    if trial.scene.snapshot.missing("DeviceClass"):
+def _class_missing_missing(analysis: Analysis) -> Iterator[Finding]:
+    if analysis.scene.snapshot.missing("DeviceClass"):
         return
-    for claim in trial.claims:
+    for claim in analysis.claims:
         for entry in claim.requests:
             for spec in entry.alternatives():
-                if spec.device_class and spec.device_class not in trial.view.cycle.classes:
-                    yield _finding(trial, claim, entry.result_name(spec), spec.device_class)
+                if spec.device_class and spec.device_class not in analysis.view.cycle.classes:
+                    yield _finding(analysis, claim, entry.result_name(spec), spec.device_class)
 
 
-def _finding(trial: Trial, claim: ResourceClaim, name: str, wanted: str) -> Finding:
-    known = list(trial.view.cycle.classes)
+def _finding(analysis: Analysis, claim: ResourceClaim, name: str, wanted: str) -> Finding:
+    known = list(analysis.view.cycle.classes)
     near = nearest(wanted, known)
     hint = (
         say("; nearest: {near}", near=near)
@@ -256,10 +256,10 @@ def _finding(trial: Trial, claim: ResourceClaim, name: str, wanted: str) -> Find
     evidence: tuple[Evidence, ...] = (Evidence(Subject("claim", named("ResourceClaim", claim)), field, wanted),)
     from kubectl_dra.explain.remedies.candidates import part_off
 
-    off = part_off(wanted, trial.scene.snapshot.nodes.values(), trial.view.drivers())
+    off = part_off(wanted, analysis.scene.snapshot.nodes.values(), analysis.view.drivers())
     remedy = None
     if near:
-        remedy = Remedy(say(_correct(trial, claim), near=near, first=near[0], wanted=wanted))
+        remedy = Remedy(say(_correct(analysis, claim), near=near, first=near[0], wanted=wanted))
     elif off is not None:
         evidence = (*off.evidence, *evidence)
         remedy = Remedy(say("{fix} The chart brings the class.", fix=off.fix))
@@ -269,11 +269,11 @@ def _finding(trial: Trial, claim: ResourceClaim, name: str, wanted: str) -> Find
     return Finding(CLASS_MISSING, summary, evidence, remedy, claim=claim.key, request=name)
 
 
-def _correct(trial: Trial, claim: ResourceClaim) -> str:
+def _correct(analysis: Analysis, claim: ResourceClaim) -> str:
     """Where to write another class: claims and templates cannot be changed."""
-    made = any(entry.template and entry.claim is claim for entry in trial.question.claims)
+    made = any(entry.template and entry.claim is claim for entry in analysis.question.claims)
     where = "a new template, and name that in the pod" if made else "a new claim"
-    if not trial.question.exists:
+    if not analysis.question.exists:
         where = "the manifest"
     return f"Write deviceClassName: {{first}} in {where}, or install the driver that brings {{wanted}}."
 
@@ -368,14 +368,14 @@ def _full(question: Question, _: Snapshot, __: Sequence[Finding]) -> Iterator[Fi
             yield Finding(TOO_MANY_CONSUMERS, say(text, claim=claim.key, count=count), (facts,), claim=claim.key)
 
 
-def _without_time(trial: Trial) -> Iterator[Finding]:
-    pod = trial.question.pod
-    if pod is None or pod.node_name or not trial.scene.allocated:
+def _without_time(analysis: Analysis) -> Iterator[Finding]:
+    pod = analysis.question.pod
+    if pod is None or pod.node_name or not analysis.scene.allocated:
         return
     from kubectl_dra.scheduling.binding import takes_no_pod
 
-    for claim in trial.scene.allocated:
-        if takes_no_pod(claim, trial.view.cycle.features) and not relation_of(claim, pod).listed:
+    for claim in analysis.scene.allocated:
+        if takes_no_pod(claim, analysis.view.cycle.features) and not relation_of(claim, pod).listed:
             yield _claim_takes_no_pod_finding(claim)
 
 

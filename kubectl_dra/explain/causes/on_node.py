@@ -12,12 +12,12 @@ from kubectl_dra.api.pods import MAKES_AGAIN, Pod, owner_of
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.cluster.relation import relation_of
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.phrase import ObjectName, Subject, named, say
 from kubectl_dra.explain.question.resolve import ClaimEntry, Question, Unresolved
 from kubectl_dra.explain.scene.holders import SCHEDULER, Clock, under_way
-from kubectl_dra.explain.trial import Trial
 
 # The kubelet refused the pod.
 
@@ -162,11 +162,11 @@ NODE_LOST = CauseKind(
 )
 
 
-def _node_lost(trial: Trial) -> Iterator[Finding]:
-    pod, snapshot = trial.question.pod, trial.scene.snapshot
+def _node_lost(analysis: Analysis) -> Iterator[Finding]:
+    pod, snapshot = analysis.question.pod, analysis.scene.snapshot
     if pod is None or pod.finished or pod.metadata.deletion_timestamp or pod.phase in ("", "Pending"):
         return
-    if not trial.scene.allocated:
+    if not analysis.scene.allocated:
         return
     since = unready_since(pod.node_name, snapshot)
     if since is None:

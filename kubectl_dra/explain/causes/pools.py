@@ -7,16 +7,16 @@ from collections.abc import Iterator, Sequence
 from kubectl_dra.allocation.errors import AllocationError
 from kubectl_dra.allocation.pools import Pool
 from kubectl_dra.api.slices import PoolID
+from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.limits import plain
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.funnel.blocked import MAX_EVIDENCE, Blocked
 from kubectl_dra.explain.funnel.shown import StageName
 from kubectl_dra.explain.phrase import ObjectName, Subject, say
-from kubectl_dra.explain.remedies.prove import World
+from kubectl_dra.explain.remedies.prove import WhatIf
+from kubectl_dra.explain.scene.device_view import DeviceView
 from kubectl_dra.explain.scene.holders import UnderWay, under_way
-from kubectl_dra.explain.scene.view import View
-from kubectl_dra.explain.trial import Trial
 
 INCOMPLETE = CauseKind(code="pool-incomplete", family=Family.POOLS, look=Look.SLICES)
 OBSOLETE = CauseKind(code="pool-obsolete-for-node", family=Family.POOLS, look=Look.SLICES)
@@ -95,7 +95,7 @@ def _disagreement(pool: Pool) -> Evidence | None:
     return Evidence(Subject("pool", pool.id), field, say("{said}", said=said))
 
 
-def _ends_attempt(_: Trial, error: AllocationError, node: str) -> Iterator[Finding]:
+def _ends_attempt(_: Analysis, error: AllocationError, node: str) -> Iterator[Finding]:
     pool = error.detail.get("pool")
     if not isinstance(pool, Pool):
         return
@@ -116,7 +116,7 @@ ALL_BLOCKED = CauseKind(code="all-blocked-by-pool", family=Family.POOLS, look=Lo
 BAD_NODE_SELECTOR = CauseKind(code="slice-node-selector-invalid", family=Family.POOLS, look=Look.SLICES)
 
 
-def _all_blocked_by_pool_pool(_: Trial, error: AllocationError, node: str) -> Iterator[Finding]:
+def _all_blocked_by_pool_pool(_: Analysis, error: AllocationError, node: str) -> Iterator[Finding]:
     pool = error.detail.get("pool")
     if not isinstance(pool, Pool):
         return
@@ -137,7 +137,7 @@ def _all_blocked_by_pool_pool(_: Trial, error: AllocationError, node: str) -> It
     )
 
 
-def _node_selector(_: Trial, error: AllocationError, __: str) -> Iterator[Finding]:
+def _node_selector(_: Analysis, error: AllocationError, __: str) -> Iterator[Finding]:
     yield plain(BAD_NODE_SELECTOR, error)
 
 
@@ -146,8 +146,8 @@ def _node_selector(_: Trial, error: AllocationError, __: str) -> Iterator[Findin
 ORDER = CauseKind(code="pool-order-decides", family=Family.DEVICES)
 
 
-def _unsure(trial: Trial) -> Iterator[Finding]:
-    first = next((attempt for attempt in trial.attempts.values() if attempt.order_decides), None)
+def _unsure(analysis: Analysis) -> Iterator[Finding]:
+    first = next((attempt for attempt in analysis.attempts.values() if attempt.order_decides), None)
     if first is None or first.pools is None:
         return
     node = Subject("node", ObjectName("Node", first.node))
@@ -162,7 +162,7 @@ _DEFECT = "counters_keyed_by_pool_name"
 POOL_NAME_SHARED = CauseKind(code="pool-name-shared", family=Family.RELEASE)
 
 
-def shared_pool_names(view: View) -> dict[str, list[str]]:
+def shared_pool_names(view: DeviceView) -> dict[str, list[str]]:
     """Pool names that several drivers with shared counters use, with the drivers."""
     drivers: dict[str, set[str]] = {}
     for pool in view.pool_seen.values():
@@ -171,7 +171,7 @@ def shared_pool_names(view: View) -> dict[str, list[str]]:
     return {name: sorted(users) for name, users in drivers.items() if len(users) > 1}
 
 
-def finding(view: View, world: World) -> Finding | None:
+def finding(view: DeviceView, world: WhatIf) -> Finding | None:
     """The cause if the claims fit without the defect; None if the defect does not decide."""
     quirks, shared = view.cycle.quirks, shared_pool_names(view)
     if not quirks.counters_keyed_by_pool_name or not shared:

@@ -9,13 +9,13 @@ from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.relation import relation_of
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.on_node import started
 from kubectl_dra.explain.causes.registry import Finder, When, of_question
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, named, say
 from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.explain.scene.holders import SCHEDULER, under_way
-from kubectl_dra.explain.trial import Trial
 from kubectl_dra.scheduling.profile import DEFAULT_SCHEDULER
 from kubectl_dra.text import nearest
 
@@ -53,8 +53,8 @@ def _gated(question: Question, _: Snapshot, __: Sequence[Finding]) -> Iterator[F
 OTHER_SCHEDULER = CauseKind(code="other-scheduler", family=Family.POD, look=Look.POD, passes=True)
 
 
-def _ignored(trial: Trial) -> Iterator[Finding]:
-    question, snapshot, settings = trial.question, trial.scene.snapshot, trial.scene.settings
+def _ignored(analysis: Analysis) -> Iterator[Finding]:
+    question, snapshot, settings = analysis.question, analysis.scene.snapshot, analysis.scene.settings
     pod = question.pod
     if pod is None or not question.exists or pod.node_name or pod.finished or settings.scheduler.schedules(pod):
         return
@@ -151,20 +151,20 @@ def _misplaced(pod: Pod, claims: Sequence[ResourceClaim], snapshot: Snapshot) ->
 NO_SCALE_UP = CauseKind(code="no-scale-up", family=Family.POD, look=Look.POD)
 
 
-def _not_scaled(trial: Trial) -> Iterator[Finding]:
-    pod = trial.question.pod
+def _not_scaled(analysis: Analysis) -> Iterator[Finding]:
+    pod = analysis.question.pod
     if pod is None or pod.node_name:
         return
     events = [
         event
-        for event in trial.scene.snapshot.events_about("Pod", pod.metadata.namespace, pod.metadata.name)
+        for event in analysis.scene.snapshot.events_about("Pod", pod.metadata.namespace, pod.metadata.name)
         if event.reason == "NotTriggerScaleUp"
         or (event.component == "karpenter" and event.reason == "FailedScheduling")
     ]
     if not events:
         return
     event = events[-1]
-    slices = trial.view.cycle.index.slices
+    slices = analysis.view.cycle.index.slices
     bound = sum(1 for entry in slices if entry.scope.node_name)
     scope = say(
         "{bound} of {total} name an existing node" if slices else "there are none", bound=bound, total=len(slices)

@@ -17,18 +17,18 @@ from msgspec import Struct
 from kubectl_dra.allocation.errors import AllocationError
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain import causes as folder
+from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.diagnosis import CauseKind, Family, Finding
 from kubectl_dra.explain.funnel.blocked import Blocked
 from kubectl_dra.explain.funnel.shown import StageName
 from kubectl_dra.explain.question.resolve import Question
-from kubectl_dra.explain.trial import Trial
 
 
 class When(Enum):
     """The point at which a finder runs, and its input.
 
     ``QUESTION``: only the pod and its claims, as (question, snapshot, what was found so far). All others get
-    a ``Trial``, except STAGE and ERROR. At points marked with one star, the first finder that finds something
+    a ``Analysis``, except STAGE and ERROR. At points marked with one star, the first finder that finds something
     decides.
     """
 
@@ -104,11 +104,11 @@ def of_question(question: Question, snapshot: Snapshot) -> list[Finding]:
     return found
 
 
-def ask(when: When, trial: Trial) -> list[Finding]:
+def ask(when: When, analysis: Analysis) -> list[Finding]:
     """The findings of all finders of a point."""
     found: list[Finding] = []
     for finder in _finders(when):
-        found.extend(finder.find(trial))
+        found.extend(finder.find(analysis))
         if found and when in _FIRST:
             break
     return found
@@ -120,10 +120,10 @@ def of_stage(blocked: Blocked, stage: StageName) -> Finding:
     return finding
 
 
-def of_error(trial: Trial, error: AllocationError, node: str) -> Finding:
+def of_error(analysis: Analysis, error: AllocationError, node: str) -> Finding:
     """The cause of an error that ended the attempt on a node."""
     finders = [finder for finder in _finders(When.ERROR) if finder.of in (error.check, "")]
-    (finding,) = finders[0].find(trial, error, node)
+    (finding,) = finders[0].find(analysis, error, node)
     return finding
 
 

@@ -11,13 +11,13 @@ from kubectl_dra.api.slices import Device, DeviceID
 from kubectl_dra.cel import CelError, EvaluationError
 from kubectl_dra.cel.columns import Column
 from kubectl_dra.cel.errors import ErrorKind
+from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.funnel.observed_values import value_of
 from kubectl_dra.explain.phrase import ObjectName, Subject, Words, say
-from kubectl_dra.explain.remedies.prove import World
-from kubectl_dra.explain.scene.view import View
-from kubectl_dra.explain.trial import Trial
+from kubectl_dra.explain.remedies.prove import WhatIf
+from kubectl_dra.explain.scene.device_view import DeviceView
 from kubectl_dra.text import nearest
 
 if TYPE_CHECKING:
@@ -36,8 +36,8 @@ SELECTOR_ERROR = CauseKind(code="selector-error", family=Family.REQUEST, look=Lo
 UNCONVERTIBLE = CauseKind(code="attribute-unconvertible", family=Family.REQUEST, look=Look.SLICES)
 
 
-def _runtime(trial: Trial, error: AllocationError, node: str) -> Iterator[Finding]:
-    view = trial.view
+def _runtime(analysis: Analysis, error: AllocationError, node: str) -> Iterator[Finding]:
+    view = analysis.view
     expression = str(error.detail.get("expression") or "")
     device, place, problem = (error.detail.get(name) for name in ("device", "place", "error"))
     if not isinstance(problem, EvaluationError) or not isinstance(device, Device):
@@ -80,14 +80,14 @@ def _runtime(trial: Trial, error: AllocationError, node: str) -> Iterator[Findin
         # What Kubernetes writes is a regular expression.
         evidence[1] = Evidence(about, "CEL run-time error", say("in {written}", written=constant.written))
         summary = say(text, number=number_of(error), subject=error.subject, reason=constant.reason)
-        remedy = _instead(constant, expression, trial.world)
+        remedy = _instead(constant, expression, analysis.world)
     elif problem.kind is ErrorKind.NO_KEY:
         missing = _missing(view, expression, problem.name)
         if missing is None:
-            remedy = _guard(expression, problem.name, trial.world)
+            remedy = _guard(expression, problem.name, analysis.world)
         else:
             own = say("devices of {drivers:some}", drivers=missing.drivers)
-            remedy = _other_name(missing, expression, problem.name, trial.world)
+            remedy = _other_name(missing, expression, problem.name, analysis.world)
             have = say("{names:some 8 else nothing to read}", names=missing.names)
             evidence.append(Evidence(own, say("that have {key}", key=problem.name), "none"))
             evidence.append(Evidence(own, "have", have))
@@ -104,7 +104,7 @@ def _runtime(trial: Trial, error: AllocationError, node: str) -> Iterator[Findin
     )
 
 
-def _constant(view: View, expression: str, problem: EvaluationError) -> FailingConstant | None:
+def _constant(view: DeviceView, expression: str, problem: EvaluationError) -> FailingConstant | None:
     """The part that fails whatever the device has, if that is the problem."""
     from kubectl_dra.cel.constants import failing_constants
 
@@ -114,7 +114,7 @@ def _constant(view: View, expression: str, problem: EvaluationError) -> FailingC
     return next((one for one in failing_constants(program) if str(one.problem) == str(problem)), None)
 
 
-def _instead(constant: FailingConstant, expression: str, world: World) -> Remedy:
+def _instead(constant: FailingConstant, expression: str, world: WhatIf) -> Remedy:
     """What was probably meant, proved if the claims fit with it."""
     for text in constant.instead:
         changed = expression[: constant.start] + text + expression[constant.end :]
@@ -131,12 +131,12 @@ class _Missing(NamedTuple):
     names: Sequence[str]
 
 
-def _columns(view: View, expression: str) -> set[Column]:
+def _columns(view: DeviceView, expression: str) -> set[Column]:
     """What the expression reads."""
     return {column for term in view.cycle.selectors.terms(expression) for column in term.columns or ()}
 
 
-def _missing(view: View, expression: str, key: str) -> _Missing | None:
+def _missing(view: DeviceView, expression: str, key: str) -> _Missing | None:
     """What exists in place of a key that no device has; None if some have it, or the place is unknown."""
     reading = [column for column in _columns(view, expression) if column.id == key]
     devices = [item.device for item in view.kinds]
@@ -159,7 +159,7 @@ def _names(device: Device, column: Column) -> Iterator[str]:
             yield identifier if slash else name
 
 
-def _other_name(missing: _Missing, expression: str, key: str, world: World) -> Remedy:
+def _other_name(missing: _Missing, expression: str, key: str, world: WhatIf) -> Remedy:
     """The name that was probably meant, proved if the claims fit with it."""
     near = nearest(key, missing.names)
     read = re.search(_READ % re.escape(key), expression)
@@ -179,7 +179,7 @@ def _other_name(missing: _Missing, expression: str, key: str, world: World) -> R
     )
 
 
-def _guard(expression: str, key: str, world: World) -> Remedy:
+def _guard(expression: str, key: str, world: WhatIf) -> Remedy:
     """A test for a key that only some devices have, proved if the claims fit with it."""
     read = re.search(_READ % re.escape(key), expression)
     if read is None or not read[0].endswith(key):
@@ -194,7 +194,7 @@ def _guard(expression: str, key: str, world: World) -> Remedy:
     return Remedy(say(text, guard=guard, optional=optional), proof)
 
 
-def _types(view: View, expression: str, device: Device, name: DeviceID | str) -> Iterator[Evidence]:
+def _types(view: DeviceView, expression: str, device: Device, name: DeviceID | str) -> Iterator[Evidence]:
     """The types of what the expression reads from a device."""
     for column in sorted(_columns(view, expression), key=str):
         if column.id and (value := value_of(device, column)) is not None:
@@ -208,7 +208,7 @@ def _type(device: Device, column: Column) -> str:
     return next(iter(raw), "unknown")
 
 
-def _share(view: View, expression: str) -> Words:
+def _share(view: DeviceView, expression: str) -> Words:
     """On how many devices of the same drivers the selector fails."""
     failing = [
         item for item in view.published if isinstance(view.cycle.selectors.verdict(expression, item.device), CelError)
@@ -249,7 +249,7 @@ def class_of(error: AllocationError) -> str:
 DERIVED = CauseKind(code="derived-attribute-fails", family=Family.REQUEST, look=Look.AS_WRITTEN)
 
 
-def _derived_runtime(_: Trial, error: AllocationError, __: str) -> Iterator[Finding]:
+def _derived_runtime(_: Analysis, error: AllocationError, __: str) -> Iterator[Finding]:
     detail = error.detail
     words = {name: str(detail.get(name)) for name in ("attribute", "expression", "device", "error")}
     yield Finding(
@@ -267,7 +267,7 @@ def _derived_runtime(_: Trial, error: AllocationError, __: str) -> Iterator[Find
     )
 
 
-def _derived_compile(_: Trial, error: AllocationError, __: str) -> Iterator[Finding]:
+def _derived_compile(_: Analysis, error: AllocationError, __: str) -> Iterator[Finding]:
     detail = error.detail
     words = {name: str(detail.get(name)) for name in ("attribute", "expression", "error")}
     yield Finding(

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from kubectl_dra.allocation.errors import AllocationError
 from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.cel import CompileError
+from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes import devices_published as driver_publishes_nothing
 from kubectl_dra.explain.causes.devices_held import TOO_FEW, counted_lower
 from kubectl_dra.explain.causes.registry import Finder, When
@@ -24,15 +25,14 @@ from kubectl_dra.explain.remedies.candidates import fitting_classes
 from kubectl_dra.explain.remedies.change import ReplaceTerm, RequestChange, UseClass
 from kubectl_dra.explain.remedies.proof import Tried
 from kubectl_dra.explain.remedies.selector_values import MAX_TEXTS, loosened_term
-from kubectl_dra.explain.scene.view import View, distinct
-from kubectl_dra.explain.trial import Trial
+from kubectl_dra.explain.scene.device_view import DeviceView, distinct
 
 _CONTAINER = " (in container '')"
 """An addition of the compiler that means nothing here."""
 SELECTOR_COMPILE = CauseKind(code="selector-does-not-compile", family=Family.REQUEST, look=Look.AS_WRITTEN)
 
 
-def _compile(_: Trial, error: AllocationError, __: str) -> Iterator[Finding]:
+def _compile(_: Analysis, error: AllocationError, __: str) -> Iterator[Finding]:
     problem = error.detail.get("error")
     message: Words = ""
     remedy = None
@@ -160,7 +160,7 @@ def _proved(blocked: Blocked, change: RequestChange, text: str) -> Remedy | None
     return Remedy(say(text, what=change.what), proof, offers=(change,)) if proof is not None else None
 
 
-def _asked(view: View, stage: StageResult) -> Words | None:
+def _asked(view: DeviceView, stage: StageResult) -> Words | None:
     """What the term asks for in words; None where it is said best as it is written."""
     terms = view.cycle.selectors.terms(stage.program)
     return plain(terms[stage.term]) if terms and stage.term < len(terms) else None

@@ -17,12 +17,12 @@ from kubectl_dra.explain.phrase import Joined, Subject, Words, say
 from kubectl_dra.explain.remedies.candidates import capacities_left, capacity_shortage
 from kubectl_dra.explain.remedies.change import LessCapacity
 from kubectl_dra.explain.remedies.free import first_enough, freeing
-from kubectl_dra.explain.scene.view import Published
+from kubectl_dra.explain.scene.device_view import PublishedDevice
 
 CAPACITY = CauseKind(code="capacity-insufficient", family=Family.DEVICES, held=True)
 CAPACITY_UNKNOWN = CauseKind(code="capacity-unknown", family=Family.DEVICES)
 CAPACITY_POLICY = CauseKind(code="capacity-policy", family=Family.DEVICES)
-_Shorts = Sequence[tuple[Published, CapacityShortage]]
+_Shorts = Sequence[tuple[PublishedDevice, CapacityShortage]]
 
 
 def _capacity(blocked: Blocked) -> Iterator[Finding]:
@@ -47,7 +47,7 @@ def _capacity(blocked: Blocked) -> Iterator[Finding]:
     yield Finding(kind, summary, blocked.by_device("capacity"), remedy)
 
 
-def _allowed(item: Published, name: str) -> Words:
+def _allowed(item: PublishedDevice, name: str) -> Words:
     """What a request policy allows."""
     policy = item.device.capacity[name].get("requestPolicy") or {}
     span = policy.get("validRange") or {}

@@ -18,9 +18,9 @@ from kubectl_dra.explain.phrase import Phrase, Words, say
 from kubectl_dra.explain.remedies.change import LowerCount
 from kubectl_dra.explain.remedies.claim_edits import RequestPlace
 from kubectl_dra.explain.remedies.proof import Proof
-from kubectl_dra.explain.remedies.prove import World
+from kubectl_dra.explain.remedies.prove import WhatIf
+from kubectl_dra.explain.scene.device_view import DeviceView, PublishedDevice
 from kubectl_dra.explain.scene.prepare import Scene
-from kubectl_dra.explain.scene.view import Published, View
 
 MAX_TRIES = 12
 MAX_EVIDENCE = 6
@@ -88,16 +88,16 @@ class Blocked(Struct, frozen=True):
     """
 
     scene: Scene
-    world: World
+    world: WhatIf
     located: Located
     stage: StageResult
     nodes: tuple[str, ...]
-    lost: tuple[Published, ...]
+    lost: tuple[PublishedDevice, ...]
     reasons: tuple[Words, ...]
     left: int
 
     @property
-    def view(self) -> View:
+    def view(self) -> DeviceView:
         return self.scene.view
 
     @property
@@ -147,7 +147,7 @@ class Blocked(Struct, frozen=True):
 
     def by_device(self, field: str) -> tuple[Evidence, ...]:
         """The lost devices by reason: the first of each, and how many more there are."""
-        alike: dict[Words, list[Published]] = {}
+        alike: dict[Words, list[PublishedDevice]] = {}
         for item, reason in zip(self.lost, self.reasons, strict=True):
             alike.setdefault(reason, []).append(item)
         lines = []

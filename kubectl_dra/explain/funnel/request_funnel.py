@@ -36,8 +36,8 @@ from kubectl_dra.explain.funnel.stages import (
     told_by_numbers,
 )
 from kubectl_dra.explain.phrase import ObjectName, Words, say
+from kubectl_dra.explain.scene.device_view import DeviceView, PublishedDevice, in_slices
 from kubectl_dra.explain.scene.holders import HolderIndex
-from kubectl_dra.explain.scene.view import Published, View, in_slices
 
 if TYPE_CHECKING:
     from kubectl_dra.allocation.counters import GroupClash
@@ -61,7 +61,7 @@ class RequestFunnel:
 
     def __init__(
         self,
-        view: View,
+        view: DeviceView,
         name: str,
         spec: DeviceRequest,
         device_class: DeviceClass,
@@ -73,7 +73,7 @@ class RequestFunnel:
         self.device_class = device_class
         self.stages: list[StageResult] = []
         self._holders = holders
-        self._left: Sequence[Published] = view.published
+        self._left: Sequence[PublishedDevice] = view.published
         self._observed: dict[tuple[int, int], tuple[Observation, ...]] = {}
         self._shortfalls: dict[str, Shortfall | None] = {}
         self._short_shapes: dict[Shape, Shortfall | None] = {}
@@ -140,8 +140,8 @@ class RequestFunnel:
         self,
         name: StageName,
         label: str,
-        problem: Callable[[Published], Words],
-        kinds_of: Callable[[Sequence[Published]], list[object]],
+        problem: Callable[[PublishedDevice], Words],
+        kinds_of: Callable[[Sequence[PublishedDevice]], list[object]],
         *,
         quiet: bool = False,
     ) -> None:
@@ -154,7 +154,7 @@ class RequestFunnel:
         one_of = dict(zip(kinds, self._left, strict=True))
         problems = {key: "" if key is None else problem(item) for key, item in one_of.items()}
         if any(problems.values()):
-            left: list[Published] = []
+            left: list[PublishedDevice] = []
             for item, key in zip(self._left, kinds, strict=True):
                 reason = problems[key]
                 if reason:
@@ -164,7 +164,7 @@ class RequestFunnel:
             self._left = left
         self._close(stage, quiet=quiet)
 
-    def _clear(self, problem: Callable[[Published], Words]) -> bool:
+    def _clear(self, problem: Callable[[PublishedDevice], Words]) -> bool:
         """Whether a problem that all devices of a slice share is known to concern no slice at all."""
         for items in self.view.by_slice.values():
             if not items:
@@ -175,29 +175,29 @@ class RequestFunnel:
         return True
 
     @staticmethod
-    def _device(items: Sequence[Published]) -> list[object]:
+    def _device(items: Sequence[PublishedDevice]) -> list[object]:
         return [id(item.device) for item in items]
 
     @staticmethod
-    def _tainted(items: Sequence[Published]) -> list[object]:
+    def _tainted(items: Sequence[PublishedDevice]) -> list[object]:
         return [id(item.device) if item.device.taints else None for item in items]
 
     @staticmethod
-    def _pool(items: Sequence[Published]) -> list[object]:
+    def _pool(items: Sequence[PublishedDevice]) -> list[object]:
         return [item.slice.pool for item in items]
 
     @staticmethod
-    def _place(items: Sequence[Published]) -> list[object]:
+    def _place(items: Sequence[PublishedDevice]) -> list[object]:
         """The slice determines where a device is, unless each device says it."""
         return [id(item) if item.slice.per_device_node_selection else id(item.slice) for item in items]
 
-    def _shares(self, items: Sequence[Published]) -> list[object]:
+    def _shares(self, items: Sequence[PublishedDevice]) -> list[object]:
         consumed = self.view.cycle.state.consumed
         if not consumed:
             return self._device(items)
         return [item.id if item.id in consumed else id(item.device) for item in items]
 
-    def _itself(self, items: Sequence[Published]) -> list[object]:
+    def _itself(self, items: Sequence[PublishedDevice]) -> list[object]:
         """Who holds a device: the same claims hold many."""
         claims, found = self._holders.claims, list[object]()
         for entry, group in in_slices(items):
@@ -210,15 +210,15 @@ class RequestFunnel:
         return found
 
     @staticmethod
-    def _counting(items: Sequence[Published]) -> list[object]:
+    def _counting(items: Sequence[PublishedDevice]) -> list[object]:
         return [id(item) if item.device.consumes_counters else None for item in items]
 
     def _select(self, name: StageName, label: Words, index: int, expression: str, total: int) -> None:
         selectors = self.view.cycle.selectors
         texts = term_texts(selectors, expression)
         judged = judge(selectors, expression, [item.device for item in self._left])
-        left: list[Published] = []
-        by_term: list[list[Published]] = [[] for _ in texts]
+        left: list[PublishedDevice] = []
+        by_term: list[list[PublishedDevice]] = [[] for _ in texts]
         errors: dict[int, EvaluationError] = {}
         for item, refusal in zip(self._left, judged, strict=True):
             if refusal is None:
@@ -245,7 +245,7 @@ class RequestFunnel:
             stage.passed = remaining
         self._left = left
 
-    def _node_problem(self, item: Published) -> Words:
+    def _node_problem(self, item: PublishedDevice) -> Words:
         view, slice_ = self.view, item.slice
         if slice_.name not in view.slice_nodes and slice_.pool in view.obsolete:
             return ""
@@ -266,31 +266,31 @@ class RequestFunnel:
             return say("device is for {scope}, which matches no eligible node", scope=str(item.device.scope))
         return ""
 
-    def _pool_problem(self, item: Published) -> Words:
+    def _pool_problem(self, item: PublishedDevice) -> Words:
         pool = self.view.pool_seen.get(item.slice.pool)
         return PoolObsolete(item.slice.pool) if pool is None else describe_pool(pool)
 
-    def _binding_problem(self, item: Published) -> Words:
+    def _binding_problem(self, item: PublishedDevice) -> Words:
         return FeatureOff("has binding conditions", BINDING) if item.device.binding_conditions else ""
 
-    def _capacity_problem(self, item: Published) -> Words:
+    def _capacity_problem(self, item: PublishedDevice) -> Words:
         used = self.view.cycle.state.consumed.get(item.id, NOTHING)
         short = shortage(
             item.device, self.spec.capacity, used, NOTHING, fractional=self.view.cycle.features.fractional_capacity
         )
         return describe_shortage(short) if short else ""
 
-    def _taint_problem(self, item: Published) -> Words:
+    def _taint_problem(self, item: PublishedDevice) -> Words:
         taint = blocking_taint(item.device.taints, self.spec.tolerations)
         return say("taint {taint}", taint=describe_taint(taint, self.spec)) if taint else ""
 
-    def _held_problem(self, item: Published) -> Words:
+    def _held_problem(self, item: PublishedDevice) -> Words:
         return self._holders.describe(item.id)
 
-    def _consumes_counters(self, item: Published) -> Words:
+    def _consumes_counters(self, item: PublishedDevice) -> Words:
         return FeatureOff("uses shared counters", PARTITIONS) if item.device.consumes_counters else ""
 
-    def _operations_problem(self, item: Published) -> Words:
+    def _operations_problem(self, item: PublishedDevice) -> Words:
         if not item.slice.skip_node_operations:
             return ""
         if not self.view.cycle.features.node_operations:
@@ -300,7 +300,7 @@ class RequestFunnel:
             return ""
         return OperationsNotSkipped(ObjectName("Node", nodes[0].name))
 
-    def _group_problem(self, item: Published) -> Words:
+    def _group_problem(self, item: PublishedDevice) -> Words:
         refused, pool = self._charged(item)
         if pool is None or refused is None or isinstance(refused, CounterShortage):
             return ""
@@ -308,13 +308,13 @@ class RequestFunnel:
 
         return GroupsDiffer(refused, self._holders.of_counter_set(pool, refused.counter_set))
 
-    def _counter_problem(self, item: Published) -> Words:
+    def _counter_problem(self, item: PublishedDevice) -> Words:
         refused, pool = self._charged(item)
         if pool is None or not isinstance(refused, CounterShortage):
             return ""
         return describe_counters(refused, self._holders.of_counter_set(pool, refused.counter_set))
 
-    def _charged(self, item: Published) -> tuple[CounterShortage | GroupClash | None, Pool | None]:
+    def _charged(self, item: PublishedDevice) -> tuple[CounterShortage | GroupClash | None, Pool | None]:
         """What forbids a device beside those in use, and its pool; a device that others share is charged already."""
         pool = self.view.pool_seen.get(item.slice.pool)
         if not item.device.consumes_counters or pool is None:
@@ -333,11 +333,11 @@ class RequestFunnel:
                 selected += 1
         return max(1, selected)
 
-    def usable_on(self, node: str) -> list[Published]:
+    def usable_on(self, node: str) -> list[PublishedDevice]:
         """The devices of a node that are left for the request by itself."""
         return [item for item, position in self.failures.on_node(node) if position is None]
 
-    def selected(self) -> Iterator[Published]:
+    def selected(self) -> Iterator[PublishedDevice]:
         """The devices that are what the request asks for, whether they can be had or not."""
         return (item for item, position in self.failures.each() if position is None or position > self._selected)
 
@@ -349,12 +349,14 @@ class RequestFunnel:
             known = self._observed[key] = observations(term, stage.failed)
         return known
 
-    def lost_on(self, nodes: Iterable[str], position: int) -> tuple[tuple[Published, ...], tuple[Words, ...], int]:
+    def lost_on(
+        self, nodes: Iterable[str], position: int
+    ) -> tuple[tuple[PublishedDevice, ...], tuple[Words, ...], int]:
         """The devices of nodes that fail at a stage, the reasons, and how many are left after it.
 
         A device seen by several nodes counts once.
         """
-        lost: list[Published] = []
+        lost: list[PublishedDevice] = []
         left = 0
         for item, failed_at in self.failures.on_nodes(nodes):
             if failed_at == position:
@@ -415,7 +417,7 @@ class RequestFunnel:
         """How many devices a node has left after a stage."""
         return sum(1 for failed in self.failures.shape(node) if failed is None or failed > position)
 
-    def lost_at(self, name: StageName) -> list[Published]:
+    def lost_at(self, name: StageName) -> list[PublishedDevice]:
         """The devices that fail at the stages of this name; there may be one for each term of a selector."""
         return [item for stage in self.stages if stage.name is name for item in stage.failed]
 

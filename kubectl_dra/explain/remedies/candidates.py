@@ -32,11 +32,11 @@ from kubectl_dra.explain.remedies.change import (
     UseClass,
 )
 from kubectl_dra.explain.remedies.free import freeing
+from kubectl_dra.explain.remedies.node_rules import RelaxNodeRule, can_end
 from kubectl_dra.explain.remedies.prove import Change
 from kubectl_dra.explain.remedies.selector_values import loosened_term
-from kubectl_dra.explain.remedies.way_in import LetIn, can_end
+from kubectl_dra.explain.scene.device_view import DeviceView, PublishedDevice, distinct, in_slices
 from kubectl_dra.explain.scene.holders import HolderIndex
-from kubectl_dra.explain.scene.view import Published, View, distinct, in_slices
 
 MAX_TERMS = 6
 MAX_HOLDERS = 6
@@ -50,7 +50,7 @@ _BROKEN = re.compile(r"health|fail|fault|error|broken|fatal|lost|dead|xid|ecc|of
 
 
 def candidates(
-    view: View,
+    view: DeviceView,
     claims: Sequence[ResourceClaim],
     funnels: Sequence[Located],
     holders: HolderIndex,
@@ -70,7 +70,7 @@ def candidates(
     return sorted(found, key=lambda change: change.cost)
 
 
-def _of_request(view: View, located: Located) -> Iterator[Change]:
+def _of_request(view: DeviceView, located: Located) -> Iterator[Change]:
     yield from _less_capacity(view, located)
     yield from _tolerations(located)
     yield from _terms(view, located)
@@ -78,7 +78,7 @@ def _of_request(view: View, located: Located) -> Iterator[Change]:
     yield from _counts(view, located)
 
 
-def _terms(view: View, located: Located) -> Iterator[Change]:
+def _terms(view: DeviceView, located: Located) -> Iterator[Change]:
     """Another value in a term, or the term dropped, for every term that rejects a device, not only the first."""
     selectors, spec = view.cycle.selectors, located.funnel.spec
     items = located.funnel.lost_at(StageName.REQUEST_SELECTOR)
@@ -105,7 +105,7 @@ def _terms(view: View, located: Located) -> Iterator[Change]:
             yield ReplaceTerm(located.place, selectors, index, number, term.expression)
 
 
-def _classes(view: View, located: Located) -> Iterator[Change]:
+def _classes(view: DeviceView, located: Located) -> Iterator[Change]:
     """Classes whose devices the request's selectors accept, if its own class has none of these."""
     spec, stage = located.funnel.spec, located.funnel.blocking_stage
     if not any(spec.selectors) or stage is None or stage.passed:
@@ -115,7 +115,7 @@ def _classes(view: View, located: Located) -> Iterator[Change]:
             yield UseClass(located.place, name)
 
 
-def fitting_classes(view: View, spec: DeviceRequest) -> Iterator[str]:
+def fitting_classes(view: DeviceView, spec: DeviceRequest) -> Iterator[str]:
     """Classes, other than the request's own, that admit devices which its selectors accept, by name."""
     selectors = view.cycle.selectors
     wanted = [text for text in spec.selectors if text]
@@ -145,7 +145,7 @@ def _may_be_tolerated(taint: DeviceTaint) -> bool:
     return taint.effect == "NoSchedule" and not _BROKEN.search(f"{taint.key} {taint.value}")
 
 
-def capacity_shortage(view: View, item: Published, spec: DeviceRequest) -> CapacityShortage | None:
+def capacity_shortage(view: DeviceView, item: PublishedDevice, spec: DeviceRequest) -> CapacityShortage | None:
     """Why a device does not give the requested capacity; None if it does."""
     return shortage(
         item.device,
@@ -156,7 +156,7 @@ def capacity_shortage(view: View, item: Published, spec: DeviceRequest) -> Capac
     )
 
 
-def capacities_left(item: Published, short: CapacityShortage) -> Iterator[tuple[str, Quantity]]:
+def capacities_left(item: PublishedDevice, short: CapacityShortage) -> Iterator[tuple[str, Quantity]]:
     """What the device still gives of the missing capacity, if that may be requested."""
     if short.value is not None and short.used is not None:
         left = short.value - short.used
@@ -164,7 +164,7 @@ def capacities_left(item: Published, short: CapacityShortage) -> Iterator[tuple[
             yield short.capacity, left
 
 
-def _less_capacity(view: View, located: Located) -> Iterator[Change]:
+def _less_capacity(view: DeviceView, located: Located) -> Iterator[Change]:
     """What the devices have left of a requested capacity, the largest amounts."""
     offers: dict[tuple[str, Quantity], None] = {}
     for item in located.funnel.lost_at(StageName.CAPACITY):
@@ -175,7 +175,7 @@ def _less_capacity(view: View, located: Located) -> Iterator[Change]:
         yield LessCapacity(located.place, name, most)
 
 
-def _counts(view: View, located: Located) -> Iterator[Change]:
+def _counts(view: DeviceView, located: Located) -> Iterator[Change]:
     spec = located.funnel.spec
     best = max((len(located.funnel.usable_on(node.name)) for node in view.nodes), default=0)
     every = spec.allocation_mode == ALL
@@ -203,7 +203,7 @@ def _others_free(located: Located) -> int:
     return max(free.values(), default=0)
 
 
-def _alike(view: View, located: Located) -> int:
+def _alike(view: DeviceView, located: Located) -> int:
     """The most devices of one node that agree in the attribute of a constraint over the request; 0 without one."""
     names = [
         entry.match_attribute
@@ -225,7 +225,7 @@ def _constraints(claims: Sequence[ResourceClaim]) -> Iterator[Change]:
             yield DropConstraint(index, claim.key, constraint, only)
 
 
-def _holders(view: View, funnels: Sequence[Located], holders: HolderIndex) -> Iterator[Change]:
+def _holders(view: DeviceView, funnels: Sequence[Located], holders: HolderIndex) -> Iterator[Change]:
     """Claims that hold devices which a request lost: those that nobody uses first, then the smallest."""
     found: dict[int, ResourceClaim] = {}
     for located in funnels:
@@ -239,7 +239,9 @@ def _holders(view: View, funnels: Sequence[Located], holders: HolderIndex) -> It
         yield freeing(claim, view, holders)
 
 
-def _in_the_way(stage: StageName, item: Published, view: View, holders: HolderIndex) -> Sequence[ResourceClaim]:
+def _in_the_way(
+    stage: StageName, item: PublishedDevice, view: DeviceView, holders: HolderIndex
+) -> Sequence[ResourceClaim]:
     if stage not in (StageName.GROUPS, StageName.COUNTERS):
         return holders.claims(item.id)
     sets = {consumption.counter_set for consumption in item.device.consumes_counters}
@@ -255,7 +257,7 @@ def _in_the_way(stage: StageName, item: Published, view: View, holders: HolderIn
     ]
 
 
-def _pools(view: View, funnels: Sequence[Located]) -> Iterator[Change]:
+def _pools(view: DeviceView, funnels: Sequence[Located]) -> Iterator[Change]:
     """Incomplete pools, as if their missing slices arrived."""
     lost = (item for located in funnels for item in located.funnel.lost_at(StageName.POOL))
     seen = dict.fromkeys(item.slice.pool for item in lost)
@@ -270,7 +272,7 @@ def _nodes(nodes: Mapping[Words, Sequence[str]]) -> Iterator[Change]:
     """Nodes that one reason keeps from running the pod."""
     ending = [(reason, names) for reason, names in nodes.items() if can_end(reason)]
     for reason, names in ending[:MAX_NODE_REASONS]:
-        yield LetIn(reason, tuple(names))
+        yield RelaxNodeRule(reason, tuple(names))
 
 
 # Signs that a vendor's driver is installed without the part that publishes the requested devices.
