@@ -131,7 +131,7 @@ def fit(
         workloads: those of the manifest.
         snapshot: the cluster, with everything of the manifest but its pods.
         settings: what is assumed of the scheduler.
-        wish: how many replicas to place.
+        options: how many replicas to place.
         progress: is told what is done.
 
     Raises:

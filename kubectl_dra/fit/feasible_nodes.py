@@ -58,7 +58,7 @@ class FeasibleNodes:
         """After a pod was placed.
 
         Args:
-            ground: the cluster with it.
+            state: the cluster with it.
             nodes: those for which devices changed; None for all.
             counted: plugins that skip these pods may count the other one.
         """
