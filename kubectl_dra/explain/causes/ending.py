@@ -16,11 +16,10 @@ from kubectl_dra.cluster.relation import ClaimRelation, relation_of
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.on_node import ANSWER, drivers_of, rejected, rejection, waits_for_driver
-from kubectl_dra.explain.causes.registry import Finder, When
+from kubectl_dra.explain.causes.registry import Finder, QuestionContext, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.funnel.stages import with_rule
 from kubectl_dra.explain.phrase import Joined, ObjectName, Phrase, Subject, Words, named, nodes_named, say
-from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.explain.scene.holders import GIVEN, Clock
 from kubectl_dra.scheduling.outcome import SCHEDULER_ERROR
 
@@ -32,17 +31,17 @@ FINISHED = CauseKind(code="pod-finished", family=Family.POD, look=Look.POD, ends
 DELETING = CauseKind(code="pod-being-deleted", family=Family.POD, look=Look.POD, ends_pod=True)
 
 
-def _ended(question: Question, snapshot: Snapshot, _: Sequence[Finding]) -> Iterator[Finding]:
-    pod = question.pod
+def _ended(context: QuestionContext) -> Iterator[Finding]:
+    pod = context.question.pod
     if pod is None:
         return
     condition = pod.condition("DisruptionTarget")
     if condition is not None and condition.status == "True" and condition.reason == EVICTION_REASON:
-        yield _evicted(pod, condition.message or condition.reason, question.existing_claims, snapshot)
+        yield _evicted(pod, condition.message or condition.reason, context.question.existing_claims, context.snapshot)
     elif rejected(pod):
         yield rejection(pod)
     elif pod.finished:
-        yield _finished(pod, question.existing_claims)
+        yield _finished(pod, context.question.existing_claims)
     elif pod.metadata.deletion_timestamp and not pod.node_name:
         yield _deleting(pod)
 

@@ -10,7 +10,7 @@ from kubectl_dra.allocation.attempt import AttemptVerdict
 from kubectl_dra.allocation.errors import AllocationError
 from kubectl_dra.api.claims import MAX_RESULTS, ResourceClaim
 from kubectl_dra.explain.analysis import Analysis
-from kubectl_dra.explain.causes.registry import Finder, When
+from kubectl_dra.explain.causes.registry import FailedAttempt, Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.phrase import ObjectName, Subject, named, say
 from kubectl_dra.explain.remedies.proof import Tried
@@ -32,18 +32,18 @@ def plain(kind: CauseKind, error: AllocationError) -> Finding:
     )
 
 
-def _too_many(_: Analysis, error: AllocationError, __: str) -> Iterator[Finding]:
-    yield plain(TOO_MANY_DEVICES, error)
+def _too_many(failed: FailedAttempt) -> Iterator[Finding]:
+    yield plain(TOO_MANY_DEVICES, failed.error)
 
 
-def _feature_off(_: Analysis, error: AllocationError, __: str) -> Iterator[Finding]:
-    found = plain(FEATURE_OFF, error)
+def _feature_off(failed: FailedAttempt) -> Iterator[Finding]:
+    found = plain(FEATURE_OFF, failed.error)
     text = "Turn the feature gate {gate} on in kube-apiserver and kube-scheduler, or do without the field."
-    yield Finding(found.kind, found.summary, found.evidence, Remedy(say(text, gate=error.detail.get("gate"))))
+    yield Finding(found.kind, found.summary, found.evidence, Remedy(say(text, gate=failed.error.detail.get("gate"))))
 
 
-def _unsupported(_: Analysis, error: AllocationError, __: str) -> Iterator[Finding]:
-    yield plain(UNSUPPORTED, error)
+def _unsupported(failed: FailedAttempt) -> Iterator[Finding]:
+    yield plain(UNSUPPORTED, failed.error)
 
 
 # Every allocation that fits has more configurations than the API server accepts.

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from kubectl_dra.allocation.errors import AllocationError
 from kubectl_dra.allocation.pools import Pool
 from kubectl_dra.api.slices import PoolID
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.limits import plain
-from kubectl_dra.explain.causes.registry import Finder, When
+from kubectl_dra.explain.causes.registry import FailedAttempt, Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.funnel.blocked import MAX_EVIDENCE, Blocked
 from kubectl_dra.explain.funnel.shown import StageName
@@ -95,16 +94,16 @@ def _disagreement(pool: Pool) -> Evidence | None:
     return Evidence(Subject("pool", pool.id), field, say("{said}", said=said))
 
 
-def _ends_attempt(_: Analysis, error: AllocationError, node: str) -> Iterator[Finding]:
-    pool = error.detail.get("pool")
+def _ends_attempt(failed: FailedAttempt) -> Iterator[Finding]:
+    pool = failed.error.detail.get("pool")
     if not isinstance(pool, Pool):
         return
     text = "pool {pool} on node {node} is invalid ({problem}): the scheduler of this release gives up on the pod"
     yield Finding(
         INVALID,
-        say(text, pool=pool.id, node=node, problem=pool.invalid),
+        say(text, pool=pool.id, node=failed.node, problem=pool.invalid),
         (
-            Evidence(pool.id, "scheduler", error.message),
+            Evidence(pool.id, "scheduler", failed.error.message),
             Evidence(Subject("pool", pool.id), "problem", pool.invalid),
         ),
     )
@@ -116,29 +115,29 @@ ALL_BLOCKED = CauseKind(code="all-blocked-by-pool", family=Family.POOLS, look=Lo
 BAD_NODE_SELECTOR = CauseKind(code="slice-node-selector-invalid", family=Family.POOLS, look=Look.SLICES)
 
 
-def _all_blocked_by_pool_pool(_: Analysis, error: AllocationError, node: str) -> Iterator[Finding]:
-    pool = error.detail.get("pool")
+def _all_blocked_by_pool_pool(failed: FailedAttempt) -> Iterator[Finding]:
+    pool = failed.error.detail.get("pool")
     if not isinstance(pool, Pool):
         return
     problem = say("invalid ({problem})", problem=pool.invalid)
     if pool.incomplete:
         text = "incomplete (generation {generation} has {found} of {expected} slices)"
         problem = say(text, generation=pool.generation, found=pool.found, expected=pool.expected)
-    request = str(error.detail.get("request") or "")
+    request = str(failed.error.detail.get("request") or "")
     text = 'request "{request}" asks for all devices, and pool {pool} on node {node} is {problem}'
     yield Finding(
         ALL_BLOCKED,
-        say(text, request=request, pool=pool.id, node=node, problem=problem),
+        say(text, request=request, pool=pool.id, node=failed.node, problem=problem),
         (
-            Evidence(pool.id, "scheduler", error.message),
+            Evidence(pool.id, "scheduler", failed.error.message),
             Evidence(Subject("pool", pool.id), "slices", problem),
         ),
         request=request,
     )
 
 
-def _node_selector(_: Analysis, error: AllocationError, __: str) -> Iterator[Finding]:
-    yield plain(BAD_NODE_SELECTOR, error)
+def _node_selector(failed: FailedAttempt) -> Iterator[Finding]:
+    yield plain(BAD_NODE_SELECTOR, failed.error)
 
 
 # Whether the claims fit depends on the order in which the scheduler happens to try pools.

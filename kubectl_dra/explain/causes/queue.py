@@ -11,10 +11,9 @@ from kubectl_dra.cluster.relation import relation_of
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.on_node import started
-from kubectl_dra.explain.causes.registry import Finder, When, of_question
+from kubectl_dra.explain.causes.registry import Finder, QuestionContext, When, of_question
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, named, say
-from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.explain.scene.holders import SCHEDULER, under_way
 from kubectl_dra.scheduling.profile import DEFAULT_SCHEDULER
 from kubectl_dra.text import nearest
@@ -23,8 +22,8 @@ _KUEUE = "kueue.x-k8s.io/"
 SCHEDULING_GATED = CauseKind(code="scheduling-gated", family=Family.POD, look=Look.POD, passes=True)
 
 
-def _gated(question: Question, _: Snapshot, __: Sequence[Finding]) -> Iterator[Finding]:
-    pod = question.pod
+def _gated(context: QuestionContext) -> Iterator[Finding]:
+    pod = context.question.pod
     if pod is None or not pod.scheduling_gates:
         return
     remedy = None
@@ -81,13 +80,13 @@ def _ignored(analysis: Analysis) -> Iterator[Finding]:
 BOUND_BY_HAND = CauseKind(code="bypassed-scheduler", family=Family.POD, look=Look.POD)
 
 
-def _bound(question: Question, snapshot: Snapshot, _: Sequence[Finding]) -> Iterator[Finding]:
-    pod = question.pod
+def _bound(context: QuestionContext) -> Iterator[Finding]:
+    pod = context.question.pod
     if pod is None or not pod.node_name or pod.finished:
         return
     unallocated = [
         entry.claim
-        for entry in question.claims
+        for entry in context.question.claims
         if entry.claim is not None and entry.claim.allocation is None and not entry.hypothetical
     ]
     scheduled = pod.condition("PodScheduled")
@@ -104,10 +103,10 @@ def _bound(question: Question, snapshot: Snapshot, _: Sequence[Finding]) -> Iter
             ),
             # Claims are read beside the pods: what was written just before the pod was bound may have been missed.
             under_way=None
-            if _refused_claim(pod, snapshot)
-            else under_way(SCHEDULER, scheduled.last_transition_time if scheduled else "", snapshot),
+            if _refused_claim(pod, context.snapshot)
+            else under_way(SCHEDULER, scheduled.last_transition_time if scheduled else "", context.snapshot),
         )
-    yield from _misplaced(pod, question.existing_claims, snapshot)
+    yield from _misplaced(pod, context.question.existing_claims, context.snapshot)
 
 
 def _refused_claim(pod: Pod, snapshot: Snapshot) -> bool:
@@ -201,15 +200,15 @@ _FIXES = {
 }
 
 
-def _refused(question: Question, snapshot: Snapshot, _: Sequence[Finding]) -> Iterator[Finding]:
-    for refusal in question.refusals:
+def _refused(context: QuestionContext) -> Iterator[Finding]:
+    for refusal in context.question.refusals:
         concerned = refusal.concerned
         name = f"{concerned.namespace}/{concerned.name}" if concerned.namespace else concerned.name
         yield Finding(
             POD_REFUSED,
             say("the API server refuses to create the pod: {words}", words=refusal.words),
             (Evidence(Subject(concerned.kind, name), refusal.plugin.value, refusal.words),),
-            Remedy(_fix(refusal, snapshot)),
+            Remedy(_fix(refusal, context.snapshot)),
         )
 
 
@@ -223,16 +222,18 @@ def _fix(refusal: Refusal, snapshot: Snapshot) -> Phrase:
     return say("Name a PriorityClass that exists: {names}.", names=near)
 
 
-def _unchangeable(question: Question, snapshot: Snapshot, _: Sequence[Finding]) -> Iterator[Finding]:
-    kind, resource = _RESOURCES[question.kind]
-    for change in snapshot.refused:
-        if question.exists and change[:3] == (kind, question.namespace, question.name):
+def _unchangeable(context: QuestionContext) -> Iterator[Finding]:
+    kind, resource = _RESOURCES[context.question.kind]
+    for change in context.snapshot.refused:
+        if context.question.exists and change[:3] == (kind, context.question.namespace, context.question.name):
             yield Finding(
                 CHANGE_REFUSED,
                 say("it exists already, and the API server lets nobody change its {fields}", fields=change.fields),
                 tuple(
                     Evidence(
-                        Subject(kind, f"{question.namespace}/{question.name}"), field, say("differs in the manifest")
+                        Subject(kind, f"{context.question.namespace}/{context.question.name}"),
+                        field,
+                        say("differs in the manifest"),
                     )
                     for field in change.fields
                 ),
@@ -241,8 +242,8 @@ def _unchangeable(question: Question, snapshot: Snapshot, _: Sequence[Finding]) 
                         "Delete it first (kubectl delete {resource} {name} -n {namespace}), or give the one of the "
                         "manifest another name.",
                         resource=resource,
-                        name=question.name,
-                        namespace=question.namespace,
+                        name=context.question.name,
+                        namespace=context.question.namespace,
                     )
                 ),
             )

@@ -11,6 +11,7 @@ from enum import Enum, auto
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 
@@ -25,11 +26,10 @@ from kubectl_dra.explain.question.resolve import Question
 
 
 class When(Enum):
-    """The point at which a finder runs, and its input.
+    """The point at which a finder runs, and what it examines.
 
-    ``QUESTION``: only the pod and its claims, as (question, snapshot, what was found so far). All others get
-    a ``Analysis``, except STAGE and ERROR. At points marked with one star, the first finder that finds something
-    decides.
+    At QUESTION that is a ``QuestionContext``, at ERROR a ``FailedAttempt``, at STAGE a ``Blocked`` request, at all
+    others the ``Analysis``. At points marked with one star, the first finder that finds something decides.
     """
 
     QUESTION = auto()
@@ -40,11 +40,11 @@ class When(Enum):
     FAILS = auto()
     """* No node has the devices."""
     ERROR = auto()
-    """An error ended the attempt: (trial, error, node), for errors whose check is ``of``; empty: any."""
+    """An error ended the attempt; ``of`` is its check, or empty for any."""
     REQUESTS = auto()
     """Before each request is examined by itself."""
     STAGE = auto()
-    """A request falls short at the stage ``of`` of its funnel: (Blocked), and exactly one finding."""
+    """A request falls short at the stage ``of`` of its funnel; it yields exactly one finding."""
     BESIDE_REQUESTS = auto()
     """In addition to what is wrong with the requests."""
     TOGETHER = auto()
@@ -59,11 +59,27 @@ class When(Enum):
     """The devices are allocated."""
 
 
+class QuestionContext(NamedTuple):
+    """A pod or claim in the cluster, before anything is tried, and what was ``found`` about it so far."""
+
+    question: Question
+    snapshot: Snapshot
+    found: tuple[Finding, ...] = ()
+
+
+class FailedAttempt(NamedTuple):
+    """The error that ended the attempt on a node."""
+
+    analysis: Analysis
+    error: AllocationError
+    node: str
+
+
 class Finder(Struct, frozen=True):
-    """Finds causes: ``find`` runs at the point ``when``, in the order of ``rank``."""
+    """Finds causes: ``find`` runs at the point ``when``, in the order of ``rank``, on what is examined there."""
 
     when: When
-    find: Callable[..., Iterable[Finding]]
+    find: Callable[[Any], Iterable[Finding]]
     rank: int = 0
     of: str = ""
 
@@ -100,7 +116,7 @@ def of_question(question: Question, snapshot: Snapshot) -> list[Finding]:
     """What blocks the pod or its claims whatever the devices."""
     found: list[Finding] = []
     for finder in _finders(When.QUESTION):
-        found.extend(finder.find(question, snapshot, tuple(found)))
+        found.extend(finder.find(QuestionContext(question, snapshot, tuple(found))))
     return found
 
 
@@ -120,10 +136,10 @@ def of_stage(blocked: Blocked, stage: StageName) -> Finding:
     return finding
 
 
-def of_error(analysis: Analysis, error: AllocationError, node: str) -> Finding:
+def of_error(failed: FailedAttempt) -> Finding:
     """The cause of an error that ended the attempt on a node."""
-    finders = [finder for finder in _finders(When.ERROR) if finder.of in (error.check, "")]
-    (finding,) = finders[0].find(analysis, error, node)
+    finder = next(finder for finder in _finders(When.ERROR) if finder.of in (failed.error.check, ""))
+    (finding,) = finder.find(failed)
     return finding
 
 

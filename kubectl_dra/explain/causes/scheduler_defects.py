@@ -13,7 +13,7 @@ from kubectl_dra.api.releases import COUNTERS_LEAK, CRASH_ON_ALL, LATER_ALL_CONT
 from kubectl_dra.api.releases import RULES_UNSEEN as DEFECT
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes import pools as pool_name_shared
-from kubectl_dra.explain.causes.registry import Finder, When, of_error
+from kubectl_dra.explain.causes.registry import FailedAttempt, Finder, When, of_error
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Remedy
 from kubectl_dra.explain.phrase import Joined, ObjectName, Subject, Words, named, say
 
@@ -22,7 +22,7 @@ def _error(analysis: Analysis) -> Iterator[Finding]:
     failed = next((attempt for attempt in analysis.attempts.values() if attempt.error is not None), None)
     if failed is None or failed.error is None:
         return
-    found = of_error(analysis, failed.error, failed.node)
+    found = of_error(FailedAttempt(analysis, failed.error, failed.node))
     if analysis.fitting:
         text = "would fit, but an error on one node ends the attempt for all"
         fact = Evidence(Subject("node", ObjectName("Node", analysis.fitting[0])), "allocation", text)

@@ -11,8 +11,7 @@ from kubectl_dra.api.slices import Device, DeviceID
 from kubectl_dra.cel import CelError, EvaluationError
 from kubectl_dra.cel.columns import Column
 from kubectl_dra.cel.errors import ErrorKind
-from kubectl_dra.explain.analysis import Analysis
-from kubectl_dra.explain.causes.registry import Finder, When
+from kubectl_dra.explain.causes.registry import FailedAttempt, Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.funnel.observed_values import value_of
 from kubectl_dra.explain.phrase import ObjectName, Subject, Words, say
@@ -36,19 +35,19 @@ SELECTOR_ERROR = CauseKind(code="selector-error", family=Family.REQUEST, look=Lo
 UNCONVERTIBLE = CauseKind(code="attribute-unconvertible", family=Family.REQUEST, look=Look.SLICES)
 
 
-def _runtime(analysis: Analysis, error: AllocationError, node: str) -> Iterator[Finding]:
-    view = analysis.view
-    expression = str(error.detail.get("expression") or "")
-    device, place, problem = (error.detail.get(name) for name in ("device", "place", "error"))
+def _runtime(failed: FailedAttempt) -> Iterator[Finding]:
+    view = failed.analysis.view
+    expression = str(failed.error.detail.get("expression") or "")
+    device, place, problem = (failed.error.detail.get(name) for name in ("device", "place", "error"))
     if not isinstance(problem, EvaluationError) or not isinstance(device, Device):
         return
     # Equal devices of several places may be one object.
-    same = (item for item in (*view.on_node(node), *view.published) if item.device is device)
+    same = (item for item in (*view.on_node(failed.node), *view.published) if item.device is device)
     published = next((item for item in same if item.id == place), None)
     name = published.id if published else ""
-    about = say("device {device} on node {node}", device=name, node=ObjectName("Node", node))
-    evidence = [expression_of(error), Evidence(about, "CEL run-time error", str(problem))]
-    if published is not None and node in view.node_by_name and not published.on(view.node_by_name[node]):
+    about = say("device {device} on node {node}", device=name, node=ObjectName("Node", failed.node))
+    evidence = [expression_of(failed.error), Evidence(about, "CEL run-time error", str(problem))]
+    if published is not None and failed.node in view.node_by_name and not published.on(view.node_by_name[failed.node]):
         text = "{scope}; selectors run before a device's own node is looked at"
         evidence.append(Evidence(Subject("device", name), "is for", say(text, scope=str(device.scope))))
     if share := _share(view, expression):
@@ -58,10 +57,10 @@ def _runtime(analysis: Analysis, error: AllocationError, node: str) -> Iterator[
         evidence.append(Evidence("expression", where, excerpt(expression, problem.offset)))
     summary: Words = say(
         "selector {number} of {subject} fails on device {device} of node {node}: {problem}",
-        number=number_of(error),
-        subject=error.subject,
+        number=number_of(failed.error),
+        subject=failed.error.subject,
         device=name,
-        node=node,
+        node=failed.node,
         problem=str(problem),
     )
     kind, remedy = SELECTOR_ERROR, Remedy(_FIXES.get(problem.kind, _OTHERWISE))
@@ -70,7 +69,7 @@ def _runtime(analysis: Analysis, error: AllocationError, node: str) -> Iterator[
         summary = say(
             'device {device} of node {node} publishes {attribute} "{value}", which no selector can read: {why}',
             device=name,
-            node=node,
+            node=failed.node,
             attribute=problem.name,
             value=next((str(value) for value in (device.attributes.get(problem.name) or {}).values()), ""),
             why=problem.reason,
@@ -79,15 +78,15 @@ def _runtime(analysis: Analysis, error: AllocationError, node: str) -> Iterator[
         text = "selector {number} of {subject} fails, whatever a device has: {reason}"
         # What Kubernetes writes is a regular expression.
         evidence[1] = Evidence(about, "CEL run-time error", say("in {written}", written=constant.written))
-        summary = say(text, number=number_of(error), subject=error.subject, reason=constant.reason)
-        remedy = _instead(constant, expression, analysis.world)
+        summary = say(text, number=number_of(failed.error), subject=failed.error.subject, reason=constant.reason)
+        remedy = _instead(constant, expression, failed.analysis.world)
     elif problem.kind is ErrorKind.NO_KEY:
         missing = _missing(view, expression, problem.name)
         if missing is None:
-            remedy = _guard(expression, problem.name, analysis.world)
+            remedy = _guard(expression, problem.name, failed.analysis.world)
         else:
             own = say("devices of {drivers:some}", drivers=missing.drivers)
-            remedy = _other_name(missing, expression, problem.name, analysis.world)
+            remedy = _other_name(missing, expression, problem.name, failed.analysis.world)
             have = say("{names:some 8 else nothing to read}", names=missing.names)
             evidence.append(Evidence(own, say("that have {key}", key=problem.name), "none"))
             evidence.append(Evidence(own, "have", have))
@@ -100,7 +99,7 @@ def _runtime(analysis: Analysis, error: AllocationError, node: str) -> Iterator[
         tuple(evidence),
         remedy,
         device=published.id if published else None,
-        device_class=class_of(error),
+        device_class=class_of(failed.error),
     )
 
 
@@ -249,8 +248,8 @@ def class_of(error: AllocationError) -> str:
 DERIVED = CauseKind(code="derived-attribute-fails", family=Family.REQUEST, look=Look.AS_WRITTEN)
 
 
-def _derived_runtime(_: Analysis, error: AllocationError, __: str) -> Iterator[Finding]:
-    detail = error.detail
+def _derived_runtime(failed: FailedAttempt) -> Iterator[Finding]:
+    detail = failed.error.detail
     words = {name: str(detail.get(name)) for name in ("attribute", "expression", "device", "error")}
     yield Finding(
         DERIVED,
@@ -267,8 +266,8 @@ def _derived_runtime(_: Analysis, error: AllocationError, __: str) -> Iterator[F
     )
 
 
-def _derived_compile(_: Analysis, error: AllocationError, __: str) -> Iterator[Finding]:
-    detail = error.detail
+def _derived_compile(failed: FailedAttempt) -> Iterator[Finding]:
+    detail = failed.error.detail
     words = {name: str(detail.get(name)) for name in ("attribute", "expression", "error")}
     yield Finding(
         DERIVED,

@@ -7,13 +7,11 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from kubectl_dra.allocation.errors import AllocationError
 from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.cel import CompileError
-from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes import devices_published as driver_publishes_nothing
 from kubectl_dra.explain.causes.devices_held import TOO_FEW, counted_lower
-from kubectl_dra.explain.causes.registry import Finder, When
+from kubectl_dra.explain.causes.registry import FailedAttempt, Finder, When
 from kubectl_dra.explain.causes.selector_error import class_of, expression_of, number_of
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.funnel.blocked import Blocked
@@ -32,8 +30,8 @@ _CONTAINER = " (in container '')"
 SELECTOR_COMPILE = CauseKind(code="selector-does-not-compile", family=Family.REQUEST, look=Look.AS_WRITTEN)
 
 
-def _compile(_: Analysis, error: AllocationError, __: str) -> Iterator[Finding]:
-    problem = error.detail.get("error")
+def _compile(failed: FailedAttempt) -> Iterator[Finding]:
+    problem = failed.error.detail.get("error")
     message: Words = ""
     remedy = None
     if isinstance(problem, CompileError):
@@ -50,11 +48,11 @@ def _compile(_: Analysis, error: AllocationError, __: str) -> Iterator[Finding]:
     text = "selector {number} of {subject} does not compile: {message}"
     yield Finding(
         SELECTOR_COMPILE,
-        say(text, number=number_of(error), subject=error.subject, message=message),
-        (expression_of(error),),
+        say(text, number=number_of(failed.error), subject=failed.error.subject, message=message),
+        (expression_of(failed.error),),
         remedy,
-        object=str(error.detail.get("claim") or ""),
-        device_class=class_of(error),
+        object=str(failed.error.detail.get("claim") or ""),
+        device_class=class_of(failed.error),
     )
 
 

@@ -14,7 +14,7 @@ from kubectl_dra.api.claims import ALL, MAX_RESULTS, DeviceConstraint, Request, 
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.devices_held import ALL_INCOMPLETE
 from kubectl_dra.explain.causes.limits import plain
-from kubectl_dra.explain.causes.registry import Finder, When
+from kubectl_dra.explain.causes.registry import FailedAttempt, Finder, When
 from kubectl_dra.explain.causes.shared_devices import CAPACITY, COUNTERS, GROUPS
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Remedy
 from kubectl_dra.explain.funnel.blocked import Located, by_request, made_by_scheduler
@@ -162,8 +162,8 @@ CONSTRAINT = CauseKind(code="constraint-unsatisfiable", family=Family.DEVICES)
 ATTRIBUTE_MISSING = CauseKind(code="constraint-attribute-missing", family=Family.DEVICES)
 
 
-def _of_error(_: Analysis, error: AllocationError, __: str) -> Iterator[Finding]:
-    yield plain(CONSTRAINT, error)
+def _of_error(failed: FailedAttempt) -> Iterator[Finding]:
+    yield plain(CONSTRAINT, failed.error)
 
 
 def _together(analysis: Analysis) -> Iterator[Finding]:
