@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from kubectl_dra.allocation.attempt import AttemptVerdict
-from kubectl_dra.allocation.errors import AllocationError
+from kubectl_dra.allocation.errors import AllocationError, Check
 from kubectl_dra.api.claims import MAX_RESULTS, ResourceClaim
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.registry import FailedAttempt, Finder, When
@@ -22,13 +22,12 @@ UNSUPPORTED = CauseKind(code="unsupported-request", family=Family.REQUEST, look=
 
 def plain(kind: CauseKind, error: AllocationError) -> Finding:
     """A cause that the scheduler's own text explains."""
-    request, claim = error.detail.get("request"), error.detail.get("claim")
     return Finding(
         kind,
         error.message,
         (Evidence(error.subject, "scheduler", error.message),),
-        request=str(request or ""),
-        object=str(claim or ""),
+        request=error.detail.request,
+        object=error.detail.claim,
     )
 
 
@@ -39,7 +38,7 @@ def _too_many(failed: FailedAttempt) -> Iterator[Finding]:
 def _feature_off(failed: FailedAttempt) -> Iterator[Finding]:
     found = plain(FEATURE_OFF, failed.error)
     text = "Turn the feature gate {gate} on in kube-apiserver and kube-scheduler, or do without the field."
-    yield Finding(found.kind, found.summary, found.evidence, Remedy(say(text, gate=failed.error.detail.get("gate"))))
+    yield Finding(found.kind, found.summary, found.evidence, Remedy(say(text, gate=failed.error.detail.gate)))
 
 
 def _unsupported(failed: FailedAttempt) -> Iterator[Finding]:
@@ -162,8 +161,8 @@ def _remedy(analysis: Analysis) -> Remedy | None:
 
 
 FINDERS = (
-    Finder(When.ERROR, _too_many, of="too-many-devices"),
-    Finder(When.ERROR, _feature_off, of="feature-disabled"),
+    Finder(When.ERROR, _too_many, of=Check.TOO_MANY_DEVICES),
+    Finder(When.ERROR, _feature_off, of=Check.FEATURE_DISABLED),
     Finder(When.ERROR, _unsupported, rank=99),
     Finder(When.FITS, _overfull, 40),
     Finder(When.TOGETHER, _too_large, 30),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from kubectl_dra.allocation.errors import Check
 from kubectl_dra.allocation.pools import Pool
 from kubectl_dra.api.slices import PoolID
 from kubectl_dra.explain.analysis import Analysis
@@ -95,7 +96,7 @@ def _disagreement(pool: Pool) -> Evidence | None:
 
 
 def _ends_attempt(failed: FailedAttempt) -> Iterator[Finding]:
-    pool = failed.error.detail.get("pool")
+    pool = failed.error.detail.pool
     if not isinstance(pool, Pool):
         return
     text = "pool {pool} on node {node} is invalid ({problem}): the scheduler of this release gives up on the pod"
@@ -116,14 +117,14 @@ BAD_NODE_SELECTOR = CauseKind(code="slice-node-selector-invalid", family=Family.
 
 
 def _all_blocked_by_pool_pool(failed: FailedAttempt) -> Iterator[Finding]:
-    pool = failed.error.detail.get("pool")
+    pool = failed.error.detail.pool
     if not isinstance(pool, Pool):
         return
     problem = say("invalid ({problem})", problem=pool.invalid)
     if pool.incomplete:
         text = "incomplete (generation {generation} has {found} of {expected} slices)"
         problem = say(text, generation=pool.generation, found=pool.found, expected=pool.expected)
-    request = str(failed.error.detail.get("request") or "")
+    request = failed.error.detail.request
     text = 'request "{request}" asks for all devices, and pool {pool} on node {node} is {problem}'
     yield Finding(
         ALL_BLOCKED,
@@ -190,11 +191,11 @@ def finding(view: DeviceView, world: WhatIf) -> Finding | None:
 
 FINDERS = (
     Finder(When.STAGE, _pool, of=StageName.POOL),
-    Finder(When.ERROR, _ends_attempt, of="pool-invalid"),
-    Finder(When.ERROR, _all_blocked_by_pool_pool, of="all-pool"),
-    Finder(When.ERROR, _node_selector, of="slice-node-selector"),
-    Finder(When.ERROR, _node_selector, of="device-node-selector"),
-    Finder(When.ERROR, _node_selector, of="node-selector-terms"),
+    Finder(When.ERROR, _ends_attempt, of=Check.POOL_INVALID),
+    Finder(When.ERROR, _all_blocked_by_pool_pool, of=Check.ALL_POOL),
+    Finder(When.ERROR, _node_selector, of=Check.SLICE_NODE_SELECTOR),
+    Finder(When.ERROR, _node_selector, of=Check.DEVICE_NODE_SELECTOR),
+    Finder(When.ERROR, _node_selector, of=Check.NODE_SELECTOR_TERMS),
     Finder(When.OPEN, _unsure),
     Finder(When.FAILS_TOO, _unsure, 10),
 )

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from kubectl_dra.allocation.errors import AllocationError
+from kubectl_dra.allocation.errors import AllocationError, Check
 from kubectl_dra.api.slices import Device, DeviceID
 from kubectl_dra.cel import CelError, EvaluationError
 from kubectl_dra.cel.columns import Column
@@ -37,9 +37,9 @@ UNCONVERTIBLE = CauseKind(code="attribute-unconvertible", family=Family.REQUEST,
 
 def _runtime(failed: FailedAttempt) -> Iterator[Finding]:
     view = failed.analysis.view
-    expression = str(failed.error.detail.get("expression") or "")
-    device, place, problem = (failed.error.detail.get(name) for name in ("device", "place", "error"))
-    if not isinstance(problem, EvaluationError) or not isinstance(device, Device):
+    expression = failed.error.detail.expression
+    device, place, problem = failed.error.detail.device, failed.error.detail.place, failed.error.detail.problem
+    if not isinstance(problem, EvaluationError) or device is None:
         return
     # Equal devices of several places may be one object.
     same = (item for item in (*view.on_node(failed.node), *view.published) if item.device is device)
@@ -229,20 +229,20 @@ def excerpt(expression: str, offset: int) -> str:
 
 def expression_of(error: AllocationError) -> Evidence:
     """The selector that an error concerns."""
-    text = str(error.detail.get("expression") or "")
-    field = say("selectors[{index}].cel.expression", index=error.detail.get("selector"))
+    text = error.detail.expression
+    field = say("selectors[{index}].cel.expression", index=error.detail.selector)
     return Evidence(error.subject, field, text, is_cel=True)
 
 
 def number_of(error: AllocationError) -> str:
     """The number of that selector, counted from 1."""
-    index = error.detail.get("selector")
-    return str(index + 1) if isinstance(index, int) else "?"
+    index = error.detail.selector
+    return str(index + 1) if index is not None else "?"
 
 
 def class_of(error: AllocationError) -> str:
     """The class that has the selector; empty if a claim has it."""
-    return str(error.detail.get("class") or "")
+    return error.detail.device_class
 
 
 DERIVED = CauseKind(code="derived-attribute-fails", family=Family.REQUEST, look=Look.AS_WRITTEN)
@@ -250,35 +250,34 @@ DERIVED = CauseKind(code="derived-attribute-fails", family=Family.REQUEST, look=
 
 def _derived_runtime(failed: FailedAttempt) -> Iterator[Finding]:
     detail = failed.error.detail
-    words = {name: str(detail.get(name)) for name in ("attribute", "expression", "device", "error")}
+    problem = str(detail.problem)
+    text = "the derived attribute {attribute} has no value on device {device}: {error}"
     yield Finding(
         DERIVED,
-        say("the derived attribute {attribute} has no value on device {device}: {error}", **words),
+        say(text, attribute=detail.attribute, device=str(detail.place), error=problem),
         (
-            Evidence(Subject("device", detail.get("device")), "CEL run-time error", words["error"]),
-            Evidence("derived attribute", words["attribute"], words["expression"]),
+            Evidence(Subject("device", detail.place), "CEL run-time error", problem),
+            Evidence("derived attribute", detail.attribute, detail.expression),
         ),
         Remedy(
-            say(
-                "Guard what the device lacks with has(…) or .?name.orValue(…), or select only devices that have it.",
-            )
+            say("Guard what the device lacks with has(…) or .?name.orValue(…), or select only devices that have it.")
         ),
     )
 
 
 def _derived_compile(failed: FailedAttempt) -> Iterator[Finding]:
     detail = failed.error.detail
-    words = {name: str(detail.get(name)) for name in ("attribute", "expression", "error")}
+    text = "the expression of the derived attribute {attribute} does not compile: {error}"
     yield Finding(
         DERIVED,
-        say("the expression of the derived attribute {attribute} does not compile: {error}", **words),
-        (Evidence("derived attribute", words["attribute"], words["expression"]),),
+        say(text, attribute=detail.attribute, error=str(detail.problem)),
+        (Evidence("derived attribute", detail.attribute, detail.expression),),
         Remedy(say("Correct the expression; lint shows where it is wrong.")),
     )
 
 
 FINDERS = (
-    Finder(When.ERROR, _runtime, of="cel-runtime"),
-    Finder(When.ERROR, _derived_runtime, of="derived-runtime"),
-    Finder(When.ERROR, _derived_compile, of="derived-compile"),
+    Finder(When.ERROR, _runtime, of=Check.CEL_RUNTIME),
+    Finder(When.ERROR, _derived_runtime, of=Check.DERIVED_RUNTIME),
+    Finder(When.ERROR, _derived_compile, of=Check.DERIVED_COMPILE),
 )

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
+from kubectl_dra.allocation.errors import Check
 from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.cel import CompileError
 from kubectl_dra.explain.causes import devices_published as driver_publishes_nothing
@@ -31,7 +32,7 @@ SELECTOR_COMPILE = CauseKind(code="selector-does-not-compile", family=Family.REQ
 
 
 def _compile(failed: FailedAttempt) -> Iterator[Finding]:
-    problem = failed.error.detail.get("error")
+    problem = failed.error.detail.problem
     message: Words = ""
     remedy = None
     if isinstance(problem, CompileError):
@@ -51,7 +52,7 @@ def _compile(failed: FailedAttempt) -> Iterator[Finding]:
         say(text, number=number_of(failed.error), subject=failed.error.subject, message=message),
         (expression_of(failed.error),),
         remedy,
-        object=str(failed.error.detail.get("claim") or ""),
+        object=failed.error.detail.claim,
         device_class=class_of(failed.error),
     )
 
@@ -255,7 +256,7 @@ def _listed(seen: Observation) -> Phrase:
 
 
 FINDERS = (
-    Finder(When.ERROR, _compile, of="cel-compile"),
+    Finder(When.ERROR, _compile, of=Check.CEL_COMPILE),
     Finder(When.STAGE, _class_selector, of=StageName.CLASS_SELECTOR),
     Finder(When.STAGE, _request_selector, of=StageName.REQUEST_SELECTOR),
 )
