@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import Any, Final, Protocol
 
-from kubectl_dra.allocation.errors import AllocationError, Check, ErrorDetail
+from kubectl_dra.allocation.errors import AllocationCheck, AllocationError, ErrorDetail
 from kubectl_dra.allocation.selectors import Selectors
 from kubectl_dra.api.claims import DeviceConstraint, DeviceRequest
 from kubectl_dra.api.slices import Device, DeviceID
@@ -228,7 +228,7 @@ def as_compared(
             f"evaluate derived attribute {name} on device {place} failed: {value}"
             if compiled
             else f"compile derived attribute {name} failed: {value}",
-            check=Check.DERIVED_RUNTIME if compiled else Check.DERIVED_COMPILE,
+            check=AllocationCheck.DERIVED_RUNTIME if compiled else AllocationCheck.DERIVED_COMPILE,
             subject=name,
             detail=ErrorDetail(attribute=name, expression=expression, place=place, problem=value),
         )

@@ -10,7 +10,7 @@ from kubectl_dra.api.slices import Device, DeviceID
 from kubectl_dra.cel import CompileError, EvaluationError
 
 
-class Check(Enum):
+class AllocationCheck(Enum):
     """What failed."""
 
     ALL_POOL = auto()
@@ -63,7 +63,9 @@ class AllocationError(Exception):
     ``check`` is what failed, ``subject`` the object concerned.
     """
 
-    def __init__(self, message: str, check: Check, subject: str = "", detail: ErrorDetail | None = None) -> None:
+    def __init__(
+        self, message: str, check: AllocationCheck, subject: str = "", detail: ErrorDetail | None = None
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.check = check

@@ -15,7 +15,7 @@ from kubectl_dra.allocation.constraints import (
     TrulyDistinctAttribute,
 )
 from kubectl_dra.allocation.counters import CounterLedger
-from kubectl_dra.allocation.errors import AllocationError, Check, ErrorDetail
+from kubectl_dra.allocation.errors import AllocationCheck, AllocationError, ErrorDetail
 from kubectl_dra.allocation.features import Features, Quirks
 from kubectl_dra.allocation.pools import Pool
 from kubectl_dra.allocation.request import Alternative, PreparedClaim
@@ -156,7 +156,7 @@ class Search:
         if position >= before:
             message = f"pool {pool.id.name} is invalid: {pool.invalid}"
             raise AllocationError(
-                message, check=Check.POOL_INVALID, subject=str(pool.id), detail=ErrorDetail(pool=pool)
+                message, check=AllocationCheck.POOL_INVALID, subject=str(pool.id), detail=ErrorDetail(pool=pool)
             )
 
     def _eligible(self, chosen: Alternative, candidate: CandidateDevice) -> bool:
@@ -290,7 +290,7 @@ class Search:
                 subject = f"claim {self._claim_key(chosen)}, request {chosen.spec.name}"
                 raise AllocationError(
                     f"{subject}: cannot add device {candidate.id} because a claim constraint would not be satisfied",
-                    check=Check.CONSTRAINT_ALL,
+                    check=AllocationCheck.CONSTRAINT_ALL,
                     subject=str(candidate.id),
                     detail=ErrorDetail(request=chosen.result_name),
                 )

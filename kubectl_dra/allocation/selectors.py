@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from kubectl_dra.allocation.errors import AllocationError, Check, ErrorDetail
+from kubectl_dra.allocation.errors import AllocationCheck, AllocationError, ErrorDetail
 from kubectl_dra.api.slices import Device, DeviceID
 from kubectl_dra.cel import CompileError, Environment, EvaluationError, Program, compile_expression
 
@@ -166,7 +166,7 @@ class SelectorList(Struct, frozen=True):
             if expression is None:
                 raise AllocationError(
                     f"{self.owner}: selector #{index}: CEL expression empty (unsupported selector type?)",
-                    check=Check.SELECTOR_EMPTY,
+                    check=AllocationCheck.SELECTOR_EMPTY,
                     subject=self.owner,
                     detail=ErrorDetail(selector=index),
                 )
@@ -178,7 +178,7 @@ class SelectorList(Struct, frozen=True):
             kind = "compile" if isinstance(verdict, CompileError) else "runtime"
             raise AllocationError(
                 _failure(f"{self.owner}: selector #{index}", kind, str(verdict), place if named else None),
-                check=Check.CEL_COMPILE if kind == "compile" else Check.CEL_RUNTIME,
+                check=AllocationCheck.CEL_COMPILE if kind == "compile" else AllocationCheck.CEL_RUNTIME,
                 subject=self.owner,
                 detail=ErrorDetail(
                     claim=self.claim,

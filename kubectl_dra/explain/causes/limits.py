@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from kubectl_dra.allocation.attempt import AttemptVerdict
-from kubectl_dra.allocation.errors import AllocationError, Check
+from kubectl_dra.allocation.errors import AllocationCheck, AllocationError
 from kubectl_dra.api.claims import MAX_RESULTS, ResourceClaim
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.registry import FailedAttempt, Finder, When
@@ -161,8 +161,8 @@ def _remedy(analysis: Analysis) -> Remedy | None:
 
 
 FINDERS = (
-    Finder(When.ERROR, _too_many, of=Check.TOO_MANY_DEVICES),
-    Finder(When.ERROR, _feature_off, of=Check.FEATURE_DISABLED),
+    Finder(When.ERROR, _too_many, of=AllocationCheck.TOO_MANY_DEVICES),
+    Finder(When.ERROR, _feature_off, of=AllocationCheck.FEATURE_DISABLED),
     Finder(When.ERROR, _unsupported, rank=99),
     Finder(When.FITS, _overfull, 40),
     Finder(When.TOGETHER, _too_large, 30),

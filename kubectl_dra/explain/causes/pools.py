@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from kubectl_dra.allocation.errors import Check
+from kubectl_dra.allocation.errors import AllocationCheck
 from kubectl_dra.allocation.pools import Pool
 from kubectl_dra.api.slices import PoolID
 from kubectl_dra.explain.analysis import Analysis
@@ -191,11 +191,11 @@ def finding(view: DeviceView, world: WhatIf) -> Finding | None:
 
 FINDERS = (
     Finder(When.STAGE, _pool, of=StageName.POOL),
-    Finder(When.ERROR, _ends_attempt, of=Check.POOL_INVALID),
-    Finder(When.ERROR, _all_blocked_by_pool_pool, of=Check.ALL_POOL),
-    Finder(When.ERROR, _node_selector, of=Check.SLICE_NODE_SELECTOR),
-    Finder(When.ERROR, _node_selector, of=Check.DEVICE_NODE_SELECTOR),
-    Finder(When.ERROR, _node_selector, of=Check.NODE_SELECTOR_TERMS),
+    Finder(When.ERROR, _ends_attempt, of=AllocationCheck.POOL_INVALID),
+    Finder(When.ERROR, _all_blocked_by_pool_pool, of=AllocationCheck.ALL_POOL),
+    Finder(When.ERROR, _node_selector, of=AllocationCheck.SLICE_NODE_SELECTOR),
+    Finder(When.ERROR, _node_selector, of=AllocationCheck.DEVICE_NODE_SELECTOR),
+    Finder(When.ERROR, _node_selector, of=AllocationCheck.NODE_SELECTOR_TERMS),
     Finder(When.OPEN, _unsure),
     Finder(When.FAILS_TOO, _unsure, 10),
 )

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
-from kubectl_dra.allocation.errors import AllocationError, Check
+from kubectl_dra.allocation.errors import AllocationCheck, AllocationError
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain import causes as folder
 from kubectl_dra.explain.analysis import Analysis
@@ -81,7 +81,7 @@ class Finder(Struct, frozen=True):
     when: When
     find: Callable[[Any], Iterable[Finding]]
     rank: int = 0
-    of: StageName | Check | str = ""
+    of: StageName | AllocationCheck | str = ""
 
 
 _FIRST = frozenset((When.CRASH, When.FAILS, When.TOGETHER, When.FITS))

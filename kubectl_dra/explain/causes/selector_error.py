@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from kubectl_dra.allocation.errors import AllocationError, Check
+from kubectl_dra.allocation.errors import AllocationCheck, AllocationError
 from kubectl_dra.api.slices import Device, DeviceID
 from kubectl_dra.cel import CelError, EvaluationError
 from kubectl_dra.cel.columns import Column
@@ -277,7 +277,7 @@ def _derived_compile(failed: FailedAttempt) -> Iterator[Finding]:
 
 
 FINDERS = (
-    Finder(When.ERROR, _runtime, of=Check.CEL_RUNTIME),
-    Finder(When.ERROR, _derived_runtime, of=Check.DERIVED_RUNTIME),
-    Finder(When.ERROR, _derived_compile, of=Check.DERIVED_COMPILE),
+    Finder(When.ERROR, _runtime, of=AllocationCheck.CEL_RUNTIME),
+    Finder(When.ERROR, _derived_runtime, of=AllocationCheck.DERIVED_RUNTIME),
+    Finder(When.ERROR, _derived_compile, of=AllocationCheck.DERIVED_COMPILE),
 )

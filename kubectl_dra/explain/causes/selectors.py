@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from kubectl_dra.allocation.errors import Check
+from kubectl_dra.allocation.errors import AllocationCheck
 from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.cel import CompileError
 from kubectl_dra.explain.causes import devices_published as driver_publishes_nothing
@@ -256,7 +256,7 @@ def _listed(seen: Observation) -> Phrase:
 
 
 FINDERS = (
-    Finder(When.ERROR, _compile, of=Check.CEL_COMPILE),
+    Finder(When.ERROR, _compile, of=AllocationCheck.CEL_COMPILE),
     Finder(When.STAGE, _class_selector, of=StageName.CLASS_SELECTOR),
     Finder(When.STAGE, _request_selector, of=StageName.REQUEST_SELECTOR),
 )

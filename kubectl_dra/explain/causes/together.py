@@ -9,7 +9,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from kubectl_dra.allocation.constraints import attribute_of, values_of
-from kubectl_dra.allocation.errors import AllocationError, Check
+from kubectl_dra.allocation.errors import AllocationCheck, AllocationError
 from kubectl_dra.api.claims import ALL, MAX_RESULTS, DeviceConstraint, Request, ResourceClaim
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.devices_held import ALL_INCOMPLETE
@@ -294,5 +294,5 @@ FINDERS = (
     Finder(When.TOGETHER, _nothing_known, 99),
     Finder(When.TOGETHER, _different_nodes, 40),
     Finder(When.TOGETHER, _together, 10),
-    Finder(When.ERROR, _of_error, of=Check.CONSTRAINT_ALL),
+    Finder(When.ERROR, _of_error, of=AllocationCheck.CONSTRAINT_ALL),
 )
