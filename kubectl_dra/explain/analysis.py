@@ -204,7 +204,7 @@ class Analysis:
     @cached_property
     def world(self) -> WhatIf:
         """The real cluster, on the nodes that differ; of very many, on those that come closest."""
-        nodes = self.view.different_nodes()
+        nodes = self.view.different_nodes
         if len(nodes) > PROOF_NODES:
             nodes = nsmallest(PROOF_NODES, nodes, lambda node: sum(_distance(entry, node) for entry in self.funnels))
         scene = self.scene

@@ -184,7 +184,7 @@ def _cut(analysis: Analysis, findings: Sequence[Finding], ways: Sequence[RemedyP
         yield NotAllInTime()
     if not ways and not any(finding.proof for finding in findings):
         return
-    nodes = len(analysis.view.different_nodes())
+    nodes = len(analysis.view.different_nodes)
     if nodes > PROOF_NODES:
         yield NotOnAllNodes(PROOF_NODES, nodes)
 

@@ -102,7 +102,7 @@ def _fewer(analysis: Analysis, place: RequestPlace, count: int, every: bool) -> 
 
 def _most_on_one_node(analysis: Analysis, name: str) -> int:
     """The largest number of devices of a request on one node."""
-    nodes = analysis.view.different_nodes()
+    nodes = analysis.view.different_nodes
     own = [entry.funnel for entry in analysis.funnels if entry.funnel.name == name]
     return max((len(funnel.usable_on(node.name)) for funnel in own for node in nodes), default=0)
 

@@ -212,7 +212,7 @@ def _alike(view: DeviceView, located: Located) -> int:
     ]
     most = 0
     for name in names:
-        for node in view.different_nodes():
+        for node in view.different_nodes:
             values = (attribute_of(item.device, name) for item in located.funnel.usable_on(node.name))
             most = max(most, *Counter(str(value) for value in values if value is not None).values(), 0)
     return most

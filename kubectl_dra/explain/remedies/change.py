@@ -72,16 +72,13 @@ class RequestChange(Change, frozen=True):
 class LowerCount(RequestChange, frozen=True):
     """Another number of devices; ``every``: the request asks for all."""
 
+    COST = 2
     count: int
     every: bool = False
 
     @property
     def about(self) -> Hashable:
         return self.place, "count"
-
-    @property
-    def cost(self) -> int:
-        return 2
 
     @property
     def what(self) -> Phrase:
@@ -111,15 +108,12 @@ class LowerCount(RequestChange, frozen=True):
 class UseClass(RequestChange, frozen=True):
     """Another DeviceClass."""
 
+    PRICE = Price.OTHER_DEVICES
     device_class: str
 
     @property
     def about(self) -> Hashable:
         return self.place, "class"
-
-    @property
-    def price(self) -> Price:
-        return Price.OTHER_DEVICES
 
     @property
     def what(self) -> Phrase:
@@ -302,6 +296,7 @@ class CompletePool(Change, frozen=True):
 
     TEXT = "wait until pool {pool} is complete ({lacking:slice} {state})"
     ASIDE = frozenset(("whole", "near"))
+    PRICE = Price.WAIT
     pool: PoolID
     missing: int
     whole: Sequence[ResourceSlice]
@@ -320,10 +315,6 @@ class CompletePool(Change, frozen=True):
     @property
     def about(self) -> Hashable:
         return "pool", self.pool
-
-    @property
-    def price(self) -> Price:
-        return Price.WAIT
 
     def made_in(self, world: WhatIf) -> WhatIf:
         return world.publishing(self.whole, frozenset(entry.name for entry in self.whole)).also_on(self.near)

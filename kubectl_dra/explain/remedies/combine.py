@@ -112,6 +112,7 @@ class AddNode(Change, frozen=True):
 
     TEXT = "add one more node like {node}"
     ASIDE = frozenset(("copy",))
+    PRICE = Price.BUY
     like: str
     copy: NodeCopy
 
@@ -123,10 +124,6 @@ class AddNode(Change, frozen=True):
     @property
     def about(self) -> Hashable:
         return "new node"
-
-    @property
-    def price(self) -> Price:
-        return Price.BUY
 
     def made_in(self, world: WhatIf) -> WhatIf:
         return world.moved(world.cluster.adding_node(self.copy))

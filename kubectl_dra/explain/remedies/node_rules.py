@@ -32,6 +32,7 @@ class RelaxNodeRule(Change, frozen=True):
 
     TEXT = "{what}"
     ASIDE = frozenset(("nodes",))
+    COST = 2
     reason: Words
     nodes: tuple[str, ...]
 
@@ -44,10 +45,6 @@ class RelaxNodeRule(Change, frozen=True):
         if isinstance(self.reason, Untolerated) and not self.reason.is_condition:
             return Price.TOLERATE
         return Price.WAIT if isinstance(self.reason, NodeCordoned | Untolerated) else Price.EDIT
-
-    @property
-    def cost(self) -> int:
-        return 2
 
     @property
     def what(self) -> Phrase:

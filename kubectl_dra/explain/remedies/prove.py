@@ -47,12 +47,15 @@ if TYPE_CHECKING:
 
 
 class Change(Statement, frozen=True, eq=False):
-    """One change. Two that are ``about`` the same thing exclude each other; ``cost`` orders them.
+    """One change. Two that are ``about`` the same thing exclude each other.
 
-    ``ASIDE`` names fields that do not distinguish changes, such as the nodes on which to try them.
+    ``ASIDE`` names fields that do not distinguish changes, such as the nodes on which to try them. ``PRICE`` is what
+    a change asks of people, and larger ``COST`` is tried later; both as far as its fields do not decide.
     """
 
     ASIDE: ClassVar[frozenset[str]] = frozenset()
+    PRICE: ClassVar[Price] = Price.EDIT
+    COST: ClassVar[int] = 1
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and self._told() == other._told()
@@ -71,12 +74,12 @@ class Change(Statement, frozen=True, eq=False):
     @property
     def price(self) -> Price:
         """What it asks of people."""
-        return Price.EDIT
+        return self.PRICE
 
     @property
     def cost(self) -> int:
         """Larger costs are tried later."""
-        return 1
+        return self.COST
 
     @property
     def what_if(self) -> WhatIfChange | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Set
+from functools import cached_property
 from itertools import chain, count, groupby, repeat
 from typing import Final
 
@@ -108,8 +109,6 @@ class DeviceView:
                 )
         self.published = tuple(chain.from_iterable(self.by_slice.values()))
         self._on_node: dict[str, list[PublishedDevice]] = {}
-        self._kinds: Sequence[PublishedDevice] | None = None
-        self._different: list[Node] | None = None
 
     def _add(self, node: Node) -> None:
         try:
@@ -193,25 +192,23 @@ class DeviceView:
         """Whether the devices of a slice have values of their own in what the question reads."""
         return entry.individual is not None and not self._judged.isdisjoint(entry.individual.columns)
 
+    @cached_property
     def different_nodes(self) -> Sequence[Node]:
         """The first node of each kind that an attempt can distinguish."""
-        if self._different is None:
-            seen: set[Hashable] = set()
-            self._different = []
-            for node in self.nodes:
-                key = self._alike(node.name)
-                kind = (key, self._extended.delegated(node) if self._extended is not None else None)
-                if key is None or kind not in seen:
-                    seen.add(kind)
-                    self._different.append(node)
-        return self._different
+        seen: set[Hashable] = set()
+        different: list[Node] = []
+        for node in self.nodes:
+            key = self._alike(node.name)
+            kind = (key, self._extended.delegated(node) if self._extended is not None else None)
+            if key is None or kind not in seen:
+                seen.add(kind)
+                different.append(node)
+        return different
 
-    @property
+    @cached_property
     def kinds(self) -> Sequence[PublishedDevice]:
         """The published devices, each object once."""
-        if self._kinds is None:
-            self._kinds = distinct(self.published)
-        return self._kinds
+        return distinct(self.published)
 
     def nodes_of(self, item: PublishedDevice) -> list[str]:
         """The eligible nodes on which a device could be used, judging by its pool and scope."""
