@@ -21,6 +21,7 @@ from kubectl_dra.fit.feasible_nodes import FeasibleNodes
 from kubectl_dra.fit.place import Placement, Placer, Unplaced
 from kubectl_dra.fit.pod_factory import NewPod
 from kubectl_dra.fit.result import ClusterChange, More, OneMoreNode
+from kubectl_dra.scheduling.default_preemption import fewest
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.node_copy import node_copies
 from kubectl_dra.scheduling.reasons import PluginName
@@ -202,18 +203,11 @@ def _sets(
 
 
 def _enough(state: ClusterState, holders: Sequence[ClaimHolder], helps: Helps) -> WithRoom | None:
-    taken: list[ClaimHolder] = []
-    for holder in holders:
-        taken.append(holder)
-        if len(taken) > 1 and helps(_freeing(state, taken)):
-            break
-    else:
+    first = (holders[:number] for number in range(2, len(holders) + 1))
+    taken = next((some for some in first if helps(_freeing(state, some))), None)
+    if taken is None:
         return None
-    for holder in list(reversed(taken)):
-        left = [other for other in taken if other is not holder]
-        if left and helps(_freeing(state, left)):
-            taken = left
-    return _freeing(state, taken)
+    return _freeing(state, fewest(taken, lambda left: bool(left) and helps(_freeing(state, left)), last_first=True))
 
 
 # A diagnosis without remedies that end pods which were only placed to see whether they fit.

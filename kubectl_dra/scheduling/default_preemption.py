@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from typing import TypeVar
 
 from msgspec import Struct, field
 
@@ -163,21 +164,26 @@ class _Node:
         if rejection is not None:
             return rejection
         violating, others = _by_budget(by_importance(self._lower), self._budgets)
-        gone = [*violating, *others]
-        victims: list[Pod] = []
-        violations = 0
-        for pod in (*violating, *others):
-            left = [entry for entry in gone if entry is not pod]
-            if self._without(left) is None:
-                gone = left
-                continue
-            victims.append(pod)
-            violations += pod in violating
+        victims = fewest([*violating, *others], lambda pods: self._without(pods) is None)
+        violations = sum(pod in violating for pod in victims)
         victims.sort(key=lambda pod: (-pod.priority, pod.status.start_time or _NOT_STARTED))
         return Candidate(self._node.name, tuple(victims), violations)
 
     def _without(self, pods: Iterable[Pod]) -> Rejection | None:
         return self._chain.filter(self._node.changed(removed=pods))
+
+
+_T = TypeVar("_T")
+
+
+def fewest(items: Sequence[_T], enough: Callable[[Sequence[_T]], bool], *, last_first: bool = False) -> list[_T]:
+    """The items but those without which it is still ``enough``, left out one after the other."""
+    kept = list(items)
+    for item in reversed(items) if last_first else items:
+        left = [other for other in kept if other is not item]
+        if enough(left):
+            kept = left
+    return kept
 
 
 def by_importance(pods: Sequence[Pod]) -> list[Pod]:

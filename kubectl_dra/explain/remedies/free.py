@@ -18,6 +18,7 @@ from kubectl_dra.explain.remedies.proof import ChangeStep, Price, Proof, StepHol
 from kubectl_dra.explain.remedies.prove import Change, WhatIf
 from kubectl_dra.explain.scene.device_view import MAX_NEAR, DeviceView, PublishedDevice
 from kubectl_dra.explain.scene.holders import ClaimHolder, HolderIndex, HolderState
+from kubectl_dra.scheduling.default_preemption import fewest
 
 _PRICES: Final = {
     HolderState.UNUSED: Price.NOTHING,
@@ -218,17 +219,15 @@ def sets_of_holders(blocked: Blocked, spots: Sequence[Spot]) -> Iterator[Free]:
     """One set of holders for each of the nearest nodes: those who are asked first, and none too many."""
     holders = blocked.scene.holders
     for spot in spots[:NODES_OF_SETS]:
-        taken: list[ResourceClaim] = []
-        for claim in sorted(_claims(spot, holders), key=lambda claim: holders.holder(claim).order):
-            taken.append(claim)
-            if len(_freed(spot, taken, holders)) >= spot.lacking:
-                break
-        else:
+
+        def enough(claims: Sequence[ResourceClaim], spot: Spot = spot) -> bool:
+            return len(_freed(spot, claims, holders)) >= spot.lacking
+
+        ranked = sorted(_claims(spot, holders), key=lambda claim: holders.holder(claim).order)
+        first = next((ranked[:number] for number in range(1, len(ranked) + 1) if enough(ranked[:number])), None)
+        if first is None:
             continue
-        for claim in list(reversed(taken)):
-            left = [other for other in taken if other is not claim]
-            if len(_freed(spot, left, holders)) >= spot.lacking:
-                taken = left
+        taken = fewest(first, enough, last_first=True)
         yield Free.of([holders.holder(claim) for claim in taken], _nodes(blocked, [spot]))
 
 

@@ -11,7 +11,7 @@ from kubectl_dra.explain.question.what_if_flag import WhatIfChange
 from kubectl_dra.explain.remedies.proof import ChangeStep, Price, StepKind, StepTarget
 from kubectl_dra.explain.remedies.prove import Change, WhatIf
 from kubectl_dra.scheduling.chain import Chain
-from kubectl_dra.scheduling.default_preemption import by_importance
+from kubectl_dra.scheduling.default_preemption import by_importance, fewest
 from kubectl_dra.scheduling.framework import NodeState
 from kubectl_dra.scheduling.inter_pod_affinity import AntiAffinityBroken, ExistingAntiAffinityBroken
 from kubectl_dra.scheduling.outcome import Outcome
@@ -110,12 +110,7 @@ def _sets(chain: Chain, node: NodeState) -> Iterator[Sequence[Pod]]:
     yield from ([pod] for pod in sorted(alone, key=lambda pod: not pod.claims)[:MAX_ALONE])
     if alone or not _takes_without(chain, node, ranked):
         return
-    gone = list(ranked)
-    for pod in ranked:
-        left = [entry for entry in gone if entry is not pod]
-        if _takes_without(chain, node, left):
-            gone = left
-    yield gone
+    yield fewest(ranked, lambda pods: _takes_without(chain, node, pods))
 
 
 def _elsewhere(around: Outcome, chain: Chain, node: NodeState) -> Iterator[Pod]:
