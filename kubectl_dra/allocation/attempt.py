@@ -13,7 +13,13 @@ from msgspec.structs import replace
 from kubectl_dra.allocation.budgets import ATTEMPT, Budget, unlimited
 from kubectl_dra.allocation.capacity import NOTHING, shortage
 from kubectl_dra.allocation.counters import CounterLedger, Key, Table
-from kubectl_dra.allocation.errors import AllocationError, NodeRejected, SearchBudgetExceeded
+from kubectl_dra.allocation.errors import (
+    AllocationCheck,
+    AllocationError,
+    ErrorDetail,
+    NodeRejected,
+    SearchBudgetExceeded,
+)
 from kubectl_dra.allocation.features import Features, Quirks
 from kubectl_dra.allocation.pools import NodePools, Pool, SliceIndex, gather
 from kubectl_dra.allocation.request import (
@@ -340,9 +346,9 @@ class Cycle(Struct):
                     raise NodeRejected(message)
                 raise AllocationError(
                     message,
-                    check="all-pool",
+                    check=AllocationCheck.ALL_POOL,
                     subject=str(pool.id),
-                    detail={"request": alternative.result_name, "pool": pool},
+                    detail=ErrorDetail(request=alternative.result_name, pool=pool),
                 )
             for candidate in by_pool.get(id(pool), ()):
                 if not context.selectable(asked, candidate, listing=True):

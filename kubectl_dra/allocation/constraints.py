@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import Any, Final, Protocol
 
-from kubectl_dra.allocation.errors import AllocationError
+from kubectl_dra.allocation.errors import AllocationCheck, AllocationError, ErrorDetail
 from kubectl_dra.allocation.selectors import Selectors
 from kubectl_dra.api.claims import DeviceConstraint, DeviceRequest
 from kubectl_dra.api.slices import Device, DeviceID
@@ -228,8 +228,8 @@ def as_compared(
             f"evaluate derived attribute {name} on device {place} failed: {value}"
             if compiled
             else f"compile derived attribute {name} failed: {value}",
-            check="derived-runtime" if compiled else "derived-compile",
+            check=AllocationCheck.DERIVED_RUNTIME if compiled else AllocationCheck.DERIVED_COMPILE,
             subject=name,
-            detail={"attribute": name, "expression": expression, "device": place, "error": value},
+            detail=ErrorDetail(attribute=name, expression=expression, place=place, problem=value),
         )
     return device.with_attributes({**device.attributes, name: value})

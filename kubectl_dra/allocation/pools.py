@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kubectl_dra.allocation.errors import AllocationError
+from kubectl_dra.allocation.errors import AllocationCheck, AllocationError
 from kubectl_dra.allocation.features import Features, Quirks
 from kubectl_dra.api.labels import InvalidNodeSelector
 from kubectl_dra.api.nodes import Node
@@ -215,7 +215,7 @@ def gather(index: SliceIndex, node: Node, features: Features, quirks: Quirks) ->
         except InvalidNodeSelector as error:
             raise AllocationError(
                 f"gather pool information: failed to perform node selection for slice {entry.name}: {error}",
-                check="slice-node-selector",
+                check=AllocationCheck.SLICE_NODE_SELECTOR,
                 subject=entry.name,
             ) from error
         same_pool = kept.get(entry.pool)

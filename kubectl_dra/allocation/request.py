@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from kubectl_dra.allocation.errors import AllocationError
+from kubectl_dra.allocation.errors import AllocationCheck, AllocationError, ErrorDetail
 from kubectl_dra.allocation.features import Features, Quirks
 from kubectl_dra.allocation.selectors import SelectorList
 from kubectl_dra.api.claims import ALL, EXACT_COUNT, MAX_RESULTS, DeviceClass, DeviceRequest, Request, ResourceClaim
@@ -53,7 +53,7 @@ def prepare_alternative(
     classes: Mapping[str, DeviceClass],
     features: Features,
 ) -> Alternative:
-    """Check one request or subrequest, as far as that needs no devices.
+    """AllocationCheck one request or subrequest, as far as that needs no devices.
 
     Raises:
         AllocationError: fatal for the pod, with the scheduler's text.
@@ -62,28 +62,28 @@ def prepare_alternative(
     if spec.derived_attributes and not features.derived_attributes:
         raise AllocationError(
             f"{subject}: cannot handle request with derived attributes, the feature is disabled",
-            check="feature-disabled",
+            check=AllocationCheck.FEATURE_DISABLED,
             subject=subject,
-            detail={"gate": "DRADerivedAttributes"},
+            detail=ErrorDetail(gate="DRADerivedAttributes"),
         )
     for index, expression in enumerate(spec.selectors):
         if expression is None:
             raise AllocationError(
                 f"{subject}, selector #{index}: CEL expression empty (unsupported selector type?)",
-                check="selector-empty",
+                check=AllocationCheck.SELECTOR_EMPTY,
                 subject=subject,
             )
     if spec.admin_access is not None and not features.admin_access:
         raise AllocationError(
             f"{subject}: admin access is requested, but the feature is disabled",
-            check="feature-disabled",
+            check=AllocationCheck.FEATURE_DISABLED,
             subject=subject,
-            detail={"gate": "DRAAdminAccess"},
+            detail=ErrorDetail(gate="DRAAdminAccess"),
         )
     if not spec.device_class:
         raise AllocationError(
             f"{subject}: missing device class name (unsupported request type?)",
-            check="class-unnamed",
+            check=AllocationCheck.CLASS_UNNAMED,
             subject=subject,
         )
     device_class = classes.get(spec.device_class)
@@ -91,13 +91,13 @@ def prepare_alternative(
         raise AllocationError(
             f"{subject}: could not retrieve device class {spec.device_class}: "
             f'deviceclass.resource.k8s.io "{spec.device_class}" not found',
-            check="class-missing",
+            check=AllocationCheck.CLASS_MISSING,
             subject=spec.device_class,
         )
     if spec.allocation_mode not in (EXACT_COUNT, ALL):
         raise AllocationError(
             f"{subject}: unsupported count mode {spec.allocation_mode}",
-            check="mode-unknown",
+            check=AllocationCheck.MODE_UNKNOWN,
             subject=subject,
         )
     return Alternative(
@@ -117,7 +117,7 @@ def prepare_alternative(
 
 
 def check_request(claim: ResourceClaim, request: Request, features: Features) -> None:
-    """Check a request before its alternatives.
+    """AllocationCheck a request before its alternatives.
 
     Raises:
         AllocationError: a prioritized list with the feature off, or a request of an unknown kind.
@@ -126,9 +126,9 @@ def check_request(claim: ResourceClaim, request: Request, features: Features) ->
     if request.first_available and not features.prioritized_list:
         raise AllocationError(
             f"{subject}: has subrequests, but the DRAPrioritizedList feature is disabled",
-            check="feature-disabled",
+            check=AllocationCheck.FEATURE_DISABLED,
             subject=subject,
-            detail={"gate": "DRAPrioritizedList"},
+            detail=ErrorDetail(gate="DRAPrioritizedList"),
         )
     if not features.consumable_capacity and (features.loose_pools or not features.stable):
         for spec in request.alternatives():
@@ -137,20 +137,20 @@ def check_request(claim: ResourceClaim, request: Request, features: Features) ->
                 part = f"subrequest {spec.name}" if sub else f"request {request.name}"
                 raise _no_capacity(claim, part, subject)
     if not request.alternatives():
-        raise AllocationError(f"{subject}: unknown request type", check="request-kind", subject=subject)
+        raise AllocationError(f"{subject}: unknown request type", check=AllocationCheck.REQUEST_KIND, subject=subject)
 
 
 def _no_capacity(claim: ResourceClaim, part: str, subject: str) -> AllocationError:
     return AllocationError(
         f"claim {claim.key}, {part}: has capacity requests, but the DRAConsumableCapacity feature is disabled",
-        check="feature-disabled",
+        check=AllocationCheck.FEATURE_DISABLED,
         subject=subject,
-        detail={"gate": "DRAConsumableCapacity"},
+        detail=ErrorDetail(gate="DRAConsumableCapacity"),
     )
 
 
 def check_size(claim: ResourceClaim, prepared: PreparedClaim, quirks: Quirks) -> None:
-    """Check that these requests of the claim need no more devices than one allocation may hold.
+    """AllocationCheck that these requests of the claim need no more devices than one allocation may hold.
 
     Raises:
         AllocationError: more than 32 devices.
@@ -165,12 +165,13 @@ def check_size(claim: ResourceClaim, prepared: PreparedClaim, quirks: Quirks) ->
             f"claim {claim.key}, request {prepared[-1][0].parent.name}: adding {needed[-1]} devices exceeds the claim "
             f"limit of {MAX_RESULTS}, with {fewest - needed[-1]} already accounted for"
         )
-    detail = {"requested": fewest, "claim": claim.key}
-    raise AllocationError(text, check="too-many-devices", subject=claim.key, detail=detail)
+    raise AllocationError(
+        text, check=AllocationCheck.TOO_MANY_DEVICES, subject=claim.key, detail=ErrorDetail(claim.key)
+    )
 
 
 def check_constraints(claim: ResourceClaim, features: Features) -> None:
-    """Check that each constraint is of a known kind.
+    """AllocationCheck that each constraint is of a known kind.
 
     Raises:
         AllocationError: a constraint with neither attribute, or distinctAttribute where it is unknown.
@@ -180,7 +181,7 @@ def check_constraints(claim: ResourceClaim, features: Features) -> None:
             continue
         raise AllocationError(
             f"claim {claim.key}, constraint #{index}: empty constraint (unsupported constraint type?)",
-            check="constraint-kind",
+            check=AllocationCheck.CONSTRAINT_KIND,
             subject=claim.key,
-            detail={"constraint": index, "claim": claim.key},
+            detail=ErrorDetail(claim.key),
         )

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from kubectl_dra.allocation.errors import AllocationError
+from kubectl_dra.allocation.errors import AllocationCheck, AllocationError
 from kubectl_dra.allocation.features import Features, Quirks
 from kubectl_dra.allocation.search_context import PickedDevice
 from kubectl_dra.api.claims import ResourceClaim
@@ -140,7 +140,7 @@ def _node_selector(claim: ResourceClaim, placed: Sequence[PickedDevice], node: N
             raise AllocationError(
                 f"create NodeSelector for claim {claim.metadata.name}: "
                 f"unsupported ResourceSlice.NodeSelector with {len(terms)} terms",
-                check="node-selector-terms",
+                check=AllocationCheck.NODE_SELECTOR_TERMS,
                 subject=candidate.slice.name,
             )
         _merge(terms[0], expressions, fields)

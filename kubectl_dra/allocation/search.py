@@ -15,7 +15,7 @@ from kubectl_dra.allocation.constraints import (
     TrulyDistinctAttribute,
 )
 from kubectl_dra.allocation.counters import CounterLedger
-from kubectl_dra.allocation.errors import AllocationError
+from kubectl_dra.allocation.errors import AllocationCheck, AllocationError, ErrorDetail
 from kubectl_dra.allocation.features import Features, Quirks
 from kubectl_dra.allocation.pools import Pool
 from kubectl_dra.allocation.request import Alternative, PreparedClaim
@@ -155,7 +155,9 @@ class Search:
         before, pool = barrier
         if position >= before:
             message = f"pool {pool.id.name} is invalid: {pool.invalid}"
-            raise AllocationError(message, check="pool-invalid", subject=str(pool.id), detail={"pool": pool})
+            raise AllocationError(
+                message, check=AllocationCheck.POOL_INVALID, subject=str(pool.id), detail=ErrorDetail(pool=pool)
+            )
 
     def _eligible(self, chosen: Alternative, candidate: CandidateDevice) -> bool:
         """The checks before a device is placed: in use, selectable, capacity."""
@@ -288,9 +290,9 @@ class Search:
                 subject = f"claim {self._claim_key(chosen)}, request {chosen.spec.name}"
                 raise AllocationError(
                     f"{subject}: cannot add device {candidate.id} because a claim constraint would not be satisfied",
-                    check="constraint-all",
+                    check=AllocationCheck.CONSTRAINT_ALL,
                     subject=str(candidate.id),
-                    detail={"constraint": index, "request": chosen.result_name},
+                    detail=ErrorDetail(request=chosen.result_name),
                 )
             for earlier in constraints[:index]:
                 earlier.remove(request, subrequest)

@@ -9,7 +9,7 @@ from msgspec import Struct, field
 
 from kubectl_dra.allocation.budgets import Budget
 from kubectl_dra.allocation.capacity import fault
-from kubectl_dra.allocation.errors import AllocationError
+from kubectl_dra.allocation.errors import AllocationCheck, AllocationError
 from kubectl_dra.allocation.features import Features, Quirks
 from kubectl_dra.allocation.pools import Pool, scope_matches
 from kubectl_dra.allocation.request import Alternative
@@ -98,7 +98,7 @@ class SearchContext(Struct):
                 owner = f"{alternative.selectors[1].owner}, request {alternative.spec.name}"
                 name = candidate.id.device if listing else candidate.id
                 message = f"{owner}: checking capacity for device {name}: {why}"
-                raise AllocationError(message, check="capacity-fault", subject=str(candidate.id))
+                raise AllocationError(message, check=AllocationCheck.CAPACITY_FAULT, subject=str(candidate.id))
         return True
 
     def _admits(self, alternative: Alternative, candidate: CandidateDevice) -> bool:
@@ -113,4 +113,6 @@ class SearchContext(Struct):
         try:
             return scope_matches(device.scope, self.node)
         except InvalidNodeSelector as error:
-            raise AllocationError(str(error), check="device-node-selector", subject=str(candidate.id)) from error
+            raise AllocationError(
+                str(error), check=AllocationCheck.DEVICE_NODE_SELECTOR, subject=str(candidate.id)
+            ) from error

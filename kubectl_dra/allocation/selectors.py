@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from kubectl_dra.allocation.errors import AllocationError
+from kubectl_dra.allocation.errors import AllocationCheck, AllocationError, ErrorDetail
 from kubectl_dra.api.slices import Device, DeviceID
 from kubectl_dra.cel import CompileError, Environment, EvaluationError, Program, compile_expression
 
@@ -166,9 +166,9 @@ class SelectorList(Struct, frozen=True):
             if expression is None:
                 raise AllocationError(
                     f"{self.owner}: selector #{index}: CEL expression empty (unsupported selector type?)",
-                    check="selector-empty",
+                    check=AllocationCheck.SELECTOR_EMPTY,
                     subject=self.owner,
-                    detail={"selector": index},
+                    detail=ErrorDetail(selector=index),
                 )
             verdict = selectors.verdict(expression, device)
             if verdict is True:
@@ -178,17 +178,17 @@ class SelectorList(Struct, frozen=True):
             kind = "compile" if isinstance(verdict, CompileError) else "runtime"
             raise AllocationError(
                 _failure(f"{self.owner}: selector #{index}", kind, str(verdict), place if named else None),
-                check=f"cel-{kind}",
+                check=AllocationCheck.CEL_COMPILE if kind == "compile" else AllocationCheck.CEL_RUNTIME,
                 subject=self.owner,
-                detail={
-                    "selector": index,
-                    "expression": expression,
-                    "device": device,
-                    "place": place,
-                    "error": verdict,
-                    "class": self.device_class,
-                    "claim": self.claim,
-                },
+                detail=ErrorDetail(
+                    claim=self.claim,
+                    device_class=self.device_class,
+                    expression=expression,
+                    selector=index,
+                    problem=verdict,
+                    device=device,
+                    place=place,
+                ),
             )
         return None
 

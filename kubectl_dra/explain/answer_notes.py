@@ -14,18 +14,18 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.releases import SCORING_FAILS
 from kubectl_dra.cluster.relation import waiting_for
 from kubectl_dra.cluster.snapshot import ABSENT
+from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes import claim_references as no_consumer
 from kubectl_dra.explain.causes import devices_held
 from kubectl_dra.explain.causes import ending as evicted_at_once
 from kubectl_dra.explain.causes import extended_resources as claim_and_device_plugin
 from kubectl_dra.explain.causes import pools as pool_name_shared
-from kubectl_dra.explain.diagnosis import Evidence, Finding, Look, NextStep, Verdict, Way
+from kubectl_dra.explain.diagnosis import Evidence, Finding, Look, NextStep, RemedyPlan, Verdict
 from kubectl_dra.explain.phrase import ObjectName, Phrase, Statement, Subject, Words, named, say
-from kubectl_dra.explain.question.resolve import ClaimEntry, LastWord, last_word
-from kubectl_dra.explain.question.what_if_flag import Supposition, to_make
+from kubectl_dra.explain.question.resolve import ClaimEntry, LastMessage, last_message
+from kubectl_dra.explain.question.what_if_flag import WhatIfChange, to_make
 from kubectl_dra.explain.scene.assumptions import NO_CONSUMER, notes_of
 from kubectl_dra.explain.scheduler_profile import scheduler_notes
-from kubectl_dra.explain.trial import Trial
 from kubectl_dra.explain.unread import NotSeen, Unread
 from kubectl_dra.scheduling.default_preemption import ending_victims
 
@@ -55,15 +55,15 @@ class NotOnAllNodes(SearchLimit, frozen=True):
 
 
 def answer_notes(
-    trial: Trial, findings: Sequence[Finding], unclear: Sequence[Words], ways: Sequence[Way]
+    analysis: Analysis, findings: Sequence[Finding], unclear: Sequence[Words], ways: Sequence[RemedyPlan]
 ) -> tuple[Words, ...]:
     """All notes, each once."""
-    supposed = trial.scene.settings.supposed
+    supposed = analysis.scene.settings.supposed
     kinds = {finding.kind for finding in findings}
     said = {one.gap for one in unclear if isinstance(one, Unread)}
     assumed = [
         note
-        for note in notes_of(trial.scene)
+        for note in notes_of(analysis.scene)
         if (note is not NO_CONSUMER or no_consumer.NOBODY_CONSUMES not in kinds)
         and not (isinstance(note, NotSeen) and note.gap in said)
     ]
@@ -71,19 +71,19 @@ def answer_notes(
         dict.fromkeys(
             (
                 *(say("supposed: {change}", change=str(change)) for change in supposed),
-                *to_make(trial.question, supposed),
+                *to_make(analysis.question, supposed),
                 *unclear,
-                *scheduler_notes(trial),
+                *scheduler_notes(analysis),
                 *assumed,
-                *_about_causes(trial, findings),
-                *_cut(trial, findings, ways),
+                *_about_causes(analysis, findings),
+                *_cut(analysis, findings, ways),
             )
         )
     )
 
 
-def _about_causes(trial: Trial, findings: Sequence[Finding]) -> Iterator[Phrase]:
-    pod, view = trial.question.pod, trial.view
+def _about_causes(analysis: Analysis, findings: Sequence[Finding]) -> Iterator[Phrase]:
+    pod, view = analysis.question.pod, analysis.view
     if pod is not None and pod.priority > 0 and any(_held_otherwise(finding) for finding in findings):
         text = "the pod's priority ({priority}) does not help: no pod is evicted to free a device"
         yield say(text, priority=pod.priority)
@@ -95,17 +95,17 @@ def _about_causes(trial: Trial, findings: Sequence[Finding]) -> Iterator[Phrase]
                 drivers=drivers,
                 name=name,
             )
-    yield from _handed_out_twice(trial)
-    for name in trial.fitting:
+    yield from _handed_out_twice(analysis)
+    for name in analysis.fitting:
         if view.node_by_name[name].ready is False:
             text = "node {name} is not ready: its slices may be left over, and its devices not be prepared"
             yield say(text, name=name)
     if not any(finding.kind is evicted_at_once.AT_ONCE for finding in findings):
-        yield from evicted_at_once.eviction_notes(trial)
-    yield from _bound_later(trial)
-    yield from _not_looked_at(trial, findings)
-    yield from _not_scored(trial)
-    never = claim_and_device_plugin.never_bound(trial)
+        yield from evicted_at_once.eviction_notes(analysis)
+    yield from _bound_later(analysis)
+    yield from _not_looked_at(analysis, findings)
+    yield from _not_scored(analysis)
+    never = claim_and_device_plugin.never_bound(analysis)
     if never and not any(finding.kind is claim_and_device_plugin.MIXED for finding in findings):
         text = "on {nodes:some} the pod would fit, but never bind: {why}"
         yield say(text, nodes=sorted(never), why=claim_and_device_plugin.MIXED.why)
@@ -116,24 +116,24 @@ def _held_otherwise(finding: Finding) -> bool:
     return finding.kind.held and finding.kind not in devices_held.SAYING_PRIORITY
 
 
-def _bound_later(trial: Trial) -> Iterator[Phrase]:
+def _bound_later(analysis: Analysis) -> Iterator[Phrase]:
     """A device that the pod would get and for which the scheduler waits before it binds the pod."""
-    if not trial.view.cycle.features.binding_conditions:
+    if not analysis.view.cycle.features.binding_conditions:
         return
     text = "on {node} the pod is bound only when the driver has set {conditions:some} of {device}"
-    for name in trial.takers:
-        attempt = trial.attempts.get(name)
+    for name in analysis.takers:
+        attempt = analysis.attempts.get(name)
         for picked in (each for placed in attempt.placements for each in placed) if attempt is not None else ():
             if conditions := picked.candidate.device.binding_conditions:
                 yield say(text, node=name, device=picked.candidate.id, conditions=list(conditions))
                 return
 
 
-def _handed_out_twice(trial: Trial) -> Iterator[Phrase]:
+def _handed_out_twice(analysis: Analysis) -> Iterator[Phrase]:
     """Nodes whose devices a device plugin and a driver both offer, judging by names."""
-    for name in sorted(trial.fitting)[:MAX_NOTED_NODES]:
-        drivers = sorted({item.id.driver for item in trial.view.on_node(name)})
-        for resource, value in trial.view.node_by_name[name].allocatable.items():
+    for name in sorted(analysis.fitting)[:MAX_NOTED_NODES]:
+        drivers = sorted({item.id.driver for item in analysis.view.on_node(name)})
+        for resource, value in analysis.view.node_by_name[name].allocatable.items():
             domain, slash, _ = resource.partition("/")
             for driver in drivers:
                 if slash and driver.endswith(domain) and amount_of(value):
@@ -146,12 +146,12 @@ def _handed_out_twice(trial: Trial) -> Iterator[Phrase]:
                     )
 
 
-def _not_looked_at(trial: Trial, findings: Sequence[Finding]) -> Iterator[Phrase]:
+def _not_looked_at(analysis: Analysis, findings: Sequence[Finding]) -> Iterator[Phrase]:
     """The pod fits, but no scheduler has reacted to it: normal for a moment, otherwise it will not run."""
-    pod = trial.question.pod
-    if pod is None or not trial.fitting or findings or not trial.question.exists or pod.node_name or pod.finished:
+    pod = analysis.question.pod
+    if pod is None or not analysis.fitting or findings or not analysis.question.exists or pod.node_name or pod.finished:
         return
-    word = last_word(pod, trial.scene.snapshot)
+    word = last_message(pod, analysis.scene.snapshot)
     if pod.condition("PodScheduled") is None and (word is None or not word.message):
         yield say(
             "no scheduler has reported on the pod yet (no condition PodScheduled): if that stays so, see whether "
@@ -160,10 +160,10 @@ def _not_looked_at(trial: Trial, findings: Sequence[Finding]) -> Iterator[Phrase
         )
 
 
-def _not_scored(trial: Trial) -> Iterator[Phrase]:
+def _not_scored(analysis: Analysis) -> Iterator[Phrase]:
     """The scheduler fails when it compares nodes: a pod with allocated and pending claims, several nodes."""
-    scheduler = trial.scene.settings.scheduler
-    if len(trial.fitting) < 2 or not trial.scene.allocated or not trial.claims:
+    scheduler = analysis.scene.settings.scheduler
+    if len(analysis.fitting) < 2 or not analysis.scene.allocated or not analysis.claims:
         return
     if not SCORING_FAILS.affects(scheduler.release, scheduler.patch):
         return
@@ -178,13 +178,13 @@ def _not_scored(trial: Trial) -> Iterator[Phrase]:
     )
 
 
-def _cut(trial: Trial, findings: Sequence[Finding], ways: Sequence[Way]) -> Iterator[SearchLimit]:
+def _cut(analysis: Analysis, findings: Sequence[Finding], ways: Sequence[RemedyPlan]) -> Iterator[SearchLimit]:
     """Changes were not tried on all the different nodes."""
-    if trial.view.cycle.exhausted:
+    if analysis.view.cycle.exhausted:
         yield NotAllInTime()
     if not ways and not any(finding.proof for finding in findings):
         return
-    nodes = len(trial.view.different_nodes())
+    nodes = len(analysis.view.different_nodes)
     if nodes > PROOF_NODES:
         yield NotOnAllNodes(PROOF_NODES, nodes)
 
@@ -197,14 +197,14 @@ _TOTAL: Final = re.compile(r"^0/(\d+) nodes are available")
 """The beginning of kube-scheduler's message: its count of nodes."""
 
 
-def changes(trial: Trial, pod: Pod, word: LastWord) -> tuple[Evidence, ...]:
+def changes(analysis: Analysis, pod: Pod, word: LastMessage) -> tuple[Evidence, ...]:
     """The first few changes, each with the object that shows it."""
     found = (
         *_of_spec(pod),
-        *_of_nodes(trial, word),
-        *_victims_gone(trial, pod),
-        *_newer(trial, pod, word),
-        *_ended(trial, pod),
+        *_of_nodes(analysis, word),
+        *_victims_gone(analysis, pod),
+        *_newer(analysis, pod, word),
+        *_ended(analysis, pod),
     )
     return tuple(islice(found, MAX_SHOWN))
 
@@ -219,18 +219,18 @@ def _of_spec(pod: Pod) -> Iterator[Evidence]:
         yield Evidence(Subject("Pod", named("Pod", pod)), "metadata.generation", shown)
 
 
-def _of_nodes(trial: Trial, word: LastWord) -> Iterator[Evidence]:
+def _of_nodes(analysis: Analysis, word: LastMessage) -> Iterator[Evidence]:
     """Nodes were added or removed."""
     told = _TOTAL.match(word.message)
-    snapshot = trial.scene.snapshot
+    snapshot = analysis.scene.snapshot
     if told is not None and snapshot.nodes and not snapshot.is_gap("Node") and int(told[1]) != len(snapshot.nodes):
         shown = say("{count:,} now, and the scheduler counted {told:,}", count=len(snapshot.nodes), told=int(told[1]))
         yield Evidence("Nodes", "how many there are", shown)
 
 
-def _victims_gone(trial: Trial, pod: Pod) -> Iterator[Evidence]:
+def _victims_gone(analysis: Analysis, pod: Pod) -> Iterator[Evidence]:
     """The pods that were evicted for this one have ended."""
-    outcome, name = trial.scene.outcome, pod.status.nominated_node_name
+    outcome, name = analysis.scene.outcome, pod.status.nominated_node_name
     node = outcome.state.nodes.get(name) if outcome is not None and name else None
     if node is not None and not ending_victims(pod, node):
         yield Evidence(
@@ -240,14 +240,14 @@ def _victims_gone(trial: Trial, pod: Pod) -> Iterator[Evidence]:
         )
 
 
-def _newer(trial: Trial, pod: Pod, word: LastWord) -> Iterator[Evidence]:
+def _newer(analysis: Analysis, pod: Pod, word: LastMessage) -> Iterator[Evidence]:
     """Objects created since, newest first; of the same second, those that were written after the pod."""
     if not word.time:
         return
-    scene = trial.scene
+    scene = analysis.scene
     snapshot = scene.snapshot
     known: list[tuple[str, ObjectMeta]] = []
-    known += [("DeviceClass", entry.metadata) for entry in trial.view.cycle.classes.values()]
+    known += [("DeviceClass", entry.metadata) for entry in analysis.view.cycle.classes.values()]
     known += [("Node", entry.metadata) for entry in snapshot.nodes.values()]
     known += [("DeviceTaintRule", entry.metadata) for entry in snapshot.taint_rules]
     known += [("ResourceClaim", entry.metadata) for entry in (*scene.allocated, *scene.unallocated)]
@@ -268,17 +268,17 @@ def _newer(trial: Trial, pod: Pod, word: LastWord) -> Iterator[Evidence]:
     ]
     found += [
         (entry.creation_timestamp, "ResourceSlice", "", entry.name)
-        for entry in trial.view.cycle.index.slices
+        for entry in analysis.view.cycle.index.slices
         if newer(entry.creation_timestamp, entry.resource_version)
     ]
     for at, kind, space, name in sorted(found, reverse=True):
         yield Evidence(Subject(kind, ObjectName(kind, name, space)), "metadata.creationTimestamp", at)
 
 
-def _ended(trial: Trial, pod: Pod) -> Iterator[Evidence]:
+def _ended(analysis: Analysis, pod: Pod) -> Iterator[Evidence]:
     """Pods that have ended and were written after this one."""
     written = _number(pod.metadata.resource_version)
-    for other in trial.scene.snapshot.pods.values():
+    for other in analysis.scene.snapshot.pods.values():
         if other.finished and other.node_name and 0 < written < _number(other.metadata.resource_version):
             yield Evidence(Subject("Pod", named("Pod", other)), "status.phase", other.phase)
 
@@ -292,49 +292,49 @@ def _number(version: str) -> int:
 
 
 def next_step(
-    trial: Trial, verdict: Verdict, findings: Sequence[Finding], unclear: Sequence[Words] = ()
+    analysis: Analysis, verdict: Verdict, findings: Sequence[Finding], unclear: Sequence[Words] = ()
 ) -> NextStep | None:
     """The step, or None if none helps. ``unclear``: why the verdict is undetermined."""
-    asked = trial.question
+    asked = analysis.question
     first = findings[0] if findings else None
     if verdict is Verdict.UNDETERMINED and first is None:
         return _to_see_more(unclear)
-    if first is not None and first.kind.look is Look.POD_OF_SAME_CLAIM and (rival := _rival(trial)):
+    if first is not None and first.kind.look is Look.POD_OF_SAME_CLAIM and (rival := _rival(analysis)):
         return NextStep(Look.POD_OF_SAME_CLAIM, rival, asked.namespace)
-    if verdict is Verdict.ALLOCATABLE and trial.scene.settings.supposed:
-        return _to_make(trial, trial.scene.settings.supposed[0])
+    if verdict is Verdict.ALLOCATABLE and analysis.scene.settings.supposed:
+        return _to_make(analysis, analysis.scene.settings.supposed[0])
     if verdict is Verdict.ALLOCATABLE and asked.kind == "pod":
-        return _pod(trial)
+        return _pod(analysis)
     if first is not None:
-        return _about(trial, first)
+        return _about(analysis, first)
     waits = asked.pod is not None and asked.pod.phase in ("", "Pending")
-    return _pod(trial) if verdict is Verdict.ALLOCATED and waits else None
+    return _pod(analysis) if verdict is Verdict.ALLOCATED and waits else None
 
 
-def _about(trial: Trial, finding: Finding) -> NextStep | None:
+def _about(analysis: Analysis, finding: Finding) -> NextStep | None:
     if finding.next is not None:
         return finding.next
-    look, asked = finding.kind.look, trial.question
+    look, asked = finding.kind.look, analysis.question
     if look is Look.CLAIM and finding.claim:
         namespace, _, name = finding.claim.partition("/")
         return NextStep(Look.AS_WRITTEN, name, namespace, "resourceclaim")
     if look is Look.PODS_ON_NODE and asked.pod is not None and asked.pod.node_name:
         return NextStep(look, asked.pod.node_name)
     if look in (Look.POD, Look.POD_OF_SAME_CLAIM, Look.CLAIM, Look.PODS_ON_NODE):
-        return _pod(trial)
+        return _pod(analysis)
     if look is Look.AS_WRITTEN:
-        return _as_written(trial, finding)
+        return _as_written(analysis, finding)
     if look in (Look.DEVICES, Look.SELECTORS, Look.ONE_DEVICE):
-        return _devices(trial, finding)
+        return _devices(analysis, finding)
     return NextStep(look, namespace=asked.namespace)
 
 
-def _devices(trial: Trial, finding: Finding) -> NextStep:
+def _devices(analysis: Analysis, finding: Finding) -> NextStep:
     """From the answer to every device; from there to the selectors on one device, or to who has which device."""
-    located = next((entry for entry in trial.funnels if entry.funnel.name == finding.request), None)
-    stage = located.funnel.blocking_stage() if located is not None else None
+    located = next((entry for entry in analysis.funnels if entry.funnel.name == finding.request), None)
+    stage = located.funnel.blocking_stage if located is not None else None
     device = finding.device or (stage.failed[0].id if stage is not None and stage.failed else None)
-    shown, look = trial.scene.settings.with_devices, finding.kind.look
+    shown, look = analysis.scene.settings.with_devices, finding.kind.look
     if device is not None and (look is Look.ONE_DEVICE or (look is Look.SELECTORS and shown)):
         return NextStep(Look.ONE_DEVICE, str(device))
     if not shown:
@@ -342,47 +342,47 @@ def _devices(trial: Trial, finding: Finding) -> NextStep:
     return NextStep(Look.DEVICES_OF_CLASS, located.funnel.device_class.name if located is not None else "")
 
 
-def _as_written(trial: Trial, finding: Finding) -> NextStep | None:
+def _as_written(analysis: Analysis, finding: Finding) -> NextStep | None:
     """What has to be corrected: a class, the template of a claim, or the claim."""
     if finding.device_class:
         return NextStep(Look.AS_WRITTEN, finding.device_class, kind="deviceclass")
-    for entry in trial.question.claims if trial.question.exists else ():
+    for entry in analysis.question.claims if analysis.question.exists else ():
         if entry.claim is not None and entry.claim.key in (finding.claim, finding.object):
-            return _written(trial, entry)
+            return _written(analysis, entry)
     return None
 
 
-def _to_make(trial: Trial, change: Supposition) -> NextStep | None:
+def _to_make(analysis: Analysis, change: WhatIfChange) -> NextStep | None:
     """What to look at to make a change real: the claim's holder, the taints, or what requests devices."""
     if change.kind == "free":
         namespace, _, name = change.value.split(",")[0].strip().rpartition("/")
-        return NextStep(Look.CLAIM_HOLDER, name, namespace or trial.question.namespace)
+        return NextStep(Look.CLAIM_HOLDER, name, namespace or analysis.question.namespace)
     if change.kind == "end":
         return NextStep(Look.ALL_PODS)
     if change.kind == "untaint":
         return NextStep(Look.TAINTS)
-    for entry in trial.question.claims if trial.question.exists else ():
+    for entry in analysis.question.claims if analysis.question.exists else ():
         if entry.claim is not None and entry.claim.allocation is None:
-            return _written(trial, entry)
+            return _written(analysis, entry)
     return None
 
 
-def _written(trial: Trial, entry: ClaimEntry) -> NextStep:
+def _written(analysis: Analysis, entry: ClaimEntry) -> NextStep:
     """The template of a claim, or the claim."""
     assert entry.claim is not None
     kind = "resourceclaimtemplate" if entry.template else "resourceclaim"
-    return NextStep(Look.AS_WRITTEN, entry.template or entry.claim.metadata.name, trial.question.namespace, kind)
+    return NextStep(Look.AS_WRITTEN, entry.template or entry.claim.metadata.name, analysis.question.namespace, kind)
 
 
-def _rival(trial: Trial) -> str:
+def _rival(analysis: Analysis) -> str:
     """Another pod of the namespace that uses a claim to be allocated."""
-    name = trial.question.name
-    pods = (pod for claim in trial.claims for pod in waiting_for(claim, trial.scene.snapshot))
+    name = analysis.question.name
+    pods = (pod for claim in analysis.claims for pod in waiting_for(claim, analysis.scene.snapshot))
     return next((pod.metadata.name for pod in pods if pod.metadata.name != name), "")
 
 
-def _pod(trial: Trial) -> NextStep | None:
-    asked = trial.question
+def _pod(analysis: Analysis) -> NextStep | None:
+    asked = analysis.question
     return NextStep(Look.POD, asked.name, asked.namespace) if asked.exists and asked.kind == "pod" else None
 
 

@@ -13,8 +13,9 @@ from msgspec import Struct
 from kubectl_dra.api.slices import DeviceID, PoolID
 from kubectl_dra.data import pages
 from kubectl_dra.data.pages import CodePage
+from kubectl_dra.explain.funnel.shown import Funnel
 from kubectl_dra.explain.phrase import ObjectName, Words
-from kubectl_dra.explain.question.what_if_flag import Supposition
+from kubectl_dra.explain.question.what_if_flag import WhatIfChange
 from kubectl_dra.explain.remedies.proof import ChangeStep, PlacedDevice, Price, Proof
 from kubectl_dra.explain.remedies.prove import Change
 from kubectl_dra.explain.scene.holders import UnderWay
@@ -207,7 +208,7 @@ class Remedy(Struct, frozen=True):
     proof: Proof | None = None
     cost: int = 0
     offers: tuple[Change, ...] = ()
-    what_if: tuple[Supposition, ...] = ()
+    what_if: tuple[WhatIfChange, ...] = ()
     not_alone: bool = False
     steps: tuple[ChangeStep, ...] = ()
     with_others: tuple[Change, ...] = ()
@@ -257,75 +258,6 @@ class Finding(Struct, frozen=True):
     def cost(self) -> int:
         """What the remedy costs."""
         return self.remedy.cost if self.remedy else 0
-
-
-class Observation(Struct, frozen=True):
-    """What devices have: a name such as ``memory`` or ``productName``, and its values with device counts.
-
-    A value of None means "absent".
-    """
-
-    name: str
-    values: tuple[tuple[str | None, int], ...]
-
-
-class Position(Struct, frozen=True):
-    """A place inside a CEL expression: 0-based offset, 1-based line and column."""
-
-    offset: int
-    line: int
-    column: int
-
-
-class StageError(Struct, frozen=True):
-    """A CEL run-time error: its text, where in the expression, and a device that raised it."""
-
-    message: str
-    device: str
-    count: int
-    position: Position | None = None
-
-
-class Stage(Struct, frozen=True):
-    """One line of the funnel: ``passed`` devices are left after it.
-
-    ``name`` is a stable word (published, node, pool, class-selector, request-selector, capacity, counters,
-    taint, held, ...), ``label`` is the text for people, ``expression`` the CEL text of a selector term.
-    ``details`` are short reasons with device counts, most frequent first. ``selector`` is the label without
-    the number of the term.
-    """
-
-    name: str
-    label: Words
-    passed: int
-    failed: int
-    expression: str = ""
-    observations: tuple[Observation, ...] = ()
-    error: StageError | None = None
-    details: tuple[tuple[Words, int], ...] = ()
-    selector: Words = ""
-
-
-class DeviceLine(Struct, frozen=True):
-    """One device and the first stage that rejects it; ``reason`` is empty for a usable one."""
-
-    device: DeviceID
-    nodes: str
-    stage: str
-    reason: Words
-
-
-class Funnel(Struct, frozen=True):
-    """Which devices are left for one request (or subrequest) by itself, stage by stage."""
-
-    request: str
-    device_class: str
-    mode: str
-    needed: int
-    stages: tuple[Stage, ...]
-    best_node: str = ""
-    best_count: int = 0
-    devices: tuple[DeviceLine, ...] = ()
 
 
 class ClaimReport(Struct, frozen=True):
@@ -383,7 +315,7 @@ class Choice(Struct, frozen=True):
         return bool(self.nodes) and not self.enough and not self.unknown
 
 
-class Way(Struct, frozen=True):
+class RemedyPlan(Struct, frozen=True):
     """The fewest changes with which the claims fit, and the resulting allocation.
 
     ``what_if`` are the same changes as values of ``--what-if``; empty if they cannot be written so. ``steps`` are the
@@ -392,7 +324,7 @@ class Way(Struct, frozen=True):
 
     changes: tuple[Change, ...]
     proof: Proof
-    what_if: tuple[Supposition, ...] = ()
+    what_if: tuple[WhatIfChange, ...] = ()
     steps: tuple[ChangeStep, ...] = ()
 
     @property
@@ -401,7 +333,7 @@ class Way(Struct, frozen=True):
         return max(change.price for change in self.changes)
 
 
-class SchedulerWord(Struct, frozen=True):
+class SchedulerMessage(Struct, frozen=True):
     """What Kubernetes itself wrote about the pod: a condition or an event."""
 
     source: str
@@ -461,7 +393,7 @@ class Diagnosis(Struct, frozen=True):
     nodes: tuple[NodeGroup, ...] = ()
     placements: tuple[NodeDevices, ...] = ()
     choice: Choice | None = None
-    scheduler: tuple[SchedulerWord, ...] = ()
+    scheduler: tuple[SchedulerMessage, ...] = ()
     message: str = ""
     notes: tuple[Words, ...] = ()
     release: str = ""
@@ -470,8 +402,8 @@ class Diagnosis(Struct, frozen=True):
     traces: tuple[Trace, ...] = ()
     second_opinion: SecondOpinion | None = None
     gates: tuple[str, ...] = ()
-    ways: tuple[Way, ...] = ()
-    supposed: tuple[Supposition, ...] = ()
+    ways: tuple[RemedyPlan, ...] = ()
+    supposed: tuple[WhatIfChange, ...] = ()
 
     @property
     def troubled(self) -> bool:

@@ -13,12 +13,12 @@ from msgspec.structs import replace
 
 from kubectl_dra.api.slices import NodeScope, PoolID, ResourceSlice
 from kubectl_dra.drivers.health import DriverState
+from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.claim_references import CLASS_MISSING
 from kubectl_dra.explain.causes.devices_published import NO_SLICES
 from kubectl_dra.explain.causes.driver_unhealthy import UNHEALTHY
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
 from kubectl_dra.explain.phrase import ObjectName, Subject, Words, nodes_named, say
-from kubectl_dra.explain.trial import Trial
 
 if TYPE_CHECKING:
     from kubectl_dra.drivers.health import NodeDriver
@@ -32,18 +32,18 @@ _CERTAIN: Final = (DriverState.CRASHING, DriverState.NOT_STARTING, DriverState.N
 """States that need no comparison with other nodes."""
 
 
-def drivers_first(trial: Trial, found: Sequence[Finding]) -> list[Finding]:
+def drivers_first(analysis: Analysis, found: Sequence[Finding]) -> list[Finding]:
     """The findings, before them the broken driver that keeps the pod or claim waiting, if there is one."""
-    snapshot = trial.scene.snapshot
-    counted = bool(trial.attempts) or all(finding.kind in (NO_SLICES, CLASS_MISSING) for finding in found)
-    if not found or not trial.claims or not counted or any(finding.kind.passes for finding in found):
+    snapshot = analysis.scene.snapshot
+    counted = bool(analysis.attempts) or all(finding.kind in (NO_SLICES, CLASS_MISSING) for finding in found)
+    if not found or not analysis.claims or not counted or any(finding.kind.passes for finding in found):
         # Where something else ends the attempt first, no driver does.
         return list(found)
     if not any(pod.plugin is not None for pod in snapshot.pods.values()) and "DaemonSet" not in snapshot.others:
         return list(found)
     from kubectl_dra.drivers.join import joined
 
-    wanted = _wanted(trial)
+    wanted = _wanted(analysis)
     rows = [row for row in joined(snapshot).rows if row.state.broken and row.driver in wanted]
     if not rows:
         return list(found)
@@ -56,22 +56,22 @@ def drivers_first(trial: Trial, found: Sequence[Finding]) -> list[Finding]:
         if told is not None and told.under_way is not None:
             # A node that has just started is no broken one.
             return list(found)
-        return [_finding(own, None, told, trial, missing=any(one.kind is CLASS_MISSING for one in found)), *others]
+        return [_finding(own, None, told, analysis, missing=any(one.kind is CLASS_MISSING for one in found)), *others]
     for row in [row for row in rows if row.labelled or row.state in _CERTAIN][:MAX_NODES]:
-        proof = _proof(trial, row)
+        proof = _proof(analysis, row)
         if proof is not None:
-            return [_finding([row], proof, None, trial), *found]
+            return [_finding([row], proof, None, analysis), *found]
     return list(found)
 
 
-def _wanted(trial: Trial) -> set[str]:
+def _wanted(analysis: Analysis) -> set[str]:
     """The drivers that the classes of the requests name; of classes that are missing, those that install them."""
     from kubectl_dra.data.drivers import catalogue
     from kubectl_dra.drivers.join import named_in
 
     drivers: set[str] = set()
-    classes = trial.view.cycle.classes
-    for claim in trial.claims:
+    classes = analysis.view.cycle.classes
+    for claim in analysis.claims:
         for entry in claim.requests:
             for spec in entry.alternatives():
                 known = classes.get(spec.device_class)
@@ -83,18 +83,18 @@ def _wanted(trial: Trial) -> set[str]:
     return drivers
 
 
-def _proof(trial: Trial, row: NodeDriver) -> Proof | None:
+def _proof(analysis: Analysis, row: NodeDriver) -> Proof | None:
     """The proof that the pod fits on the node once the driver publishes there what it publishes on its likes."""
-    node = trial.view.node_by_name.get(row.node)
+    node = analysis.view.node_by_name.get(row.node)
     if node is None or not row.likes or row.devices >= row.usual:
         return None
-    snapshot = trial.scene.snapshot
+    snapshot = analysis.scene.snapshot
     like = row.likes[0]
     copies = [_copied(entry, row.node) for entry in snapshot.slices if _of(entry, row.driver, like)]
     old = {entry.name for entry in snapshot.slices if _of(entry, row.driver, row.node)}
     if not copies:
         return None
-    world = trial.world.publishing(copies, old).also_on([node])
+    world = analysis.world.publishing(copies, old).also_on([node])
     return world.proof([node])
 
 
@@ -109,7 +109,7 @@ def _copied(entry: ResourceSlice, node: str) -> ResourceSlice:
 
 
 def _finding(
-    rows: Sequence[NodeDriver], proof: Proof | None, told: Finding | None, trial: Trial, *, missing: bool = False
+    rows: Sequence[NodeDriver], proof: Proof | None, told: Finding | None, analysis: Analysis, *, missing: bool = False
 ) -> Finding:
     from kubectl_dra.explain.driver_words import next_look, why
 
@@ -124,7 +124,7 @@ def _finding(
         "Repair driver {driver} {place}{how}",
         driver=first.driver,
         place=where if first.node else "",
-        how=_how(first, trial, missing=missing),
+        how=_how(first, analysis, missing=missing),
     )
     if first.state is DriverState.NODE_DOWN:
         change = say("Bring node {node} back; its driver publishes nothing meanwhile.", node=first.node)
@@ -139,7 +139,7 @@ def _finding(
     )
 
 
-def _how(row: NodeDriver, trial: Trial, *, missing: bool) -> Words:
+def _how(row: NodeDriver, analysis: Analysis, *, missing: bool) -> Words:
     """What to do, as the end of a sentence and more."""
     from kubectl_dra.data.messages import understood
     from kubectl_dra.drivers.health import DriverState
@@ -152,7 +152,7 @@ def _how(row: NodeDriver, trial: Trial, *, missing: bool) -> Words:
         version = say(
             "it finds no devices, or it is made for a version of resource.k8s.io that Kubernetes {release} does not "
             "serve (drivers of before 1.34 use v1beta1, and 1.34 and later serve only v1 by default)",
-            release=str(trial.scene.settings.scheduler.release),
+            release=str(analysis.scene.settings.scheduler.release),
         )
         if missing:
             return say(": neither its class nor its slices are there, so {version}. Upgrade it.", version=version)

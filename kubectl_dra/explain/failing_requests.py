@@ -7,50 +7,54 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from kubectl_dra.api.claims import ALL
+from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.registry import When, ask, of_stage
-from kubectl_dra.explain.diagnosis import DeviceLine, Evidence, Finding, Funnel, Observation, Stage
+from kubectl_dra.explain.diagnosis import Evidence, Finding
 from kubectl_dra.explain.funnel.blocked import Blocked, Located, by_request, made_by_scheduler
 from kubectl_dra.explain.funnel.request_funnel import RequestFunnel
 from kubectl_dra.explain.funnel.selector_terms import judge
+from kubectl_dra.explain.funnel.shown import DeviceLine, Funnel, Observation, Stage, StageName
 from kubectl_dra.explain.funnel.stages import StageResult, counted, stage_error
 from kubectl_dra.explain.phrase import Subject, Words, named, say
 from kubectl_dra.explain.remedies.proof import Beside, OtherRequest, Price
-from kubectl_dra.explain.remedies.prove import Change, World
-from kubectl_dra.explain.trial import Trial
+from kubectl_dra.explain.remedies.prove import Change, WhatIf
 
 # Stages at which a node loses devices that are what was asked for; before them it has none of that kind.
-_CLOSE = ("binding", "capacity", "taint", "held", "groups", "counters")
+_CLOSE = (
+    StageName.BINDING,
+    StageName.CAPACITY,
+    StageName.TAINT,
+    StageName.HELD,
+    StageName.GROUPS,
+    StageName.COUNTERS,
+)
 
 
-def causes(trial: Trial) -> list[Finding]:
+def causes(analysis: Analysis) -> list[Finding]:
     """The causes of each request that fails by itself, else of the combination; proved ones first."""
     groups = [
         group
-        for group in by_request(trial.funnels)
-        if all(entry.funnel.blocking_stage() is not None for entry in group)
+        for group in by_request(analysis.funnels)
+        if all(entry.funnel.blocking_stage is not None for entry in group)
     ]
     if not groups:
-        return ask(When.TOGETHER, trial)
-    found = _of_several(trial, groups) if len(groups) > 1 else _of_request(trial, trial.world, groups[0])
+        return ask(When.TOGETHER, analysis)
+    found = _of_several(analysis, groups) if len(groups) > 1 else _of_request(analysis, analysis.world, groups[0])
     # A selector that sets devices of other nodes apart comes after what is wrong with those that it admits.
-    return sorted(found, key=lambda finding: (_sets_apart(finding), finding.proof is None))
+    return sorted(found, key=lambda finding: ((finding.kind.code == "selector-matches-nothing"), finding.proof is None))
 
 
-def _sets_apart(finding: Finding) -> bool:
-    return finding.kind.code == "selector-matches-nothing"
-
-
-def _of_several(trial: Trial, groups: Sequence[Sequence[Located]]) -> list[Finding]:
+def _of_several(analysis: Analysis, groups: Sequence[Sequence[Located]]) -> list[Finding]:
     """The causes of several requests: each proved with the unsolved others set aside, the last with all changes."""
     found: list[Finding] = []
-    world = trial.world
+    world = analysis.world
     names = {_place(group): _other(group[0]) for group in groups}
     unsolved = list(names)
     changed: dict[tuple[int, int], Change] = {}
     for group in groups:
         place = _place(group)
         aside = [other for other in unsolved if other != place]
-        findings = _of_request(trial, world.setting_aside(aside), group)
+        findings = _of_request(analysis, world.setting_aside(aside), group)
         # One change may be the fix of several requests.
         own = findings[0].remedy.offers[:1] if findings[0].remedy is not None else ()
         others = {other: change for other, change in changed.items() if change not in own}
@@ -85,9 +89,9 @@ def _proved_beside(finding: Finding, beside: Beside, made: tuple[Change, ...]) -
     return replace(finding, remedy=replace(remedy, proof=replace(remedy.proof, beside=beside), with_others=made))
 
 
-def _of_request(trial: Trial, world: World, group: Sequence[Located]) -> list[Finding]:
+def _of_request(analysis: Analysis, world: WhatIf, group: Sequence[Located]) -> list[Finding]:
     """The causes of the nearest alternative: a line to edit is nearer than any other change, then who gets furthest."""
-    candidates = [(_reach(entry), _of_alternative(trial, world, entry, group)) for entry in group]
+    candidates = [(_reach(entry), _of_alternative(analysis, world, entry, group)) for entry in group]
 
     def distance(candidate: tuple[int, list[Finding]]) -> tuple[object, ...]:
         reach, findings = candidate
@@ -98,17 +102,17 @@ def _of_request(trial: Trial, world: World, group: Sequence[Located]) -> list[Fi
     return min(candidates, key=distance)[1]
 
 
-def _of_alternative(trial: Trial, world: World, furthest: Located, group: Sequence[Located]) -> list[Finding]:
+def _of_alternative(analysis: Analysis, world: WhatIf, furthest: Located, group: Sequence[Located]) -> list[Finding]:
     """One cause per stage that blocks nodes close to success; else a selector term that fails alone."""
-    blocked = _blocked(trial, world, furthest)
+    blocked = _blocked(analysis, world, furthest)
     close = [
         entry
         for entry in blocked
-        if entry.stage.name in _CLOSE or (entry.stage.name == "pool" and _matching_in_unusable_pools(entry))
+        if entry.stage.name in _CLOSE or (entry.stage.name is StageName.POOL and _matching_in_unusable_pools(entry))
     ]
     findings = [_finding(entry) for entry in close or blocked[:1]]
     if close:
-        apart = [_finding(entry) for entry in blocked if entry.stage.name == "request-selector"]
+        apart = [_finding(entry) for entry in blocked if entry.stage.name is StageName.REQUEST_SELECTOR]
         findings.extend(finding for finding in apart[:1] if finding.proof is not None)
     if len(group) > 1:
         text = "none of the {count} alternatives fits; this one is nearest (others: {others})"
@@ -125,28 +129,28 @@ def _of_alternative(trial: Trial, world: World, furthest: Located, group: Sequen
 
 
 def _finding(blocked: Blocked) -> Finding:
-    found = of_stage(blocked, "too-few" if blocked.left and not blocked.lost else "")
+    found = of_stage(blocked, StageName.TOO_FEW if blocked.left and not blocked.lost else blocked.stage.name)
     place: Words = blocked.where if made_by_scheduler(blocked.located.claim) else ""
     return replace(found, claim=blocked.located.claim.key, request=blocked.funnel.name, place=place)
 
 
-def _blocked(trial: Trial, world: World, located: Located) -> list[Blocked]:
+def _blocked(analysis: Analysis, world: WhatIf, located: Located) -> list[Blocked]:
     """The nodes by the stage at which they fall short, the stage nearest to success first."""
     funnel = located.funnel
     nodes: dict[int, list[str]] = {}
-    for node in trial.view.nodes:
+    for node in analysis.view.nodes:
         short = funnel.shortfall(node.name)
         if short is not None:
             nodes.setdefault(short.position, []).append(node.name)
     if set(nodes) <= {0}:
-        last = funnel.blocking_stage() or funnel.stages[0]
-        return [Blocked(trial.scene, world, located, last, (), tuple(last.failed), tuple(last.reasons), last.passed)]
+        last = funnel.blocking_stage or funnel.stages[0]
+        return [Blocked(analysis.scene, world, located, last, (), tuple(last.failed), tuple(last.reasons), last.passed)]
     out: list[Blocked] = []
     for position in sorted(nodes, reverse=True):
         if position:
             lost, reasons, left = funnel.lost_on(nodes[position], position)
             stage = funnel.stages[position]
-            out.append(Blocked(trial.scene, world, located, stage, tuple(nodes[position]), lost, reasons, left))
+            out.append(Blocked(analysis.scene, world, located, stage, tuple(nodes[position]), lost, reasons, left))
     return out
 
 
@@ -161,7 +165,7 @@ def _matching_in_unusable_pools(blocked: Blocked) -> bool:
 
 
 def _reach(located: Located) -> int:
-    stage = located.funnel.blocking_stage()
+    stage = located.funnel.blocking_stage
     return len(located.funnel.stages) if stage is None else located.funnel.stages.index(stage)
 
 
@@ -212,6 +216,6 @@ def _devices(funnel: RequestFunnel) -> Iterator[DeviceLine]:
         yield DeviceLine(
             device=item.id,
             nodes=where.node_name or str(where),
-            stage="usable" if position is None else funnel.stages[position].name,
+            stage=StageName.USABLE if position is None else funnel.stages[position].name,
             reason=funnel.failures.reason(item, position),
         )

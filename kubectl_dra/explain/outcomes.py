@@ -9,6 +9,7 @@ from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.relation import relation_of
+from kubectl_dra.explain.analysis import Analysis, Outlook
 from kubectl_dra.explain.diagnosis import Choice, ClaimReport, Evidence, NodeDevices, NodeGroup, Verdict
 from kubectl_dra.explain.failing_requests import report
 from kubectl_dra.explain.funnel.blocked import Located
@@ -18,49 +19,48 @@ from kubectl_dra.explain.question.resolve import ClaimEntry
 from kubectl_dra.explain.remedies.proof import placed_devices
 from kubectl_dra.explain.scene.node_reasons import reason_of
 from kubectl_dra.explain.scene.prepare import NOT_ASKED
-from kubectl_dra.explain.trial import Outlook, Trial
 from kubectl_dra.scheduling.gang_scheduling import Placed
 from kubectl_dra.scheduling.profile import Point
 from kubectl_dra.scheduling.reasons import PluginName
 
 if TYPE_CHECKING:
-    from kubectl_dra.scheduling.scores.best import BestNodes
+    from kubectl_dra.scheduling.scoring import BestNodes
 
 _NEAREST = 10_000
 _AFTER = say("all claims fit when the scheduler has taken back the claim that nobody uses")
 
 
-def node_groups(trial: Trial, funnels: Sequence[Located]) -> list[NodeGroup]:
+def node_groups(analysis: Analysis, funnels: Sequence[Located]) -> list[NodeGroup]:
     """Nodes by outcome and reason."""
     groups: dict[tuple[str, Words], list[str]] = {}
-    given_back = frozenset(trial.after_giving_back)
+    given_back = frozenset(analysis.after_giving_back)
     nearness: dict[tuple[str, Words], int] = {}
     # Nodes that are rejected for the same shortfalls, by the identity of these.
     alike: dict[tuple[int, ...], tuple[str, Words, int]] = {}
-    for name, attempt in trial.attempts.items():
+    for name, attempt in analysis.attempts.items():
         if attempt.verdict is AttemptVerdict.REJECTED:
             short = tuple([id(located.funnel.shortfall(name)) for located in funnels])
             known = alike.get(short)
             if known is None:
-                known = alike[short] = _outcome(trial, name, attempt, funnels)
+                known = alike[short] = _outcome(analysis, name, attempt, funnels)
             outcome, reason, near = known
         else:
-            outcome, reason, near = _outcome(trial, name, attempt, funnels)
+            outcome, reason, near = _outcome(analysis, name, attempt, funnels)
         if name in given_back and outcome == "rejected":
             outcome, reason = "allocated", _AFTER
         groups.setdefault((outcome, reason), []).append(name)
         nearness[outcome, reason] = near
-    if not trial.attempts and trial.scene.allocated and not trial.claims:
-        usable = "all claims are usable here" if trial.question.kind == "pod" else "the claim is usable here"
-        for node in trial.view.nodes:
-            where = trial.unavailable.get(node.name)
+    if not analysis.attempts and analysis.scene.allocated and not analysis.claims:
+        usable = "all claims are usable here" if analysis.question.kind == "pod" else "the claim is usable here"
+        for node in analysis.view.nodes:
+            where = analysis.unavailable.get(node.name)
             key: tuple[str, Words] = ("rejected", _for_others(where)) if where else ("allocated", usable)
-            if node.name in trial.overtaxed:
-                key = ("rejected", reason_of(trial.overtaxed[node.name]))
+            if node.name in analysis.overtaxed:
+                key = ("rejected", reason_of(analysis.overtaxed[node.name]))
             if where and node.name in given_back:
                 key = ("allocated", _AFTER)
             groups.setdefault(key, []).append(node.name)
-    for name, reason in trial.view.ineligible.items():
+    for name, reason in analysis.view.ineligible.items():
         if reason is not NOT_ASKED:
             groups.setdefault(("not-eligible", reason), []).append(name)
     return [
@@ -73,19 +73,19 @@ def _for_others(claim: str) -> Words:
     return say("claim {claim} is allocated for other nodes", claim=claim)
 
 
-def _outcome(trial: Trial, name: str, attempt: Attempt, funnels: Sequence[Located]) -> tuple[str, Words, int]:
+def _outcome(analysis: Analysis, name: str, attempt: Attempt, funnels: Sequence[Located]) -> tuple[str, Words, int]:
     """Outcome, reason, and how near to success the node is (larger is nearer)."""
     if attempt.verdict is AttemptVerdict.ERROR:
         return "error", attempt.message, 0
     if attempt.verdict is AttemptVerdict.UNDETERMINED:
         why = "the random order of pools decides" if attempt.order_decides else "the search did not end in time"
         return "undetermined", why, 0
-    if name in trial.overtaxed:
-        rejection = trial.overtaxed[name]
+    if name in analysis.overtaxed:
+        rejection = analysis.overtaxed[name]
         return "error" if rejection.error else "rejected", reason_of(rejection), _NEAREST
     if attempt.verdict is AttemptVerdict.ALLOCATED:
-        if name in trial.unavailable:
-            return "rejected", _for_others(trial.unavailable[name]), 0
+        if name in analysis.unavailable:
+            return "rejected", _for_others(analysis.unavailable[name]), 0
         return "allocated", "all claims fit", 0
     shortfalls: dict[tuple[int, int], list[Shortfall | None]] = {}
     for located in funnels:
@@ -103,37 +103,37 @@ def _outcome(trial: Trial, name: str, attempt: Attempt, funnels: Sequence[Locate
     return "rejected", Joined(parts), near
 
 
-def placements_after_giving_back(trial: Trial) -> list[NodeDevices]:
+def placements_after_giving_back(analysis: Analysis) -> list[NodeDevices]:
     """What the claims would get where the pod fits after the scheduler takes back one of them."""
-    devices = trial.last_outcome.chain.devices if trial.last_outcome is not None else None
+    devices = analysis.last_outcome.chain.devices if analysis.last_outcome is not None else None
     if devices is None:
         return []
     out: list[NodeDevices] = []
-    for name in trial.after_giving_back:
+    for name in analysis.after_giving_back:
         if (attempt := devices.on(name)) is not None:
-            claims = devices.claims_on(trial.view.node_by_name[name])
+            claims = devices.claims_on(analysis.view.node_by_name[name])
             out.append(NodeDevices(name, tuple(placed_devices(claims, attempt.results))))
     return out
 
 
-def placements(trial: Trial) -> list[NodeDevices]:
+def placements(analysis: Analysis) -> list[NodeDevices]:
     """What the claims would get, for every node that works."""
     out: list[NodeDevices] = []
-    pod, together = trial.question.pod, trial.together
-    if pod is not None and isinstance(together, Placed) and together.nodes.get(pod.key) in trial.fitting:
+    pod, together = analysis.question.pod, analysis.together
+    if pod is not None and isinstance(together, Placed) and together.nodes.get(pod.key) in analysis.fitting:
         # Each pod of a group gets devices that those before it have left.
         given = together.given[pod.key]
         devices = placed_devices([one.claim for one in given], [one.result for one in given])
         return [NodeDevices(together.nodes[pod.key], tuple(devices))]
-    for name in trial.fitting:
-        if name in trial.unavailable:
+    for name in analysis.fitting:
+        if name in analysis.unavailable:
             continue
-        claims = trial.scene.claims_on(trial.view.node_by_name[name])
-        out.append(NodeDevices(name, tuple(placed_devices(claims, trial.attempts[name].results))))
+        claims = analysis.scene.claims_on(analysis.view.node_by_name[name])
+        out.append(NodeDevices(name, tuple(placed_devices(claims, analysis.attempts[name].results))))
     return out
 
 
-def claim_report(trial: Trial, entry: ClaimEntry, funnels: Sequence[Located]) -> ClaimReport:
+def claim_report(analysis: Analysis, entry: ClaimEntry, funnels: Sequence[Located]) -> ClaimReport:
     """One claim: its state and devices, or the funnels of its requests."""
     claim = entry.claim
     if claim is None:
@@ -143,7 +143,7 @@ def claim_report(trial: Trial, entry: ClaimEntry, funnels: Sequence[Located]) ->
             entry=entry.entry,
             claim=claim.key,
             template=entry.template,
-            state=_reservation(trial.question.pod, claim),
+            state=_reservation(analysis.question.pod, claim),
             devices=tuple((result.request, result.device) for result in claim.allocation.results),
             nodes=str(claim.allocation.node_selector or "all nodes"),
         )
@@ -153,7 +153,7 @@ def claim_report(trial: Trial, entry: ClaimEntry, funnels: Sequence[Located]) ->
         template=entry.template,
         state="not created yet" if entry.hypothetical else "pending",
         funnels=tuple(
-            report(located.funnel, with_devices=trial.scene.settings.with_devices)
+            report(located.funnel, with_devices=analysis.scene.settings.with_devices)
             for located in funnels
             if located.claim is claim
         ),
@@ -174,44 +174,44 @@ def _reservation(asking: Pod | None, claim: ResourceClaim) -> Words:
 BATCHING: Final = "OpportunisticBatching"
 
 
-def choice(trial: Trial, verdict: Verdict) -> Choice | None:
+def choice(analysis: Analysis, verdict: Verdict) -> Choice | None:
     """The winning node, or those of which any may win; None if there is nothing to choose."""
-    pod, settings, snapshot = trial.question.pod, trial.scene.settings, trial.scene.snapshot
-    if pod is None or verdict is not Verdict.ALLOCATABLE or trial.chain is None:
+    pod, settings, snapshot = analysis.question.pod, analysis.scene.settings, analysis.scene.snapshot
+    if pod is None or verdict is not Verdict.ALLOCATABLE or analysis.chain is None:
         return None
     if settings.node or not snapshot.nodes or not settings.scheduler.schedules(pod):
         return None
     # The nodes of a group's pods are chosen for all of them together.
     if pod.pod_group or pod.spec.workload_ref is not None:
         return None
-    if len(trial.takers) == 1:
-        return Choice(1, tuple(trial.takers))
-    from kubectl_dra.scheduling.winner import winner, winner_among
+    if len(analysis.takers) == 1:
+        return Choice(1, tuple(analysis.takers))
+    from kubectl_dra.scheduling.scoring import winner, winner_among
 
-    if trial.outlook is Outlook.FITS:
-        return _told(trial, winner_among(trial.chain, trial.takers), len(trial.takers))
-    outcome = trial.outcome
-    return None if outcome is None else _told(trial, winner(outcome), len(trial.after_giving_back))
+    if analysis.outlook is Outlook.FITS:
+        return _told(analysis, winner_among(analysis.chain, analysis.takers), len(analysis.takers))
+    outcome = analysis.outcome
+    return None if outcome is None else _told(analysis, winner(outcome), len(analysis.after_giving_back))
 
 
-def certain_choice(trial: Trial) -> tuple[str, ...]:
+def certain_choice(analysis: Analysis) -> tuple[str, ...]:
     """The nodes of which one certainly wins, for a pod that fits; empty where that is not known."""
-    found = choice(trial, Verdict.ALLOCATABLE)
+    found = choice(analysis, Verdict.ALLOCATABLE)
     return found.nodes if found is not None and found.certain else ()
 
 
-def _told(trial: Trial, best: BestNodes, feasible: int) -> Choice:
-    unread = ("Pod",) if trial.scene.snapshot.missing("Pod") is not None and feasible > 1 else ()
-    batched = (BATCHING,) if feasible > 1 and _batched(trial) else ()
+def _told(analysis: Analysis, best: BestNodes, feasible: int) -> Choice:
+    unread = ("Pod",) if analysis.scene.snapshot.missing("Pod") is not None and feasible > 1 else ()
+    batched = (BATCHING,) if feasible > 1 and _batched(analysis) else ()
     return Choice(feasible, best.nodes, best.enough, (*unread, *best.unknown, *batched))
 
 
-def _batched(trial: Trial) -> bool:
+def _batched(analysis: Analysis) -> bool:
     """Whether the pod may take the second-best node of an identical pod scheduled before: one without claims,
     and without spread constraints of its own or the profile's.
     """
-    pod, outcome = trial.question.pod, trial.scene.outcome
-    if pod is None or outcome is None or BATCHING not in trial.scene.settings.scheduler.gates:
+    pod, outcome = analysis.question.pod, analysis.scene.outcome
+    if pod is None or outcome is None or BATCHING not in analysis.scene.settings.scheduler.gates:
         return False
     profile = outcome.state.profile
     spread = profile.runs(PluginName.POD_TOPOLOGY_SPREAD, Point.FILTER) and profile.args.spread.constraints

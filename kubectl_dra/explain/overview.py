@@ -12,7 +12,6 @@ from kubectl_dra.allocation.budgets import ANSWER_STEPS, SHAPE_STEPS, STEPS_PER_
 from kubectl_dra.allocation.extended_resources import resources_of
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.explain.alike import Shapes
 from kubectl_dra.explain.causes.ending import DELETING
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.phrase import Words, say
@@ -22,7 +21,7 @@ from kubectl_dra.explain.rivals import Queue
 from kubectl_dra.explain.scene.holders import GIVEN, Clock
 from kubectl_dra.explain.scene.prepare import Settings
 from kubectl_dra.explain.unread import Stake, Unread, unread_of
-from kubectl_dra.explain.waiting import placed, waiting
+from kubectl_dra.explain.waiting import Shapes, placed, waiting
 
 NOT_IN_TURN: Final = say("each is answered as if the others did not wait: placing them all in turn takes too long")
 _PENDING: Final = "what is pending is unknown"
@@ -109,17 +108,14 @@ def pending(
         if namespace in ("", pod.metadata.namespace) and budget.left:
             question = about_pod(pod, snapshot, exists=True)
             told = diagnose(question, snapshot, replace(settings, with_ways=False), budget)
-            normal = any(found.kind is DELETING for found in told.findings) and _has_time(pod, snapshot)
+            normal = any(found.kind is DELETING for found in told.findings) and (
+                Clock(snapshot).age(pod.metadata.deletion_timestamp) < GIVEN
+            )
             if (told.troubled and not normal) or told.verdict is Verdict.NOT_ALLOCATABLE:
                 out.append(Alike(told, (f"{question.kind}/{question.name}",)))
     found, tried = _in_turn(out, snapshot, settings)
     unseen = (*_unseen(snapshot, namespace), *_untried(left_out), *(() if tried else (NOT_IN_TURN,)))
     return Overview(namespace, tuple(found), elsewhere, unseen, tuple(_unread(snapshot, namespace, settings)), left_out)
-
-
-def _has_time(pod: Pod, snapshot: Snapshot) -> bool:
-    """Whether a pod that is being deleted still has time to end, with what its node is given on top."""
-    return Clock(snapshot).age(pod.metadata.deletion_timestamp) < GIVEN
 
 
 def _in_turn(found: Sequence[Alike], snapshot: Snapshot, settings: Settings) -> tuple[Sequence[Alike], bool]:

@@ -13,10 +13,11 @@ from kubectl_dra.api.meta import DEVICE_EVENTS
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import InputError
 from kubectl_dra.explain import failing_requests
+from kubectl_dra.explain.analysis import Analysis, Outlook
 from kubectl_dra.explain.answer_notes import answer_notes, next_step
-from kubectl_dra.explain.causes.claim_allocated_elsewhere import ELSEWHERE_UNUSED
+from kubectl_dra.explain.causes.devices_held import ELSEWHERE_UNUSED
 from kubectl_dra.explain.causes.registry import When, ask, of_question
-from kubectl_dra.explain.diagnosis import Choice, Diagnosis, Finding, Remedy, SchedulerWord, Verdict, Way
+from kubectl_dra.explain.diagnosis import Choice, Diagnosis, Finding, Remedy, RemedyPlan, SchedulerMessage, Verdict
 from kubectl_dra.explain.drivers_first import drivers_first
 from kubectl_dra.explain.funnel.blocked import Located
 from kubectl_dra.explain.outcomes import claim_report, node_groups, placements, placements_after_giving_back
@@ -26,7 +27,6 @@ from kubectl_dra.explain.remedies.proof import Beside, Proof
 from kubectl_dra.explain.remedies.prove import Change
 from kubectl_dra.explain.scene.attributes_read import complete
 from kubectl_dra.explain.scene.prepare import Settings, prepare
-from kubectl_dra.explain.trial import Outlook, Trial
 from kubectl_dra.explain.unclear import missing_objects, not_decided, not_seen
 from kubectl_dra.explain.unclear import unread as unread_for
 from kubectl_dra.explain.unread import NotProved
@@ -51,70 +51,70 @@ def diagnose(question: Question, snapshot: Snapshot, settings: Settings, budget:
         InputError: the node or request asked about does not exist.
     """
     snapshot = complete(question, snapshot, settings)
-    trial = Trial(prepare(question, snapshot, settings, budget))
-    told = [*of_question(question, snapshot), *ask(When.SCENE, trial)]
+    analysis = Analysis(prepare(question, snapshot, settings, budget))
+    told = [*of_question(question, snapshot), *ask(When.SCENE, analysis)]
     before = [finding for finding in told if finding.under_way is None]
-    funnels = _asked_for(trial)
-    first = before or ask(When.CRASH, trial)
+    funnels = _asked_for(analysis)
+    first = before or ask(When.CRASH, analysis)
     # Where devices do not count, no node is tried.
     stopped = any(not finding.kind.passes for finding in first)
     if not stopped:
-        trial = trial.trying_nodes()
-    findings = [*(first or _after_attempts(trial)), *(finding for finding in told if finding.under_way is not None)]
-    expected = Verdict.NOT_ALLOCATABLE if first else _expected(trial, findings)
+        analysis = analysis.trying_nodes()
+    findings = [*(first or _after_attempts(analysis)), *(finding for finding in told if finding.under_way is not None)]
+    expected = Verdict.NOT_ALLOCATABLE if first else _expected(analysis, findings)
     if expected is Verdict.NOT_ALLOCATABLE:
-        findings = drivers_first(trial, findings)
-    judged = _judge(trial, expected, findings, before, stopped=stopped)
-    unread = tuple(unread_for(trial, Verdict.ALLOCATABLE)) if judged.verdict is not Verdict.ALLOCATED else ()
-    found = [] if stopped or unread else _ways(trial, judged)
+        findings = drivers_first(analysis, findings)
+    judged = _judge(analysis, expected, findings, before, stopped=stopped)
+    unread = tuple(unread_for(analysis, Verdict.ALLOCATABLE)) if judged.verdict is not Verdict.ALLOCATED else ()
+    found = [] if stopped or unread else _ways(analysis, judged)
     if first:
         judged = judged._replace(findings=[_beside(finding, first) for finding in judged.findings])
         found = [replace(way, proof=_resting_on(way.proof, first), what_if=()) for way in found]
-    proved = _unproved(judged.findings) if unread else list(_with_what_if(trial, judged.findings))
+    proved = _unproved(judged.findings) if unread else list(_with_what_if(analysis, judged.findings))
     shown = _with_note_on_ways(proved, found)
-    chosen, open_ = _choice(trial, judged.verdict)
+    chosen, open_ = _choice(analysis, judged.verdict)
     unproved = (NotProved(tuple(one.gap for one in unread)),) if unread and shown and not judged.unclear else ()
-    noted = answer_notes(trial, shown, (*judged.unclear, *unproved), found)
+    noted = answer_notes(analysis, shown, (*judged.unclear, *unproved), found)
     # The scheduler first takes back a claim.
-    second = judged.verdict is Verdict.ALLOCATABLE and trial.outlook is Outlook.FAILS
+    second = judged.verdict is Verdict.ALLOCATABLE and analysis.outlook is Outlook.FAILS
     return Diagnosis(
         kind=question.kind,
         namespace=question.namespace,
         name=question.name,
         verdict=judged.verdict,
         node=question.pod.node_name if question.pod is not None else "",
-        fitting=trial.after_giving_back if second else trial.fitting,
+        fitting=analysis.after_giving_back if second else analysis.fitting,
         held=tuple(
             result.device
-            for claim in trial.scene.allocated
+            for claim in analysis.scene.allocated
             for result in (claim.allocation.results if claim.allocation else ())
         ),
         unclear=judged.unclear,
         findings=tuple(shown),
-        claims=tuple(claim_report(trial, entry, funnels) for entry in trial.question.claims),
-        nodes=() if stopped else tuple(node_groups(trial, funnels)),
-        placements=tuple(placements_after_giving_back(trial) if second else placements(trial)),
+        claims=tuple(claim_report(analysis, entry, funnels) for entry in analysis.question.claims),
+        nodes=() if stopped else tuple(node_groups(analysis, funnels)),
+        placements=tuple(placements_after_giving_back(analysis) if second else placements(analysis)),
         choice=chosen,
         scheduler=tuple(_scheduler_words(question, snapshot)),
-        message=_message(trial, judged.verdict),
+        message=_message(analysis, judged.verdict),
         notes=(*noted, *open_),
         release=str(settings.scheduler.release),
         release_source=settings.release_source,
-        next=next_step(trial, judged.verdict, shown, judged.unclear),
+        next=next_step(analysis, judged.verdict, shown, judged.unclear),
         gates=tuple(sorted(settings.scheduler.gates)),
         ways=tuple(found),
         supposed=settings.supposed,
     )
 
 
-def _choice(trial: Trial, verdict: Verdict) -> tuple[Choice | None, tuple[Words, ...]]:
+def _choice(analysis: Analysis, verdict: Verdict) -> tuple[Choice | None, tuple[Words, ...]]:
     """Which node wins, and why it is not named."""
     if verdict is not Verdict.ALLOCATABLE:
         return None, ()
     from kubectl_dra.explain.outcomes import choice, open_choice
 
-    chosen = choice(trial, verdict)
-    return chosen, tuple(open_choice(chosen, len(trial.scene.snapshot.nodes)))
+    chosen = choice(analysis, verdict)
+    return chosen, tuple(open_choice(chosen, len(analysis.scene.snapshot.nodes)))
 
 
 class Judgement(NamedTuple):
@@ -126,87 +126,87 @@ class Judgement(NamedTuple):
 
 
 def _judge(
-    trial: Trial, expected: Verdict, findings: Sequence[Finding], before: Sequence[Finding], *, stopped: bool
+    analysis: Analysis, expected: Verdict, findings: Sequence[Finding], before: Sequence[Finding], *, stopped: bool
 ) -> Judgement:
     """The verdict: the expected one, unless a deciding fact is unknown."""
-    missing = tuple(missing_objects(trial.question, trial.scene.snapshot, findings))
+    missing = tuple(missing_objects(analysis.question, analysis.scene.snapshot, findings))
     if missing:
         kept = [finding for finding in findings if not finding.kind.missing]
         return Judgement(Verdict.NOT_ALLOCATABLE if kept else Verdict.UNDETERMINED, kept, missing)
-    hidden = () if stopped else tuple(not_seen(trial, expected))
-    open_ = () if stopped else tuple(not_decided(trial, expected, findings))
+    hidden = () if stopped else tuple(not_seen(analysis, expected))
+    open_ = () if stopped else tuple(not_decided(analysis, expected, findings))
     if hidden or open_:
         # What was found without what was not seen means nothing.
         return Judgement(Verdict.UNDETERMINED, before if hidden else findings, (*hidden, *open_))
     return Judgement(expected, findings)
 
 
-def _expected(trial: Trial, findings: Sequence[Finding]) -> Verdict:
+def _expected(analysis: Analysis, findings: Sequence[Finding]) -> Verdict:
     """What the attempts say, except that a pod which never binds does not get the devices."""
-    verdict = _VERDICTS[trial.outlook]
-    if any(finding.kind is ELSEWHERE_UNUSED for finding in findings) and trial.after_giving_back:
+    verdict = _VERDICTS[analysis.outlook]
+    if any(finding.kind is ELSEWHERE_UNUSED for finding in findings) and analysis.after_giving_back:
         return Verdict.ALLOCATABLE
     never = verdict is Verdict.ALLOCATABLE and any(finding.kind.never_binds for finding in findings)
     return Verdict.NOT_ALLOCATABLE if never else verdict
 
 
-def _after_attempts(trial: Trial) -> list[Finding]:
+def _after_attempts(analysis: Analysis) -> list[Finding]:
     """The causes if nothing blocks before devices count, including what is wrong although the devices exist."""
-    if trial.outlook is not Outlook.FAILS:
+    if analysis.outlook is not Outlook.FAILS:
         points = {Outlook.FITS: When.FITS, Outlook.OPEN: When.OPEN, Outlook.PLACED: When.PLACED}
-        return ask(points[trial.outlook], trial)
-    found = ask(When.FAILS, trial)
+        return ask(points[analysis.outlook], analysis)
+    found = ask(When.FAILS, analysis)
     if not found:
         found = [
-            *ask(When.REQUESTS, trial),
-            *failing_requests.causes(trial),
-            *ask(When.BESIDE_REQUESTS, trial),
+            *ask(When.REQUESTS, analysis),
+            *failing_requests.causes(analysis),
+            *ask(When.BESIDE_REQUESTS, analysis),
         ]
     kinds = {finding.kind for finding in found}
-    if ELSEWHERE_UNUSED in kinds and trial.after_giving_back:
+    if ELSEWHERE_UNUSED in kinds and analysis.after_giving_back:
         # What refuses the claim's own node does not refuse the pod.
         return found
-    return [*found, *(finding for finding in ask(When.FAILS_TOO, trial) if finding.kind not in kinds)]
+    return [*found, *(finding for finding in ask(When.FAILS_TOO, analysis) if finding.kind not in kinds)]
 
 
-def _ways(trial: Trial, judged: Judgement) -> list[Way]:
+def _ways(analysis: Analysis, judged: Judgement) -> list[RemedyPlan]:
     """Changes that would help, except those that findings offer; devices to add if nothing cheaper was found."""
-    scene = trial.scene
-    failed = trial.fails_somewhere or any(
-        attempt.verdict is not AttemptVerdict.REJECTED and name not in trial.overtaxed
-        for name, attempt in trial.attempts.items()
+    scene = analysis.scene
+    failed = analysis.fails_somewhere or any(
+        attempt.verdict is not AttemptVerdict.REJECTED and name not in analysis.overtaxed
+        for name, attempt in analysis.attempts.items()
     )
-    wanted = judged.verdict is Verdict.NOT_ALLOCATABLE and trial.claims and scene.settings.with_ways
+    wanted = judged.verdict is Verdict.NOT_ALLOCATABLE and analysis.claims and scene.settings.with_ways
     if failed or not wanted:
         return []
-    from kubectl_dra.explain.remedies import way_in
+    from kubectl_dra.explain.remedies import node_rules
     from kubectl_dra.explain.remedies.candidates import candidates
     from kubectl_dra.explain.remedies.combine import one_more_node, ways
 
     near: dict[Words, list[str]] = {}
-    for node in trial.one_step_away:
-        reason = trial.view.ineligible[node.name]
-        if way_in.can_end(reason):
+    for node in analysis.one_step_away:
+        reason = analysis.view.ineligible[node.name]
+        if node_rules.can_end(reason):
             near.setdefault(reason, []).append(node.name)
-    changes = candidates(trial.view, trial.claims, trial.funnels, scene.holders, near)
-    changes = sorted(dict.fromkeys((*changes, *_ends(trial))), key=lambda change: change.cost)
-    found = sorted(ways(trial.world, changes, judged.findings), key=lambda way: way.price)
-    more = one_more_node(trial)
+    changes = candidates(analysis.view, analysis.claims, analysis.funnels, scene.holders, near)
+    changes = sorted(dict.fromkeys((*changes, *_ends(analysis))), key=lambda change: change.cost)
+    found = sorted(ways(analysis.world, changes, judged.findings), key=lambda way: way.price)
+    more = one_more_node(analysis)
     return [*found, more] if more else found
 
 
-def _ends(trial: Trial) -> Sequence[Change]:
+def _ends(analysis: Analysis) -> Sequence[Change]:
     """Pods whose end makes room, unless the scheduler evicts them by itself or already has."""
     from kubectl_dra.explain.remedies.room import ending_pods
 
-    outcome = trial.outcome
+    outcome = analysis.outcome
     if outcome is None:
         return []
     preemption = outcome.preemption
     if preemption is not None and (preemption.best or isinstance(preemption.ineligible, VictimsEnding)):
         return []
-    full = [node.name for node in trial.one_step_away if outcome.filtered[node.name].resolvable]
-    overtaxed = [name for name, rejection in trial.overtaxed.items() if rejection.resolvable]
+    full = [node.name for node in analysis.one_step_away if outcome.filtered[node.name].resolvable]
+    overtaxed = [name for name, rejection in analysis.overtaxed.items() if rejection.resolvable]
     more = ending_pods(outcome, overtaxed, outcome.chain) if overtaxed else []
     return [*ending_pods(outcome, full), *more]
 
@@ -226,7 +226,7 @@ def _resting_on(proof: Proof, others: Sequence[Finding]) -> Proof:
     return replace(proof, beside=replace(proof.beside or Beside(), causes=codes)) if codes else proof
 
 
-def _with_note_on_ways(findings: Sequence[Finding], ways: Sequence[Way]) -> list[Finding]:
+def _with_note_on_ways(findings: Sequence[Finding], ways: Sequence[RemedyPlan]) -> list[Finding]:
     """The findings; the first one says if only several changes together help."""
     together = ways and len(ways[0].changes) > 1
     if not together or not findings or any(finding.proof for finding in findings):
@@ -246,7 +246,7 @@ def _unproved(findings: Sequence[Finding]) -> list[Finding]:
     ]
 
 
-def _with_what_if(trial: Trial, findings: Sequence[Finding]) -> Iterator[Finding]:
+def _with_what_if(analysis: Analysis, findings: Sequence[Finding]) -> Iterator[Finding]:
     """The findings, each fix also as data and as a value of ``--what-if``."""
     for finding in findings:
         remedy = finding.remedy
@@ -255,7 +255,7 @@ def _with_what_if(trial: Trial, findings: Sequence[Finding]) -> Iterator[Finding
             continue
         from kubectl_dra.explain.remedies.combine import as_steps, as_what_if
 
-        made, world = remedy.offers[:1], trial.world
+        made, world = remedy.offers[:1], analysis.world
         # Where a request was left out, or another cause stays, nothing that can be supposed makes the pod fit.
         beside = remedy.proof.beside
         alone = beside is None or not (beside.aside or beside.causes)
@@ -264,48 +264,48 @@ def _with_what_if(trial: Trial, findings: Sequence[Finding]) -> Iterator[Finding
         yield replace(finding, remedy=remedy)
 
 
-def _asked_for(trial: Trial) -> list[Located]:
+def _asked_for(analysis: Analysis) -> list[Located]:
     """The funnels to show: of all requests, or of the one named by ``--request``."""
-    wanted = trial.scene.settings.request
+    wanted = analysis.scene.settings.request
     if not wanted:
-        return list(trial.funnels)
-    entries = [(entry, spec) for claim in trial.claims for entry in claim.requests for spec in entry.alternatives()]
+        return list(analysis.funnels)
+    entries = [(entry, spec) for claim in analysis.claims for entry in claim.requests for spec in entry.alternatives()]
     names = [entry.result_name(spec) for entry, spec in entries]
     if not any(wanted in (name, name.split("/")[0]) for name in names):
         near = nearest(wanted, names) or names[:5]
         raise InputError(f'no request "{wanted}" in these claims; there are: {", ".join(near) or "none unallocated"}')
-    return [located for located in trial.funnels if wanted in (located.funnel.name, located.names[0])]
+    return [located for located in analysis.funnels if wanted in (located.funnel.name, located.names[0])]
 
 
-def _message(trial: Trial, verdict: Verdict) -> str:
+def _message(analysis: Analysis, verdict: Verdict) -> str:
     """What the scheduler writes about a pod that it tries and cannot place."""
-    asked, pod, outcome = trial.scene.outcome, trial.question.pod, trial.outcome
+    asked, pod, outcome = analysis.scene.outcome, analysis.question.pod, analysis.outcome
     if verdict is not Verdict.NOT_ALLOCATABLE or asked is None or pod is None:
         return ""
     profile = asked.state.profile
     if profile.unknown(Effect.FILTERS, pod) or profile.unknown(Effect.EVICTS, pod):
         return ""
-    if isinstance(trial.together, Placed):
-        return message_of(asked.pod, trial.together, asked.state)
+    if isinstance(analysis.together, Placed):
+        return message_of(asked.pod, analysis.together, asked.state)
     if outcome is not None:
         return outcome.message if outcome.certain else ""
     # Where something else is the answer already, the scheduler tries the pod all the same if it is in its queue.
-    waits = trial.question.exists and pod.is_queued
-    if not waits or not trial.scene.settings.scheduler.schedules(pod) or kept_out(asked.pod, asked.state):
+    waits = analysis.question.exists and pod.is_queued
+    if not waits or not analysis.scene.settings.scheduler.schedules(pod) or kept_out(asked.pod, asked.state):
         return ""
-    tried = trial.trying_nodes().outcome
+    tried = analysis.trying_nodes().outcome
     return tried.message if tried is not None and tried.certain else ""
 
 
-def _scheduler_words(question: Question, snapshot: Snapshot) -> Iterator[SchedulerWord]:
+def _scheduler_words(question: Question, snapshot: Snapshot) -> Iterator[SchedulerMessage]:
     """The text of the pod's conditions and events."""
     if question.pod is None:
         return
     condition = question.pod.condition("PodScheduled")
     if condition is not None and condition.status == "False":
-        yield SchedulerWord(
+        yield SchedulerMessage(
             "condition PodScheduled", condition.reason, condition.message, condition.last_transition_time
         )
     for event in snapshot.events_about("Pod", question.namespace, question.pod.metadata.name):
         if event.reason in DEVICE_EVENTS and not (condition and event.message == condition.message):
-            yield SchedulerWord("event", event.reason, event.message, event.last)
+            yield SchedulerMessage("event", event.reason, event.message, event.last)

@@ -19,15 +19,14 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import Device, DeviceID
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.explain.alike import Shapes
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.phrase import Phrase, by_key, say
 from kubectl_dra.explain.question.resolve import Question, about_pod
 from kubectl_dra.explain.scene.attributes_read import complete
 from kubectl_dra.explain.scene.prepare import Settings
-from kubectl_dra.explain.waiting import pods_waiting
+from kubectl_dra.explain.waiting import Shapes, pods_waiting
+from kubectl_dra.scheduling.binding import place
 from kubectl_dra.scheduling.framework import ClusterState
-from kubectl_dra.scheduling.in_turn import place
 from kubectl_dra.scheduling.kinds_to_read import uses_volumes
 from kubectl_dra.scheduling.queue import kept_out
 
@@ -138,7 +137,10 @@ class Queue:
 
         Where chance decides, there are several such sets. None if it cannot be tried.
         """
-        state = self._state(pods)
+        snapshot = self._snapshot
+        for pod in pods if snapshot.individual else ():
+            snapshot = complete(about_pod(pod, snapshot, exists=True), snapshot, self._settings)
+        state = self._settings.scheduler.sees(Cluster(snapshot), *pods)
         size = len(state.nodes) + len(state.snapshot.slices)
         left, found = min(MAX_TRIED, MAX_WORK // max(1, size)), list[frozenset[str]]()
         for number in range(TRIES):
@@ -158,13 +160,6 @@ class Queue:
         if known is None:
             known = self._known[pod.key] = self._shapes.of(about_pod(pod, self._snapshot, exists=True), self._snapshot)
         return known
-
-    def _state(self, pods: Sequence[Pod]) -> ClusterState:
-        """The cluster as the scheduler's plugins read it, with all that decides about these pods."""
-        snapshot = self._snapshot
-        for pod in pods if snapshot.individual else ():
-            snapshot = complete(about_pod(pod, snapshot, exists=True), snapshot, self._settings)
-        return self._settings.scheduler.sees(Cluster(snapshot), *pods)
 
 
 def _shuns(pod: Pod) -> bool:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kubectl_dra.api.behaviour import GANGS_WITHOUT_GATE
+from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.diagnosis import Verdict
 from kubectl_dra.explain.phrase import Phrase, say
-from kubectl_dra.explain.trial import Trial
 from kubectl_dra.scheduling.gang_scheduling import Placed
 from kubectl_dra.scheduling.plugin_args import FILTER_TIMEOUT
 from kubectl_dra.scheduling.profile import Effect, Point, Profile, default_profile
@@ -17,9 +17,9 @@ _NOTED = (Point.PRE_ENQUEUE, Point.PRE_FILTER, Point.FILTER, Point.POST_FILTER)
 """The extension points at which a disabled plugin affects more than the winner."""
 
 
-def not_configured(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
+def not_configured(analysis: Analysis, verdict: Verdict) -> Iterator[Phrase]:
     """Why a configuration leaves the answer open: the pod is for another scheduler, or a plugin is not modelled."""
-    pod, scheduler = trial.question.pod, trial.scene.settings.scheduler
+    pod, scheduler = analysis.question.pod, analysis.scene.settings.scheduler
     if pod is None or pod.node_name:
         return
     if scheduler.config is None:
@@ -28,7 +28,7 @@ def not_configured(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
                 "the pod asks for scheduler {name}, whose rules are not known; by those of the default one it fits on "
                 "{nodes:some}",
                 name=pod.scheduler_name,
-                nodes=list(trial.takers),
+                nodes=list(analysis.takers),
             )
         return
     profile = scheduler.profile_of(pod)
@@ -46,15 +46,15 @@ def not_configured(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
     for subject in profile.unknown(Effect.FILTERS, pod):
         text = "{subject} of profile {profile} may refuse nodes, and is not modelled"
         yield say(text, subject=subject, profile=profile.scheduler)
-    if trial.question.claims and not profile.runs(PluginName.DYNAMIC_RESOURCES, Point.FILTER):
+    if analysis.question.claims and not profile.runs(PluginName.DYNAMIC_RESOURCES, Point.FILTER):
         text = "profile {profile} runs without {plugin}: it places the pod, and nobody allocates its claims"
         yield say(text, profile=profile.scheduler, plugin=PluginName.DYNAMIC_RESOURCES)
 
 
-def scheduler_notes(trial: Trial) -> Iterator[Phrase]:
+def scheduler_notes(analysis: Analysis) -> Iterator[Phrase]:
     """How the pod's profile differs from the default one, and gates assumed because of its group."""
-    pod, scheduler = trial.question.pod, trial.scene.settings.scheduler
-    if off := [gate for gate in _group_gates(trial) if gate not in scheduler.gates]:
+    pod, scheduler = analysis.question.pod, analysis.scene.settings.scheduler
+    if off := [gate for gate in _group_gates(analysis) if gate not in scheduler.gates]:
         yield say("the pod is in a group: {gates} (off by default) must be on in the scheduler", gates=off)
     profile = scheduler.profile_of(pod) if pod is not None and not pod.node_name else None
     if pod is None or profile is None or scheduler.config is None:
@@ -72,15 +72,15 @@ def scheduler_notes(trial: Trial) -> Iterator[Phrase]:
         yield say(text, timeout=timeout, default=FILTER_TIMEOUT)
 
 
-def _group_gates(trial: Trial) -> Iterator[str]:
+def _group_gates(analysis: Analysis) -> Iterator[str]:
     """The gates that the scheduler needs for the pod's group, or for its topology constraints."""
-    pod = trial.question.pod
+    pod = analysis.question.pod
     if pod is None or pod.node_name or not (pod.pod_group or pod.spec.workload_ref):
         return
     yield "GenericWorkload"
-    if trial.scene.settings.scheduler.release not in GANGS_WITHOUT_GATE:
+    if analysis.scene.settings.scheduler.release not in GANGS_WITHOUT_GATE:
         yield "GangScheduling"
-    if isinstance(trial.together, Placed) and trial.together.gang.topology:
+    if isinstance(analysis.together, Placed) and analysis.together.gang.topology:
         yield "TopologyAwareWorkloadScheduling"
 
 

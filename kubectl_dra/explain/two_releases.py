@@ -14,15 +14,14 @@ from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import MADE_BY, Snapshot
-from kubectl_dra.explain.alike import Shapes
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.new_pod import about_new_pod
 from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod
 from kubectl_dra.explain.scene.prepare import Settings
-from kubectl_dra.explain.waiting import waiting
+from kubectl_dra.explain.waiting import Shapes, waiting
 from kubectl_dra.scheduling.release_changes import ChangeKind, Deciding, SchedulerChange, changes
-from kubectl_dra.scheduling.scheduler import Ahead, Scheduler
+from kubectl_dra.scheduling.scheduler import PartialUpgrade, Scheduler
 
 # Which change of the scheduler gives a pod another answer after an upgrade: each is tried on the release before it.
 
@@ -78,7 +77,7 @@ def _ahead(before: Scheduler, after: Scheduler, chosen: Iterable[SchedulerChange
     on = {each.name for each in chosen if each.kind is ChangeKind.GATE_ON}
     off = {each.name for each in chosen if each.kind is ChangeKind.GATE_OFF}
     parts = frozenset(each.name for each in chosen)
-    return before.changed(gates=(before.gates | on) - off, ahead=Ahead(after.release, after.patch, parts))
+    return before.changed(gates=(before.gates | on) - off, upgrade=PartialUpgrade(after.release, after.patch, parts))
 
 
 class AskedSubject(NamedTuple):

@@ -14,14 +14,14 @@ from kubectl_dra.allocation.extended_resources import CLAIM_NAME, resources_of
 from kubectl_dra.api.behaviour import KNOWS_ALPHA
 from kubectl_dra.api.slices import MAPPINGS, DeviceID, PoolID
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.explain.analysis import Analysis, Outlook
 from kubectl_dra.explain.causes.claim_creation import CREATION_FAILED
 from kubectl_dra.explain.diagnosis import Finding, Verdict
 from kubectl_dra.explain.phrase import Phrase, Words, say
-from kubectl_dra.explain.question.resolve import Question, last_word
+from kubectl_dra.explain.question.resolve import Question, last_message
 from kubectl_dra.explain.scene.assumptions import NODE_RESOURCES
 from kubectl_dra.explain.scene.node_reasons import unread_kinds
 from kubectl_dra.explain.scheduler_profile import not_configured
-from kubectl_dra.explain.trial import Outlook, Trial
 from kubectl_dra.explain.unread import UNKNOWN, Stake, Unread, unread_of
 from kubectl_dra.scheduling.gang_scheduling import Obstacle
 from kubectl_dra.scheduling.kinds_to_read import group_kind
@@ -44,63 +44,67 @@ def missing_objects(question: Question, snapshot: Snapshot, findings: Sequence[F
             yield Unread(missing, exists)
 
 
-def not_seen(trial: Trial, verdict: Verdict) -> Iterator[Unread]:
+def not_seen(analysis: Analysis, verdict: Verdict) -> Iterator[Unread]:
     """What decides and was not seen: causes found without it mean nothing."""
-    if not _refused_anyway(trial):
-        yield from unread(trial, verdict)
+    if not _refused_anyway(analysis):
+        yield from unread(analysis, verdict)
 
 
-def _refused_anyway(trial: Trial) -> bool:
+def _refused_anyway(analysis: Analysis) -> bool:
     """Whether the scheduler's other filters refuse every existing node, so that devices do not matter."""
-    outcome = trial.scene.outcome
-    asked_all = not trial.scene.settings.node
+    outcome = analysis.scene.outcome
+    asked_all = not analysis.scene.settings.node
     return bool(
-        outcome and trial.scene.snapshot.nodes and asked_all and not trial.view.nodes and not unread_kinds(outcome)
+        outcome
+        and analysis.scene.snapshot.nodes
+        and asked_all
+        and not analysis.view.nodes
+        and not unread_kinds(outcome)
     )
 
 
-def unread(trial: Trial, verdict: Verdict) -> Iterator[Unread]:
+def unread(analysis: Analysis, verdict: Verdict) -> Iterator[Unread]:
     """What was not read of the kinds that an answer about something without devices depends on.
 
     A "yes" may be ended by any object; a "no" stands unless there are devices or classes that nobody has seen.
     """
-    snapshot = trial.scene.snapshot
+    snapshot = analysis.scene.snapshot
     if verdict is Verdict.ALLOCATABLE:
-        yield from unread_of(_of_yes(trial), snapshot)
+        yield from unread_of(_of_yes(analysis), snapshot)
     elif verdict is not Verdict.ALLOCATED:
-        yield from unread_of(_of_no(trial), snapshot)
+        yield from unread_of(_of_no(analysis), snapshot)
 
 
-def _of_no(trial: Trial) -> Iterator[Stake]:
-    pod = trial.question.pod
-    if trial.claims:
+def _of_no(analysis: Analysis) -> Iterator[Stake]:
+    pod = analysis.question.pod
+    if analysis.claims:
         yield Stake("ResourceSlice", "", UNKNOWN["ResourceSlice"])
-    serves = trial.view.cycle.features.extended_resources and pod is not None and resources_of(pod)
-    if serves or (trial.claims and _class_unknown(trial)):
+    serves = analysis.view.cycle.features.extended_resources and pod is not None and resources_of(pod)
+    if serves or (analysis.claims and _class_unknown(analysis)):
         yield Stake("DeviceClass", "", UNKNOWN["DeviceClass"])
-    if trial.claims and any(entry.scope.node_selector is not None for entry in trial.view.cycle.index.slices):
+    if analysis.claims and any(entry.scope.node_selector is not None for entry in analysis.view.cycle.index.slices):
         yield Stake("Node", "", say("some devices are bound to node labels, which are unknown"))
 
 
-def _of_yes(trial: Trial) -> Iterator[Stake]:
-    question, scene = trial.question, trial.scene
+def _of_yes(analysis: Analysis) -> Iterator[Stake]:
+    question, scene = analysis.question, analysis.scene
     pod, space = question.pod, question.namespace
     waits = pod is not None and not pod.node_name
     # A claim from which the scheduler takes its devices back is allocated anew.
-    taken_back = waits and bool(question.claims) and trial.outlook is Outlook.FAILS
-    anew = bool(trial.claims) or taken_back
+    taken_back = waits and bool(question.claims) and analysis.outlook is Outlook.FAILS
+    anew = bool(analysis.claims) or taken_back
     if waits or anew:
         yield Stake("Node", "", UNKNOWN["Node"])
     if waits:
         yield Stake("Pod", "", UNKNOWN["Pod"])
     if anew:
         yield Stake("ResourceSlice", "", UNKNOWN["ResourceSlice"])
-        if _class_unknown(trial):
+        if _class_unknown(analysis):
             yield Stake("DeviceClass", "", UNKNOWN["DeviceClass"])
         yield Stake("ResourceClaim", "", UNKNOWN["ResourceClaim"])
         yield Stake("DeviceTaintRule", "", UNKNOWN["DeviceTaintRule"])
     if pod is None or not waits:
-        if trial.claims and not question.exists:
+        if analysis.claims and not question.exists:
             yield Stake("ResourceQuota", space, say("whether a quota refuses the claim is unknown"))
         return
     if kind := group_kind(pod):
@@ -142,34 +146,34 @@ def _of_admission(question: Question, snapshot: Snapshot) -> Iterator[Stake]:
             yield Stake(kind, space, say("what the API server makes of the pod is unknown"))
 
 
-def _class_unknown(trial: Trial) -> bool:
+def _class_unknown(analysis: Analysis) -> bool:
     """Whether a request names a class that is not there."""
-    known = trial.scene.snapshot.classes
-    claims = trial.question.existing_claims
+    known = analysis.scene.snapshot.classes
+    claims = analysis.question.existing_claims
     specs = (spec for claim in claims for entry in claim.requests for spec in entry.alternatives())
     return any(spec.device_class not in known for spec in specs)
 
 
-def not_decided(trial: Trial, verdict: Verdict, findings: Sequence[Finding]) -> Iterator[Words]:
+def not_decided(analysis: Analysis, verdict: Verdict, findings: Sequence[Finding]) -> Iterator[Words]:
     """What was seen but leaves the answer open: searches that are too long, unmodelled fields, contrary messages."""
     if verdict is Verdict.ALLOCATABLE:
         text = "by what was read the pod fits on {nodes:some}, but {contrary}"
         for finding in findings:
             if finding.contrary:
-                yield say(text, nodes=trial.takers, contrary=finding.summary)
+                yield say(text, nodes=analysis.takers, contrary=finding.summary)
     yield from (waiting := tuple(_under_way(verdict, findings)))
-    yield from not_configured(trial, verdict)
-    yield from _group(trial, verdict)
+    yield from not_configured(analysis, verdict)
+    yield from _group(analysis, verdict)
     if not waiting:
-        yield from _out_of_queue(trial, verdict)
-    yield from _of_filters(trial, verdict)
-    yield from _said_by_others(trial, verdict)
-    yield from _of_nodes(trial, verdict)
-    if trial.claims:
-        yield from _too_long(trial, verdict)
-        yield from _by_order(trial, verdict)
-        yield from _by_count(trial, verdict)
-        yield from _unmodelled(trial)
+        yield from _out_of_queue(analysis, verdict)
+    yield from _of_filters(analysis, verdict)
+    yield from _said_by_others(analysis, verdict)
+    yield from _of_nodes(analysis, verdict)
+    if analysis.claims:
+        yield from _too_long(analysis, verdict)
+        yield from _by_order(analysis, verdict)
+        yield from _by_count(analysis, verdict)
+        yield from _unmodelled(analysis)
 
 
 def _under_way(verdict: Verdict, findings: Sequence[Finding]) -> Iterator[Phrase]:
@@ -180,10 +184,10 @@ def _under_way(verdict: Verdict, findings: Sequence[Finding]) -> Iterator[Phrase
             yield say(text, summary=finding.summary, by=finding.under_way.by, seconds=finding.under_way.seconds)
 
 
-def _out_of_queue(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
+def _out_of_queue(analysis: Analysis, verdict: Verdict) -> Iterator[Phrase]:
     """The scheduler does not try the pod because of a claim, and no cause has said so."""
-    outcome = trial.scene.outcome
-    if outcome is None or verdict is not Verdict.ALLOCATABLE or not trial.question.exists:
+    outcome = analysis.scene.outcome
+    if outcome is None or verdict is not Verdict.ALLOCATABLE or not analysis.question.exists:
         return
     rejection = kept_out(outcome.pod, outcome.state)
     if rejection is not None and rejection.plugin is PluginName.DYNAMIC_RESOURCES:
@@ -191,9 +195,9 @@ def _out_of_queue(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
         yield say(text, reasons=[reason.words for reason in rejection.reasons])
 
 
-def _of_filters(trial: Trial, verdict: Verdict) -> Iterator[Words]:
+def _of_filters(analysis: Analysis, verdict: Verdict) -> Iterator[Words]:
     """Kinds that filters need to judge nodes, if no other node accepts the pod."""
-    outcome = trial.scene.outcome
+    outcome = analysis.scene.outcome
     if outcome is None or verdict is not Verdict.NOT_ALLOCATABLE:
         return
     for kind in sorted(unread_kinds(outcome)):
@@ -202,14 +206,14 @@ def _of_filters(trial: Trial, verdict: Verdict) -> Iterator[Words]:
         yield Unread(missing, unknown) if missing is not None else unknown
 
 
-def _said_by_others(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
+def _said_by_others(analysis: Analysis, verdict: Verdict) -> Iterator[Phrase]:
     """What the scheduler's last message counts and no known filter produces; it may still hold."""
-    pod, scene = trial.question.pod, trial.scene
-    if pod is None or verdict is not Verdict.ALLOCATABLE or not trial.question.exists or scene.settings.supposed:
+    pod, scene = analysis.question.pod, analysis.scene
+    if pod is None or verdict is not Verdict.ALLOCATABLE or not analysis.question.exists or scene.settings.supposed:
         return
     if not scene.settings.scheduler.schedules(pod):
         return
-    word = last_word(pod, scene.snapshot)
+    word = last_message(pod, scene.snapshot)
     for text in foreign(word.message) if word is not None else ():
         yield say('the scheduler counts "{text}", which no filter known here says', text=text)
 
@@ -225,23 +229,23 @@ OBSTACLES: Final = {
 }
 
 
-def _group(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
+def _group(analysis: Analysis, verdict: Verdict) -> Iterator[Phrase]:
     """Why it is unknown whether the gang fits, for a pod that fits by itself."""
-    pod = trial.question.pod
-    if pod is None or verdict is not Verdict.ALLOCATABLE or not isinstance(trial.together, Obstacle):
+    pod = analysis.question.pod
+    if pod is None or verdict is not Verdict.ALLOCATABLE or not isinstance(analysis.together, Obstacle):
         return
     reference = pod.spec.workload_ref
-    yield say(OBSTACLES[trial.together], group=reference.pod_group if reference is not None else pod.pod_group)
+    yield say(OBSTACLES[analysis.together], group=reference.pod_group if reference is not None else pod.pod_group)
 
 
-def _too_long(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
-    fitting = [trial.attempts[name] for name in trial.fitting]
-    if verdict is Verdict.ALLOCATABLE and fitting and all(trial.would_time_out(attempt) for attempt in fitting):
+def _too_long(analysis: Analysis, verdict: Verdict) -> Iterator[Phrase]:
+    fitting = [analysis.attempts[name] for name in analysis.fitting]
+    if verdict is Verdict.ALLOCATABLE and fitting and all(analysis.would_time_out(attempt) for attempt in fitting):
         text = "the claims fit, but the scheduler would probably time out before it finds out ({node})"
         yield say(text, node=fitting[0].node)
     if verdict is not Verdict.UNDETERMINED:
         return
-    for attempt in trial.attempts.values():
+    for attempt in analysis.attempts.values():
         if attempt.verdict is AttemptVerdict.UNDETERMINED and not attempt.order_decides:
             yield say(
                 "the search on node {node} did not end in time; the scheduler, which gives up after 10 s per node, may "
@@ -251,25 +255,25 @@ def _too_long(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
             return
 
 
-def _of_nodes(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
+def _of_nodes(analysis: Analysis, verdict: Verdict) -> Iterator[Phrase]:
     """What devices take of their nodes, where the scheduler itself may read or write it in several ways."""
     if verdict is Verdict.UNDETERMINED:
-        for reason in trial.published_twice[:1]:
+        for reason in analysis.published_twice[:1]:
             yield say("slices differ in what {device} takes of the node", device=reason.device)
-    devices = trial.chain.devices if trial.chain is not None else None
+    devices = analysis.chain.devices if analysis.chain is not None else None
     if verdict is not Verdict.ALLOCATABLE or devices is None or devices.extended is None:
         return
-    for name in trial.takers if devices.takes_of_nodes else ():
-        taken = devices.taken_on(trial.view.node_by_name[name])
+    for name in analysis.takers if devices.takes_of_nodes else ():
+        taken = devices.taken_on(analysis.view.node_by_name[name])
         if any(entry.resource_claim_name == CLAIM_NAME for entry in taken.claims):
             text = "whether the pod is bound is not known: devices of its extended resources take of the node {node}"
             yield say(text, node=name)
             return
 
 
-def _by_order(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
+def _by_order(analysis: Analysis, verdict: Verdict) -> Iterator[Phrase]:
     """Nodes on which the random order of pools decides; an error there fails the pod whatever fits elsewhere."""
-    for attempt in trial.attempts.values():
+    for attempt in analysis.attempts.values():
         if not attempt.order_decides:
             continue
         if verdict is Verdict.UNDETERMINED:
@@ -281,9 +285,9 @@ def _by_order(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
             return
 
 
-def _by_count(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
+def _by_count(analysis: Analysis, verdict: Verdict) -> Iterator[Phrase]:
     """A pool whose slices disagree on their number: the scheduler goes by any of them, so it may be complete or not."""
-    view = trial.view
+    view = analysis.view
     # What each generation's slices announce, where they disagree: hardly ever.
     announced: dict[tuple[PoolID, int], set[int]] = {}
     for entry in view.cycle.index.slices:
@@ -292,30 +296,30 @@ def _by_count(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
     loose = view.cycle.features.loose_pools
     if not announced or loose or verdict not in (Verdict.ALLOCATABLE, Verdict.NOT_ALLOCATABLE):
         return
-    asked = {item.id.driver for located in trial.funnels for item in located.funnel.selected()}
+    asked = {item.id.driver for located in analysis.funnels for item in located.funnel.selected()}
     unsure: dict[str, PoolID] = {}
     for node in view.nodes:
         for pool in view.pools[node.name].pools if node.name in view.pools else ():
             counts = announced.get((pool.id, pool.generation), set())
             if pool.found in counts and (pool.id.driver in asked or not asked):
                 unsure.setdefault(node.name, pool.id)
-    known = set(trial.fitting) - unsure.keys()
+    known = set(analysis.fitting) - unsure.keys()
     if unsure and not (verdict is Verdict.ALLOCATABLE and known):
         text = "slices of pool {pool} disagree on how many there are, and the scheduler goes by any of them"
         yield say(text, pool=next(iter(unsure.values())))
 
 
-def _unmodelled(trial: Trial) -> Iterator[Phrase]:
+def _unmodelled(analysis: Analysis) -> Iterator[Phrase]:
     fields: dict[str, str] = {}
     of_nodes: list[tuple[DeviceID, str]] = []
-    for claim in trial.claims:
+    for claim in analysis.claims:
         for name in claim.unmodelled:
             fields.setdefault(f"spec.devices.{name}", f"claim {claim.key}")
         for request in claim.requests:
             for spec in request.alternatives():
                 for name in spec.unmodelled:
                     fields.setdefault(f"requests[].{name}", f"claim {claim.key}")
-    for entry in trial.view.cycle.index.slices:
+    for entry in analysis.view.cycle.index.slices:
         for name in entry.unmodelled:
             fields.setdefault(f"spec.{name}", f"ResourceSlice {entry.name}")
         for position, device in enumerate(entry.devices):
@@ -325,36 +329,40 @@ def _unmodelled(trial: Trial) -> Iterator[Phrase]:
                 else:
                     fields.setdefault(f"spec.devices[].{name}", f"ResourceSlice {entry.name}")
     within = (
-        _within_reach(trial) if of_nodes and NODE_RESOURCES in trial.scene.settings.scheduler.gates else frozenset()
+        _within_reach(analysis)
+        if of_nodes and NODE_RESOURCES in analysis.scene.settings.scheduler.gates
+        else frozenset()
     )
     for device_id, slice_name in of_nodes:
         if device_id in within:
             fields.setdefault(f"spec.devices[].{MAPPINGS}", f"ResourceSlice {slice_name}")
-    for rule in trial.scene.snapshot.taint_rules:
+    for rule in analysis.scene.snapshot.taint_rules:
         for name in rule.unmodelled:
             fields.setdefault(f"spec.{name}", f"DeviceTaintRule {rule.metadata.name}")
     for field, where in sorted(fields.items()):
         yield say("{where} uses {field}, which is not modelled", where=where, field=field)
-    release = trial.scene.settings.scheduler.release
-    for field, where in () if release in KNOWS_ALPHA else sorted(_of_137(trial)):
+    release = analysis.scene.settings.scheduler.release
+    for field, where in () if release in KNOWS_ALPHA else sorted(_of_137(analysis)):
         text = "{where} uses {field}, which came with Kubernetes 1.37, and {release} is assumed"
         yield say(text, where=where, field=field, release=release)
 
 
-def _within_reach(trial: Trial) -> frozenset[DeviceID]:
+def _within_reach(analysis: Analysis) -> frozenset[DeviceID]:
     """The devices that the question has, or that a request of it asks for: no other can take anything for the pod."""
-    selected = [item.id for located in trial.funnels for item in located.funnel.selected()]
-    held = [result.device for claim in trial.scene.allocated if claim.allocation for result in claim.allocation.results]
+    selected = [item.id for located in analysis.funnels for item in located.funnel.selected()]
+    held = [
+        result.device for claim in analysis.scene.allocated if claim.allocation for result in claim.allocation.results
+    ]
     return frozenset((*selected, *held))
 
 
-def _of_137(trial: Trial) -> Iterator[tuple[str, str]]:
+def _of_137(analysis: Analysis) -> Iterator[tuple[str, str]]:
     """Fields that change an allocation and that releases before 1.37 do not have, and the first object with each."""
-    for claim in trial.claims:
+    for claim in analysis.claims:
         if any(spec.derived_attributes for request in claim.requests for spec in request.alternatives()):
             yield "requests[].derivedAttributes", f"claim {claim.key}"
             break
-    index = trial.view.cycle.index
+    index = analysis.view.cycle.index
     if index.has_groups:
         first = next(filter(index.uses_groups, index.slices))
         yield "spec.devices[].consumesCounters[].compatibilityGroups", f"ResourceSlice {first.name}"
@@ -362,8 +370,8 @@ def _of_137(trial: Trial) -> Iterator[tuple[str, str]]:
         if entry.skip_node_operations:
             yield "spec.skipNodeOperations", f"ResourceSlice {entry.name}"
             break
-    if index.takes_of_nodes and NODE_RESOURCES in trial.scene.settings.scheduler.gates:
-        within = _within_reach(trial)
+    if index.takes_of_nodes and NODE_RESOURCES in analysis.scene.settings.scheduler.gates:
+        within = _within_reach(analysis)
         for entry in index.slices:
             named = zip(entry.devices, entry.names, strict=True)
             if any(device.node_resources and DeviceID(*entry.pool, name) in within for device, name in named):

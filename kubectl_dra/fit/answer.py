@@ -25,14 +25,12 @@ from kubectl_dra.explain.scene.attributes_read import complete
 from kubectl_dra.explain.scene.prepare import Settings
 from kubectl_dra.explain.unclear import OBSTACLES
 from kubectl_dra.fit import existing
-from kubectl_dra.fit.changes import Changes
-from kubectl_dra.fit.controllers import with_controllers
+from kubectl_dra.fit.changes import Changes, without_own
 from kubectl_dra.fit.existing import PodPlace
-from kubectl_dra.fit.own_pods import without_own
-from kubectl_dra.fit.place import Placement, Placer, Progress, Unplaced, in_turn
-from kubectl_dra.fit.pod_factory import Mold, NewPod, ordinals
+from kubectl_dra.fit.place import Placement, Placer, Progress, Unplaced, scheduling_order
+from kubectl_dra.fit.pod_factory import NewPod, PodFactory, ordinals
 from kubectl_dra.fit.result import FirstUnplaced, FitAnswer, FitVerdict, WorkloadFit
-from kubectl_dra.fit.workload import WorkloadPods
+from kubectl_dra.fit.workload import WorkloadPods, with_controllers
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.gang_scheduling import Gang, Obstacle, domains_of, gang_of, group_priority, priority_differs
 from kubectl_dra.scheduling.scheduler import Scheduler
@@ -48,7 +46,7 @@ def unclear_groups(pods: Sequence[NewPod], refused: Sequence[Unplaced], placemen
         refused: those of the workload that do not fit.
         placement: what was placed.
     """
-    state = placement.ground
+    state = placement.state
     for new in {new.group: new for new in pods if new.group[2]}.values():
         gang = gang_of(new.pod, state)
         if isinstance(gang, Gang) and gang.nested:
@@ -86,7 +84,7 @@ _EXCLUSIVE: Final = frozenset(
 """Annotations by which controllers add affinity to pods, one after the other as they get nodes."""
 
 
-class FitWish(Struct, frozen=True):
+class FitOptions(Struct, frozen=True):
     """How many replicas to place: as many as are written where it is None; ``most``: as many as fit.
 
     ``only_counts``: what makes room is not looked for, and that the first pod of each role can be judged is known.
@@ -102,7 +100,7 @@ class FitPlan(Struct, frozen=True):
 
     workload: WorkloadPods
     number: int
-    molds: tuple[Mold, ...]
+    factories: tuple[PodFactory, ...]
     replicas: int
     existing: Mapping[PodPlace, Pod]
 
@@ -114,18 +112,18 @@ class FitPlan(Struct, frozen=True):
     def pods_of(self, replica: int, snapshot: Snapshot) -> list[NewPod]:
         """The pods of one replica, but those that run already."""
         found = []
-        for number, (mold, role) in enumerate(zip(self.molds, self.workload.roles, strict=True)):
+        for number, (factory, role) in enumerate(zip(self.factories, self.workload.roles, strict=True)):
             for ordinal in ordinals(role, replica):
                 known = self.existing.get(PodPlace(number, ordinal))
                 if known is None:
-                    found.append(mold.make(ordinal, snapshot))
+                    found.append(factory.make(ordinal, snapshot))
                 elif not known.node_name:
-                    found.append(mold.keep(known, ordinal, snapshot))
+                    found.append(factory.keep(known, ordinal, snapshot))
         return found
 
 
 def fit(
-    workloads: Sequence[WorkloadPods], snapshot: Snapshot, settings: Settings, wish: FitWish, progress: Progress
+    workloads: Sequence[WorkloadPods], snapshot: Snapshot, settings: Settings, options: FitOptions, progress: Progress
 ) -> FitAnswer:
     """Places the workloads on a cluster, one after the other by priority.
 
@@ -133,32 +131,32 @@ def fit(
         workloads: those of the manifest.
         snapshot: the cluster, with everything of the manifest but its pods.
         settings: what is assumed of the scheduler.
-        wish: how many replicas to place.
+        options: how many replicas to place.
         progress: is told what is done.
 
     Raises:
         UsageError: a number of replicas for more than one workload.
     """
-    if (wish.most or wish.replicas is not None) and len(workloads) != 1:
+    if (options.most or options.replicas is not None) and len(workloads) != 1:
         raise UsageError(f"--replicas and --max are about one workload; the manifest has {len(workloads)}")
     snapshot = with_controllers(snapshot, workloads)
     plans = []
     for number, workload in enumerate(workloads):
-        molds = tuple(Mold(workload, number, role, snapshot, settings) for role in range(len(workload.roles)))
-        replicas = workload.replicas if wish.replicas is None else wish.replicas
+        factories = tuple(PodFactory(workload, number, role, snapshot, settings) for role in range(len(workload.roles)))
+        replicas = workload.replicas if options.replicas is None else options.replicas
         own = existing.pods_of(workload, snapshot)
         # A pod that waits is made anew where it ends, or is no longer as it is written.
-        outdated = {pod.key: pod for pod in own if workload.raw and not pod.node_name and not _stays(pod, molds)}
+        outdated = {pod.key: pod for pod in own if workload.raw and not pod.node_name and not _stays(pod, factories)}
         snapshot = Cluster(snapshot).ending(outdated.values()).snapshot
         kept = existing.filled(workload, [pod for pod in own if pod.key not in outdated], replicas)
-        plans.append(FitPlan(workload, number, molds, replicas, kept))
+        plans.append(FitPlan(workload, number, factories, replicas, kept))
     for plan in plans:
-        for mold in plan.molds:
-            snapshot = complete(mold.question, snapshot, settings)
-    ground = _ground(snapshot, plans, settings.scheduler)
-    placer = Placer(ground, progress)
+        for factory in plan.factories:
+            snapshot = complete(factory.question, snapshot, settings)
+    state = _state_for(snapshot, plans, settings.scheduler)
+    placer = Placer(state, progress)
     limited = False
-    if wish.most:
+    if options.most:
         replicas, placement, limited = _most(placer, plans[0], snapshot)
         plans = [structs.replace(plans[0], replicas=replicas)]
     else:
@@ -166,9 +164,9 @@ def fit(
     found = []
     for plan in plans:
         progress(f"looking at what stops {plan.workload.title}")
-        found.append(_result(plan, placement, snapshot, settings, wish, limited=limited))
-    if not placement.settled and not wish.most:
-        found = _with_ranges(found, plans, ground, snapshot)
+        found.append(_result(plan, placement, snapshot, settings, options, limited=limited))
+    if not placement.settled and not options.most:
+        found = _with_ranges(found, plans, state, snapshot)
     return FitAnswer(
         tuple(found),
         str(settings.scheduler.release),
@@ -179,8 +177,8 @@ def fit(
     )
 
 
-def _stays(pod: Pod, molds: Sequence[Mold]) -> bool:
-    return pod.is_queued and any(mold.is_as_written(pod) for mold in molds)
+def _stays(pod: Pod, factories: Sequence[PodFactory]) -> bool:
+    return pod.is_queued and any(factory.is_as_written(pod) for factory in factories)
 
 
 def _waits(pod: Pod) -> bool:
@@ -196,8 +194,8 @@ def _pods(plans: Sequence[FitPlan], snapshot: Snapshot) -> list[NewPod]:
     return [new for plan in plans for replica in range(plan.replicas) for new in plan.pods_of(replica, snapshot)]
 
 
-def _ground(snapshot: Snapshot, plans: Sequence[FitPlan], scheduler: Scheduler) -> ClusterState:
-    pods = [mold.question.pod for plan in plans for mold in plan.molds if mold.question.pod is not None]
+def _state_for(snapshot: Snapshot, plans: Sequence[FitPlan], scheduler: Scheduler) -> ClusterState:
+    pods = [factory.question.pod for plan in plans for factory in plan.factories if factory.question.pod is not None]
     return scheduler.sees(Cluster(snapshot).with_named_nodes(), *pods)
 
 
@@ -209,7 +207,7 @@ def _most(placer: Placer, plan: FitPlan, snapshot: Snapshot) -> tuple[int, Place
     replica = 0
     while (replica + 1) * max(1, plan.workload.size) <= MOST_PODS:
         before = placer.saved() if plan.workload.size > 1 else None
-        for unit in in_turn(plan.pods_of(replica, snapshot)):
+        for unit in scheduling_order(plan.pods_of(replica, snapshot)):
             placer.place_unit(unit)
         if placer.refused:
             refused = tuple(placer.refused)
@@ -221,33 +219,35 @@ def _most(placer: Placer, plan: FitPlan, snapshot: Snapshot) -> tuple[int, Place
 
 
 def _result(
-    plan: FitPlan, placement: Placement, snapshot: Snapshot, settings: Settings, wish: FitWish, *, limited: bool
+    plan: FitPlan, placement: Placement, snapshot: Snapshot, settings: Settings, options: FitOptions, *, limited: bool
 ) -> WorkloadFit:
     workload = plan.workload
-    seats = tuple(seat for seat in placement.seats if seat.new.workload == plan.number)
+    placed_pods = tuple(placed_pod for placed_pod in placement.placed_pods if placed_pod.new.workload == plan.number)
     refused = [one for one in placement.refused if one.new.workload == plan.number]
     unclear: list[Words] = list(_not_modelled(workload))
-    if not unclear and not wish.only_counts:
+    if not unclear and not options.only_counts:
         unclear.extend(_unclear_before(plan, snapshot, settings))
     stop = _stop(plan, refused, placement, settings)
     if stop is not None and stop.diagnosis.verdict is Verdict.UNDETERMINED:
         unclear.extend(stop.diagnosis.unclear[:1] or ("the search did not end in time",))
-    kinds = {new.likeness: new for new in (*(seat.new for seat in seats), *(one.new for one in refused))}
+    kinds = {
+        new.likeness: new for new in (*(placed_pod.new for placed_pod in placed_pods), *(one.new for one in refused))
+    }
     unclear.extend(unclear_groups(list(kinds.values()), refused, placement))
     if placement.volumes_open:
         unclear.append("volumes are bound together with the pods; which are left for the next pod is not known")
-    fitting = plan.replicas if wish.most else plan.replicas - len({one.new.ordinal.replica for one in refused})
-    wanted = [one.new for one in refused] if not wish.most else list(_following(plan, snapshot))
-    changes = Changes(placement, () if unclear or wish.only_counts else refused, wanted)
-    placed = plan.running + len(seats)
+    fitting = plan.replicas if options.most else plan.replicas - len({one.new.ordinal.replica for one in refused})
+    wanted = [one.new for one in refused] if not options.most else list(_following(plan, snapshot))
+    changes = Changes(placement, () if unclear or options.only_counts else refused, wanted)
+    placed = plan.running + len(placed_pods)
     return WorkloadFit(
         workload,
-        _verdict(plan, placed, refused, wish) if not unclear else FitVerdict.UNDETERMINED,
+        _verdict(plan, placed, refused, options) if not unclear else FitVerdict.UNDETERMINED,
         plan.replicas,
         fitting,
         plan.replicas * workload.size,
         plan.running,
-        seats,
+        placed_pods,
         stop,
         tuple(unclear),
         changes.found,
@@ -255,13 +255,13 @@ def _result(
         fewest=placed,
         greatest=placed,
         settled=placement.settled,
-        as_many=wish.most,
+        as_many=options.most,
         at_least=limited,
     )
 
 
-def _verdict(plan: FitPlan, placed: int, refused: Sequence[Unplaced], wish: FitWish) -> FitVerdict:
-    if wish.most:
+def _verdict(plan: FitPlan, placed: int, refused: Sequence[Unplaced], options: FitOptions) -> FitVerdict:
+    if options.most:
         return FitVerdict.FITS if plan.replicas else FitVerdict.NOT
     if not refused:
         return FitVerdict.FITS
@@ -288,10 +288,10 @@ def _not_modelled(workload: WorkloadPods) -> Iterator[Words]:
 def _unclear_before(plan: FitPlan, snapshot: Snapshot, settings: Settings) -> Iterator[Words]:
     """Why nobody can say whether the first pod of a role fits at all."""
     quick = structs.replace(settings, with_ways=False)
-    for mold, role in zip(plan.molds, plan.workload.roles, strict=True):
+    for factory, role in zip(plan.factories, plan.workload.roles, strict=True):
         if role.each and plan.replicas:
-            first = mold.make(mold.first, snapshot)
-            found = diagnose(mold.question_about(first, snapshot, settings), snapshot, quick)
+            first = factory.make(factory.first, snapshot)
+            found = diagnose(factory.question_about(first, snapshot, settings), snapshot, quick)
             if found.verdict is Verdict.UNDETERMINED:
                 yield found.unclear[0] if found.unclear else "the search did not end in time"
                 return
@@ -310,13 +310,13 @@ def _stop(plan: FitPlan, refused: Sequence[Unplaced], placement: Placement, sett
     if not refused:
         return None
     first = next((one for one in refused if not one.alone), refused[0])
-    ground = first.ground
-    mold = plan.molds[first.new.role]
-    diagnosis = diagnose(mold.question_about(first.new, ground.snapshot, settings), ground.snapshot, settings)
-    diagnosis = without_own(diagnosis, {seat.new.pod.key for seat in placement.seats})
-    gang = gang_of(first.new.pod, ground) if first.new.group[2] else None
+    state = first.state
+    factory = plan.factories[first.new.role]
+    diagnosis = diagnose(factory.question_about(first.new, state.snapshot, settings), state.snapshot, settings)
+    diagnosis = without_own(diagnosis, {placed_pod.new.pod.key for placed_pod in placement.placed_pods})
+    gang = gang_of(first.new.pod, state) if first.new.group[2] else None
     own = (one for one in refused if one.new.group[2] and one.new.group == first.new.group)
-    differs = next((found for one in own if (found := priority_differs(one.new.pod, ground))), None)
+    differs = next((found for one in own if (found := priority_differs(one.new.pod, state))), None)
     stop = FirstUnplaced(first.new.pod.key, diagnosis, first.denied, differs=differs, others=len(refused) - 1)
     if differs is not None or not isinstance(gang, Gang):
         return stop
@@ -326,20 +326,20 @@ def _stop(plan: FitPlan, refused: Sequence[Unplaced], placement: Placement, sett
 
 
 def _with_ranges(
-    found: Sequence[WorkloadFit], plans: Sequence[FitPlan], ground: ClusterState, snapshot: Snapshot
+    found: Sequence[WorkloadFit], plans: Sequence[FitPlan], state: ClusterState, snapshot: Snapshot
 ) -> list[WorkloadFit]:
     """The results with the numbers of pods that other choices lead to."""
     counts = [{one.placed} for one in found]
-    spent = ground.cycle.budget
+    spent = state.cycle.budget
     end = spent.steps + CHOICES_STEPS
     pods = _pods(plans, snapshot)
     for number in range(1, CHOICES + 1):
         if spent.steps > end:
             break
         chance = Random(number)
-        again = Placer(ground, chance=chance).place_all(_mixed(pods, plans, chance))
+        again = Placer(state, chance=chance).place_all(_mixed(pods, plans, chance))
         for plan, seen in zip(plans, counts, strict=True):
-            seen.add(plan.running + sum(seat.new.workload == plan.number for seat in again.seats))
+            seen.add(plan.running + sum(placed_pod.new.workload == plan.number for placed_pod in again.placed_pods))
     return [structs.replace(one, fewest=min(seen), greatest=max(seen)) for one, seen in zip(found, counts, strict=True)]
 
 

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Sequence, Set
 from itertools import islice
-from typing import Final
+from typing import Final, NamedTuple
+
+from msgspec.structs import replace
 
 from kubectl_dra.allocation.budgets import ROOM_STEPS
-from kubectl_dra.fit.holders import WithRoom, with_room
-from kubectl_dra.fit.lane import Lane
+from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.pods import Pod
+from kubectl_dra.explain.diagnosis import Diagnosis, Finding, Remedy
+from kubectl_dra.explain.remedies.free import Free
+from kubectl_dra.explain.remedies.prove import Change
+from kubectl_dra.explain.remedies.room import EndPods, can_end
+from kubectl_dra.explain.scene.holders import ClaimHolder, HolderIndex
+from kubectl_dra.fit.feasible_nodes import FeasibleNodes
 from kubectl_dra.fit.place import Placement, Placer, Unplaced
 from kubectl_dra.fit.pod_factory import NewPod
 from kubectl_dra.fit.result import ClusterChange, More, OneMoreNode
+from kubectl_dra.scheduling.default_preemption import fewest
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.node_copy import node_copies
+from kubectl_dra.scheduling.reasons import PluginName
 
 MAX_KINDS: Final = 8
 """Of nodes of which one more is tried, the most frequent first."""
@@ -38,25 +49,25 @@ class Changes:
         if self._left and first is not None:
             # What makes a replica whole is worth more than what does not.
             holders = sorted(self._holders(placement, first), key=lambda one: not one.replicas)
-            nodes = sorted(self._nodes(placement.ground), key=lambda one: -one.pods)
+            nodes = sorted(self._nodes(placement.state), key=lambda one: -one.pods)
             self.found = (*holders, *nodes)
 
     def _holders(self, placement: Placement, first: Unplaced) -> list[More]:
         found: list[More] = []
-        spent = placement.ground.cycle.budget
+        spent = placement.state.cycle.budget
         end = spent.steps + ROOM_STEPS
         for room in with_room(placement, first, self._helps):
-            if more := self._with(room.change, room.ground):
+            if more := self._with(room.change, room.state):
                 found.append(more)
             if len(found) == MAX_SHOWN or spent.steps > end:
                 break
         return found
 
-    def _nodes(self, ground: ClusterState) -> list[More]:
+    def _nodes(self, state: ClusterState) -> list[More]:
         found: list[More] = []
-        for more in islice(node_copies(ground, ground.cycle.index), MAX_KINDS):
+        for more in islice(node_copies(state, state.cycle.index), MAX_KINDS):
             self.tried += 1
-            there = ground.moved(ground.cluster.adding_node(more))
+            there = state.moved(state.cluster.adding_node(more))
             change = OneMoreNode(more.like, more.exist)
             if self._takes(there, (more.node.name,)) and (helped := self._with(change, there)):
                 found.append(helped)
@@ -64,21 +75,158 @@ class Changes:
 
     def _helps(self, room: WithRoom) -> bool:
         self.tried += 1
-        return self._takes(room.ground, room.nodes)
+        return self._takes(room.state, room.nodes)
 
-    def _takes(self, ground: ClusterState, nodes: Collection[str] | None) -> bool:
+    def _takes(self, state: ClusterState, nodes: Collection[str] | None) -> bool:
         """Whether a changed node takes any remaining sort of pod; groups are tried as a whole later."""
         if any(new.group[2] for new in self._left):
             return True
         kinds = {new.likeness: new for new in self._left}
-        return any(Lane(new, ground, nodes).feasible for new in kinds.values())
+        return any(FeasibleNodes(new, state, nodes).feasible for new in kinds.values())
 
-    def _with(self, change: ClusterChange, ground: ClusterState) -> More | None:
+    def _with(self, change: ClusterChange, state: ClusterState) -> More | None:
         """How many of the remaining pods fit with a change; None if none does."""
-        after = Placer(ground).place_all(self._left)
-        if not after.seats:
+        after = Placer(state).place_all(self._left)
+        if not after.placed_pods:
             return None
-        placed = {id(seat.new) for seat in after.seats}
+        placed = {id(placed_pod.new) for placed_pod in after.placed_pods}
         still = {new.ordinal.replica for new in self._wanted if id(new) not in placed}
         whole = {new.ordinal.replica for new in self._wanted} - still
-        return More(change, len(after.seats), len(whole))
+        return More(change, len(after.placed_pods), len(whole))
+
+
+# Who could make room for a pod: claims that are given back, and pods that end, in the order in which to ask them.
+
+
+MAX_HOLDERS: Final = 60
+"""Of either sort: claims with their pods, and pods without claims."""
+NODES_OF_SETS: Final = 8
+
+
+class WithRoom(NamedTuple):
+    """The cluster after somebody has ended, and the nodes that changed; None where that may be any."""
+
+    change: Free | EndPods
+    state: ClusterState
+    nodes: frozenset[str] | None
+
+
+Helps = Callable[[WithRoom], bool]
+
+
+def with_room(placement: Placement, first: Unplaced, helps: Helps) -> Iterator[WithRoom]:
+    """The cluster after one holder has ended, the first to ask first; where none alone helps, after several have.
+
+    Args:
+        placement: what was placed; none of its pods is asked to end.
+        first: the pod that does not fit.
+        helps: whether a node takes a pod with a change.
+    """
+    state = placement.state
+    own = {placed_pod.new.pod.key for placed_pod in placement.placed_pods}
+    rejected = first.outcome.rejected if first.outcome is not None else {}
+    full = {name for name, rejection in rejected.items() if rejection.resolvable}
+    lacking = [name for name, rejection in rejected.items() if rejection.plugin is PluginName.DYNAMIC_RESOURCES]
+    holders = _holders(state, own, {*full, *lacking})
+    found = False
+    for holder in holders[:MAX_HOLDERS]:
+        change = _freeing(state, [holder])
+        if helps(change):
+            found = True
+            yield change
+    for pod in _without_claims(state, own, full)[:MAX_HOLDERS]:
+        ended = EndPods(pod.node_name, (pod.key,), (pod,), (pod.node_name,))
+        room = WithRoom(ended, state.moved(state.cluster.ending([pod])), frozenset((pod.node_name,)))
+        if helps(room):
+            found = True
+            yield room
+    if not found:
+        yield from _sets(state, holders, lacking, helps)
+
+
+def _holders(state: ClusterState, own: set[str], nodes: set[str]) -> list[ClaimHolder]:
+    """Holders of devices of these nodes, or of no node of their own, but the pods of the workload and of the system."""
+    index = HolderIndex(state.cycle.state, state.cluster)
+    found = []
+    for claim in state.snapshot.claims.values():
+        if claim.allocation is None or not _on(claim, nodes, state):
+            continue
+        holder = index.holder(claim)
+        if all(can_end(pod) and pod.key not in own for pod in holder.pods):
+            found.append(holder)
+    return sorted(found, key=lambda holder: (holder.order, index.size(holder.claim), holder.claim.key))
+
+
+def _on(claim: ResourceClaim, nodes: set[str], state: ClusterState) -> bool:
+    homes = _homes(claim, state)
+    return None in homes or not nodes.isdisjoint(home for home in homes if home is not None)
+
+
+def _homes(claim: ResourceClaim, state: ClusterState) -> set[str | None]:
+    """The nodes of the claim's devices; None for devices that several nodes can use."""
+    results = claim.allocation.results if claim.allocation is not None else ()
+    return {state.cluster.homes.get(entry.device.pool) for entry in results}
+
+
+def _freeing(state: ClusterState, holders: Sequence[ClaimHolder]) -> WithRoom:
+    claims = [holder.claim for holder in holders]
+    nodes: set[str | None] = {pod.node_name for holder in holders for pod in holder.pods if pod.node_name}
+    nodes.update(home for claim in claims for home in _homes(claim, state))
+    known = frozenset(node for node in nodes if node is not None)
+    changed = None if None in nodes else known & state.nodes.keys()
+    return WithRoom(Free.of(holders, ()), state.moved(state.cluster.freeing(claims)), changed)
+
+
+def _without_claims(state: ClusterState, own: set[str], full: set[str]) -> list[Pod]:
+    """Pods without claims on nodes that are full of something else, the least important first."""
+    found = [
+        pod
+        for pod in state.snapshot.pods.values()
+        if pod.node_name in full and not pod.claims and not pod.finished and pod.key not in own and can_end(pod)
+    ]
+    found.sort(key=lambda pod: pod.metadata.creation_timestamp, reverse=True)
+    return sorted(found, key=lambda pod: (pod.phase == "Running", pod.priority))
+
+
+def _sets(
+    state: ClusterState, holders: Sequence[ClaimHolder], nodes: Sequence[str], helps: Helps
+) -> Iterator[WithRoom]:
+    """For a few nodes those of their holders who together are enough, and none too many; the fewest first."""
+    by_node: dict[str, list[ClaimHolder]] = defaultdict(list)
+    for holder in holders:
+        for home in _homes(holder.claim, state):
+            if home is not None:
+                by_node[home].append(holder)
+    near = sorted((name for name in nodes if len(by_node[name]) > 1), key=lambda name: len(by_node[name]))
+    found = [change for name in near[:NODES_OF_SETS] if (change := _enough(state, by_node[name], helps)) is not None]
+    yield from sorted(found, key=lambda change: len(change.change.keys))
+
+
+def _enough(state: ClusterState, holders: Sequence[ClaimHolder], helps: Helps) -> WithRoom | None:
+    first = (holders[:number] for number in range(2, len(holders) + 1))
+    taken = next((some for some in first if helps(_freeing(state, some))), None)
+    if taken is None:
+        return None
+    return _freeing(state, fewest(taken, lambda left: bool(left) and helps(_freeing(state, left)), last_first=True))
+
+
+# A diagnosis without remedies that end pods which were only placed to see whether they fit.
+
+
+def without_own(diagnosis: Diagnosis, own: Set[str]) -> Diagnosis:
+    """The diagnosis without what asks for the end of these pods, each as ``namespace/name``."""
+    ways = tuple(way for way in diagnosis.ways if not any(_ends(change, own) for change in way.changes))
+    return replace(diagnosis, ways=ways, findings=tuple(_finding(one, own) for one in diagnosis.findings))
+
+
+def _finding(finding: Finding, own: Set[str]) -> Finding:
+    remedy = finding.remedy
+    if remedy is None or not any(_ends(change, own) for change in remedy.offers):
+        return finding
+    return replace(finding, remedy=Remedy(finding.kind.fix))
+
+
+def _ends(change: Change, own: Set[str]) -> bool:
+    if isinstance(change, Free):
+        return any(pod.key in own for holder in change.holders for pod in holder.pods)
+    return isinstance(change, EndPods) and bool(own & set(change.keys))

@@ -13,7 +13,7 @@ from kubectl_dra.allocation.budgets import MOST_SCORED, PLACED_POD, SCORED_PER_S
 from kubectl_dra.api.claims import Allocation
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import DeviceID
-from kubectl_dra.fit.lane import Lane
+from kubectl_dra.fit.feasible_nodes import FeasibleNodes
 from kubectl_dra.fit.pod_factory import Denied, NewPod, denied
 from kubectl_dra.scheduling.binding import bound, takes_no_pod
 from kubectl_dra.scheduling.default_preemption import Candidate
@@ -21,8 +21,8 @@ from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.gang_scheduling import domains_of, gang_of, priority_differs
 from kubectl_dra.scheduling.outcome import Outcome
 from kubectl_dra.scheduling.reasons import Reason
+from kubectl_dra.scheduling.scoring import winner_among
 from kubectl_dra.scheduling.volume_binding import VolumeBinding
-from kubectl_dra.scheduling.winner import winner_among
 
 Progress = Callable[[str], None]
 
@@ -52,7 +52,7 @@ class HeldDevice(Struct, frozen=True):
     consumed: tuple[tuple[str, str], ...] = ()
 
 
-class Seat(Struct, frozen=True):
+class PlacedPod(Struct, frozen=True):
     """A pod and the node that it got. ``evicted`` are the pods that the scheduler ends for it."""
 
     new: NewPod
@@ -63,27 +63,27 @@ class Seat(Struct, frozen=True):
 
 
 class Unplaced(Struct, frozen=True):
-    """A pod that got no node. ``ground`` is the cluster in which it was tried, ``outcome`` the attempt.
+    """A pod that got no node. ``state`` is the cluster in which it was tried, ``outcome`` the attempt.
 
     ``denied``: it, or its claims, would not be created. ``alone``: it would fit, but not enough pods of its group do.
     """
 
     new: NewPod
-    ground: ClusterState
+    state: ClusterState
     outcome: Outcome | None = None
     denied: Denied | None = None
     alone: bool = False
 
 
 class Placement(Struct, frozen=True):
-    """What came of some pods: ``ground`` is the cluster after.
+    """What came of some pods: ``state`` is the cluster after.
 
     ``settled``: other choices among nodes, and another order of pods, could not lead to another number of them.
     ``volumes_open``: pods were placed after others had taken volumes that are bound with them, which is not tracked.
     """
 
-    ground: ClusterState
-    seats: tuple[Seat, ...]
+    state: ClusterState
+    placed_pods: tuple[PlacedPod, ...]
     refused: tuple[Unplaced, ...]
     settled: bool = True
     volumes_open: bool = False
@@ -92,8 +92,8 @@ class Placement(Struct, frozen=True):
 class Saved(Struct, frozen=True):
     """The state of a placer."""
 
-    ground: ClusterState
-    seats: tuple[Seat, ...]
+    state: ClusterState
+    placed_pods: tuple[PlacedPod, ...]
     refused: tuple[Unplaced, ...]
     given_up: Mapping[tuple[object, ...], Unplaced]
     on: Mapping[str, int]
@@ -102,11 +102,11 @@ class Saved(Struct, frozen=True):
 class Placer:
     """Places pods on one cluster. ``chance``: takes any of the nodes that are as good, not the first."""
 
-    def __init__(self, ground: ClusterState, progress: Progress | None = None, chance: Random | None = None) -> None:
-        self.ground = ground
-        self.seats: list[Seat] = []
+    def __init__(self, state: ClusterState, progress: Progress | None = None, chance: Random | None = None) -> None:
+        self.state = state
+        self.placed_pods: list[PlacedPod] = []
         self.refused: list[Unplaced] = []
-        self._lanes: dict[tuple[object, ...], Lane] = {}
+        self._answers: dict[tuple[object, ...], FeasibleNodes] = {}
         self._given_up: dict[tuple[object, ...], Unplaced] = {}
         self._on: dict[str, int] = {}
         self._scored = 0
@@ -118,16 +118,19 @@ class Placer:
 
     def placement(self) -> Placement:
         """What came of it so far."""
-        kinds = {new.likeness for new in (*(seat.new for seat in self.seats), *(one.new for one in self.refused))}
-        simple = len(kinds) <= 1 and all(lane.local for lane in self._lanes.values())
-        simple = simple and not any(seat.evicted or seat.new.group[2] for seat in self.seats)
+        kinds = {
+            new.likeness
+            for new in (*(placed_pod.new for placed_pod in self.placed_pods), *(one.new for one in self.refused))
+        }
+        simple = len(kinds) <= 1 and all(answers.local for answers in self._answers.values())
+        simple = simple and not any(placed_pod.evicted or placed_pod.new.group[2] for placed_pod in self.placed_pods)
         open_ = self._free or len(kinds) > 1
         settled = simple or not open_
-        return Placement(self.ground, tuple(self.seats), tuple(self.refused), settled, self._volumes_open)
+        return Placement(self.state, tuple(self.placed_pods), tuple(self.refused), settled, self._volumes_open)
 
     def place_all(self, pods: Sequence[NewPod]) -> Placement:
         """Places pods, those of higher priority first, those of one group together."""
-        for unit in in_turn(pods):
+        for unit in scheduling_order(pods):
             self.place_unit(unit)
         self._try_again()
         return self.placement()
@@ -139,54 +142,54 @@ class Placer:
             self._place_group(created)
         elif created:
             self._place(created[0])
-        if self._progress is not None and len(self.seats) % _TOLD_EVERY == 0:
-            self._progress(f"placing pods: {len(self.seats)} have a node")
+        if self._progress is not None and len(self.placed_pods) % _TOLD_EVERY == 0:
+            self._progress(f"placing pods: {len(self.placed_pods)} have a node")
 
     def _create(self, new: NewPod) -> bool:
         """Whether quotas let the API server create the pod and its claims, or it exists."""
         if new.exists:
             return True
-        created = denied(new, self.ground.snapshot)
+        created = denied(new, self.state.snapshot)
         if created.denied is not None:
-            self.refused.append(Unplaced(new, self.ground, denied=created.denied))
+            self.refused.append(Unplaced(new, self.state, denied=created.denied))
         elif created.quotas is not None:
-            self.ground = self.ground.moved(self.ground.cluster.editing(*created.quotas))
+            self.state = self.state.moved(self.state.cluster.editing(*created.quotas))
         return created.denied is None
 
     def _try_again(self) -> None:
         """Pods that others have made fit since they were refused: by affinity, or by how pods are spread."""
         while waiting := [one for one in self.refused if self._may_fit_now(one)]:
-            before = len(self.seats)
+            before = len(self.placed_pods)
             again = {id(one) for one in waiting}
             self.refused = [one for one in self.refused if id(one) not in again]
             self._given_up.clear()
             for one in waiting:
                 self._place(one.new)
-            if len(self.seats) == before:
+            if len(self.placed_pods) == before:
                 return
 
     def _may_fit_now(self, one: Unplaced) -> bool:
-        lane = self._lanes.get(one.new.likeness)
-        changed = not one.ground.as_good_as(self.ground)
-        return changed and one.denied is None and not one.alone and lane is not None and not lane.local
+        answers = self._answers.get(one.new.likeness)
+        changed = not one.state.as_good_as(self.state)
+        return changed and one.denied is None and not one.alone and answers is not None and not answers.local
 
     def _place(self, new: NewPod, nodes: frozenset[str] | None = None) -> bool:
         if new.pod.scheduling_gates or self._cannot_be_added(new):
-            self.refused.append(Unplaced(new, self.ground))
+            self.refused.append(Unplaced(new, self.state))
             return False
         if (known := self._hopeless(new)) is not None:
-            self.refused.append(Unplaced(new, self.ground, known.outcome))
+            self.refused.append(Unplaced(new, self.state, known.outcome))
             return False
-        lane = self._lane(new)
-        within = lane.feasible if nodes is None else [name for name in lane.feasible if name in nodes]
+        answers = self._answers_for(new)
+        within = answers.feasible if nodes is None else [name for name in answers.feasible if name in nodes]
         if within:
-            node, chosen = self._choose(lane, within)
-            self._seat(new, lane, node, chosen)
+            node, chosen = self._choose(answers, within)
+            self._give_node(new, answers, node, chosen)
             return True
-        outcome = lane.outcome
+        outcome = answers.outcome
         if nodes is None and not new.group[2] and self._make_room(new, outcome):
             return True
-        refused = Unplaced(new, self.ground, outcome)
+        refused = Unplaced(new, self.state, outcome)
         self.refused.append(refused)
         if nodes is None:
             self._given_up[new.likeness] = refused
@@ -195,30 +198,30 @@ class Placer:
     def _cannot_be_added(self, new: NewPod) -> bool:
         """Whether the pod names a claim to which the scheduler can add no pod."""
         names = ((new.pod.metadata.namespace, entry.claim_name) for entry in new.pod.claims if entry.claim_name)
-        claims = (self.ground.snapshot.claims.get(name) for name in names)
-        return any(claim is not None and takes_no_pod(claim, self.ground.cycle.features) for claim in claims)
+        claims = (self.state.snapshot.claims.get(name) for name in names)
+        return any(claim is not None and takes_no_pod(claim, self.state.cycle.features) for claim in claims)
 
     def _hopeless(self, new: NewPod) -> Unplaced | None:
         """A pod of the same likeness that was refused, where nothing has changed since that could help."""
-        known, lane = self._given_up.get(new.likeness), self._lanes.get(new.likeness)
+        known, answers = self._given_up.get(new.likeness), self._answers.get(new.likeness)
         if known is None:
             return None
-        same = known.ground.as_good_as(self.ground) or (lane is not None and lane.local)
+        same = known.state.as_good_as(self.state) or (answers is not None and answers.local)
         return known if same else None
 
-    def _lane(self, new: NewPod) -> Lane:
-        lane = self._lanes.get(new.likeness)
-        if lane is None:
-            lane = self._lanes[new.likeness] = Lane(new, self.ground)
-        return lane
+    def _answers_for(self, new: NewPod) -> FeasibleNodes:
+        answers = self._answers.get(new.likeness)
+        if answers is None:
+            answers = self._answers[new.likeness] = FeasibleNodes(new, self.state)
+        return answers
 
-    def _choose(self, lane: Lane, feasible: Collection[str]) -> tuple[str, Chosen]:
+    def _choose(self, answers: FeasibleNodes, feasible: Collection[str]) -> tuple[str, Chosen]:
         if len(feasible) == 1:
             return next(iter(feasible)), Chosen.ONLY
         self._scored += len(feasible)
         if self._scored <= MOST_SCORED:
-            self.ground.cycle.budget.charge(len(feasible) // SCORED_PER_STEP)
-            best = winner_among(lane.outcome.chain, tuple(feasible))
+            self.state.cycle.budget.charge(len(feasible) // SCORED_PER_STEP)
+            best = winner_among(answers.outcome.chain, tuple(feasible))
             if best.exact and len(best.nodes) == 1:
                 return best.nodes[0], Chosen.BEST
             if best.exact:
@@ -235,27 +238,29 @@ class Placer:
         self._free = True
         return names[0] if self._chance is None else self._chance.choice(names)
 
-    def _seat(self, new: NewPod, lane: Lane, node: str, chosen: Chosen, evicted: tuple[Pod, ...] = ()) -> None:
-        self._look_at_volumes(lane, node)
-        ground = self.ground.moved(self.ground.cluster.editing(*new.claims.values()))
-        self.ground = bound(new.pod, node, ground, lane.outcome.attempt_on(node), ground.cycle)
-        self.ground.cycle.budget.charge(PLACED_POD)
-        held = tuple(_held(new.pod, self.ground))
-        self.seats.append(Seat(new, node, held, chosen, evicted))
+    def _give_node(
+        self, new: NewPod, answers: FeasibleNodes, node: str, chosen: Chosen, evicted: tuple[Pod, ...] = ()
+    ) -> None:
+        self._look_at_volumes(answers, node)
+        state = self.state.moved(self.state.cluster.editing(*new.claims.values()))
+        self.state = bound(new.pod, node, state, answers.outcome.attempt_on(node), state.cycle)
+        self.state.cycle.budget.charge(PLACED_POD)
+        held = tuple(_held(new.pod, self.state))
+        self.placed_pods.append(PlacedPod(new, node, held, chosen, evicted))
         self._on[node] = self._on.get(node, 0) + 1
-        homes = {self.ground.cluster.homes.get(entry.device.pool) for entry in held}
+        homes = {self.state.cluster.homes.get(entry.device.pool) for entry in held}
         touched = frozenset((node,)) if homes <= {node} else None
         shuns = new.pod.spec.affinity is not None and bool(new.pod.spec.affinity.pod_anti_affinity.required)
-        for other in self._lanes.values():
+        for other in self._answers.values():
             # Its anti-affinity counts for pods that have none themselves.
-            other.update(self.ground, touched, counted=shuns)
+            other.update(self.state, touched, counted=shuns)
 
-    def _look_at_volumes(self, lane: Lane, node: str) -> None:
-        binding = next((plugin for plugin in lane.outcome.chain.plugins if isinstance(plugin, VolumeBinding)), None)
+    def _look_at_volumes(self, answers: FeasibleNodes, node: str) -> None:
+        binding = next((plugin for plugin in answers.outcome.chain.plugins if isinstance(plugin, VolumeBinding)), None)
         if binding is None:
             return
         self._volumes_open = self._volumes_open or self._volumes_taken
-        found = binding.placement(self.ground.nodes[node])
+        found = binding.placement(self.state.nodes[node])
         # What is made for a claim of the pod's own concerns no other pod, unless room for it is counted.
         common = (entry.capacity is not None or not entry.claim.metadata.owners for entry in found.provisioned)
         self._volumes_taken = self._volumes_taken or bool(found.matched) or any(common)
@@ -266,8 +271,8 @@ class Placer:
             return True
         if outcome.freed is None or outcome.next is None or not outcome.next.feasible:
             return False
-        self.ground = self.ground.moved(self.ground.cluster.editing(outcome.freed.deallocated()))
-        self._lanes.clear()
+        self.state = self.state.moved(self.state.cluster.editing(outcome.freed.deallocated()))
+        self._answers.clear()
         self._given_up.clear()
         return self._place(new)
 
@@ -275,32 +280,32 @@ class Placer:
         """The scheduler ends pods of lower priority, and then gives the pod that node."""
         chosen = best[0] if self._chance is None else self._chance.choice(best)
         self._free = self._free or len(best) > 1
-        own = {seat.new.pod.key for seat in self.seats}
+        own = {placed_pod.new.pod.key for placed_pod in self.placed_pods}
         if any(pod.key in own for pod in chosen.victims):
             return False
-        self.ground = self.ground.moved(self.ground.cluster.ending(chosen.victims))
-        self._lanes.clear()
+        self.state = self.state.moved(self.state.cluster.ending(chosen.victims))
+        self._answers.clear()
         self._given_up.clear()
-        lane = self._lane(new)
-        if chosen.node not in lane.feasible:
+        answers = self._answers_for(new)
+        if chosen.node not in answers.feasible:
             return False
-        self._seat(new, lane, chosen.node, Chosen.ONLY if len(best) == 1 else Chosen.TIE, chosen.victims)
+        self._give_node(new, answers, chosen.node, Chosen.ONLY if len(best) == 1 else Chosen.TIE, chosen.victims)
         return True
 
     def _place_group(self, unit: Sequence[NewPod]) -> None:
         """Places the pods of a group: all that fit, or none where too few do."""
         first = unit[0]
-        gang = gang_of(first.pod, self.ground)
-        if isinstance(gang, Reason) or any(priority_differs(new.pod, self.ground) for new in unit):
-            self.refused.extend(Unplaced(new, self.ground) for new in unit)
+        gang = gang_of(first.pod, self.state)
+        if isinstance(gang, Reason) or any(priority_differs(new.pod, self.state) for new in unit):
+            self.refused.extend(Unplaced(new, self.state) for new in unit)
             return
         if gang is None:
             for new in unit:
                 self._place(new)
             return
-        domains = domains_of(gang, self.ground)
+        domains = domains_of(gang, self.state)
         if domains is None:
-            self.refused.extend(Unplaced(new, self.ground) for new in unit)
+            self.refused.extend(Unplaced(new, self.state) for new in unit)
             return
         running = sum(bool(member.node_name) for member in gang.members)
         before = self.saved()
@@ -313,7 +318,7 @@ class Placer:
             if placed == len(unit):
                 break
         if best is None:
-            self.refused.extend(Unplaced(new, self.ground) for new in unit)
+            self.refused.extend(Unplaced(new, self.state) for new in unit)
             return
         self.restore(best[1])
         if best[0] + running >= gang.minimum:
@@ -321,21 +326,21 @@ class Placer:
         tried = {one.new.pod.key: one for one in self.refused}
         self.restore(before)
         for new in unit:
-            self.refused.append(tried.get(new.pod.key) or Unplaced(new, self.ground, alone=True))
+            self.refused.append(tried.get(new.pod.key) or Unplaced(new, self.state, alone=True))
 
     def saved(self) -> Saved:
         """What has come of it so far, to return to."""
-        return Saved(self.ground, tuple(self.seats), tuple(self.refused), dict(self._given_up), dict(self._on))
+        return Saved(self.state, tuple(self.placed_pods), tuple(self.refused), dict(self._given_up), dict(self._on))
 
     def restore(self, saved: Saved) -> None:
         """Returns to what had come of it before."""
-        self.ground = saved.ground
-        self.seats, self.refused = list(saved.seats), list(saved.refused)
+        self.state = saved.state
+        self.placed_pods, self.refused = list(saved.placed_pods), list(saved.refused)
         self._given_up, self._on = dict(saved.given_up), dict(saved.on)
-        self._lanes.clear()
+        self._answers.clear()
 
 
-def in_turn(pods: Sequence[NewPod]) -> Iterator[list[NewPod]]:
+def scheduling_order(pods: Sequence[NewPod]) -> Iterator[list[NewPod]]:
     """The pods in the order in which the scheduler tries them, those of one group together at the first of them."""
     groups: dict[tuple[object, ...], list[NewPod]] = {}
     for number, new in enumerate(sorted(pods, key=lambda one: -one.pod.priority)):
@@ -344,16 +349,16 @@ def in_turn(pods: Sequence[NewPod]) -> Iterator[list[NewPod]]:
     yield from groups.values()
 
 
-def _held(pod: Pod, ground: ClusterState) -> Iterator[HeldDevice]:
-    stored = ground.snapshot.pods[pod.metadata.namespace, pod.metadata.name]
+def _held(pod: Pod, state: ClusterState) -> Iterator[HeldDevice]:
+    stored = state.snapshot.pods[pod.metadata.namespace, pod.metadata.name]
     for name in sorted(stored.claim_names):
-        claim = ground.snapshot.claims.get((pod.metadata.namespace, name))
+        claim = state.snapshot.claims.get((pod.metadata.namespace, name))
         allocation: Allocation | None = claim.allocation if claim is not None else None
         for entry in allocation.results if allocation is not None else ():
             consumed = tuple((key, str(amount)) for key, amount in entry.consumed_capacity.items())
             yield HeldDevice(name, entry.request, entry.device, consumed)
 
 
-def evicted(seats: Iterable[Seat]) -> list[Pod]:
+def evicted(placed_pods: Iterable[PlacedPod]) -> list[Pod]:
     """The pods that the scheduler ends for those that are placed."""
-    return [pod for seat in seats for pod in seat.evicted]
+    return [pod for placed_pod in placed_pods for pod in placed_pod.evicted]

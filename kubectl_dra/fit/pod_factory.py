@@ -24,8 +24,7 @@ from kubectl_dra.explain.causes.claim_creation import needs, without_admin_label
 from kubectl_dra.explain.question.new_pod import about_new_pod
 from kubectl_dra.explain.question.resolve import ClaimEntry, Question, about_pod
 from kubectl_dra.explain.scene.prepare import Settings
-from kubectl_dra.fit.controllers import TEMPLATE_HASH, controller_of
-from kubectl_dra.fit.workload import Role, WorkloadPods
+from kubectl_dra.fit.workload import TEMPLATE_HASH, Role, WorkloadPods, controller_of
 from kubectl_dra.manifests.workloads import key_of
 
 # What controllers give the pods of a workload one by one: names, and labels that tell them apart.
@@ -167,7 +166,7 @@ class NewPod(Struct, frozen=True):
         return (self.pod.metadata.namespace, "PodGroup", name) if name else ("", "", "")
 
 
-class Mold:
+class PodFactory:
     """Makes the pods of one role. ``question`` is about the first: what the API server says of it is in it."""
 
     def __init__(self, workload: WorkloadPods, number: int, role: int, snapshot: Snapshot, settings: Settings) -> None:

@@ -10,7 +10,7 @@ from kubectl_dra.explain.diagnosis import Diagnosis
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.remedies.free import Free
 from kubectl_dra.explain.remedies.room import EndPods
-from kubectl_dra.fit.place import Seat
+from kubectl_dra.fit.place import PlacedPod
 from kubectl_dra.fit.pod_factory import Denied
 from kubectl_dra.fit.workload import WorkloadPods
 from kubectl_dra.scheduling.gang_scheduling import PriorityDiffers
@@ -84,7 +84,7 @@ class WorkloadFit(Struct, frozen=True):
     fitting: int
     pods: int
     running: int
-    seats: tuple[Seat, ...]
+    placed_pods: tuple[PlacedPod, ...]
     stop: FirstUnplaced | None = None
     unclear: tuple[Words, ...] = ()
     more: tuple[More, ...] = ()
@@ -98,7 +98,7 @@ class WorkloadFit(Struct, frozen=True):
     @property
     def placed(self) -> int:
         """How many pods have a node: those that run, and those that were placed."""
-        return self.running + len(self.seats)
+        return self.running + len(self.placed_pods)
 
 
 class FitAnswer(Struct, frozen=True):

@@ -11,19 +11,16 @@ from msgspec.structs import replace
 
 from kubectl_dra.explain.diagnosis import (
     ClaimReport,
-    DeviceLine,
     Diagnosis,
     Finding,
-    Funnel,
     Look,
     NodeGroup,
+    RemedyPlan,
     SecondOpinion,
-    Stage,
-    StageError,
     Trace,
     Verdict,
-    Way,
 )
+from kubectl_dra.explain.funnel.shown import DeviceLine, Funnel, Stage, StageError
 from kubectl_dra.explain.funnel.stages import SelectorFalse
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.remedies.change import RequestChange
@@ -201,14 +198,14 @@ def _is_joint(proved: Proof | None) -> bool:
     return beside is not None and bool(beside.changed or beside.aside)
 
 
-def _ways(ways: Sequence[Way], asked: Invocation) -> Iterator[Section]:
+def _ways(ways: Sequence[RemedyPlan], asked: Invocation) -> Iterator[Section]:
     if ways:
         note = " (each one proved by running the allocation with it)"
         items = Items(tuple((_way(way, asked),) for way in ways))
         yield Section("What would help", (items,), note, beside=True)
 
 
-def _way(way: Way, asked: Invocation) -> FixOffer:
+def _way(way: RemedyPlan, asked: Invocation) -> FixOffer:
     text = prose(f"{changes(way)}: {proof(way.proof, short=True)}.", Tone.GOOD, 0)
     tried = making(way.changes, asked) or supposing(way.what_if, asked)
     told = _told(changes_told(way), way.proof)

@@ -15,13 +15,13 @@ from kubectl_dra.explain.diagnosis import (
     NextStep,
     NodeDevices,
     NodeGroup,
-    Observation,
     Relation,
+    RemedyPlan,
     Verdict,
-    Way,
 )
+from kubectl_dra.explain.funnel.shown import Observation
 from kubectl_dra.explain.phrase import Phrase
-from kubectl_dra.explain.question.what_if_flag import Supposition
+from kubectl_dra.explain.question.what_if_flag import WhatIfChange
 from kubectl_dra.explain.remedies.change import RequestChange
 from kubectl_dra.explain.remedies.claim_edits import RequestPlace
 from kubectl_dra.explain.remedies.free import Free
@@ -179,12 +179,12 @@ def about(evidence: Evidence) -> str:
     return f"{written(evidence.object)} · {text}:"
 
 
-def changes(way: Way) -> str:
+def changes(way: RemedyPlan) -> str:
     """The changes of a way out, each as JSON has it."""
     return ", and ".join(map(written, way.changes))
 
 
-def changes_told(way: Way) -> str:
+def changes_told(way: RemedyPlan) -> str:
     """The changes of a way out as parts of one sentence: those of one request after each other name it once."""
     out: list[str] = []
     place: RequestPlace | None = None
@@ -378,7 +378,7 @@ def _number(name: str) -> int:
     return int(digits) if digits.isdigit() else -1
 
 
-def supposing(what_if: Sequence[Supposition], asked: Invocation) -> ShellCommand | None:
+def supposing(what_if: Sequence[WhatIfChange], asked: Invocation) -> ShellCommand | None:
     """The command that shows the answer with these changes; None where they cannot be supposed."""
     if not what_if or not asked.command:
         return None

@@ -62,7 +62,7 @@ def to_html(answer: FitAnswer, origin: PageOrigin, invocation: Invocation) -> st
     for found in answer.workloads:
         first, *blocks = blocks_of(found, invocation)
         parts.append(tag("section", tag("h2", found.workload.title), *blocks_html([first], 2)))
-        counts = [("held", found.running, "running"), ("free", len(found.seats), "placed")]
+        counts = [("held", found.running, "running"), ("free", len(found.placed_pods), "placed")]
         if not found.as_many:
             counts.append(("unusable", max(0, found.pods - found.placed), "without a node"))
         words = ", ".join(f"{amount(count, 'pod')} {word}" for _, count, word in counts if count)

@@ -7,7 +7,7 @@ from typing import Any
 from kubectl_dra.api.pods import Pod, owner_of
 from kubectl_dra.explain.remedies.free import Free
 from kubectl_dra.explain.scene.holders import ClaimHolder
-from kubectl_dra.fit.place import Seat, evicted
+from kubectl_dra.fit.place import PlacedPod, evicted
 from kubectl_dra.fit.result import SCHEMA_VERSION, FitAnswer, More, OneMoreNode, WorkloadFit
 from kubectl_dra.report.explain_words import answer as explained
 from kubectl_dra.report.fit_words import change, code, headline, places, stop
@@ -39,8 +39,8 @@ def _workload(found: WorkloadFit) -> dict[str, Any]:
         "undetermined": [written(why) for why in found.unclear],
         "unread": unread_json(found.unclear),
         "nodes": [{"node": node, "pods": pods, "devices": devices} for node, pods, devices in places(found)],
-        "placements": [_seat(seat) for seat in found.seats],
-        "evicted": [pod.key for pod in evicted(found.seats)],
+        "placements": [_placed_pod(placed_pod) for placed_pod in found.placed_pods],
+        "evicted": [pod.key for pod in evicted(found.placed_pods)],
     }
     if found.stop is not None:
         out["stop"] = {
@@ -84,12 +84,12 @@ def counts_json(found: WorkloadFit) -> dict[str, Any]:
     }
 
 
-def _seat(seat: Seat) -> dict[str, Any]:
+def _placed_pod(placed_pod: PlacedPod) -> dict[str, Any]:
     out: dict[str, Any] = {
-        "pod": seat.new.pod.metadata.name,
-        "replica": seat.new.ordinal.replica,
-        "node": seat.node,
-        "choice": seat.chosen.value,
+        "pod": placed_pod.new.pod.metadata.name,
+        "replica": placed_pod.new.ordinal.replica,
+        "node": placed_pod.node,
+        "choice": placed_pod.chosen.value,
         "devices": [
             {
                 "claim": held.claim,
@@ -99,11 +99,11 @@ def _seat(seat: Seat) -> dict[str, Any]:
                 "device": held.device.device,
                 **({"consumedCapacity": dict(held.consumed)} if held.consumed else {}),
             }
-            for held in seat.devices
+            for held in placed_pod.devices
         ],
     }
-    if seat.evicted:
-        out["evicts"] = [pod.key for pod in seat.evicted]
+    if placed_pod.evicted:
+        out["evicts"] = [pod.key for pod in placed_pod.evicted]
     return out
 
 

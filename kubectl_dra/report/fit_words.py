@@ -10,7 +10,7 @@ from kubectl_dra.api.pods import owner_of
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.explain.remedies.room import EndPods
 from kubectl_dra.explain.unread import Unread
-from kubectl_dra.fit.place import Seat, evicted
+from kubectl_dra.fit.place import PlacedPod, evicted
 from kubectl_dra.fit.pod_factory import Denied
 from kubectl_dra.fit.result import ClusterChange, FitVerdict, More, OneMoreNode, WorkloadFit
 from kubectl_dra.report.blocks import CommandEffect, ShellCommand
@@ -29,7 +29,7 @@ def headline(found: WorkloadFit) -> str:
 def _by_devices(found: WorkloadFit) -> str:
     """What the devices alone say where no nodes were read."""
     why = found.unclear[0]
-    if not isinstance(why, Unread) or why.gap.kind != "Node" or not found.seats:
+    if not isinstance(why, Unread) or why.gap.kind != "Node" or not found.placed_pods:
         return ""
     whose = "Its" if found.workload.name else "Their"
     if found.as_many:
@@ -56,7 +56,7 @@ def _count(found: WorkloadFit) -> str:
         return f"{title} {does} not fit: {found.stop.placed:,} of its {amount(found.pods, 'pod')} would, and {at_once}"
     if found.replicas == 1:
         if found.verdict is FitVerdict.FITS:
-            return f"{title} {fits}" + (f": all {amount(found.pods, 'pod')}" if size > 1 else _on(found.seats))
+            return f"{title} {fits}" + (f": all {amount(found.pods, 'pod')}" if size > 1 else _on(found.placed_pods))
         return f"{title} {does} not fit" + (
             f": {found.placed:,} of its {amount(found.pods, 'pod')} do" if size > 1 else ""
         )
@@ -69,15 +69,15 @@ def _count(found: WorkloadFit) -> str:
     return f"{found.fitting:,} of {amount(found.replicas, unit)} of {title} {verb}{inner}"
 
 
-def _on(seats: Sequence[Seat]) -> str:
-    return f" on {seats[0].node}" if len(seats) == 1 else ""
+def _on(placed_pods: Sequence[PlacedPod]) -> str:
+    return f" on {placed_pods[0].node}" if len(placed_pods) == 1 else ""
 
 
 def _beside(found: WorkloadFit) -> str:
     said = []
     if found.running:
         said.append(f"{amount(found.running, 'pod')} of it {'runs' if found.running == 1 else 'run'} already")
-    if ended := evicted(found.seats):
+    if ended := evicted(found.placed_pods):
         said.append(f"for which the scheduler ends {some([f'pod {pod.key}' for pod in ended], 3)}")
     if found.fewest != found.greatest:
         said.append(f"by which nodes the scheduler takes {found.fewest:,} to {found.greatest:,} pods have room")
@@ -88,9 +88,9 @@ def places(found: WorkloadFit) -> list[tuple[str, int, list[str]]]:
     """Nodes with how many pods they get and their devices, most pods first."""
     pods: Counter[str] = Counter()
     devices: dict[str, Counter[DeviceID]] = defaultdict(Counter)
-    for seat in found.seats:
-        pods[seat.node] += 1
-        devices[seat.node].update(held.device for held in seat.devices)
+    for placed_pod in found.placed_pods:
+        pods[placed_pod.node] += 1
+        devices[placed_pod.node].update(held.device for held in placed_pod.devices)
     ranked = sorted(pods, key=lambda name: (-pods[name], name))
     return [(name, pods[name], [_short(*each, name) for each in devices[name].items()]) for name in ranked]
 

@@ -11,7 +11,7 @@ from kubectl_dra.api.claims import DeviceConstraint
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import DeviceID, PoolID
 from kubectl_dra.cluster.snapshot import Gap
-from kubectl_dra.explain.diagnosis import Evidence, NodeDevices, Remedy, Way
+from kubectl_dra.explain.diagnosis import Evidence, NodeDevices, Remedy, RemedyPlan
 from kubectl_dra.explain.phrase import Joined, ObjectName, Phrase, Statement, Subject, Words, by_key
 from kubectl_dra.explain.remedies.proof import ChangeStep, PlacedDevice, Price, Proof, StepHolder, StepTarget, StepValue
 from kubectl_dra.explain.remedies.prove import Change
@@ -128,7 +128,7 @@ def remedy_json(remedy: Remedy, asked: Invocation) -> dict[str, Any] | None:
     return _changes(made, remedy.steps, remedy.price, remedy.proof) | _how(made, remedy, asked)
 
 
-def way_json(way: Way, asked: Invocation) -> dict[str, Any]:
+def way_json(way: RemedyPlan, asked: Invocation) -> dict[str, Any]:
     """Changes that help together."""
     return _changes(way.changes, way.steps, way.price, way.proof) | _how(way.changes, way, asked)
 
@@ -149,7 +149,7 @@ def _changes(changes: Sequence[Change], steps: Sequence[ChangeStep], price: Pric
     return {**priced, "proof": _proof(proof)}
 
 
-def _how(made: Sequence[Change], found: Remedy | Way, asked: Invocation) -> dict[str, Any]:
+def _how(made: Sequence[Change], found: Remedy | RemedyPlan, asked: Invocation) -> dict[str, Any]:
     """How to make the changes, and how to see what would be with them."""
     out: dict[str, Any] = {}
     if found.what_if:

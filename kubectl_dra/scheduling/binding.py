@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Container, Iterator, Sequence
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -15,6 +16,7 @@ from kubectl_dra.cluster.relation import relation_of
 from kubectl_dra.scheduling.chain import order
 from kubectl_dra.scheduling.dynamic_resources import DynamicResources
 from kubectl_dra.scheduling.framework import ClusterState
+from kubectl_dra.scheduling.outcome import Outcome, schedule
 
 
 def bound(
@@ -64,3 +66,33 @@ def _reserved(pod: Pod, node: str, devices: DynamicResources) -> Iterator[Resour
         if (claim.metadata.namespace, claim.metadata.name) not in stored:
             made = replace(made, metadata=replace(claim.metadata, name=pod.metadata.name))
         yield made
+
+
+# Pods one after the other: each gets its node in the cluster with those before it.
+
+
+Choose = Callable[[Sequence[str]], str]
+"""Takes one of several nodes that are as good."""
+
+
+class TurnTaken(NamedTuple):
+    """What came of one pod: the attempt, its node (empty if none takes it), and the cluster after."""
+
+    outcome: Outcome
+    node: str
+    state: ClusterState
+
+
+def place(pod: Pod, state: ClusterState, choose: Choose, within: Container[str] | None = None) -> TurnTaken:
+    """Gives a pod one of its best nodes, after the scheduler took back what nobody uses; ``within``: only of these."""
+    from kubectl_dra.scheduling.scoring import winner_among
+
+    outcome = schedule(pod, state)
+    while outcome.next is not None:
+        outcome = outcome.next
+    feasible = tuple(name for name in outcome.feasible if within is None or name in within)
+    if not feasible:
+        return TurnTaken(outcome, "", state)
+    best = winner_among(outcome.chain, feasible)
+    node = choose([name for name in best.nodes or feasible if name in feasible])
+    return TurnTaken(outcome, node, bound(pod, node, outcome.state, outcome.attempt_on(node)))

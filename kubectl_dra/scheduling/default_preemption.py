@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from typing import TypeVar
 
 from msgspec import Struct, field
 
@@ -15,7 +16,6 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.policy import PodDisruptionBudget
 from kubectl_dra.scheduling.chain import Chain
 from kubectl_dra.scheduling.framework import NodeState
-from kubectl_dra.scheduling.plugin_args import DefaultPreemptionArgs
 from kubectl_dra.scheduling.reasons import PluginName, Reason, Rejection, none_available
 
 _NEVER = "Never"
@@ -27,36 +27,27 @@ _OFFSET = 1 << 31
 class NoVictims(Reason, frozen=True):
     """No pod on the node has a lower priority."""
 
-    @property
-    def words(self) -> str:
-        return "No preemption victims found for incoming pod"
+    TEXT = "No preemption victims found for incoming pod"
 
 
 class NotHelpful(Reason, frozen=True):
     """Evicting pods would not change why the node is refused."""
 
-    @property
-    def words(self) -> str:
-        return "Preemption is not helpful for scheduling"
+    TEXT = "Preemption is not helpful for scheduling"
 
 
 class NeverPreempts(Reason, frozen=True):
     """The pod's preemptionPolicy is Never."""
 
-    @property
-    def words(self) -> str:
-        return "not eligible due to preemptionPolicy=Never."
+    TEXT = "not eligible due to preemptionPolicy=Never."
 
 
 class VictimsEnding(Reason, frozen=True):
     """Pods evicted for this pod are still terminating on its nominated node."""
 
+    TEXT = "not eligible due to a terminating pod on the nominated node."
     node: str
     victims: tuple[str, ...]
-
-    @property
-    def words(self) -> str:
-        return "not eligible due to a terminating pod on the nominated node."
 
 
 class Candidate(Struct, frozen=True):
@@ -116,18 +107,13 @@ def preempt(chain: Chain, rejected: Mapping[str, Rejection]) -> Preemption:
         else:
             refused[name] = outcome
     potential = sum(rejection.resolvable for rejection in rejected.values())
-    enough = _enough(found, potential, state.profile.args.preemption)
-    return Preemption(total, None, _best(found), tuple(found), {} if found else refused, enough)
-
-
-def _enough(found: Sequence[Candidate], potential: int, args: DefaultPreemptionArgs) -> int:
-    """The number of candidates at which the scheduler stops; 0 if it examines all.
-
-    It continues as long as all candidates break budgets.
-    """
-    wanted = max(potential * args.min_candidate_nodes_percentage // 100, args.min_candidate_nodes_absolute)
+    wanted = max(
+        potential * state.profile.args.preemption.min_candidate_nodes_percentage // 100,
+        state.profile.args.preemption.min_candidate_nodes_absolute,
+    )
     harmless = any(not candidate.violations for candidate in found)
-    return max(wanted, 1) if harmless and len(found) > wanted else 0
+    enough = max(wanted, 1) if harmless and len(found) > wanted else 0
+    return Preemption(total, None, _best(found), tuple(found), {} if found else refused, enough)
 
 
 def _ineligible(chain: Chain, rejected: Mapping[str, Rejection]) -> Reason | None:
@@ -178,21 +164,26 @@ class _Node:
         if rejection is not None:
             return rejection
         violating, others = _by_budget(by_importance(self._lower), self._budgets)
-        gone = [*violating, *others]
-        victims: list[Pod] = []
-        violations = 0
-        for pod in (*violating, *others):
-            left = [entry for entry in gone if entry is not pod]
-            if self._without(left) is None:
-                gone = left
-                continue
-            victims.append(pod)
-            violations += pod in violating
+        victims = fewest([*violating, *others], lambda pods: self._without(pods) is None)
+        violations = sum(pod in violating for pod in victims)
         victims.sort(key=lambda pod: (-pod.priority, pod.status.start_time or _NOT_STARTED))
         return Candidate(self._node.name, tuple(victims), violations)
 
     def _without(self, pods: Iterable[Pod]) -> Rejection | None:
         return self._chain.filter(self._node.changed(removed=pods))
+
+
+_T = TypeVar("_T")
+
+
+def fewest(items: Sequence[_T], enough: Callable[[Sequence[_T]], bool], *, last_first: bool = False) -> list[_T]:
+    """The items but those without which it is still ``enough``, left out one after the other."""
+    kept = list(items)
+    for item in reversed(items) if last_first else items:
+        left = [other for other in kept if other is not item]
+        if enough(left):
+            kept = left
+    return kept
 
 
 def by_importance(pods: Sequence[Pod]) -> list[Pod]:

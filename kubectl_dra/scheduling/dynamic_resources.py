@@ -15,7 +15,7 @@ from kubectl_dra.api.limits import MAX_CONSUMERS
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod, PodClaim
 from kubectl_dra.cluster.relation import made_for, relation_of
-from kubectl_dra.scheduling.framework import ClusterState, NodeState, Plugin, ScorePlugin
+from kubectl_dra.scheduling.framework import ClusterState, NodeState, Plugin, ScorePlugin, share_of_best
 from kubectl_dra.scheduling.memory import NodeAttempts
 from kubectl_dra.scheduling.node_resources import Insufficient
 from kubectl_dra.scheduling.node_resources_of_devices import (
@@ -30,7 +30,6 @@ from kubectl_dra.scheduling.node_resources_of_devices import (
     taken_on,
 )
 from kubectl_dra.scheduling.reasons import PluginName, Reason, Rejection
-from kubectl_dra.scheduling.scores.normalize import share_of_best
 
 WORKLOAD_CLAIMS: Final = "DRAWorkloadResourceClaims"
 
@@ -38,22 +37,16 @@ WORKLOAD_CLAIMS: Final = "DRAWorkloadResourceClaims"
 class ClaimNotCreated(Reason, frozen=True):
     """The claim for an entry with a template does not exist yet."""
 
+    TEXT = 'pod "{pod}": ResourceClaim not created yet'
     pod: str
     entry: str
-
-    @property
-    def words(self) -> str:
-        return f'pod "{self.pod}": ResourceClaim not created yet'
 
 
 class ClaimMissing(Reason, frozen=True):
     """A claim that the pod names does not exist."""
 
+    TEXT = 'could not find ResourceClaim "{claim}"'
     claim: str
-
-    @property
-    def words(self) -> str:
-        return f'could not find ResourceClaim "{self.claim}"'
 
 
 class ClaimDeleting(Reason, frozen=True):
@@ -69,54 +62,39 @@ class ClaimDeleting(Reason, frozen=True):
 class ClaimOfOther(Reason, frozen=True):
     """The claim generated for an entry of the pod has another owner."""
 
+    TEXT = "ResourceClaim {claim} was not created for pod {pod} (pod is not owner)"
     pod: str
     claim: str
-
-    @property
-    def words(self) -> str:
-        return f"ResourceClaim {self.claim} was not created for pod {self.pod} (pod is not owner)"
 
 
 class ClaimInUse(Reason, frozen=True):
     """An allocated claim already has the maximum number of consumers."""
 
+    TEXT = "resourceclaim in use"
     claim: str
-
-    @property
-    def words(self) -> str:
-        return "resourceclaim in use"
 
 
 class ClassMissing(Reason, frozen=True):
     """A request names a DeviceClass that does not exist."""
 
+    TEXT = "request {request}: device class {device_class} does not exist"
     claim: str
     request: str
     device_class: str
-
-    @property
-    def words(self) -> str:
-        return f"request {self.request}: device class {self.device_class} does not exist"
 
 
 class ClaimElsewhere(Reason, frozen=True):
     """Claims of the pod are allocated for other nodes."""
 
+    TEXT = "resourceclaim not available on the node"
     claims: tuple[str, ...]
-
-    @property
-    def words(self) -> str:
-        return "resourceclaim not available on the node"
 
 
 class LeftoverClaim(Reason, frozen=True):
     """An earlier attempt left its claim for extended resources; the scheduler deletes it and retries."""
 
+    TEXT = "cannot schedule extended resource claim"
     claim: str
-
-    @property
-    def words(self) -> str:
-        return "cannot schedule extended resource claim"
 
 
 class NotAllocatable(Reason, frozen=True):
@@ -142,9 +120,7 @@ class AllocationFailed(Reason, frozen=True):
 class SearchNotEnded(Reason, frozen=True):
     """Our search did not end within its steps, so the answer for this node is unknown."""
 
-    @property
-    def words(self) -> str:
-        return "cannot allocate all claims"
+    TEXT = "cannot allocate all claims"
 
 
 class DynamicResources(Plugin):

@@ -11,17 +11,23 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from functools import cached_property, lru_cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from kubectl_dra.allocation.attempt import Cycle
+from kubectl_dra.allocation.features import Features, Quirks
+from kubectl_dra.allocation.pools import SliceIndex
+from kubectl_dra.allocation.selectors import Selectors
+from kubectl_dra.allocation.state import allocated_state, changed_state
 from kubectl_dra.api.meta import Amount, ObjectMeta
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.releases import Release
-from kubectl_dra.cluster.cluster import Cluster
+from kubectl_dra.api.slices import ResourceSlice
+from kubectl_dra.api.taints import DeviceTaintRule
+from kubectl_dra.cel import Environment
+from kubectl_dra.cluster.cluster import Cluster, Delta
 from kubectl_dra.cluster.snapshot import Key, Snapshot
 from kubectl_dra.scheduling.amounts import Amounts, Rules, amounts_of, pod_amounts
-from kubectl_dra.scheduling.devices import after
 from kubectl_dra.scheduling.profile import Profile
 from kubectl_dra.scheduling.reasons import NotRead, PluginName, Reason, Rejection
 
@@ -101,7 +107,7 @@ class NodeState:
             self.node,
             pods,
             self._rules,
-            (*self.removed, *(pod for pod in gone if not _among(pod, self.added))),
+            (*self.removed, *(pod for pod in gone if not any(entry is pod for entry in self.added))),
             (*(pod for pod in self.added if id(pod) not in out), *more),
         )
 
@@ -261,5 +267,78 @@ class ScorePlugin:
         raise NotImplementedError
 
 
-def _among(pod: Pod, pods: Sequence[Pod]) -> bool:
-    return any(entry is pod for entry in pods)
+# How most plugins normalize their scores to 0 to 100.
+
+
+MAX: Final = 100
+"""The best score that one plugin gives a node."""
+
+
+def share_of_best(scores: Mapping[str, int], *, reverse: bool = False) -> dict[str, int]:
+    """Non-negative scores as percentages of the highest; ``reverse``: the lowest wins."""
+    best = max(scores.values(), default=0)
+    if not best:
+        return dict.fromkeys(scores, MAX if reverse else 0)
+    parts = {name: MAX * score // best for name, score in scores.items()}
+    return {name: MAX - part for name, part in parts.items()} if reverse else parts
+
+
+def along(shape: Sequence[tuple[int, int]], use: int) -> int:
+    """The score on a line through points (use, score), constant before the first and after the last."""
+    before = shape[0]
+    for point in shape:
+        if use <= point[0]:
+            if point is shape[0]:
+                return point[1]
+            rise = (point[1] - before[1]) * (use - before[0])
+            # Go cuts a quotient towards zero.
+            part = abs(rise) // (point[0] - before[0])
+            return before[1] + (part if rise >= 0 else -part)
+        before = point
+    return shape[-1][1]
+
+
+# The devices of a cluster as a scheduler sees them: the cycle that all attempts for one pod share.
+
+
+def make_cycle(
+    snapshot: Snapshot, features: Features, quirks: Quirks, environment: Environment, *, with_rules: bool
+) -> Cycle:
+    """The devices of a cluster for all attempts of one cycle; ``with_rules``: DeviceTaintRules are applied."""
+    rules = snapshot.taint_rules if with_rules else ()
+    return Cycle(
+        index=SliceIndex(_seen(snapshot.slices, features, rules)),
+        classes=snapshot.classes,
+        state=allocated_state(snapshot.claims.values(), features),
+        selectors=Selectors(environment),
+        features=features,
+        quirks=quirks,
+        rules=rules,
+    )
+
+
+def _seen(
+    slices: Sequence[ResourceSlice], features: Features, rules: Sequence[DeviceTaintRule]
+) -> Sequence[ResourceSlice]:
+    """Published slices as the allocator sees them. What is rarely needed is loaded then."""
+    if features.loose_pools or features.stable:
+        from kubectl_dra.allocation.slices_seen import slices_as_read
+
+        slices = slices_as_read(slices, features)
+    if rules:
+        from kubectl_dra.allocation.slices_seen import apply_rules
+
+        slices = apply_rules(slices, rules)
+    return slices
+
+
+def after(cycle: Cycle, delta: Delta) -> Cycle:
+    """The cycle after a change of its cluster that replaces no slices."""
+    assert delta.slices is not None
+    state = changed_state(cycle.state, delta.claims, cycle.features)
+    if not delta.slices:
+        return cycle if state is cycle.state else cycle.changed(state=state)
+    more = _seen(delta.slices, cycle.features, cycle.rules)
+    for entry in more:
+        cycle.selectors.keep(entry.devices)
+    return cycle.changed(state=state, index=SliceIndex((*cycle.index.slices, *more)))

@@ -15,10 +15,10 @@ from msgspec import structs
 
 from kubectl_dra.allocation.budgets import GANG_TRIES, GANG_WORK, SMALL_GANG_TRIES, SMALL_GANG_WORK
 from kubectl_dra.api.pods import Pod
+from kubectl_dra.scheduling.binding import place
 from kubectl_dra.scheduling.dynamic_resources import ClaimNotCreated, resolve
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.gang_scheduling import ClaimGiven, Gang, Obstacle, Placed, domains_of
-from kubectl_dra.scheduling.in_turn import place
 from kubectl_dra.scheduling.outcome import Outcome
 from kubectl_dra.scheduling.volumes import fully_bound, volume_claims
 

@@ -46,40 +46,31 @@ class GroupMissing(Reason, frozen=True):
 class GroupNotInWorkload(Reason, frozen=True):
     """The Workload has no group of that name."""
 
+    TEXT = 'pod group "{group}" doesn\'t exist for a workload "{workload}"'
     workload: str
     group: str
-
-    @property
-    def words(self) -> str:
-        return f'pod group "{self.group}" doesn\'t exist for a workload "{self.workload}"'
 
 
 class TooFewPeers(Reason, frozen=True):
     """The gang has fewer pods than are scheduled together; ``peers`` are those that exist, including this one."""
 
+    TEXT = "waiting for minCount pods from a gang to appear in scheduling queue"
     group: str
     minimum: int
     peers: tuple[str, ...]
-
-    @property
-    def words(self) -> str:
-        return "waiting for minCount pods from a gang to appear in scheduling queue"
 
 
 class PriorityDiffers(Reason, frozen=True):
     """A pod has another priority than its group: since 1.37 the scheduler then tries none of the group's pods."""
 
+    TEXT = (
+        "all pods in a single pod group should have the same priority as the pod group's priority, "
+        "got {priority} and {wanted}"
+    )
     group: str
     pod: str
     priority: int
     wanted: int
-
-    @property
-    def words(self) -> str:
-        return (
-            "all pods in a single pod group should have the same priority as the pod group's priority, "
-            f"got {self.priority} and {self.wanted}"
-        )
 
 
 class Gang(Struct, frozen=True):

@@ -13,9 +13,8 @@ from kubectl_dra.api.behaviour import NAMESPACES_READ_ONCE
 from kubectl_dra.api.labels import LabelSelector
 from kubectl_dra.api.nodes import Affinity, Node, PodAffinityTerm
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.scheduling.framework import ClusterState, NodeState, Plugin, ScorePlugin
+from kubectl_dra.scheduling.framework import MAX, ClusterState, NodeState, Plugin, ScorePlugin
 from kubectl_dra.scheduling.reasons import NotRead, PluginName, Reason, Rejection
-from kubectl_dra.scheduling.scores.normalize import MAX
 
 # Terms of pod affinity and anti-affinity, matched like the scheduler does: namespaces and labels of other pods.
 
@@ -128,34 +127,25 @@ def _resolved(entry: PodAffinityTerm, pod: Pod, state: ClusterState) -> Term:
 class AffinityNotMet(Reason, frozen=True):
     """The node's domain has no pod that the pod requires; ``value`` None: the node is in no domain."""
 
+    TEXT = "node(s) didn't match pod affinity rules"
     key: str
     value: str | None
-
-    @property
-    def words(self) -> str:
-        return "node(s) didn't match pod affinity rules"
 
 
 class AntiAffinityBroken(Reason, frozen=True):
     """The node's domain has a pod that the pod must avoid."""
 
+    TEXT = "node(s) didn't match pod anti-affinity rules"
     key: str
     value: str
-
-    @property
-    def words(self) -> str:
-        return "node(s) didn't match pod anti-affinity rules"
 
 
 class ExistingAntiAffinityBroken(Reason, frozen=True):
     """A pod in the node's domain must avoid this pod."""
 
+    TEXT = "node(s) didn't satisfy existing pods anti-affinity rules"
     key: str
     value: str
-
-    @property
-    def words(self) -> str:
-        return "node(s) didn't satisfy existing pods anti-affinity rules"
 
 
 class InterPodAffinity(Plugin):

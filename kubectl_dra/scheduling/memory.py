@@ -118,7 +118,9 @@ class NodeEquivalence:
         state = cycle.state
         self._held = state.exclusive_by_pool
         self._used = {device[:2] for devices in (state.shared, state.consumed) for device in devices}
-        self._refused = self._refused_by_all()
+        selectors = self._cycle.selectors
+        of_each = [selectors.refused_by(texts or ()) for texts in self._expressions]
+        self._refused = set.intersection(*of_each) if of_each else set()
         self._kinds: dict[Hashable, int] = {}
         self._of_device: dict[int, int] = {}
         self._of_list: dict[int, tuple[int, ...]] = {}
@@ -127,12 +129,6 @@ class NodeEquivalence:
     def _names(self) -> Set[str]:
         """Names of pools whose counters the scheduler may confuse."""
         return _names_of_several(self._cycle) if self._cycle.quirks.counters_keyed_by_pool_name else frozenset()
-
-    def _refused_by_all(self) -> Set[int]:
-        """The devices, by their identity, that selectors of every request are known to be false on."""
-        selectors = self._cycle.selectors
-        of_each = [selectors.refused_by(texts or ()) for texts in self._expressions]
-        return set.intersection(*of_each) if of_each else set()
 
     def of(self, node: Node, pools: NodePools) -> Hashable:
         """What an attempt reads from the node; None if that is too much."""
@@ -146,7 +142,10 @@ class NodeEquivalence:
                 seen.append(bool(pool.invalid))
                 continue
             if pool.counter_sets:
-                if not self._counts_alone(pool, node):
+                if not (
+                    pool.id.name not in self._names
+                    and all(entry.scope.node_name == node.name for entry in self._cycle.index.by_pool[pool.id])
+                ):
                     return None
                 seen.append(tuple((name, _amounts(counters)) for name, counters in pool.counter_sets.items()))
             for entry in pool.slices:
@@ -155,12 +154,6 @@ class NodeEquivalence:
                     return None
                 seen.append((kinds, node.skips_operations) if entry.skip_node_operations else kinds)
         return tuple(seen)
-
-    def _counts_alone(self, pool: Pool, node: Node) -> bool:
-        """Whether the pool's counters belong to this node, and no other pool reads them."""
-        return pool.id.name not in self._names and all(
-            entry.scope.node_name == node.name for entry in self._cycle.index.by_pool[pool.id]
-        )
 
     def _of_slice(self, entry: ResourceSlice, pool: Pool, node: Node) -> Hashable:
         kinds: Sequence[Hashable] | None = self._of_list.get(id(entry.devices))

@@ -8,9 +8,8 @@ from typing import Final
 from kubectl_dra.api.labels import InvalidNodeSelector
 from kubectl_dra.api.nodes import Node, NodeSelector, NodeSelectorTerm, term_matches
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.scheduling.framework import ClusterState, NodeState, Plugin, ScorePlugin
+from kubectl_dra.scheduling.framework import ClusterState, NodeState, Plugin, ScorePlugin, share_of_best
 from kubectl_dra.scheduling.reasons import PluginName, Reason, Rejection
-from kubectl_dra.scheduling.scores.normalize import share_of_best
 
 _NAME: Final = "metadata.name"
 
@@ -22,30 +21,22 @@ class NodeDoesNotMatch(Reason, frozen=True):
     it does not hold.
     """
 
+    TEXT = "node(s) didn't match Pod's node affinity/selector"
     selector: tuple[tuple[str, str], ...] = ()
     affinity: NodeSelector | None = None
-
-    @property
-    def words(self) -> str:
-        return "node(s) didn't match Pod's node affinity/selector"
 
 
 class ProfileDoesNotMatch(Reason, frozen=True):
     """The node does not meet what the scheduler's profile requires for all its pods (addedAffinity)."""
 
+    TEXT = "node(s) didn't match scheduler-enforced node affinity"
     affinity: NodeSelector
-
-    @property
-    def words(self) -> str:
-        return "node(s) didn't match scheduler-enforced node affinity"
 
 
 class TermsConflict(Reason, frozen=True):
     """Every term of the required node affinity names several nodes at once, so no node can match."""
 
-    @property
-    def words(self) -> str:
-        return "pod affinity terms conflict"
+    TEXT = "pod affinity terms conflict"
 
 
 class NodeAffinityFilter(Plugin):

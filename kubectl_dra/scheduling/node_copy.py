@@ -140,7 +140,8 @@ class _Copier:
         stored = self._state.snapshot.claims
         pods, claims = [], []
         for pod in self._state.nodes[self._like.name].pods:
-            if not _of_every_node(pod):
+            owner = pod.metadata.controller()
+            if not (owner is not None and owner.kind in ("DaemonSet", "Node")):
                 continue
             space = pod.metadata.namespace
             meta = structs.replace(
@@ -215,8 +216,3 @@ class _Copier:
 
     def _requirement(self, entry: Requirement) -> Requirement:
         return structs.replace(entry, values=tuple(self._texts.get(value, value) for value in entry.values))
-
-
-def _of_every_node(pod: Pod) -> bool:
-    owner = pod.metadata.controller()
-    return owner is not None and owner.kind in ("DaemonSet", "Node")

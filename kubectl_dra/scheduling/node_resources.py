@@ -15,7 +15,7 @@ from kubectl_dra.api.meta import Amount
 from kubectl_dra.api.pod_resources import pod_level
 from kubectl_dra.api.pods import Container, Pod
 from kubectl_dra.scheduling.amounts import Amounts, Rules, pod_amounts
-from kubectl_dra.scheduling.framework import ClusterState, NodeState, Plugin, ScorePlugin
+from kubectl_dra.scheduling.framework import MAX, ClusterState, NodeState, Plugin, ScorePlugin, along
 from kubectl_dra.scheduling.plugin_args import (
     LEAST_ALLOCATED,
     MOST_ALLOCATED,
@@ -23,7 +23,6 @@ from kubectl_dra.scheduling.plugin_args import (
     ScoringStrategy,
 )
 from kubectl_dra.scheduling.reasons import PluginName, Reason, Rejection
-from kubectl_dra.scheduling.scores.normalize import MAX, along
 
 PODS: Final = "pods"
 _NATIVE: Final = ("cpu", "memory", "ephemeral-storage")
@@ -32,25 +31,19 @@ _NATIVE: Final = ("cpu", "memory", "ephemeral-storage")
 class TooManyPods(Reason, frozen=True):
     """The node already has its maximum number of pods."""
 
+    TEXT = "Too many pods"
     used: int
     capacity: int
-
-    @property
-    def words(self) -> str:
-        return "Too many pods"
 
 
 class Insufficient(Reason, frozen=True):
     """Too little of a resource is left; cpu in thousandths, everything else in whole units."""
 
+    TEXT = "Insufficient {resource}"
     resource: str
     requested: int
     used: int
     capacity: int
-
-    @property
-    def words(self) -> str:
-        return f"Insufficient {self.resource}"
 
     @property
     def free(self) -> int:

@@ -57,18 +57,15 @@ class PodRequestExceeded(Reason, frozen=True):
     scheduler.
     """
 
+    TEXT = (
+        "pod level request for {resource} is insufficient to cover the aggregated container and "
+        "node-allocatable DRA requests"
+    )
     resource: str
     needed: int
     of_devices: int
     requested: int
     devices: tuple[DeviceID, ...]
-
-    @property
-    def words(self) -> str:
-        return (
-            f"pod level request for {self.resource} is insufficient to cover the aggregated container and "
-            "node-allocatable DRA requests"
-        )
 
 
 class PodLimitExceeded(Reason, frozen=True):
@@ -107,27 +104,20 @@ class DeviceGone(Reason, frozen=True):
 class NothingConsumed(Reason, frozen=True):
     """A device takes of the node by how much is consumed of a capacity, but nothing of it is consumed."""
 
+    TEXT = (
+        "claim {claim}, device {device.device}: ConsumedCapacity is nil, but Capacity key "
+        "'{capacity}' is set in NodeAllocatableResources for resource {resource}"
+    )
     claim: str
     device: DeviceID
     capacity: str
     resource: str
-
-    @property
-    def words(self) -> str:
-        return (
-            f"claim {self.claim}, device {self.device.device}: ConsumedCapacity is nil, but Capacity key "
-            f"'{self.capacity}' is set in NodeAllocatableResources for resource {self.resource}"
-        )
 
 
 class PublishedTwice(Reason, frozen=True):
     """Undetermined: slices say different things about the device, and the scheduler reads any of them."""
 
     device: DeviceID
-
-    @property
-    def words(self) -> str:
-        return ""
 
 
 _REASONS: Final = (

@@ -153,35 +153,26 @@ class Attached(NamedTuple):
 class VolumeLimitReached(Reason, frozen=True):
     """With the pod, the node would exceed its volume limit for the driver."""
 
+    TEXT = "node(s) exceed max volume count"
     driver: str
     limit: int
     attached: int
     wanted: int
 
-    @property
-    def words(self) -> str:
-        return "node(s) exceed max volume count"
-
 
 class DriverNotOnNode(Reason, frozen=True):
     """The node lacks a CSI driver that must be there before pods (gate VolumeLimitScaling)."""
 
+    TEXT = "{driver} CSI driver is not installed on the node"
     driver: str
-
-    @property
-    def words(self) -> str:
-        return f"{self.driver} CSI driver is not installed on the node"
 
 
 class ClaimUnknown(Reason, frozen=True):
     """A claim of the pod does not exist."""
 
+    TEXT = 'looking up PVC {namespace}/{claim}: persistentvolumeclaim "{claim}" not found'
     namespace: str
     claim: str
-
-    @property
-    def words(self) -> str:
-        return f'looking up PVC {self.namespace}/{self.claim}: persistentvolumeclaim "{self.claim}" not found'
 
 
 class NodeVolumeLimits(Plugin):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from heapq import nsmallest
 from typing import Final
 
@@ -14,12 +14,11 @@ from kubectl_dra.api.meta import OwnerReference, convert
 from kubectl_dra.api.nodes import Node, TopologySpreadConstraint
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.policy import PodSelecting
-from kubectl_dra.scheduling.framework import ClusterState, NodeState, Plugin, ScorePlugin
+from kubectl_dra.scheduling.framework import MAX, ClusterState, NodeState, Plugin, ScorePlugin
 from kubectl_dra.scheduling.kinds_to_read import CONTROLLERS, selecting_kinds
 from kubectl_dra.scheduling.node_affinity import matches_node
 from kubectl_dra.scheduling.plugin_args import DefaultConstraint
 from kubectl_dra.scheduling.reasons import NotRead, PluginName, Reason, Rejection
-from kubectl_dra.scheduling.scores.normalize import MAX
 from kubectl_dra.scheduling.taint_toleration import COMPARISON, untolerated
 
 # Topology spread constraints: selector, policies and defaults.
@@ -136,7 +135,7 @@ def _selector(entry: TopologySpreadConstraint, labels: Mapping[str, str]) -> Sel
 
 def _default_selector(pod: Pod, state: ClusterState) -> Selector:
     equal: dict[str, str] = {}
-    for service in _in_namespace(state, "Service", pod.metadata.namespace):
+    for service in (entry for key, entry in state.others("Service").items() if key[0] == pod.metadata.namespace):
         selector = service.spec.selector
         if selector and all(pod.metadata.labels.get(key) == value for key, value in selector.items()):
             equal.update(selector)
@@ -162,10 +161,6 @@ def _controller(owner: OwnerReference, namespace: str, state: ClusterState) -> P
     return found
 
 
-def _in_namespace(state: ClusterState, kind: str, namespace: str) -> Iterator[PodSelecting]:
-    return (entry for key, entry in state.others(kind).items() if key[0] == namespace)
-
-
 class TooManyInDomain(Reason, frozen=True):
     """With the pod, the node's domain would have too many matching pods.
 
@@ -173,6 +168,7 @@ class TooManyInDomain(Reason, frozen=True):
     emptiest domain, or 0 if there are fewer domains than ``min_domains``.
     """
 
+    TEXT = "node(s) didn't match pod topology spread constraints"
     key: str
     value: str
     here: int
@@ -181,19 +177,12 @@ class TooManyInDomain(Reason, frozen=True):
     domains: int
     min_domains: int
 
-    @property
-    def words(self) -> str:
-        return "node(s) didn't match pod topology spread constraints"
-
 
 class NoDomain(Reason, frozen=True):
     """The node lacks the label over which the pods are spread."""
 
+    TEXT = "node(s) didn't match pod topology spread constraints (missing required label)"
     key: str
-
-    @property
-    def words(self) -> str:
-        return "node(s) didn't match pod topology spread constraints (missing required label)"
 
 
 class _Domains(Struct):

@@ -12,11 +12,8 @@ from kubectl_dra.scheduling.reasons import PluginName, Reason, Rejection
 class Gated(Reason, frozen=True):
     """The pod waits for the gates of ``spec.schedulingGates`` to be removed (SchedulingGates)."""
 
+    TEXT = "Scheduling is blocked due to non-empty scheduling gates"
     gates: tuple[str, ...]
-
-    @property
-    def words(self) -> str:
-        return "Scheduling is blocked due to non-empty scheduling gates"
 
 
 def kept_out(pod: Pod, state: ClusterState) -> Rejection | None:

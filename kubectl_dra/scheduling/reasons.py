@@ -6,9 +6,10 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import Final
+from typing import ClassVar, Final
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
 
 class PluginName(StrEnum):
@@ -36,12 +37,17 @@ class PluginName(StrEnum):
 
 
 class Reason(Struct, frozen=True):
-    """One reason of one plugin. Concrete reasons have typed fields and are defined in the plugin's file."""
+    """One reason of one plugin. Concrete reasons have typed fields and are defined in the plugin's file.
+
+    ``TEXT`` is the scheduler's own text, with the names of fields in braces.
+    """
+
+    TEXT: ClassVar[str] = ""
 
     @property
     def words(self) -> str:
-        """The scheduler's own text, as counted in its condition message: data of Kubernetes, not our sentence."""
-        raise NotImplementedError
+        """The text as counted in the scheduler's condition message: data of Kubernetes, not our sentence."""
+        return self.TEXT.format(**asdict(self)) if self.__struct_fields__ else self.TEXT
 
 
 class NotRead(Reason, frozen=True):

@@ -16,7 +16,7 @@ from kubectl_dra.api.releases import CRASH_ON_ALL, RULES_UNSEEN, Defect, Release
 from kubectl_dra.cel import Environment
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.scheduling.devices import make_cycle
+from kubectl_dra.scheduling.framework import make_cycle
 from kubectl_dra.scheduling.profile import DEFAULT_SCHEDULER, Profile, default_profile
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ DEFECTS_BESIDE: Final = {"rules_unseen": RULES_UNSEEN, "crash_on_all": CRASH_ON_
 """The defects that are none of the allocator's, by the names of their parts."""
 
 
-class Ahead(Struct, frozen=True):
+class PartialUpgrade(Struct, frozen=True):
     """A later release, and the ``parts`` in which a scheduler is like it already: the names of gates, of ``Quirks`` and
     ``Habits``, how selectors are evaluated, the filters but that of devices, and the ``DEFECTS_BESIDE``.
     """
@@ -44,7 +44,7 @@ class Scheduler(Struct, frozen=True, dict=True):
     """A scheduler of a release; two are equal if their fields are.
 
     ``gates`` are the enabled feature gates, ``patch`` the patch release where known. ``config`` is what it was
-    configured with; None: nobody says, so that the default is assumed. ``ahead``: in what it is like a later release
+    configured with; None: nobody says, so that the default is assumed. ``upgrade``: in what it is like a later release
     already, to find what an upgrade changes.
     """
 
@@ -52,7 +52,7 @@ class Scheduler(Struct, frozen=True, dict=True):
     gates: frozenset[str]
     patch: int | None = None
     config: SchedulerConfig | None = None
-    ahead: Ahead | None = None
+    upgrade: PartialUpgrade | None = None
 
     def changed(self, **fields: Any) -> Scheduler:
         """The scheduler with other fields."""
@@ -82,9 +82,9 @@ class Scheduler(Struct, frozen=True, dict=True):
     def quirks(self) -> Quirks:
         """The defects that its allocator has."""
         own = Quirks.of_release(self.release, self.patch)
-        if self.ahead is None:
+        if self.upgrade is None:
             return own
-        return _blended(own, Quirks.of_release(self.ahead.release, self.ahead.patch), self._parts)
+        return _blended(own, Quirks.of_release(self.upgrade.release, self.upgrade.patch), self._parts)
 
     @property
     def environment(self) -> Environment:
@@ -120,19 +120,23 @@ class Scheduler(Struct, frozen=True, dict=True):
 
     def _like(self, part: str) -> tuple[Release, int | None]:
         """The release, and its patch, like which it is in one part."""
-        ahead = self.ahead
-        return (ahead.release, ahead.patch) if ahead is not None and part in ahead.parts else (self.release, self.patch)
+        upgrade = self.upgrade
+        return (
+            (upgrade.release, upgrade.patch)
+            if upgrade is not None and part in upgrade.parts
+            else (self.release, self.patch)
+        )
 
     @property
     def _parts(self) -> Set[str]:
         """The parts of the later release; a gate that only it has comes with what it switches on."""
-        parts = self.ahead.parts if self.ahead is not None else frozenset()
+        parts = self.upgrade.parts if self.upgrade is not None else frozenset()
         return parts | {"knows_alpha"} if ALPHA & parts else parts
 
     @property
     def _habits(self) -> Habits:
         own = Habits.of_release(self.release)
-        return own if self.ahead is None else _blended(own, Habits.of_release(self.ahead.release), self._parts)
+        return own if self.upgrade is None else _blended(own, Habits.of_release(self.upgrade.release), self._parts)
 
 
 _S = TypeVar("_S", bound=Struct)

@@ -16,11 +16,8 @@ from kubectl_dra.scheduling.taint_toleration import COMPARISON, tolerated
 class OtherNodeNamed(Reason, frozen=True):
     """The pod's ``spec.nodeName`` is another node."""
 
+    TEXT = "node(s) didn't match the requested node name"
     node_name: str
-
-    @property
-    def words(self) -> str:
-        return "node(s) didn't match the requested node name"
 
 
 class NodeName(Plugin):
@@ -43,9 +40,7 @@ CORDON = NodeTaint("node.kubernetes.io/unschedulable", "", "NoSchedule")
 class Cordoned(Reason, frozen=True):
     """The node is cordoned and the pod does not tolerate that."""
 
-    @property
-    def words(self) -> str:
-        return "node(s) were unschedulable"
+    TEXT = "node(s) were unschedulable"
 
 
 class NodeUnschedulable(Plugin):
@@ -89,11 +84,8 @@ class HostPort(NamedTuple):
 class PortsTaken(Reason, frozen=True):
     """Host ports of the pod that are taken: the port, and the pod (namespace/name) that has it."""
 
+    TEXT = "node(s) didn't have free ports for the requested pod ports"
     taken: tuple[tuple[HostPort, str], ...]
-
-    @property
-    def words(self) -> str:
-        return "node(s) didn't have free ports for the requested pod ports"
 
 
 class NodePorts(Plugin):
@@ -136,11 +128,8 @@ GATE: Final = "NodeDeclaredFeatures"
 class FeaturesNotDeclared(Reason, frozen=True):
     """Features that the pod needs and the node does not declare."""
 
+    TEXT = "node(s) didn't match Pod's required features"
     features: tuple[str, ...]
-
-    @property
-    def words(self) -> str:
-        return "node(s) didn't match Pod's required features"
 
 
 class _Feature(NamedTuple):

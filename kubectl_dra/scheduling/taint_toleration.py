@@ -10,9 +10,8 @@ from kubectl_dra.api.nodes import NodeTaint, Toleration
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.releases import TAINTS_NAMED
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.scheduling.framework import ClusterState, NodeState, Plugin, ScorePlugin
+from kubectl_dra.scheduling.framework import ClusterState, NodeState, Plugin, ScorePlugin, share_of_best
 from kubectl_dra.scheduling.reasons import PluginName, Reason, Rejection
-from kubectl_dra.scheduling.scores.normalize import share_of_best
 
 # Which node taints a pod tolerates (core/v1, KEP-5471).
 

@@ -18,10 +18,9 @@ from kubectl_dra.api.volumes import (
     PersistentVolumeClaim,
     StorageClass,
 )
-from kubectl_dra.scheduling.framework import ClusterState, NodeState, Plugin, ScorePlugin
+from kubectl_dra.scheduling.framework import MAX, ClusterState, NodeState, Plugin, ScorePlugin, along
 from kubectl_dra.scheduling.node_volume_limits import migrated_affinity, served_by_driver, type_of_source
 from kubectl_dra.scheduling.reasons import NotRead, PluginName, Reason, Rejection
-from kubectl_dra.scheduling.scores.normalize import MAX, along
 from kubectl_dra.scheduling.volumes import (
     CLAIM,
     ClaimOfAnotherPod,
@@ -51,95 +50,68 @@ _GIGA: Final = 1_000_000_000
 class EphemeralClaimNotMade(Reason, frozen=True):
     """The controller has not yet made the claim of an ephemeral volume."""
 
+    TEXT = 'waiting for ephemeral volume controller to create the persistentvolumeclaim "{claim}"'
     claim: str
-
-    @property
-    def words(self) -> str:
-        return f'waiting for ephemeral volume controller to create the persistentvolumeclaim "{self.claim}"'
 
 
 class ClaimLost(Reason, frozen=True):
     """The volume of a claim is gone for good."""
 
+    TEXT = 'persistentvolumeclaim "{claim}" bound to non-existent persistentvolume "{volume}"'
     claim: str
     volume: str
-
-    @property
-    def words(self) -> str:
-        return f'persistentvolumeclaim "{self.claim}" bound to non-existent persistentvolume "{self.volume}"'
 
 
 class ClaimEnding(Reason, frozen=True):
     """A claim is being deleted."""
 
+    TEXT = 'persistentvolumeclaim "{claim}" is being deleted'
     claim: str
-
-    @property
-    def words(self) -> str:
-        return f'persistentvolumeclaim "{self.claim}" is being deleted'
 
 
 class UnboundImmediateClaims(Reason, frozen=True):
     """Claims that do not wait for a pod have no volume yet."""
 
+    TEXT = "pod has unbound immediate PersistentVolumeClaims"
     claims: tuple[str, ...]
-
-    @property
-    def words(self) -> str:
-        return "pod has unbound immediate PersistentVolumeClaims"
 
 
 class VolumeElsewhere(Reason, frozen=True):
     """The volume of a claim cannot be used on the node."""
 
+    TEXT = "node(s) didn't match PersistentVolume's node affinity"
     claim: str
     volume: str
-
-    @property
-    def words(self) -> str:
-        return "node(s) didn't match PersistentVolume's node affinity"
 
 
 class NoVolumeToBind(Reason, frozen=True):
     """No existing volume serves these claims on the node, and none can be created for it."""
 
+    TEXT = "node(s) didn't find available persistent volumes to bind"
     claims: tuple[str, ...]
-
-    @property
-    def words(self) -> str:
-        return "node(s) didn't find available persistent volumes to bind"
 
 
 class NotEnoughStorage(Reason, frozen=True):
     """The driver reports too little room for a claim's volume that the node could use."""
 
+    TEXT = "node(s) did not have enough free storage"
     claim: str
     storage_class: str
-
-    @property
-    def words(self) -> str:
-        return "node(s) did not have enough free storage"
 
 
 class VolumeMissing(Reason, frozen=True):
     """A claim is bound to a volume that does not exist."""
 
+    TEXT = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
     claim: str
     volume: str
-
-    @property
-    def words(self) -> str:
-        return "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
 
 
 class StorageClassNotFound(Reason, frozen=True):
     """The storage class that should provision a volume does not exist."""
 
+    TEXT = 'failed to find storage class "{storage_class}"'
     storage_class: str
-
-    @property
-    def words(self) -> str:
-        return f'failed to find storage class "{self.storage_class}"'
 
 
 class Provisioned(Struct, frozen=True):
@@ -305,7 +277,7 @@ class VolumeBinding(Plugin):
                 entry.storage_class_name == kind.metadata.name
                 and limit is not None
                 and -(-in_nanos(limit) // _GIGA) >= wanted
-                and _reaches(entry, node)
+                and (entry.node_topology is not None and entry.node_topology.matches(node.node.labels))
             ):
                 return entry
         return None
@@ -333,10 +305,6 @@ def _allowed(kind: StorageClass, node: NodeState) -> bool:
         term.requirements and all(labels.get(entry.key) in entry.values for entry in term.requirements)
         for term in terms
     )
-
-
-def _reaches(entry: CSIStorageCapacity, node: NodeState) -> bool:
-    return entry.node_topology is not None and entry.node_topology.matches(node.node.labels)
 
 
 # VolumeBinding: nodes whose storage would have more left score higher (gate StorageCapacityScoring).

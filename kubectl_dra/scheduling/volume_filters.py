@@ -25,25 +25,19 @@ _ONE_POD: Final = "ReadWriteOncePod"
 class DiskConflict(Reason, frozen=True):
     """A pod on the node uses a disk of this volume, and one of the two writes to it."""
 
+    TEXT = "node(s) had no available disk"
     volume: str
     holder: str
-
-    @property
-    def words(self) -> str:
-        return "node(s) had no available disk"
 
 
 class ClaimOfOnePodInUse(Reason, frozen=True):
     """Another pod, on any node, uses a claim with access mode ReadWriteOncePod. ``claims`` are all such claims."""
 
+    TEXT = (
+        "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by "
+        "another pod"
+    )
     claims: tuple[str, ...]
-
-    @property
-    def words(self) -> str:
-        return (
-            "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by "
-            "another pod"
-        )
 
 
 class VolumeRestrictions(Plugin):
@@ -142,41 +136,30 @@ _SEVERAL: Final = "__"
 class WrongZone(Reason, frozen=True):
     """The volume is in other zones or regions than the node."""
 
+    TEXT = "node(s) had no available volume zone"
     volume: str
     label: str
     values: tuple[str, ...]
-
-    @property
-    def words(self) -> str:
-        return "node(s) had no available volume zone"
 
 
 class ClaimWithoutName(Reason, frozen=True):
     """A volume of the pod has an empty claim name."""
 
-    @property
-    def words(self) -> str:
-        return "PersistentVolumeClaim had no name"
+    TEXT = "PersistentVolumeClaim had no name"
 
 
 class ClaimWithoutClass(Reason, frozen=True):
     """A claim has neither a volume nor a storage class."""
 
+    TEXT = "PersistentVolumeClaim had no pv name and storageClass name"
     claim: str
-
-    @property
-    def words(self) -> str:
-        return "PersistentVolumeClaim had no pv name and storageClass name"
 
 
 class VolumeWithoutName(Reason, frozen=True):
     """A claim that does not wait for a pod has no volume yet."""
 
+    TEXT = "PersistentVolume had no name"
     claim: str
-
-    @property
-    def words(self) -> str:
-        return "PersistentVolume had no name"
 
 
 class _Place(Struct, frozen=True):

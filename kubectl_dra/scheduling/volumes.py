@@ -35,12 +35,9 @@ _BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
 class ObjectNotFound(Reason, frozen=True):
     """The pod needs an object that does not exist. ``resource`` is its kind as the scheduler writes it."""
 
+    TEXT = '{resource} "{name}" not found'
     resource: str
     name: str
-
-    @property
-    def words(self) -> str:
-        return f'{self.resource} "{self.name}" not found'
 
 
 def claim_not_found(state: ClusterState, namespace: str, name: str) -> Reason:
@@ -51,14 +48,10 @@ def claim_not_found(state: ClusterState, namespace: str, name: str) -> Reason:
 class ClaimOfAnotherPod(Reason, frozen=True):
     """A claim has the name of the ephemeral volume's claim, but the pod does not own it."""
 
+    TEXT = "PVC {namespace}/{claim} was not created for pod {namespace}/{pod} (pod is not owner)"
     namespace: str
     claim: str
     pod: str
-
-    @property
-    def words(self) -> str:
-        claim, pod = f"{self.namespace}/{self.claim}", f"{self.namespace}/{self.pod}"
-        return f"PVC {claim} was not created for pod {pod} (pod is not owner)"
 
 
 class VolumeClaim(Struct, frozen=True):

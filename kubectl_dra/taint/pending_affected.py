@@ -18,10 +18,10 @@ from kubectl_dra.api.taints import DeviceTaint
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.moment import moment
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.explain.alike import Shapes
 from kubectl_dra.explain.causes.registry import of_question
 from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod
 from kubectl_dra.explain.scene.prepare import Scene, Settings, prepare
+from kubectl_dra.explain.waiting import Shapes
 from kubectl_dra.scheduling.memory import NodeAttempts, judge_at_once
 from kubectl_dra.taint import typed as times
 from kubectl_dra.taint.rules import Wish
@@ -56,7 +56,7 @@ def lost_matches(
 
     Only pods and claims that could get one of the devices are tried.
     """
-    trial, shapes = _Trial(wishes, snapshot, settings), Shapes(snapshot)
+    analysis, shapes = _Trial(wishes, snapshot, settings), Shapes(snapshot)
     out: list[Lost] = []
     cache: dict[str, bool] = {}
     questions = [each for each in pending_questions(snapshot) if _may_get(each, devices, cycle, cache)]
@@ -68,7 +68,7 @@ def lost_matches(
         kind = shapes.of(question, snapshot)
         if kind not in known:
             try:
-                known[kind] = trial.loses(question)
+                known[kind] = analysis.loses(question)
             except _TooLong:
                 untried += 1
                 continue

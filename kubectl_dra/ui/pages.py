@@ -22,7 +22,7 @@ from kubectl_dra.explain.overview import Overview
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.new_pod import check_selectors
 from kubectl_dra.explain.question.resolve import about_claim, about_pod
-from kubectl_dra.explain.question.what_if_flag import Supposition, parse, suppose
+from kubectl_dra.explain.question.what_if_flag import WhatIfChange, parse, suppose
 from kubectl_dra.explain.rivals import with_rivals
 from kubectl_dra.report.devices import write_device
 from kubectl_dra.report.explain_blocks import write_text
@@ -36,7 +36,7 @@ from kubectl_dra.ui.tables import Asked, Picture
 # What ``explain`` says of a pod or claim on the screen, with what is supposed.
 
 
-def answer(source: ScreenSource, seen: Picture, asked: Asked, changes: Sequence[Supposition]) -> Diagnosis:
+def answer(source: ScreenSource, seen: Picture, asked: Asked, changes: Sequence[WhatIfChange]) -> Diagnosis:
     """The diagnosis, as ``kubectl dra explain`` makes it.
 
     Raises:
@@ -278,7 +278,7 @@ class ExplainPage(ScreenPage):
         self._full = False
         self._typed = ""
         self._problem = ""
-        self._changes: tuple[Supposition, ...] = ()
+        self._changes: tuple[WhatIfChange, ...] = ()
 
     def on_mount(self) -> None:
         """Ask at once."""
@@ -340,7 +340,7 @@ class ExplainPage(ScreenPage):
 
         screens.desk.do(job)
 
-    def _answered(self, changes: tuple[Supposition, ...], found: Diagnosis | None, error: str) -> None:
+    def _answered(self, changes: tuple[WhatIfChange, ...], found: Diagnosis | None, error: str) -> None:
         if changes != self._changes or not self.is_attached:
             return
         # What was typed may be wrong since the question was asked.

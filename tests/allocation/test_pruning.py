@@ -30,7 +30,7 @@ from kubectl_dra.allocation.search_context import SearchContext
 from kubectl_dra.allocation.solve import solve
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.nodes import Node
-from kubectl_dra.api.slices import Device, ResourceSlice
+from kubectl_dra.api.slices import ResourceSlice
 from tests.conformance import alloc
 from tools.builders import JSON, claim, cycle, device, first_available, held, request, slice_of, sub
 from tools.recorder.recorded import lines
@@ -174,8 +174,8 @@ def answer(run: Callable[[], tuple[bool, Sequence[Any]]]) -> Answer:
     try:
         found, results = run()
     except AllocationError as error:
-        where = error.detail.get("device")
-        return f"{error.message} ({where.name if isinstance(where, Device) else error.subject})"
+        where = error.detail.device
+        return f"{error.message} ({where.name if where is not None else error.subject})"
     if not found:
         return None
     return [[(entry.alternative.result_name, str(entry.candidate.id)) for entry in placed] for placed in results]

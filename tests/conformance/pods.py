@@ -27,7 +27,7 @@ from kubectl_dra.scheduling.outcome import Outcome, schedule
 from kubectl_dra.scheduling.queue import kept_out
 from kubectl_dra.scheduling.scheduler import Scheduler
 from kubectl_dra.scheduling.scheduler_config import read_config
-from kubectl_dra.scheduling.winner import winner
+from kubectl_dra.scheduling.scoring import winner
 from tools.recorder.recorded import lines
 
 Case = dict[str, Any]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kubectl_dra.cli.main import run
-from kubectl_dra.explain.remedies.prove import World
+from kubectl_dra.explain.remedies.prove import WhatIf
 from tests.explain.test_nothing_unproved import RESTS_ON_A_PROOF
 from tools.examples import arguments, examples
 
@@ -18,7 +18,7 @@ EXAMPLES = [example for example in examples() if (example / "exit-code").read_te
 def test_without_proofs(example: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(example)
     for name in ("proof", "quick_proof"):
-        monkeypatch.setattr(World, name, lambda *_: None)
+        monkeypatch.setattr(WhatIf, name, lambda *_: None)
     for flags in ((), ("--full",)):
         run([*arguments(example), *flags])
         assert not RESTS_ON_A_PROOF.search(capsys.readouterr().out)

@@ -174,7 +174,7 @@ def test_the_fewest_that_decide_together() -> None:
     wanted = {"DRADeviceTaints", "crash_on_all"}
 
     def answer(asked: Scheduler) -> Hashable:
-        parts = asked.ahead.parts if asked.ahead is not None else frozenset()
+        parts = asked.upgrade.parts if asked.upgrade is not None else frozenset()
         return asked.release.minor == 37 or wanted <= parts
 
     found = deciding_changes(scheduler("1.35.1"), scheduler("1.37.1"), answer)
@@ -185,7 +185,7 @@ def test_of_several_that_suffice_the_one_that_is_needed_counts() -> None:
     """Binding conditions alone would do as well, but the later scheduler does without them."""
 
     def answer(asked: Scheduler) -> Hashable:
-        parts = asked.ahead.parts if asked.ahead is not None else frozenset()
+        parts = asked.upgrade.parts if asked.upgrade is not None else frozenset()
         return asked.release.minor == 37 or "DRADeviceTaints" in parts or parts == {"DRADeviceBindingConditions"}
 
     found = deciding_changes(scheduler("1.35.8"), scheduler("1.37.1"), answer)

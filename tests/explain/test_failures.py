@@ -7,8 +7,9 @@ import random
 import pytest
 
 from kubectl_dra.api.nodes import Node
+from kubectl_dra.explain.funnel.shown import StageName
 from kubectl_dra.explain.funnel.stages import Failures, StageResult
-from kubectl_dra.explain.scene.view import View
+from kubectl_dra.explain.scene.device_view import DeviceView
 from tools.builders import cycle, device, slice_of
 
 NODES = [Node.named(f"n{index}") for index in range(3)]
@@ -28,8 +29,8 @@ SLICES = [
 @pytest.mark.parametrize("seed", range(20))
 def test_each_device_has_its_own_failure(seed: int) -> None:
     chance = random.Random(seed)
-    view = View(cycle(SLICES), NODES, {})
-    stages = [StageResult(str(position), "") for position in range(3)]
+    view = DeviceView(cycle(SLICES), NODES, {})
+    stages = [StageResult(name, "") for name in (StageName.NODE, StageName.POOL, StageName.HELD)]
     expected: dict[int, int | None] = {}
     for item in view.published:
         position = expected[id(item)] = chance.choice([None, 0, 1, 2])

@@ -13,7 +13,7 @@ from kubectl_dra.cel import Environment
 from kubectl_dra.explain.remedies.change import ReplaceTerm
 from kubectl_dra.explain.remedies.claim_edits import RequestPlace
 from kubectl_dra.explain.remedies.selector_values import loosened
-from kubectl_dra.explain.scene.view import Published
+from kubectl_dra.explain.scene.device_view import PublishedDevice
 
 Attributes = dict[str, dict[str, Any]]
 SELECTORS = Selectors(Environment.for_release("1.36"))
@@ -66,10 +66,10 @@ def replaced(index: int, old: str, new: str, spec: DeviceRequest) -> DeviceReque
     return ReplaceTerm(RequestPlace(0, 0, 0, "r", False), SELECTORS, index, 0, old, new).edited(spec)
 
 
-def published(devices: list[Device]) -> list[Published]:
+def published(devices: list[Device]) -> list[PublishedDevice]:
     raw = {"metadata": {"name": "s"}, "spec": {"driver": "d", "nodeName": "n", "pool": {"name": "n"}}}
     entry = ResourceSlice.from_json(raw, tuple(devices))
-    return [Published(device, entry, position) for position, device in enumerate(devices)]
+    return [PublishedDevice(device, entry, position) for position, device in enumerate(devices)]
 
 
 def offers(expression: str, devices: list[Device] | None = None, term: int = 0) -> list[str]:

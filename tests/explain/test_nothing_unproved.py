@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kubectl_dra.explain.remedies.prove import World
+from kubectl_dra.explain.remedies.prove import WhatIf
 from tools.cases import CASES, Case, run_case
 
 RESTS_ON_A_PROOF = re.compile(
@@ -24,7 +24,7 @@ FILES = {name: list(cases) for name, cases in groupby(CASES, lambda case: case.f
 @pytest.fixture
 def nothing_is_proved(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("proof", "quick_proof"):
-        monkeypatch.setattr(World, name, lambda *_: None)
+        monkeypatch.setattr(WhatIf, name, lambda *_: None)
 
 
 def offers(case: Case, folder: Path) -> Iterator[str]:

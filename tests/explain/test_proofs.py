@@ -10,7 +10,7 @@ import pytest
 
 from kubectl_dra.cli.main import run
 from kubectl_dra.explain.remedies import prove
-from kubectl_dra.explain.remedies.prove import World
+from kubectl_dra.explain.remedies.prove import WhatIf
 from tools.cases import FOLDER, cases_of
 from tools.live.proved import proof_of, way_of
 
@@ -53,7 +53,7 @@ def test_what_filters_refuse_is_not_offered(
     file: str, name: str, explained: Explained, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert proofs(explained(file, name))
-    monkeypatch.setattr(World, "_takes", lambda *_: False)
+    monkeypatch.setattr(WhatIf, "_takes", lambda *_: False)
     assert not proofs(explained(file, name))
 
 
@@ -77,7 +77,7 @@ def test_only_the_filters_keep_it_back(
 ) -> None:
     """The devices alone would do: without the filters the answer makes the offer."""
     assert offered not in json.dumps(explained(file, name))
-    monkeypatch.setattr(World, "_takes", lambda *_: True)
+    monkeypatch.setattr(WhatIf, "_takes", lambda *_: True)
     assert offered in json.dumps(explained(file, name))
 
 

@@ -16,8 +16,7 @@ from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.resolve import Question, about_claim
 from kubectl_dra.explain.scene.attributes_read import complete
 from kubectl_dra.explain.scene.prepare import Settings
-from kubectl_dra.explain.second_opinion import verify
-from kubectl_dra.explain.selector_trace import trace
+from kubectl_dra.explain.selector_trace import trace, verify
 from kubectl_dra.scheduling.scheduler import Scheduler
 from tools.benchmarks import explain as fleet
 

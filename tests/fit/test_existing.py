@@ -63,14 +63,14 @@ def test_a_claim_in_the_file_keeps_its_devices(tmp_path: Path) -> None:
 def test_a_pod_that_waits_keeps_the_devices_of_its_claim(tmp_path: Path) -> None:
     waiting = [existing("web-abc-1", pod_spec(1)), made_claim("web-abc-1", "b", [0])]
     found = item(tmp_path, [*node("a", 1), *node("b", 1), template(), *waiting], [deployment(2)])
-    placed = {seat["pod"]: seat["node"] for seat in found["placements"]}
+    placed = {placed_pod["pod"]: placed_pod["node"] for placed_pod in found["placements"]}
     assert placed == {"web-abc-1": "b", "web-1": "a"}
 
 
 def test_a_pod_that_waits_is_made_anew_where_the_file_changes_it(tmp_path: Path) -> None:
     waiting = [existing("web-abc-1", pod_spec(3)), claim("web-abc-1-gpu-x7k2p", 3)]
     found = item(tmp_path, [*node("a", 2), template(), template(3), *waiting], [deployment(1)])
-    assert (found["verdict"], [seat["pod"] for seat in found["placements"]]) == ("fits", ["web-0"])
+    assert (found["verdict"], [placed_pod["pod"] for placed_pod in found["placements"]]) == ("fits", ["web-0"])
 
 
 def test_a_stateful_set_fills_its_gap(tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_a_stateful_set_fills_its_gap(tmp_path: Path) -> None:
         for each in (existing(name, pod_spec(1), "a", owner), made_claim(name, "a", [number]))
     ]
     found = item(tmp_path, [*node("a", 3), template(), *there], [stateful])
-    assert ([seat["pod"] for seat in found["placements"]], pods_that_fit(found)) == (["web-1"], (3, 2))
+    assert ([placed_pod["pod"] for placed_pod in found["placements"]], pods_that_fit(found)) == (["web-1"], (3, 2))
 
 
 def test_a_bare_pod_that_runs_fits(tmp_path: Path) -> None:
@@ -95,14 +95,16 @@ def after_applying(web: JSON, found: JSON, gpus: int) -> list[JSON]:
     """The pods of the workload and their claims as they are once all was applied: those without room wait."""
     objects: list[JSON] = []
     spec = web["spec"]["template"]["spec"]
-    seats = {seat["pod"]: seat for seat in found["placements"]}
-    names = [*seats, *(f"web-waits-{number}" for number in range(found["pods"]["wanted"] - len(seats)))]
+    placed_pods = {placed_pod["pod"]: placed_pod for placed_pod in found["placements"]}
+    names = [*placed_pods, *(f"web-waits-{number}" for number in range(found["pods"]["wanted"] - len(placed_pods)))]
     for name in names:
-        seat: Any = seats.get(name)
-        objects.append(existing(name, spec, seat["node"] if seat else ""))
+        placed_pod: Any = placed_pods.get(name)
+        objects.append(existing(name, spec, placed_pod["node"] if placed_pod else ""))
         if gpus:
-            numbers = [int(device["device"].removeprefix("gpu-")) for device in seat["devices"]] if seat else []
-            objects.append(made_claim(name, seat["node"] if seat else "", numbers, gpus))
+            numbers = (
+                [int(device["device"].removeprefix("gpu-")) for device in placed_pod["devices"]] if placed_pod else []
+            )
+            objects.append(made_claim(name, placed_pod["node"] if placed_pod else "", numbers, gpus))
     return objects
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kubectl_dra.cli.main import run as command
-from kubectl_dra.fit.counts import counts_of
+from kubectl_dra.fit.workload import counts_of
 from tests.fit.worlds import (
     CLASS,
     ZONE,

@@ -16,7 +16,7 @@ from kubectl_dra.scheduling.outcome import Outcome, schedule
 from kubectl_dra.scheduling.profile import Effect, Point, Profile, default_profile
 from kubectl_dra.scheduling.scheduler import Scheduler
 from kubectl_dra.scheduling.scheduler_config import SchedulerConfig, read_config
-from kubectl_dra.scheduling.scores.best import best_nodes
+from kubectl_dra.scheduling.scoring import best_nodes
 from tools.scheduling.small_clusters import JSON, ZONE, node, pod, state, within
 
 RELEASE = parse_release("1.36")

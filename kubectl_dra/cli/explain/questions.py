@@ -25,7 +25,7 @@ from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.new_pod import check_selectors
 from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod
-from kubectl_dra.explain.question.what_if_flag import Supposition, suppose
+from kubectl_dra.explain.question.what_if_flag import WhatIfChange, suppose
 from kubectl_dra.explain.scene.assumptions import rules_notes
 from kubectl_dra.explain.scene.attributes_read import complete
 from kubectl_dra.explain.scene.prepare import Settings
@@ -66,7 +66,7 @@ class Answers(NamedTuple):
         return cls(diagnoses, (), max((diagnosis.exit_code for diagnosis in diagnoses), default=0))
 
 
-def questions_of(asked: ExplainFlags, connection: ConnectionFlags, changes: Sequence[Supposition]) -> list[Posed]:
+def questions_of(asked: ExplainFlags, connection: ConnectionFlags, changes: Sequence[WhatIfChange]) -> list[Posed]:
     """The questions, with the cluster that they are about.
 
     Raises:
@@ -343,7 +343,7 @@ def answered(posed: Sequence[Posed], diagnoses: Sequence[Diagnosis], asked: Expl
 
 def _fitted(posed: Sequence[Posed], manifest: Snapshot) -> FitAnswer | None:
     """What comes of all pods of the workloads; None where each has but one, which does not exist yet."""
-    from kubectl_dra.fit.answer import FitWish, fit
+    from kubectl_dra.fit.answer import FitOptions, fit
     from kubectl_dra.fit.existing import pods_of
     from kubectl_dra.fit.workload import makers_of, without_stand_ins
 
@@ -353,7 +353,7 @@ def _fitted(posed: Sequence[Posed], manifest: Snapshot) -> FitAnswer | None:
     if all(one.replicas * one.size == 1 and not pods_of(one, cluster) for one in workloads):
         return None
     with Progress() as progress:
-        return fit(workloads, cluster, posed[0].settings, FitWish(only_counts=True), progress)
+        return fit(workloads, cluster, posed[0].settings, FitOptions(only_counts=True), progress)
 
 
 def _shown(found: WorkloadFit, own: Sequence[Diagnosis], posed: Posed) -> Sequence[Diagnosis]:

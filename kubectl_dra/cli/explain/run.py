@@ -31,7 +31,7 @@ from kubectl_dra.errors import ClusterError, InputError, UsageError
 from kubectl_dra.explain.causes.devices_published import NO_SLICES
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.pipeline import diagnose
-from kubectl_dra.explain.question.what_if_flag import Supposition, parse
+from kubectl_dra.explain.question.what_if_flag import WhatIfChange, parse
 from kubectl_dra.process import keep
 from kubectl_dra.report.explain_words import Invocation
 
@@ -80,7 +80,7 @@ def _answered(posed: Sequence[Posed], diagnoses: Sequence[Diagnosis], asked: Exp
     return answered(posed, diagnoses, asked)
 
 
-def _answer(asked: ExplainFlags, connection: ConnectionFlags, changes: Sequence[Supposition]) -> list[Diagnosis]:
+def _answer(asked: ExplainFlags, connection: ConnectionFlags, changes: Sequence[WhatIfChange]) -> list[Diagnosis]:
     return [_diagnosed(one, asked, connection) for one in questions_of(asked, connection, changes)]
 
 
@@ -99,13 +99,13 @@ def _diagnosed(one: Posed, asked: ExplainFlags, connection: ConnectionFlags) -> 
 
         diagnosis = replace(diagnosis, traces=trace(one.question, one.snapshot, one.settings, asked.trace))
     if asked.verify:
-        from kubectl_dra.explain.second_opinion import verify
+        from kubectl_dra.explain.selector_trace import verify
 
         diagnosis = replace(diagnosis, second_opinion=verify(one.question, one.snapshot, one.settings))
     return diagnosis
 
 
-def _run_html(asked: ExplainFlags, connection: ConnectionFlags, changes: Sequence[Supposition]) -> int:
+def _run_html(asked: ExplainFlags, connection: ConnectionFlags, changes: Sequence[WhatIfChange]) -> int:
     """Writes one page: each answer with the devices of the cluster that it was given for."""
     if asked.watch:
         raise UsageError("--watch prints repeatedly; -o html is one page")
@@ -132,7 +132,7 @@ def _run_html(asked: ExplainFlags, connection: ConnectionFlags, changes: Sequenc
     return found.code
 
 
-def _run_watch(asked: ExplainFlags, connection: ConnectionFlags, changes: Sequence[Supposition]) -> int:
+def _run_watch(asked: ExplainFlags, connection: ConnectionFlags, changes: Sequence[WhatIfChange]) -> int:
     """Prints whenever the answer changes, until everything asked about is allocated, or has ended without.
 
     A server that does not answer for a while is asked again.

@@ -25,7 +25,7 @@ from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.console import put
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.explain.question.new_pod import about_new_pod
-from kubectl_dra.fit.answer import FitWish, diagnosis_of, fit
+from kubectl_dra.fit.answer import FitOptions, diagnosis_of, fit
 from kubectl_dra.fit.result import FitAnswer
 from kubectl_dra.fit.workload import WorkloadPods, workloads_of
 from kubectl_dra.report.explain_words import Invocation
@@ -52,7 +52,7 @@ def run(asked: FitFlags, connection: ConnectionFlags) -> int:
     workloads, snapshot = _read(reading, connection)
     settings = settings_of(reading, snapshot)
     with Progress() as progress:
-        answer = fit(workloads, snapshot, settings, FitWish(asked.replicas, asked.most), progress)
+        answer = fit(workloads, snapshot, settings, FitOptions(asked.replicas, asked.most), progress)
     if asked.output is FitOutput.html:
         from kubectl_dra.cli.origin import page_origin
         from kubectl_dra.report.fit_blocks import to_html

@@ -8,10 +8,10 @@ from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.releases import ALLOCATED_TWICE
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.cluster.relation import consumers_of
+from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Relation, Remedy
 from kubectl_dra.explain.phrase import ObjectName, Subject, Words, named, pods_named, say
-from kubectl_dra.explain.trial import Trial
 
 TWICE = CauseKind(
     code="device-allocated-twice",
@@ -28,11 +28,11 @@ def exclusive(claim: ResourceClaim) -> Iterator[DeviceID]:
             yield result.device
 
 
-def _twice(trial: Trial) -> Iterator[Finding]:
-    own = {device: claim for claim in trial.scene.allocated for device in exclusive(claim)}
+def _twice(analysis: Analysis) -> Iterator[Finding]:
+    own = {device: claim for claim in analysis.scene.allocated for device in exclusive(claim)}
     if not own:
         return
-    snapshot = trial.scene.snapshot
+    snapshot = analysis.scene.snapshot
     for other in snapshot.claims.values():
         device = next((each for each in exclusive(other) if each in own), None)
         if device is None or other.metadata.key == own[device].metadata.key:
@@ -43,8 +43,8 @@ def _twice(trial: Trial) -> Iterator[Finding]:
         yield Finding(
             TWICE,
             say(text, device=device, one=mine.key, other=other.key),
-            tuple(_holders(device, (mine, other), trial)),
-            Remedy(_change(younger, trial)),
+            tuple(_holders(device, (mine, other), analysis)),
+            Remedy(_change(younger, analysis)),
             claim=mine.key,
             device=device,
         )
@@ -56,17 +56,17 @@ def _allocated_at(claim: ResourceClaim) -> tuple[str, str]:
     return (allocation.timestamp if allocation is not None else "", claim.metadata.creation_timestamp)
 
 
-def _holders(device: DeviceID, claims: tuple[ResourceClaim, ...], trial: Trial) -> Iterator[Evidence]:
+def _holders(device: DeviceID, claims: tuple[ResourceClaim, ...], analysis: Analysis) -> Iterator[Evidence]:
     for claim in claims:
-        pods = consumers_of(claim, trial.scene.snapshot.pods).pods
+        pods = consumers_of(claim, analysis.scene.snapshot.pods).pods
         who = pods_named(pod.key for pod in pods)
         about = Subject("ResourceClaim", named("ResourceClaim", claim))
         value = say("{device}, for {pods:some 2 else nobody}", device=device, pods=who)
         yield Evidence(about, "has", value, relation=Relation.DOES)
 
 
-def _change(younger: ResourceClaim, trial: Trial) -> Words:
-    pods = consumers_of(younger, trial.scene.snapshot.pods).pods
+def _change(younger: ResourceClaim, analysis: Analysis) -> Words:
+    pods = consumers_of(younger, analysis.scene.snapshot.pods).pods
     names = tuple(ObjectName("Pod", pod.metadata.name, pod.metadata.namespace) for pod in pods)
     text = (
         "Make claim {claim}, which got it later, and {pods:some 2 else its pods} again, so that they get another one. "

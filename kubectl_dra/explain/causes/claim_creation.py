@@ -10,10 +10,10 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.cluster.snapshot import Event, Snapshot
 from kubectl_dra.explain.causes import pod_group
-from kubectl_dra.explain.causes.registry import Finder, When
+from kubectl_dra.explain.causes.registry import Finder, QuestionContext, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.phrase import ObjectName, Subject, Words, named, say
-from kubectl_dra.explain.question.resolve import ClaimEntry, Question, Unresolved
+from kubectl_dra.explain.question.resolve import ClaimEntry, Unresolved
 from kubectl_dra.explain.scene.holders import CLAIM_CONTROLLER, under_way
 
 CREATION_FAILED = "FailedResourceClaimCreation"
@@ -30,41 +30,41 @@ QUOTA = CauseKind(code="claim-quota-exceeded", family=Family.POD, look=Look.QUOT
 ADMIN_NAMESPACE = CauseKind(code="admin-access-not-allowed", family=Family.POD, look=Look.POD, passes=True)
 
 
-def _refused(question: Question, snapshot: Snapshot, _: Sequence[Finding]) -> Iterator[Finding]:
+def _refused(context: QuestionContext) -> Iterator[Finding]:
     """What prevents creating the claims, judging by the snapshot, unless an event already says so."""
-    pod = question.pod
-    claims = [entry.claim for entry in question.claims if entry.claim is not None and entry.hypothetical]
+    pod = context.question.pod
+    claims = [entry.claim for entry in context.question.claims if entry.claim is not None and entry.hypothetical]
     if pod is None:
-        own = question.claims[0].claim
-        claims = [own] if own and (own.metadata.namespace, own.metadata.name) not in snapshot.claims else []
+        own = context.question.claims[0].claim
+        claims = [own] if own and (own.metadata.namespace, own.metadata.name) not in context.snapshot.claims else []
     elif pod.node_name or pod.finished:
         return
-    event = None if pod is None else creation_failed(pod, snapshot)
-    told = _said_by(event) if event and any(map(_waits, question.claims)) else None
+    event = None if pod is None else creation_failed(pod, context.snapshot)
+    told = _said_by(event) if event and any(map(_waits, context.question.claims)) else None
     for claim in claims:
-        if without_admin_label(claim, snapshot):
-            yield from (found for found in _admin(claim, snapshot) if found.kind is not told)
+        if without_admin_label(claim, context.snapshot):
+            yield from (found for found in _admin(claim, context.snapshot) if found.kind is not told)
     if claims:
-        yield from (found for found in _quotas(claims, snapshot) if found.kind is not told)
+        yield from (found for found in _quotas(claims, context.snapshot) if found.kind is not told)
 
 
 def _waits(entry: ClaimEntry) -> bool:
     return entry.unresolved is Unresolved.NOT_CREATED
 
 
-def _not_created(question: Question, snapshot: Snapshot, found: Sequence[Finding]) -> Iterator[Finding]:
-    pod = question.pod
-    for entry in question.claims if pod is not None else ():
+def _not_created(context: QuestionContext) -> Iterator[Finding]:
+    pod = context.question.pod
+    for entry in context.question.claims if pod is not None else ():
         if not _waits(entry) or pod is None:
             continue
-        event = creation_failed(pod, snapshot)
+        event = creation_failed(pod, context.snapshot)
         if event is not None:
             yield _denied(pod, entry.entry, event)
         elif pod.pod_group:
-            yield pod_group.claim_unknown(pod, entry.entry, snapshot)
-        elif not any(other.kind in (QUOTA, ADMIN_NAMESPACE) for other in found):
+            yield pod_group.claim_unknown(pod, entry.entry, context.snapshot)
+        elif not any(other.kind in (QUOTA, ADMIN_NAMESPACE) for other in context.found):
             # That a claim is refused says also that it is not there.
-            yield _waiting(pod, entry, snapshot)
+            yield _waiting(pod, entry, context.snapshot)
 
 
 def _waiting(pod: Pod, entry: ClaimEntry, snapshot: Snapshot) -> Finding:

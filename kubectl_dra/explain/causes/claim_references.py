@@ -18,13 +18,13 @@ from kubectl_dra.cluster.relation import (
     waiting_for,
 )
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.on_node import started
-from kubectl_dra.explain.causes.registry import Finder, When
+from kubectl_dra.explain.causes.registry import Finder, QuestionContext, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, NextStep, Remedy
 from kubectl_dra.explain.phrase import Joined, Phrase, Subject, Words, named, nodes_named, say
 from kubectl_dra.explain.question.resolve import ClaimEntry, Question, Unresolved
 from kubectl_dra.explain.scene.holders import CLAIM_CONTROLLER, consumers_named, under_way
-from kubectl_dra.explain.trial import Trial
 from kubectl_dra.text import nearest
 
 CLAIM_MISSING = CauseKind(code="claim-missing", family=Family.POD, look=Look.POD, missing="ResourceClaim")
@@ -32,30 +32,30 @@ TEMPLATE_MISSING = CauseKind(code="template-missing", family=Family.POD, look=Lo
 ENTRY_WITHOUT_SOURCE = CauseKind(code="claim-entry-without-source", family=Family.POD, look=Look.POD)
 
 
-def _missing(question: Question, snapshot: Snapshot, _: Sequence[Finding]) -> Iterator[Finding]:
-    pod = question.pod
+def _missing(context: QuestionContext) -> Iterator[Finding]:
+    pod = context.question.pod
     # The claims of a pod that has ended are gone, and those of one that runs are another cause's.
     if pod is None or pod.finished or started(pod):
         return
-    for entry in question.claims:
+    for entry in context.question.claims:
         if entry.unresolved is Unresolved.CLAIM_MISSING:
-            yield _claim(pod, entry, snapshot, exists=question.exists)
+            yield _claim(pod, entry, context.snapshot, exists=context.question.exists)
         elif entry.unresolved is Unresolved.TEMPLATE_MISSING:
-            yield _template(pod, entry, snapshot, exists=question.exists)
+            yield _template(pod, entry, context.snapshot, exists=context.question.exists)
         elif entry.unresolved is Unresolved.MADE_CLAIM_GONE:
             status = say("{entry}: {claim}", entry=entry.entry, claim=entry.name)
             yield Finding(
                 CLAIM_MISSING,
                 say(
                     "ResourceClaim {namespace}/{claim}, made for this pod, does not exist any more",
-                    namespace=question.namespace,
+                    namespace=context.question.namespace,
                     claim=entry.name,
                 ),
                 (Evidence(Subject("Pod", named("Pod", pod)), "status.resourceClaimStatuses", status),),
                 Remedy("Delete the pod so that its owner makes a new one."),
                 object=entry.name,
                 # Claims are read beside the pods: one that was just made may have been missed.
-                under_way=under_way(CLAIM_CONTROLLER, pod.metadata.creation_timestamp, snapshot),
+                under_way=under_way(CLAIM_CONTROLLER, pod.metadata.creation_timestamp, context.snapshot),
             )
         elif entry.unresolved is Unresolved.NO_SOURCE:
             yield Finding(
@@ -68,8 +68,8 @@ def _missing(question: Question, snapshot: Snapshot, _: Sequence[Finding]) -> It
                         "no resourceClaimName, no resourceClaimTemplateName",
                     ),
                 ),
-                _name_it(pod, snapshot, exists=question.exists),
-                next=NextStep(Look.WEBHOOKS) if question.exists else None,
+                _name_it(pod, context.snapshot, exists=context.question.exists),
+                next=NextStep(Look.WEBHOOKS) if context.question.exists else None,
             )
 
 
@@ -160,10 +160,10 @@ def _named(pod: Pod, entry: ClaimEntry, field: str, name: str) -> Evidence:
 TWICE = CauseKind(code="claim-listed-twice", family=Family.CLAIM, look=Look.POD)
 
 
-def _twice(question: Question, _: Snapshot, __: Sequence[Finding]) -> Iterator[Finding]:
-    pod = question.pod
+def _twice(context: QuestionContext) -> Iterator[Finding]:
+    pod = context.question.pod
     seen: dict[str, str] = {}
-    for entry in question.claims if pod is not None else ():
+    for entry in context.question.claims if pod is not None else ():
         if entry.claim is None or entry.hypothetical or pod is None:
             continue
         first = seen.setdefault(entry.claim.key, entry.entry)
@@ -185,9 +185,9 @@ def _twice(question: Question, _: Snapshot, __: Sequence[Finding]) -> Iterator[F
 CLAIM_NOT_OWNED = CauseKind(code="claim-of-another-pod", family=Family.POD, look=Look.POD)
 
 
-def _not_owned(question: Question, _: Snapshot, __: Sequence[Finding]) -> Iterator[Finding]:
-    for entry in question.claims:
-        claim, pod = entry.claim, question.pod
+def _not_owned(context: QuestionContext) -> Iterator[Finding]:
+    for entry in context.question.claims:
+        claim, pod = entry.claim, context.question.pod
         if claim is None or pod is None or entry.unresolved is not Unresolved.OF_ANOTHER_POD:
             continue
         owner = claim.metadata.controller()
@@ -213,11 +213,11 @@ def _not_owned(question: Question, _: Snapshot, __: Sequence[Finding]) -> Iterat
 NOBODY_CONSUMES = CauseKind(code="no-consumer", family=Family.POD, look=Look.POD)
 
 
-def _nobody(trial: Trial) -> Iterator[Finding]:
-    asked, snapshot = trial.question, trial.scene.snapshot
+def _nobody(analysis: Analysis) -> Iterator[Finding]:
+    asked, snapshot = analysis.question, analysis.scene.snapshot
     if asked.pod is not None or not asked.exists or snapshot.missing("Pod") is not None:
         return
-    claim = trial.claims[0]
+    claim = analysis.claims[0]
     if waiting_for(claim, snapshot):
         return
     names = {"namespace": claim.metadata.namespace, "name": claim.metadata.name}
@@ -234,18 +234,18 @@ def _nobody(trial: Trial) -> Iterator[Finding]:
 CLASS_MISSING = CauseKind(code="class-missing", family=Family.REQUEST, look=Look.CLASSES)
 
 
-def _class_missing_missing(trial: Trial) -> Iterator[Finding]:
-    if trial.scene.snapshot.missing("DeviceClass"):
+def _class_missing_missing(analysis: Analysis) -> Iterator[Finding]:
+    if analysis.scene.snapshot.missing("DeviceClass"):
         return
-    for claim in trial.claims:
+    for claim in analysis.claims:
         for entry in claim.requests:
             for spec in entry.alternatives():
-                if spec.device_class and spec.device_class not in trial.view.cycle.classes:
-                    yield _finding(trial, claim, entry.result_name(spec), spec.device_class)
+                if spec.device_class and spec.device_class not in analysis.view.cycle.classes:
+                    yield _finding(analysis, claim, entry.result_name(spec), spec.device_class)
 
 
-def _finding(trial: Trial, claim: ResourceClaim, name: str, wanted: str) -> Finding:
-    known = list(trial.view.cycle.classes)
+def _finding(analysis: Analysis, claim: ResourceClaim, name: str, wanted: str) -> Finding:
+    known = list(analysis.view.cycle.classes)
     near = nearest(wanted, known)
     hint = (
         say("; nearest: {near}", near=near)
@@ -256,10 +256,10 @@ def _finding(trial: Trial, claim: ResourceClaim, name: str, wanted: str) -> Find
     evidence: tuple[Evidence, ...] = (Evidence(Subject("claim", named("ResourceClaim", claim)), field, wanted),)
     from kubectl_dra.explain.remedies.candidates import part_off
 
-    off = part_off(wanted, trial.scene.snapshot.nodes.values(), trial.view.drivers())
+    off = part_off(wanted, analysis.scene.snapshot.nodes.values(), analysis.view.drivers())
     remedy = None
     if near:
-        remedy = Remedy(say(_correct(trial, claim), near=near, first=near[0], wanted=wanted))
+        remedy = Remedy(say(_correct(analysis, claim), near=near, first=near[0], wanted=wanted))
     elif off is not None:
         evidence = (*off.evidence, *evidence)
         remedy = Remedy(say("{fix} The chart brings the class.", fix=off.fix))
@@ -269,11 +269,11 @@ def _finding(trial: Trial, claim: ResourceClaim, name: str, wanted: str) -> Find
     return Finding(CLASS_MISSING, summary, evidence, remedy, claim=claim.key, request=name)
 
 
-def _correct(trial: Trial, claim: ResourceClaim) -> str:
+def _correct(analysis: Analysis, claim: ResourceClaim) -> str:
     """Where to write another class: claims and templates cannot be changed."""
-    made = any(entry.template and entry.claim is claim for entry in trial.question.claims)
+    made = any(entry.template and entry.claim is claim for entry in analysis.question.claims)
     where = "a new template, and name that in the pod" if made else "a new claim"
-    if not trial.question.exists:
+    if not analysis.question.exists:
         where = "the manifest"
     return f"Write deviceClassName: {{first}} in {where}, or install the driver that brings {{wanted}}."
 
@@ -284,17 +284,19 @@ CLAIM_DELETING = CauseKind(code="claim-being-deleted", family=Family.POD, look=L
 _HAS = frozenset((ClaimRelation.RUNNING, ClaimRelation.ENDING))
 
 
-def _deleting(question: Question, snapshot: Snapshot, _: Sequence[Finding]) -> Iterator[Finding]:
-    for claim in question.existing_claims:
+def _deleting(context: QuestionContext) -> Iterator[Finding]:
+    for claim in context.question.existing_claims:
         since = claim.metadata.deletion_timestamp
         # It stays for the pods that have it.
-        if not since or (question.pod is not None and relation_of(claim, question.pod) in _HAS):
+        if not since or (context.question.pod is not None and relation_of(claim, context.question.pod) in _HAS):
             continue
         own = Subject("ResourceClaim", named("ResourceClaim", claim))
         finalizers = say("{names: else none}", names=tuple(claim.metadata.finalizers))
         consumers = consumers_named(claim)
-        listed = consumers_of(claim, snapshot.pods, complete=all_pods_known(snapshot, claim.metadata.namespace))
-        users = _users(listed, question)
+        listed = consumers_of(
+            claim, context.snapshot.pods, complete=all_pods_known(context.snapshot, claim.metadata.namespace)
+        )
+        users = _users(listed, context.question)
         first = next(iter(claim.reserved_for), None)
         text = "ResourceClaim {claim} is being deleted"
         if users:
@@ -352,11 +354,11 @@ TOO_MANY_CONSUMERS = CauseKind(code="claim-consumers-exhausted", family=Family.C
 WITHOUT_TIME = CauseKind(code="allocation-without-timestamp", family=Family.CLAIM, look=Look.CLAIM, never_binds=True)
 
 
-def _full(question: Question, _: Snapshot, __: Sequence[Finding]) -> Iterator[Finding]:
-    pod = question.pod
+def _full(context: QuestionContext) -> Iterator[Finding]:
+    pod = context.question.pod
     if pod is None or pod.node_name or pod.finished:
         return
-    for claim in question.existing_claims:
+    for claim in context.question.existing_claims:
         count = len(claim.reserved_for)
         if count >= MAX_CONSUMERS and not relation_of(claim, pod).listed:
             text = "claim {claim} has {count} consumers, and no claim can have more"
@@ -368,14 +370,14 @@ def _full(question: Question, _: Snapshot, __: Sequence[Finding]) -> Iterator[Fi
             yield Finding(TOO_MANY_CONSUMERS, say(text, claim=claim.key, count=count), (facts,), claim=claim.key)
 
 
-def _without_time(trial: Trial) -> Iterator[Finding]:
-    pod = trial.question.pod
-    if pod is None or pod.node_name or not trial.scene.allocated:
+def _without_time(analysis: Analysis) -> Iterator[Finding]:
+    pod = analysis.question.pod
+    if pod is None or pod.node_name or not analysis.scene.allocated:
         return
     from kubectl_dra.scheduling.binding import takes_no_pod
 
-    for claim in trial.scene.allocated:
-        if takes_no_pod(claim, trial.view.cycle.features) and not relation_of(claim, pod).listed:
+    for claim in analysis.scene.allocated:
+        if takes_no_pod(claim, analysis.view.cycle.features) and not relation_of(claim, pod).listed:
             yield _claim_takes_no_pod_finding(claim)
 
 

@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from kubectl_dra.api.claims import ALL, MAX_RESULTS, ResourceClaim
-from kubectl_dra.cluster.relation import waiting_for
+from kubectl_dra.cluster.relation import relation_of, waiting_for
+from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.ending import node_not_ready, who_ends
 from kubectl_dra.explain.causes.registry import Finder, When
-from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Relation, Remedy
+from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Relation, Remedy
 from kubectl_dra.explain.funnel.blocked import MAX_EVIDENCE, Blocked, in_all
-from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, Words, named, say
+from kubectl_dra.explain.funnel.shown import StageName
+from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, Words, named, nodes_named, say
 from kubectl_dra.explain.remedies.free import Free, InTheWay, first_enough, in_the_way, sets_of_holders
 from kubectl_dra.explain.remedies.proof import Proof
+from kubectl_dra.explain.scene.device_view import PublishedDevice
 from kubectl_dra.explain.scene.holders import ClaimHolder, HolderState, consumers_named
-from kubectl_dra.explain.scene.view import Published
-from kubectl_dra.explain.trial import Trial
 
 # No single node has enough devices for a request.
 
@@ -78,7 +81,7 @@ HELD_WHOLE = CauseKind(code="shareable-device-held-whole", family=Family.DEVICES
 
 def _held(blocked: Blocked) -> Iterator[Finding]:
     holders = blocked.scene.holders
-    held: dict[str, list[Published]] = {}
+    held: dict[str, list[PublishedDevice]] = {}
     claims: dict[str, ResourceClaim] = {}
     for item in blocked.lost:
         for claim in holders.claims(item.id):
@@ -199,7 +202,7 @@ def _held_by_stuck(blocked: Blocked, stuck: Stuck) -> Phrase:
     )
 
 
-def _best_node(blocked: Blocked) -> tuple[str, Sequence[Published], int]:
+def _best_node(blocked: Blocked) -> tuple[str, Sequence[PublishedDevice], int]:
     """The node with the most devices left, those that it loses at the stage, and how many are left."""
     position = blocked.funnel.stages.index(blocked.stage)
     best = max(blocked.nodes, key=lambda name: blocked.funnel.left_on(name, position))
@@ -248,12 +251,12 @@ _STUCK = {
 }
 
 
-def _of_claim(trial: Trial) -> Iterator[Finding]:
+def _of_claim(analysis: Analysis) -> Iterator[Finding]:
     """The claim itself is asked about, and nobody needs its devices, or not for long."""
-    if trial.question.pod is not None:
+    if analysis.question.pod is not None:
         return
-    snapshot, holders = trial.scene.snapshot, trial.scene.holders
-    for claim in trial.scene.allocated:
+    snapshot, holders = analysis.scene.snapshot, analysis.scene.holders
+    for claim in analysis.scene.allocated:
         holder = holders.holder(claim)
         results = claim.allocation.results if claim.allocation is not None else ()
         devices = [entry.device for entry in results if not entry.admin_access]
@@ -288,8 +291,85 @@ SAYING_PRIORITY = frozenset((ALL_INCOMPLETE, ALL_HELD, ORPHANED, HOLDER_STUCK, N
 """Kinds whose findings say already that priority does not help, where somebody might expect it."""
 
 
+# A claim is allocated for nodes where the pod cannot run.
+
+
+MAX_NODES = 3
+
+ELSEWHERE = CauseKind(code="claim-allocated-elsewhere", family=Family.CLAIM, look=Look.POD)
+ELSEWHERE_UNUSED = CauseKind(code="claim-allocated-elsewhere-unused", family=Family.CLAIM, look=Look.POD)
+STUCK = CauseKind(code="claim-stuck-elsewhere", family=Family.CLAIM, look=Look.POD)
+
+
+def elsewhere(analysis: Analysis) -> Iterator[Finding]:
+    """The unallocated claims fit, or there are none."""
+    if analysis.unavailable and (analysis.fitting or not analysis.claims):
+        for found in _of_claims(analysis):
+            gives_back = found.kind is ELSEWHERE_UNUSED and analysis.after_giving_back
+            yield _given_back(found, analysis.after_giving_back) if gives_back else found
+
+
+def _given_back(found: Finding, nodes: Sequence[str]) -> Finding:
+    """The scheduler resolves this by itself."""
+    summary = say("the scheduler first takes back the devices of claim {claim}, which nobody uses", claim=found.claim)
+    fact = Evidence("the scheduler", "binds the pod after that", say("{nodes:some}", nodes=nodes_named(nodes)))
+    remedy = Remedy("Wait for the next attempt: the scheduler allocates the claim anew, where the pod can run.")
+    return replace(found, summary=summary, evidence=(*found.evidence, fact), remedy=remedy)
+
+
+def _stuck(analysis: Analysis) -> Iterator[Finding]:
+    """No node suits the allocated claims, and another claim of the pod fails as well."""
+    if not analysis.unavailable or len(analysis.unavailable) < len(analysis.view.nodes):
+        return
+    for found in _of_claims(analysis):
+        yield replace(found, kind=STUCK) if found.kind is ELSEWHERE_UNUSED else found
+
+
+def _of_claims(analysis: Analysis) -> Iterator[Finding]:
+    for claim in analysis.scene.allocated:
+        if claim.key in analysis.unavailable.values():
+            yield _finding(analysis, claim)
+
+
+def _finding(analysis: Analysis, claim: ResourceClaim) -> Finding:
+    asking = analysis.question.pod
+    listed = asking is not None and relation_of(claim, asking, groups=False).listed
+    others = len(claim.reserved_for) - listed
+    selector = claim.allocation.node_selector if claim.allocation else None
+    usable = [
+        node
+        for node in analysis.scene.barred_nodes
+        if claim.allocation is not None and selector is not None and claim.allocation.usable_on(node)
+    ]
+    barred = [
+        Evidence(Subject("node", ObjectName("Node", node.name)), "rejects the pod", analysis.view.ineligible[node.name])
+        for node in usable
+    ]
+    own = Subject("ResourceClaim", named("ResourceClaim", claim))
+    consumers = consumers_named(claim)
+    reasons = {reason for node in usable if (reason := analysis.view.ineligible.get(node.name)) is not None}
+    why = say(" ({reason})", reason=next(iter(reasons))) if len(reasons) == 1 else ""
+    return Finding(
+        ELSEWHERE if others else ELSEWHERE_UNUSED,
+        say(
+            "claim {claim} is allocated for {selector}, where the pod cannot run{why}",
+            claim=claim.key,
+            selector=str(selector),
+            why=why,
+        ),
+        (
+            Evidence(own, "status.allocation.nodeSelector", str(selector)),
+            Evidence(own, "status.reservedFor", say("{consumers: else nobody}", consumers=consumers)),
+            *barred[:MAX_NODES],
+        ),
+        claim=claim.key,
+    )
+
+
 FINDERS = (
-    Finder(When.STAGE, _too_few, of="too-few"),
-    Finder(When.STAGE, _held, of="held"),
+    Finder(When.STAGE, _too_few, of=StageName.TOO_FEW),
+    Finder(When.STAGE, _held, of=StageName.HELD),
     Finder(When.PLACED, _of_claim, -10),
+    Finder(When.FAILS, elsewhere, 40),
+    Finder(When.BESIDE_REQUESTS, _stuck),
 )

@@ -17,8 +17,8 @@ from kubectl_dra.explain.funnel.blocked import Blocked
 from kubectl_dra.explain.funnel.request_funnel import BINDING, PARTITIONS
 from kubectl_dra.explain.funnel.stages import GROUPS_GATE, FeatureOff
 from kubectl_dra.explain.phrase import ObjectName, Subject, named, nodes_named, say
+from kubectl_dra.explain.scene.device_view import DeviceView
 from kubectl_dra.explain.scene.holders import UnderWay, under_way
-from kubectl_dra.explain.scene.view import View
 
 NO_SLICES = CauseKind(code="driver-publishes-nothing", family=Family.POOLS, look=Look.SLICES)
 _DRIVER_TERM: Final = re.compile(r"""device\.driver\s*==\s*(["'])(?P<driver>[^"']+)\1""")
@@ -129,7 +129,7 @@ def of_class(blocked: Blocked) -> Finding | None:
     return None
 
 
-def empty_slices(view: View, driver: str = "") -> Iterator[Evidence]:
+def empty_slices(view: DeviceView, driver: str = "") -> Iterator[Evidence]:
     """Slices (of one driver) that publish nothing: the driver runs there and finds no device."""
     for entry in view.cycle.index.slices:
         if not entry.devices and not entry.shared_counters and driver in ("", entry.driver):
@@ -137,7 +137,7 @@ def empty_slices(view: View, driver: str = "") -> Iterator[Evidence]:
             yield Evidence(Subject("ResourceSlice", ObjectName("ResourceSlice", entry.name)), "spec.devices", where)
 
 
-def _device_plugins(view: View, driver: str) -> Iterator[Evidence]:
+def _device_plugins(view: DeviceView, driver: str) -> Iterator[Evidence]:
     """Extended resources of the driver's vendor that device plugins offer on nodes."""
     nodes: dict[str, list[str]] = {}
     for node in view.nodes:

@@ -10,6 +10,7 @@ from kubectl_dra.explain.causes.devices_held import ALL_INCOMPLETE
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Remedy
 from kubectl_dra.explain.funnel.blocked import MAX_EVIDENCE, Blocked, in_all
+from kubectl_dra.explain.funnel.shown import StageName
 from kubectl_dra.explain.funnel.stages import describe_taint
 from kubectl_dra.explain.phrase import Phrase, Subject, Words, say
 from kubectl_dra.explain.remedies.change import Tolerate
@@ -102,4 +103,4 @@ def _since(taints: Collection[DeviceTaint]) -> Words:
     return say(", since {time}", time=times[0]) if times else ""
 
 
-FINDERS = (Finder(When.STAGE, _tainted, of="taint"),)
+FINDERS = (Finder(When.STAGE, _tainted, of=StageName.TAINT),)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubectl_dra.explain.causes.claim_allocated_elsewhere import elsewhere
+from kubectl_dra.explain.analysis import Analysis
+from kubectl_dra.explain.causes.devices_held import elsewhere
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, NextStep
 from kubectl_dra.explain.phrase import ObjectName, Subject, Words, by_key, say
 from kubectl_dra.explain.scene.holders import consumers_named
 from kubectl_dra.explain.scene.node_reasons import ShortForDevices, reason_of
-from kubectl_dra.explain.trial import Trial
 from kubectl_dra.scheduling.node_resources_of_devices import (
     DeviceGone,
     InsufficientForDevices,
@@ -31,24 +31,24 @@ UNKNOWN = CauseKind(code="node-resources-not-computable", family=Family.DEVICES,
 _ERRORS = (DeviceGone, NothingConsumed)
 
 
-def _too_much(trial: Trial) -> Iterator[Finding]:
+def _too_much(analysis: Analysis) -> Iterator[Finding]:
     """Also the claims that are allocated for other nodes, unless the scheduler takes them back and goes on."""
-    if not trial.overtaxed or trial.after_giving_back:
+    if not analysis.overtaxed or analysis.after_giving_back:
         return
-    if failed := list(_not_computable(trial)):
+    if failed := list(_not_computable(analysis)):
         # The error ends the attempt, whatever is found elsewhere.
         yield from failed
         return
-    found = [*_in_use(trial), *_exceeded(trial), *_short(trial)]
+    found = [*_in_use(analysis), *_exceeded(analysis), *_short(analysis)]
     yield from found
     told = {finding.claim for finding in found}
     if found:
-        yield from (finding for finding in elsewhere(trial) if finding.claim not in told)
+        yield from (finding for finding in elsewhere(analysis) if finding.claim not in told)
 
 
-def _short(trial: Trial) -> Iterator[Finding]:
+def _short(analysis: Analysis) -> Iterator[Finding]:
     """Nodes with too little left, the one that lacks least as the example."""
-    short = {name: reason_of(trial.overtaxed[name]) for name, _ in _reasons(trial, InsufficientForDevices)}
+    short = {name: reason_of(analysis.overtaxed[name]) for name, _ in _reasons(analysis, InsufficientForDevices)}
     if not short:
         return
     nearest = min(short, key=lambda name: _lacking(short[name]))
@@ -66,9 +66,9 @@ def _lacking(why: Words) -> float:
     return why.lacking if isinstance(why, ShortForDevices) else 2.0
 
 
-def _in_use(trial: Trial) -> Iterator[Finding]:
-    keys = {reason.claim for _, reason in _reasons(trial, MappedClaimInUse) if isinstance(reason, MappedClaimInUse)}
-    for claim in trial.scene.allocated:
+def _in_use(analysis: Analysis) -> Iterator[Finding]:
+    keys = {reason.claim for _, reason in _reasons(analysis, MappedClaimInUse) if isinstance(reason, MappedClaimInUse)}
+    for claim in analysis.scene.allocated:
         if claim.key in keys:
             text = "claim {claim} stands for resources of its node, so only one pod can use it, and {users:some} does"
             users = [entry.name for entry in claim.reserved_for]
@@ -80,26 +80,26 @@ def _in_use(trial: Trial) -> Iterator[Finding]:
             yield Finding(IN_USE, say(text, claim=claim.key, users=users), (fact,), claim=claim.key)
 
 
-def _exceeded(trial: Trial) -> Iterator[Finding]:
-    yield from _grouped(trial, EXCEEDED, PodRequestExceeded, PodLimitExceeded)
+def _exceeded(analysis: Analysis) -> Iterator[Finding]:
+    yield from _grouped(analysis, EXCEEDED, PodRequestExceeded, PodLimitExceeded)
 
 
-def _not_computable(trial: Trial) -> Iterator[Finding]:
-    yield from _grouped(trial, UNKNOWN, *_ERRORS)
+def _not_computable(analysis: Analysis) -> Iterator[Finding]:
+    yield from _grouped(analysis, UNKNOWN, *_ERRORS)
 
 
-def _grouped(trial: Trial, kind: CauseKind, *of: type[Reason]) -> Iterator[Finding]:
-    names = {name for name, _ in _reasons(trial, *of)}
+def _grouped(analysis: Analysis, kind: CauseKind, *of: type[Reason]) -> Iterator[Finding]:
+    names = {name for name, _ in _reasons(analysis, *of)}
     if names:
         from kubectl_dra.explain.outcomes import by_reason, evidence
 
-        groups = by_reason({name: reason_of(trial.overtaxed[name]) for name in trial.overtaxed if name in names})
+        groups = by_reason({name: reason_of(analysis.overtaxed[name]) for name in analysis.overtaxed if name in names})
         # They differ from node to node by little but the devices.
         yield Finding(kind, groups[0].reason, evidence(groups))
 
 
-def _reasons(trial: Trial, *of: type[Reason]) -> Iterator[tuple[str, Reason]]:
-    for name, rejection in trial.overtaxed.items():
+def _reasons(analysis: Analysis, *of: type[Reason]) -> Iterator[tuple[str, Reason]]:
+    for name, rejection in analysis.overtaxed.items():
         for reason in rejection.reasons:
             if isinstance(reason, of):
                 yield name, reason

@@ -14,14 +14,13 @@ from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import DeviceTaint
 from kubectl_dra.cluster.relation import ClaimRelation, relation_of
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.on_node import ANSWER, drivers_of, rejected, rejection, waits_for_driver
-from kubectl_dra.explain.causes.registry import Finder, When
+from kubectl_dra.explain.causes.registry import Finder, QuestionContext, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.funnel.stages import with_rule
 from kubectl_dra.explain.phrase import Joined, ObjectName, Phrase, Subject, Words, named, nodes_named, say
-from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.explain.scene.holders import GIVEN, Clock
-from kubectl_dra.explain.trial import Trial
 from kubectl_dra.scheduling.outcome import SCHEDULER_ERROR
 
 if TYPE_CHECKING:
@@ -32,17 +31,17 @@ FINISHED = CauseKind(code="pod-finished", family=Family.POD, look=Look.POD, ends
 DELETING = CauseKind(code="pod-being-deleted", family=Family.POD, look=Look.POD, ends_pod=True)
 
 
-def _ended(question: Question, snapshot: Snapshot, _: Sequence[Finding]) -> Iterator[Finding]:
-    pod = question.pod
+def _ended(context: QuestionContext) -> Iterator[Finding]:
+    pod = context.question.pod
     if pod is None:
         return
     condition = pod.condition("DisruptionTarget")
     if condition is not None and condition.status == "True" and condition.reason == EVICTION_REASON:
-        yield _evicted(pod, condition.message or condition.reason, question.existing_claims, snapshot)
+        yield _evicted(pod, condition.message or condition.reason, context.question.existing_claims, context.snapshot)
     elif rejected(pod):
         yield rejection(pod)
     elif pod.finished:
-        yield _finished(pod, question.existing_claims)
+        yield _finished(pod, context.question.existing_claims)
     elif pod.metadata.deletion_timestamp and not pod.node_name:
         yield _deleting(pod)
 
@@ -84,20 +83,20 @@ def _deleting(pod: Pod) -> Finding:
     return Finding(DELETING, summary, tuple(_deletion(pod)), Remedy(change))
 
 
-def _terminating(trial: Trial) -> Iterator[Finding]:
+def _terminating(analysis: Analysis) -> Iterator[Finding]:
     """The pod has its devices until it is gone, and its node decides when."""
-    pod, snapshot = trial.question.pod, trial.scene.snapshot
+    pod, snapshot = analysis.question.pod, analysis.scene.snapshot
     if pod is None:
         return
     held = [
         result.device
-        for claim in trial.scene.allocated
+        for claim in analysis.scene.allocated
         if relation_of(claim, pod) is ClaimRelation.ENDING
         for result in (claim.allocation.results if claim.allocation else ())
     ]
     if not held:
         return
-    if (stuck := waits_for_driver(pod, trial.scene.allocated, snapshot)) is not None:
+    if (stuck := waits_for_driver(pod, analysis.scene.allocated, snapshot)) is not None:
         yield _with_its_pod(stuck, pod, snapshot, held)
         return
     facts = (*_deletion(pod), *node_not_ready(pod, snapshot))
@@ -306,21 +305,21 @@ _Conditions = dict[str, tuple[str, tuple[str, ...]]]
 """By type: the status, and what is said about it."""
 
 
-def _before_binding(trial: Trial) -> Iterator[Finding]:
-    pod = trial.question.pod
+def _before_binding(analysis: Analysis) -> Iterator[Finding]:
+    pod = analysis.question.pod
     if pod is not None and not pod.node_name and not pod.finished:
-        yield from _not_ready(trial)
+        yield from _not_ready(analysis)
 
 
-def _of_claim(trial: Trial) -> Iterator[Finding]:
-    if trial.question.pod is None:
-        yield from _not_ready(trial)
+def _of_claim(analysis: Analysis) -> Iterator[Finding]:
+    if analysis.question.pod is None:
+        yield from _not_ready(analysis)
 
 
-def _not_ready(trial: Trial) -> Iterator[Finding]:
-    if not trial.view.cycle.features.binding_conditions:
+def _not_ready(analysis: Analysis) -> Iterator[Finding]:
+    if not analysis.view.cycle.features.binding_conditions:
         return
-    for claim in trial.scene.allocated:
+    for claim in analysis.scene.allocated:
         for result in claim.allocation.results if claim.allocation else ():
             conditions = _conditions(claim, result)
             for name in result.binding_failure_conditions:
@@ -329,7 +328,7 @@ def _not_ready(trial: Trial) -> Iterator[Finding]:
                     return
             missing = [name for name in result.binding_conditions if conditions.get(name, ("",))[0] != "True"]
             if missing:
-                yield _pending(trial.question.pod, claim, result, missing, conditions)
+                yield _pending(analysis.question.pod, claim, result, missing, conditions)
                 return
 
 
@@ -419,13 +418,13 @@ AT_ONCE = CauseKind(
 )
 
 
-def _at_once(trial: Trial) -> Iterator[Finding]:
-    evicted = {name: found for name, found in trial.evictions.items() if not found.seconds}
+def _at_once(analysis: Analysis) -> Iterator[Finding]:
+    evicted = {name: found for name, found in analysis.evictions.items() if not found.seconds}
     if not evicted:
         return
     from kubectl_dra.explain.outcomes import certain_choice
 
-    winners = certain_choice(trial) if evicted.keys() < set(trial.takers) else tuple(evicted)
+    winners = certain_choice(analysis) if evicted.keys() < set(analysis.takers) else tuple(evicted)
     if winners and evicted.keys() >= set(winners):
         yield _finding({name: evicted[name] for name in winners})
 
@@ -469,13 +468,13 @@ def _counting(found: Eviction) -> Words:
     return say("{shown: else none}", shown=shown)
 
 
-def eviction_notes(trial: Trial) -> Iterator[Phrase]:
+def eviction_notes(analysis: Analysis) -> Iterator[Phrase]:
     """Where and when the pod would be evicted, if that is not the answer already."""
     later: dict[int, list[str]] = {}
-    for name, found in trial.evictions.items():
+    for name, found in analysis.evictions.items():
         later.setdefault(found.seconds, []).append(name)
     for seconds, nodes in sorted(later.items()):
-        found = trial.evictions[nodes[0]]
+        found = analysis.evictions[nodes[0]]
         values = {"nodes": nodes_named(nodes), "device": found.result.device, "taint": with_rule(found.taint)}
         when: Words = say("after {seconds:second}", seconds=seconds) if seconds else "at once"
         text = "on {nodes:some} the pod would be evicted {when}: device {device} has taint {taint}"

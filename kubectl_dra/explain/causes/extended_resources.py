@@ -15,21 +15,21 @@ from kubectl_dra.allocation.extended_resources import (
     resources_of,
 )
 from kubectl_dra.api.claims import Request, ResourceClaim
+from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy, Verdict
 from kubectl_dra.explain.outcomes import choice
 from kubectl_dra.explain.phrase import ObjectName, Subject, named, say
 from kubectl_dra.explain.scene.node_reasons import ResourceShort
-from kubectl_dra.explain.trial import Trial
 
 STALE_CLAIM = CauseKind(code="extended-resource-claim-stale", family=Family.EXTENDED, look=Look.RESOURCES_OF_CLASSES)
 
 
-def _left_over(trial: Trial) -> Iterator[Finding]:
-    pod = trial.question.pod
+def _left_over(analysis: Analysis) -> Iterator[Finding]:
+    pod = analysis.question.pod
     if pod is None or pod.node_name or pod.finished or not pod.metadata.uid:
         return
-    for claim in trial.scene.snapshot.claims.values():
+    for claim in analysis.scene.snapshot.claims.values():
         owner = claim.metadata.controller()
         made = claim.metadata.annotations.get(MADE_FOR_EXTENDED) == "true"
         if not made or owner is None or owner.uid != pod.metadata.uid:
@@ -64,14 +64,14 @@ def _left_over(trial: Trial) -> Iterator[Finding]:
 TWO_CLASSES = CauseKind(code="extended-resource-two-classes", family=Family.EXTENDED, look=Look.RESOURCES_OF_CLASSES)
 
 
-def _two_classes(trial: Trial) -> Iterator[Finding]:
-    extended = trial.scene.extended
+def _two_classes(analysis: Analysis) -> Iterator[Finding]:
+    extended = analysis.scene.extended
     for resource, winner in extended.classes.items() if extended else ():
-        for other in sorted(trial.view.cycle.classes.values(), key=lambda entry: entry.name):
+        for other in sorted(analysis.view.cycle.classes.values(), key=lambda entry: entry.name):
             if other.extended_resource_name != resource or other is winner:
                 continue
-            claims = [_of_class(claim, winner.name, other.name) for claim in trial.claims]
-            proof = trial.world.asking(claims).proof()
+            claims = [_of_class(claim, winner.name, other.name) for claim in analysis.claims]
+            proof = analysis.world.asking(claims).proof()
             if proof is None:
                 continue
             names = {"winner": winner.name, "other": other.name, "resource": resource}
@@ -118,15 +118,15 @@ NOT_ELIGIBLE = CauseKind(
 )
 
 
-def _unserved(trial: Trial) -> Iterator[Finding]:
+def _unserved(analysis: Analysis) -> Iterator[Finding]:
     """Extended resources of the pod that no node's device plugin offers and no class serves."""
-    pod, scene = trial.question.pod, trial.scene
+    pod, scene = analysis.question.pod, analysis.scene
     nodes = scene.snapshot.nodes.values()
     if pod is None or pod.node_name or pod.finished or not any(node.allocatable for node in nodes):
         return
     if scene.snapshot.missing("DeviceClass"):
         return
-    classes = trial.view.cycle.classes
+    classes = analysis.view.cycle.classes
     backed = class_by_resource(classes)
     for resource in resources_of(pod):
         if any(amount_of(node.allocatable.get(resource)) for node in nodes):
@@ -145,7 +145,7 @@ def _unserved(trial: Trial) -> Iterator[Finding]:
                 say("no node offers {resource} by a device plugin, and no DeviceClass names it", resource=resource),
                 (nowhere, Evidence("DeviceClasses", "spec.extendedResourceName", have)),
             )
-        elif not trial.view.cycle.features.extended_resources:
+        elif not analysis.view.cycle.features.extended_resources:
             yield Finding(
                 GATE_OFF,
                 say(
@@ -174,17 +174,17 @@ def _unserved(trial: Trial) -> Iterator[Finding]:
             )
 
 
-def _not_eligible(trial: Trial) -> Iterator[Finding]:
+def _not_eligible(analysis: Analysis) -> Iterator[Finding]:
     """Resources that no node offers, and a class only under a name that devices cannot serve."""
-    pod = trial.question.pod
+    pod = analysis.question.pod
     if pod is None or pod.node_name or pod.finished:
         return
     asked = {name for container in pod.containers for name, value in container.requests.items() if amount_of(value)}
-    for device_class in sorted(trial.view.cycle.classes.values(), key=lambda entry: entry.name):
+    for device_class in sorted(analysis.view.cycle.classes.values(), key=lambda entry: entry.name):
         resource = device_class.extended_resource_name
         if resource not in asked or eligible_name(resource):
             continue
-        if any(amount_of(node.allocatable.get(resource)) for node in trial.scene.snapshot.nodes.values()):
+        if any(amount_of(node.allocatable.get(resource)) for node in analysis.scene.snapshot.nodes.values()):
             continue
         text = "DeviceClass {name} offers {resource}, but devices cannot serve a resource of that name"
         yield Finding(
@@ -206,14 +206,14 @@ MAX_NODES = 6
 PLUGIN_EXHAUSTED = CauseKind(code="device-plugin-exhausted", family=Family.EXTENDED, look=Look.ALL_PODS)
 
 
-def _exhausted(trial: Trial) -> Iterator[Finding]:
-    pod = trial.question.pod
-    if trial.view.nodes or pod is None:
+def _exhausted(analysis: Analysis) -> Iterator[Finding]:
+    pod = analysis.question.pod
+    if analysis.view.nodes or pod is None:
         return
     for resource in resources_of(pod):
-        nodes = trial.scene.snapshot.nodes.values()
+        nodes = analysis.scene.snapshot.nodes.values()
         offering = [node.name for node in nodes if amount_of(node.allocatable.get(resource))]
-        reasons = {name: trial.view.ineligible.get(name) for name in offering}
+        reasons = {name: analysis.view.ineligible.get(name) for name in offering}
         short = {
             name: reason
             for name, reason in reasons.items()
@@ -248,25 +248,25 @@ MIXED = CauseKind(
 )
 
 
-def never_bound(trial: Trial) -> set[str]:
+def never_bound(analysis: Analysis) -> set[str]:
     """Nodes that pass the filters and then fail to bind (``ExtendedRequests.never_binds``)."""
-    extended = trial.scene.extended
+    extended = analysis.scene.extended
     if extended is None:
         return set()
-    return {name for name in trial.fitting if extended.never_binds(trial.view.node_by_name[name])}
+    return {name for name in analysis.fitting if extended.never_binds(analysis.view.node_by_name[name])}
 
 
-def _mixed(trial: Trial) -> Iterator[Finding]:
-    never, extended = never_bound(trial), trial.scene.extended
+def _mixed(analysis: Analysis) -> Iterator[Finding]:
+    never, extended = never_bound(analysis), analysis.scene.extended
     if not never or extended is None:
         return
     text = (
         "the pod uses claims and {resources}, and fits only on nodes that serve {resources} by device plugin: "
         "{nodes:some}"
     )
-    if not set(trial.fitting) - set(trial.unavailable) <= never:
+    if not set(analysis.fitting) - set(analysis.unavailable) <= never:
         # It would fit elsewhere, but each attempt takes the node that scores best.
-        taken = choice(trial, Verdict.ALLOCATABLE)
+        taken = choice(analysis, Verdict.ALLOCATABLE)
         if taken is None or not taken.certain or not never.issuperset(taken.nodes):
             return
         never = set(taken.nodes)
@@ -282,7 +282,7 @@ def _mixed(trial: Trial) -> Iterator[Finding]:
             Evidence(
                 Subject("node", ObjectName("Node", name)),
                 say("status.allocatable {resource}", resource=resource),
-                str(trial.view.node_by_name[name].allocatable.get(resource)),
+                str(analysis.view.node_by_name[name].allocatable.get(resource)),
             )
             for name in sorted(never)[:_CLAIM_AND_DEVICE_PLUGIN_MAX_NODES]
             for resource in resources

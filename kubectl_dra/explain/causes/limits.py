@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from kubectl_dra.allocation.attempt import AttemptVerdict
-from kubectl_dra.allocation.errors import AllocationError
+from kubectl_dra.allocation.errors import AllocationCheck, AllocationError
 from kubectl_dra.api.claims import MAX_RESULTS, ResourceClaim
-from kubectl_dra.explain.causes.registry import Finder, When
+from kubectl_dra.explain.analysis import Analysis
+from kubectl_dra.explain.causes.registry import FailedAttempt, Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.phrase import ObjectName, Subject, named, say
 from kubectl_dra.explain.remedies.proof import Tried
-from kubectl_dra.explain.trial import Trial
 
 TOO_MANY_DEVICES = CauseKind(code="too-many-devices", family=Family.REQUEST, look=Look.AS_WRITTEN)
 FEATURE_OFF = CauseKind(code="feature-disabled", family=Family.REQUEST, look=Look.VERSION)
@@ -22,28 +22,27 @@ UNSUPPORTED = CauseKind(code="unsupported-request", family=Family.REQUEST, look=
 
 def plain(kind: CauseKind, error: AllocationError) -> Finding:
     """A cause that the scheduler's own text explains."""
-    request, claim = error.detail.get("request"), error.detail.get("claim")
     return Finding(
         kind,
         error.message,
         (Evidence(error.subject, "scheduler", error.message),),
-        request=str(request or ""),
-        object=str(claim or ""),
+        request=error.detail.request,
+        object=error.detail.claim,
     )
 
 
-def _too_many(_: Trial, error: AllocationError, __: str) -> Iterator[Finding]:
-    yield plain(TOO_MANY_DEVICES, error)
+def _too_many(failed: FailedAttempt) -> Iterator[Finding]:
+    yield plain(TOO_MANY_DEVICES, failed.error)
 
 
-def _feature_off(_: Trial, error: AllocationError, __: str) -> Iterator[Finding]:
-    found = plain(FEATURE_OFF, error)
+def _feature_off(failed: FailedAttempt) -> Iterator[Finding]:
+    found = plain(FEATURE_OFF, failed.error)
     text = "Turn the feature gate {gate} on in kube-apiserver and kube-scheduler, or do without the field."
-    yield Finding(found.kind, found.summary, found.evidence, Remedy(say(text, gate=error.detail.get("gate"))))
+    yield Finding(found.kind, found.summary, found.evidence, Remedy(say(text, gate=failed.error.detail.gate)))
 
 
-def _unsupported(_: Trial, error: AllocationError, __: str) -> Iterator[Finding]:
-    yield plain(UNSUPPORTED, error)
+def _unsupported(failed: FailedAttempt) -> Iterator[Finding]:
+    yield plain(UNSUPPORTED, failed.error)
 
 
 # Every allocation that fits has more configurations than the API server accepts.
@@ -52,10 +51,10 @@ MAX_CONFIGS = 64
 TOO_MANY_CONFIGS = CauseKind(code="too-many-configs", family=Family.CLAIM, look=Look.POD, never_binds=True)
 
 
-def _overfull(trial: Trial) -> Iterator[Finding]:
-    found = [trial.attempts[name] for name in trial.fitting if name not in trial.unavailable]
+def _overfull(analysis: Analysis) -> Iterator[Finding]:
+    found = [analysis.attempts[name] for name in analysis.fitting if name not in analysis.unavailable]
     largest = [max((len(result.config) for result in attempt.results), default=0) for attempt in found]
-    if trial.question.pod is None or not largest or min(largest) <= MAX_CONFIGS:
+    if analysis.question.pod is None or not largest or min(largest) <= MAX_CONFIGS:
         return
     most = min(largest)
     text = "the claims fit, but the allocation would hold {most} configurations, and {limit} is the most"
@@ -72,14 +71,14 @@ def _overfull(trial: Trial) -> Iterator[Finding]:
 TOO_MANY_TOGETHER = CauseKind(code="alternatives-too-large", family=Family.REQUEST, look=Look.AS_WRITTEN)
 
 
-def _too_large(trial: Trial) -> Iterator[Finding]:
-    claims = trial.claims
+def _too_large(analysis: Analysis) -> Iterator[Finding]:
+    claims = analysis.claims
     for index, claim in enumerate(claims):
         largest = [max(spec.count for spec in entry.alternatives()) for entry in claim.requests if entry.alternatives()]
         if not any(entry.first_available for entry in claim.requests) or sum(largest) <= MAX_RESULTS:
             continue
         parts = [_only(claim, number) for number in range(len(claim.requests))]
-        proof = trial.world.asking([*claims[:index], *parts, *claims[index + 1 :]]).proof()
+        proof = analysis.world.asking([*claims[:index], *parts, *claims[index + 1 :]]).proof()
         if proof is None:
             continue
         asked = [
@@ -124,13 +123,13 @@ def _only(claim: ResourceClaim, number: int) -> ResourceClaim:
 SLOW = CauseKind(code="search-too-slow", family=Family.DEVICES)
 
 
-def _slow(trial: Trial) -> Iterator[Finding]:
+def _slow(analysis: Analysis) -> Iterator[Finding]:
     first = next(
         (
             attempt
-            for attempt in trial.attempts.values()
+            for attempt in analysis.attempts.values()
             if (attempt.verdict is AttemptVerdict.UNDETERMINED and not attempt.order_decides)
-            or trial.would_time_out(attempt)
+            or analysis.would_time_out(attempt)
         ),
         None,
     )
@@ -141,20 +140,20 @@ def _slow(trial: Trial) -> Iterator[Finding]:
         steps = "stopped without an answer: too many combinations"
     node = Subject("node", ObjectName("Node", first.node))
     text = "there are too many combinations of devices on {node} to try them all"
-    yield Finding(SLOW, say(text, node=node), (Evidence(node, "search", steps),), _remedy(trial))
+    yield Finding(SLOW, say(text, node=node), (Evidence(node, "search", steps),), _remedy(analysis))
 
 
-def _where_all_are_slow(trial: Trial) -> Iterator[Finding]:
+def _where_all_are_slow(analysis: Analysis) -> Iterator[Finding]:
     """The claims fit, but the search would finish too late on every node."""
-    fitting = [trial.attempts[name] for name in trial.fitting]
-    if trial.question.pod is not None and fitting and all(trial.would_time_out(attempt) for attempt in fitting):
-        yield from _slow(trial)
+    fitting = [analysis.attempts[name] for name in analysis.fitting]
+    if analysis.question.pod is not None and fitting and all(analysis.would_time_out(attempt) for attempt in fitting):
+        yield from _slow(analysis)
 
 
-def _remedy(trial: Trial) -> Remedy | None:
+def _remedy(analysis: Analysis) -> Remedy | None:
     """The constraint without which the search finishes."""
-    for claim, constraint in trial.world.constraints():
-        proof = trial.world.without_constraint(claim, constraint).proof()
+    for claim, constraint in analysis.world.constraints():
+        proof = analysis.world.without_constraint(claim, constraint).proof()
         if proof is not None:
             text = "Drop or loosen the constraint {constraint}, or narrow the selectors."
             return Remedy(say(text, constraint=constraint), proof)
@@ -162,8 +161,8 @@ def _remedy(trial: Trial) -> Remedy | None:
 
 
 FINDERS = (
-    Finder(When.ERROR, _too_many, of="too-many-devices"),
-    Finder(When.ERROR, _feature_off, of="feature-disabled"),
+    Finder(When.ERROR, _too_many, of=AllocationCheck.TOO_MANY_DEVICES),
+    Finder(When.ERROR, _feature_off, of=AllocationCheck.FEATURE_DISABLED),
     Finder(When.ERROR, _unsupported, rank=99),
     Finder(When.FITS, _overfull, 40),
     Finder(When.TOGETHER, _too_large, 30),

@@ -9,9 +9,10 @@ from kubectl_dra.explain.causes.nodes import kind_on
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, NextStep, Remedy
 from kubectl_dra.explain.funnel.blocked import MAX_EVIDENCE, Blocked
+from kubectl_dra.explain.funnel.shown import StageName
 from kubectl_dra.explain.funnel.stages import FeatureOff, counted
 from kubectl_dra.explain.phrase import ObjectName, Subject, Words, nodes_named, say
-from kubectl_dra.explain.remedies import way_in
+from kubectl_dra.explain.remedies import node_rules
 
 MAX_REASONS = 4
 MAX_SAID = 3
@@ -41,12 +42,12 @@ def _out_of_reach(blocked: Blocked) -> Finding:
         text = "node {nodes}" if len(barred[reason]) == 1 else "nodes {nodes:some}"
         about = say(text, nodes=nodes_named(barred[reason])) if barred[reason] else "devices"
         evidence.append(Evidence(about, reason, say("{count:device}", count=count)))
-    remedy = way_in.best(((reason, barred[reason]) for reason, _ in reasons[:MAX_REASONS]), blocked.world)
+    remedy = node_rules.best(((reason, barred[reason]) for reason, _ in reasons[:MAX_REASONS]), blocked.world)
     first = reasons[0][0] if reasons else say("no node sees them")
     nodes = barred.get(first, ())
     kind = kind_on(blocked.scene.outcome, nodes[0]) if nodes else None
     space = blocked.scene.question.namespace
-    look = NextStep(kind.look, namespace=space) if kind is not None else way_in.look_at(first, nodes)
+    look = NextStep(kind.look, namespace=space) if kind is not None else node_rules.look_at(first, nodes)
     return Finding(
         NOT_FOR_NODE,
         say(
@@ -85,4 +86,4 @@ def _old_form(blocked: Blocked) -> Finding:
     )
 
 
-FINDERS = (Finder(When.STAGE, _node, of="node"),)
+FINDERS = (Finder(When.STAGE, _node, of=StageName.NODE),)

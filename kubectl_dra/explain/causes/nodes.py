@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
+from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Family, Finding, Look, NextStep, Remedy
 from kubectl_dra.explain.phrase import Words, say
-from kubectl_dra.explain.remedies import way_in
+from kubectl_dra.explain.remedies import node_rules
 from kubectl_dra.explain.scene.node_reasons import KINDS as OBJECT_KINDS
-from kubectl_dra.explain.trial import Trial
 from kubectl_dra.scheduling.outcome import Outcome
 from kubectl_dra.scheduling.reasons import PluginName
 from kubectl_dra.scheduling.volumes import ObjectNotFound
@@ -47,33 +47,33 @@ def kind_on(outcome: Outcome | None, node: str) -> CauseKind | None:
     return _OF_PLUGIN.get(rejection.plugin)
 
 
-def kind_of_all(trial: Trial) -> CauseKind | None:
+def kind_of_all(analysis: Analysis) -> CauseKind | None:
     """The cause that refuses every node, if a single one does."""
-    kinds = _by_kind(trial)
-    if trial.view.nodes or len(kinds) != 1:
+    kinds = _by_kind(analysis)
+    if analysis.view.nodes or len(kinds) != 1:
         return None
     ((kind, reasons),) = kinds.items()
-    return kind if len(reasons) == len(trial.view.ineligible) else None
+    return kind if len(reasons) == len(analysis.view.ineligible) else None
 
 
-def _by_kind(trial: Trial) -> dict[CauseKind, dict[str, Words]]:
+def _by_kind(analysis: Analysis) -> dict[CauseKind, dict[str, Words]]:
     """The nodes of each cause, with their reasons."""
     found: dict[CauseKind, dict[str, Words]] = {}
-    outcome = trial.scene.outcome
+    outcome = analysis.scene.outcome
     for name in outcome.filtered if outcome is not None else ():
         kind = kind_on(outcome, name)
-        if kind is not None and name in trial.view.ineligible:
-            found.setdefault(kind, {})[name] = trial.view.ineligible[name]
+        if kind is not None and name in analysis.view.ineligible:
+            found.setdefault(kind, {})[name] = analysis.view.ineligible[name]
     return found
 
 
-def _refused(trial: Trial) -> Iterator[Finding]:
-    for kind, reasons in _by_kind(trial).items():
+def _refused(analysis: Analysis) -> Iterator[Finding]:
+    for kind, reasons in _by_kind(analysis).items():
         from kubectl_dra.explain.outcomes import by_reason, counted, evidence
 
         groups = by_reason(reasons)
         summary = say("{count:node} refused: {reasons}", count=len(reasons), reasons=counted(groups))
-        yield Finding(kind, summary, evidence(groups), remedy_on(trial.scene.outcome, reasons))
+        yield Finding(kind, summary, evidence(groups), remedy_on(analysis.scene.outcome, reasons))
 
 
 def remedy_on(outcome: Outcome | None, nodes: Iterable[str]) -> Remedy | None:
@@ -91,26 +91,30 @@ MAX_REASONS = 4
 NO_NODE = CauseKind(code="no-eligible-node", family=Family.DEVICES, look=Look.NODES)
 
 
-def _no_node(trial: Trial) -> Iterator[Finding]:
-    if trial.view.nodes:
+def _no_node(analysis: Analysis) -> Iterator[Finding]:
+    if analysis.view.nodes:
         return
     from kubectl_dra.explain.outcomes import by_reason, counted, evidence
 
-    groups = by_reason(trial.view.ineligible)
+    groups = by_reason(analysis.view.ineligible)
     if not groups:
         yield Finding(NO_NODE, say("none of the 0 nodes may run the pod: no Nodes exist"))
         return
-    count = len(trial.view.ineligible)
+    count = len(analysis.view.ineligible)
     summary = say("none of the {count:,} nodes may run the pod: {reasons}", count=count, reasons=counted(groups))
-    if kind := kind_of_all(trial):
+    if kind := kind_of_all(analysis):
         # It says more than that no node is left, and what helps.
-        yield Finding(kind, summary, evidence(groups), remedy_on(trial.scene.outcome, groups[0].nodes))
+        yield Finding(kind, summary, evidence(groups), remedy_on(analysis.scene.outcome, groups[0].nodes))
         return
     first, nodes = groups[0]
     reasons = [(group.reason, group.nodes) for group in groups[:MAX_REASONS]]
-    kind_there = kind_on(trial.scene.outcome, nodes[0])
-    remedy = way_in.best(reasons, trial.world) or Remedy((kind_there or NO_NODE).fix)
-    look = NextStep(kind_there.look, namespace=trial.question.namespace) if kind_there else way_in.look_at(first, nodes)
+    kind_there = kind_on(analysis.scene.outcome, nodes[0])
+    remedy = node_rules.best(reasons, analysis.world) or Remedy((kind_there or NO_NODE).fix)
+    look = (
+        NextStep(kind_there.look, namespace=analysis.question.namespace)
+        if kind_there
+        else node_rules.look_at(first, nodes)
+    )
     yield Finding(NO_NODE, summary, evidence(groups), remedy, next=look)
 
 

@@ -12,12 +12,12 @@ from kubectl_dra.api.pods import MAKES_AGAIN, Pod, owner_of
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.cluster.relation import relation_of
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.explain.causes.registry import Finder, When
+from kubectl_dra.explain.analysis import Analysis
+from kubectl_dra.explain.causes.registry import Finder, QuestionContext, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.phrase import ObjectName, Subject, named, say
 from kubectl_dra.explain.question.resolve import ClaimEntry, Question, Unresolved
 from kubectl_dra.explain.scene.holders import SCHEDULER, Clock, under_way
-from kubectl_dra.explain.trial import Trial
 
 # The kubelet refused the pod.
 
@@ -109,22 +109,22 @@ def lost_claims(question: Question) -> list[ClaimEntry]:
     ]
 
 
-def _lost(question: Question, snapshot: Snapshot, _: Sequence[Finding]) -> Iterator[Finding]:
-    pod = question.pod
+def _lost(context: QuestionContext) -> Iterator[Finding]:
+    pod = context.question.pod
     if pod is None:
         return
     scheduled = pod.condition("PodScheduled")
     # Claims are read beside the pods: what was written just before the pod was bound may have been missed.
-    normal = under_way(SCHEDULER, scheduled.last_transition_time if scheduled else "", snapshot)
-    for entry in lost_claims(question):
-        claim = f"{question.namespace}/{entry.name or (entry.claim.metadata.name if entry.claim else '')}"
+    normal = under_way(SCHEDULER, scheduled.last_transition_time if scheduled else "", context.snapshot)
+    for entry in lost_claims(context.question):
+        claim = f"{context.question.namespace}/{entry.name or (entry.claim.metadata.name if entry.claim else '')}"
         how = "is no longer allocated" if entry.claim is not None else "does not exist any more"
         given = devices_given(pod)
         own = Subject("Pod", named("Pod", pod))
         facts = [Evidence(own, "status.phase", pod.phase)]
         if given:
             facts.append(Evidence(own, "devices that its containers were given", say("{given:some}", given=given)))
-        facts.extend(_next_holders(pod, given, snapshot))
+        facts.extend(_next_holders(pod, given, context.snapshot))
         text = (
             "the pod was started on node {node} with the devices of claim {claim}, which {how}: the scheduler takes "
             "them for free and gives them to the next pod"
@@ -162,11 +162,11 @@ NODE_LOST = CauseKind(
 )
 
 
-def _node_lost(trial: Trial) -> Iterator[Finding]:
-    pod, snapshot = trial.question.pod, trial.scene.snapshot
+def _node_lost(analysis: Analysis) -> Iterator[Finding]:
+    pod, snapshot = analysis.question.pod, analysis.scene.snapshot
     if pod is None or pod.finished or pod.metadata.deletion_timestamp or pod.phase in ("", "Pending"):
         return
-    if not trial.scene.allocated:
+    if not analysis.scene.allocated:
         return
     since = unready_since(pod.node_name, snapshot)
     if since is None:

@@ -10,11 +10,11 @@ from msgspec.structs import replace
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.policy import PodGroup
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.phrase import ObjectName, Subject, Words, by_key, named, pods_named, say
 from kubectl_dra.explain.scene.holders import CLAIM_CONTROLLER, GROUP_MAKER, UnderWay, under_way
-from kubectl_dra.explain.trial import Trial
 from kubectl_dra.scheduling.gang_scheduling import (
     GroupMissing,
     GroupNotInWorkload,
@@ -33,33 +33,39 @@ POD_GROUP = CauseKind(code="waiting-for-pod-group", family=Family.POD, look=Look
 GROUP_CLAIM = CauseKind(code="pod-group-claim-unknown", family=Family.POD, look=Look.POD)
 
 
-def _waiting(trial: Trial) -> Iterator[Finding]:
+def _waiting(analysis: Analysis) -> Iterator[Finding]:
     """The scheduler keeps the pod out of its queue because of its group, or reports an attempt with the group."""
-    pod, outcome = trial.question.pod, trial.scene.outcome
+    pod, outcome = analysis.question.pod, analysis.scene.outcome
     if pod is None or pod.node_name or pod.finished or not (pod.pod_group or pod.spec.workload_ref):
         return
-    said = _said(pod, trial.scene.snapshot)
+    said = _said(pod, analysis.scene.snapshot)
     quoted = (Evidence("the scheduler", "says", said),) if said else ()
     rejection = kept_out(outcome.pod, outcome.state) if outcome is not None else None
     for reason in rejection.reasons if rejection is not None else ():
         if isinstance(reason, TooFewPeers):
-            yield replace(_too_few(pod, reason, quoted), under_way=_being_made(pod, trial.scene.snapshot))
+            yield replace(_too_few(pod, reason, quoted), under_way=_being_made(pod, analysis.scene.snapshot))
             return
         if isinstance(reason, PriorityDiffers):
             yield _other_priority(pod, reason, quoted)
             return
         if isinstance(reason, GroupMissing | GroupNotInWorkload) and not _was_tried(pod, reason):
-            yield replace(_no_group(pod, reason, quoted), under_way=_being_made(pod, trial.scene.snapshot))
+            yield replace(_no_group(pod, reason, quoted), under_way=_being_made(pod, analysis.scene.snapshot))
             return
-    found = trial.together
+    found = analysis.together
     if isinstance(found, Placed) and outcome is not None:
         # Where the pod fits nowhere by itself, the causes are those of any pod.
         if not found.fits and (pod.key in found.nodes or schedule(outcome.pod, outcome.state).fits):
             yield _does_not_fit(pod, found, quoted)
         elif found.fits and pod.key in found.refused and schedule(outcome.pod, outcome.state).fits:
-            yield _left_out(pod, found, quoted)
+            text = (
+                "the group {group} fits without it: {count:pod} {count:has|have} a node then, and none is left for "
+                "this one"
+            )
+            summary = say(text, group=found.gang.name, count=found.count)
+            refused = Evidence(Subject("Pod", named("Pod", pod)), "fits nowhere then", found.refused[pod.key].message)
+            yield Finding(POD_GROUP, summary, (_membership(pod), *_places(found), refused, *quoted))
     elif said:
-        yield _group_waits(pod, trial.scene.snapshot, quoted)
+        yield _group_waits(pod, analysis.scene.snapshot, quoted)
 
 
 def _being_made(pod: Pod, snapshot: Snapshot) -> UnderWay | None:
@@ -93,14 +99,6 @@ def _does_not_fit(pod: Pod, found: Placed, quoted: tuple[Evidence, ...]) -> Find
         facts.append(Evidence("the scheduler", say("may evict for {pod}", pod=named("Pod", evicting.pod)), victims))
     change = "Make room for {first}, or ask for less in the pods of the group." if first else POD_GROUP.fix
     return Finding(POD_GROUP, summary, (*facts, *quoted), Remedy(say(change, first=first)))
-
-
-def _left_out(pod: Pod, found: Placed, quoted: tuple[Evidence, ...]) -> Finding:
-    """The gang fits without this pod."""
-    text = "the group {group} fits without it: {count:pod} {count:has|have} a node then, and none is left for this one"
-    summary = say(text, group=found.gang.name, count=found.count)
-    refused = Evidence(Subject("Pod", named("Pod", pod)), "fits nowhere then", found.refused[pod.key].message)
-    return Finding(POD_GROUP, summary, (_membership(pod), *_places(found), refused, *quoted))
 
 
 def _places(found: Placed) -> Iterator[Evidence]:

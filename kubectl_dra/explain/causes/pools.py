@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from kubectl_dra.allocation.errors import AllocationError
+from kubectl_dra.allocation.errors import AllocationCheck
 from kubectl_dra.allocation.pools import Pool
 from kubectl_dra.api.slices import PoolID
+from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.limits import plain
-from kubectl_dra.explain.causes.registry import Finder, When
+from kubectl_dra.explain.causes.registry import FailedAttempt, Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.funnel.blocked import MAX_EVIDENCE, Blocked
+from kubectl_dra.explain.funnel.shown import StageName
 from kubectl_dra.explain.phrase import ObjectName, Subject, say
-from kubectl_dra.explain.remedies.prove import World
+from kubectl_dra.explain.remedies.prove import WhatIf
+from kubectl_dra.explain.scene.device_view import DeviceView
 from kubectl_dra.explain.scene.holders import UnderWay, under_way
-from kubectl_dra.explain.scene.view import View
-from kubectl_dra.explain.trial import Trial
 
 INCOMPLETE = CauseKind(code="pool-incomplete", family=Family.POOLS, look=Look.SLICES)
 OBSOLETE = CauseKind(code="pool-obsolete-for-node", family=Family.POOLS, look=Look.SLICES)
@@ -94,16 +95,16 @@ def _disagreement(pool: Pool) -> Evidence | None:
     return Evidence(Subject("pool", pool.id), field, say("{said}", said=said))
 
 
-def _ends_attempt(_: Trial, error: AllocationError, node: str) -> Iterator[Finding]:
-    pool = error.detail.get("pool")
+def _ends_attempt(failed: FailedAttempt) -> Iterator[Finding]:
+    pool = failed.error.detail.pool
     if not isinstance(pool, Pool):
         return
     text = "pool {pool} on node {node} is invalid ({problem}): the scheduler of this release gives up on the pod"
     yield Finding(
         INVALID,
-        say(text, pool=pool.id, node=node, problem=pool.invalid),
+        say(text, pool=pool.id, node=failed.node, problem=pool.invalid),
         (
-            Evidence(pool.id, "scheduler", error.message),
+            Evidence(pool.id, "scheduler", failed.error.message),
             Evidence(Subject("pool", pool.id), "problem", pool.invalid),
         ),
     )
@@ -115,29 +116,29 @@ ALL_BLOCKED = CauseKind(code="all-blocked-by-pool", family=Family.POOLS, look=Lo
 BAD_NODE_SELECTOR = CauseKind(code="slice-node-selector-invalid", family=Family.POOLS, look=Look.SLICES)
 
 
-def _all_blocked_by_pool_pool(_: Trial, error: AllocationError, node: str) -> Iterator[Finding]:
-    pool = error.detail.get("pool")
+def _all_blocked_by_pool_pool(failed: FailedAttempt) -> Iterator[Finding]:
+    pool = failed.error.detail.pool
     if not isinstance(pool, Pool):
         return
     problem = say("invalid ({problem})", problem=pool.invalid)
     if pool.incomplete:
         text = "incomplete (generation {generation} has {found} of {expected} slices)"
         problem = say(text, generation=pool.generation, found=pool.found, expected=pool.expected)
-    request = str(error.detail.get("request") or "")
+    request = failed.error.detail.request
     text = 'request "{request}" asks for all devices, and pool {pool} on node {node} is {problem}'
     yield Finding(
         ALL_BLOCKED,
-        say(text, request=request, pool=pool.id, node=node, problem=problem),
+        say(text, request=request, pool=pool.id, node=failed.node, problem=problem),
         (
-            Evidence(pool.id, "scheduler", error.message),
+            Evidence(pool.id, "scheduler", failed.error.message),
             Evidence(Subject("pool", pool.id), "slices", problem),
         ),
         request=request,
     )
 
 
-def _node_selector(_: Trial, error: AllocationError, __: str) -> Iterator[Finding]:
-    yield plain(BAD_NODE_SELECTOR, error)
+def _node_selector(failed: FailedAttempt) -> Iterator[Finding]:
+    yield plain(BAD_NODE_SELECTOR, failed.error)
 
 
 # Whether the claims fit depends on the order in which the scheduler happens to try pools.
@@ -145,8 +146,8 @@ def _node_selector(_: Trial, error: AllocationError, __: str) -> Iterator[Findin
 ORDER = CauseKind(code="pool-order-decides", family=Family.DEVICES)
 
 
-def _unsure(trial: Trial) -> Iterator[Finding]:
-    first = next((attempt for attempt in trial.attempts.values() if attempt.order_decides), None)
+def _unsure(analysis: Analysis) -> Iterator[Finding]:
+    first = next((attempt for attempt in analysis.attempts.values() if attempt.order_decides), None)
     if first is None or first.pools is None:
         return
     node = Subject("node", ObjectName("Node", first.node))
@@ -161,7 +162,7 @@ _DEFECT = "counters_keyed_by_pool_name"
 POOL_NAME_SHARED = CauseKind(code="pool-name-shared", family=Family.RELEASE)
 
 
-def shared_pool_names(view: View) -> dict[str, list[str]]:
+def shared_pool_names(view: DeviceView) -> dict[str, list[str]]:
     """Pool names that several drivers with shared counters use, with the drivers."""
     drivers: dict[str, set[str]] = {}
     for pool in view.pool_seen.values():
@@ -170,7 +171,7 @@ def shared_pool_names(view: View) -> dict[str, list[str]]:
     return {name: sorted(users) for name, users in drivers.items() if len(users) > 1}
 
 
-def finding(view: View, world: World) -> Finding | None:
+def finding(view: DeviceView, world: WhatIf) -> Finding | None:
     """The cause if the claims fit without the defect; None if the defect does not decide."""
     quirks, shared = view.cycle.quirks, shared_pool_names(view)
     if not quirks.counters_keyed_by_pool_name or not shared:
@@ -189,12 +190,12 @@ def finding(view: View, world: World) -> Finding | None:
 
 
 FINDERS = (
-    Finder(When.STAGE, _pool, of="pool"),
-    Finder(When.ERROR, _ends_attempt, of="pool-invalid"),
-    Finder(When.ERROR, _all_blocked_by_pool_pool, of="all-pool"),
-    Finder(When.ERROR, _node_selector, of="slice-node-selector"),
-    Finder(When.ERROR, _node_selector, of="device-node-selector"),
-    Finder(When.ERROR, _node_selector, of="node-selector-terms"),
+    Finder(When.STAGE, _pool, of=StageName.POOL),
+    Finder(When.ERROR, _ends_attempt, of=AllocationCheck.POOL_INVALID),
+    Finder(When.ERROR, _all_blocked_by_pool_pool, of=AllocationCheck.ALL_POOL),
+    Finder(When.ERROR, _node_selector, of=AllocationCheck.SLICE_NODE_SELECTOR),
+    Finder(When.ERROR, _node_selector, of=AllocationCheck.DEVICE_NODE_SELECTOR),
+    Finder(When.ERROR, _node_selector, of=AllocationCheck.NODE_SELECTOR_TERMS),
     Finder(When.OPEN, _unsure),
     Finder(When.FAILS_TOO, _unsure, 10),
 )

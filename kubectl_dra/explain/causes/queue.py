@@ -4,25 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from kubectl_dra.admission.refusal import AdmissionPlugin, Refusal
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.relation import relation_of
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.on_node import started
-from kubectl_dra.explain.causes.registry import Finder, When, of_question
+from kubectl_dra.explain.causes.registry import Finder, QuestionContext, When, of_question
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
-from kubectl_dra.explain.phrase import ObjectName, Subject, named, say
-from kubectl_dra.explain.question.resolve import Question
+from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, named, say
 from kubectl_dra.explain.scene.holders import SCHEDULER, under_way
-from kubectl_dra.explain.trial import Trial
 from kubectl_dra.scheduling.profile import DEFAULT_SCHEDULER
+from kubectl_dra.text import nearest
 
 _KUEUE = "kueue.x-k8s.io/"
 SCHEDULING_GATED = CauseKind(code="scheduling-gated", family=Family.POD, look=Look.POD, passes=True)
 
 
-def _gated(question: Question, _: Snapshot, __: Sequence[Finding]) -> Iterator[Finding]:
-    pod = question.pod
+def _gated(context: QuestionContext) -> Iterator[Finding]:
+    pod = context.question.pod
     if pod is None or not pod.scheduling_gates:
         return
     remedy = None
@@ -51,8 +52,8 @@ def _gated(question: Question, _: Snapshot, __: Sequence[Finding]) -> Iterator[F
 OTHER_SCHEDULER = CauseKind(code="other-scheduler", family=Family.POD, look=Look.POD, passes=True)
 
 
-def _ignored(trial: Trial) -> Iterator[Finding]:
-    question, snapshot, settings = trial.question, trial.scene.snapshot, trial.scene.settings
+def _ignored(analysis: Analysis) -> Iterator[Finding]:
+    question, snapshot, settings = analysis.question, analysis.scene.snapshot, analysis.scene.settings
     pod = question.pod
     if pod is None or not question.exists or pod.node_name or pod.finished or settings.scheduler.schedules(pod):
         return
@@ -79,13 +80,13 @@ def _ignored(trial: Trial) -> Iterator[Finding]:
 BOUND_BY_HAND = CauseKind(code="bypassed-scheduler", family=Family.POD, look=Look.POD)
 
 
-def _bound(question: Question, snapshot: Snapshot, _: Sequence[Finding]) -> Iterator[Finding]:
-    pod = question.pod
+def _bound(context: QuestionContext) -> Iterator[Finding]:
+    pod = context.question.pod
     if pod is None or not pod.node_name or pod.finished:
         return
     unallocated = [
         entry.claim
-        for entry in question.claims
+        for entry in context.question.claims
         if entry.claim is not None and entry.claim.allocation is None and not entry.hypothetical
     ]
     scheduled = pod.condition("PodScheduled")
@@ -102,10 +103,10 @@ def _bound(question: Question, snapshot: Snapshot, _: Sequence[Finding]) -> Iter
             ),
             # Claims are read beside the pods: what was written just before the pod was bound may have been missed.
             under_way=None
-            if _refused_claim(pod, snapshot)
-            else under_way(SCHEDULER, scheduled.last_transition_time if scheduled else "", snapshot),
+            if _refused_claim(pod, context.snapshot)
+            else under_way(SCHEDULER, scheduled.last_transition_time if scheduled else "", context.snapshot),
         )
-    yield from _misplaced(pod, question.existing_claims, snapshot)
+    yield from _misplaced(pod, context.question.existing_claims, context.snapshot)
 
 
 def _refused_claim(pod: Pod, snapshot: Snapshot) -> bool:
@@ -149,20 +150,20 @@ def _misplaced(pod: Pod, claims: Sequence[ResourceClaim], snapshot: Snapshot) ->
 NO_SCALE_UP = CauseKind(code="no-scale-up", family=Family.POD, look=Look.POD)
 
 
-def _not_scaled(trial: Trial) -> Iterator[Finding]:
-    pod = trial.question.pod
+def _not_scaled(analysis: Analysis) -> Iterator[Finding]:
+    pod = analysis.question.pod
     if pod is None or pod.node_name:
         return
     events = [
         event
-        for event in trial.scene.snapshot.events_about("Pod", pod.metadata.namespace, pod.metadata.name)
+        for event in analysis.scene.snapshot.events_about("Pod", pod.metadata.namespace, pod.metadata.name)
         if event.reason == "NotTriggerScaleUp"
         or (event.component == "karpenter" and event.reason == "FailedScheduling")
     ]
     if not events:
         return
     event = events[-1]
-    slices = trial.view.cycle.index.slices
+    slices = analysis.view.cycle.index.slices
     bound = sum(1 for entry in slices if entry.scope.node_name)
     scope = say(
         "{bound} of {total} name an existing node" if slices else "there are none", bound=bound, total=len(slices)
@@ -178,9 +179,81 @@ def _not_scaled(trial: Trial) -> Iterator[Finding]:
     )
 
 
+# The API server would refuse a manifest: quotas, limits, classes that do not exist, Pod Security, fields, and changes
+# of what nobody can change.
+
+
+POD_REFUSED = CauseKind(code="pod-refused", family=Family.POD, look=Look.AS_WRITTEN, passes=True)
+
+CHANGE_REFUSED = CauseKind(
+    code="change-refused", family=Family.POD, look=Look.AS_WRITTEN, state="cannot be changed like that"
+)
+_RESOURCES = {"pod": ("Pod", "pod"), "claim": ("ResourceClaim", "resourceclaim")}
+_FIXES = {
+    AdmissionPlugin.NAMESPACE_LIFECYCLE: say("Create the namespace, or use one that exists and is not being deleted."),
+    AdmissionPlugin.LIMIT_RANGER: say("Set requests and limits of the containers within those bounds."),
+    AdmissionPlugin.POD_SECURITY: say("Set the security fields that it names, or use a namespace that allows them."),
+    AdmissionPlugin.RESOURCE_QUOTA: say("Ask for less, end pods that are not needed, or have the quota raised."),
+    AdmissionPlugin.RUNTIME_CLASS: say("Name a RuntimeClass that exists, and leave its overhead to it."),
+    AdmissionPlugin.SERVICE_ACCOUNT: say("Create the service account, or name one that exists."),
+    AdmissionPlugin.VALIDATION: say("Correct the field."),
+}
+
+
+def _refused(context: QuestionContext) -> Iterator[Finding]:
+    for refusal in context.question.refusals:
+        concerned = refusal.concerned
+        name = f"{concerned.namespace}/{concerned.name}" if concerned.namespace else concerned.name
+        yield Finding(
+            POD_REFUSED,
+            say("the API server refuses to create the pod: {words}", words=refusal.words),
+            (Evidence(Subject(concerned.kind, name), refusal.plugin.value, refusal.words),),
+            Remedy(_fix(refusal, context.snapshot)),
+        )
+
+
+def _fix(refusal: Refusal, snapshot: Snapshot) -> Phrase:
+    if refusal.plugin is not AdmissionPlugin.PRIORITY:
+        return _FIXES[refusal.plugin]
+    known = sorted(name for _, name in snapshot.others.get("PriorityClass", {}))
+    near = nearest(refusal.concerned.name, known) or [name for name in known if not name.startswith("system-")]
+    if not near:
+        return say("Leave priorityClassName out, or have the PriorityClass created.")
+    return say("Name a PriorityClass that exists: {names}.", names=near)
+
+
+def _unchangeable(context: QuestionContext) -> Iterator[Finding]:
+    kind, resource = _RESOURCES[context.question.kind]
+    for change in context.snapshot.refused:
+        if context.question.exists and change[:3] == (kind, context.question.namespace, context.question.name):
+            yield Finding(
+                CHANGE_REFUSED,
+                say("it exists already, and the API server lets nobody change its {fields}", fields=change.fields),
+                tuple(
+                    Evidence(
+                        Subject(kind, f"{context.question.namespace}/{context.question.name}"),
+                        field,
+                        say("differs in the manifest"),
+                    )
+                    for field in change.fields
+                ),
+                Remedy(
+                    say(
+                        "Delete it first (kubectl delete {resource} {name} -n {namespace}), or give the one of the "
+                        "manifest another name.",
+                        resource=resource,
+                        name=context.question.name,
+                        namespace=context.question.namespace,
+                    )
+                ),
+            )
+
+
 FINDERS = (
     Finder(When.QUESTION, _gated, 20),
     Finder(When.SCENE, _ignored, 90),
     Finder(When.QUESTION, _bound, 60),
     Finder(When.FAILS_TOO, _not_scaled, 20),
+    Finder(When.QUESTION, _unchangeable, 4),
+    Finder(When.QUESTION, _refused, 5),
 )

@@ -11,24 +11,25 @@ from enum import Enum, auto
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 
-from kubectl_dra.allocation.errors import AllocationError
+from kubectl_dra.allocation.errors import AllocationCheck, AllocationError
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain import causes as folder
+from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.diagnosis import CauseKind, Family, Finding
 from kubectl_dra.explain.funnel.blocked import Blocked
+from kubectl_dra.explain.funnel.shown import StageName
 from kubectl_dra.explain.question.resolve import Question
-from kubectl_dra.explain.trial import Trial
 
 
 class When(Enum):
-    """The point at which a finder runs, and its input.
+    """The point at which a finder runs, and what it examines.
 
-    ``QUESTION``: only the pod and its claims, as (question, snapshot, what was found so far). All others get
-    a ``Trial``, except STAGE and ERROR. At points marked with one star, the first finder that finds something
-    decides.
+    At QUESTION that is a ``QuestionContext``, at ERROR a ``FailedAttempt``, at STAGE a ``Blocked`` request, at all
+    others the ``Analysis``. At points marked with one star, the first finder that finds something decides.
     """
 
     QUESTION = auto()
@@ -39,11 +40,11 @@ class When(Enum):
     FAILS = auto()
     """* No node has the devices."""
     ERROR = auto()
-    """An error ended the attempt: (trial, error, node), for errors whose check is ``of``; empty: any."""
+    """An error ended the attempt; ``of`` is its check, or empty for any."""
     REQUESTS = auto()
     """Before each request is examined by itself."""
     STAGE = auto()
-    """A request falls short at the stage ``of`` of its funnel: (Blocked), and exactly one finding."""
+    """A request falls short at the stage ``of`` of its funnel; it yields exactly one finding."""
     BESIDE_REQUESTS = auto()
     """In addition to what is wrong with the requests."""
     TOGETHER = auto()
@@ -58,13 +59,29 @@ class When(Enum):
     """The devices are allocated."""
 
 
+class QuestionContext(NamedTuple):
+    """A pod or claim in the cluster, before anything is tried, and what was ``found`` about it so far."""
+
+    question: Question
+    snapshot: Snapshot
+    found: tuple[Finding, ...] = ()
+
+
+class FailedAttempt(NamedTuple):
+    """The error that ended the attempt on a node."""
+
+    analysis: Analysis
+    error: AllocationError
+    node: str
+
+
 class Finder(Struct, frozen=True):
-    """Finds causes: ``find`` runs at the point ``when``, in the order of ``rank``."""
+    """Finds causes: ``find`` runs at the point ``when``, in the order of ``rank``, on what is examined there."""
 
     when: When
-    find: Callable[..., Iterable[Finding]]
+    find: Callable[[Any], Iterable[Finding]]
     rank: int = 0
-    of: str = ""
+    of: StageName | AllocationCheck | str = ""
 
 
 _FIRST = frozenset((When.CRASH, When.FAILS, When.TOGETHER, When.FITS))
@@ -99,31 +116,30 @@ def of_question(question: Question, snapshot: Snapshot) -> list[Finding]:
     """What blocks the pod or its claims whatever the devices."""
     found: list[Finding] = []
     for finder in _finders(When.QUESTION):
-        found.extend(finder.find(question, snapshot, tuple(found)))
+        found.extend(finder.find(QuestionContext(question, snapshot, tuple(found))))
     return found
 
 
-def ask(when: When, trial: Trial) -> list[Finding]:
+def ask(when: When, analysis: Analysis) -> list[Finding]:
     """The findings of all finders of a point."""
     found: list[Finding] = []
     for finder in _finders(when):
-        found.extend(finder.find(trial))
+        found.extend(finder.find(analysis))
         if found and when in _FIRST:
             break
     return found
 
 
-def of_stage(blocked: Blocked, stage: str = "") -> Finding:
+def of_stage(blocked: Blocked, stage: StageName) -> Finding:
     """The cause of a request that falls short at a stage."""
-    wanted = stage or blocked.stage.name
-    (finding,) = next(finder for finder in _finders(When.STAGE) if finder.of == wanted).find(blocked)
+    (finding,) = next(finder for finder in _finders(When.STAGE) if finder.of == stage).find(blocked)
     return finding
 
 
-def of_error(trial: Trial, error: AllocationError, node: str) -> Finding:
+def of_error(failed: FailedAttempt) -> Finding:
     """The cause of an error that ended the attempt on a node."""
-    finders = [finder for finder in _finders(When.ERROR) if finder.of in (error.check, "")]
-    (finding,) = finders[0].find(trial, error, node)
+    finder = next(finder for finder in _finders(When.ERROR) if finder.of in (failed.error.check, ""))
+    (finding,) = finder.find(failed)
     return finding
 
 

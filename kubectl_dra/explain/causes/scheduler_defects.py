@@ -11,21 +11,21 @@ from kubectl_dra.allocation.features import DEFECTS, Quirks
 from kubectl_dra.api.claims import ALL
 from kubectl_dra.api.releases import COUNTERS_LEAK, CRASH_ON_ALL, LATER_ALL_CONTINUES_WITH_FIRST
 from kubectl_dra.api.releases import RULES_UNSEEN as DEFECT
+from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes import pools as pool_name_shared
-from kubectl_dra.explain.causes.registry import Finder, When, of_error
+from kubectl_dra.explain.causes.registry import FailedAttempt, Finder, When, of_error
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Remedy
 from kubectl_dra.explain.phrase import Joined, ObjectName, Subject, Words, named, say
-from kubectl_dra.explain.trial import Trial
 
 
-def _error(trial: Trial) -> Iterator[Finding]:
-    failed = next((attempt for attempt in trial.attempts.values() if attempt.error is not None), None)
+def _error(analysis: Analysis) -> Iterator[Finding]:
+    failed = next((attempt for attempt in analysis.attempts.values() if attempt.error is not None), None)
     if failed is None or failed.error is None:
         return
-    found = of_error(trial, failed.error, failed.node)
-    if trial.fitting:
+    found = of_error(FailedAttempt(analysis, failed.error, failed.node))
+    if analysis.fitting:
         text = "would fit, but an error on one node ends the attempt for all"
-        fact = Evidence(Subject("node", ObjectName("Node", trial.fitting[0])), "allocation", text)
+        fact = Evidence(Subject("node", ObjectName("Node", analysis.fitting[0])), "allocation", text)
         found = replace(found, evidence=(*found.evidence, fact))
     yield found
 
@@ -41,12 +41,12 @@ _WAYS_ROUND: Final[Mapping[str, str]] = {
 }
 
 
-def _defect(trial: Trial) -> Iterator[Finding]:
-    world, quirks = trial.world, trial.view.cycle.quirks
+def _defect(analysis: Analysis) -> Iterator[Finding]:
+    world, quirks = analysis.world, analysis.view.cycle.quirks
     proof = world.with_quirks(Quirks.none()).proof()
     if proof is None:
         return
-    named = pool_name_shared.finding(trial.view, world)
+    named = pool_name_shared.finding(analysis.view, world)
     if named is not None:
         yield named
         return
@@ -63,12 +63,12 @@ def _defect(trial: Trial) -> Iterator[Finding]:
 PANIC = CauseKind(code="scheduler-crashes", family=Family.RELEASE)
 
 
-def _crash(trial: Trial) -> Iterator[Finding]:
-    scheduler = trial.scene.settings.scheduler
+def _crash(analysis: Analysis) -> Iterator[Finding]:
+    scheduler = analysis.scene.settings.scheduler
     crashes = scheduler.has(CRASH_ON_ALL)
-    if not crashes or not trial.view.cycle.features.partitionable_devices:
+    if not crashes or not analysis.view.cycle.features.partitionable_devices:
         return
-    for located in trial.funnels:
+    for located in analysis.funnels:
         funnel = located.funnel
         device = next((item for item in funnel.usable if item.device.consumes_counters), None)
         if funnel.spec.allocation_mode != ALL or device is None:
@@ -99,8 +99,12 @@ def _crash(trial: Trial) -> Iterator[Finding]:
 RULES_UNSEEN = CauseKind(code="taint-rules-crash", family=Family.RELEASE)
 
 
-def _unseen(trial: Trial) -> Iterator[Finding]:
-    scheduler, rules, pod = trial.scene.settings.scheduler, trial.scene.snapshot.taint_rules, trial.question.pod
+def _unseen(analysis: Analysis) -> Iterator[Finding]:
+    scheduler, rules, pod = (
+        analysis.scene.settings.scheduler,
+        analysis.scene.snapshot.taint_rules,
+        analysis.question.pod,
+    )
     if pod is None or pod.node_name or pod.finished:
         return
     if not rules or "DRADeviceTaintRules" not in scheduler.gates:

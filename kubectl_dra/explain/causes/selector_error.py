@@ -6,18 +6,17 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from kubectl_dra.allocation.errors import AllocationError
+from kubectl_dra.allocation.errors import AllocationCheck, AllocationError
 from kubectl_dra.api.slices import Device, DeviceID
 from kubectl_dra.cel import CelError, EvaluationError
 from kubectl_dra.cel.columns import Column
 from kubectl_dra.cel.errors import ErrorKind
-from kubectl_dra.explain.causes.registry import Finder, When
+from kubectl_dra.explain.causes.registry import FailedAttempt, Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.funnel.observed_values import value_of
 from kubectl_dra.explain.phrase import ObjectName, Subject, Words, say
-from kubectl_dra.explain.remedies.prove import World
-from kubectl_dra.explain.scene.view import View
-from kubectl_dra.explain.trial import Trial
+from kubectl_dra.explain.remedies.prove import WhatIf
+from kubectl_dra.explain.scene.device_view import DeviceView
 from kubectl_dra.text import nearest
 
 if TYPE_CHECKING:
@@ -36,19 +35,19 @@ SELECTOR_ERROR = CauseKind(code="selector-error", family=Family.REQUEST, look=Lo
 UNCONVERTIBLE = CauseKind(code="attribute-unconvertible", family=Family.REQUEST, look=Look.SLICES)
 
 
-def _runtime(trial: Trial, error: AllocationError, node: str) -> Iterator[Finding]:
-    view = trial.view
-    expression = str(error.detail.get("expression") or "")
-    device, place, problem = (error.detail.get(name) for name in ("device", "place", "error"))
-    if not isinstance(problem, EvaluationError) or not isinstance(device, Device):
+def _runtime(failed: FailedAttempt) -> Iterator[Finding]:
+    view = failed.analysis.view
+    expression = failed.error.detail.expression
+    device, place, problem = failed.error.detail.device, failed.error.detail.place, failed.error.detail.problem
+    if not isinstance(problem, EvaluationError) or device is None:
         return
     # Equal devices of several places may be one object.
-    same = (item for item in (*view.on_node(node), *view.published) if item.device is device)
+    same = (item for item in (*view.on_node(failed.node), *view.published) if item.device is device)
     published = next((item for item in same if item.id == place), None)
     name = published.id if published else ""
-    about = say("device {device} on node {node}", device=name, node=ObjectName("Node", node))
-    evidence = [expression_of(error), Evidence(about, "CEL run-time error", str(problem))]
-    if published is not None and node in view.node_by_name and not published.on(view.node_by_name[node]):
+    about = say("device {device} on node {node}", device=name, node=ObjectName("Node", failed.node))
+    evidence = [expression_of(failed.error), Evidence(about, "CEL run-time error", str(problem))]
+    if published is not None and failed.node in view.node_by_name and not published.on(view.node_by_name[failed.node]):
         text = "{scope}; selectors run before a device's own node is looked at"
         evidence.append(Evidence(Subject("device", name), "is for", say(text, scope=str(device.scope))))
     if share := _share(view, expression):
@@ -58,10 +57,10 @@ def _runtime(trial: Trial, error: AllocationError, node: str) -> Iterator[Findin
         evidence.append(Evidence("expression", where, excerpt(expression, problem.offset)))
     summary: Words = say(
         "selector {number} of {subject} fails on device {device} of node {node}: {problem}",
-        number=number_of(error),
-        subject=error.subject,
+        number=number_of(failed.error),
+        subject=failed.error.subject,
         device=name,
-        node=node,
+        node=failed.node,
         problem=str(problem),
     )
     kind, remedy = SELECTOR_ERROR, Remedy(_FIXES.get(problem.kind, _OTHERWISE))
@@ -70,7 +69,7 @@ def _runtime(trial: Trial, error: AllocationError, node: str) -> Iterator[Findin
         summary = say(
             'device {device} of node {node} publishes {attribute} "{value}", which no selector can read: {why}',
             device=name,
-            node=node,
+            node=failed.node,
             attribute=problem.name,
             value=next((str(value) for value in (device.attributes.get(problem.name) or {}).values()), ""),
             why=problem.reason,
@@ -79,15 +78,15 @@ def _runtime(trial: Trial, error: AllocationError, node: str) -> Iterator[Findin
         text = "selector {number} of {subject} fails, whatever a device has: {reason}"
         # What Kubernetes writes is a regular expression.
         evidence[1] = Evidence(about, "CEL run-time error", say("in {written}", written=constant.written))
-        summary = say(text, number=number_of(error), subject=error.subject, reason=constant.reason)
-        remedy = _instead(constant, expression, trial.world)
+        summary = say(text, number=number_of(failed.error), subject=failed.error.subject, reason=constant.reason)
+        remedy = _instead(constant, expression, failed.analysis.world)
     elif problem.kind is ErrorKind.NO_KEY:
         missing = _missing(view, expression, problem.name)
         if missing is None:
-            remedy = _guard(expression, problem.name, trial.world)
+            remedy = _guard(expression, problem.name, failed.analysis.world)
         else:
             own = say("devices of {drivers:some}", drivers=missing.drivers)
-            remedy = _other_name(missing, expression, problem.name, trial.world)
+            remedy = _other_name(missing, expression, problem.name, failed.analysis.world)
             have = say("{names:some 8 else nothing to read}", names=missing.names)
             evidence.append(Evidence(own, say("that have {key}", key=problem.name), "none"))
             evidence.append(Evidence(own, "have", have))
@@ -100,11 +99,11 @@ def _runtime(trial: Trial, error: AllocationError, node: str) -> Iterator[Findin
         tuple(evidence),
         remedy,
         device=published.id if published else None,
-        device_class=class_of(error),
+        device_class=class_of(failed.error),
     )
 
 
-def _constant(view: View, expression: str, problem: EvaluationError) -> FailingConstant | None:
+def _constant(view: DeviceView, expression: str, problem: EvaluationError) -> FailingConstant | None:
     """The part that fails whatever the device has, if that is the problem."""
     from kubectl_dra.cel.constants import failing_constants
 
@@ -114,7 +113,7 @@ def _constant(view: View, expression: str, problem: EvaluationError) -> FailingC
     return next((one for one in failing_constants(program) if str(one.problem) == str(problem)), None)
 
 
-def _instead(constant: FailingConstant, expression: str, world: World) -> Remedy:
+def _instead(constant: FailingConstant, expression: str, world: WhatIf) -> Remedy:
     """What was probably meant, proved if the claims fit with it."""
     for text in constant.instead:
         changed = expression[: constant.start] + text + expression[constant.end :]
@@ -131,12 +130,12 @@ class _Missing(NamedTuple):
     names: Sequence[str]
 
 
-def _columns(view: View, expression: str) -> set[Column]:
+def _columns(view: DeviceView, expression: str) -> set[Column]:
     """What the expression reads."""
     return {column for term in view.cycle.selectors.terms(expression) for column in term.columns or ()}
 
 
-def _missing(view: View, expression: str, key: str) -> _Missing | None:
+def _missing(view: DeviceView, expression: str, key: str) -> _Missing | None:
     """What exists in place of a key that no device has; None if some have it, or the place is unknown."""
     reading = [column for column in _columns(view, expression) if column.id == key]
     devices = [item.device for item in view.kinds]
@@ -159,7 +158,7 @@ def _names(device: Device, column: Column) -> Iterator[str]:
             yield identifier if slash else name
 
 
-def _other_name(missing: _Missing, expression: str, key: str, world: World) -> Remedy:
+def _other_name(missing: _Missing, expression: str, key: str, world: WhatIf) -> Remedy:
     """The name that was probably meant, proved if the claims fit with it."""
     near = nearest(key, missing.names)
     read = re.search(_READ % re.escape(key), expression)
@@ -179,7 +178,7 @@ def _other_name(missing: _Missing, expression: str, key: str, world: World) -> R
     )
 
 
-def _guard(expression: str, key: str, world: World) -> Remedy:
+def _guard(expression: str, key: str, world: WhatIf) -> Remedy:
     """A test for a key that only some devices have, proved if the claims fit with it."""
     read = re.search(_READ % re.escape(key), expression)
     if read is None or not read[0].endswith(key):
@@ -194,7 +193,7 @@ def _guard(expression: str, key: str, world: World) -> Remedy:
     return Remedy(say(text, guard=guard, optional=optional), proof)
 
 
-def _types(view: View, expression: str, device: Device, name: DeviceID | str) -> Iterator[Evidence]:
+def _types(view: DeviceView, expression: str, device: Device, name: DeviceID | str) -> Iterator[Evidence]:
     """The types of what the expression reads from a device."""
     for column in sorted(_columns(view, expression), key=str):
         if column.id and (value := value_of(device, column)) is not None:
@@ -208,7 +207,7 @@ def _type(device: Device, column: Column) -> str:
     return next(iter(raw), "unknown")
 
 
-def _share(view: View, expression: str) -> Words:
+def _share(view: DeviceView, expression: str) -> Words:
     """On how many devices of the same drivers the selector fails."""
     failing = [
         item for item in view.published if isinstance(view.cycle.selectors.verdict(expression, item.device), CelError)
@@ -230,56 +229,55 @@ def excerpt(expression: str, offset: int) -> str:
 
 def expression_of(error: AllocationError) -> Evidence:
     """The selector that an error concerns."""
-    text = str(error.detail.get("expression") or "")
-    field = say("selectors[{index}].cel.expression", index=error.detail.get("selector"))
+    text = error.detail.expression
+    field = say("selectors[{index}].cel.expression", index=error.detail.selector)
     return Evidence(error.subject, field, text, is_cel=True)
 
 
 def number_of(error: AllocationError) -> str:
     """The number of that selector, counted from 1."""
-    index = error.detail.get("selector")
-    return str(index + 1) if isinstance(index, int) else "?"
+    index = error.detail.selector
+    return str(index + 1) if index is not None else "?"
 
 
 def class_of(error: AllocationError) -> str:
     """The class that has the selector; empty if a claim has it."""
-    return str(error.detail.get("class") or "")
+    return error.detail.device_class
 
 
 DERIVED = CauseKind(code="derived-attribute-fails", family=Family.REQUEST, look=Look.AS_WRITTEN)
 
 
-def _derived_runtime(_: Trial, error: AllocationError, __: str) -> Iterator[Finding]:
-    detail = error.detail
-    words = {name: str(detail.get(name)) for name in ("attribute", "expression", "device", "error")}
+def _derived_runtime(failed: FailedAttempt) -> Iterator[Finding]:
+    detail = failed.error.detail
+    problem = str(detail.problem)
+    text = "the derived attribute {attribute} has no value on device {device}: {error}"
     yield Finding(
         DERIVED,
-        say("the derived attribute {attribute} has no value on device {device}: {error}", **words),
+        say(text, attribute=detail.attribute, device=str(detail.place), error=problem),
         (
-            Evidence(Subject("device", detail.get("device")), "CEL run-time error", words["error"]),
-            Evidence("derived attribute", words["attribute"], words["expression"]),
+            Evidence(Subject("device", detail.place), "CEL run-time error", problem),
+            Evidence("derived attribute", detail.attribute, detail.expression),
         ),
         Remedy(
-            say(
-                "Guard what the device lacks with has(…) or .?name.orValue(…), or select only devices that have it.",
-            )
+            say("Guard what the device lacks with has(…) or .?name.orValue(…), or select only devices that have it.")
         ),
     )
 
 
-def _derived_compile(_: Trial, error: AllocationError, __: str) -> Iterator[Finding]:
-    detail = error.detail
-    words = {name: str(detail.get(name)) for name in ("attribute", "expression", "error")}
+def _derived_compile(failed: FailedAttempt) -> Iterator[Finding]:
+    detail = failed.error.detail
+    text = "the expression of the derived attribute {attribute} does not compile: {error}"
     yield Finding(
         DERIVED,
-        say("the expression of the derived attribute {attribute} does not compile: {error}", **words),
-        (Evidence("derived attribute", words["attribute"], words["expression"]),),
+        say(text, attribute=detail.attribute, error=str(detail.problem)),
+        (Evidence("derived attribute", detail.attribute, detail.expression),),
         Remedy(say("Correct the expression; lint shows where it is wrong.")),
     )
 
 
 FINDERS = (
-    Finder(When.ERROR, _runtime, of="cel-runtime"),
-    Finder(When.ERROR, _derived_runtime, of="derived-runtime"),
-    Finder(When.ERROR, _derived_compile, of="derived-compile"),
+    Finder(When.ERROR, _runtime, of=AllocationCheck.CEL_RUNTIME),
+    Finder(When.ERROR, _derived_runtime, of=AllocationCheck.DERIVED_RUNTIME),
+    Finder(When.ERROR, _derived_compile, of=AllocationCheck.DERIVED_COMPILE),
 )

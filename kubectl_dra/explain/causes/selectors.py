@@ -7,32 +7,32 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from kubectl_dra.allocation.errors import AllocationError
+from kubectl_dra.allocation.errors import AllocationCheck
 from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.cel import CompileError
 from kubectl_dra.explain.causes import devices_published as driver_publishes_nothing
 from kubectl_dra.explain.causes.devices_held import TOO_FEW, counted_lower
-from kubectl_dra.explain.causes.registry import Finder, When
+from kubectl_dra.explain.causes.registry import FailedAttempt, Finder, When
 from kubectl_dra.explain.causes.selector_error import class_of, expression_of, number_of
-from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Observation, Remedy
+from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.funnel.blocked import Blocked
 from kubectl_dra.explain.funnel.selector_terms import plain
+from kubectl_dra.explain.funnel.shown import Observation, StageName
 from kubectl_dra.explain.funnel.stages import StageResult
 from kubectl_dra.explain.phrase import Joined, ObjectName, Phrase, Subject, Words, named, say
 from kubectl_dra.explain.remedies.candidates import fitting_classes
 from kubectl_dra.explain.remedies.change import ReplaceTerm, RequestChange, UseClass
 from kubectl_dra.explain.remedies.proof import Tried
 from kubectl_dra.explain.remedies.selector_values import MAX_TEXTS, loosened_term
-from kubectl_dra.explain.scene.view import View, distinct
-from kubectl_dra.explain.trial import Trial
+from kubectl_dra.explain.scene.device_view import DeviceView, distinct
 
 _CONTAINER = " (in container '')"
 """An addition of the compiler that means nothing here."""
 SELECTOR_COMPILE = CauseKind(code="selector-does-not-compile", family=Family.REQUEST, look=Look.AS_WRITTEN)
 
 
-def _compile(_: Trial, error: AllocationError, __: str) -> Iterator[Finding]:
-    problem = error.detail.get("error")
+def _compile(failed: FailedAttempt) -> Iterator[Finding]:
+    problem = failed.error.detail.problem
     message: Words = ""
     remedy = None
     if isinstance(problem, CompileError):
@@ -49,11 +49,11 @@ def _compile(_: Trial, error: AllocationError, __: str) -> Iterator[Finding]:
     text = "selector {number} of {subject} does not compile: {message}"
     yield Finding(
         SELECTOR_COMPILE,
-        say(text, number=number_of(error), subject=error.subject, message=message),
-        (expression_of(error),),
+        say(text, number=number_of(failed.error), subject=failed.error.subject, message=message),
+        (expression_of(failed.error),),
         remedy,
-        object=str(error.detail.get("claim") or ""),
-        device_class=class_of(error),
+        object=failed.error.detail.claim,
+        device_class=class_of(failed.error),
     )
 
 
@@ -107,7 +107,8 @@ def _selector(blocked: Blocked, kind: CauseKind, owner: Subject, what: Phrase, w
         )
         return Finding(TOO_FEW, summary, evidence, counted_lower(blocked, best))
     seen = _seen(blocked)
-    have = _have_instead(seen)
+    parts = tuple(say("{name}: {values}", name=one.name, values=_listed(one)) for one in seen[:_MAX_NAMES])
+    have = Joined(parts) if parts else ""
     if asked is not None and not stage.errors and (instead := _instead(blocked, seen)):
         summary = say("{who} wants {asked}; {instead}", who=who, asked=asked, instead=instead)
         if also := tuple(_also_false(blocked)):
@@ -127,7 +128,7 @@ def _selector(blocked: Blocked, kind: CauseKind, owner: Subject, what: Phrase, w
 
 def _remedy(blocked: Blocked, have: Words) -> Remedy | None:
     """Another class, another value in place of one that the term asks for, or the request without the term."""
-    if blocked.stage.name != "request-selector":
+    if blocked.stage.name is not StageName.REQUEST_SELECTOR:
         return None
     place = blocked.located.place
     if _DRIVER.search(blocked.stage.expression):
@@ -158,7 +159,7 @@ def _proved(blocked: Blocked, change: RequestChange, text: str) -> Remedy | None
     return Remedy(say(text, what=change.what), proof, offers=(change,)) if proof is not None else None
 
 
-def _asked(view: View, stage: StageResult) -> Words | None:
+def _asked(view: DeviceView, stage: StageResult) -> Words | None:
     """What the term asks for in words; None where it is said best as it is written."""
     terms = view.cycle.selectors.terms(stage.program)
     return plain(terms[stage.term]) if terms and stage.term < len(terms) else None
@@ -225,7 +226,7 @@ def _of_each(seen: Observation, total: int, nodes: Words) -> Phrase:
 
 def _also_false(blocked: Blocked) -> Iterator[Words]:
     """What later terms of the request ask for that none of the refused devices has either, with what they have."""
-    if blocked.stage.name != "request-selector":
+    if blocked.stage.name is not StageName.REQUEST_SELECTOR:
         return
     selectors, lost = blocked.view.cycle.selectors, [item.device for item in distinct(blocked.lost)]
     here = (blocked.spec.selectors.index(blocked.stage.program), blocked.stage.term)
@@ -242,12 +243,6 @@ def _also_false(blocked: Blocked) -> Iterator[Words]:
                 yield say("{asked} ({have})", asked=asked, have=have)
 
 
-def _have_instead(seen: Sequence[Observation]) -> Words:
-    """The values of refused devices, in words."""
-    parts = tuple(say("{name}: {values}", name=one.name, values=_listed(one)) for one in seen[:_MAX_NAMES])
-    return Joined(parts) if parts else ""
-
-
 def _listed(seen: Observation) -> Phrase:
     """The most frequent values with the number of devices; of very many different ones an example."""
     if len(seen.values) > MAX_TEXTS and seen.values[0][1] == 1:
@@ -261,7 +256,7 @@ def _listed(seen: Observation) -> Phrase:
 
 
 FINDERS = (
-    Finder(When.ERROR, _compile, of="cel-compile"),
-    Finder(When.STAGE, _class_selector, of="class-selector"),
-    Finder(When.STAGE, _request_selector, of="request-selector"),
+    Finder(When.ERROR, _compile, of=AllocationCheck.CEL_COMPILE),
+    Finder(When.STAGE, _class_selector, of=StageName.CLASS_SELECTOR),
+    Finder(When.STAGE, _request_selector, of=StageName.REQUEST_SELECTOR),
 )

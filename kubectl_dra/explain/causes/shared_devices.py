@@ -11,17 +11,18 @@ from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Family, Finding, Remedy
 from kubectl_dra.explain.funnel.blocked import Blocked
 from kubectl_dra.explain.funnel.request_funnel import PARTITIONS
+from kubectl_dra.explain.funnel.shown import StageName
 from kubectl_dra.explain.funnel.stages import CounterOverdrawn, CounterShort, counted
 from kubectl_dra.explain.phrase import Joined, Subject, Words, say
 from kubectl_dra.explain.remedies.candidates import capacities_left, capacity_shortage
 from kubectl_dra.explain.remedies.change import LessCapacity
 from kubectl_dra.explain.remedies.free import first_enough, freeing
-from kubectl_dra.explain.scene.view import Published
+from kubectl_dra.explain.scene.device_view import PublishedDevice
 
 CAPACITY = CauseKind(code="capacity-insufficient", family=Family.DEVICES, held=True)
 CAPACITY_UNKNOWN = CauseKind(code="capacity-unknown", family=Family.DEVICES)
 CAPACITY_POLICY = CauseKind(code="capacity-policy", family=Family.DEVICES)
-_Shorts = Sequence[tuple[Published, CapacityShortage]]
+_Shorts = Sequence[tuple[PublishedDevice, CapacityShortage]]
 
 
 def _capacity(blocked: Blocked) -> Iterator[Finding]:
@@ -46,7 +47,7 @@ def _capacity(blocked: Blocked) -> Iterator[Finding]:
     yield Finding(kind, summary, blocked.by_device("capacity"), remedy)
 
 
-def _allowed(item: Published, name: str) -> Words:
+def _allowed(item: PublishedDevice, name: str) -> Words:
     """What a request policy allows."""
     policy = item.device.capacity[name].get("requestPolicy") or {}
     span = policy.get("validRange") or {}
@@ -169,7 +170,7 @@ def _remedy(blocked: Blocked) -> Remedy | None:
 
 
 FINDERS = (
-    Finder(When.STAGE, _capacity, of="capacity"),
-    Finder(When.STAGE, _counters, of="counters"),
-    Finder(When.STAGE, _groups, of="groups"),
+    Finder(When.STAGE, _capacity, of=StageName.CAPACITY),
+    Finder(When.STAGE, _counters, of=StageName.COUNTERS),
+    Finder(When.STAGE, _groups, of=StageName.GROUPS),
 )

@@ -12,12 +12,12 @@ from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.relation import relation_of
 from kubectl_dra.cluster.snapshot import Event, Snapshot
+from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.on_node import ANSWER, drivers_of, unready_since, withdrawn
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, NextStep, Remedy
 from kubectl_dra.explain.phrase import ObjectName, Subject, Words, named, say
 from kubectl_dra.explain.scene.holders import CLAIM_CONTROLLER, STARTING, Clock, consumers_named, under_way
-from kubectl_dra.explain.trial import Trial
 from kubectl_dra.scheduling.profile import DEFAULT_SCHEDULER
 
 # What the kubelet writes: its own words are all that tells.
@@ -45,8 +45,8 @@ NOT_RESERVED = CauseKind(code="claim-not-reserved", family=Family.NODE, look=Loo
 DRIVER_GONE = CauseKind(code="slices-outlive-driver", family=Family.NODE, look=Look.PODS_ON_NODE, state=DOES_NOT_START)
 
 
-def _on_node(trial: Trial) -> Iterator[Finding]:
-    pod, snapshot, claims = trial.question.pod, trial.scene.snapshot, trial.scene.allocated
+def _on_node(analysis: Analysis) -> Iterator[Finding]:
+    pod, snapshot, claims = analysis.question.pod, analysis.scene.snapshot, analysis.scene.allocated
     if pod is None or pod.phase not in ("", "Pending"):
         return
     bound = pod.condition("PodScheduled")
@@ -72,7 +72,7 @@ def _on_node(trial: Trial) -> Iterator[Finding]:
 
         drivers = drivers_meant(events[-1].message, claims)
         facts = (*_node_state(node), *_drivers(pod.node_name, drivers, snapshot))
-        found = _not_prepared(trial, pod, events[-1], drivers, gone, facts)
+        found = _not_prepared(analysis, pod, events[-1], drivers, gone, facts)
         if not gone:
             # Of the other causes their own pages say more than the kubelet's words.
             said = events[-1].message if found.kind is PREPARE_FAILED and found.remedy is None else ""
@@ -108,9 +108,9 @@ def _not_reserved(claim: ResourceClaim, pod: Pod) -> Finding:
 
 
 def _not_prepared(
-    trial: Trial, pod: Pod, event: Event, drivers: Sequence[str], gone: bool, facts: Sequence[Evidence]
+    analysis: Analysis, pod: Pod, event: Event, drivers: Sequence[str], gone: bool, facts: Sequence[Evidence]
 ) -> Finding:
-    claims, snapshot = trial.scene.allocated, trial.scene.snapshot
+    claims, snapshot = analysis.scene.allocated, analysis.scene.snapshot
     said = _OF_CLAIM.search(event.message)
     own = [claim for claim in claims if said is not None and claim.metadata.name == said["claim"]]
     kind, text = PREPARE_FAILED, "on node {node} the driver could not prepare the devices: {message}"
@@ -199,17 +199,17 @@ DEVICE_UNHEALTHY = CauseKind(
 NOT_STARTED = CauseKind(code="pod-does-not-start", family=Family.NODE, look=Look.POD, state=DOES_NOT_START)
 
 
-def _of_devices(trial: Trial) -> Iterator[Finding]:
-    pod = trial.question.pod
+def _of_devices(analysis: Analysis) -> Iterator[Finding]:
+    pod = analysis.question.pod
     if pod is None or pod.finished or not pod.node_name:
         return
     if pod.phase in ("", "Pending"):
-        yield from _not_ready(trial)
+        yield from _not_ready(analysis)
     yield from _unhealthy(pod)
 
 
-def _not_ready(trial: Trial) -> Iterator[Finding]:
-    for claim in trial.scene.allocated:
+def _not_ready(analysis: Analysis) -> Iterator[Finding]:
+    for claim in analysis.scene.allocated:
         for entry in claim.device_statuses:
             for condition in entry.conditions:
                 kind, status = str(condition.get("type") or ""), condition.get("status")
@@ -229,7 +229,7 @@ def _not_ready(trial: Trial) -> Iterator[Finding]:
                         ),
                     ),
                     claim=claim.key,
-                    under_way=under_way(str(entry.device.driver), since, trial.scene.snapshot),
+                    under_way=under_way(str(entry.device.driver), since, analysis.scene.snapshot),
                 )
                 return
 
@@ -262,10 +262,10 @@ def _unhealthy(pod: Pod) -> Iterator[Finding]:
                     return
 
 
-def _other(trial: Trial) -> Iterator[Finding]:
+def _other(analysis: Analysis) -> Iterator[Finding]:
     """Another reason, or none that anybody wrote down."""
-    pod, snapshot = trial.question.pod, trial.scene.snapshot
-    if pod is None or not pod.node_name or pod.finished or not trial.scene.allocated:
+    pod, snapshot = analysis.question.pod, analysis.scene.snapshot
+    if pod is None or not pod.node_name or pod.finished or not analysis.scene.allocated:
         return
     if pod.metadata.deletion_timestamp:
         # That it did not start matters no more.
@@ -299,7 +299,7 @@ def _other(trial: Trial) -> Iterator[Finding]:
         fact = Evidence(own, say("container {name}", **words), say("ended with exit code {code}", **words))
         yield Finding(NOT_STARTED, say("container {name} ended with exit code {code}", **words), (fact,))
         return
-    if pod.phase != "Pending" or _prepare_failed(trial, pod):
+    if pod.phase != "Pending" or _prepare_failed(analysis, pod):
         return
     clock = Clock(snapshot)
     since = pod.status.start_time or pod.metadata.creation_timestamp
@@ -310,7 +310,7 @@ def _other(trial: Trial) -> Iterator[Finding]:
         text = "on node {node} it is Pending{lasting}; last warning: {reason}, {message}"
         words = {"reason": warning.reason, "message": warning.message}
     elif _slow(pod, clock):
-        yield _not_begun(trial, pod, clock)
+        yield _not_begun(analysis, pod, clock)
         return
     elif clock.age(since) >= STARTING:
         fact = Evidence(own, "status.startTime", since)
@@ -329,12 +329,12 @@ def _slow(pod: Pod, clock: Clock) -> bool:
     return clock.age(since) >= ANSWER
 
 
-def _not_begun(trial: Trial, pod: Pod, clock: Clock) -> Finding:
+def _not_begun(analysis: Analysis, pod: Pod, clock: Clock) -> Finding:
     """No event says why: the kubelet has not looked at the pod, or waits for an answer."""
     node, own = ObjectName("Node", pod.node_name), Subject("Pod", named("Pod", pod))
     bound = pod.condition("PodScheduled")
     since = pod.status.start_time or (bound.last_transition_time if bound is not None else "")
-    words = {"node": node, "drivers": drivers_of(trial.scene.allocated), "since": since}
+    words = {"node": node, "drivers": drivers_of(analysis.scene.allocated), "since": since}
     if not pod.status.start_time:
         return Finding(
             NOT_STARTED,
@@ -366,13 +366,13 @@ def _not_begun(trial: Trial, pod: Pod, clock: Clock) -> Finding:
 _USUAL = frozenset(("", "ContainerCreating", "PodInitializing"))
 
 
-def _prepare_failed(trial: Trial, pod: Pod) -> bool:
+def _prepare_failed(analysis: Analysis, pod: Pod) -> bool:
     """Whether something that has to do with devices tells it already."""
-    node = trial.scene.snapshot.nodes.get(pod.node_name)
-    events = trial.scene.snapshot.events_about("Pod", pod.metadata.namespace, pod.metadata.name)
+    node = analysis.scene.snapshot.nodes.get(pod.node_name)
+    events = analysis.scene.snapshot.events_about("Pod", pod.metadata.namespace, pod.metadata.name)
     told = any(event.reason == "FailedPrepareDynamicResources" for event in events)
-    barred = any(not relation_of(claim, pod).listed for claim in trial.scene.allocated)
-    return told or barred or (node is not None and node.ready is False) or any(True for _ in _not_ready(trial))
+    barred = any(not relation_of(claim, pod).listed for claim in analysis.scene.allocated)
+    return told or barred or (node is not None and node.ready is False) or any(True for _ in _not_ready(analysis))
 
 
 def _last_warning(events: tuple[Event, ...]) -> Event | None:

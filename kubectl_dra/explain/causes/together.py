@@ -9,11 +9,12 @@ from typing import Final
 from msgspec.structs import replace
 
 from kubectl_dra.allocation.constraints import attribute_of, values_of
-from kubectl_dra.allocation.errors import AllocationError
+from kubectl_dra.allocation.errors import AllocationCheck, AllocationError
 from kubectl_dra.api.claims import ALL, MAX_RESULTS, DeviceConstraint, Request, ResourceClaim
+from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.devices_held import ALL_INCOMPLETE
 from kubectl_dra.explain.causes.limits import plain
-from kubectl_dra.explain.causes.registry import Finder, When
+from kubectl_dra.explain.causes.registry import FailedAttempt, Finder, When
 from kubectl_dra.explain.causes.shared_devices import CAPACITY, COUNTERS, GROUPS
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Remedy
 from kubectl_dra.explain.funnel.blocked import Located, by_request, made_by_scheduler
@@ -21,8 +22,7 @@ from kubectl_dra.explain.phrase import Joined, ObjectName, Phrase, Subject, Word
 from kubectl_dra.explain.remedies.change import DropConstraint, LowerCount
 from kubectl_dra.explain.remedies.claim_edits import RequestPlace
 from kubectl_dra.explain.remedies.proof import Proof, Tried
-from kubectl_dra.explain.scene.view import Published
-from kubectl_dra.explain.trial import Trial
+from kubectl_dra.explain.scene.device_view import PublishedDevice
 from kubectl_dra.text import nearest
 
 MAX_EVIDENCE = 8
@@ -30,28 +30,28 @@ COMPETITION = CauseKind(code="requests-compete", family=Family.DEVICES)
 ADMIN_BLOCKS = CauseKind(code="admin-request-blocks", family=Family.DEVICES)
 
 
-def _competition(trial: Trial) -> Iterator[Finding]:
+def _competition(analysis: Analysis) -> Iterator[Finding]:
     """The first request without which the others fit; an admin request is the dispensable one."""
-    several = sum(len(claim.requests) for claim in trial.claims) > 1
+    several = sum(len(claim.requests) for claim in analysis.claims) > 1
     entries = [
         (claim_index, request_index, claim, entry)
-        for claim_index, claim in enumerate(trial.claims if several else ())
+        for claim_index, claim in enumerate(analysis.claims if several else ())
         for request_index, entry in enumerate(claim.requests)
     ]
     for claim_index, request_index, claim, entry in sorted(entries, key=lambda place: not _admin(place[3])):
-        proof = trial.world.without_request(claim_index, request_index).proof()
+        proof = analysis.world.without_request(claim_index, request_index).proof()
         if proof is None:
             continue
         kind = ADMIN_BLOCKS if _admin(entry) else COMPETITION
         without = replace(proof, tried=Tried.WITHOUT_REQUEST, request=entry.name)
         place: Words = say('request "{name}" of claim {claim}', name=entry.name, claim=claim.key)
         if made_by_scheduler(claim):
-            place = next(one.where for one in trial.funnels if (one.claim, one.names[0]) == (claim, entry.name))
+            place = next(one.where for one in analysis.funnels if (one.claim, one.names[0]) == (claim, entry.name))
         text = "{place} and the pod's other requests want the same devices: each fits alone, all together on no node"
         yield Finding(
             kind,
             say(text, place=place),
-            tuple(_usable(trial)),
+            tuple(_usable(analysis)),
             Remedy(kind.fix, without),
             claim=claim.key,
             request=entry.name,
@@ -62,9 +62,9 @@ def _competition(trial: Trial) -> Iterator[Finding]:
 _KINDS: Final = {"counters": COUNTERS, "capacity": CAPACITY, "groups": GROUPS}
 
 
-def _used_up(trial: Trial) -> Iterator[Finding]:
+def _used_up(analysis: Analysis) -> Iterator[Finding]:
     """The devices picked first leave too little counter or capacity for the rest."""
-    refusal = trial.world.refusals().most_frequent()
+    refusal = analysis.world.refusals().most_frequent()
     if refusal is None:
         return
     kind = _KINDS[refusal.check]
@@ -72,8 +72,8 @@ def _used_up(trial: Trial) -> Iterator[Finding]:
     if refusal.check == "groups":
         text = 'the devices for request "{request}" cannot be had together: {lack}'
     summary = say(text, request=refusal.request, check=refusal.check, lack=refusal.lack)
-    facts = (Evidence(Subject("device", refusal.device), refusal.check, refusal.lack), *_usable(trial))
-    for claim in trial.claims:
+    facts = (Evidence(Subject("device", refusal.device), refusal.check, refusal.lack), *_usable(analysis))
+    for claim in analysis.claims:
         for entry in claim.requests:
             spec = entry.exactly
             if spec is None or entry.name != refusal.request:
@@ -81,39 +81,39 @@ def _used_up(trial: Trial) -> Iterator[Finding]:
             every = spec.allocation_mode == ALL
             if every:
                 kind = ALL_INCOMPLETE
-            place = next(one.place for one in trial.funnels if (one.claim, one.names[0]) == (claim, entry.name))
-            most = _most_on_one_node(trial, entry.name) if every else spec.count
-            remedy = _fewer(trial, place, min(most, MAX_RESULTS), every)
+            place = next(one.place for one in analysis.funnels if (one.claim, one.names[0]) == (claim, entry.name))
+            most = _most_on_one_node(analysis, entry.name) if every else spec.count
+            remedy = _fewer(analysis, place, min(most, MAX_RESULTS), every)
             if remedy is not None:
                 yield Finding(kind, summary, facts, remedy, claim=claim.key, request=entry.name)
                 return
     yield Finding(kind, summary, facts, request=refusal.request)
 
 
-def _fewer(trial: Trial, place: RequestPlace, count: int, every: bool) -> Remedy | None:
+def _fewer(analysis: Analysis, place: RequestPlace, count: int, every: bool) -> Remedy | None:
     """The largest smaller count of a request with which everything fits."""
     for fewer in range(count - 1, 0, -1):
         change = LowerCount(place, fewer, every)
-        proof = trial.world.proof_with(change)
+        proof = analysis.world.proof_with(change)
         if proof is not None:
             return Remedy(say("{what:capital}.", what=change.what), proof, offers=(change,))
     return None
 
 
-def _most_on_one_node(trial: Trial, name: str) -> int:
+def _most_on_one_node(analysis: Analysis, name: str) -> int:
     """The largest number of devices of a request on one node."""
-    nodes = trial.view.different_nodes()
-    own = [entry.funnel for entry in trial.funnels if entry.funnel.name == name]
+    nodes = analysis.view.different_nodes
+    own = [entry.funnel for entry in analysis.funnels if entry.funnel.name == name]
     return max((len(funnel.usable_on(node.name)) for funnel in own for node in nodes), default=0)
 
 
-def _nothing_known(trial: Trial) -> Iterator[Finding]:
-    yield Finding(COMPETITION, "every request fits alone, but not all together on one node", tuple(_usable(trial)))
+def _nothing_known(analysis: Analysis) -> Iterator[Finding]:
+    yield Finding(COMPETITION, "every request fits alone, but not all together on one node", tuple(_usable(analysis)))
 
 
-def _usable(trial: Trial) -> Iterator[Evidence]:
+def _usable(analysis: Analysis) -> Iterator[Evidence]:
     text = "devices usable for {where} (needs {needed})"
-    for located in trial.funnels[:MAX_EVIDENCE]:
+    for located in analysis.funnels[:MAX_EVIDENCE]:
         yield Evidence(
             Subject("claim", named("ResourceClaim", located.claim)),
             say(text, where=located.where, needed=located.needed),
@@ -130,12 +130,14 @@ def _admin(entry: Request) -> bool:
 DIFFERENT_NODES = CauseKind(code="claims-need-different-nodes", family=Family.DEVICES)
 
 
-def _different_nodes(trial: Trial) -> Iterator[Finding]:
+def _different_nodes(analysis: Analysis) -> Iterator[Finding]:
     fitting: dict[Phrase, Phrase] = {}
-    common = {node.name for node in trial.view.nodes}
-    for group in by_request(trial.funnels):
+    common = {node.name for node in analysis.view.nodes}
+    for group in by_request(analysis.funnels):
         names = [
-            node.name for node in trial.view.nodes if any(entry.funnel.shortfall(node.name) is None for entry in group)
+            node.name
+            for node in analysis.view.nodes
+            if any(entry.funnel.shortfall(node.name) is None for entry in group)
         ]
         first = group[0]
         where = say(
@@ -160,26 +162,28 @@ CONSTRAINT = CauseKind(code="constraint-unsatisfiable", family=Family.DEVICES)
 ATTRIBUTE_MISSING = CauseKind(code="constraint-attribute-missing", family=Family.DEVICES)
 
 
-def _of_error(_: Trial, error: AllocationError, __: str) -> Iterator[Finding]:
-    yield plain(CONSTRAINT, error)
+def _of_error(failed: FailedAttempt) -> Iterator[Finding]:
+    yield plain(CONSTRAINT, failed.error)
 
 
-def _together(trial: Trial) -> Iterator[Finding]:
+def _together(analysis: Analysis) -> Iterator[Finding]:
     """The first constraint without which the claims fit."""
-    for index, claim in enumerate(trial.claims):
+    for index, claim in enumerate(analysis.claims):
         for constraint in claim.constraints:
-            proof = trial.world.without_constraint(index, constraint).proof()
+            proof = analysis.world.without_constraint(index, constraint).proof()
             if proof is not None:
-                yield _finding(trial, index, claim, constraint, proof)
+                yield _finding(analysis, index, claim, constraint, proof)
                 return
 
 
-def _finding(trial: Trial, index: int, claim: ResourceClaim, constraint: DeviceConstraint, proof: Proof) -> Finding:
+def _finding(
+    analysis: Analysis, index: int, claim: ResourceClaim, constraint: DeviceConstraint, proof: Proof
+) -> Finding:
     name = constraint.match_attribute or constraint.distinct_attribute
-    group = [entry for entry in trial.funnels if entry.claim is claim and constraint.covers(*entry.names)]
+    group = [entry for entry in analysis.funnels if entry.claim is claim and constraint.covers(*entry.names)]
     evidence: list[Evidence] = []
     for located in group:
-        for node, values in _values(trial, located, constraint):
+        for node, values in _values(analysis, located, constraint):
             about = say("{where} on {node}", where=located.where, node=ObjectName("Node", node))
             evidence.append(Evidence(about, name, values))
     covered = say("{requests: else all requests}", requests=tuple(constraint.requests))
@@ -193,15 +197,15 @@ def _finding(trial: Trial, index: int, claim: ResourceClaim, constraint: DeviceC
     same = "the same" if constraint.match_attribute else "different values of"
     requests = tuple(constraint.requests) or tuple(dict.fromkeys(entry.funnel.name for entry in group))
     summary = say(text, **words, same=same, together=Joined(requests, " and "))
-    if _lacking(trial, group, constraint):
+    if _lacking(analysis, group, constraint):
         kind = ATTRIBUTE_MISSING
         summary = say("too few devices have {name}, which the constraint {constraint} over {covered} reads", **words)
-        remedy = _other_attribute(trial, group, constraint) or remedy
+        remedy = _other_attribute(analysis, group, constraint) or remedy
         evidence.extend(_instead(group, name))
     return Finding(kind, summary, tuple(evidence[:_CONSTRAINT_UNSATISFIABLE_MAX_EVIDENCE]), remedy, claim=claim.key)
 
 
-def _value(trial: Trial, located: Located, item: Published, constraint: DeviceConstraint) -> str:
+def _value(analysis: Analysis, located: Located, item: PublishedDevice, constraint: DeviceConstraint) -> str:
     """The value that the constraint compares, which the request may derive; empty if there is none."""
     name = constraint.match_attribute or constraint.distinct_attribute
     device = item.device
@@ -209,7 +213,7 @@ def _value(trial: Trial, located: Located, item: Published, constraint: DeviceCo
         from kubectl_dra.allocation.constraints import as_compared
 
         try:
-            device = as_compared(located.funnel.spec, constraint, device, item.id, trial.view.cycle.selectors)
+            device = as_compared(located.funnel.spec, constraint, device, item.id, analysis.view.cycle.selectors)
         except AllocationError:
             return ""
     value = attribute_of(device, name)
@@ -218,19 +222,19 @@ def _value(trial: Trial, located: Located, item: Published, constraint: DeviceCo
     return str(value[1]) if value[0] else ", ".join(sorted(str(each) for _, each in values_of(device, name)))
 
 
-def _lacking(trial: Trial, group: Sequence[Located], constraint: DeviceConstraint) -> bool:
+def _lacking(analysis: Analysis, group: Sequence[Located], constraint: DeviceConstraint) -> bool:
     """Whether on every node some request has too few usable devices with the attribute."""
     return all(
         any(
-            sum(1 for item in entry.funnel.usable_on(node.name) if _value(trial, entry, item, constraint))
+            sum(1 for item in entry.funnel.usable_on(node.name) if _value(analysis, entry, item, constraint))
             < entry.funnel.needed_on(node.name)
             for entry in group
         )
-        for node in trial.view.nodes
+        for node in analysis.view.nodes
     )
 
 
-def _other_attribute(trial: Trial, group: Sequence[Located], constraint: DeviceConstraint) -> Remedy | None:
+def _other_attribute(analysis: Analysis, group: Sequence[Located], constraint: DeviceConstraint) -> Remedy | None:
     """An attribute that usable devices of all the requests have, and with which the claims fit."""
     if not group or not constraint.match_attribute:
         return None
@@ -246,19 +250,19 @@ def _other_attribute(trial: Trial, group: Sequence[Located], constraint: DeviceC
     common = sorted(name for name in set.intersection(*names) - {old} if _alike(_identifier(old), name))
     for name in common[:MAX_ATTRIBUTES]:
         other = replace(constraint, match_attribute=name)
-        proof = trial.world.with_constraint(group[0].claim_index, constraint, other).proof()
+        proof = analysis.world.with_constraint(group[0].claim_index, constraint, other).proof()
         if proof is not None:
             return Remedy(say("Write matchAttribute: {name}, which these devices have.", name=name), proof)
     return None
 
 
-def _values(trial: Trial, located: Located, constraint: DeviceConstraint) -> Iterator[tuple[str, Words]]:
+def _values(analysis: Analysis, located: Located, constraint: DeviceConstraint) -> Iterator[tuple[str, Words]]:
     """For each node with usable devices: their values of the constraint's attribute."""
-    for node in trial.view.nodes:
+    for node in analysis.view.nodes:
         usable = located.funnel.usable_on(node.name)
         if not usable:
             continue
-        values = Counter(_value(trial, located, item, constraint) or "absent" for item in usable)
+        values = Counter(_value(analysis, located, item, constraint) or "absent" for item in usable)
         shown = [say("{value} on {count}", value=value, count=count) for value, count in values.most_common(MAX_VALUES)]
         more = len(values) - MAX_VALUES
         text = "{shown} and {more:,} more values" if more > 0 else "{shown}"
@@ -290,5 +294,5 @@ FINDERS = (
     Finder(When.TOGETHER, _nothing_known, 99),
     Finder(When.TOGETHER, _different_nodes, 40),
     Finder(When.TOGETHER, _together, 10),
-    Finder(When.ERROR, _of_error, of="constraint-all"),
+    Finder(When.ERROR, _of_error, of=AllocationCheck.CONSTRAINT_ALL),
 )

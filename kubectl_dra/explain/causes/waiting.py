@@ -8,12 +8,12 @@ from typing import Final
 
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.relation import waiting_for
+from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.limits import SLOW
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, Words, by_key, named, say
-from kubectl_dra.explain.question.resolve import last_word
-from kubectl_dra.explain.trial import Trial
+from kubectl_dra.explain.question.resolve import last_message
 from kubectl_dra.scheduling.default_preemption import Candidate, Preemption, VictimsEnding
 
 MAX_CANDIDATES = 5
@@ -21,8 +21,8 @@ EVICTS = CauseKind(code="preemption-makes-room", family=Family.POD, look=Look.PO
 ENDING = CauseKind(code="victims-still-ending", family=Family.POD, look=Look.POD)
 
 
-def _making_room(trial: Trial) -> Iterator[Finding]:
-    outcome = trial.outcome
+def _making_room(analysis: Analysis) -> Iterator[Finding]:
+    outcome = analysis.outcome
     preemption = outcome.preemption if outcome is not None else None
     if preemption is None:
         return
@@ -91,26 +91,26 @@ _SAID: Final[tuple[tuple[re.Pattern[str], CauseKind], ...]] = (
 )
 
 
-def _waiting(trial: Trial) -> Iterator[Finding]:
+def _waiting(analysis: Analysis) -> Iterator[Finding]:
     """At most one cause. With a hypothetical change, causes that resolve themselves do not count."""
-    pod, scene = trial.question.pod, trial.scene
-    if pod is None or not trial.question.exists or pod.node_name or pod.finished:
+    pod, scene = analysis.question.pod, analysis.scene
+    if pod is None or not analysis.question.exists or pod.node_name or pod.finished:
         return
     if not scene.settings.scheduler.schedules(pod):
         return
-    word = last_word(pod, scene.snapshot)
+    word = last_message(pod, scene.snapshot)
     if word is None or not word.message:
         return
     about = Subject("Event on Pod" if word.event else "Pod", named("Pod", pod))
     said = Evidence(about, say("said at {time}", time=word.time) if word.time else "said", word.message)
     from kubectl_dra.explain.answer_notes import changes
 
-    since = changes(trial, pod, word)
+    since = changes(analysis, pod, word)
     supposed = bool(scene.settings.supposed)
     for pattern, kind in _SAID:
         if pattern.search(word.message) and (kind.never_binds or not supposed):
             summary = say("the scheduler says: {message}", message=word.message)
-            yield Finding(kind, summary, (said, *since, *_other_consumers(trial, pod)), contrary=not since)
+            yield Finding(kind, summary, (said, *since, *_other_consumers(analysis, pod)), contrary=not since)
             return
     if supposed:
         return
@@ -124,11 +124,11 @@ def _waiting(trial: Trial) -> Iterator[Finding]:
     yield Finding(RETRY, say(text, when=when, message=word.message), (said, unseen), contrary=True)
 
 
-def _other_consumers(trial: Trial, asking: Pod) -> Iterator[Evidence]:
+def _other_consumers(analysis: Analysis, asking: Pod) -> Iterator[Evidence]:
     """Other pods that use the claims to be allocated."""
-    for claim in trial.claims:
+    for claim in analysis.claims:
         states: list[Phrase] = []
-        for pod in waiting_for(claim, trial.scene.snapshot):
+        for pod in waiting_for(claim, analysis.scene.snapshot):
             if pod.key != asking.key:
                 where = say("on {node}", node=ObjectName("Node", pod.node_name)) if pod.node_name else pod.phase or "?"
                 states.append(say("{pod} ({where})", pod=named("Pod", pod), where=where))

@@ -16,7 +16,7 @@ from kubectl_dra.cluster.cluster import ANY_NODE
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.funnel.stages import GROUPS_GATE, FeatureOff
 from kubectl_dra.explain.phrase import Statement, Words, say
-from kubectl_dra.explain.scene.view import Published, View
+from kubectl_dra.explain.scene.device_view import DeviceView, PublishedDevice
 from kubectl_dra.explain.unread import unread_devices
 
 
@@ -70,7 +70,7 @@ class DeviceLocation(NamedTuple):
 class DeviceStates:
     """The places and states of the devices of one snapshot."""
 
-    def __init__(self, snapshot: Snapshot, cycle: Cycle, view: View) -> None:
+    def __init__(self, snapshot: Snapshot, cycle: Cycle, view: DeviceView) -> None:
         self._snapshot = snapshot
         self._cycle = cycle
         self._view = view
@@ -80,7 +80,7 @@ class DeviceStates:
         # Claims that hold a device, rules that taint it, or the lack of its node.
         self._hidden = next((one for one in unread_devices(snapshot) if one.gap.kind != "ResourceSlice"), None)
 
-    def place(self, item: Published) -> DeviceLocation:
+    def place(self, item: PublishedDevice) -> DeviceLocation:
         """Where a device is."""
         shared = not item.slice.per_device_node_selection
         known = self._places.get(item.slice.name) if shared else None
@@ -94,7 +94,7 @@ class DeviceStates:
             self._places[item.slice.name] = place
         return place
 
-    def state(self, item: Published, place: DeviceLocation) -> tuple[DeviceState, Words]:
+    def state(self, item: PublishedDevice, place: DeviceLocation) -> tuple[DeviceState, Words]:
         """The state of a device, and the reason."""
         state = self._cycle.state
         if place.problem:
@@ -115,7 +115,7 @@ class DeviceStates:
             return DeviceState.UNKNOWN, self._hidden
         return DeviceState.FREE, ""
 
-    def _problem(self, item: Published, nodes: Sequence[str]) -> Words:
+    def _problem(self, item: PublishedDevice, nodes: Sequence[str]) -> Words:
         """What keeps the scheduler from using any device of this place; empty if nothing does."""
         view, pool_id = self._view, item.slice.pool
         if view.pool_error is not None:
@@ -142,7 +142,7 @@ class DeviceStates:
             return NodeMissing(scope.node_name) if scope.node_name else SeenByNoNode(scope)
         return ""
 
-    def _short_counter(self, item: Published) -> Words:
+    def _short_counter(self, item: PublishedDevice) -> Words:
         """The counter of which devices in use leave too little; empty if all suffice."""
         pool = self._view.pool_seen.get(item.slice.pool)
         if pool is None:

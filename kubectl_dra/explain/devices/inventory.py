@@ -22,7 +22,7 @@ from kubectl_dra.explain.devices.device_state import NOTHING, DeviceState, Devic
 from kubectl_dra.explain.devices.unpublished import Unpublished, unpublished
 from kubectl_dra.explain.driver_words import driver_notes
 from kubectl_dra.explain.phrase import Words, say
-from kubectl_dra.explain.scene.view import Published, View
+from kubectl_dra.explain.scene.device_view import DeviceView, PublishedDevice
 from kubectl_dra.explain.unread import UNKNOWN, NotSeen, Stake, Unread, unread_devices, unread_of
 from kubectl_dra.text import nearest, some
 
@@ -185,7 +185,7 @@ class _Listing:
         self._notes += [NotSeen(gap) for gap in snapshot.unread(("DeviceClass",))]
         nodes = Cluster(snapshot).nodes
         check_names(snapshot, [node.name for node in nodes], wanted)
-        self._view = View(cycle, nodes, {})
+        self._view = DeviceView(cycle, nodes, {})
         self._states = DeviceStates(snapshot, cycle, self._view)
         self._generations: dict[PoolID, set[int]] = {}
         for entry in cycle.index.slices:
@@ -198,7 +198,7 @@ class _Listing:
         items = list(self._all())
         narrowed = [("published", len(items))]
 
-        def keep(what: str, kept: list[Published]) -> list[Published]:
+        def keep(what: str, kept: list[PublishedDevice]) -> list[PublishedDevice]:
             narrowed.append((what, len(kept)))
             return kept
 
@@ -247,7 +247,7 @@ class _Listing:
         if self._wanted.classes:
             yield from unread_of((Stake("DeviceClass", "", UNKNOWN["DeviceClass"]),), self._snapshot)
 
-    def _all(self) -> Iterator[Published]:
+    def _all(self) -> Iterator[PublishedDevice]:
         """Every device, by pool and slice: of the newest generation, of the one a node sees, or else an obsolete one.
 
         An invalid pool may publish a device twice; both are listed.
@@ -272,18 +272,18 @@ class _Listing:
                 for position, (device, name) in enumerate(zip(entry.devices, entry.names, strict=True)):
                     if pool in view.obsolete and name not in names:
                         names.add(name)
-                        yield Published(device, entry, position)
+                        yield PublishedDevice(device, entry, position)
                     else:
                         old[pool] = old.get(pool, 0) + 1
         for pool, count in sorted(old.items()):
             text = "{count:device} in older slices of pool {pool} {count:is|are} left out: generation {newest} is newer"
             self._notes.append(say(text, count=count, pool=pool, newest=view.newest[pool]))
 
-    def _is_on(self, item: Published, names: Sequence[str]) -> bool:
+    def _is_on(self, item: PublishedDevice, names: Sequence[str]) -> bool:
         place = self._states.place(item)
         return place.named in names or any(name in place.nodes for name in names)
 
-    def _selected(self, items: Sequence[Published], selector: Program) -> list[Published]:
+    def _selected(self, items: Sequence[PublishedDevice], selector: Program) -> list[PublishedDevice]:
         verdicts = selector.evaluate_devices([item.device for item in items])
         errors = [(i, v) for i, v in zip(items, verdicts, strict=True) if isinstance(v, EvaluationError)]
         if errors:
@@ -292,7 +292,7 @@ class _Listing:
             self._notes.append(say(text, count=len(errors), device=item.id, error=str(error)))
         return [item for item, verdict in zip(items, verdicts, strict=True) if verdict is True]
 
-    def _classes(self, items: Sequence[Published]) -> list[tuple[str, ...]]:
+    def _classes(self, items: Sequence[PublishedDevice]) -> list[tuple[str, ...]]:
         """For each device the classes that select it, in the order of their names."""
         from kubectl_dra.cel.columns import DeviceTable
 
@@ -324,7 +324,7 @@ class _Listing:
         shared: dict[tuple[str, ...], tuple[str, ...]] = {}
         return [shared.setdefault(names, names) for names in map(tuple, matching)]
 
-    def _row(self, item: Published, classes: tuple[str, ...]) -> DeviceRow:
+    def _row(self, item: PublishedDevice, classes: tuple[str, ...]) -> DeviceRow:
         place = self._states.place(item)
         taints = item.device.taints
         if self._unseen_rules:

@@ -9,17 +9,18 @@ from msgspec import Struct
 from kubectl_dra.allocation.extended_resources import CLAIM_NAME, MADE_FOR_EXTENDED
 from kubectl_dra.api.claims import ALL, DeviceRequest, ResourceClaim
 from kubectl_dra.cel import Program
-from kubectl_dra.explain.diagnosis import Evidence, Observation
+from kubectl_dra.explain.diagnosis import Evidence
 from kubectl_dra.explain.funnel.observed_values import observations
 from kubectl_dra.explain.funnel.request_funnel import RequestFunnel
+from kubectl_dra.explain.funnel.shown import Observation
 from kubectl_dra.explain.funnel.stages import StageResult, counted
 from kubectl_dra.explain.phrase import Phrase, Words, say
 from kubectl_dra.explain.remedies.change import LowerCount
 from kubectl_dra.explain.remedies.claim_edits import RequestPlace
 from kubectl_dra.explain.remedies.proof import Proof
-from kubectl_dra.explain.remedies.prove import World
+from kubectl_dra.explain.remedies.prove import WhatIf
+from kubectl_dra.explain.scene.device_view import DeviceView, PublishedDevice
 from kubectl_dra.explain.scene.prepare import Scene
-from kubectl_dra.explain.scene.view import Published, View
 
 MAX_TRIES = 12
 MAX_EVIDENCE = 6
@@ -87,16 +88,16 @@ class Blocked(Struct, frozen=True):
     """
 
     scene: Scene
-    world: World
+    world: WhatIf
     located: Located
     stage: StageResult
     nodes: tuple[str, ...]
-    lost: tuple[Published, ...]
+    lost: tuple[PublishedDevice, ...]
     reasons: tuple[Words, ...]
     left: int
 
     @property
-    def view(self) -> View:
+    def view(self) -> DeviceView:
         return self.scene.view
 
     @property
@@ -146,7 +147,7 @@ class Blocked(Struct, frozen=True):
 
     def by_device(self, field: str) -> tuple[Evidence, ...]:
         """The lost devices by reason: the first of each, and how many more there are."""
-        alike: dict[Words, list[Published]] = {}
+        alike: dict[Words, list[PublishedDevice]] = {}
         for item, reason in zip(self.lost, self.reasons, strict=True):
             alike.setdefault(reason, []).append(item)
         lines = []

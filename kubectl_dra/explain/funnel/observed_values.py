@@ -10,13 +10,13 @@ from typing import Any
 from kubectl_dra.api.slices import Device, OwnColumn, ResourceSlice
 from kubectl_dra.cel import Program
 from kubectl_dra.cel.columns import Column
-from kubectl_dra.explain.diagnosis import Observation
-from kubectl_dra.explain.scene.view import Published, in_slices
+from kubectl_dra.explain.funnel.shown import Observation
+from kubectl_dra.explain.scene.device_view import PublishedDevice, in_slices
 
 MAX_NAMES = 4
 
 
-def observations(program: Program, items: Sequence[Published]) -> tuple[Observation, ...]:
+def observations(program: Program, items: Sequence[PublishedDevice]) -> tuple[Observation, ...]:
     """Values with device counts for each name that the program reads, most frequent first.
 
     Empty if only evaluation can tell which names the program reads.
@@ -48,14 +48,14 @@ def _ranked(counts: Counter[str | None]) -> list[tuple[str | None, int]]:
     return ranked
 
 
-def _label(column: Column, items: Iterable[Published]) -> str:
+def _label(column: Column, items: Iterable[PublishedDevice]) -> str:
     if not column.id:
         return column.kind
     own = column.domain is None or {item.device.driver for item in items} <= {column.domain}
     return column.id if own else f"{column.domain}/{column.id}"
 
 
-def counted_values(items: Sequence[Published], column: Column) -> Counter[str | None]:
+def counted_values(items: Sequence[PublishedDevice], column: Column) -> Counter[str | None]:
     """How many devices have which value. Devices that are one object without values of their own count at once."""
     if own_values_in(items, (column,)) or len({id(item.device) for item in items}) == len(items):
         return Counter(values_of(items, column))
@@ -68,7 +68,7 @@ def counted_values(items: Sequence[Published], column: Column) -> Counter[str | 
     return counts
 
 
-def own_values_in(items: Iterable[Published], columns: Iterable[Column]) -> bool:
+def own_values_in(items: Iterable[PublishedDevice], columns: Iterable[Column]) -> bool:
     """Whether some of the devices share an object, but have values of their own in these columns."""
     every = [_OwnTexts(column) for column in columns]
     return any(own.column_in(entry) for entry, _ in in_slices(items) for own in every)
@@ -112,7 +112,7 @@ def _table(device: Device, column: Column) -> Mapping[str, Mapping[str, Any]]:
     return device.attributes if column.kind == "attribute" else device.capacity
 
 
-def values_of(items: Iterable[Published], column: Column) -> Iterator[str | None]:
+def values_of(items: Iterable[PublishedDevice], column: Column) -> Iterator[str | None]:
     """``value_of`` for each device; fast for a text attribute, or a capacity, in the devices' own domain."""
     usual_place = column.kind in ("attribute", "capacity") and column.domain and column.id
     attributes = column.kind == "attribute"

@@ -14,9 +14,9 @@ from kubectl_dra.api.nodes import OPTIONAL_OPERATIONS
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import blocking_taint
 from kubectl_dra.cel import EvaluationError, Program
-from kubectl_dra.explain.diagnosis import Observation
 from kubectl_dra.explain.funnel.observed_values import observations
 from kubectl_dra.explain.funnel.selector_terms import judge, term_texts
+from kubectl_dra.explain.funnel.shown import Observation, StageName
 from kubectl_dra.explain.funnel.stages import (
     GROUPS_GATE,
     Failures,
@@ -36,14 +36,21 @@ from kubectl_dra.explain.funnel.stages import (
     told_by_numbers,
 )
 from kubectl_dra.explain.phrase import ObjectName, Words, say
+from kubectl_dra.explain.scene.device_view import DeviceView, PublishedDevice, in_slices
 from kubectl_dra.explain.scene.holders import HolderIndex
-from kubectl_dra.explain.scene.view import Published, View, in_slices
 
 if TYPE_CHECKING:
     from kubectl_dra.allocation.counters import GroupClash
 
 # The stages that say what a device is; the later ones say whether it can be had.
-_SELECTING = ("published", "node", "pool", "operations", "class-selector", "request-selector")
+_SELECTING = (
+    StageName.PUBLISHED,
+    StageName.NODE,
+    StageName.POOL,
+    StageName.OPERATIONS,
+    StageName.CLASS_SELECTOR,
+    StageName.REQUEST_SELECTOR,
+)
 BINDING = "DRADeviceBindingConditions"
 PARTITIONS = "DRAPartitionableDevices"
 _FALSE = SelectorFalse()
@@ -54,7 +61,7 @@ class RequestFunnel:
 
     def __init__(
         self,
-        view: View,
+        view: DeviceView,
         name: str,
         spec: DeviceRequest,
         device_class: DeviceClass,
@@ -66,11 +73,10 @@ class RequestFunnel:
         self.device_class = device_class
         self.stages: list[StageResult] = []
         self._holders = holders
-        self._left: Sequence[Published] = view.published
+        self._left: Sequence[PublishedDevice] = view.published
         self._observed: dict[tuple[int, int], tuple[Observation, ...]] = {}
         self._shortfalls: dict[str, Shortfall | None] = {}
         self._short_shapes: dict[Shape, Shortfall | None] = {}
-        self._blocking: tuple[StageResult | None] | None = None
         self._run()
         self._selected = max(position for position, stage in enumerate(self.stages) if stage.name in _SELECTING)
         self.usable = self._left
@@ -86,37 +92,43 @@ class RequestFunnel:
         return {device[:2] for device in self.view.cycle.state.holders}
 
     def _run(self) -> None:
-        self._close(StageResult("published", "published by drivers"))
-        self._filter("node", "on nodes where the pod may run", self._node_problem, self._place)
-        self._filter("pool", "in usable pools", self._pool_problem, self._pool)
+        self._close(StageResult(StageName.PUBLISHED, "published by drivers"))
+        self._filter(StageName.NODE, "on nodes where the pod may run", self._node_problem, self._place)
+        self._filter(StageName.POOL, "in usable pools", self._pool_problem, self._pool)
         if self.view.cycle.features.experimental:
             label = "on nodes that skip operations"
-            self._filter("operations", label, self._operations_problem, self._place, quiet=True)
+            self._filter(StageName.OPERATIONS, label, self._operations_problem, self._place, quiet=True)
         for index, expression in enumerate(self.device_class.selectors):
             self._select(
-                "class-selector",
+                StageName.CLASS_SELECTOR,
                 say("class {name}", name=self.device_class.name),
                 index,
                 expression or "",
                 len(self.device_class.selectors),
             )
         for index, expression in enumerate(self.spec.selectors):
-            self._select("request-selector", "selector", index, expression or "", len(self.spec.selectors))
+            self._select(StageName.REQUEST_SELECTOR, "selector", index, expression or "", len(self.spec.selectors))
         if not self.view.cycle.features.binding_conditions:
-            self._filter("binding", "without binding conditions", self._binding_problem, self._device, quiet=True)
+            self._filter(
+                StageName.BINDING, "without binding conditions", self._binding_problem, self._device, quiet=True
+            )
         if self.view.cycle.features.consumable_capacity:
-            self._filter("capacity", "with the requested capacity", self._capacity_problem, self._shares, quiet=True)
+            self._filter(
+                StageName.CAPACITY, "with the requested capacity", self._capacity_problem, self._shares, quiet=True
+            )
         if self.view.cycle.features.device_taints:
-            self._filter("taint", "not tainted, or tolerated", self._taint_problem, self._tainted, quiet=True)
+            self._filter(StageName.TAINT, "not tainted, or tolerated", self._taint_problem, self._tainted, quiet=True)
         if not self.spec.admin_access:
-            self._filter("held", "not held by other claims", self._held_problem, self._itself)
+            self._filter(StageName.HELD, "not held by other claims", self._held_problem, self._itself)
         if self.view.cycle.features.compatibility_groups:
             label = "compatible with what is in use"
-            self._filter("groups", label, self._group_problem, self._counting, quiet=True)
+            self._filter(StageName.GROUPS, label, self._group_problem, self._counting, quiet=True)
         if self.view.cycle.features.partitionable_devices:
-            self._filter("counters", "with counters left", self._counter_problem, self._counting, quiet=True)
+            self._filter(StageName.COUNTERS, "with counters left", self._counter_problem, self._counting, quiet=True)
         else:
-            self._filter("counters", "without shared counters", self._consumes_counters, self._device, quiet=True)
+            self._filter(
+                StageName.COUNTERS, "without shared counters", self._consumes_counters, self._device, quiet=True
+            )
 
     def _close(self, stage: StageResult, *, quiet: bool = False) -> None:
         stage.passed = len(self._left)
@@ -126,10 +138,10 @@ class RequestFunnel:
 
     def _filter(
         self,
-        name: str,
+        name: StageName,
         label: str,
-        problem: Callable[[Published], Words],
-        kinds_of: Callable[[Sequence[Published]], list[object]],
+        problem: Callable[[PublishedDevice], Words],
+        kinds_of: Callable[[Sequence[PublishedDevice]], list[object]],
         *,
         quiet: bool = False,
     ) -> None:
@@ -142,7 +154,7 @@ class RequestFunnel:
         one_of = dict(zip(kinds, self._left, strict=True))
         problems = {key: "" if key is None else problem(item) for key, item in one_of.items()}
         if any(problems.values()):
-            left: list[Published] = []
+            left: list[PublishedDevice] = []
             for item, key in zip(self._left, kinds, strict=True):
                 reason = problems[key]
                 if reason:
@@ -152,7 +164,7 @@ class RequestFunnel:
             self._left = left
         self._close(stage, quiet=quiet)
 
-    def _clear(self, problem: Callable[[Published], Words]) -> bool:
+    def _clear(self, problem: Callable[[PublishedDevice], Words]) -> bool:
         """Whether a problem that all devices of a slice share is known to concern no slice at all."""
         for items in self.view.by_slice.values():
             if not items:
@@ -163,29 +175,29 @@ class RequestFunnel:
         return True
 
     @staticmethod
-    def _device(items: Sequence[Published]) -> list[object]:
+    def _device(items: Sequence[PublishedDevice]) -> list[object]:
         return [id(item.device) for item in items]
 
     @staticmethod
-    def _tainted(items: Sequence[Published]) -> list[object]:
+    def _tainted(items: Sequence[PublishedDevice]) -> list[object]:
         return [id(item.device) if item.device.taints else None for item in items]
 
     @staticmethod
-    def _pool(items: Sequence[Published]) -> list[object]:
+    def _pool(items: Sequence[PublishedDevice]) -> list[object]:
         return [item.slice.pool for item in items]
 
     @staticmethod
-    def _place(items: Sequence[Published]) -> list[object]:
+    def _place(items: Sequence[PublishedDevice]) -> list[object]:
         """The slice determines where a device is, unless each device says it."""
         return [id(item) if item.slice.per_device_node_selection else id(item.slice) for item in items]
 
-    def _shares(self, items: Sequence[Published]) -> list[object]:
+    def _shares(self, items: Sequence[PublishedDevice]) -> list[object]:
         consumed = self.view.cycle.state.consumed
         if not consumed:
             return self._device(items)
         return [item.id if item.id in consumed else id(item.device) for item in items]
 
-    def _itself(self, items: Sequence[Published]) -> list[object]:
+    def _itself(self, items: Sequence[PublishedDevice]) -> list[object]:
         """Who holds a device: the same claims hold many."""
         claims, found = self._holders.claims, list[object]()
         for entry, group in in_slices(items):
@@ -198,15 +210,15 @@ class RequestFunnel:
         return found
 
     @staticmethod
-    def _counting(items: Sequence[Published]) -> list[object]:
+    def _counting(items: Sequence[PublishedDevice]) -> list[object]:
         return [id(item) if item.device.consumes_counters else None for item in items]
 
-    def _select(self, name: str, label: Words, index: int, expression: str, total: int) -> None:
+    def _select(self, name: StageName, label: Words, index: int, expression: str, total: int) -> None:
         selectors = self.view.cycle.selectors
         texts = term_texts(selectors, expression)
         judged = judge(selectors, expression, [item.device for item in self._left])
-        left: list[Published] = []
-        by_term: list[list[Published]] = [[] for _ in texts]
+        left: list[PublishedDevice] = []
+        by_term: list[list[PublishedDevice]] = [[] for _ in texts]
         errors: dict[int, EvaluationError] = {}
         for item, refusal in zip(self._left, judged, strict=True):
             if refusal is None:
@@ -216,7 +228,7 @@ class RequestFunnel:
             if refusal.error is not None:
                 errors[id(item)] = refusal.error
         remaining = len(self._left)
-        numbered = total > 1 or name == "request-selector"
+        numbered = total > 1 or name is StageName.REQUEST_SELECTOR
         selector = say("{label} {number}", label=label, number=index + 1) if numbered else label
         for term, text in enumerate(texts):
             place = say("{selector}, term {term}", selector=selector, term=term + 1) if len(texts) > 1 else selector
@@ -233,7 +245,7 @@ class RequestFunnel:
             stage.passed = remaining
         self._left = left
 
-    def _node_problem(self, item: Published) -> Words:
+    def _node_problem(self, item: PublishedDevice) -> Words:
         view, slice_ = self.view, item.slice
         if slice_.name not in view.slice_nodes and slice_.pool in view.obsolete:
             return ""
@@ -254,31 +266,31 @@ class RequestFunnel:
             return say("device is for {scope}, which matches no eligible node", scope=str(item.device.scope))
         return ""
 
-    def _pool_problem(self, item: Published) -> Words:
+    def _pool_problem(self, item: PublishedDevice) -> Words:
         pool = self.view.pool_seen.get(item.slice.pool)
         return PoolObsolete(item.slice.pool) if pool is None else describe_pool(pool)
 
-    def _binding_problem(self, item: Published) -> Words:
+    def _binding_problem(self, item: PublishedDevice) -> Words:
         return FeatureOff("has binding conditions", BINDING) if item.device.binding_conditions else ""
 
-    def _capacity_problem(self, item: Published) -> Words:
+    def _capacity_problem(self, item: PublishedDevice) -> Words:
         used = self.view.cycle.state.consumed.get(item.id, NOTHING)
         short = shortage(
             item.device, self.spec.capacity, used, NOTHING, fractional=self.view.cycle.features.fractional_capacity
         )
         return describe_shortage(short) if short else ""
 
-    def _taint_problem(self, item: Published) -> Words:
+    def _taint_problem(self, item: PublishedDevice) -> Words:
         taint = blocking_taint(item.device.taints, self.spec.tolerations)
         return say("taint {taint}", taint=describe_taint(taint, self.spec)) if taint else ""
 
-    def _held_problem(self, item: Published) -> Words:
+    def _held_problem(self, item: PublishedDevice) -> Words:
         return self._holders.describe(item.id)
 
-    def _consumes_counters(self, item: Published) -> Words:
+    def _consumes_counters(self, item: PublishedDevice) -> Words:
         return FeatureOff("uses shared counters", PARTITIONS) if item.device.consumes_counters else ""
 
-    def _operations_problem(self, item: Published) -> Words:
+    def _operations_problem(self, item: PublishedDevice) -> Words:
         if not item.slice.skip_node_operations:
             return ""
         if not self.view.cycle.features.node_operations:
@@ -288,7 +300,7 @@ class RequestFunnel:
             return ""
         return OperationsNotSkipped(ObjectName("Node", nodes[0].name))
 
-    def _group_problem(self, item: Published) -> Words:
+    def _group_problem(self, item: PublishedDevice) -> Words:
         refused, pool = self._charged(item)
         if pool is None or refused is None or isinstance(refused, CounterShortage):
             return ""
@@ -296,13 +308,13 @@ class RequestFunnel:
 
         return GroupsDiffer(refused, self._holders.of_counter_set(pool, refused.counter_set))
 
-    def _counter_problem(self, item: Published) -> Words:
+    def _counter_problem(self, item: PublishedDevice) -> Words:
         refused, pool = self._charged(item)
         if pool is None or not isinstance(refused, CounterShortage):
             return ""
         return describe_counters(refused, self._holders.of_counter_set(pool, refused.counter_set))
 
-    def _charged(self, item: Published) -> tuple[CounterShortage | GroupClash | None, Pool | None]:
+    def _charged(self, item: PublishedDevice) -> tuple[CounterShortage | GroupClash | None, Pool | None]:
         """What forbids a device beside those in use, and its pool; a device that others share is charged already."""
         pool = self.view.pool_seen.get(item.slice.pool)
         if not item.device.consumes_counters or pool is None:
@@ -321,11 +333,11 @@ class RequestFunnel:
                 selected += 1
         return max(1, selected)
 
-    def usable_on(self, node: str) -> list[Published]:
+    def usable_on(self, node: str) -> list[PublishedDevice]:
         """The devices of a node that are left for the request by itself."""
         return [item for item, position in self.failures.on_node(node) if position is None]
 
-    def selected(self) -> Iterator[Published]:
+    def selected(self) -> Iterator[PublishedDevice]:
         """The devices that are what the request asks for, whether they can be had or not."""
         return (item for item, position in self.failures.each() if position is None or position > self._selected)
 
@@ -337,12 +349,14 @@ class RequestFunnel:
             known = self._observed[key] = observations(term, stage.failed)
         return known
 
-    def lost_on(self, nodes: Iterable[str], position: int) -> tuple[tuple[Published, ...], tuple[Words, ...], int]:
+    def lost_on(
+        self, nodes: Iterable[str], position: int
+    ) -> tuple[tuple[PublishedDevice, ...], tuple[Words, ...], int]:
         """The devices of nodes that fail at a stage, the reasons, and how many are left after it.
 
         A device seen by several nodes counts once.
         """
-        lost: list[Published] = []
+        lost: list[PublishedDevice] = []
         left = 0
         for item, failed_at in self.failures.on_nodes(nodes):
             if failed_at == position:
@@ -403,13 +417,13 @@ class RequestFunnel:
         """How many devices a node has left after a stage."""
         return sum(1 for failed in self.failures.shape(node) if failed is None or failed > position)
 
+    def lost_at(self, name: StageName) -> list[PublishedDevice]:
+        """The devices that fail at the stages of this name; there may be one for each term of a selector."""
+        return [item for stage in self.stages if stage.name is name for item in stage.failed]
+
+    @cached_property
     def blocking_stage(self) -> StageResult | None:
         """The latest stage at which a node falls short, or None if some node keeps enough devices."""
-        if self._blocking is None:
-            self._blocking = (self._find_blocking(),)
-        return self._blocking[0]
-
-    def _find_blocking(self) -> StageResult | None:
         latest = 0
         for node in self.view.nodes:
             short = self.shortfall(node.name)

@@ -22,7 +22,7 @@ class RefusingTerm(Struct, frozen=True):
 
 def term_texts(selectors: Selectors, expression: str) -> tuple[str, ...]:
     """The ``&&`` terms of an expression as written; the whole text if it does not compile."""
-    return tuple(_one_line(term.expression) for term in selectors.terms(expression)) or (expression,)
+    return tuple(" ".join(term.expression.split()) for term in selectors.terms(expression)) or (expression,)
 
 
 def judge(selectors: Selectors, expression: str, devices: Sequence[Device]) -> list[RefusingTerm | None]:
@@ -68,10 +68,6 @@ def judge(selectors: Selectors, expression: str, devices: Sequence[Device]) -> l
         verdict = verdicts[index]
         out[index] = RefusingTerm(0, verdict) if isinstance(verdict, EvaluationError) else plain[0]
     return out
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
 
 
 # What a selector term requires of a device, as a value that can be put into words.

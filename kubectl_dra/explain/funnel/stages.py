@@ -15,12 +15,11 @@ from kubectl_dra.allocation.pools import Pool
 from kubectl_dra.api.claims import DeviceRequest
 from kubectl_dra.api.slices import PoolID
 from kubectl_dra.api.taints import DeviceTaint
-from kubectl_dra.explain.diagnosis import Position, StageError
+from kubectl_dra.explain.funnel.shown import Position, StageError, StageName
 from kubectl_dra.explain.phrase import ObjectName, Phrase, Statement, Words, say
-from kubectl_dra.explain.scene.view import Published, View
+from kubectl_dra.explain.scene.device_view import DeviceView, PublishedDevice
 
-SELECTORS = ("class-selector", "request-selector")
-_TOLD_BY_NUMBERS = ("published", "node", "binding", "held")
+_TOLD_BY_NUMBERS = (StageName.PUBLISHED, StageName.NODE, StageName.BINDING, StageName.HELD)
 
 
 class StageResult(Struct):
@@ -30,18 +29,18 @@ class StageResult(Struct):
     ``program``.
     """
 
-    name: str
+    name: StageName
     label: Words
     selector: Words = ""
     expression: str = ""
     program: str = ""
     term: int = 0
     passed: int = 0
-    failed: list[Published] = field(default_factory=list)
+    failed: list[PublishedDevice] = field(default_factory=list)
     reasons: list[Words] = field(default_factory=list)
-    errors: list[tuple[Published, str, int | None]] = field(default_factory=list)
+    errors: list[tuple[PublishedDevice, str, int | None]] = field(default_factory=list)
 
-    def fail(self, item: Published, reason: Words) -> None:
+    def fail(self, item: PublishedDevice, reason: Words) -> None:
         self.failed.append(item)
         self.reasons.append(reason)
 
@@ -122,27 +121,27 @@ def stage_error(stage: StageResult) -> StageError | None:
 
 def told_by_numbers(stage: StageResult) -> bool:
     """Whether a shortfall at this stage is described without the reason of a device."""
-    return stage.name in _TOLD_BY_NUMBERS or (stage.name in SELECTORS and not stage.errors)
+    return stage.name in _TOLD_BY_NUMBERS or (stage.name.selects and not stage.errors)
 
 
 def story(stage: StageResult, remaining: int, lost: int, needed: int, first: Words) -> Words:
     """What a node lacks after a stage: ``remaining`` devices reached it, ``lost`` of them fail because of ``first``."""
     numbers = {"left": remaining - lost, "remaining": remaining, "lost": lost, "needed": needed}
     words = {"label": stage.label, "first": first}
-    if stage.name == "pool":
+    if stage.name is StageName.POOL:
         return first
-    if stage.name in SELECTORS:
+    if stage.name.selects:
         if numbers["left"]:
             return say("{left} of {remaining} devices match {label}, {needed} needed", **numbers, **words)
         if stage.errors:
             return say("{label} fails on {lost} of {remaining} devices: {first}", **numbers, **words)
         return say("{left} of {remaining} devices match {label}", **numbers, **words)
-    if stage.name == "held":
+    if stage.name is StageName.HELD:
         return say("{left} of {remaining} matching devices free, {needed} needed", **numbers)
-    if stage.name == "taint":
+    if stage.name is StageName.TAINT:
         text = "{left} of {remaining} matching devices untainted, {needed} needed ({first})"
         return say(text, **numbers, first=first)
-    if stage.name in ("capacity", "groups", "counters"):
+    if stage.name in (StageName.CAPACITY, StageName.GROUPS, StageName.COUNTERS):
         return say("{left} of {remaining} matching devices {label}, {needed} needed ({first})", **numbers, **words)
     return say("{left} of {remaining} devices {label}, {needed} needed", **numbers, label=stage.label)
 
@@ -226,7 +225,7 @@ Shape = tuple[int | None, ...]
 class Failures:
     """The failures of a funnel whose ``stages`` are complete."""
 
-    def __init__(self, view: View, stages: Sequence[StageResult]) -> None:
+    def __init__(self, view: DeviceView, stages: Sequence[StageResult]) -> None:
         self._view = view
         self._stages = stages
         # By the slice's name. Slices of the same shape share it.
@@ -251,15 +250,15 @@ class Failures:
             found[name] = shared.setdefault(shape, shape)
         return found
 
-    def each(self) -> Iterator[tuple[Published, int | None]]:
+    def each(self) -> Iterator[tuple[PublishedDevice, int | None]]:
         """The published devices, each with the position of the stage at which it fails."""
         return zip(self._view.published, chain.from_iterable(self._shapes.values()), strict=True)
 
-    def on_node(self, node: str) -> Iterator[tuple[Published, int | None]]:
+    def on_node(self, node: str) -> Iterator[tuple[PublishedDevice, int | None]]:
         """The same of the devices that a node sees."""
         return zip(self._view.on_node(node), self.shape(node), strict=True)
 
-    def on_nodes(self, nodes: Iterable[str]) -> Iterator[tuple[Published, int | None]]:
+    def on_nodes(self, nodes: Iterable[str]) -> Iterator[tuple[PublishedDevice, int | None]]:
         """The same of several nodes. A device that many of them see comes once."""
         seen: set[int] = set()
         for node in nodes:
@@ -284,7 +283,7 @@ class Failures:
             known = self._mixed[node] = tuple(self._of_several(items))
         return known
 
-    def _of_several(self, items: Sequence[Published]) -> Iterator[int | None]:
+    def _of_several(self, items: Sequence[PublishedDevice]) -> Iterator[int | None]:
         """Where the devices of several slices, or of parts of slices, fail."""
         for name, group in groupby(items, lambda item: item.slice.name):
             some, whole, shape = list(group), self._view.by_slice[name], self._shapes[name]
@@ -293,11 +292,11 @@ class Failures:
                 shape = tuple([places[id(item)] for item in some])
             yield from shape
 
-    def reason(self, item: Published, position: int | None) -> Words:
+    def reason(self, item: PublishedDevice, position: int | None) -> Words:
         """Why a device fails at the stage of this position; empty if it is usable."""
         return "" if position is None else self.reasons((item,), position)[0]
 
-    def reasons(self, items: Iterable[Published], position: int) -> tuple[Words, ...]:
+    def reasons(self, items: Iterable[PublishedDevice], position: int) -> tuple[Words, ...]:
         """Why devices that fail at a stage do so."""
         known = self._reasons.get(position)
         if known is None:

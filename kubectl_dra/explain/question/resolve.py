@@ -120,7 +120,7 @@ def _resolve(pod: Pod, entry: PodClaim, snapshot: Snapshot, *, exists: bool) -> 
 _SCALERS: Final = ("cluster-autoscaler", "karpenter")
 
 
-class LastWord(NamedTuple):
+class LastMessage(NamedTuple):
     """A message and its time, empty if it has none; ``event``: from an event, else from the pod's condition."""
 
     event: bool
@@ -128,7 +128,7 @@ class LastWord(NamedTuple):
     time: str
 
 
-def last_word(pod: Pod, snapshot: Snapshot) -> LastWord | None:
+def last_message(pod: Pod, snapshot: Snapshot) -> LastMessage | None:
     """The scheduler's last message about a waiting pod; None if there is none."""
     condition = pod.condition("PodScheduled")
     events = [
@@ -139,7 +139,7 @@ def last_word(pod: Pod, snapshot: Snapshot) -> LastWord | None:
         and (not event.uid or not pod.metadata.uid or event.uid == pod.metadata.uid)
     ]
     if events and not (condition and condition.last_transition_time > events[-1].last):
-        return LastWord(True, events[-1].message, events[-1].last)
+        return LastMessage(True, events[-1].message, events[-1].last)
     if condition is not None and condition.status == "False":
-        return LastWord(False, condition.message, condition.last_transition_time)
+        return LastMessage(False, condition.message, condition.last_transition_time)
     return None

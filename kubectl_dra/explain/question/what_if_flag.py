@@ -30,7 +30,7 @@ _OF_CLUSTER = ("constraints", *_OF_OTHERS)
 _EFFECTS = ("NoSchedule", "NoExecute")
 
 
-class Supposition(NamedTuple):
+class WhatIfChange(NamedTuple):
     """One change: the request (empty: all), its kind, and its value."""
 
     request: str
@@ -41,7 +41,7 @@ class Supposition(NamedTuple):
         return f"{self.request + ':' if self.request else ''}{self.kind}={self.value}"
 
 
-def parse(text: str) -> Supposition:
+def parse(text: str) -> WhatIfChange:
     """Read a change; the kind and its value are separated by ``=`` or a blank.
 
     Raises:
@@ -57,10 +57,10 @@ def parse(text: str) -> Supposition:
         raise UsageError(f'--what-if "{text}" is not understood{hint}; write one of: {GRAMMAR}')
     if request and kind in _OF_CLUSTER:
         raise UsageError(f'--what-if "{text}": {kind} is not about one request; leave "{request}:" out')
-    return Supposition(request, kind, value)
+    return WhatIfChange(request, kind, value)
 
 
-def suppose(question: Question, snapshot: Snapshot, changes: Sequence[Supposition]) -> tuple[Question, Snapshot]:
+def suppose(question: Question, snapshot: Snapshot, changes: Sequence[WhatIfChange]) -> tuple[Question, Snapshot]:
     """The question and the cluster as they would be with the changes.
 
     Claims and pods without a namespace are those of the question's. The question is asked of the changed cluster: a
@@ -88,7 +88,7 @@ def suppose(question: Question, snapshot: Snapshot, changes: Sequence[Suppositio
     return question, after
 
 
-def to_make(question: Question, changes: Sequence[Supposition]) -> Iterator[Phrase]:
+def to_make(question: Question, changes: Sequence[WhatIfChange]) -> Iterator[Phrase]:
     """How to make changes to the request real, if that is not obvious: claims and templates are immutable."""
     if not question.exists or not any(change.kind in (*_OF_REQUEST, "constraints") for change in changes):
         return
@@ -97,7 +97,7 @@ def to_make(question: Question, changes: Sequence[Supposition]) -> Iterator[Phra
     yield say(text, what=what)
 
 
-def _reworded(question: Question, change: Supposition) -> Question:
+def _reworded(question: Question, change: WhatIfChange) -> Question:
     names: list[str] = []
     hit = False
     states = []
@@ -128,7 +128,7 @@ def _reworded(question: Question, change: Supposition) -> Question:
     return replace(question, claims=tuple(states))
 
 
-def edit_of(change: Supposition) -> Callable[[DeviceRequest], DeviceRequest]:
+def edit_of(change: WhatIfChange) -> Callable[[DeviceRequest], DeviceRequest]:
     """What a change makes of a request. Fixes that can be supposed mean the same by this.
 
     Raises:
@@ -162,7 +162,7 @@ def _toleration(text: str) -> DeviceToleration:
     return DeviceToleration(key=key, operator="Equal" if equal else "Exists", value=value, effect=effect)
 
 
-def _made_in(cluster: Cluster, change: Supposition, question: Question) -> Cluster:
+def _made_in(cluster: Cluster, change: WhatIfChange, question: Question) -> Cluster:
     """The cluster after a change that is not about the requests. Claims and pods are separated by commas."""
     asked = (question.namespace, question.name) if question.pod is not None else None
     if change.kind == "untaint":
@@ -179,7 +179,7 @@ def _made_in(cluster: Cluster, change: Supposition, question: Question) -> Clust
     return cluster.ending(gone.values())
 
 
-def _named(change: Supposition, what: str, known: Mapping[Key, T], namespace: str) -> dict[Key, T]:
+def _named(change: WhatIfChange, what: str, known: Mapping[Key, T], namespace: str) -> dict[Key, T]:
     """The objects that a change names."""
     found: dict[Key, T] = {}
     for name in change.value.split(","):

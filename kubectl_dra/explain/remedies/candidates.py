@@ -20,7 +20,7 @@ from kubectl_dra.api.slices import Device, DeviceID
 from kubectl_dra.api.taints import DeviceTaint, blocking_taint
 from kubectl_dra.explain.diagnosis import Evidence
 from kubectl_dra.explain.funnel.blocked import Located
-from kubectl_dra.explain.funnel.stages import StageResult
+from kubectl_dra.explain.funnel.shown import StageName
 from kubectl_dra.explain.phrase import Subject, Words, nodes_named, say
 from kubectl_dra.explain.remedies.change import (
     CompletePool,
@@ -32,11 +32,11 @@ from kubectl_dra.explain.remedies.change import (
     UseClass,
 )
 from kubectl_dra.explain.remedies.free import freeing
+from kubectl_dra.explain.remedies.node_rules import RelaxNodeRule, can_end
 from kubectl_dra.explain.remedies.prove import Change
 from kubectl_dra.explain.remedies.selector_values import loosened_term
-from kubectl_dra.explain.remedies.way_in import LetIn, can_end
+from kubectl_dra.explain.scene.device_view import DeviceView, PublishedDevice, distinct, in_slices
 from kubectl_dra.explain.scene.holders import HolderIndex
-from kubectl_dra.explain.scene.view import Published, View, distinct, in_slices
 
 MAX_TERMS = 6
 MAX_HOLDERS = 6
@@ -50,7 +50,7 @@ _BROKEN = re.compile(r"health|fail|fault|error|broken|fatal|lost|dead|xid|ecc|of
 
 
 def candidates(
-    view: View,
+    view: DeviceView,
     claims: Sequence[ResourceClaim],
     funnels: Sequence[Located],
     holders: HolderIndex,
@@ -70,21 +70,18 @@ def candidates(
     return sorted(found, key=lambda change: change.cost)
 
 
-def _of_request(view: View, located: Located) -> Iterator[Change]:
-    for stage in located.funnel.stages:
-        if stage.name == "taint" and stage.failed:
-            yield from _tolerations(located, stage)
-        elif stage.name == "capacity" and stage.failed:
-            yield from _less_capacity(view, located, stage)
+def _of_request(view: DeviceView, located: Located) -> Iterator[Change]:
+    yield from _less_capacity(view, located)
+    yield from _tolerations(located)
     yield from _terms(view, located)
     yield from _classes(view, located)
     yield from _counts(view, located)
 
 
-def _terms(view: View, located: Located) -> Iterator[Change]:
+def _terms(view: DeviceView, located: Located) -> Iterator[Change]:
     """Another value in a term, or the term dropped, for every term that rejects a device, not only the first."""
     selectors, spec = view.cycle.selectors, located.funnel.spec
-    items = [item for stage in located.funnel.stages if stage.name == "request-selector" for item in stage.failed]
+    items = located.funnel.lost_at(StageName.REQUEST_SELECTOR)
     different = [item.device for item in distinct(items)]
     # A list has its own way to ask for devices of another kind: one more alternative.
     listed = bool(located.claim.requests[located.request_index].first_available)
@@ -108,17 +105,17 @@ def _terms(view: View, located: Located) -> Iterator[Change]:
             yield ReplaceTerm(located.place, selectors, index, number, term.expression)
 
 
-def _classes(view: View, located: Located) -> Iterator[Change]:
+def _classes(view: DeviceView, located: Located) -> Iterator[Change]:
     """Classes whose devices the request's selectors accept, if its own class has none of these."""
-    spec, stage = located.funnel.spec, located.funnel.blocking_stage()
+    spec, stage = located.funnel.spec, located.funnel.blocking_stage
     if not any(spec.selectors) or stage is None or stage.passed:
         return
-    if stage.name in ("class-selector", "request-selector"):
+    if stage.name.selects:
         for name in fitting_classes(view, spec):
             yield UseClass(located.place, name)
 
 
-def fitting_classes(view: View, spec: DeviceRequest) -> Iterator[str]:
+def fitting_classes(view: DeviceView, spec: DeviceRequest) -> Iterator[str]:
     """Classes, other than the request's own, that admit devices which its selectors accept, by name."""
     selectors = view.cycle.selectors
     wanted = [text for text in spec.selectors if text]
@@ -131,11 +128,11 @@ def fitting_classes(view: View, spec: DeviceRequest) -> Iterator[str]:
             yield name
 
 
-def _tolerations(located: Located, stage: StageResult) -> Iterator[Change]:
+def _tolerations(located: Located) -> Iterator[Change]:
     """Taints to tolerate: those of DeviceTaintRules, and those of the driver that do not mark a device as broken."""
     taints: dict[str, DeviceTaint] = {}
     # Nobody writes tolerations for an extended resource.
-    for item in stage.failed if not located.place.extended else ():
+    for item in located.funnel.lost_at(StageName.TAINT) if not located.place.extended else ():
         taint = blocking_taint(item.device.taints, located.funnel.spec.tolerations)
         if taint is not None and str(taint) not in taints and (taint.rule or _may_be_tolerated(taint)):
             taints[str(taint)] = blocking_taint(item.exact.taints, located.funnel.spec.tolerations) or taint
@@ -148,7 +145,7 @@ def _may_be_tolerated(taint: DeviceTaint) -> bool:
     return taint.effect == "NoSchedule" and not _BROKEN.search(f"{taint.key} {taint.value}")
 
 
-def capacity_shortage(view: View, item: Published, spec: DeviceRequest) -> CapacityShortage | None:
+def capacity_shortage(view: DeviceView, item: PublishedDevice, spec: DeviceRequest) -> CapacityShortage | None:
     """Why a device does not give the requested capacity; None if it does."""
     return shortage(
         item.device,
@@ -159,7 +156,7 @@ def capacity_shortage(view: View, item: Published, spec: DeviceRequest) -> Capac
     )
 
 
-def capacities_left(item: Published, short: CapacityShortage) -> Iterator[tuple[str, Quantity]]:
+def capacities_left(item: PublishedDevice, short: CapacityShortage) -> Iterator[tuple[str, Quantity]]:
     """What the device still gives of the missing capacity, if that may be requested."""
     if short.value is not None and short.used is not None:
         left = short.value - short.used
@@ -167,10 +164,10 @@ def capacities_left(item: Published, short: CapacityShortage) -> Iterator[tuple[
             yield short.capacity, left
 
 
-def _less_capacity(view: View, located: Located, stage: StageResult) -> Iterator[Change]:
+def _less_capacity(view: DeviceView, located: Located) -> Iterator[Change]:
     """What the devices have left of a requested capacity, the largest amounts."""
     offers: dict[tuple[str, Quantity], None] = {}
-    for item in stage.failed:
+    for item in located.funnel.lost_at(StageName.CAPACITY):
         short = capacity_shortage(view, item, located.funnel.spec)
         if short is not None:
             offers.update(dict.fromkeys(capacities_left(item, short)))
@@ -178,7 +175,7 @@ def _less_capacity(view: View, located: Located, stage: StageResult) -> Iterator
         yield LessCapacity(located.place, name, most)
 
 
-def _counts(view: View, located: Located) -> Iterator[Change]:
+def _counts(view: DeviceView, located: Located) -> Iterator[Change]:
     spec = located.funnel.spec
     best = max((len(located.funnel.usable_on(node.name)) for node in view.nodes), default=0)
     every = spec.allocation_mode == ALL
@@ -192,7 +189,7 @@ def _others_free(located: Located) -> int:
     """The most devices of one node that only a selector of the request refuses, and that nobody holds: enough of
     another kind, for a count that is lowered together with that selector.
     """
-    refused = (item for stage in located.funnel.stages if stage.name == "request-selector" for item in stage.failed)
+    refused = located.funnel.lost_at(StageName.REQUEST_SELECTOR)
     held = located.funnel.pools_held
     free: Counter[str] = Counter()
     for entry, items in in_slices(refused):
@@ -206,7 +203,7 @@ def _others_free(located: Located) -> int:
     return max(free.values(), default=0)
 
 
-def _alike(view: View, located: Located) -> int:
+def _alike(view: DeviceView, located: Located) -> int:
     """The most devices of one node that agree in the attribute of a constraint over the request; 0 without one."""
     names = [
         entry.match_attribute
@@ -215,7 +212,7 @@ def _alike(view: View, located: Located) -> int:
     ]
     most = 0
     for name in names:
-        for node in view.different_nodes():
+        for node in view.different_nodes:
             values = (attribute_of(item.device, name) for item in located.funnel.usable_on(node.name))
             most = max(most, *Counter(str(value) for value in values if value is not None).values(), 0)
     return most
@@ -228,14 +225,13 @@ def _constraints(claims: Sequence[ResourceClaim]) -> Iterator[Change]:
             yield DropConstraint(index, claim.key, constraint, only)
 
 
-def _holders(view: View, funnels: Sequence[Located], holders: HolderIndex) -> Iterator[Change]:
+def _holders(view: DeviceView, funnels: Sequence[Located], holders: HolderIndex) -> Iterator[Change]:
     """Claims that hold devices which a request lost: those that nobody uses first, then the smallest."""
     found: dict[int, ResourceClaim] = {}
     for located in funnels:
-        for stage in located.funnel.stages:
-            for item in stage.failed if stage.name in ("held", "capacity", "groups", "counters") else ():
-                for claim in _in_the_way(stage.name, item, view, holders):
-                    found[id(claim)] = claim
+        for name in (StageName.CAPACITY, StageName.HELD, StageName.GROUPS, StageName.COUNTERS):
+            for item in located.funnel.lost_at(name):
+                found.update((id(claim), claim) for claim in _in_the_way(name, item, view, holders))
     # Who ends a replica of the pod's own owner makes another one wait.
     others = [claim for claim in found.values() if not holders.holder(claim).replica]
     ranked = nsmallest(MAX_HOLDERS, others, lambda claim: (holders.holder(claim).order, holders.size(claim), claim.key))
@@ -243,8 +239,10 @@ def _holders(view: View, funnels: Sequence[Located], holders: HolderIndex) -> It
         yield freeing(claim, view, holders)
 
 
-def _in_the_way(stage: str, item: Published, view: View, holders: HolderIndex) -> Sequence[ResourceClaim]:
-    if stage not in ("groups", "counters"):
+def _in_the_way(
+    stage: StageName, item: PublishedDevice, view: DeviceView, holders: HolderIndex
+) -> Sequence[ResourceClaim]:
+    if stage not in (StageName.GROUPS, StageName.COUNTERS):
         return holders.claims(item.id)
     sets = {consumption.counter_set for consumption in item.device.consumes_counters}
     pool = view.pool_seen.get(item.slice.pool)
@@ -259,14 +257,10 @@ def _in_the_way(stage: str, item: Published, view: View, holders: HolderIndex) -
     ]
 
 
-def _pools(view: View, funnels: Sequence[Located]) -> Iterator[Change]:
+def _pools(view: DeviceView, funnels: Sequence[Located]) -> Iterator[Change]:
     """Incomplete pools, as if their missing slices arrived."""
-    seen = {
-        item.slice.pool: None
-        for located in funnels
-        for stage in located.funnel.stages
-        for item in (stage.failed if stage.name == "pool" else ())
-    }
+    lost = (item for located in funnels for item in located.funnel.lost_at(StageName.POOL))
+    seen = dict.fromkeys(item.slice.pool for item in lost)
     known = [pool for pool_id in seen if (pool := view.pool_seen.get(pool_id)) is not None and pool.incomplete]
     for pool in known[:MAX_POOLS]:
         own = [entry for entry in view.cycle.index.by_pool[pool.id] if entry.generation == pool.generation]
@@ -278,7 +272,7 @@ def _nodes(nodes: Mapping[Words, Sequence[str]]) -> Iterator[Change]:
     """Nodes that one reason keeps from running the pod."""
     ending = [(reason, names) for reason, names in nodes.items() if can_end(reason)]
     for reason, names in ending[:MAX_NODE_REASONS]:
-        yield LetIn(reason, tuple(names))
+        yield RelaxNodeRule(reason, tuple(names))
 
 
 # Signs that a vendor's driver is installed without the part that publishes the requested devices.

@@ -13,10 +13,10 @@ from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import PoolID, ResourceSlice
 from kubectl_dra.api.taints import DeviceTaint
 from kubectl_dra.explain.phrase import Phrase, Words, say
-from kubectl_dra.explain.question.what_if_flag import Supposition, edit_of
+from kubectl_dra.explain.question.what_if_flag import WhatIfChange, edit_of
 from kubectl_dra.explain.remedies.claim_edits import RequestPlace
 from kubectl_dra.explain.remedies.proof import ChangeStep, Price, StepKind, StepTarget, StepValue
-from kubectl_dra.explain.remedies.prove import Change, World
+from kubectl_dra.explain.remedies.prove import Change, WhatIf
 
 
 class RequestChange(Change, frozen=True):
@@ -39,12 +39,12 @@ class RequestChange(Change, frozen=True):
         raise NotImplementedError
 
     @property
-    def supposed(self) -> Sequence[Supposition]:
+    def supposed(self) -> Sequence[WhatIfChange]:
         """The change as values of ``--what-if``, which say what it means."""
         raise NotImplementedError
 
     @property
-    def what_if(self) -> Supposition | None:
+    def what_if(self) -> WhatIfChange | None:
         # The name of the request has to say which one it is; nobody writes the claim for extended resources.
         clear = len(self.supposed) == 1 and not self.place.extended and not self.place.of
         return self.supposed[0] if clear else None
@@ -55,11 +55,11 @@ class RequestChange(Change, frozen=True):
             spec = edit_of(change)(spec)
         return spec
 
-    def made_in(self, world: World) -> World:
+    def made_in(self, world: WhatIf) -> WhatIf:
         return world.editing(self.place, self.edited)
 
     def step_in(
-        self, world: World, kind: StepKind, field: str, before: StepValue, after: StepValue, term: str = ""
+        self, world: WhatIf, kind: StepKind, field: str, before: StepValue, after: StepValue, term: str = ""
     ) -> ChangeStep:
         """A step at a field of the request; for an extended resource at the limits of the pod's containers."""
         pod = world.outcome.pod.key if world.outcome is not None else ""
@@ -72,16 +72,13 @@ class RequestChange(Change, frozen=True):
 class LowerCount(RequestChange, frozen=True):
     """Another number of devices; ``every``: the request asks for all."""
 
+    COST = 2
     count: int
     every: bool = False
 
     @property
     def about(self) -> Hashable:
         return self.place, "count"
-
-    @property
-    def cost(self) -> int:
-        return 2
 
     @property
     def what(self) -> Phrase:
@@ -95,15 +92,15 @@ class LowerCount(RequestChange, frozen=True):
         return say(text, count=self.count, resource=self.place.resource, container=self.place.container)
 
     @property
-    def supposed(self) -> Sequence[Supposition]:
-        return (Supposition(self.place.name, "count", str(self.count)),)
+    def supposed(self) -> Sequence[WhatIfChange]:
+        return (WhatIfChange(self.place.name, "count", str(self.count)),)
 
-    def made_in(self, world: World) -> World:
+    def made_in(self, world: WhatIf) -> WhatIf:
         if self.place.container:
             return world.limiting(self.place.container, self.place.resource, self.count)
         return super().made_in(world)
 
-    def step(self, world: World) -> ChangeStep:
+    def step(self, world: WhatIf) -> ChangeStep:
         before = ALL if self.every else world.request(self.place).count
         return self.step_in(world, StepKind.LOWER_COUNT, "count", before, self.count)
 
@@ -111,6 +108,7 @@ class LowerCount(RequestChange, frozen=True):
 class UseClass(RequestChange, frozen=True):
     """Another DeviceClass."""
 
+    PRICE = Price.OTHER_DEVICES
     device_class: str
 
     @property
@@ -118,18 +116,14 @@ class UseClass(RequestChange, frozen=True):
         return self.place, "class"
 
     @property
-    def price(self) -> Price:
-        return Price.OTHER_DEVICES
-
-    @property
     def what(self) -> Phrase:
         return say("use class {name}", name=self.device_class)
 
     @property
-    def supposed(self) -> Sequence[Supposition]:
-        return (Supposition(self.place.name, "class", self.device_class),)
+    def supposed(self) -> Sequence[WhatIfChange]:
+        return (WhatIfChange(self.place.name, "class", self.device_class),)
 
-    def step(self, world: World) -> ChangeStep:
+    def step(self, world: WhatIf) -> ChangeStep:
         before = world.request(self.place).device_class
         return self.step_in(world, StepKind.USE_CLASS, "deviceClassName", before, self.device_class)
 
@@ -164,10 +158,10 @@ class Tolerate(RequestChange, frozen=True):
         return say(text, taints=self.taints)
 
     @property
-    def supposed(self) -> Sequence[Supposition]:
-        return tuple(Supposition(self.place.name, "toleration", str(taint)) for taint in self.taints)
+    def supposed(self) -> Sequence[WhatIfChange]:
+        return tuple(WhatIfChange(self.place.name, "toleration", str(taint)) for taint in self.taints)
 
-    def step(self, world: World) -> ChangeStep:
+    def step(self, world: WhatIf) -> ChangeStep:
         return self.step_in(world, StepKind.TOLERATE_DEVICE_TAINTS, "tolerations", None, self.taints)
 
 
@@ -186,10 +180,10 @@ class LessCapacity(RequestChange, frozen=True):
         return say("ask for at most {amount} of {name}", amount=self.amount, name=self.name)
 
     @property
-    def supposed(self) -> Sequence[Supposition]:
-        return (Supposition(self.place.name, "capacity", f"{self.name}={self.amount}"),)
+    def supposed(self) -> Sequence[WhatIfChange]:
+        return (WhatIfChange(self.place.name, "capacity", f"{self.name}={self.amount}"),)
 
-    def step(self, world: World) -> ChangeStep:
+    def step(self, world: WhatIf) -> ChangeStep:
         before = (world.request(self.place).capacity or {}).get(self.name)
         field = f"capacity.requests[{self.name}]"
         was = str(before) if before is not None else None
@@ -236,11 +230,11 @@ class ReplaceTerm(RequestChange, frozen=True):
         return say("drop {term:flat}", term=self.old_term)
 
     @property
-    def supposed(self) -> Sequence[Supposition]:
+    def supposed(self) -> Sequence[WhatIfChange]:
         # The whole selector has to be supposed, and with other changes of it: see ``combine``.
-        return (Supposition(self.place.name, "selector", ""),)
+        return (WhatIfChange(self.place.name, "selector", ""),)
 
-    def made_in(self, world: World) -> World:
+    def made_in(self, world: WhatIf) -> WhatIf:
         return super().made_in(world).also_on(self.near)
 
     def edited(self, spec: DeviceRequest) -> DeviceRequest:
@@ -252,7 +246,7 @@ class ReplaceTerm(RequestChange, frozen=True):
         changed = _with_term(expression, found.start, found.end, self.new_term)
         return replace(spec, selectors=(*spec.selectors[: self.index], changed, *spec.selectors[self.index + 1 :]))
 
-    def step(self, world: World) -> ChangeStep:
+    def step(self, world: WhatIf) -> ChangeStep:
         field = f"selectors[{self.index}].cel.expression"
         if self.old:
             old, new = (self.old, self.new) if self.once else (self.old_term, self.new_term)
@@ -285,13 +279,13 @@ class DropConstraint(Change, frozen=True):
         return self.claim, self.constraint
 
     @property
-    def what_if(self) -> Supposition | None:
-        return Supposition("", "constraints", "none") if self.only else None
+    def what_if(self) -> WhatIfChange | None:
+        return WhatIfChange("", "constraints", "none") if self.only else None
 
-    def made_in(self, world: World) -> World:
+    def made_in(self, world: WhatIf) -> WhatIf:
         return world.without_constraint(self.claim, self.constraint)
 
-    def step(self, world: World) -> ChangeStep:
+    def step(self, world: WhatIf) -> ChangeStep:
         number = next(n for n, entry in enumerate(world.claims[self.claim].constraints) if entry == self.constraint)
         target = StepTarget((self.key,), field=f"devices.constraints[{number}]")
         return ChangeStep(StepKind.DROP_CONSTRAINT, target, self.constraint)
@@ -302,6 +296,7 @@ class CompletePool(Change, frozen=True):
 
     TEXT = "wait until pool {pool} is complete ({lacking:slice} {state})"
     ASIDE = frozenset(("whole", "near"))
+    PRICE = Price.WAIT
     pool: PoolID
     missing: int
     whole: Sequence[ResourceSlice]
@@ -321,14 +316,10 @@ class CompletePool(Change, frozen=True):
     def about(self) -> Hashable:
         return "pool", self.pool
 
-    @property
-    def price(self) -> Price:
-        return Price.WAIT
-
-    def made_in(self, world: World) -> World:
+    def made_in(self, world: WhatIf) -> WhatIf:
         return world.publishing(self.whole, frozenset(entry.name for entry in self.whole)).also_on(self.near)
 
-    def step(self, world: World) -> ChangeStep:
+    def step(self, world: WhatIf) -> ChangeStep:
         found = len(self.whole)
         return ChangeStep(StepKind.COMPLETE_POOL, StepTarget(pool=self.pool), found, found + self.missing)
 

@@ -10,14 +10,14 @@ from msgspec.structs import replace
 
 from kubectl_dra.allocation.budgets import TRIES_ALONE, TRIES_TOGETHER
 from kubectl_dra.cluster.cluster import NodeCopy
-from kubectl_dra.explain.diagnosis import Finding, Way
+from kubectl_dra.explain.analysis import Analysis
+from kubectl_dra.explain.diagnosis import Finding, RemedyPlan
 from kubectl_dra.explain.phrase import ObjectName
-from kubectl_dra.explain.question.what_if_flag import Supposition
+from kubectl_dra.explain.question.what_if_flag import WhatIfChange
 from kubectl_dra.explain.remedies.change import ReplaceTerm, selector_of
 from kubectl_dra.explain.remedies.free import Free
 from kubectl_dra.explain.remedies.proof import NEW_NODE, ChangeStep, Price, Proof, StepKind, StepTarget
-from kubectl_dra.explain.remedies.prove import Change, Tries, World
-from kubectl_dra.explain.trial import Trial
+from kubectl_dra.explain.remedies.prove import Change, Tries, WhatIf
 from kubectl_dra.scheduling.node_copy import node_copies
 
 MAX_WAYS = 4
@@ -25,7 +25,7 @@ MAX_HOLDERS = 2
 MAX_TOGETHER = 3
 
 
-def ways(world: World, changes: Sequence[Change], findings: Sequence[Finding]) -> list[Way]:
+def ways(world: WhatIf, changes: Sequence[Change], findings: Sequence[Finding]) -> list[RemedyPlan]:
     """The smallest sets of changes that help, except those that the findings already offer, the cheapest
     first.
 
@@ -56,7 +56,9 @@ def _groups(changes: Sequence[Change], size: int) -> Iterator[tuple[Change, ...]
     return iter(sorted(groups, key=lambda group: sum(change.cost for change in group)))
 
 
-def _distinct(world: World, proofs: Mapping[tuple[Change, ...], Proof], findings: Sequence[Finding]) -> Iterator[Way]:
+def _distinct(
+    world: WhatIf, proofs: Mapping[tuple[Change, ...], Proof], findings: Sequence[Finding]
+) -> Iterator[RemedyPlan]:
     """The best change of each kind, without those that a finding offers and proves."""
     offered = [change for found in findings if found.remedy and found.proof for change in found.remedy.offers]
     seen: set[tuple[object, ...]] = set()
@@ -75,21 +77,21 @@ def _distinct(world: World, proofs: Mapping[tuple[Change, ...], Proof], findings
         if not world.with_all(group).ends_without_error(proof):
             continue
         shown += 1
-        yield Way(group, proof, as_what_if(world, group), as_steps(world, group))
+        yield RemedyPlan(group, proof, as_what_if(world, group), as_steps(world, group))
 
 
-def as_steps(world: World, group: Sequence[Change]) -> tuple[ChangeStep, ...]:
+def as_steps(world: WhatIf, group: Sequence[Change]) -> tuple[ChangeStep, ...]:
     """The changes as data, each with what is there before any of them."""
     return tuple(change.step(world) for change in group)
 
 
-def as_what_if(world: World, group: Sequence[Change]) -> tuple[Supposition, ...]:
+def as_what_if(world: WhatIf, group: Sequence[Change]) -> tuple[WhatIfChange, ...]:
     """The changes as values of --what-if, where those of one request's selectors form one value. Empty if one
     cannot be written.
     """
     for change in group:
         world = change.made_in(world)
-    out: dict[Supposition, None] = {}
+    out: dict[WhatIfChange, None] = {}
     for change in group:
         supposed = change.what_if
         if supposed is None:
@@ -110,6 +112,7 @@ class AddNode(Change, frozen=True):
 
     TEXT = "add one more node like {node}"
     ASIDE = frozenset(("copy",))
+    PRICE = Price.BUY
     like: str
     copy: NodeCopy
 
@@ -122,25 +125,21 @@ class AddNode(Change, frozen=True):
     def about(self) -> Hashable:
         return "new node"
 
-    @property
-    def price(self) -> Price:
-        return Price.BUY
-
-    def made_in(self, world: World) -> World:
+    def made_in(self, world: WhatIf) -> WhatIf:
         return world.moved(world.cluster.adding_node(self.copy))
 
-    def step(self, world: World) -> ChangeStep:
+    def step(self, world: WhatIf) -> ChangeStep:
         return ChangeStep(StepKind.ADD_NODE, StepTarget(nodes=(self.like,)))
 
 
-def one_more_node(trial: Trial) -> Way | None:
+def one_more_node(analysis: Analysis) -> RemedyPlan | None:
     """One more node with which the claims fit, proved with a copy of a node and of its slices; None without one."""
-    world, outcome = trial.world, trial.world.outcome
-    state = outcome.state if outcome is not None else trial.scene.settings.scheduler.sees(world.cluster)
+    world, outcome = analysis.world, analysis.world.outcome
+    state = outcome.state if outcome is not None else analysis.scene.settings.scheduler.sees(world.cluster)
     with_devices = (more for more in node_copies(state, world.cycle.index) if more.slices)
     for more in islice(with_devices, MAX_KINDS):
         change = AddNode(more.like, more)
         if proof := change.made_in(world).proof([more.node]):
             there = replace(proof, node=NEW_NODE, like=more.like, devices=())
-            return Way((change,), there, steps=(change.step(world),))
+            return RemedyPlan((change,), there, steps=(change.step(world),))
     return None

@@ -13,11 +13,12 @@ from kubectl_dra.api.pods import MAKES_AGAIN
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.explain.funnel.blocked import Blocked
 from kubectl_dra.explain.phrase import Joined, Phrase, Words, say
-from kubectl_dra.explain.question.what_if_flag import Supposition
+from kubectl_dra.explain.question.what_if_flag import WhatIfChange
 from kubectl_dra.explain.remedies.proof import ChangeStep, Price, Proof, StepHolder, StepKind, StepTarget
-from kubectl_dra.explain.remedies.prove import Change, World
+from kubectl_dra.explain.remedies.prove import Change, WhatIf
+from kubectl_dra.explain.scene.device_view import MAX_NEAR, DeviceView, PublishedDevice
 from kubectl_dra.explain.scene.holders import ClaimHolder, HolderIndex, HolderState
-from kubectl_dra.explain.scene.view import MAX_NEAR, Published, View
+from kubectl_dra.scheduling.default_preemption import fewest
 
 _PRICES: Final = {
     HolderState.UNUSED: Price.NOTHING,
@@ -66,16 +67,16 @@ class Free(Change, frozen=True):
         return 2 * self.price + self.devices
 
     @property
-    def what_if(self) -> Supposition | None:
-        return Supposition("", "free", ",".join(self.keys))
+    def what_if(self) -> WhatIfChange | None:
+        return WhatIfChange("", "free", ",".join(self.keys))
 
-    def made_in(self, world: World) -> World:
+    def made_in(self, world: WhatIf) -> WhatIf:
         # Of a claim that nobody uses no end of a pod gives anything back: the claim itself has to go.
         metas = [holder.claim.metadata for holder in self.holders if holder.standing is HolderState.UNUSED]
         gone = [(meta.namespace, meta.name) for meta in metas]
         return world.freeing([holder.claim for holder in self.holders], gone).also_on(self.near)
 
-    def step(self, world: World) -> ChangeStep:
+    def step(self, world: WhatIf) -> ChangeStep:
         return ChangeStep(
             StepKind.RELEASE_CLAIMS,
             StepTarget(self.keys),
@@ -144,7 +145,7 @@ def _owner(holder: ClaimHolder) -> Words:
     return say(text, owner=str(holder.owner))
 
 
-def freeing(claim: ResourceClaim, view: View, holders: HolderIndex) -> Free:
+def freeing(claim: ResourceClaim, view: DeviceView, holders: HolderIndex) -> Free:
     """One claim that gives its devices back."""
     return Free.of([holders.holder(claim)], view.held_near(claim))
 
@@ -157,7 +158,7 @@ class HolderSearch(NamedTuple):
     of: int
 
 
-def first_enough(world: World, frees: Sequence[Free]) -> HolderSearch:
+def first_enough(world: WhatIf, frees: Sequence[Free]) -> HolderSearch:
     """The first of these changes that is proved to be enough."""
     tried = 0
     for free in frees[:HOLDERS_TRIED]:
@@ -178,7 +179,7 @@ class Spot(NamedTuple):
 
     lacking: int
     node: str
-    lost: Sequence[Published]
+    lost: Sequence[PublishedDevice]
 
 
 class InTheWay(NamedTuple):
@@ -218,17 +219,15 @@ def sets_of_holders(blocked: Blocked, spots: Sequence[Spot]) -> Iterator[Free]:
     """One set of holders for each of the nearest nodes: those who are asked first, and none too many."""
     holders = blocked.scene.holders
     for spot in spots[:NODES_OF_SETS]:
-        taken: list[ResourceClaim] = []
-        for claim in sorted(_claims(spot, holders), key=lambda claim: holders.holder(claim).order):
-            taken.append(claim)
-            if len(_freed(spot, taken, holders)) >= spot.lacking:
-                break
-        else:
+
+        def enough(claims: Sequence[ResourceClaim], spot: Spot = spot) -> bool:
+            return len(_freed(spot, claims, holders)) >= spot.lacking
+
+        ranked = sorted(_claims(spot, holders), key=lambda claim: holders.holder(claim).order)
+        first = next((ranked[:number] for number in range(1, len(ranked) + 1) if enough(ranked[:number])), None)
+        if first is None:
             continue
-        for claim in list(reversed(taken)):
-            left = [other for other in taken if other is not claim]
-            if len(_freed(spot, left, holders)) >= spot.lacking:
-                taken = left
+        taken = fewest(first, enough, last_first=True)
         yield Free.of([holders.holder(claim) for claim in taken], _nodes(blocked, [spot]))
 
 
@@ -247,7 +246,7 @@ def _claims(spot: Spot, holders: HolderIndex) -> list[ResourceClaim]:
     return list({id(claim): claim for item in spot.lost for claim in holders.claims(item.id)}.values())
 
 
-def _freed(spot: Spot, ended: Sequence[ResourceClaim], holders: HolderIndex) -> list[Published]:
+def _freed(spot: Spot, ended: Sequence[ResourceClaim], holders: HolderIndex) -> list[PublishedDevice]:
     """The devices that are free when these claims are given back, and with them what else only their pods use."""
     given = holders.cluster.freed_with(ended, _claims(spot, holders))
     free = {id(claim) for claim in given}

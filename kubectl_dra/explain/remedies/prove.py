@@ -25,7 +25,7 @@ from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.relation import relation_of
 from kubectl_dra.cluster.snapshot import Key
 from kubectl_dra.explain.phrase import Statement
-from kubectl_dra.explain.question.what_if_flag import Supposition
+from kubectl_dra.explain.question.what_if_flag import WhatIfChange
 from kubectl_dra.explain.remedies.claim_edits import (
     RequestPlace,
     in_single_requests,
@@ -36,7 +36,7 @@ from kubectl_dra.explain.remedies.claim_edits import (
 )
 from kubectl_dra.explain.remedies.proof import ChangeStep, Price, Proof, placed_devices
 from kubectl_dra.scheduling.chain import Chain
-from kubectl_dra.scheduling.devices import after
+from kubectl_dra.scheduling.framework import after
 from kubectl_dra.scheduling.memory import judge_at_once
 from kubectl_dra.scheduling.outcome import Outcome
 from kubectl_dra.scheduling.reasons import Rejection
@@ -47,12 +47,15 @@ if TYPE_CHECKING:
 
 
 class Change(Statement, frozen=True, eq=False):
-    """One change. Two that are ``about`` the same thing exclude each other; ``cost`` orders them.
+    """One change. Two that are ``about`` the same thing exclude each other.
 
-    ``ASIDE`` names fields that do not distinguish changes, such as the nodes on which to try them.
+    ``ASIDE`` names fields that do not distinguish changes, such as the nodes on which to try them. ``PRICE`` is what
+    a change asks of people, and larger ``COST`` is tried later; both as far as its fields do not decide.
     """
 
     ASIDE: ClassVar[frozenset[str]] = frozenset()
+    PRICE: ClassVar[Price] = Price.EDIT
+    COST: ClassVar[int] = 1
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and self._told() == other._told()
@@ -71,23 +74,23 @@ class Change(Statement, frozen=True, eq=False):
     @property
     def price(self) -> Price:
         """What it asks of people."""
-        return Price.EDIT
+        return self.PRICE
 
     @property
     def cost(self) -> int:
         """Larger costs are tried later."""
-        return 1
+        return self.COST
 
     @property
-    def what_if(self) -> Supposition | None:
+    def what_if(self) -> WhatIfChange | None:
         """The change as a value of ``--what-if``, if possible."""
         return None
 
-    def made_in(self, world: World) -> World:
+    def made_in(self, world: WhatIf) -> WhatIf:
         """The world with the change."""
         raise NotImplementedError
 
-    def step(self, world: World) -> ChangeStep:
+    def step(self, world: WhatIf) -> ChangeStep:
         """The change as data, with what is in this world before it."""
         raise NotImplementedError
 
@@ -99,7 +102,7 @@ class Tries:
         self.left = left
 
 
-class World(Struct, frozen=True, dict=True):
+class WhatIf(Struct, frozen=True, dict=True):
     """A cluster and claims, as they are or as they would be.
 
     ``nodes`` are those that are tried: of those where the pod may run one of each kind. ``alike`` are all that the
@@ -164,7 +167,7 @@ class World(Struct, frozen=True, dict=True):
         """The proof that the pod fits with a change."""
         return change.made_in(self).proof()
 
-    def with_all(self, changes: Iterable[Change]) -> World:
+    def with_all(self, changes: Iterable[Change]) -> WhatIf:
         """The world with all these changes."""
         world = self
         for change in changes:
@@ -309,19 +312,19 @@ class World(Struct, frozen=True, dict=True):
     def _attempt(self, cycle: Cycle, node: Node, steps: int, observer: Refusals | None = None) -> Attempt:
         return cycle.attempt(node, self.asked_on(node), budget=Budget(max_steps=steps), observer=observer)
 
-    def asking(self, claims: Iterable[ResourceClaim]) -> World:
+    def asking(self, claims: Iterable[ResourceClaim]) -> WhatIf:
         """The same cluster with other claims."""
         return replace(self, claims=tuple(claims))
 
-    def _with_claim(self, index: int, claim: ResourceClaim) -> World:
+    def _with_claim(self, index: int, claim: ResourceClaim) -> WhatIf:
         return self.asking((*self.claims[:index], claim, *self.claims[index + 1 :]))
 
-    def editing(self, place: RequestPlace, edit: Callable[[DeviceRequest], DeviceRequest]) -> World:
+    def editing(self, place: RequestPlace, edit: Callable[[DeviceRequest], DeviceRequest]) -> WhatIf:
         """One request or subrequest changed."""
         claim = self.claims[place.claim]
         return self._with_claim(place.claim, with_request(claim, place.request, place.alternative, edit))
 
-    def limiting(self, container: str, resource: str, amount: int) -> World:
+    def limiting(self, container: str, resource: str, amount: int) -> WhatIf:
         """With another limit of an extended resource in one container, and the claim that the scheduler makes then."""
         if self.outcome is None:
             return self
@@ -331,24 +334,24 @@ class World(Struct, frozen=True, dict=True):
         claims = (made if claim.metadata.name == CLAIM_NAME and made else claim for claim in self.claims)
         return replace(self.with_pod(pod), claims=tuple(claims), extended=extended)
 
-    def setting_aside(self, requests: Container[tuple[int, int]]) -> World:
+    def setting_aside(self, requests: Container[tuple[int, int]]) -> WhatIf:
         """Without the requests at these (claim, request) indices, which then need nothing."""
         return self.asking(
             needing_nothing(claim, [number for number in range(len(claim.requests)) if (index, number) in requests])
             for index, claim in enumerate(self.claims)
         )
 
-    def without_request(self, claim: int, request: int) -> World:
+    def without_request(self, claim: int, request: int) -> WhatIf:
         """Without one whole request."""
         old = self.claims[claim]
         return self._with_claim(claim, replace(old, requests=(*old.requests[:request], *old.requests[request + 1 :])))
 
-    def splitting(self, claim: int, request: int) -> World | None:
+    def splitting(self, claim: int, request: int) -> WhatIf | None:
         """One request written as several of count 1; None for a prioritized list."""
         parted = in_single_requests(self.claims[claim], request)
         return self._with_claim(claim, parted) if parted is not None else None
 
-    def with_selector(self, old: str, new: str) -> World:
+    def with_selector(self, old: str, new: str) -> WhatIf:
         """A selector of a request or class replaced."""
         claims = tuple(with_selector(claim, old, new) for claim in self.claims)
         classes = {
@@ -363,25 +366,25 @@ class World(Struct, frozen=True, dict=True):
             for constraint in claim.constraints:
                 yield index, constraint
 
-    def without_constraint(self, claim: int, constraint: DeviceConstraint) -> World:
+    def without_constraint(self, claim: int, constraint: DeviceConstraint) -> WhatIf:
         """Without a constraint of one claim."""
         old = self.claims[claim]
         return self._with_claim(
             claim, replace(old, constraints=tuple(entry for entry in old.constraints if entry is not constraint))
         )
 
-    def with_constraint(self, claim: int, old: DeviceConstraint, new: DeviceConstraint) -> World:
+    def with_constraint(self, claim: int, old: DeviceConstraint, new: DeviceConstraint) -> WhatIf:
         """With a constraint replaced."""
         changed = tuple(new if entry is old else entry for entry in self.claims[claim].constraints)
         return self._with_claim(claim, replace(self.claims[claim], constraints=changed))
 
-    def freeing(self, holders: Collection[ResourceClaim], deleted: Collection[Key] = ()) -> World:
+    def freeing(self, holders: Collection[ResourceClaim], deleted: Collection[Key] = ()) -> WhatIf:
         """Claims have given back their devices: the pods that use them have ended, or the claims are ``deleted``."""
         pod = self.outcome.pod.metadata if self.outcome is not None else None
         keep = (pod.namespace, pod.name) if pod is not None else None
         return self.moved(self.cluster.freeing(holders, keep, deleted))
 
-    def moved(self, cluster: Cluster) -> World:
+    def moved(self, cluster: Cluster) -> WhatIf:
         """The same question in another cluster, which was made of this one by a change."""
         claims, was = cluster.snapshot.claims, self.outcome
         others = [(place, claims.get((claim.metadata.namespace, claim.metadata.name))) for place, claim in self.others]
@@ -395,30 +398,30 @@ class World(Struct, frozen=True, dict=True):
             lacking=self.lacking or any(claim is None for _, claim in others),
         )
 
-    def with_pod(self, pod: Pod) -> World:
+    def with_pod(self, pod: Pod) -> WhatIf:
         """With another pod that waits."""
         was = self.outcome
         return replace(self, outcome=was.changed(pod=pod), changed=True) if was is not None else self
 
-    def on_named(self, names: Container[str]) -> World:
+    def on_named(self, names: Container[str]) -> WhatIf:
         """The same question, also tried on those of these nodes that it concerns."""
         return self.also_on([node for node in self.alike if node.name in names][:PROOF_NODES])
 
-    def publishing(self, slices: Iterable[ResourceSlice], instead_of: Container[str] = ()) -> World:
+    def publishing(self, slices: Iterable[ResourceSlice], instead_of: Container[str] = ()) -> WhatIf:
         """Further slices published, possibly replacing some by name."""
         kept = (entry for entry in self.cycle.index.slices if entry.name not in instead_of)
         return replace(self, cycle=self.cycle.changed(index=SliceIndex((*kept, *slices))))
 
-    def with_features(self, features: Features) -> World:
+    def with_features(self, features: Features) -> WhatIf:
         """An allocator with other features."""
         state = allocated_state(self.cluster.snapshot.claims.values(), features)
         return replace(self, cycle=self.cycle.changed(features=features, state=state))
 
-    def with_quirks(self, quirks: Quirks) -> World:
+    def with_quirks(self, quirks: Quirks) -> WhatIf:
         """An allocator with other defects."""
         return replace(self, cycle=self.cycle.changed(quirks=quirks))
 
-    def also_on(self, more: Sequence[Node]) -> World:
+    def also_on(self, more: Sequence[Node]) -> WhatIf:
         """The same question, tried on further nodes as well."""
         if not more:
             return self

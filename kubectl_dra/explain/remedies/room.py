@@ -7,11 +7,11 @@ from typing import Any, Final
 
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.explain.phrase import Phrase, say
-from kubectl_dra.explain.question.what_if_flag import Supposition
+from kubectl_dra.explain.question.what_if_flag import WhatIfChange
 from kubectl_dra.explain.remedies.proof import ChangeStep, Price, StepKind, StepTarget
-from kubectl_dra.explain.remedies.prove import Change, World
+from kubectl_dra.explain.remedies.prove import Change, WhatIf
 from kubectl_dra.scheduling.chain import Chain
-from kubectl_dra.scheduling.default_preemption import by_importance
+from kubectl_dra.scheduling.default_preemption import by_importance, fewest
 from kubectl_dra.scheduling.framework import NodeState
 from kubectl_dra.scheduling.inter_pod_affinity import AntiAffinityBroken, ExistingAntiAffinityBroken
 from kubectl_dra.scheduling.outcome import Outcome
@@ -69,13 +69,13 @@ class EndPods(Change, frozen=True):
         return 4 + 2 * len(self.keys)
 
     @property
-    def what_if(self) -> Supposition | None:
-        return Supposition("", "end", ",".join(self.keys))
+    def what_if(self) -> WhatIfChange | None:
+        return WhatIfChange("", "end", ",".join(self.keys))
 
-    def made_in(self, world: World) -> World:
+    def made_in(self, world: WhatIf) -> WhatIf:
         return world.moved(world.cluster.ending(self.ended)).on_named(self.onto)
 
-    def step(self, world: World) -> ChangeStep:
+    def step(self, world: WhatIf) -> ChangeStep:
         freed = {id(claim) for claim in world.cluster.ending(self.ended).delta.freed}
         given = [claim for claim in world.cluster.snapshot.claims.values() if id(claim) in freed]
         frees = (result.device for claim in given if claim.allocation for result in claim.allocation.results)
@@ -110,12 +110,7 @@ def _sets(chain: Chain, node: NodeState) -> Iterator[Sequence[Pod]]:
     yield from ([pod] for pod in sorted(alone, key=lambda pod: not pod.claims)[:MAX_ALONE])
     if alone or not _takes_without(chain, node, ranked):
         return
-    gone = list(ranked)
-    for pod in ranked:
-        left = [entry for entry in gone if entry is not pod]
-        if _takes_without(chain, node, left):
-            gone = left
-    yield gone
+    yield fewest(ranked, lambda pods: _takes_without(chain, node, pods))
 
 
 def _elsewhere(around: Outcome, chain: Chain, node: NodeState) -> Iterator[Pod]:

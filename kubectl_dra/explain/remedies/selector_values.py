@@ -20,7 +20,7 @@ from kubectl_dra.cel.columns import Column, DeviceTable, columns_of
 from kubectl_dra.explain.funnel.observed_values import counted_values, own_values_in, values_of
 from kubectl_dra.explain.remedies.change import ReplaceTerm
 from kubectl_dra.explain.remedies.claim_edits import RequestPlace
-from kubectl_dra.explain.scene.view import Published, View, distinct
+from kubectl_dra.explain.scene.device_view import DeviceView, PublishedDevice, distinct
 from kubectl_dra.text import nearest
 
 MAX_VALUES = 8
@@ -47,7 +47,7 @@ class Offer(NamedTuple):
     old_term: str
     new_term: str
     amount: bool
-    carriers: Sequence[Published] = ()
+    carriers: Sequence[PublishedDevice] = ()
 
 
 class TermOffer(NamedTuple):
@@ -68,7 +68,12 @@ class Slot(NamedTuple):
 
 
 def loosened_term(
-    view: View, place: RequestPlace, index: int, spec: DeviceRequest, term: int, refused: Sequence[Published]
+    view: DeviceView,
+    place: RequestPlace,
+    index: int,
+    spec: DeviceRequest,
+    term: int,
+    refused: Sequence[PublishedDevice],
 ) -> Iterator[TermOffer]:
     """Changes of one term of a request's selector ``index`` with which it holds on some of the devices it rejects."""
     selectors, expression = view.cycle.selectors, spec.selectors[index] or ""
@@ -91,7 +96,9 @@ def loosened_term(
         yield TermOffer(change, offer.amount)
 
 
-def _like(view: View, carriers: Sequence[Published], items: Sequence[Published]) -> Iterable[Published]:
+def _like(
+    view: DeviceView, carriers: Sequence[PublishedDevice], items: Sequence[PublishedDevice]
+) -> Iterable[PublishedDevice]:
     """Those of the devices that are the same objects as the carriers; of a carrier with its own values only itself."""
     own = {id(item) for item in carriers if view.differs(item.slice)}
     if len(own) == len(carriers):
@@ -100,7 +107,7 @@ def _like(view: View, carriers: Sequence[Published], items: Sequence[Published])
     return (item for item in items if id(item) in own or (id(item.device) in shared and not view.differs(item.slice)))
 
 
-def loosened(selectors: Selectors, expression: str, term: int, items: Sequence[Published]) -> Iterator[Offer]:
+def loosened(selectors: Selectors, expression: str, term: int, items: Sequence[PublishedDevice]) -> Iterator[Offer]:
     """Terms with one constant replaced that hold on some of these devices, the nearest value first."""
     terms = selectors.terms(expression)
     if not terms or not items:
@@ -110,7 +117,9 @@ def loosened(selectors: Selectors, expression: str, term: int, items: Sequence[P
     everything = DeviceTable([item.exact for item in different]) if len(different) <= MAX_DEVICES else None
     found = 0
     for slot in slots(program):
-        seen = _values(slot, program, different, items)
+        columns = columns_of(slot.comparison) or program.columns or ()
+        read = [column for column in columns if column.id or column.kind in ("driver", "allowMultipleAllocations")]
+        seen = Seen(read, different, items)
         texts = list(_texts(slot, program, seen))
         carriers = seen.carriers(value for value, _ in texts)
         for value, text in texts:
@@ -190,7 +199,9 @@ class Seen:
     ``different`` are ``items`` without those that are the same to the question.
     """
 
-    def __init__(self, columns: Sequence[Column], different: Sequence[Published], items: Sequence[Published]) -> None:
+    def __init__(
+        self, columns: Sequence[Column], different: Sequence[PublishedDevice], items: Sequence[PublishedDevice]
+    ) -> None:
         self._columns = columns
         self._different = different
         self._items = items
@@ -214,9 +225,9 @@ class Seen:
             found.update({value: number for value, number in counts.items() if value is not None})
         return found
 
-    def carriers(self, values: Iterable[str]) -> Mapping[str, Sequence[Published]]:
+    def carriers(self, values: Iterable[str]) -> Mapping[str, Sequence[PublishedDevice]]:
         """The first few devices that have each of these values."""
-        found: dict[str | None, list[Published]] = {value: [] for value in values}
+        found: dict[str | None, list[PublishedDevice]] = {value: [] for value in values}
         for column in self._columns:
             for item, value in zip(self._different, values_of(self._different, column), strict=True):
                 having = found.get(value)
@@ -233,13 +244,6 @@ def _first(number: int, values: Iterable[str]) -> Collection[str]:
         if len(found) == number:
             break
     return found
-
-
-def _values(slot: Slot, program: Program, different: Sequence[Published], items: Sequence[Published]) -> Seen:
-    """The devices' values of what the constant is compared with."""
-    columns = columns_of(slot.comparison) or program.columns or ()
-    read = [column for column in columns if column.id or column.kind in ("driver", "allowMultipleAllocations")]
-    return Seen(read, different, items)
 
 
 def _texts(slot: Slot, program: Program, seen: Seen) -> Iterator[tuple[str, str]]:

@@ -16,10 +16,10 @@ from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import InputError
 from kubectl_dra.explain.phrase import say
 from kubectl_dra.explain.question.resolve import ClaimEntry, Question
-from kubectl_dra.explain.question.what_if_flag import Supposition
+from kubectl_dra.explain.question.what_if_flag import WhatIfChange
+from kubectl_dra.explain.scene.device_view import DeviceView
 from kubectl_dra.explain.scene.holders import HolderIndex
 from kubectl_dra.explain.scene.node_reasons import reason_of
-from kubectl_dra.explain.scene.view import View
 from kubectl_dra.scheduling.outcome import Outcome
 from kubectl_dra.scheduling.scheduler import Scheduler
 from kubectl_dra.text import nearest
@@ -45,7 +45,7 @@ class Settings(Struct, frozen=True):
     proved_gates: frozenset[str] = frozenset()
     taken_gates: frozenset[str] = frozenset()
     with_ways: bool = True
-    supposed: tuple[Supposition, ...] = ()
+    supposed: tuple[WhatIfChange, ...] = ()
 
 
 class Scene(Struct, frozen=True):
@@ -59,7 +59,7 @@ class Scene(Struct, frozen=True):
     snapshot: Snapshot
     cluster: Cluster
     settings: Settings
-    view: View
+    view: DeviceView
     holders: HolderIndex
     outcome: Outcome | None
     extended: ExtendedRequests | None
@@ -129,7 +129,7 @@ def prepare(question: Question, snapshot: Snapshot, settings: Settings, budget: 
         question=_with_extended(question, extended, snapshot),
         snapshot=snapshot,
         settings=settings,
-        view=View(
+        view=DeviceView(
             cycle, [node for node in nodes if node.name not in ineligible], ineligible, snapshot.judged, extended
         ),
         cluster=cluster,

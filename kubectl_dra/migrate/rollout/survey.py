@@ -13,7 +13,7 @@ from kubectl_dra.api.pods import Pod, owner_of
 from kubectl_dra.api.releases import default_features
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.scene.assumptions import proved, taken_on
-from kubectl_dra.explain.scene.view import View
+from kubectl_dra.explain.scene.device_view import DeviceView
 from kubectl_dra.manifests.workloads import pod_specs
 from kubectl_dra.migrate.device_plugins import plan as device_plugins
 from kubectl_dra.migrate.device_plugins.asks import extended_amounts
@@ -261,7 +261,7 @@ class PublishedDevices:
         gates |= taken_on(snapshot.taint_rules, settings.release, None)
         # Without slices there is nothing to be judged, and nothing to be made for it.
         self._cycle = Scheduler(settings.release, gates).cycle(snapshot.exact()) if snapshot.slices else None
-        self._view = View(self._cycle, list(snapshot.nodes.values()), {}) if self._cycle else None
+        self._view = DeviceView(self._cycle, list(snapshot.nodes.values()), {}) if self._cycle else None
 
     def on(self, node: str, driver: str) -> tuple[str, ...]:
         """The driver's devices on a node, as ``pool/device``."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from kubectl_dra.explain.devices.device_state import DeviceState
-from kubectl_dra.explain.diagnosis import Diagnosis, Funnel
+from kubectl_dra.explain.diagnosis import Diagnosis
+from kubectl_dra.explain.funnel.shown import Funnel
 from kubectl_dra.explain.funnel.stages import SelectorFalse
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.report.html.cells import FITS, GOT, KEPT, MARK_WORDS, PASSED_OVER, Cell, Mark, counted

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from kubectl_dra.explain.diagnosis import ClaimReport, Diagnosis, Funnel, Position, Stage, StageError, Verdict
+from kubectl_dra.explain.diagnosis import ClaimReport, Diagnosis, Verdict
+from kubectl_dra.explain.funnel.shown import Funnel, Position, Stage, StageError, StageName
 from kubectl_dra.report.explain_blocks import MAX_REASONS, blocks_of
 from kubectl_dra.report.explain_words import Invocation
 from kubectl_dra.report.html.blocks_html import blocks_html
@@ -23,16 +24,16 @@ def table(*stages: Stage) -> Document:
 def test_frequent_reasons_are_listed_and_the_rare_ones_folded_under_their_sum() -> None:
     few = tuple((f"reason {number}", 20 - number) for number in range(MAX_REASONS))
     listed = [f"{20 - number} × reason {number}" for number in range(MAX_REASONS)]
-    found = table(Stage("taint", "without taints", 1, 9, details=few))
+    found = table(Stage(StageName.TAINT, "without taints", 1, 9, details=few))
     assert ["".join(item.text) for item in found.named("li")] == listed and not found.named("details")
-    found = table(Stage("taint", "without taints", 1, 9, details=(*few, ("rare", 2), ("rarer", 1))))
+    found = table(Stage(StageName.TAINT, "without taints", 1, 9, details=(*few, ("rare", 2), ("rarer", 1))))
     assert ["".join(item.text) for item in found.named("li")] == [*listed, "2 × rare", "1 × rarer"]
     assert ["".join(item.text) for item in found.named("summary")] == ["3 × others"]
 
 
 def test_an_error_says_where_and_for_which_device() -> None:
     error = StageError("no such key: memory", "d/p/gpu-0", 1200, Position(20, 2, 7))
-    found = table(Stage("request-selector", "selector", 0, 1200, error=error))
+    found = table(Stage(StageName.REQUEST_SELECTOR, "selector", 0, 1200, error=error))
     (item,) = found.named("li")
     assert item.attributes["class"] == "error"
     assert ": no such key: memory at column 7 of line 2, for instance on d/p/gpu-0" in found.text()
@@ -40,16 +41,16 @@ def test_an_error_says_where_and_for_which_device() -> None:
 
 
 def test_nothing_follows_a_stage_that_leaves_nothing() -> None:
-    text = table(Stage("node", "on this node", 0, 4), Stage("taint", "without taints", 0, 0)).text()
+    text = table(Stage(StageName.NODE, "on this node", 0, 4), Stage(StageName.TAINT, "without taints", 0, 0)).text()
     assert "on this node" in text and "without taints" not in text
 
 
 def test_stages_that_take_nothing_are_one_row() -> None:
     found = table(
-        Stage("published", "published by drivers", 46, 0),
-        Stage("node", "on nodes where the pod may run", 46, 0),
-        Stage("class-selector", "class gpu", 46, 0, expression="true"),
-        Stage("taint", "without taints", 4, 42),
+        Stage(StageName.PUBLISHED, "published by drivers", 46, 0),
+        Stage(StageName.NODE, "on nodes where the pod may run", 46, 0),
+        Stage(StageName.CLASS_SELECTOR, "class gpu", 46, 0, expression="true"),
+        Stage(StageName.TAINT, "without taints", 4, 42),
     )
     rows = [each for each in found.named("td") if each.attributes.get("class") != "number"]
     assert rows[0].text == ["published by drivers, on nodes where the pod may run"]
@@ -58,7 +59,10 @@ def test_stages_that_take_nothing_are_one_row() -> None:
 
 
 def test_one_funnel_is_open_and_several_are_a_line_each() -> None:
-    stages = (Stage("published", "published by drivers", 46, 0), Stage("taint", "without taints", 0, 46))
+    stages = (
+        Stage(StageName.PUBLISHED, "published by drivers", 46, 0),
+        Stage(StageName.TAINT, "without taints", 0, 46),
+    )
     funnels = [Funnel(name, "gpu", "ExactCount", 1, stages) for name in ("a", "b")]
     assert not page(funnels[0]).named("details")
     found = page(*funnels)

@@ -16,8 +16,7 @@ from kubectl_dra.scheduling.node_affinity import NodeAffinityScore
 from kubectl_dra.scheduling.node_resources import BalancedAllocation, FitScore
 from kubectl_dra.scheduling.pod_topology_spread import PodTopologySpreadScore
 from kubectl_dra.scheduling.reasons import PluginName
-from kubectl_dra.scheduling.scores.best import best_nodes
-from kubectl_dra.scheduling.scores.image_locality import ImageLocality
+from kubectl_dra.scheduling.scoring import ImageLocality, best_nodes
 from kubectl_dra.scheduling.taint_toleration import TaintTolerationScore
 from kubectl_dra.scheduling.volume_binding import VolumeBindingScore
 from tools.scheduling.small_clusters import JSON, ZONE, claim, node, pod, state, storage_class, using, volume, within

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Set
+from functools import cached_property
 from itertools import chain, count, groupby, repeat
 from typing import Final
 
@@ -22,7 +23,7 @@ MAX_NEAR = 20
 _NO_NAMES: Final[frozenset[str]] = frozenset()
 
 
-class Published(Struct, frozen=True, gc=False):
+class PublishedDevice(Struct, frozen=True, gc=False):
     """A device of the newest generation of its pool, with the slice that publishes it, and its place there."""
 
     device: Device
@@ -55,19 +56,19 @@ class Published(Struct, frozen=True, gc=False):
             return False
 
 
-def in_slices(items: Iterable[Published]) -> Iterator[tuple[ResourceSlice, list[Published]]]:
+def in_slices(items: Iterable[PublishedDevice]) -> Iterator[tuple[ResourceSlice, list[PublishedDevice]]]:
     """The devices of each slice, as far as they come in a row: what slices keep apart is then looked up once."""
     for _, group in groupby(items, lambda item: id(item.slice)):
         found = list(group)
         yield found[0].slice, found
 
 
-def distinct(items: Iterable[Published]) -> list[Published]:
+def distinct(items: Iterable[PublishedDevice]) -> list[PublishedDevice]:
     """Each device object once, at one of its places; devices that the question cannot tell apart may share one."""
     return list({id(item.device): item for item in items}.values())
 
 
-class View:
+class DeviceView:
     """Indexes for one question. ``ineligible`` maps a node's name to why the pod cannot run there.
 
     ``judged``: see ``Snapshot.judged``. ``extended``: what devices may serve of the pod's extended resources.
@@ -100,14 +101,14 @@ class View:
             newest = self.newest.setdefault(entry.pool, entry.generation)
             if entry.generation > newest:
                 self.newest[entry.pool] = entry.generation
-        self.by_slice: dict[str, list[Published]] = {}
+        self.by_slice: dict[str, list[PublishedDevice]] = {}
         for entry in cycle.index.slices:
             if entry.generation == self.newest[entry.pool] or entry.name in self.slice_nodes:
-                self.by_slice.setdefault(entry.name, []).extend(map(Published, entry.devices, repeat(entry), count()))
+                self.by_slice.setdefault(entry.name, []).extend(
+                    map(PublishedDevice, entry.devices, repeat(entry), count())
+                )
         self.published = tuple(chain.from_iterable(self.by_slice.values()))
-        self._on_node: dict[str, list[Published]] = {}
-        self._kinds: Sequence[Published] | None = None
-        self._different: list[Node] | None = None
+        self._on_node: dict[str, list[PublishedDevice]] = {}
 
     def _add(self, node: Node) -> None:
         try:
@@ -144,14 +145,14 @@ class View:
         """The names of devices in a slice's pool that claims hold for themselves."""
         return self.cycle.state.exclusive_by_pool.get(entry.pool, _NO_NAMES)
 
-    def on_node(self, name: str) -> Sequence[Published]:
+    def on_node(self, name: str) -> Sequence[PublishedDevice]:
         """The devices in all pools, usable or not, that a node sees and that are meant for it."""
         known = self._on_node.get(name)
         if known is None:
             known = self._on_node[name] = self._find_on_node(name)
         return known
 
-    def _find_on_node(self, name: str) -> list[Published]:
+    def _find_on_node(self, name: str) -> list[PublishedDevice]:
         pools = self.pools.get(name)
         if pools is None:
             return []
@@ -160,7 +161,7 @@ class View:
             (only,) = pools.pools[0].slices
             if not only.per_device_node_selection:
                 return self.by_slice.get(only.name, [])
-        found: list[Published] = []
+        found: list[PublishedDevice] = []
         for pool in pools.pools:
             for entry in pool.slices:
                 items = self.by_slice.get(entry.name, ())
@@ -191,31 +192,29 @@ class View:
         """Whether the devices of a slice have values of their own in what the question reads."""
         return entry.individual is not None and not self._judged.isdisjoint(entry.individual.columns)
 
+    @cached_property
     def different_nodes(self) -> Sequence[Node]:
         """The first node of each kind that an attempt can distinguish."""
-        if self._different is None:
-            seen: set[Hashable] = set()
-            self._different = []
-            for node in self.nodes:
-                key = self._alike(node.name)
-                kind = (key, self._extended.delegated(node) if self._extended is not None else None)
-                if key is None or kind not in seen:
-                    seen.add(kind)
-                    self._different.append(node)
-        return self._different
+        seen: set[Hashable] = set()
+        different: list[Node] = []
+        for node in self.nodes:
+            key = self._alike(node.name)
+            kind = (key, self._extended.delegated(node) if self._extended is not None else None)
+            if key is None or kind not in seen:
+                seen.add(kind)
+                different.append(node)
+        return different
 
-    @property
-    def kinds(self) -> Sequence[Published]:
+    @cached_property
+    def kinds(self) -> Sequence[PublishedDevice]:
         """The published devices, each object once."""
-        if self._kinds is None:
-            self._kinds = distinct(self.published)
-        return self._kinds
+        return distinct(self.published)
 
-    def nodes_of(self, item: Published) -> list[str]:
+    def nodes_of(self, item: PublishedDevice) -> list[str]:
         """The eligible nodes on which a device could be used, judging by its pool and scope."""
         return [name for name in self._seen_by(item.slice) if item.on(self.node_by_name[name])]
 
-    def near(self, items: Iterable[Published]) -> list[Node]:
+    def near(self, items: Iterable[PublishedDevice]) -> list[Node]:
         """A few of the eligible nodes on which some of these devices could be used."""
         names: dict[str, None] = {}
         for item in items:

@@ -23,7 +23,7 @@ from kubectl_dra.scheduling.volume_filters import VolumeRestrictions
 _READ_OTHER_NODES: Final = (InterPodAffinity, PodTopologySpread, VolumeRestrictions)
 
 
-class Lane:
+class FeasibleNodes:
     """Pods of one likeness. ``outcome`` is the attempt for ``pod``, which stands for all of them.
 
     ``only``: no other nodes are asked.
@@ -31,7 +31,7 @@ class Lane:
 
     outcome: Outcome
 
-    def __init__(self, new: NewPod, ground: ClusterState, only: Collection[str] | None = None) -> None:
+    def __init__(self, new: NewPod, state: ClusterState, only: Collection[str] | None = None) -> None:
         # Whichever of them is placed first, it is another one than the pod that stands for the next.
         self.pod = new.pod
         if not new.exists:
@@ -39,7 +39,7 @@ class Lane:
         self._only = only
         self._claims = new.claims
         self._names_claims = any(entry.claim_name for entry in new.pod.claims)
-        self._look(ground, {})
+        self._look(state, {})
 
     @property
     def feasible(self) -> Collection[str]:
@@ -54,32 +54,32 @@ class Lane:
         reads = any(isinstance(plugin, _READ_OTHER_NODES) and not plugin.skipped for plugin in prepared)
         return not reads and not self._names_claims
 
-    def update(self, ground: ClusterState, nodes: frozenset[str] | None, *, counted: bool = False) -> None:
+    def update(self, state: ClusterState, nodes: frozenset[str] | None, *, counted: bool = False) -> None:
         """After a pod was placed.
 
         Args:
-            ground: the cluster with it.
+            state: the cluster with it.
             nodes: those for which devices changed; None for all.
             counted: plugins that skip these pods may count the other one.
         """
         if not counted and nodes is not None and self.local:
-            self.outcome = self.outcome.again(self._view(ground), ground.cycle, nodes)
+            self.outcome = self.outcome.again(self._view(state), state.cycle, nodes)
             return
         known: Mapping[str, Attempt] = {} if self._names_claims else self.outcome.attempts
         # Where there were no devices there are none when fewer are left.
         rejected = AttemptVerdict.REJECTED
         if nodes is None:
-            self._look(ground, {name: one for name, one in known.items() if one.verdict is rejected})
+            self._look(state, {name: one for name, one in known.items() if one.verdict is rejected})
         else:
-            self._look(ground, {name: one for name, one in known.items() if name not in nodes})
+            self._look(state, {name: one for name, one in known.items() if name not in nodes})
 
-    def _view(self, ground: ClusterState) -> ClusterState:
-        return ground.moved(ground.cluster.editing(*self._claims.values())) if self._claims else ground
+    def _view(self, state: ClusterState) -> ClusterState:
+        return state.moved(state.cluster.editing(*self._claims.values())) if self._claims else state
 
-    def _look(self, ground: ClusterState, known: Mapping[str, Attempt]) -> None:
+    def _look(self, state: ClusterState, known: Mapping[str, Attempt]) -> None:
         """Asks all nodes, but for the devices that are known."""
         fresh = schedule(
-            self.pod, self._view(ground), only=self._only, cycle=ground.cycle, steps=PLACE_STEPS, retried=True
+            self.pod, self._view(state), only=self._only, cycle=state.cycle, steps=PLACE_STEPS, retried=True
         )
         self.outcome = fresh.given(known)
-        ground.cycle.budget.charge(FILTERED_NODE * len(fresh.asked))
+        state.cycle.budget.charge(FILTERED_NODE * len(fresh.asked))

@@ -17,10 +17,10 @@ from kubectl_dra.api.nodes import Node
 from kubectl_dra.explain.funnel.blocked import Located
 from kubectl_dra.explain.funnel.request_funnel import RequestFunnel
 from kubectl_dra.explain.question.resolve import Question
-from kubectl_dra.explain.remedies.prove import World
+from kubectl_dra.explain.remedies.prove import WhatIf
+from kubectl_dra.explain.scene.device_view import DeviceView
 from kubectl_dra.explain.scene.node_reasons import one_step_away
 from kubectl_dra.explain.scene.prepare import Scene
-from kubectl_dra.explain.scene.view import View
 from kubectl_dra.scheduling.chain import Chain
 from kubectl_dra.scheduling.gang_scheduling import Gang, Obstacle, Placed, gang_of
 from kubectl_dra.scheduling.memory import NodeAttempts
@@ -42,7 +42,7 @@ class Outlook(Enum):
     OPEN = auto()
 
 
-class Trial:
+class Analysis:
     """Everything that finders of causes examine. Each part is computed on first use and never changes.
 
     Nodes are tried only where devices count: see ``trying_nodes``.
@@ -53,16 +53,16 @@ class Trial:
         self._known_funnels = funnels
         self._tries = tries
 
-    def trying_nodes(self) -> Trial:
+    def trying_nodes(self) -> Analysis:
         """The same scene, with attempts."""
-        return Trial(self.scene, self.funnels, tries=True)
+        return Analysis(self.scene, self.funnels, tries=True)
 
     @property
     def question(self) -> Question:
         return self.scene.question
 
     @property
-    def view(self) -> View:
+    def view(self) -> DeviceView:
         return self.scene.view
 
     @property
@@ -202,9 +202,9 @@ class Trial:
         return tuple(reason for reason in reasons if isinstance(reason, PublishedTwice))
 
     @cached_property
-    def world(self) -> World:
+    def world(self) -> WhatIf:
         """The real cluster, on the nodes that differ; of very many, on those that come closest."""
-        nodes = self.view.different_nodes()
+        nodes = self.view.different_nodes
         if len(nodes) > PROOF_NODES:
             nodes = nsmallest(PROOF_NODES, nodes, lambda node: sum(_distance(entry, node) for entry in self.funnels))
         scene = self.scene
@@ -215,7 +215,7 @@ class Trial:
                 others.append((len(claims), claim))
             else:
                 claims.append(claim)
-        return World(
+        return WhatIf(
             cluster=scene.cluster,
             # A change may read what the question does not.
             cycle=self.view.cycle.changed(exact={}) if scene.snapshot.judged else self.view.cycle,

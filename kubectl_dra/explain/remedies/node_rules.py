@@ -11,7 +11,7 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.explain.diagnosis import Look, NextStep, Remedy
 from kubectl_dra.explain.phrase import Phrase, Words, say
 from kubectl_dra.explain.remedies.proof import ChangeStep, Price, StepKind, StepTarget
-from kubectl_dra.explain.remedies.prove import Change, World
+from kubectl_dra.explain.remedies.prove import Change, WhatIf
 from kubectl_dra.explain.remedies.room import ending_pods
 from kubectl_dra.explain.scene.node_reasons import (
     AffinityDiffers,
@@ -27,11 +27,12 @@ from kubectl_dra.scheduling.simple_filters import CORDON
 _NOT_TEXT = frozenset(("true", "false", "yes", "no", "on", "off", "y", "n", "null"))
 
 
-class LetIn(Change, frozen=True):
+class RelaxNodeRule(Change, frozen=True):
     """Nodes that reject the pod for one reason accept it."""
 
     TEXT = "{what}"
     ASIDE = frozenset(("nodes",))
+    COST = 2
     reason: Words
     nodes: tuple[str, ...]
 
@@ -44,10 +45,6 @@ class LetIn(Change, frozen=True):
         if isinstance(self.reason, Untolerated) and not self.reason.is_condition:
             return Price.TOLERATE
         return Price.WAIT if isinstance(self.reason, NodeCordoned | Untolerated) else Price.EDIT
-
-    @property
-    def cost(self) -> int:
-        return 2
 
     @property
     def what(self) -> Phrase:
@@ -69,14 +66,14 @@ class LetIn(Change, frozen=True):
             return say(text, nodes=self.nodes, affinity=reason.affinity)
         return say(text, nodes=self.nodes, reason=reason)
 
-    def made_in(self, world: World) -> World:
+    def made_in(self, world: WhatIf) -> WhatIf:
         around = world.outcome
         if around is None:
             return world
         edited = world.with_pod(self._edited(around.pod))
         return edited.moved(world.cluster.editing(*self._mended(around.state))).on_named(frozenset(self.nodes))
 
-    def step(self, world: World) -> ChangeStep:
+    def step(self, world: WhatIf) -> ChangeStep:
         reason = self.reason
         pods = (world.outcome.pod.key,) if world.outcome is not None else ()
         of_pod = StepTarget(pods=pods, nodes=self.nodes)
@@ -129,7 +126,7 @@ def can_end(reason: Words) -> bool:
     return isinstance(reason, AffinityDiffers | LabelDiffers | NodeCordoned | Untolerated)
 
 
-def remedy(reason: Words, nodes: Sequence[str], world: World) -> Remedy | None:
+def remedy(reason: Words, nodes: Sequence[str], world: WhatIf) -> Remedy | None:
     """What removes the reason of these nodes, proved; None if unknown."""
     if not nodes:
         return None
@@ -138,7 +135,7 @@ def remedy(reason: Words, nodes: Sequence[str], world: World) -> Remedy | None:
         return Remedy(words)
     if not can_end(reason):
         return _room(nodes, world)
-    change = LetIn(reason, tuple(nodes))
+    change = RelaxNodeRule(reason, tuple(nodes))
     proof = world.proof_with(change)
     if proof is None:
         return None
@@ -150,7 +147,7 @@ def remedy(reason: Words, nodes: Sequence[str], world: World) -> Remedy | None:
     return Remedy(words, proof, offers=(change,))
 
 
-def best(reasons: Iterable[tuple[Words, Sequence[str]]], world: World) -> Remedy | None:
+def best(reasons: Iterable[tuple[Words, Sequence[str]]], world: WhatIf) -> Remedy | None:
     """What removes the first of several reasons for which that is proved; else what may remove one."""
     offered = [found for reason, nodes in reasons if (found := remedy(reason, nodes, world)) is not None]
     return next((found for found in offered if found.proof is not None), next(iter(offered), None))
@@ -165,7 +162,7 @@ def look_at(reason: Words, nodes: Sequence[str]) -> NextStep | None:
     return None
 
 
-def _room(nodes: Sequence[str], world: World) -> Remedy | None:
+def _room(nodes: Sequence[str], world: WhatIf) -> Remedy | None:
     """Pods whose end makes room on one of these nodes, proved."""
     if world.outcome is None:
         return None

@@ -1,1 +1,0 @@
-"""The Score plugins of kube-scheduler's default profile, which choose among the nodes that pass all filters."""
