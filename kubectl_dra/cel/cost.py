@@ -43,6 +43,7 @@ from kubectl_dra.cel.known_sizes import (
     CostRange,
     EntrySize,
     KnownSizes,
+    Operands,
     Size,
     Trail,
     device_sizes,
@@ -72,7 +73,7 @@ def estimate_cost(
 
 
 class _Walk:
-    """One pass over one expression. Cost hooks see it as their ``Estimator``."""
+    """One pass over one expression."""
 
     def __init__(
         self,
@@ -83,20 +84,6 @@ class _Walk:
         self._overloads = overloads
         self._assumed = assumed_sizes
         self._known = KnownSizes(node_types, assumed_sizes)
-
-    # What hooks may ask.
-
-    def size(self, node: CostNode) -> Size:
-        if node.computed_size is not None:
-            return node.computed_size
-        return self._assumed(node.path) or UNKNOWN_SIZE
-
-    def element(self, node: CostNode) -> CostNode | None:
-        if not node.type.parameters:
-            return None
-        return CostNode(node.type.parameters[0], (*node.path, "@items") if node.path else ())
-
-    # The walk.
 
     def cost(self, node: Expression) -> CostRange:
         if isinstance(node, Literal):
@@ -176,8 +163,9 @@ class _Walk:
         costs: Sequence[CostRange],
     ) -> CallEstimate:
         """Cost of one candidate overload, including the costs of its arguments but not of its target."""
-        if overload.estimate is not None:
-            estimate = overload.estimate(self, target, arguments)
+        if overload.cost.estimate is not None:
+            nodes = arguments if target is None else (target, *arguments)
+            estimate = overload.cost.estimate(Operands(tuple(nodes), self._assumed))
             if estimate is not None:
                 return CallEstimate(estimate.cost.plus(_total(costs)), estimate.result_size)
         name = overload.id

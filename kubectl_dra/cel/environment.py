@@ -100,18 +100,11 @@ class Environment:
         declared = table().get(name)
         usable = None
         if declared is not None:
-            overloads = tuple([one for one in declared.overloads if self._offers(one)])
+            overloads = tuple([overload for overload in declared.overloads if self._offers(overload)])
             if len(overloads) == len(declared.overloads):
                 usable = declared
             elif overloads:
-                usable = Function(
-                    declared.name,
-                    overloads,
-                    declared.implementation,
-                    declared.documentation,
-                    declared.examples,
-                    declared.library,
-                )
+                usable = Function(declared.name, overloads, declared.implementation, declared.library)
         self._functions[name] = usable
         return usable
 

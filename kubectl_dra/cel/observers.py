@@ -92,8 +92,9 @@ def _call_cost(function: str, overloads: Sequence[Overload], values: Sequence[Va
     certain = len(overloads) == 1 or function in ("_==_", "_!=_")
     if certain or function not in _CHARGED_BY_OVERLOAD:
         for overload in overloads:
-            if overload.actual is not None and (certain or overload.id not in _READS_TEXT_IF_CERTAIN):
-                cost = overload.actual(values, result)
+            actual = overload.cost.actual
+            if actual is not None and (certain or overload.id not in _READS_TEXT_IF_CERTAIN):
+                cost = actual(values, result)
                 if cost is not None:
                     return cost
                 break

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from kubectl_dra.api.limits import MAX_EXPRESSION_COST
 from kubectl_dra.cel import ast
 from kubectl_dra.cel.checker import Checked, check
@@ -349,25 +351,12 @@ def _collect_terms(
 
 
 def _term(node: ast.Expression, bindings: tuple[ast.Comprehension, ...], whole: Program) -> Program:
-    expression = node
+    expression: ast.Expression = node
     node_types = whole._checked.node_types
     if bindings:
         node_types = dict(node_types)
     for binding in reversed(bindings):
-        expression = ast.Comprehension(
-            binding.id,
-            binding.position,
-            binding.start,
-            binding.end,
-            binding.iter_range,
-            binding.iter_var,
-            binding.iter_var2,
-            binding.accu_var,
-            binding.accu_init,
-            binding.loop_condition,
-            binding.loop_step,
-            expression,
-        )
+        expression = replace(binding, result=expression)
         assert isinstance(node_types, dict)
         node_types[binding.id] = node_types[node.id]
     checked = Checked(expression, node_types, whole._checked.overloads, ())
