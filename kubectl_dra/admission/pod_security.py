@@ -7,7 +7,7 @@ else, so they are read here from the manifest and not kept.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 from kubectl_dra.admission.refusal import AdmissionPlugin, Concerned, Refusal
 from kubectl_dra.api.behaviour import (
@@ -80,10 +80,7 @@ class PodSecurityBroken(Refusal, frozen=True):
     policy: PodSecurityLevel
     breaches: tuple[Breach, ...]
 
-    @property
-    def plugin(self) -> AdmissionPlugin:
-        """PodSecurity."""
-        return AdmissionPlugin.POD_SECURITY
+    plugin: ClassVar = AdmissionPlugin.POD_SECURITY
 
     @property
     def words(self) -> str:

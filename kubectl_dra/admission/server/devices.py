@@ -265,10 +265,8 @@ def check_device(
 
     most = limit("Device", "taints", context.release)
     if not (context.release in STORED_UNREAD and old is not None and same_field(device, old, "Device", "taints")):
-        yield from check_list(
-            device.get("taints"), (*at, "taints"), most, "taints-too-many", taint, release=context.release
-        )
-        yield from beyond_limit(device.get("taints"), (*at, "taints"), most, taint, context.release)
+        yield from check_list(device.get("taints"), (*at, "taints"), most, "taints-too-many", taint, context)
+        yield from beyond_limit(device.get("taints"), (*at, "taints"), most, taint, context)
     yield from check_consumptions(device, at, sets, context)
     if per_device:
         yield from _check_nodes(device, at)
@@ -377,9 +375,7 @@ def check_binding(device: Mapping[str, Any], at: Path, context: ServerContext) -
         return check_format(value or "", at, "binding-name", label_key_problems)
 
     for name, values in lists.items():
-        yield from check_list(
-            values, (*at, name), limit("Device", name), "binding-too-many", name_at, release=context.release
-        )
+        yield from check_list(values, (*at, name), limit("Device", name), "binding-too-many", name_at, context)
     for name, values in lists.items():
         others = lists["bindingConditions"] if name == "bindingFailureConditions" else ()
         for index, value in enumerate(values):

@@ -124,10 +124,8 @@ def _check_contents(spec: Mapping[str, Any], context: ServerContext) -> Violatio
 
     most = COSTLY_DEVICES_MAX if _is_costly(devices or (), context) else limit("ResourceSliceSpec", "devices")
     rules = ("devices-too-many", "device-name-duplicate")
-    yield from check_set(
-        devices, (*_SPEC, "devices"), most, rules, check, _name, context.repeated("name"), release=context.release
-    )
-    yield from beyond_limit(devices, (*_SPEC, "devices"), most, check, context.release)
+    yield from check_set(devices, (*_SPEC, "devices"), most, rules, check, context, named="name")
+    yield from beyond_limit(devices, (*_SPEC, "devices"), most, check, context)
     yield from check_consumed_together(devices, (*_SPEC, "devices"), context)
     yield from check_counter_sets(sets, (*_SPEC, "sharedCounters"), context)
     yield from _check_partition_type(spec, context)

@@ -26,15 +26,10 @@ if TYPE_CHECKING:
     from kubectl_dra.cluster.snapshot import Snapshot
 
 
-class MissingClass(Rule):
+class MissingClass(
+    Rule, code="DRA421", name="class-not-in-cluster", severity="error", kinds=CLAIM_KINDS, scope="set", fixable="unsafe"
+):
     """A class that the cluster does not have."""
-
-    code = "DRA421"
-    name = "class-not-in-cluster"
-    severity = "error"
-    kinds = CLAIM_KINDS
-    scope = "set"
-    fixable = "unsafe"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         snapshot = context.snapshot
@@ -55,14 +50,10 @@ class MissingClass(Rule):
             )
 
 
-class ReferenceMissing(Rule):
+class ReferenceMissing(
+    Rule, code="DRA422", name="claim-not-in-cluster", severity="warning", kinds=("Pod",), scope="set"
+):
     """A claim or template that the cluster does not have."""
-
-    code = "DRA422"
-    name = "claim-not-in-cluster"
-    severity = "warning"
-    kinds = ("Pod",)
-    scope = "set"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         snapshot = context.snapshot
@@ -85,14 +76,10 @@ class ReferenceMissing(Rule):
             )
 
 
-class MatchesNothing(Rule):
+class MatchesNothing(
+    Rule, code="DRA221", name="selector-matches-no-device", severity="error", kinds=CLAIM_KINDS, scope="set"
+):
     """A selector that no device satisfies."""
-
-    code = "DRA221"
-    name = "selector-matches-no-device"
-    severity = "error"
-    kinds = CLAIM_KINDS
-    scope = "set"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         for one, devices in _devices(context):
@@ -117,14 +104,10 @@ class MatchesNothing(Rule):
             )
 
 
-class AbsentOnSome(Rule):
+class AbsentOnSome(
+    Rule, code="DRA222", name="attribute-absent-on-some", severity="error", kinds=CLAIM_KINDS, scope="set"
+):
     """An attribute that some devices do not have."""
-
-    code = "DRA222"
-    name = "attribute-absent-on-some"
-    severity = "error"
-    kinds = CLAIM_KINDS
-    scope = "set"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         for one, devices in _devices(context):

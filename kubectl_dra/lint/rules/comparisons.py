@@ -21,14 +21,10 @@ from kubectl_dra.text import nearest
 _WORDS: Final = {"int": "an int", "string": "a string", "bool": "a bool", "version": "a version", "double": "a number"}
 
 
-class NeverTrue(Rule):
+class NeverTrue(
+    Rule, code="DRA213", name="comparison-never-true", severity="error", kinds=SELECTOR_KINDS, fixable="unsafe"
+):
     """A comparison that can never be true."""
-
-    code = "DRA213"
-    name = "comparison-never-true"
-    severity = "error"
-    kinds = SELECTOR_KINDS
-    fixable = "unsafe"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         for one in asked(context):
@@ -102,14 +98,10 @@ class NeverTrue(Rule):
         )
 
 
-class QuantityEquality(Rule):
+class QuantityEquality(
+    Rule, code="DRA214", name="quantity-equality", severity="warning", kinds=SELECTOR_KINDS, fixable="unsafe"
+):
     """A measured capacity that must equal a round quantity."""
-
-    code = "DRA214"
-    name = "quantity-equality"
-    severity = "warning"
-    kinds = SELECTOR_KINDS
-    fixable = "unsafe"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         for one in asked(context):
@@ -141,14 +133,10 @@ class QuantityEquality(Rule):
                 )
 
 
-class Contradiction(Rule):
+class Contradiction(
+    Rule, code="DRA215", name="contradictory-terms", severity="error", kinds=SELECTOR_KINDS, scope="set"
+):
     """Terms that no single device can satisfy."""
-
-    code = "DRA215"
-    name = "contradictory-terms"
-    severity = "error"
-    kinds = SELECTOR_KINDS
-    scope = "set"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         for one in asked(context):
@@ -255,14 +243,10 @@ def _told(demand: ConstantComparison) -> str:
 # Parts of selectors that fail on every device: what a function is given as text is none of what it takes.
 
 
-class ConstantFails(Rule):
+class ConstantFails(
+    Rule, code="DRA219", name="constant-fails", severity="error", kinds=SELECTOR_KINDS, fixable="unsafe"
+):
     """A part of a selector fails on every device."""
-
-    code = "DRA219"
-    name = "constant-fails"
-    severity = "error"
-    kinds = SELECTOR_KINDS
-    fixable = "unsafe"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         for one in asked(context):

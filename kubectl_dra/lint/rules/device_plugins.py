@@ -14,15 +14,12 @@ from kubectl_dra.manifests.changes import Delete, Path, Rename
 from kubectl_dra.manifests.workloads import MODEL_SERVERS
 
 
-class PluginAndClaim(Rule):
+class PluginAndClaim(
+    Rule, code="DRA701", name="device-plugin-and-claim", severity="warning", kinds=("Pod", "ComputeDomain"), scope="set"
+):
     """A device plugin's resource and a claim in one pod."""
 
-    code = "DRA701"
-    name = "device-plugin-and-claim"
-    severity = "warning"
     # A ComputeDomain says what the claim template is that its controller makes.
-    kinds = ("Pod", "ComputeDomain")
-    scope = "set"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         spec = context.raw.get("spec")
@@ -50,14 +47,8 @@ class PluginAndClaim(Rule):
                 )
 
 
-class PluginResource(Rule):
+class PluginResource(Rule, code="DRA703", name="device-plugin-resource", severity="info", kinds=("Pod",), scope="set"):
     """Devices requested from a device plugin."""
-
-    code = "DRA703"
-    name = "device-plugin-resource"
-    severity = "info"
-    kinds = ("Pod",)
-    scope = "set"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         spec = context.raw.get("spec")
@@ -117,15 +108,10 @@ def _is_offered(context: Context, resource: str) -> bool:
     return snapshot is not None and any(one.extended_resource_name == resource for one in snapshot.classes.values())
 
 
-class VisibleDevices(Rule):
+class VisibleDevices(
+    Rule, code="DRA702", name="visible-devices", severity="warning", kinds=("Pod",), scope="set", fixable="unsafe"
+):
     """NVIDIA_VISIBLE_DEVICES beside a claim."""
-
-    code = "DRA702"
-    name = "visible-devices"
-    severity = "warning"
-    kinds = ("Pod",)
-    scope = "set"
-    fixable = "unsafe"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         spec = context.raw.get("spec")
@@ -150,14 +136,10 @@ class VisibleDevices(Rule):
                     )
 
 
-class QuotaKey(Rule):
+class QuotaKey(
+    Rule, code="DRA410", name="quota-key-counts-nothing", severity="error", kinds=("ResourceQuota",), fixable="unsafe"
+):
     """A quota key that counts nothing."""
-
-    code = "DRA410"
-    name = "quota-key-counts-nothing"
-    severity = "error"
-    kinds = ("ResourceQuota",)
-    fixable = "unsafe"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         spec = context.raw.get("spec")

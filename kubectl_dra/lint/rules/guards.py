@@ -27,15 +27,16 @@ from kubectl_dra.lint.rule import Rule
 from kubectl_dra.manifests.changes import Path, Splice
 
 
-class UnguardedAttribute(Rule):
+class UnguardedAttribute(
+    Rule,
+    code="DRA211",
+    name="unguarded-attribute",
+    severity="warning",
+    kinds=SELECTOR_KINDS,
+    scope="set",
+    fixable="safe",
+):
     """An attribute is read that a device may not have."""
-
-    code = "DRA211"
-    name = "unguarded-attribute"
-    severity = "warning"
-    kinds = SELECTOR_KINDS
-    scope = "set"
-    fixable = "safe"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         for one in asked(context):
@@ -54,14 +55,15 @@ class UnguardedAttribute(Rule):
                 )
 
 
-class ForeignDevices(Rule):
+class ForeignDevices(
+    Rule,
+    code="DRA217",
+    name="class-reads-foreign-devices",
+    severity="warning",
+    kinds=("DeviceClass",),
+    fixable="unsafe",
+):
     """A class reads attributes on devices of all drivers."""
-
-    code = "DRA217"
-    name = "class-reads-foreign-devices"
-    severity = "warning"
-    kinds = ("DeviceClass",)
-    fixable = "unsafe"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         for one in asked(context):
@@ -90,13 +92,8 @@ class ForeignDevices(Rule):
             )
 
 
-class BareAttribute(Rule):
+class BareAttribute(Rule, code="DRA212", name="bare-attribute", severity="warning", kinds=SELECTOR_KINDS):
     """A selector that is an attribute, not a comparison."""
-
-    code = "DRA212"
-    name = "bare-attribute"
-    severity = "warning"
-    kinds = SELECTOR_KINDS
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         for one in asked(context):

@@ -20,13 +20,8 @@ from kubectl_dra.manifests.changes import Path, Splice
 from kubectl_dra.text import nearest
 
 
-class UnknownConfig(Rule):
+class UnknownConfig(Rule, code="DRA603", name="unknown-config", severity="error", kinds=SELECTOR_KINDS):
     """Parameters that the driver cannot read."""
-
-    code = "DRA603"
-    name = "unknown-config"
-    severity = "error"
-    kinds = SELECTOR_KINDS
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         for path, opaque in opaque_configs(context):
@@ -80,13 +75,8 @@ class UnknownConfig(Rule):
         return None
 
 
-class UnknownConfigField(Rule):
+class UnknownConfigField(Rule, code="DRA604", name="unknown-config-field", severity="error", kinds=SELECTOR_KINDS):
     """A field or value of parameters that the driver does not know."""
-
-    code = "DRA604"
-    name = "unknown-config-field"
-    severity = "error"
-    kinds = SELECTOR_KINDS
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         for path, opaque in opaque_configs(context):
@@ -180,14 +170,15 @@ def _sentence(text: str | None) -> str | None:
 _VALUE_FIELDS: Final = ("bool", "int", "string", "version", "StringValue", "IntValue", "BoolValue", "VersionValue")
 
 
-class NotOnClass(Rule):
+class NotOnClass(
+    Rule,
+    code="DRA606",
+    name="attribute-not-on-class",
+    severity="error",
+    kinds=("ResourceClaim", "ResourceClaimTemplate"),
+    scope="set",
+):
     """An attribute that the class's devices do not have."""
-
-    code = "DRA606"
-    name = "attribute-not-on-class"
-    severity = "error"
-    kinds = ("ResourceClaim", "ResourceClaimTemplate")
-    scope = "set"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         for one in asked(context):
@@ -214,13 +205,8 @@ class NotOnClass(Rule):
         )
 
 
-class MigProfile(Rule):
+class MigProfile(Rule, code="DRA605", name="mig-profile", severity="error", kinds=SELECTOR_KINDS):
     """A MIG profile that does not exist."""
-
-    code = "DRA605"
-    name = "mig-profile"
-    severity = "error"
-    kinds = SELECTOR_KINDS
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         for one in asked(context):
@@ -271,14 +257,10 @@ def profile_problem(driver: Driver, text: str) -> tuple[str, str | None, bool] |
     )
 
 
-class DomainAndName(Rule):
+class DomainAndName(
+    Rule, code="DRA218", name="domain-and-name-in-one-key", severity="error", kinds=SELECTOR_KINDS, fixable="unsafe"
+):
     """Domain and name of an attribute in one key."""
-
-    code = "DRA218"
-    name = "domain-and-name-in-one-key"
-    severity = "error"
-    kinds = SELECTOR_KINDS
-    fixable = "unsafe"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         from kubectl_dra.cel.environment import Environment
@@ -309,13 +291,10 @@ class DomainAndName(Rule):
                 )
 
 
-class UnknownTaint(Rule):
+class UnknownTaint(
+    Rule, code="DRA607", name="unknown-taint", severity="info", kinds=("ResourceClaim", "ResourceClaimTemplate")
+):
     """A toleration of a taint that the driver never sets."""
-
-    code = "DRA607"
-    name = "unknown-taint"
-    severity = "info"
-    kinds = ("ResourceClaim", "ResourceClaimTemplate")
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         for one in alternatives(context):

@@ -26,15 +26,16 @@ if TYPE_CHECKING:
     from kubectl_dra.cel.program import Program
 
 
-class MissingName(Rule):
+class MissingName(
+    Rule,
+    code="DRA406",
+    name="misspelt-name",
+    severity="warning",
+    kinds=("Pod", *CLAIM_KINDS),
+    scope="set",
+    fixable="unsafe",
+):
     """A name that nearly matches another object."""
-
-    code = "DRA406"
-    name = "misspelt-name"
-    severity = "warning"
-    kinds = ("Pod", *CLAIM_KINDS)
-    scope = "set"
-    fixable = "unsafe"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         if context.item.kind == "Pod":
@@ -79,14 +80,10 @@ def _meant(name: str, names: tuple[str, ...]) -> str:
     return next(iter(nearest(name, near)), "")
 
 
-class OtherNamespace(Rule):
+class OtherNamespace(
+    Rule, code="DRA409", name="claim-in-another-namespace", severity="warning", kinds=("Pod",), scope="set"
+):
     """A claim or template in another namespace than the pod."""
-
-    code = "DRA409"
-    name = "claim-in-another-namespace"
-    severity = "warning"
-    kinds = ("Pod",)
-    scope = "set"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         own = context.item.namespace
@@ -198,14 +195,10 @@ def span_of(program: Program, column: Column) -> tuple[int, int] | None:
     return None
 
 
-class UnknownAttribute(Rule):
+class UnknownAttribute(
+    Rule, code="DRA601", name="unknown-attribute", severity="warning", kinds=SELECTOR_KINDS, fixable="unsafe"
+):
     """An attribute or capacity that the driver does not publish."""
-
-    code = "DRA601"
-    name = "unknown-attribute"
-    severity = "warning"
-    kinds = SELECTOR_KINDS
-    fixable = "unsafe"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         for mention in mentions(context):
@@ -265,15 +258,10 @@ class UnknownAttribute(Rule):
         )
 
 
-class ClassAsDomain(Rule):
+class ClassAsDomain(
+    Rule, code="DRA216", name="class-as-domain", severity="error", kinds=SELECTOR_KINDS, scope="set", fixable="unsafe"
+):
     """A class name where the driver's name belongs."""
-
-    code = "DRA216"
-    name = "class-as-domain"
-    severity = "error"
-    kinds = SELECTOR_KINDS
-    scope = "set"
-    fixable = "unsafe"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         done: set[tuple[Path, str]] = set()

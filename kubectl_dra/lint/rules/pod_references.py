@@ -61,14 +61,8 @@ BY_CLAIM: Final = "resourceClaimName: one-gpu"
 BY_TEMPLATE: Final = "resourceClaimTemplateName: one-gpu"
 
 
-class UnusedClaim(Rule):
+class UnusedClaim(Rule, code="DRA401", name="unused-claim", severity="warning", kinds=("Pod",), scope="set"):
     """A claim that no container uses."""
-
-    code = "DRA401"
-    name = "unused-claim"
-    severity = "warning"
-    kinds = ("Pod",)
-    scope = "set"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         if context.item.is_patch:
@@ -99,15 +93,10 @@ class UnusedClaim(Rule):
         return False
 
 
-class UnknownRequest(Rule):
+class UnknownRequest(
+    Rule, code="DRA402", name="unknown-request", severity="error", kinds=("Pod",), scope="set", fixable="unsafe"
+):
     """A container uses a request that the claim does not have."""
-
-    code = "DRA402"
-    name = "unknown-request"
-    severity = "error"
-    kinds = ("Pod",)
-    scope = "set"
-    fixable = "unsafe"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         entries = {reference.name: reference for reference in references(context)}
@@ -130,15 +119,10 @@ class UnknownRequest(Rule):
             )
 
 
-class ClaimOrTemplate(Rule):
+class ClaimOrTemplate(
+    Rule, code="DRA403", name="claim-or-template", severity="error", kinds=("Pod",), scope="set", fixable="unsafe"
+):
     """A template named as a claim, or the reverse."""
-
-    code = "DRA403"
-    name = "claim-or-template"
-    severity = "error"
-    kinds = ("Pod",)
-    scope = "set"
-    fixable = "unsafe"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         for reference in references(context):
@@ -158,14 +142,8 @@ class ClaimOrTemplate(Rule):
             )
 
 
-class SharedClaim(Rule):
+class SharedClaim(Rule, code="DRA404", name="shared-claim", severity="warning", kinds=("Pod",), scope="set"):
     """One claim shared by all pods of a workload."""
-
-    code = "DRA404"
-    name = "shared-claim"
-    severity = "warning"
-    kinds = ("Pod",)
-    scope = "set"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         owner = context.item.owner
@@ -188,14 +166,10 @@ class SharedClaim(Rule):
             )
 
 
-class FixedNodeName(Rule):
+class FixedNodeName(
+    Rule, code="DRA405", name="node-name-with-claims", severity="error", kinds=("Pod",), fixable="unsafe"
+):
     """A pod with nodeName and claims."""
-
-    code = "DRA405"
-    name = "node-name-with-claims"
-    severity = "error"
-    kinds = ("Pod",)
-    fixable = "unsafe"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         spec = context.raw.get("spec")
@@ -216,13 +190,8 @@ class FixedNodeName(Rule):
         )
 
 
-class SameClaimTwice(Rule):
+class SameClaimTwice(Rule, code="DRA407", name="claim-listed-twice", severity="error", kinds=("Pod",)):
     """One claim listed twice in a pod."""
-
-    code = "DRA407"
-    name = "claim-listed-twice"
-    severity = "error"
-    kinds = ("Pod",)
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         seen: dict[str, str] = {}

@@ -33,13 +33,14 @@ class _Power(Struct, frozen=True):
     worked_out: bool
 
 
-class EndlessQuantity(Rule):
+class EndlessQuantity(
+    Rule,
+    code="DRA311",
+    name="endless-quantity",
+    severity="error",
+    kinds=(*CLAIM_KINDS, "DeviceClass", "ResourceSlice", "Pod", "ResourceQuota"),
+):
     """A quantity with an enormous exponent."""
-
-    code = "DRA311"
-    name = "endless-quantity"
-    severity = "error"
-    kinds = (*CLAIM_KINDS, "DeviceClass", "ResourceSlice", "Pod", "ResourceQuota")
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         # Only where they are compared at once do large numbers take as long as small ones.
@@ -117,14 +118,10 @@ _REPLICAS: Final[Mapping[str, str]] = {
 }
 
 
-class QuotaTooSmall(Rule):
+class QuotaTooSmall(
+    Rule, code="DRA411", name="quota-too-small", severity="warning", kinds=("ResourceQuota",), scope="set"
+):
     """A quota that its own workloads exceed."""
-
-    code = "DRA411"
-    name = "quota-too-small"
-    severity = "warning"
-    kinds = ("ResourceQuota",)
-    scope = "set"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         hard = context.item.spec_field("hard")

@@ -17,14 +17,8 @@ from kubectl_dra.lint.rule import Rule
 from kubectl_dra.manifests.changes import Delete, Path, Set
 
 
-class CountZero(Rule):
+class CountZero(Rule, code="DRA301", name="count-zero", severity="warning", kinds=CLAIM_KINDS, fixable="unsafe"):
     """count: 0, which becomes 1."""
-
-    code = "DRA301"
-    name = "count-zero"
-    severity = "warning"
-    kinds = CLAIM_KINDS
-    fixable = "unsafe"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         for one in alternatives(context):
@@ -37,13 +31,8 @@ class CountZero(Rule):
                 )
 
 
-class TooManyDevices(Rule):
+class TooManyDevices(Rule, code="DRA302", name="too-many-devices", severity="error", kinds=CLAIM_KINDS):
     """More devices than one claim can have."""
-
-    code = "DRA302"
-    name = "too-many-devices"
-    severity = "error"
-    kinds = CLAIM_KINDS
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         by_request: dict[str, list[RequestAlternative]] = {}
@@ -67,13 +56,8 @@ class TooManyDevices(Rule):
             )
 
 
-class VacuousConstraint(Rule):
+class VacuousConstraint(Rule, code="DRA303", name="constraint-over-one-device", severity="warning", kinds=CLAIM_KINDS):
     """A constraint over a single device."""
-
-    code = "DRA303"
-    name = "constraint-over-one-device"
-    severity = "warning"
-    kinds = CLAIM_KINDS
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         options = list(alternatives(context))
@@ -98,14 +82,15 @@ class VacuousConstraint(Rule):
             )
 
 
-class MatchAndDistinct(Rule):
+class MatchAndDistinct(
+    Rule,
+    code="DRA304",
+    name="match-and-distinct",
+    severity="warning",
+    kinds=CLAIM_KINDS,
+    releases=fields("DeviceConstraint")["distinctAttribute"].releases,
+):
     """matchAttribute and distinctAttribute in one constraint."""
-
-    code = "DRA304"
-    name = "match-and-distinct"
-    severity = "warning"
-    kinds = CLAIM_KINDS
-    releases = fields("DeviceConstraint")["distinctAttribute"].releases
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         for path, constraint, _ in _constraints(context):
@@ -117,13 +102,8 @@ class MatchAndDistinct(Rule):
                 )
 
 
-class MatchUnique(Rule):
+class MatchUnique(Rule, code="DRA305", name="match-of-unique-attribute", severity="error", kinds=CLAIM_KINDS):
     """matchAttribute on an attribute that differs on every device."""
-
-    code = "DRA305"
-    name = "match-of-unique-attribute"
-    severity = "error"
-    kinds = CLAIM_KINDS
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         options = list(alternatives(context))
@@ -147,15 +127,16 @@ class MatchUnique(Rule):
                 )
 
 
-class StepZero(Rule):
+class StepZero(
+    Rule,
+    code="DRA310",
+    name="request-policy-step-zero",
+    severity="error",
+    kinds=("ResourceSlice",),
+    releases=fields("DeviceCapacity")["requestPolicy"].releases,
+    fixable="unsafe",
+):
     """A request policy with a step of 0."""
-
-    code = "DRA310"
-    name = "request-policy-step-zero"
-    severity = "error"
-    kinds = ("ResourceSlice",)
-    releases = fields("DeviceCapacity")["requestPolicy"].releases
-    fixable = "unsafe"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         for index, device in enumerate(items(context.spec, "devices")):

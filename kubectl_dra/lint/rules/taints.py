@@ -20,13 +20,10 @@ MEANT: Final = "kubectl-dra/selects-everything"
 """An annotation saying that a DeviceTaintRule intentionally selects every device."""
 
 
-class SelectsEverything(Rule):
+class SelectsEverything(
+    Rule, code="DRA801", name="taint-rule-selects-everything", severity="error", kinds=("DeviceTaintRule",)
+):
     """A taint rule for every device of the cluster."""
-
-    code = "DRA801"
-    name = "taint-rule-selects-everything"
-    severity = "error"
-    kinds = ("DeviceTaintRule",)
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         selector = context.spec.get("deviceSelector")
@@ -48,13 +45,10 @@ class SelectsEverything(Rule):
         )
 
 
-class SelectsNothing(Rule):
+class SelectsNothing(
+    Rule, code="DRA804", name="taint-rule-selects-nothing", severity="warning", kinds=("DeviceTaintRule",)
+):
     """A taint rule for no device."""
-
-    code = "DRA804"
-    name = "taint-rule-selects-nothing"
-    severity = "warning"
-    kinds = ("DeviceTaintRule",)
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         if context.spec and context.spec.get("deviceSelector") is None:
@@ -65,13 +59,10 @@ class SelectsNothing(Rule):
             )
 
 
-class SelectsAnyDriver(Rule):
+class SelectsAnyDriver(
+    Rule, code="DRA805", name="taint-rule-without-driver", severity="warning", kinds=("DeviceTaintRule",)
+):
     """A taint rule for a pool or device of any driver."""
-
-    code = "DRA805"
-    name = "taint-rule-without-driver"
-    severity = "warning"
-    kinds = ("DeviceTaintRule",)
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         selector = context.spec.get("deviceSelector")
@@ -88,15 +79,16 @@ class SelectsAnyDriver(Rule):
             )
 
 
-class TolerationDoesNotStay(Rule):
+class TolerationDoesNotStay(
+    Rule,
+    code="DRA802",
+    name="toleration-does-not-stay",
+    severity="warning",
+    kinds=CLAIM_KINDS,
+    releases=fields("ExactDeviceRequest")["tolerations"].releases,
+    fixable="unsafe",
+):
     """A toleration that lets the pod start but not stay."""
-
-    code = "DRA802"
-    name = "toleration-does-not-stay"
-    severity = "warning"
-    kinds = CLAIM_KINDS
-    releases = fields("ExactDeviceRequest")["tolerations"].releases
-    fixable = "unsafe"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         for one in alternatives(context):
@@ -119,15 +111,16 @@ class TolerationDoesNotStay(Rule):
                 )
 
 
-class AdminAccess(Rule):
+class AdminAccess(
+    Rule,
+    code="DRA803",
+    name="admin-access-namespace",
+    severity="error",
+    kinds=CLAIM_KINDS,
+    scope="set",
+    releases=ADMIN_NEEDS_LABEL,
+):
     """Admin access in a namespace that does not allow it."""
-
-    code = "DRA803"
-    name = "admin-access-namespace"
-    severity = "error"
-    kinds = CLAIM_KINDS
-    scope = "set"
-    releases = ADMIN_NEEDS_LABEL
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         admin = [one for one in alternatives(context) if one.content.get("adminAccess") is True]
