@@ -40,6 +40,7 @@ RESERVED = frozenset(
 )
 """Identifiers that cannot be used as names."""
 END = "<EOF>"
+_T = TypeVar("_T")
 
 
 class LexicalError(Exception):
@@ -285,10 +286,15 @@ class TokenReader:
         if depth:
             chain[node.id] = depth
 
-    def _closing(self, closing: str) -> Token:
-        """Consume the end of a literal, with or without a trailing comma."""
+    def _entries(self, closing: str, read: Callable[[], _T]) -> tuple[list[_T], Token]:
+        """The entries of a literal, with or without a trailing comma, and the token that ends it."""
+        entries: list[_T] = []
+        more = self._tokens[self._index].kind not in (closing, ",")
+        while more:
+            entries.append(read())
+            more = self._has_next(closing)
         comma = self._accept(",")
-        return self._expect(closing, None if comma else f"{{'{closing}', ','}}")
+        return entries, self._expect(closing, None if comma else f"{{'{closing}', ','}}")
 
     def _has_next(self, closing: str) -> bool:
         """Whether a comma and another element follow. A comma before ``closing`` is not consumed."""
@@ -303,7 +309,6 @@ class TokenReader:
 # Kubernetes accepts expressions nested 250 levels deep, and each level may need several Python calls. Work runs
 # with the normal recursion limit first, and is repeated with a higher one only if it hits that limit.
 
-_T = TypeVar("_T")
 _LIMIT = 60_000
 
 

@@ -24,7 +24,6 @@ from kubectl_dra.admission.server.model import (
     beyond_limit,
     check_list,
     key_at,
-    missing,
     same_field,
     text,
     violation,
@@ -36,10 +35,9 @@ from kubectl_dra.admission.server.names import (
     is_version,
     label_key_problems,
     label_problems,
-    subdomain_problems,
 )
 from kubectl_dra.admission.server.rows import check_rows
-from kubectl_dra.admission.server.selectors import check_node_selector
+from kubectl_dra.admission.server.selectors import check_nodes
 from kubectl_dra.admission.server.taints import check_taint
 from kubectl_dra.api.behaviour import (
     DEFAULT_OUT_OF_RANGE,
@@ -269,7 +267,8 @@ def check_device(
         yield from beyond_limit(device.get("taints"), (*at, "taints"), most, taint, context)
     yield from check_consumptions(device, at, sets, context)
     if per_device:
-        yield from _check_nodes(device, at)
+        needed = f"must have one of {', '.join(_NODE_FIELDS)}, as the slice has perDeviceNodeSelection"
+        yield from check_nodes(device, at, _NODE_FIELDS, "per-device-node", needed)
     elif any(device.get(field) is not None for field in _NODE_FIELDS):
         message = f"{', '.join(_NODE_FIELDS)} need perDeviceNodeSelection: true in the slice's spec"
         yield violation(at, INVALID, "per-device-node-unexpected", message)
@@ -344,27 +343,6 @@ def _check_capacities(capacity: Mapping[str, Any], at: Path, shared: bool, conte
         yield from _check_key(name, at, "capacity-key", context)
         path, field = key_at(at, name, _KEY_SHOWN)
         yield from check_capacity(entry, path, field, shared, context)
-
-
-def _check_nodes(device: Mapping[str, Any], at: Path) -> Violations:
-    name, selector = device.get("nodeName"), device.get("nodeSelector")
-    if name is not None:
-        if name:
-            yield from check_format(name, (*at, "nodeName"), "slice-node-name-invalid", subdomain_problems)
-        else:
-            message = "must not be empty where it is set"
-            yield violation((*at, "nodeName"), INVALID, "slice-node-name-empty", message)
-    if selector is not None:
-        yield from check_node_selector(selector, (*at, "nodeSelector"))
-    if device.get("allNodes") is False:
-        yield violation((*at, "allNodes"), INVALID, "slice-bool-false", "must be true where it is set")
-    given = [field for field in _NODE_FIELDS if device.get(field) or (field == "nodeSelector" and selector is not None)]
-    if not given:
-        message = f"must have one of {', '.join(_NODE_FIELDS)}, as the slice has perDeviceNodeSelection"
-        yield missing(at, "per-device-node-missing", message)
-    elif len(given) > 1:
-        message = f"has {' and '.join(given)}; only one of them may be set"
-        yield violation(at, INVALID, "per-device-node-multiple", message)
 
 
 def check_binding(device: Mapping[str, Any], at: Path, context: ServerContext) -> Violations:

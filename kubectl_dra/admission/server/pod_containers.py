@@ -26,7 +26,7 @@ from kubectl_dra.admission.server.model import (
     violation,
 )
 from kubectl_dra.admission.server.names import check_format, check_required, label_problems, subdomain_problems
-from kubectl_dra.admission.server.taints import unsupported
+from kubectl_dra.admission.server.taints import check_choice, unsupported
 from kubectl_dra.api.behaviour import RESTART_POLICIES_READ
 from kubectl_dra.api.quantity import Quantity
 
@@ -91,8 +91,7 @@ def check_ids(security: Mapping[str, Any], at: Path) -> Violations:
             kind = text(profile, "type")
             if not kind:
                 yield missing((*at, name, "type"), _SECURITY)
-            elif kind not in known:
-                yield unsupported(kind, (*at, name, "type"), _SECURITY, known)
+            yield from check_choice(kind, (*at, name, "type"), _SECURITY, known)
 
 
 def check_restart(container: Mapping[str, Any], at: Path, context: ServerContext) -> Violations:
@@ -103,8 +102,7 @@ def check_restart(container: Mapping[str, Any], at: Path, context: ServerContext
     where, rule = (*at, "restartPolicy"), "container-restart-policy"
     if not policy:
         yield missing(where, rule)
-    elif policy not in _RESTARTS:
-        yield unsupported(policy, where, rule, _RESTARTS)
+    yield from check_choice(policy, where, rule, _RESTARTS)
 
 
 # Ports of containers, and the host ports that they request.
@@ -137,9 +135,7 @@ def check_ports(container: Mapping[str, Any], at: Path, *, on_host: bool) -> Vio
         for field, value in (("containerPort", number), ("hostPort", host)):
             if value and not 1 <= value <= 65_535:
                 yield violation((*here, field), INVALID, _RULE, "must be between 1 and 65535")
-        protocol = text(port, "protocol") or "TCP"
-        if protocol not in _PROTOCOLS:
-            yield unsupported(protocol, (*here, "protocol"), _RULE, _PROTOCOLS)
+        yield from check_choice(text(port, "protocol"), (*here, "protocol"), _RULE, _PROTOCOLS)
 
 
 def _name_problems(name: str) -> Sequence[str]:

@@ -104,14 +104,15 @@ def _worded(issue: Any) -> str:
 # Node selectors of core/v1.
 
 _TERMS: Final = "node-selector-terms"
+_NODE_TERMS: Final = "nodeSelectorTerms"
 _EXPRESSION: Final = "node-selector-expr"
 _NODE: Final = "node"
 
 
 def check_node_selector(selector: Mapping[str, Any], at: Path) -> Violations:
     """A node selector that is set: at least one term, each expression well-formed."""
-    at = (*at, "nodeSelectorTerms")
-    terms = selector.get("nodeSelectorTerms") or ()
+    at = (*at, _NODE_TERMS)
+    terms = selector.get(_NODE_TERMS) or ()
     if not terms:
         yield missing(at, _TERMS, "must have at least one term")
     for index, term in enumerate(terms):
@@ -166,6 +167,35 @@ def _check_field_expression(expression: Mapping[str, Any], at: Path) -> Violatio
 
 def _unknown_operator(operator: str, at: Path, rule: str, kind: str) -> Violation:
     return violation((*at, "operator"), INVALID, rule, f"{operator!r} is not an operator of {kind} selectors")
+
+
+def check_nodes(
+    owner: Mapping[str, Any], at: Path, fields: tuple[str, ...], rule: str, needed: str, *, one_term: bool = False
+) -> Violations:
+    """Exactly one of the ``fields`` that say for which nodes a slice or device is: nodeName, nodeSelector, or flags.
+
+    ``rule`` is the beginning of the names of its rules, ``needed`` the message where there is none.
+    """
+    name, selector = owner.get("nodeName"), owner.get("nodeSelector")
+    if name:
+        yield from check_format(name, (*at, "nodeName"), "slice-node-name-invalid", subdomain_problems)
+    elif name is not None:
+        yield violation((*at, "nodeName"), INVALID, "slice-node-name-empty", "must not be empty where it is set")
+    if selector is not None:
+        where = (*at, "nodeSelector")
+        yield from check_node_selector(selector, where)
+        terms = selector.get(_NODE_TERMS) or ()
+        if one_term and len(terms) != 1:
+            yield violation((*where, _NODE_TERMS), INVALID, _TERMS, f"must have exactly one term, not {len(terms)}")
+    for flag in fields[2:]:
+        if owner.get(flag) is False:
+            yield violation((*at, flag), INVALID, "slice-bool-false", "must be true where it is set")
+    given = [field for field in fields if owner.get(field) or (field == "nodeSelector" and selector is not None)]
+    if not given:
+        yield missing(at, f"{rule}-missing", needed)
+    elif len(given) > 1:
+        message = f"has {' and '.join(given)}; only one of them may be set"
+        yield violation(at, INVALID, f"{rule}-multiple", message)
 
 
 # Label selectors of workloads, and whether they match the labels of their template.

@@ -54,40 +54,54 @@ def _mismatch(what: str, pattern: str, *examples: str) -> str:
     return f"{what} (e.g. {shown}regex used for validation is '{pattern}')"
 
 
+def _matching(limit: int, pattern: str, what: str, *examples: str) -> Callable[[str], list[str]]:
+    """Texts of so many bytes that have a form; ``what`` is the rule in words."""
+
+    def check(text: str) -> list[str]:
+        problems = _too_long(text, limit)
+        return problems if re.fullmatch(pattern, text) else [*problems, _mismatch(what, pattern, *examples)]
+
+    return check
+
+
+_lower_label = _matching(
+    63,
+    _LABEL,
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', "
+    "and must start and end with an alphanumeric character",
+    "my-name",
+    "123-abc",
+)
+_subdomain = _matching(
+    253,
+    _SUBDOMAIN,
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', "
+    "and must start and end with an alphanumeric character",
+    "example.com",
+)
+_dns_1035_label = _matching(
+    63,
+    _DNS_1035,
+    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an "
+    "alphabetic character, and end with an alphanumeric character",
+    "my-name",
+    "abc-123",
+)
+_label_value = _matching(
+    63,
+    f"({_NAME})?",
+    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', "
+    "and must start and end with an alphanumeric character",
+    "MyValue",
+    "my_value",
+    "12345",
+)
+
+
 def _label(text: str) -> list[str]:
-    problems = _too_long(text, 63)
-    if not re.fullmatch(_LABEL, text):
-        if re.fullmatch(_SUBDOMAIN, text):
-            problems.append("must not contain dots")
-        else:
-            what = (
-                "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', "
-                "and must start and end with an alphanumeric character"
-            )
-            problems.append(_mismatch(what, _LABEL, "my-name", "123-abc"))
-    return problems
-
-
-def _subdomain(text: str) -> list[str]:
-    problems = _too_long(text, 253)
-    if not re.fullmatch(_SUBDOMAIN, text):
-        what = (
-            "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', "
-            "and must start and end with an alphanumeric character"
-        )
-        problems.append(_mismatch(what, _SUBDOMAIN, "example.com"))
-    return problems
-
-
-def _dns_1035_label(text: str) -> list[str]:
-    problems = _too_long(text, 63)
-    if not re.fullmatch(_DNS_1035, text):
-        what = (
-            "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an "
-            "alphabetic character, and end with an alphanumeric character"
-        )
-        problems.append(_mismatch(what, _DNS_1035, "my-name", "abc-123"))
-    return problems
+    if re.fullmatch(_SUBDOMAIN, text) and not re.fullmatch(_LABEL, text):
+        return [*_too_long(text, 63), "must not contain dots"]
+    return _lower_label(text)
 
 
 def _as_prefix(check: Callable[[str], list[str]]) -> Callable[[str], list[str]]:
@@ -123,18 +137,6 @@ def _qualified_name(text: str) -> list[str]:
     problems += [f"name part {problem}" for problem in _too_long(name, 63)]
     if not re.fullmatch(_NAME, name):
         problems.append(f"name part {wrong}")
-    return problems
-
-
-def _label_value(text: str) -> list[str]:
-    problems = _too_long(text, 63)
-    pattern = f"({_NAME})?"
-    if not re.fullmatch(pattern, text):
-        what = (
-            "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', "
-            "and must start and end with an alphanumeric character"
-        )
-        problems.append(_mismatch(what, pattern, "MyValue", "my_value", "12345"))
     return problems
 
 

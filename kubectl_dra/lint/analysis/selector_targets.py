@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,7 +21,7 @@ from kubectl_dra.lint.context import (
     once,
     selector_texts,
 )
-from kubectl_dra.manifests.changes import Path
+from kubectl_dra.manifests.changes import Path, value_at
 
 if TYPE_CHECKING:
     from kubectl_dra.cel.program import Program
@@ -97,7 +97,7 @@ def _asked(context: Context) -> Iterator[AskedSelector]:
         name = (
             ""
             if context.item.kind == "DeviceClass"
-            else str(_at(context.v1 or context.raw, holder).get("deviceClassName") or "")
+            else str(value_at(context.v1 or context.raw, (*holder, "deviceClassName")) or "")
         )
         if name or context.item.kind == "DeviceClass":
             kinds, sure = _kinds(context, name, selector.program)
@@ -216,15 +216,6 @@ class Perhaps(Struct, frozen=True):
         if found == () and (self.kind.publishes(column) or not self.known.complete):
             return None
         return found
-
-
-def _at(raw: Any, path: Path) -> Mapping[str, Any]:
-    for part in path:
-        try:
-            raw = raw[part]
-        except (KeyError, IndexError, TypeError):
-            return {}
-    return raw if isinstance(raw, dict) else {}
 
 
 def read_text(column: Column) -> str:

@@ -10,7 +10,7 @@ from kubectl_dra.lint.analysis.claim_requests import drivers_of_claim, items, mi
 from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import Rule
-from kubectl_dra.manifests.changes import Delete, Path, Rename
+from kubectl_dra.manifests.changes import Delete, Path, Rename, value_at
 from kubectl_dra.manifests.workloads import MODEL_SERVERS
 
 
@@ -82,8 +82,7 @@ def _plugin_requests(spec: Any) -> Iterator[tuple[Path, str, Any]]:
     if isinstance(spec, dict):
         holders += [((key,), spec[key]) for key in MODEL_SERVERS & spec.keys() if isinstance(spec[key], dict)]
     for place, container in holders:
-        resources = container.get("resources")
-        limits = resources.get("limits") if isinstance(resources, dict) else None
+        limits = value_at(container, ("resources", "limits"))
         for name, amount in limits.items() if isinstance(limits, dict) else ():
             if str(amount) != "0":
                 yield ("spec", *place, "resources", "limits", name), str(name), amount
@@ -142,8 +141,7 @@ class QuotaKey(
     """A quota key that counts nothing."""
 
     def check(self, context: Context) -> Iterator[LintFinding]:
-        spec = context.raw.get("spec")
-        hard = spec.get("hard") if isinstance(spec, dict) else None
+        hard = context.item.spec_field("hard")
         for key in hard if isinstance(hard, dict) else ():
             found = _quota_problem(str(key))
             if found is None:

@@ -16,7 +16,7 @@ from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import Rule
 from kubectl_dra.lint.rules.names import span_of
-from kubectl_dra.manifests.changes import Path, Splice
+from kubectl_dra.manifests.changes import Path, Splice, value_at
 from kubectl_dra.text import nearest
 
 
@@ -121,17 +121,10 @@ class UnknownConfigField(Rule, code="DRA604", name="unknown-config-field", sever
 
 def opaque_configs(context: Context) -> Iterator[tuple[Path, Mapping[str, Any]]]:
     """The opaque configurations of a claim or class with their paths, even if config is wrongly a map."""
-    root = context.raw
-    spec: Any = root
-    for part in context.spec_path:
-        spec = spec.get(part) if isinstance(spec, dict) else None
+    path = context.spec_path if context.item.kind == "DeviceClass" else (*context.spec_path, "devices")
+    spec = value_at(context.raw, path)
     if not isinstance(spec, dict):
         return
-    path = context.spec_path
-    if context.item.kind != "DeviceClass":
-        spec, path = spec.get("devices"), (*path, "devices")
-        if not isinstance(spec, dict):
-            return
     config = spec.get("config")
     entries: Any = enumerate(config) if isinstance(config, list) else ()
     for index, entry in entries:

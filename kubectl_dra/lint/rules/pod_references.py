@@ -173,13 +173,12 @@ class FixedNodeName(
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         spec = context.raw.get("spec")
-        name = spec.get("nodeName") if isinstance(spec, dict) else None
+        name = context.item.spec_field("nodeName")
         # A pod that has run has its node, and the time it was made.
         if not name or not items(spec, "resourceClaims") or context.item.metadata.get("creationTimestamp"):
             return
         changes: tuple[Any, ...] = (Delete(("spec", "nodeName")),)
-        selector = spec.get("nodeSelector") if isinstance(spec, dict) else None
-        if isinstance(selector, dict):
+        if isinstance(context.item.spec_field("nodeSelector"), dict):
             changes += (Set(("spec", "nodeSelector", "kubernetes.io/hostname"), name),)
         else:
             changes += (Set(("spec", "nodeSelector"), {"kubernetes.io/hostname": name}),)
@@ -208,18 +207,11 @@ class SameClaimTwice(Rule, code="DRA407", name="claim-listed-twice", severity="e
 
 
 def _request_names(item: Item) -> list[str]:
-    content: Any = (item.v1 or item.raw).get("spec")
-    if item.kind == "ResourceClaimTemplate" and isinstance(content, dict):
-        content = content.get("spec")
-    devices = content.get("devices") if isinstance(content, dict) else None
-    return [str(request.get("name") or "") for request in items(devices, "requests")]
+    return [str(request.get("name") or "") for request in item.requests]
 
 
 def _replicas(owner: Item) -> int:
-    spec = owner.raw.get("spec")
-    if not isinstance(spec, dict):
-        return 1
-    counts = [spec.get(key) for key in ("replicas", "parallelism")]
+    counts = [owner.spec_field(key) for key in ("replicas", "parallelism")]
     return max((count for count in counts if isinstance(count, int) and not isinstance(count, bool)), default=1)
 
 

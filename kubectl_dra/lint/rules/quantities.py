@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from kubectl_dra.api.limits import MAX_RESULTS
 from kubectl_dra.cel import ast
-from kubectl_dra.lint.analysis.claim_requests import CLAIM_KINDS, items, references_of
+from kubectl_dra.lint.analysis.claim_requests import CLAIM_KINDS, alternatives_of, references_of
 from kubectl_dra.lint.analysis.selector_targets import SELECTOR_KINDS, selectors
 from kubectl_dra.lint.context import Context, Item
 from kubectl_dra.lint.finding import LintFinding
@@ -188,15 +188,11 @@ def _counted(item: Item, times: int) -> Counter[str]:
     any alternative.
     """
     out: Counter[str] = Counter({CLAIMS: times})
-    spec: Any = (item.v1 or {}).get("spec")
-    if item.kind == "ResourceClaimTemplate":
-        spec = spec.get("spec") if isinstance(spec, dict) else None
-    for request in items(spec.get("devices") if isinstance(spec, dict) else None, "requests"):
+    for request in item.requests if item.v1 else ():
         most: Counter[str] = Counter()
-        for one in (request.get("exactly"), *items(request, "firstAvailable")):
-            name = one.get("deviceClassName") if isinstance(one, dict) else None
-            if isinstance(name, str) and isinstance(one, dict):
-                most[f"{name}{DEVICES}"] = max(most[f"{name}{DEVICES}"], _devices(one))
+        for alternative in alternatives_of(request):
+            if isinstance(name := alternative.get("deviceClassName"), str):
+                most[f"{name}{DEVICES}"] = max(most[f"{name}{DEVICES}"], _devices(alternative))
         for key, number in most.items():
             out[key] += number * times
     return out

@@ -14,7 +14,7 @@ from kubectl_dra.lint.analysis.claim_requests import CLAIM_KINDS, RequestAlterna
 from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import Rule
-from kubectl_dra.manifests.changes import Delete, Path, Set
+from kubectl_dra.manifests.changes import Delete, Path, Set, value_at
 
 
 class CountZero(Rule, code="DRA301", name="count-zero", severity="warning", kinds=CLAIM_KINDS, fixable="unsafe"):
@@ -143,9 +143,7 @@ class StepZero(
             capacities = device.get("capacity")
             for name, capacity in capacities.items() if isinstance(capacities, dict) else ():
                 path: Path = ("spec", "devices", index, "capacity", name, "requestPolicy", "validRange", "step")
-                step: Any = capacity
-                for key in path[5:]:
-                    step = step.get(key) if isinstance(step, dict) else None
+                step = value_at(capacity, path[5:])
                 if step is None or not _is_zero(step):
                     continue
                 yield self.finding(

@@ -14,7 +14,7 @@ from kubectl_dra.lint.analysis.server_verdict import verdict_of
 from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import Rule
-from kubectl_dra.manifests.changes import Path, Set
+from kubectl_dra.manifests.changes import Path, Set, value_at
 
 MEANT: Final = "kubectl-dra/selects-everything"
 """An annotation saying that a DeviceTaintRule intentionally selects every device."""
@@ -32,8 +32,7 @@ class SelectsEverything(
         annotations = context.item.metadata.get("annotations")
         if isinstance(annotations, dict) and annotations.get(MEANT) == "true":
             return
-        taint = context.spec.get("taint")
-        effect = taint.get("effect") if isinstance(taint, dict) else None
+        effect = value_at(context.spec, ("taint", "effect"))
         harm = {
             "NoExecute": ": all pods that use devices are evicted",
             "NoSchedule": ": no claim is allocated any more",
