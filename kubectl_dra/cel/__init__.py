@@ -13,14 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from kubectl_dra.cel.device import DeviceInput
     from kubectl_dra.cel.environment import Environment
-    from kubectl_dra.cel.errors import (
-        CelError,
-        CompileError,
-        CostLimitExceeded,
-        EvaluationError,
-        InternalError,
-        Issue,
-    )
+    from kubectl_dra.cel.errors import CelError, CompileError, CostLimitExceeded, EvaluationError, InternalError, Issue
     from kubectl_dra.cel.observers import TraceEntry
     from kubectl_dra.cel.program import Program, compile_expression
 

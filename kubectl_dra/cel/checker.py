@@ -262,11 +262,7 @@ class _Checker:
         self.overloads[node.id] = tuple(matching)
 
     def _resolve_logic(
-        self,
-        node: ast.Call,
-        overloads: Sequence[Overload],
-        arguments: list[ast.Expression],
-        given: list[CelType],
+        self, node: ast.Call, overloads: Sequence[Overload], arguments: list[ast.Expression], given: list[CelType]
     ) -> None:
         result = types.BOOL
         for argument, argument_type in zip(arguments, given, strict=True):
@@ -356,8 +352,7 @@ class _Checker:
             given = self._unwrapped(value, given)
         if not self.bindings.assign(wanted, given):
             self._report(
-                field.position,
-                f"expected type of field '{field.name}' is '{wanted}' but provided type is '{given}'",
+                field.position, f"expected type of field '{field.name}' is '{wanted}' but provided type is '{given}'"
             )
         return replace(field, value=value)
 

@@ -10,16 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from kubectl_dra.cel.ast import (
-    Call,
-    Comprehension,
-    Expression,
-    Identifier,
-    ListLiteral,
-    Literal,
-    Select,
-    children,
-)
+from kubectl_dra.cel import ast
+from kubectl_dra.cel.ast import Expression, children
 from kubectl_dra.cel.device_columns import broken_devices, read_column
 from kubectl_dra.cel.errors import EvaluationError
 
@@ -92,13 +84,13 @@ class _Reader:
 
     def read(self, node: Expression, scope: _Scope) -> _Reference | None:
         """Record what is read. Returns the node's place in the device if its use is still unknown."""
-        if isinstance(node, Identifier):
+        if isinstance(node, ast.Identifier):
             return scope.get(node.name)
-        if isinstance(node, Select):
+        if isinstance(node, ast.Select):
             return self._step(self.read(node.operand, scope), node.field, node.test_only)
-        if isinstance(node, Call):
+        if isinstance(node, ast.Call):
             return self._call(node, scope)
-        if isinstance(node, Comprehension):
+        if isinstance(node, ast.Comprehension):
             return self._comprehension(node, scope)
         for child in children(node):
             self.consume(self.read(child, scope))
@@ -129,7 +121,7 @@ class _Reader:
         self.columns.add(ALLOW_MULTIPLE)
         return None
 
-    def _call(self, node: Call, scope: _Scope) -> _Reference | None:
+    def _call(self, node: ast.Call, scope: _Scope) -> _Reference | None:
         if node.function in _LOOKUPS:
             return self._lookup(node.arguments[0], node.arguments[1], scope)
         if node.function == "@in":
@@ -149,7 +141,7 @@ class _Reader:
 
     def _lookup(self, container: Expression, key: Expression, scope: _Scope) -> _Reference | None:
         at = self.read(container, scope)
-        if isinstance(key, Literal) and isinstance(key.value, str):
+        if isinstance(key, ast.Literal) and isinstance(key.value, str):
             return self._step(at, key.value)
         by = self.read(key, scope)
         if at is not None and at.level == "map" and by == _DRIVER_NAME:
@@ -158,10 +150,10 @@ class _Reader:
         self.consume(at)
         return None
 
-    def _comprehension(self, node: Comprehension, scope: _Scope) -> _Reference | None:
+    def _comprehension(self, node: ast.Comprehension, scope: _Scope) -> _Reference | None:
         self.consume(self.read(node.iter_range, scope))
         start = self.read(node.accu_init, scope)
-        if isinstance(node.iter_range, ListLiteral) and not node.iter_range.elements:
+        if isinstance(node.iter_range, ast.ListLiteral) and not node.iter_range.elements:
             # cel.bind and its relatives never loop: the variable is the value it was given, but for attributes or
             # capacities as a whole, which answer otherwise where a device has none.
             if start is not None and start.level == "map":

@@ -16,23 +16,11 @@ if TYPE_CHECKING:
 
 CONSUMABLE_CAPACITY = "DRAConsumableCapacity"
 
-_TYPE_NAMES: dict[str, CelType] = {
-    "bool": types.BOOL,
-    "bytes": types.BYTES,
-    "double": types.DOUBLE,
-    "google.protobuf.Duration": types.DURATION,
-    "google.protobuf.Timestamp": types.TIMESTAMP,
-    "int": types.INT,
-    "list": types.LIST,
-    "map": types.MAP,
-    "net.CIDR": types.CIDR,
-    "net.IP": types.IP,
-    "null_type": types.NULL,
-    "optional_type": types.OPTIONAL,
-    "string": types.STRING,
-    "type": types.TYPE,
-    "uint": types.UINT,
-}
+_NAMED = (
+    *(types.BOOL, types.BYTES, types.CIDR, types.DOUBLE, types.DURATION, types.INT, types.IP, types.LIST, types.MAP),
+    *(types.NULL, types.OPTIONAL, types.STRING, types.TIMESTAMP, types.TYPE, types.UINT),
+)
+_TYPE_NAMES: dict[str, CelType] = {named.name: named for named in _NAMED}
 
 _WITHOUT_FIELDS = frozenset({"bool", "bytes", "double", "int", "list", "string", "uint"})
 """Types that Kubernetes declares like structs although they have no fields."""

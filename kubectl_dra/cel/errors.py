@@ -17,6 +17,15 @@ class CelError(Exception):
     """Base class of every error that the engine raises on purpose."""
 
 
+class PlacedError(Exception):
+    """What is wrong with the text of an expression at ``offset``."""
+
+    def __init__(self, message: str, offset: int) -> None:
+        super().__init__(message)
+        self.message = message
+        self.offset = offset
+
+
 class Issue(Struct, frozen=True):
     """One error of the compiler.
 

@@ -65,14 +65,7 @@ class Function(Struct, eq=False):
 
 Implementation = Callable[..., Value]
 Guard = Callable[[Value], bool]
-_CLASSES: dict[str, type] = {
-    "bool": bool,
-    "int": int,
-    "uint": Uint,
-    "double": float,
-    "string": str,
-    "bytes": bytes,
-}
+_CLASSES: dict[str, type] = {"bool": bool, "int": int, "uint": Uint, "double": float, "string": str, "bytes": bytes}
 
 
 def _anything(value: Value) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
 from kubectl_dra.cel import ast
-from kubectl_dra.cel.errors import Issue
+from kubectl_dra.cel.errors import Issue, PlacedError
 from kubectl_dra.cel.values import Uint
 
 _ESCAPE = r"""\\(?:[abfnrtv"'\\?`]|[xX][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-3][0-7]{2})"""
@@ -43,13 +43,8 @@ END = "<EOF>"
 _T = TypeVar("_T")
 
 
-class LexicalError(Exception):
-    """A character at ``offset`` that cannot start a token."""
-
-    def __init__(self, message: str, offset: int) -> None:
-        super().__init__(message)
-        self.message = message
-        self.offset = offset
+class LexicalError(PlacedError):
+    """A character that cannot start a token."""
 
 
 class Token(NamedTuple):
@@ -91,20 +86,7 @@ def _shown(character: str) -> str:
     return f"'{escaped}'"
 
 
-_SIMPLE_ESCAPES = {
-    "a": "\a",
-    "b": "\b",
-    "f": "\f",
-    "n": "\n",
-    "r": "\r",
-    "t": "\t",
-    "v": "\v",
-    "\\": "\\",
-    "'": "'",
-    '"': '"',
-    "`": "`",
-    "?": "?",
-}
+_SIMPLE_ESCAPES = dict(zip("abfnrtv\\\"'`?", "\a\b\f\n\r\t\v\\\"'`?", strict=True))
 _ANY_ESCAPE = re.compile(_ESCAPE)
 
 

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from kubectl_dra.api.releases import Release
 from kubectl_dra.cel import ast
+from kubectl_dra.cel.errors import PlacedError
 from kubectl_dra.cel.libraries import ALWAYS, BINDINGS, LISTS, OPTIONAL_MACROS, TWO_VARIABLES, LibraryVersion
 
 # What a macro expander is, and the nodes that it builds.
@@ -22,13 +23,8 @@ Expander: TypeAlias = Callable[
 """Builds a macro's expression from its receiver and arguments; None if it is an ordinary call."""
 
 
-class MacroError(Exception):
-    """A macro was called with invalid arguments; reported at ``offset``."""
-
-    def __init__(self, message: str, offset: int) -> None:
-        super().__init__(message)
-        self.message = message
-        self.offset = offset
+class MacroError(PlacedError):
+    """A macro was called with invalid arguments."""
 
 
 class MacroContext:

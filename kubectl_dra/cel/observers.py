@@ -30,29 +30,14 @@ if TYPE_CHECKING:
     from kubectl_dra.cel.functions import Overload
 
 _SCANS_FIRST = frozenset(
-    {
-        "starts_with_string",
-        "ends_with_string",
-        "string_to_bytes",
-        "bytes_to_string",
-        "strings_quote",
-        "string_format",
-    }
+    ("starts_with_string", "ends_with_string", "string_to_bytes", "bytes_to_string", "strings_quote", "string_format")
 )
 # Charged by cel-go's extensions, which look at the overload only, not at the name of the function.
 _CHARGED_BY_OVERLOAD = frozenset(
-    {
-        "sets.contains",
-        "sets.equivalent",
-        "sets.intersects",
-        "slice",
-        "flatten",
-        "lists.range",
-        "reverse",
-        "distinct",
-        "sort",
-        "@sortByAssociatedKeys",
-    }
+    (
+        *("sets.contains", "sets.equivalent", "sets.intersects", "slice", "flatten", "lists.range", "reverse"),
+        *("distinct", "sort", "@sortByAssociatedKeys"),
+    )
 )
 _READS_TEXT_IF_CERTAIN = frozenset({"cidr_contains_ip_string", "cidr_contains_cidr_string"})
 """Overloads that cost more than their fellows, which Kubernetes sees only where no other overload was possible."""

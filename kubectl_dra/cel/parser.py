@@ -27,15 +27,7 @@ from kubectl_dra.cel.macros import Expander, MacroContext, MacroError, MacroKey
 
 MAX_CODE_POINTS = 100_000
 
-_RELATIONS = {
-    "<": "_<_",
-    "<=": "_<=_",
-    ">=": "_>=_",
-    ">": "_>_",
-    "==": "_==_",
-    "!=": "_!=_",
-    "in": "@in",
-}
+_RELATIONS = {"<": "_<_", "<=": "_<=_", ">=": "_>=_", ">": "_>_", "==": "_==_", "!=": "_!=_", "in": "@in"}
 _SUMS = {"+": "_+_", "-": "_-_"}
 _PRODUCTS = {"*": "_*_", "/": "_/_", "%": "_%_"}
 _OPERAND = (
@@ -50,9 +42,7 @@ def parse(source: str, macros: Mapping[MacroKey, Expander], *, escapes: bool = F
     """
     if len(source) > MAX_CODE_POINTS:
         raise ParseError(
-            Issue(
-                f"expression code point size exceeds limit: size: {len(source)}, limit {MAX_CODE_POINTS}",
-            )
+            Issue(f"expression code point size exceeds limit: size: {len(source)}, limit {MAX_CODE_POINTS}")
         )
     try:
         tokens = tokenize(source)

@@ -100,11 +100,7 @@ class Program:
     """A compiled selector. Immutable to its users; costly parts are built on demand."""
 
     def __init__(
-        self,
-        environment: Environment,
-        tree: ast.Ast,
-        checked: Checked,
-        span: tuple[int, int] | None = None,
+        self, environment: Environment, tree: ast.Ast, checked: Checked, span: tuple[int, int] | None = None
     ) -> None:
         self.environment = environment
         self.ast = tree

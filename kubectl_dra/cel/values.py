@@ -43,14 +43,7 @@ from kubectl_dra.cel.types import CelType
 # plain quantity with such a decimal also turns the plain one into a decimal, after which ``asInteger`` fails.
 
 SENSITIVE_OVERLOADS = frozenset(
-    {
-        "quantity_add",
-        "quantity_add_int",
-        "quantity_sub",
-        "quantity_sub_int",
-        "quantity_get_int",
-        "quantity_is_integer",
-    }
+    f"quantity_{name}" for name in ("add", "add_int", "sub", "sub_int", "get_int", "is_integer")
 )
 """Only expressions with one of these can tell a shared quantity from an ordinary one."""
 
@@ -219,11 +212,7 @@ def type_name(value: Value) -> str:
     return type_of(value).name
 
 
-_UNHASHABLE = {
-    "bytes": "types.Bytes",
-    "kubernetes.NamedFormat": "cel.Format",
-    "kubernetes.Semver": "cel.Semver",
-}
+_UNHASHABLE = {"bytes": "types.Bytes", "kubernetes.NamedFormat": "cel.Format", "kubernetes.Semver": "cel.Semver"}
 
 
 def go_name(value: Value) -> str:

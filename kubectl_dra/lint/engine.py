@@ -119,7 +119,10 @@ class Workers:
             theirs = _answer(fork) or {}
             results.update(theirs)
             self._owner.update(dict.fromkeys(theirs, number))
-        return [results.get(index) or _lost(found) for index, found in enumerate(self._inputs)]
+        return [
+            results.get(index) or FileResult(given.name, defects=(f"{given.name}: the process that checked it ended",))
+            for index, given in enumerate(self._inputs)
+        ]
 
     def locate(self, asked: Mapping[str, Sequence[FileAsked]]) -> dict[str, list[LocatedFinding]]:
         """Locate findings, given by the name of their file."""
@@ -197,10 +200,6 @@ def _answer(fork: _Fork) -> Any:
         return pickle.load(fork.answers)
     except (EOFError, pickle.UnpicklingError):
         return None
-
-
-def _lost(found: Input) -> FileResult:
-    return FileResult(found.name, defects=(f"{found.name}: the process that checked it ended",))
 
 
 MANY: Final = 64

@@ -140,7 +140,8 @@ def _check_each(values: list[Quantity], capacity: Quantity, where: _Where, exact
 def _check_range(
     limits: Mapping[str, Any], default: Quantity, capacity: Quantity, where: _Where, context: ServerContext
 ) -> Violations:
-    least, most, step = (_optional(limits.get(name)) for name in ("min", "max", "step"))
+    given = (limits.get(name) for name in ("min", "max", "step"))
+    least, most, step = (None if amount is None else Quantity.from_json(amount) for amount in given)
     if least is None:
         yield where.child("min").violation("Required", "policy-range-min-missing", "must be set in a validRange")
         return
@@ -206,7 +207,8 @@ def _check_step(
         if fractional:
             rest = (amount.nanos - least.nanos) % step.nanos
         else:
-            rest = _int64(amount.value() - least.value()) % step.value()
+            # The difference wraps around at 64 bits.
+            rest = ((amount.value() - least.value() + 2**63) % 2**64 - 2**63) % step.value()
         if rest:
             message = f"{name} {amount} is not min {least} plus a multiple of the step {step}"
             yield where.violation(INVALID, rule, message)
@@ -219,14 +221,6 @@ def _digits(value: Quantity) -> tuple[int, int]:
 
 def _in_thousandths(amount: Quantity) -> bool:
     return amount.nanos % _MILLI == 0 and -(2**63) <= amount.nanos // _MILLI < 2**63
-
-
-def _int64(value: int) -> int:
-    return (value + 2**63) % 2**64 - 2**63
-
-
-def _optional(value: Any) -> Quantity | None:
-    return None if value is None else Quantity.from_json(value)
 
 
 VALUES_MAX: Final = 48
@@ -285,14 +279,12 @@ def _check_sizes(
     if keys > MAX_DEVICE_ENTRIES:
         message = f"has {keys} attributes and capacities together, at most {MAX_DEVICE_ENTRIES} are allowed"
         yield violation(at, INVALID, "device-keys-too-many", message)
-    values = sum(_value_count(attribute or {}) for attribute in attributes.values())
+    values = sum(
+        sum(len((attribute or {}).get(name) or ()) for name in LIST_VALUES) or 1 for attribute in attributes.values()
+    )
     if values > VALUES_MAX and context.release in VALUES_LIMITED:
         message = f"has {values} attribute values, at most {VALUES_MAX} are allowed"
         yield violation(at, INVALID, "device-values-too-many", message)
-
-
-def _value_count(attribute: Mapping[str, Any]) -> int:
-    return sum(len(attribute.get(name) or ()) for name in LIST_VALUES) or 1
 
 
 def _check_key(name: str, at: Path, rule: str, context: ServerContext) -> Violations:

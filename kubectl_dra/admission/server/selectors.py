@@ -89,16 +89,13 @@ def _problem(environment: Environment, expression: str, derived: bool = False) -
     if isinstance(found, Exception):
         if found.phase is Phase.INSTANTIATION:
             return INTERNAL_ERROR, "cel-program", str(found), found.issues[0].offset
-        return INVALID, "cel-compile", "; ".join(_worded(issue) for issue in found.issues), found.issues[0].offset
+        messages = [f"{issue.message} ({issue.hint})" if issue.hint else issue.message for issue in found.issues]
+        return INVALID, "cel-compile", "; ".join(messages), found.issues[0].offset
     cost = found.max_cost
     if cost > MAX_EXPRESSION_COST:
         message = f"may cost up to {cost} in the worst case, more than {MAX_EXPRESSION_COST}"
         return FORBIDDEN, "cel-cost", message, None
     return None
-
-
-def _worded(issue: Any) -> str:
-    return f"{issue.message} ({issue.hint})" if issue.hint else str(issue.message)
 
 
 # Node selectors of core/v1.
@@ -229,9 +226,4 @@ def matches(selector: Mapping[str, Any] | None, labels: Mapping[str, Any]) -> bo
 def _matches(expression: Mapping[str, Any], labels: Mapping[str, Any]) -> bool:
     key, operator = text(expression, "key"), text(expression, "operator")
     inside = key in labels and (labels[key] or "") in (expression.get("values") or ())
-    return {
-        "In": inside,
-        "NotIn": not inside,
-        "Exists": key in labels,
-        "DoesNotExist": key not in labels,
-    }[operator]
+    return {"In": inside, "NotIn": not inside, "Exists": key in labels, "DoesNotExist": key not in labels}[operator]

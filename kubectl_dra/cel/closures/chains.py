@@ -191,7 +191,7 @@ def constant_steps(base: Closure, qualifiers: tuple[Qualifier, ...]) -> Closure:
     def steps(frame: Frame) -> Value:
         value = base(frame)
         if value.__class__ is OptionalValue:
-            return _optional_steps(value, qualifiers, frame)
+            return general_steps(lambda _: value, qualifiers, None, None)(frame)
         for key, node in plan:
             if only_strings and value.__class__ is dict and key in value:
                 value = value[key]
@@ -203,10 +203,6 @@ def constant_steps(base: Closure, qualifiers: tuple[Qualifier, ...]) -> Closure:
         return value
 
     return steps
-
-
-def _optional_steps(base: OptionalValue, qualifiers: tuple[Qualifier, ...], frame: Frame) -> Value:
-    return general_steps(lambda _: base, qualifiers, None, None)(frame)
 
 
 def general_steps(

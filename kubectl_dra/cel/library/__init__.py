@@ -43,7 +43,7 @@ _FAMILIES = {
 }
 _UNREACHABLE = {
     "authorization": "path group serviceAccount resource subresource namespace name fieldSelector labelSelector check "
-    "errored error allowed reason",
+    "errored error allowed reason"
 }
 """Families that Kubernetes declares although no value of a device selector has their types: found, but not listed."""
 

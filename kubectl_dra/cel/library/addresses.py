@@ -10,7 +10,17 @@ from kubectl_dra.cel.functions import Function
 from kubectl_dra.cel.known_sizes import ONE, STRING_TRAVERSAL_FACTOR, CallEstimate, Cost, Operands, Size
 from kubectl_dra.cel.libraries import ADDRESSES
 from kubectl_dra.cel.library.netip import CIDR, IP, AddressError, parse_address, parse_network
-from kubectl_dra.cel.library.support import NOMINAL, actual_size, declared, member, overload, reading, scanned
+from kubectl_dra.cel.library.support import (
+    NOMINAL,
+    accepted,
+    actual_size,
+    declared,
+    member,
+    overload,
+    parsing,
+    reading,
+    scanned,
+)
 from kubectl_dra.cel.types import BOOL, INT, STRING
 from kubectl_dra.cel.types import CIDR as CIDR_TYPE
 from kubectl_dra.cel.types import IP as IP_TYPE
@@ -45,11 +55,7 @@ def _checked_network(text: str) -> CIDR:
     return network
 
 
-def _ip(text: str) -> IP:
-    try:
-        return _checked_address(text)
-    except AddressError as error:
-        raise EvaluationError(str(error)) from None
+_ip = parsing(_checked_address, AddressError)
 
 
 def _cidr(text: str) -> CIDR:
@@ -57,22 +63,6 @@ def _cidr(text: str) -> CIDR:
         return _checked_network(text)
     except AddressError as error:
         raise EvaluationError(f"network address parse error during conversion from string: {error}") from None
-
-
-def _is_ip(text: str) -> bool:
-    try:
-        _checked_address(text)
-    except AddressError:
-        return False
-    return True
-
-
-def _is_cidr(text: str) -> bool:
-    try:
-        _checked_network(text)
-    except AddressError:
-        return False
-    return True
 
 
 def _is_loopback(address: IP) -> bool:
@@ -163,7 +153,7 @@ def functions() -> list[Function]:
         "isLinkLocalMulticast": [member("ip_is_link_local_multicast", address, BOOL, _is_local_multicast, NOMINAL)],
         "isLinkLocalUnicast": [member("ip_is_link_local_unicast", address, BOOL, _is_local_unicast, NOMINAL)],
         "isGlobalUnicast": [member("ip_is_global_unicast", address, BOOL, _is_global_unicast, NOMINAL)],
-        "isIP": [overload("is_ip", text, BOOL, _is_ip, reading())],
+        "isIP": [overload("is_ip", text, BOOL, accepted(_checked_address, AddressError), reading())],
         "string": [overload("ip_to_string", address, STRING, str)],
     }
     of_networks = {
@@ -185,7 +175,7 @@ def functions() -> list[Function]:
         "ip": [member("cidr_ip", network, IP_TYPE, lambda network: network.address, NOMINAL)],
         "prefixLength": [member("cidr_prefix_length", network, INT, lambda network: network.length, NOMINAL)],
         "masked": [member("cidr_masked", network, CIDR_TYPE, _masked, NOMINAL)],
-        "isCIDR": [overload("is_cidr", text, BOOL, _is_cidr, reading())],
+        "isCIDR": [overload("is_cidr", text, BOOL, accepted(_checked_network, AddressError), reading())],
         "string": [overload("cidr_to_string", network, STRING, str)],
     }
     return [

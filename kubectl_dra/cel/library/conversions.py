@@ -25,16 +25,7 @@ from kubectl_dra.cel.types import (
     A,
     type_of_type,
 )
-from kubectl_dra.cel.values import (
-    INT_MAX,
-    Duration,
-    Timestamp,
-    TypeValue,
-    Uint,
-    Value,
-    is_list,
-    type_name,
-)
+from kubectl_dra.cel.values import INT_MAX, Duration, Timestamp, TypeValue, Uint, Value, is_list, type_name
 
 _SECOND = 10**9
 _FIRST_SECOND = -62135596800
@@ -59,28 +50,15 @@ def _from_text(target: str, parse: Callable[[str], Any], wrap: Callable[[Any], V
     return convert
 
 
-def _double_to_int(value: float) -> int:
-    if not -(2.0**63) < value < 2.0**63:
-        raise EvaluationError("integer overflow")
-    return int(value)
+def _converted(to: Callable[[Any], Value], fits: Callable[[Any], bool]) -> Callable[[Any], Value]:
+    """A conversion to a kind of integer, of values that fit into it."""
 
+    def convert(value: Any) -> Value:
+        if not fits(value):
+            raise EvaluationError("unsigned integer overflow" if to is Uint else "integer overflow")
+        return to(value)
 
-def _double_to_uint(value: float) -> Uint:
-    if not 0 <= value < 2.0**64:
-        raise EvaluationError("unsigned integer overflow")
-    return Uint(value)
-
-
-def _int_to_uint(value: int) -> Uint:
-    if value < 0:
-        raise EvaluationError("unsigned integer overflow")
-    return Uint(value)
-
-
-def _uint_to_int(value: Uint) -> int:
-    if value > INT_MAX:
-        raise EvaluationError("integer overflow")
-    return int(value)
+    return convert
 
 
 def _checked_timestamp(value: Timestamp) -> Timestamp:
@@ -158,11 +136,11 @@ def functions() -> list[Function]:
             "dyn": [overload("to_dyn", (A,), DYN)],
             "int": [
                 overload("int64_to_int64", (INT,), INT, _identity),
-                overload("double_to_int64", (DOUBLE,), INT, _double_to_int),
+                overload("double_to_int64", (DOUBLE,), INT, _converted(int, lambda value: abs(value) < 2.0**63)),
                 overload("duration_to_int64", (DURATION,), INT, lambda duration: duration.nanoseconds),
                 overload("string_to_int64", (STRING,), INT, _from_text("int", numbers.parse_int)),
                 overload("timestamp_to_int64", (TIMESTAMP,), INT, lambda timestamp: timestamp.nanoseconds // _SECOND),
-                overload("uint64_to_int64", (UINT,), INT, _uint_to_int),
+                overload("uint64_to_int64", (UINT,), INT, _converted(int, lambda value: value <= INT_MAX)),
             ],
             "string": [
                 overload("string_to_string", (STRING,), STRING, _identity),
@@ -181,8 +159,8 @@ def functions() -> list[Function]:
             ],
             "uint": [
                 overload("uint64_to_uint64", (UINT,), UINT, _identity),
-                overload("double_to_uint64", (DOUBLE,), UINT, _double_to_uint),
-                overload("int64_to_uint64", (INT,), UINT, _int_to_uint),
+                overload("double_to_uint64", (DOUBLE,), UINT, _converted(Uint, lambda value: 0 <= value < 2.0**64)),
+                overload("int64_to_uint64", (INT,), UINT, _converted(Uint, lambda value: value >= 0)),
                 overload("string_to_uint64", (STRING,), UINT, _from_text("uint", numbers.parse_uint, Uint)),
             ],
         },

@@ -219,12 +219,7 @@ def functions() -> list[Function]:
                 for _, of in COMPARABLE
             ],
             "@sortByAssociatedKeys": [
-                member(
-                    f"list_{of.name}_sortByAssociatedKeys",
-                    (_LIST_T, list_of(of)),
-                    _LIST_T,
-                    cost=_sorting(of, 1),
-                )
+                member(f"list_{of.name}_sortByAssociatedKeys", (_LIST_T, list_of(of)), _LIST_T, cost=_sorting(of, 1))
                 for _, of in COMPARABLE
             ],
             "lists.range": [

@@ -11,16 +11,7 @@ from kubectl_dra.cel.library.numbers import YEAR_ONE
 from kubectl_dra.cel.library.strings import shown
 from kubectl_dra.cel.library.support import declared, member, overload
 from kubectl_dra.cel.types import BOOL, K, V, list_of, map_of, optional_of
-from kubectl_dra.cel.values import (
-    OPTIONAL_NONE,
-    Duration,
-    Message,
-    OptionalValue,
-    Timestamp,
-    Uint,
-    Value,
-    is_list,
-)
+from kubectl_dra.cel.values import OPTIONAL_NONE, Duration, Message, OptionalValue, Timestamp, Uint, Value, is_list
 
 _OPTIONAL_V = optional_of(V)
 _LIST_V = list_of(V)

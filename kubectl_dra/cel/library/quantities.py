@@ -8,24 +8,19 @@ from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.cel.errors import EvaluationError
 from kubectl_dra.cel.functions import Function, Overload
 from kubectl_dra.cel.libraries import FORMER_QUANTITIES, QUANTITIES, REVISED
-from kubectl_dra.cel.library.support import NOMINAL, comes_after, comes_before, declared, member, overload, reading
+from kubectl_dra.cel.library.support import (
+    NOMINAL,
+    accepted,
+    comes_after,
+    comes_before,
+    declared,
+    member,
+    overload,
+    parsing,
+    reading,
+)
 from kubectl_dra.cel.types import BOOL, DOUBLE, INT, QUANTITY, STRING
 from kubectl_dra.cel.values import detached
-
-
-def _quantity(text: str) -> Quantity:
-    try:
-        return Quantity.parse(text)
-    except QuantityError as error:
-        raise EvaluationError(str(error)) from None
-
-
-def _is_quantity(text: str) -> bool:
-    try:
-        Quantity.parse(text)
-    except QuantityError:
-        return False
-    return True
 
 
 def _as_integer(quantity: Quantity) -> int:
@@ -62,11 +57,12 @@ def _sums(id: str, compute: Callable[[Quantity, Quantity], Quantity]) -> list[Ov
 
 def functions() -> list[Function]:
     one, two = (QUANTITY,), (QUANTITY, QUANTITY)
+    parse, accepts = parsing(Quantity.parse, QuantityError), accepted(Quantity.parse, QuantityError)
     return declared(
         "quantities",
         {
-            "quantity": [overload("string_to_quantity", (STRING,), QUANTITY, _quantity, reading())],
-            "isQuantity": [overload("is_quantity_string", (STRING,), BOOL, _is_quantity, reading())],
+            "quantity": [overload("string_to_quantity", (STRING,), QUANTITY, parse, reading())],
+            "isQuantity": [overload("is_quantity_string", (STRING,), BOOL, accepts, reading())],
             "sign": [overload("quantity_sign", one, INT, Quantity.sign, NOMINAL)],
             "isGreaterThan": [member("quantity_is_greater_than", two, BOOL, comes_after, NOMINAL)],
             "isLessThan": [member("quantity_is_less_than", two, BOOL, comes_before, NOMINAL)],

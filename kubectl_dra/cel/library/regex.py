@@ -163,50 +163,15 @@ _CATEGORIES = (
     *("C", "Cc", "Cf", "Co", "Cs", "L", "Ll", "Lm", "Lo", "Lt", "Lu", "M", "Mc", "Me", "Mn", "N", "Nd", "Nl", "No"),
     *("P", "Pc", "Pd", "Pe", "Pf", "Pi", "Po", "Ps", "S", "Sc", "Sk", "Sm", "So", "Z", "Zl", "Zp", "Zs"),
 )
-_LONG_NAMES = {
-    "Othersymbol": "So",
-    "Casedletter": "LC",
-    "Closepunctuation": "Pe",
-    "Cntrl": "Cc",
-    "Combiningmark": "M",
-    "Connectorpunctuation": "Pc",
-    "Control": "Cc",
-    "Currencysymbol": "Sc",
-    "Dashpunctuation": "Pd",
-    "Decimalnumber": "Nd",
-    "Digit": "Nd",
-    "Enclosingmark": "Me",
-    "Finalpunctuation": "Pf",
-    "Format": "Cf",
-    "Initialpunctuation": "Pi",
-    "Letter": "L",
-    "Letternumber": "Nl",
-    "Lineseparator": "Zl",
-    "Lowercaseletter": "Ll",
-    "Mark": "M",
-    "Mathsymbol": "Sm",
-    "Modifierletter": "Lm",
-    "Modifiersymbol": "Sk",
-    "Nonspacingmark": "Mn",
-    "Number": "N",
-    "Openpunctuation": "Ps",
-    "Other": "C",
-    "Otherletter": "Lo",
-    "Othernumber": "No",
-    "Otherpunctuation": "Po",
-    "Paragraphseparator": "Zp",
-    "Privateuse": "Co",
-    "Punct": "P",
-    "Punctuation": "P",
-    "Separator": "Z",
-    "Spaceseparator": "Zs",
-    "Spacingmark": "Mc",
-    "Surrogate": "Cs",
-    "Symbol": "S",
-    "Titlecaseletter": "Lt",
-    "Unassigned": "Cn",
-    "Uppercaseletter": "Lu",
-}
+_LONG_NAMES_TEXT = """
+Othersymbol=So Casedletter=LC Closepunctuation=Pe Cntrl=Cc Combiningmark=M Connectorpunctuation=Pc Control=Cc
+Currencysymbol=Sc Dashpunctuation=Pd Decimalnumber=Nd Digit=Nd Enclosingmark=Me Finalpunctuation=Pf Format=Cf
+Initialpunctuation=Pi Letter=L Letternumber=Nl Lineseparator=Zl Lowercaseletter=Ll Mark=M Mathsymbol=Sm
+Modifierletter=Lm Modifiersymbol=Sk Nonspacingmark=Mn Number=N Openpunctuation=Ps Other=C Otherletter=Lo
+Othernumber=No Otherpunctuation=Po Paragraphseparator=Zp Privateuse=Co Punct=P Punctuation=P Separator=Z
+Spaceseparator=Zs Spacingmark=Mc Surrogate=Cs Symbol=S Titlecaseletter=Lt Unassigned=Cn Uppercaseletter=Lu
+"""
+_LONG_NAMES = dict(pair.split("=") for pair in _LONG_NAMES_TEXT.split())
 _ASSIGNED = r"\pL\pM\pN\pP\pS\pZ\p{Cc}\p{Cf}\p{Co}\p{Cs}"
 # A class of its own, and what stands in another class.
 _SETS = {"Ascii": r"\x00-\x7f", "Assigned": _ASSIGNED, "Lc": r"\p{Lu}\p{Ll}\p{Lt}", "LC": r"\p{Lu}\p{Ll}\p{Lt}"}

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 from kubectl_dra.api.semver import Semver, SemverError
-from kubectl_dra.cel.errors import EvaluationError
 from kubectl_dra.cel.functions import Function
 from kubectl_dra.cel.libraries import REPAIRED_SEMVERS, SEMVERS
-from kubectl_dra.cel.library.support import NOMINAL, comes_after, comes_before, declared, member, overload, reading
+from kubectl_dra.cel.library.support import (
+    NOMINAL,
+    accepted,
+    comes_after,
+    comes_before,
+    declared,
+    member,
+    overload,
+    parsing,
+    reading,
+)
 from kubectl_dra.cel.types import BOOL, INT, SEMVER, STRING
 
 
 def _semver(text: str, normalise: bool = False) -> Semver:
-    try:
-        return Semver.parse_normalised(text) if normalise else Semver.parse(text)
-    except SemverError as error:
-        raise EvaluationError(str(error)) from None
-
-
-def _is_semver(text: str, normalise: bool = False) -> bool:
-    try:
-        _semver(text, normalise)
-    except EvaluationError:
-        return False
-    return True
+    return Semver.parse_normalised(text) if normalise else Semver.parse(text)
 
 
 def _int64(value: int) -> int:
@@ -31,17 +29,17 @@ def _int64(value: int) -> int:
 
 def functions() -> list[Function]:
     text, two = (STRING,), (SEMVER, SEMVER)
-    read = reading()
+    read, parse, accepts = reading(), parsing(_semver, SemverError), accepted(_semver, SemverError)
     return declared(
         "semantic versions",
         {
             "semver": [
-                overload("string_to_semver", text, SEMVER, _semver, read),
-                overload("string_bool_to_semver", (STRING, BOOL), SEMVER, _semver, read, REPAIRED_SEMVERS),
+                overload("string_to_semver", text, SEMVER, parse, read),
+                overload("string_bool_to_semver", (STRING, BOOL), SEMVER, parse, read, REPAIRED_SEMVERS),
             ],
             "isSemver": [
-                overload("is_semver_string", text, BOOL, _is_semver, read),
-                overload("is_semver_string_bool", (STRING, BOOL), BOOL, _is_semver, read, REPAIRED_SEMVERS),
+                overload("is_semver_string", text, BOOL, accepts, read),
+                overload("is_semver_string_bool", (STRING, BOOL), BOOL, accepts, read, REPAIRED_SEMVERS),
             ],
             "isGreaterThan": [member("semver_is_greater_than", two, BOOL, comes_after, NOMINAL)],
             "isLessThan": [member("semver_is_less_than", two, BOOL, comes_before, NOMINAL)],

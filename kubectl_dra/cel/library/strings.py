@@ -7,28 +7,11 @@ from collections.abc import Sequence
 
 from kubectl_dra.cel.errors import EvaluationError
 from kubectl_dra.cel.functions import Function
-from kubectl_dra.cel.known_sizes import (
-    STRING_TRAVERSAL_FACTOR,
-    UINT64_MAX,
-    ZERO,
-    CallEstimate,
-    Cost,
-    Operands,
-    Size,
-)
+from kubectl_dra.cel.known_sizes import STRING_TRAVERSAL_FACTOR, UINT64_MAX, ZERO, CallEstimate, Cost, Operands, Size
 from kubectl_dra.cel.libraries import FORMATTED_STRINGS, FORMER, REVISED
 from kubectl_dra.cel.library.conversions import text_of_value
 from kubectl_dra.cel.library.regex import MATCH, matches
-from kubectl_dra.cel.library.support import (
-    SEARCH,
-    actual_size,
-    declared,
-    member,
-    overload,
-    reading,
-    scanned,
-    text_of,
-)
+from kubectl_dra.cel.library.support import SEARCH, actual_size, declared, member, overload, reading, scanned, text_of
 from kubectl_dra.cel.types import BOOL, DYN, INT, STRING, list_of
 from kubectl_dra.cel.values import Value, type_name
 
@@ -41,19 +24,7 @@ _WHITE_SPACE = (
 )
 _LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
 _UPPER = {lower: lower - 32 for lower in range(ord("a"), ord("z") + 1)}
-_QUOTED = str.maketrans(
-    {
-        "\a": "\\a",
-        "\b": "\\b",
-        "\f": "\\f",
-        "\n": "\\n",
-        "\r": "\\r",
-        "\t": "\\t",
-        "\v": "\\v",
-        "\\": "\\\\",
-        '"': '\\"',
-    }
-)
+_QUOTED = str.maketrans({written: f"\\{name}" for name, written in zip('abfnrtv\\"', '\a\b\f\n\r\t\v\\"', strict=True)})
 
 
 def _contains(text: Value, part: Value) -> bool:

@@ -151,6 +151,31 @@ def text_of(value: Value) -> str:
     return value
 
 
+def parsing(parse: Callable[..., Value], problem: type[Exception]) -> Callable[..., Value]:
+    """A function that makes a value of a text; what ``parse`` cannot read is an error of the evaluation."""
+
+    def parsed(*values: Value) -> Value:
+        try:
+            return parse(*values)
+        except problem as error:
+            raise EvaluationError(str(error)) from None
+
+    return parsed
+
+
+def accepted(parse: Callable[..., Value], problem: type[Exception]) -> Callable[..., bool]:
+    """Whether ``parse`` can read a text."""
+
+    def accepts(*values: Value) -> bool:
+        try:
+            parse(*values)
+        except problem:
+            return False
+        return True
+
+    return accepts
+
+
 # Sizes and costs.
 
 

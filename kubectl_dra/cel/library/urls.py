@@ -6,7 +6,7 @@ from kubectl_dra.api.codec import quoted
 from kubectl_dra.cel.errors import EvaluationError, no_such_overload
 from kubectl_dra.cel.functions import Function
 from kubectl_dra.cel.library.netip import AddressError, parse_address
-from kubectl_dra.cel.library.support import NOMINAL, declared, member, overload, reading
+from kubectl_dra.cel.library.support import NOMINAL, accepted, declared, member, overload, reading
 from kubectl_dra.cel.types import BOOL, STRING, list_of, map_of
 from kubectl_dra.cel.types import URL as URL_TYPE
 from kubectl_dra.cel.values import Value
@@ -235,14 +235,6 @@ def _url(text: str) -> URL:
         raise EvaluationError(f"URL parse error during conversion from string: {error}") from None
 
 
-def _is_url(text: str) -> bool:
-    try:
-        parse_request_url(text)
-    except URLError:
-        return False
-    return True
-
-
 def _split_port(url: URL) -> tuple[str, str]:
     host, port = url.host, ""
     name, colon, digits = host.rpartition(":")
@@ -280,6 +272,6 @@ def functions() -> list[Function]:
             "getPort": [member("url_get_port", one, STRING, lambda url: _split_port(url)[1], NOMINAL)],
             "getEscapedPath": [member("url_get_escaped_path", one, STRING, lambda url: url.path, NOMINAL)],
             "getQuery": [member("url_get_query", one, query, _query_of, NOMINAL)],
-            "isURL": [overload("is_url_string", (STRING,), BOOL, _is_url)],
+            "isURL": [overload("is_url_string", (STRING,), BOOL, accepted(parse_request_url, URLError))],
         },
     )

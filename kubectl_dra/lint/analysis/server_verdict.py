@@ -116,7 +116,8 @@ def is_about_claims(raw: Mapping[str, Any]) -> bool:
         return True
     if raw.get("kind") == "ResourceQuota":
         hard = value_at(spec, ("hard",))
-        return isinstance(hard, dict) and any(_counts_claims(str(key)) for key in hard)
+        words = ("resource.k8s.io", "resource.kubernetes.io", "resourceclaim")
+        return isinstance(hard, dict) and any(word in str(key) for key in hard for word in words)
     if raw.get("kind") == "Pod":
         return uses_claims(spec) or not _is_plain(spec)
     specs = [template.content.get("spec") for template in pod_templates(raw)]
@@ -135,10 +136,6 @@ def _is_plain(spec: Any) -> bool:
             if not isinstance(container, dict) or not isinstance(container.get("resources"), dict | None):
                 return False
     return True
-
-
-def _counts_claims(key: str) -> bool:
-    return any(part in key for part in ("resource.k8s.io", "resource.kubernetes.io", "resourceclaim"))
 
 
 def uses_claims(spec: Any) -> bool:

@@ -42,7 +42,8 @@ class NeverTrue(
     def _types(
         self, one: AskedSelector, comparison: ConstantComparison, driver: Driver, attribute: Attribute
     ) -> LintFinding | None:
-        wrong = [value for value in comparison.constants if attribute.type and not _fits(attribute.type, value.type)]
+        fitting = ("int", "double") if attribute.type == "int" else ("", attribute.type)
+        wrong = [value for value in comparison.constants if attribute.type and value.type not in fitting]
         if not wrong or len(wrong) < len(comparison.constants):
             return None
         value = wrong[0]
@@ -168,10 +169,6 @@ def _known(column: Column) -> tuple[Driver, Attribute] | None:
     return None if attribute is None else (driver, attribute)
 
 
-def _fits(declared: str, found: str) -> bool:
-    return declared == found or (declared == "int" and found == "double")
-
-
 def _semver(text: str) -> str:
     parts = [part.lstrip("0") or "0" for part in text.lstrip("v").split(".")]
     if not all(part.isdigit() for part in parts) or len(parts) > 3:
@@ -266,9 +263,4 @@ def _fix(one: AskedSelector, found: FailingConstant) -> Fix | str:
     return Fix(found.advice, (change,), "unsafe")
 
 
-RULES = (
-    NeverTrue,
-    QuantityEquality,
-    Contradiction,
-    ConstantFails,
-)
+RULES = (NeverTrue, QuantityEquality, Contradiction, ConstantFails)

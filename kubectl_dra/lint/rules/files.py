@@ -77,12 +77,4 @@ def _advice(context: Context, found: OldName) -> str:
     )
 
 
-RULES = (
-    Unreadable,
-    DuplicateKey,
-    UnusedSuppression,
-    BadSuppression,
-    TooLarge,
-    Unavailable,
-    RenamedByBuild,
-)
+RULES = (Unreadable, DuplicateKey, UnusedSuppression, BadSuppression, TooLarge, Unavailable, RenamedByBuild)

@@ -228,17 +228,13 @@ def _operand(root: ast.Expression, node: ast.Expression) -> ast.Expression | Non
     while current is not node:
         if isinstance(current, ast.Comprehension):
             return None
-        below = next((child for child in ast.children(current) if _holds(child, node)), None)
+        below = next((child for child in ast.children(current) if any(part is node for part in ast.walk(child))), None)
         if below is None:
             return None
         if isinstance(current, ast.Call) and current.function in ("_&&_", "_||_", "_?_:_"):
             best = below
         current = below
     return best
-
-
-def _holds(tree: ast.Expression, node: ast.Expression) -> bool:
-    return any(one is node for one in ast.walk(tree))
 
 
 def _result(node: ast.Expression) -> ast.Expression:

@@ -62,9 +62,7 @@ class UnknownConfig(Rule, code="DRA603", name="unknown-config", severity="error"
             near = nearest(kind, known, 1)
             hint = driver.config_hints.get(kind) or (f"did you mean {near[0]}?" if near else None)
             return self.finding(
-                (*path, "kind"),
-                f"{driver.name} knows no configuration {kind}; it knows {choices}",
-                fix=_sentence(hint),
+                (*path, "kind"), f"{driver.name} knows no configuration {kind}; it knows {choices}", fix=_sentence(hint)
             )
         if version != config.api_version:
             return self.finding(
@@ -302,11 +300,4 @@ class UnknownTaint(
                 )
 
 
-RULES = (
-    UnknownConfig,
-    UnknownConfigField,
-    NotOnClass,
-    MigProfile,
-    DomainAndName,
-    UnknownTaint,
-)
+RULES = (UnknownConfig, UnknownConfigField, NotOnClass, MigProfile, DomainAndName, UnknownTaint)

@@ -221,7 +221,7 @@ class UnknownAttribute(
                     mention,
                     f"{message}; {instead} does this",
                     _advice(driver, instead, mention),
-                    _sure(driver),
+                    "error" if driver.complete else "warning",
                     instead,
                 )
             elif driver.complete:
@@ -328,10 +328,6 @@ def _domain_literals(program: Program, domain: str) -> tuple[ast.Expression, ...
     return tuple(sorted(found, key=lambda node: node.start))
 
 
-def _sure(driver: Driver) -> Severity:
-    return "error" if driver.complete else "warning"
-
-
 def _instead(driver: Driver, column: Column) -> str | None:
     name = column.id or ""
     if column.kind == "capacity":
@@ -382,9 +378,4 @@ def _typo(domain: str, driver: str) -> bool:
     )
 
 
-RULES = (
-    MissingName,
-    OtherNamespace,
-    UnknownAttribute,
-    ClassAsDomain,
-)
+RULES = (MissingName, OtherNamespace, UnknownAttribute, ClassAsDomain)

@@ -105,7 +105,7 @@ class UnknownRequest(
             if not request or reference is None:
                 continue
             given = context.world.find(reference.kind, reference.target, context.item.namespace)
-            known = [_request_names(item) for item in given]
+            known = [[str(each.get("name") or "") for each in item.requests] for item in given]
             if not known or any(request in names for names in known):
                 continue
             near = nearest(request, known[0], 1)
@@ -206,20 +206,9 @@ class SameClaimTwice(Rule, code="DRA407", name="claim-listed-twice", severity="e
                 )
 
 
-def _request_names(item: Item) -> list[str]:
-    return [str(request.get("name") or "") for request in item.requests]
-
-
 def _replicas(owner: Item) -> int:
     counts = [owner.spec_field(key) for key in ("replicas", "parallelism")]
     return max((count for count in counts if isinstance(count, int) and not isinstance(count, bool)), default=1)
 
 
-RULES = (
-    UnusedClaim,
-    UnknownRequest,
-    ClaimOrTemplate,
-    SharedClaim,
-    FixedNodeName,
-    SameClaimTwice,
-)
+RULES = (UnusedClaim, UnknownRequest, ClaimOrTemplate, SharedClaim, FixedNodeName, SameClaimTwice)

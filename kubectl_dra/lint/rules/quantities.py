@@ -205,7 +205,4 @@ def _devices(request: Mapping[str, Any]) -> int:
     return count if isinstance(count, int) and not isinstance(count, bool) and count > 0 else 1
 
 
-RULES = (
-    EndlessQuantity,
-    QuotaTooSmall,
-)
+RULES = (EndlessQuantity, QuotaTooSmall)
