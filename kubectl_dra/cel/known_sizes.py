@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from itertools import product
 from typing import Any, NamedTuple
 
 from kubectl_dra.api.limits import MAX_ATTRIBUTE_VALUE, MAX_DEVICE_ENTRIES, MAX_DOMAIN, MAX_DRIVER, MAX_IDENTIFIER
@@ -155,35 +156,26 @@ def device_sizes(path: Path) -> Size | None:
     A capacity selected by field (``device.capacity[d].memory``) is unbounded, although one selected by index
     in the same map (``["memory"]``) is not.
     """
-    if not path or path[0] != "device":
-        return None
-    if len(path) == 1:
-        return fixed(0)
-    field, rest = path[1], path[2:]
-    if field == "driver":
-        return None if rest else Size(0, MAX_DRIVER)
-    if field == "allowMultipleAllocations":
-        return None if rest else Size(0, 1)
-    if field not in ("attributes", "capacity"):
-        return None
-    if not rest:
-        return Size(0, MAX_DEVICE_ENTRIES)
-    if rest[0] == "@keys":
-        return None if rest[1:] else Size(0, MAX_DOMAIN)
-    if rest[0] not in ("@items", "@values"):
-        return None
-    rest = rest[1:]
-    if not rest:
-        return Size(0, MAX_DEVICE_ENTRIES)
-    if len(rest) > 1:
-        return None
-    if rest[0] == "@keys":
-        return Size(0, MAX_IDENTIFIER)
-    if field == "attributes":
-        return Size(0, MAX_ATTRIBUTE_VALUE)
-    return fixed(0) if rest[0] in ("@items", "@values") else None
+    size = _ASSUMED.get(path)
+    is_attribute = len(path) == 4 and path[:2] == ("device", "attributes") and path[2] in ("@items", "@values")
+    return Size(0, MAX_ATTRIBUTE_VALUE) if size is None and is_attribute else size
 
 
+_ENTRIES = Size(0, MAX_DEVICE_ENTRIES)
+_ASSUMED = {
+    ("device",): fixed(0),
+    ("device", "driver"): Size(0, MAX_DRIVER),
+    ("device", "allowMultipleAllocations"): Size(0, 1),
+    **{("device", field): _ENTRIES for field in ("attributes", "capacity")},
+    **{("device", field, "@keys"): Size(0, MAX_DOMAIN) for field in ("attributes", "capacity")},
+    **{
+        ("device", field, step, *below): size
+        for field in ("attributes", "capacity")
+        for step in ("@items", "@values")
+        for below, size in (((), _ENTRIES), (("@keys",), Size(0, MAX_IDENTIFIER)))
+    },
+    **{("device", "capacity", *steps): fixed(0) for steps in product(("@items", "@values"), repeat=2)},
+}
 AssumedSizes = Callable[[Path], "Size | None"]
 """The size of the value at a path, or None if nothing is assumed."""
 _SCALAR_KINDS = frozenset({"bool", "double", "duration", "int", "timestamp", "uint"})

@@ -42,7 +42,7 @@ class NeverTrue(
     def _types(
         self, one: AskedSelector, comparison: ConstantComparison, driver: Driver, attribute: Attribute
     ) -> LintFinding | None:
-        fitting = ("int", "double") if attribute.type == "int" else ("", attribute.type)
+        fitting = ("int", "double") if attribute.type == "int" else (attribute.type,)
         wrong = [value for value in comparison.constants if attribute.type and value.type not in fitting]
         if not wrong or len(wrong) < len(comparison.constants):
             return None
