@@ -138,7 +138,7 @@ def _format_issues(node: ast.Call, node_types: Mapping[int, CelType]) -> list[Is
 
     used = 0
     try:
-        for clause in clauses(target.value, len(argument.elements)):
+        for clause in clauses(target.value, len(argument.elements), compiling=True):
             if isinstance(clause, Clause):
                 problem = _clause_issue(clause.verb, argument.elements[used], node_types)
                 if problem is not None:

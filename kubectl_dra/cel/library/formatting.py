@@ -59,10 +59,11 @@ class Clause(NamedTuple):
     precision: int | None
 
 
-def clauses(text: str, count: int) -> Iterator[str | Clause]:
+def clauses(text: str, count: int, *, compiling: bool = False) -> Iterator[str | Clause]:
     """The literal parts and clauses of a format text, up to the first error. Raises FormatError.
 
-    `count` is the number of arguments. A clause without an argument is an error; surplus arguments are not.
+    `count` is the number of arguments. A clause without an argument is an error; surplus arguments are not. When
+    ``compiling``, a percent sign at the end is noticed before its missing argument.
     """
     start = used = 0
     while True:
@@ -76,7 +77,7 @@ def clauses(text: str, count: int) -> Iterator[str | Clause]:
             yield "%"
             start += 1
             continue
-        if used >= count:
+        if used >= count and not (compiling and start >= len(text)):
             raise FormatError(f"index {used} out of range")
         if start >= len(text):
             raise FormatError("unexpected end of string")
