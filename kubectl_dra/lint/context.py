@@ -207,10 +207,6 @@ class GivenObjects:
             self._found[key] = found
         return found
 
-    def claims(self, name: str, namespace: str = "") -> tuple[Item, ...]:
-        """ResourceClaims of a name."""
-        return self.find("ResourceClaim", name, namespace)
-
     def templates(self, name: str, namespace: str = "") -> tuple[Item, ...]:
         """ResourceClaimTemplates of a name."""
         return self.find("ResourceClaimTemplate", name, namespace)
@@ -218,21 +214,6 @@ class GivenObjects:
     def classes(self, name: str) -> tuple[Item, ...]:
         """DeviceClasses of a name."""
         return self.find("DeviceClass", name)
-
-    @property
-    def pods(self) -> tuple[Item, ...]:
-        """Pods and pod templates."""
-        return self.of_kind("Pod")
-
-    @property
-    def quotas(self) -> tuple[Item, ...]:
-        """ResourceQuotas."""
-        return self.of_kind("ResourceQuota")
-
-    @property
-    def slices(self) -> tuple[Item, ...]:
-        """ResourceSlices."""
-        return self.of_kind("ResourceSlice")
 
     @property
     def namespaces(self) -> Mapping[str, Item]:
@@ -278,7 +259,6 @@ class WrittenSelector(Struct, frozen=True):
 
 
 T = TypeVar("T")
-Compile = Callable[[str], "Program | CompileError"]
 
 
 class Context:

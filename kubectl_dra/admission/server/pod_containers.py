@@ -140,18 +140,14 @@ def check_ports(container: Mapping[str, Any], at: Path, *, on_host: bool) -> Vio
 
 def _name_problems(name: str) -> Sequence[str]:
     """What is wrong with the name of a port (an IANA service name)."""
-    out = []
-    if len(name) > 15:
-        out.append("must not have more than 15 characters")
-    if not _NAME.fullmatch(name[:15]):
-        out.append("must be lower case letters, digits and '-'")
-    if not re.search("[a-z]", name):
-        out.append("must have a letter")
-    if "--" in name:
-        out.append("must not have '--'")
-    if name.startswith("-") or name.endswith("-"):
-        out.append("must not begin or end with '-'")
-    return out
+    problems = (
+        (len(name) > 15, "must not have more than 15 characters"),
+        (not _NAME.fullmatch(name[:15]), "must be lower case letters, digits and '-'"),
+        (not re.search("[a-z]", name), "must have a letter"),
+        ("--" in name, "must not have '--'"),
+        (name.startswith("-") or name.endswith("-"), "must not begin or end with '-'"),
+    )
+    return [message for is_wrong, message in problems if is_wrong]
 
 
 def check_host_ports(spec: Mapping[str, Any], at: Path, *, is_pod: bool) -> Violations:

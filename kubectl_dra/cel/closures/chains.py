@@ -73,6 +73,18 @@ def content(optional: OptionalValue) -> Value:
     return optional.value
 
 
+NOTHING = object()
+"""What an empty optional gives."""
+
+
+def optional_part(value: Value, part: str, node: ast.Expression) -> Value:
+    """The content of an optional that is a part of a literal, written with ``?``; NOTHING of an empty one."""
+    if value.__class__ is not OptionalValue:
+        message = f"cannot initialize optional {part} from non-optional value {value}"
+        raise located(EvaluationError(message), node)
+    return content(value) if value.has_value else NOTHING
+
+
 def raising(implementation: Callable[..., Value]) -> Callable[..., Value]:
     """Raise the error that an optional may hold (see ``native_types``)."""
 

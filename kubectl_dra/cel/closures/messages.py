@@ -13,7 +13,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kubectl_dra.cel import ast, protobuf
-from kubectl_dra.cel.closures.chains import content
+from kubectl_dra.cel.closures.chains import NOTHING, content, optional_part
 from kubectl_dra.cel.errors import EvaluationError, located
 from kubectl_dra.cel.library.numbers import duration_text, timestamp_text
 from kubectl_dra.cel.protobuf import converts, refusal
@@ -173,13 +173,10 @@ def struct_of(closures: Sequence[Closure], node: ast.StructLiteral) -> Closure:
         for field, closure in entries:
             value = closure(frame)
             if field.optional:
-                if value.__class__ is not OptionalValue:
-                    message = f"cannot initialize optional entry '{field.name}' from non-optional value {value}"
-                    raise located(EvaluationError(message), node)
-                if not value.has_value:
+                value = optional_part(value, f"entry '{field.name}'", node)
+                if value is NOTHING:
                     fields.pop(field.name, None)
                     continue
-                value = content(value)
             fields[field.name] = value
         try:
             return _message(node.type_name, fields)

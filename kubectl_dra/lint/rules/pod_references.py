@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any
 
 from kubectl_dra.lint.analysis.claim_requests import (
     REFERENCES,
@@ -20,45 +20,6 @@ from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import Rule
 from kubectl_dra.manifests.changes import Delete, Rename, Set
 from kubectl_dra.text import nearest
-
-POD: Final = """\
-apiVersion: v1
-kind: Pod
-metadata: {name: trainer}
-spec:
-%s  containers:
-  - name: trainer
-    image: registry.example.com/trainer:1
-    resources:
-      claims: [%s]
-  resourceClaims:
-  - {name: gpu, %s}
-"""
-CLAIM: Final = """\
----
-apiVersion: resource.k8s.io/v1
-kind: ResourceClaim
-metadata: {name: one-gpu}
-spec:
-  devices:
-    requests:
-    - name: gpu
-      exactly: {deviceClassName: gpu.example.com}
-"""
-TEMPLATE: Final = """\
----
-apiVersion: resource.k8s.io/v1
-kind: ResourceClaimTemplate
-metadata: {name: one-gpu}
-spec:
-  spec:
-    devices:
-      requests:
-      - name: gpu
-        exactly: {deviceClassName: gpu.example.com}
-"""
-BY_CLAIM: Final = "resourceClaimName: one-gpu"
-BY_TEMPLATE: Final = "resourceClaimTemplateName: one-gpu"
 
 
 class UnusedClaim(Rule, code="DRA401", name="unused-claim", severity="warning", kinds=("Pod",), scope="set"):
