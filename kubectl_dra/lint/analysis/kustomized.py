@@ -162,13 +162,13 @@ def _missing(context: Context) -> Iterator[tuple[Path, str, str]]:
             if not is_given(context, reference.kind, reference.target, context.item.namespace):
                 yield (*reference.path, reference.field), reference.kind, reference.target
         return
-    for one in alternatives(context):
-        name = one.content.get("deviceClassName")
+    for alternative in alternatives(context):
+        name = alternative.content.get("deviceClassName")
         if not isinstance(name, str) or not name or catalogue().of_class(name) is not None:
             continue
         snapshot = context.snapshot
         if not context.world.classes(name) and (snapshot is None or name not in snapshot.classes):
-            yield (*one.path, "deviceClassName"), CLASS, name
+            yield (*alternative.path, "deviceClassName"), CLASS, name
 
 
 def _renamed(context: Context, kind: str, name: str) -> Item | None:

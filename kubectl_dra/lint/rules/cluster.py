@@ -35,14 +35,14 @@ class MissingClass(
         snapshot = context.snapshot
         if snapshot is None:
             return
-        for one in alternatives(context):
-            name = one.content.get("deviceClassName")
+        for alternative in alternatives(context):
+            name = alternative.content.get("deviceClassName")
             if not isinstance(name, str) or not name or name in snapshot.classes or context.world.classes(name):
                 continue
             if has_old_name(context, "DeviceClass", name) or _hidden(context, "DeviceClass"):
                 continue
             near = nearest(name, snapshot.classes, 1)
-            path = (*one.path, "deviceClassName")
+            path = (*alternative.path, "deviceClassName")
             yield self.finding(
                 path,
                 f"the cluster has no DeviceClass {name}; it has {', '.join(sorted(snapshot.classes)) or 'none'}",
@@ -144,18 +144,18 @@ def _devices(context: Context) -> Iterator[tuple[AskedSelector, Sequence[Device]
     if snapshot is None:
         return
     everything = _published(snapshot)
-    for one in asked(context):
+    for target in asked(context):
         if _hidden(context, "ResourceSlice"):
             return
-        programs = class_programs(context, one.device_class)
+        programs = class_programs(context, target.device_class)
         if programs is None:
             continue
         devices: Sequence[Device] = everything
-        for program in (*programs, *one.before):
+        for program in (*programs, *target.before):
             outcomes = program.evaluate_devices(devices)
             devices = [device for device, outcome in zip(devices, outcomes, strict=True) if outcome is True]
         if devices:
-            yield one, devices
+            yield target, devices
 
 
 _published_of: dict[int, _Known] = {}

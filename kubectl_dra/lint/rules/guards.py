@@ -39,16 +39,16 @@ class UnguardedAttribute(
     """An attribute is read that a device may not have."""
 
     def check(self, context: Context) -> Iterator[LintFinding]:
-        for one in asked(context):
-            for column, reads, reason, proven in _unguarded(one):
+        for target in asked(context):
+            for column, reads, reason, proven in _unguarded(target):
                 if catalogue().driver(column.domain or "") is None and drivers_of(context, column.domain or ""):
                     # It is the name of a class, so no device has it, and a guard would hide that.
                     continue
                 first = min(reads, key=lambda read: read.node.start).node
                 yield self.finding(
-                    one.selector.path,
+                    target.selector.path,
                     f"{read_text(column)} is read without a guard, {reason}",
-                    fix=_guard(one, reads),
+                    fix=_guard(target, reads),
                     # It may well be that no such device is in the cluster that the author has in mind.
                     severity=None if proven else "info",
                     cel=(first.start, first.end),
@@ -66,24 +66,24 @@ class ForeignDevices(
     """A class reads attributes on devices of all drivers."""
 
     def check(self, context: Context) -> Iterator[LintFinding]:
-        for one in asked(context):
-            if not one.of_class or not one.reaches(OtherDriver()):
+        for target in asked(context):
+            if not target.of_class or not target.reaches(OtherDriver()):
                 continue
-            found, failed = outcome(one.program.ast.expression, OtherDriver())
+            found, failed = outcome(target.program.ast.expression, OtherDriver())
             if not found.error or not failed:
                 continue
             first = min(failed, key=lambda read: read.node.start)
             domain = first.column.domain or ""
-            text = one.selector.expression
+            text = target.selector.expression
             own = domain in catalogue().names or not domain.startswith("resource.kubernetes.io")
             check = f'device.driver == "{domain}" && '
             yield self.finding(
-                one.selector.path,
+                target.selector.path,
                 f"{read_text(first.column)} is read on devices of all drivers: the selector does not check "
                 "device.driver first",
                 fix=Fix(
                     f"Put {check.removesuffix(' && ')} before it",
-                    (_put_before(one.selector.path, check, text),),
+                    (_put_before(target.selector.path, check, text),),
                     "unsafe",
                 )
                 if own
@@ -96,10 +96,10 @@ class BareAttribute(Rule, code="DRA212", name="bare-attribute", severity="warnin
     """A selector that is an attribute, not a comparison."""
 
     def check(self, context: Context) -> Iterator[LintFinding]:
-        for one in asked(context):
-            if one.program.output_type.kind == "bool":
+        for target in asked(context):
+            if target.program.output_type.kind == "bool":
                 continue
-            root = _result(one.program.ast.expression)
+            root = _result(target.program.ast.expression)
             column = _column_of(root)
             driver = catalogue().driver(column.domain or "") if column is not None else None
             known = driver.attributes.get(column.id or "") if driver is not None and column is not None else None
@@ -107,7 +107,7 @@ class BareAttribute(Rule, code="DRA212", name="bare-attribute", severity="warnin
                 continue
             what = f", and this one is a {known.type}" if known is not None and known.type else ""
             yield self.finding(
-                one.selector.path,
+                target.selector.path,
                 f"the selector is the value itself, not a comparison: it fails unless the attribute is a bool{what}",
                 fix='Compare it: … == true, or … == "VALUE".',
                 severity="error" if what else None,
@@ -115,27 +115,27 @@ class BareAttribute(Rule, code="DRA212", name="bare-attribute", severity="warnin
             )
 
 
-def _unguarded(one: AskedSelector) -> Iterator[tuple[Column, list[Read], str, bool]]:
+def _unguarded(target: AskedSelector) -> Iterator[tuple[Column, list[Read], str, bool]]:
     """Columns that some device may lack although the expression needs them, where they are read, and who
     lacks them.
 
     The last is whether the driver has devices that never have the column.
     """
-    for column in columns(one.program):
-        lacking = _lacking(one, column)
+    for column in columns(target.program):
+        lacking = _lacking(target, column)
         if lacking is None:
             continue
-        reads = _reads(one, Lacking(column), column)
+        reads = _reads(target, Lacking(column), column)
         if not reads:
             continue
-        shapes = [kind for kind in lacking if one.reaches(kind) and _reads(one, kind, column)]
+        shapes = [kind for kind in lacking if target.reaches(kind) and _reads(target, kind, column)]
         if shapes:
             yield column, reads, _who(shapes, column), not all(kind.publishes(column) for kind in shapes)
-        elif not lacking and one.reaches(Lacking(column)):
+        elif not lacking and target.reaches(Lacking(column)):
             yield column, reads, "and a device without it aborts the allocation", False
 
 
-def _lacking(one: AskedSelector, column: Column) -> list[Kind] | None:
+def _lacking(target: AskedSelector, column: Column) -> list[Kind] | None:
     """The kinds of device that may lack the column: empty if nothing is known, None if it is always there.
 
     Also None if the driver does not know the name at all, which other rules report.
@@ -145,13 +145,13 @@ def _lacking(one: AskedSelector, column: Column) -> list[Kind] | None:
         return None
     if "/" in (column.domain or ""):
         return None
-    kinds = [kind for kind in one.kinds if driver is None or kind.driver == driver.name]
-    if not kinds or (driver is None and not one.sure):
+    kinds = [kind for kind in target.kinds if driver is None or kind.driver == driver.name]
+    if not kinds or (driver is None and not target.sure):
         return []
     having = [kind for kind in kinds if kind.publishes(column)]
     if not having:
         return None
-    if not one.of_class and not one.sure:
+    if not target.of_class and not target.sure:
         # Which of the driver's classes it is, is not known: one that always has it, if there is one.
         kinds = [] if any(kind.values(column) != () for kind in having) else having
     return [kind for kind in kinds if kind.values(column) == ()] or None
@@ -167,18 +167,18 @@ def _who(kinds: list[Any], column: Column) -> str:
     return f"and devices of type {' and '.join(names)} of {title} do not have it"
 
 
-def _reads(one: AskedSelector, shape: Any, column: Column) -> list[Read]:
+def _reads(target: AskedSelector, shape: Any, column: Column) -> list[Read]:
     """Where the expression reads the column without a guard, if that can cause an error on the shape."""
-    found, failed = outcome(one.program.ast.expression, shape)
+    found, failed = outcome(target.program.ast.expression, shape)
     return [read for read in failed if read.column == column] if found.error else []
 
 
-def _guard(one: AskedSelector, reads: list[Read]) -> Fix | None:
+def _guard(target: AskedSelector, reads: list[Read]) -> Fix | None:
     """Put ``has(…) &&`` before the operands that read the column."""
-    text = one.selector.expression
+    text = target.selector.expression
     spots: dict[tuple[int, int], str] = {}
     for read in reads:
-        operand = _operand(one.program.ast.expression, read.node)
+        operand = _operand(target.program.ast.expression, read.node)
         if operand is None:
             return None
         end = _closed(text, operand.start, operand.end)
@@ -186,7 +186,7 @@ def _guard(one: AskedSelector, reads: list[Read]) -> Fix | None:
     ordered = sorted(spots)
     if any(left[1] > right[0] for left, right in pairwise(ordered)):
         return None
-    path: Path = one.selector.path
+    path: Path = target.selector.path
     if all(_between_ands(text, start, end) for start, end in ordered):
         # One guard among terms that must all be true is enough.
         ordered = ordered[:1]

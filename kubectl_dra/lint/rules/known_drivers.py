@@ -172,27 +172,27 @@ class NotOnClass(
     """An attribute that the class's devices do not have."""
 
     def check(self, context: Context) -> Iterator[LintFinding]:
-        for one in asked(context):
-            if one.of_class or not one.sure:
+        for target in asked(context):
+            if target.of_class or not target.sure:
                 continue
-            for column in columns(one.program):
+            for column in columns(target.program):
                 driver = catalogue().driver(column.domain or "")
-                kinds = [kind for kind in one.kinds if driver is not None and kind.driver == driver.name]
+                kinds = [kind for kind in target.kinds if driver is not None and kind.driver == driver.name]
                 if driver is None or not kinds or not driver.knows(column) or not driver.complete:
                     continue
                 if any(kind.publishes(column) for kind in kinds):
                     continue
-                yield self._told(one, driver, column)
+                yield self._told(target, driver, column)
 
-    def _told(self, one: AskedSelector, driver: Driver, column: Column) -> LintFinding:
+    def _told(self, target: AskedSelector, driver: Driver, column: Column) -> LintFinding:
         having = {kind.name for kind in driver.kinds if kind.publishes(column)}
         classes = [name for name, each in driver.classes.items() if having & set(each.kinds)]
         return self.finding(
-            one.selector.path,
-            f"devices of class {one.device_class} have no {column.kind} {column.id}"
+            target.selector.path,
+            f"devices of class {target.device_class} have no {column.kind} {column.id}"
             + (f": only those of class {' and '.join(classes)} do" if classes else ""),
             fix=f"Ask for class {classes[0]}." if classes else None,
-            cel=span_of(one.program, column),
+            cel=span_of(target.program, column),
         )
 
 
@@ -200,8 +200,8 @@ class MigProfile(Rule, code="DRA605", name="mig-profile", severity="error", kind
     """A MIG profile that does not exist."""
 
     def check(self, context: Context) -> Iterator[LintFinding]:
-        for one in asked(context):
-            for comparison in comparisons(one.program):
+        for target in asked(context):
+            for comparison in comparisons(target.program):
                 driver = catalogue().driver(comparison.column.domain or "")
                 if driver is None or driver.mig_pattern is None or comparison.operator not in ("==", "in"):
                     continue
@@ -215,7 +215,7 @@ class MigProfile(Rule, code="DRA605", name="mig-profile", severity="error", kind
                     if problem is not None:
                         message, advice, severe = problem
                         yield self.finding(
-                            one.selector.path,
+                            target.selector.path,
                             message,
                             fix=advice,
                             severity="error" if severe else "warning",
@@ -288,14 +288,14 @@ class UnknownTaint(
     """A toleration of a taint that the driver never sets."""
 
     def check(self, context: Context) -> Iterator[LintFinding]:
-        for one in alternatives(context):
-            for index, toleration in enumerate(items(one.content, "tolerations")):
+        for alternative in alternatives(context):
+            for index, toleration in enumerate(items(alternative.content, "tolerations")):
                 key = str(toleration.get("key") or "")
                 driver = catalogue().driver(key.partition("/")[0])
                 if driver is None or not driver.taints or key in driver.taints:
                     continue
                 yield self.finding(
-                    (*one.path, "tolerations", index, "key"),
+                    (*alternative.path, "tolerations", index, "key"),
                     f"{driver.name} sets no taint {key}; it sets {', '.join(driver.taints)}",
                 )
 

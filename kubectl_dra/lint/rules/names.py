@@ -47,8 +47,8 @@ class MissingName(
                 names = context.world.names(reference.kind)
                 yield from self._near((*reference.path, reference.field), reference.kind, reference.target, names)
             return
-        for one in alternatives(context):
-            name = one.content.get("deviceClassName")
+        for alternative in alternatives(context):
+            name = alternative.content.get("deviceClassName")
             if (
                 not isinstance(name, str)
                 or not name
@@ -60,7 +60,7 @@ class MissingName(
             if context.snapshot is not None and not context.snapshot.is_gap("DeviceClass"):
                 continue
             names = (*context.world.names("DeviceClass"), *catalogue().classes)
-            yield from self._near((*one.path, "deviceClassName"), "DeviceClass", name, names)
+            yield from self._near((*alternative.path, "deviceClassName"), "DeviceClass", name, names)
 
     def _near(self, path: Path, kind: str, name: str, names: tuple[str, ...]) -> Iterator[LintFinding]:
         near = _meant(name, names)
@@ -155,7 +155,7 @@ def mentions(context: Context) -> tuple[Mention, ...]:
 
 
 def _mentions(context: Context) -> Iterator[Mention]:
-    classes = {one.selector.path: one.device_class for one in asked(context)}
+    classes = {target.selector.path: target.device_class for target in asked(context)}
     for selector in selectors(context):
         program = selector.program
         if program is None:

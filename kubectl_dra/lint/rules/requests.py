@@ -21,12 +21,16 @@ class CountZero(Rule, code="DRA301", name="count-zero", severity="warning", kind
     """count: 0, which becomes 1."""
 
     def check(self, context: Context) -> Iterator[LintFinding]:
-        for one in alternatives(context):
-            if one.content.get("count") == 0 and one.content.get("count") is not False and not one.all_devices:
-                path = (*one.path, "count")
+        for alternative in alternatives(context):
+            if (
+                alternative.content.get("count") == 0
+                and alternative.content.get("count") is not False
+                and not alternative.all_devices
+            ):
+                path = (*alternative.path, "count")
                 yield self.finding(
                     path,
-                    f"count: 0 of request {one.name} becomes 1",
+                    f"count: 0 of request {alternative.name} becomes 1",
                     fix=Fix("Say count: 1, or remove the request", (Set(path, 1),), "unsafe"),
                 )
 
@@ -36,8 +40,8 @@ class TooManyDevices(Rule, code="DRA302", name="too-many-devices", severity="err
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         by_request: dict[str, list[RequestAlternative]] = {}
-        for one in alternatives(context):
-            by_request.setdefault(one.request, []).append(one)
+        for alternative in alternatives(context):
+            by_request.setdefault(alternative.request, []).append(alternative)
         total = 0
         for options in by_request.values():
             for option in options:
@@ -48,7 +52,7 @@ class TooManyDevices(Rule, code="DRA302", name="too-many-devices", severity="err
                         fix="Split them into several claims, or ask for fewer.",
                     )
             total += min(option.number for option in options)
-        if total > MAX_RESULTS and all(one.number <= MAX_RESULTS for one in alternatives(context)):
+        if total > MAX_RESULTS and all(alternative.number <= MAX_RESULTS for alternative in alternatives(context)):
             yield self.finding(
                 (*context.spec_path, "devices", "requests"),
                 f"the requests ask for {total} devices together; a claim can have {MAX_RESULTS}",
@@ -61,17 +65,21 @@ class VacuousConstraint(Rule, code="DRA303", name="constraint-over-one-device", 
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         options = list(alternatives(context))
-        known = {name for one in options for name in (one.request, one.name)}
+        known = {name for alternative in options for name in (alternative.request, alternative.name)}
         for path, constraint, names in _constraints(context):
             if not known.issuperset(names):
                 # What it covers with the right name is not known.
                 continue
-            covered = [one for one in options if not names or one.request in names or one.name in names]
-            if not covered or any(one.all_devices for one in covered):
+            covered = [
+                alternative
+                for alternative in options
+                if not names or alternative.request in names or alternative.name in names
+            ]
+            if not covered or any(alternative.all_devices for alternative in covered):
                 continue
             most: dict[str, int] = {}
-            for one in covered:
-                most[one.request] = max(most.get(one.request, 0), one.number)
+            for alternative in covered:
+                most[alternative.request] = max(most.get(alternative.request, 0), alternative.number)
             if sum(most.values()) > 1:
                 continue
             kind = "matchAttribute" if constraint.get("matchAttribute") else "distinctAttribute"
@@ -116,9 +124,9 @@ class MatchUnique(Rule, code="DRA305", name="match-of-unique-attribute", severit
             if attribute is None or not attribute.unique:
                 continue
             least: dict[str, int] = {}
-            for one in options:
-                if not names or one.request in names or one.name in names:
-                    least[one.request] = min(least.get(one.request, 99), one.number)
+            for alternative in options:
+                if not names or alternative.request in names or alternative.name in names:
+                    least[alternative.request] = min(least.get(alternative.request, 99), alternative.number)
             if sum(least.values()) > 1:
                 yield self.finding(
                     (*path, "matchAttribute"),

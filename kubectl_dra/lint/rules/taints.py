@@ -90,14 +90,14 @@ class TolerationDoesNotStay(
     """A toleration that lets the pod start but not stay."""
 
     def check(self, context: Context) -> Iterator[LintFinding]:
-        for one in alternatives(context):
-            tolerations = items(one.content, "tolerations")
+        for alternative in alternatives(context):
+            tolerations = items(alternative.content, "tolerations")
             for index, toleration in enumerate(tolerations):
                 if toleration.get("effect"):
                     continue
                 if any(_stays(other, toleration) for other in tolerations):
                     continue
-                path: Path = (*one.path, "tolerations", index)
+                path: Path = (*alternative.path, "tolerations", index)
                 key = toleration.get("key") or "every taint"
                 yield self.finding(
                     path,
