@@ -28,7 +28,7 @@ _MAPS: Final[Mapping[str, str]] = {"attribute": "attributes", "capacity": "capac
 
 
 def key_answer(node: Expression, columns: frozenset[Column] | None) -> KeyAnswer | None:
-    """How to answer an expression from the keys of its only column; None if it is no such comparison.
+    """A function that answers an expression from the keys of its only column; None for other expressions.
 
     ``attribute == "text"``, or ``!=``, and ``capacity.compareTo(quantity("…")) >= 0``, with any order.
     """

@@ -73,7 +73,7 @@ def _of_list(values: list[Value] | tuple[Value, ...]) -> Attribute:
 
 
 def _unwrapped(value: Value) -> Value:
-    """What an optional contains, as Kubernetes looks into it."""
+    """The content of an optional, which Kubernetes unwraps; other values as they are."""
     return value.value if value.__class__ is OptionalValue and value.has_value else value
 
 

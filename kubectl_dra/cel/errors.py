@@ -58,7 +58,7 @@ class CompileError(CelError):
 
 
 class ErrorKind(Enum):
-    """The kind of a run-time error, as far as a remedy depends on it. The values are Kubernetes' texts."""
+    """The kinds of run-time errors that need different remedies."""
 
     OTHER = auto()
     NO_KEY = auto()

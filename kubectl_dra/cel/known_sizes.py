@@ -162,7 +162,7 @@ def device_sizes(path: Path) -> Size | None:
 
 
 _ENTRIES = Size(0, MAX_DEVICE_ENTRIES)
-_ASSUMED = {
+_ASSUMED: dict[Path, Size] = {
     ("device",): fixed(0),
     ("device", "driver"): Size(0, MAX_DRIVER),
     ("device", "allowMultipleAllocations"): Size(0, 1),

@@ -24,7 +24,7 @@ _UNSET: Any = object()
 
 
 def mappings_in(values: Any) -> list[Mapping[str, Any]]:
-    """The items of a list, each as a mapping: an empty one for what is none. Empty for what is no list."""
+    """The items of a list, with an empty mapping for each that is not one. Empty if it is not a list."""
     return [value if isinstance(value, dict) else {} for value in values] if isinstance(values, list) else []
 
 

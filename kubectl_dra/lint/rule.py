@@ -65,7 +65,7 @@ class Rule:
 
     @classmethod
     def why(cls) -> str:
-        """What happens if nobody changes what it found, in one paragraph."""
+        """The consequence of leaving the finding as it is, in one paragraph."""
         return cls.page().sections["Why it matters"]
 
     @classmethod

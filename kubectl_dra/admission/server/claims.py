@@ -189,7 +189,7 @@ def _check_request(request: Mapping[str, Any], at: Path, used: Used, context: Se
     if exactly is not None and alternatives:
         message = "has both exactly and firstAvailable; only one of them may be set"
         yield violation(at, INVALID, "request-kind-both", message)
-        # What is inside was checked up to 1.34; since 1.37 it is again, as far as the API's types say how.
+        # The content was checked up to 1.34. Since 1.37 it is again, by the rules that the API's types declare.
         if context.is_declarative():
             yield from (found for found in inside if is_declared(found))
         elif context.release in BOTH_KINDS_READ:

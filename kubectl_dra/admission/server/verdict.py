@@ -259,7 +259,7 @@ def check_written_status(
         stored = {**{name: value for name, value in raw.items() if name != "status"}, "metadata": lasting}
     written = {**raw, "metadata": {**metadata, "resourceVersion": metadata.get("resourceVersion") or "1"}}
     verdict = check_update(written, stored, status=True, release=release, features=features, namespaces=namespaces)
-    # What is wrong with the rest is no matter of the status.
+    # Violations outside the status do not concern it.
     return () if verdict is None else tuple(found for found in verdict.violations if found.path[:1] == ("status",))
 
 

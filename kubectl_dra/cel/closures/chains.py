@@ -86,7 +86,7 @@ def optional_part(value: Value, part: str, node: ast.Expression) -> Value:
 
 
 def raising(implementation: Callable[..., Value]) -> Callable[..., Value]:
-    """Raise the error that an optional may hold (see ``native_types``)."""
+    """Raise the error that an optional may hold (see ``native``)."""
 
     def taken(*values: Value) -> Value:
         result = implementation(*values)
@@ -100,7 +100,7 @@ def raising(implementation: Callable[..., Value]) -> Callable[..., Value]:
 def alternative(optional: Closure, other: Closure, *, take_value: bool, strict: bool) -> Closure:
     """``or`` and ``orValue``: evaluates the second operand only if the first is empty.
 
-    A first operand that is no optional is an error if ``strict``, and the result otherwise.
+    A first operand that is not an optional is an error if ``strict``, and otherwise the result.
     """
 
     def alternative(frame: Frame) -> Value:

@@ -156,7 +156,7 @@ def _old_names(context: Context) -> Iterator[OldName]:
 
 
 def _missing(context: Context) -> Iterator[tuple[Path, str, str]]:
-    """The field, kind and name of what the item refers to and nobody has."""
+    """Field, kind and name of each reference whose object does not exist."""
     if context.item.kind == "Pod":
         for reference in references(context):
             if not is_given(context, reference.kind, reference.target, context.item.namespace):

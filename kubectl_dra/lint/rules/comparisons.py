@@ -237,7 +237,7 @@ def _told(demand: ConstantComparison) -> str:
     return f"{name} {demand.operator} {shown}"
 
 
-# Parts of selectors that fail on every device: what a function is given as text is none of what it takes.
+# Parts of selectors that fail on every device, such as a text that a function cannot parse.
 
 
 class ConstantFails(

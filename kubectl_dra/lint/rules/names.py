@@ -114,11 +114,11 @@ def _slip(name: str, other: str) -> bool:
     from kubectl_dra.text import edit_distance
 
     if len(name) < 4 > len(other):
-        # c is no slip of j, and cpu none of gpu.
+        # c is not a misspelling of j, nor cpu of gpu.
         return False
     first, second = name.partition(".")[0], other.partition(".")[0]
     if "." in name and first != second and len(first) == len(second) and sorted(first) != sorted(second):
-        # cpu.example.com is no slip of gpu.example.com.
+        # cpu.example.com is not a misspelling of gpu.example.com.
         return False
     if any(char.isdigit() for char in name + other) and _digits(name) != _digits(other):
         return False
