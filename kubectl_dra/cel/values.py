@@ -353,24 +353,26 @@ class MutableMap(ValueMap):
     __slots__ = ()
 
 
-class ListKey(list[Any]):
-    """A list as a key of a map. Go compares where it is, not what is in it: it is found under no other key."""
+class _ByIdentity:
+    """A key of a map that Go compares by where it is, not by its content: it is found under no other key."""
 
     __slots__ = ()
-    __hash__ = object.__hash__  # type: ignore[assignment]
+    __hash__ = object.__hash__
 
     def __eq__(self, other: object) -> bool:
         return self is other
 
 
-class MapKey(ValueMap):
-    """A map as a key of a map; see ListKey."""
+class ListKey(_ByIdentity, list[Any]):
+    """A list as a key of a map."""
 
     __slots__ = ()
-    __hash__ = object.__hash__  # type: ignore[assignment]
 
-    def __eq__(self, other: object) -> bool:
-        return self is other
+
+class MapKey(_ByIdentity, ValueMap):
+    """A map as a key of a map."""
+
+    __slots__ = ()
 
 
 _TYPES[MapKey] = types.MAP

@@ -321,19 +321,25 @@ class Context:
         them, but examining that much text more closely would take too long.
         """
         if self._selectors is None:
-            found = []
             total = 0
+            texts = []
             for path, expression in selector_texts(self.v1, self.spec_path):
                 total += len(expression)
                 if total > _MOST_TEXT:
                     break
-                result = compile_selector(expression, self.target)
-                if isinstance(result, Exception):
-                    found.append(WrittenSelector(path, expression, None, result))
-                else:
-                    found.append(WrittenSelector(path, expression, result, None))
-            self._selectors = tuple(found)
+                texts.append((path, expression))
+            self._selectors = tuple(compiled_selectors(texts, self.target))
         return self._selectors
+
+
+def compiled_selectors(texts: Iterable[tuple[Path, str]], target: AssumedCluster) -> Iterator[WrittenSelector]:
+    """Selectors with what compiling them gives."""
+    for path, expression in texts:
+        result = compile_selector(expression, target)
+        if isinstance(result, Exception):
+            yield WrittenSelector(path, expression, None, result)
+        else:
+            yield WrittenSelector(path, expression, result, None)
 
 
 def once(find: Callable[[Context], T]) -> Callable[[Context], T]:

@@ -152,8 +152,9 @@ def _string(value: Value, precision: int) -> str | None:
     return None
 
 
-def _decimal(value: Value, precision: int) -> str | None:
-    return str(int(value)) if value.__class__ in (int, Uint) else None
+def _integer(form: str) -> Callable[[Any, int], str | None]:
+    """Integers in the base of a Python format."""
+    return lambda value, precision: format(int(value), form) if value.__class__ in (int, Uint) else None
 
 
 def _double(value: Value) -> float | None:
@@ -199,17 +200,13 @@ def _not_finite(number: float) -> str:
 
 
 def _binary(value: Value, precision: int) -> str | None:
-    if value.__class__ is bool:
-        return "1" if value else "0"
-    return f"{int(value):b}" if value.__class__ in (int, Uint) else None
+    return str(int(value)) if value.__class__ is bool else _integer("b")(value, precision)
 
 
 def _hexadecimal(value: Value, precision: int) -> str | None:
-    if value.__class__ is str:
-        return str(value.encode().hex())
-    if value.__class__ is bytes:
-        return str(value.hex())
-    return f"{int(value):x}" if value.__class__ in (int, Uint) else None
+    if value.__class__ in (str, bytes):
+        return str((value.encode() if value.__class__ is str else value).hex())
+    return _integer("x")(value, precision)
 
 
 def _upper_hexadecimal(value: Value, precision: int) -> str | None:
@@ -217,19 +214,15 @@ def _upper_hexadecimal(value: Value, precision: int) -> str | None:
     return None if text is None else text.upper()
 
 
-def _octal(value: Value, precision: int) -> str | None:
-    return f"{int(value):o}" if value.__class__ in (int, Uint) else None
-
-
 _RENDERERS: dict[str, Callable[[Any, int], str | None]] = {
     "s": _string,
-    "d": _decimal,
+    "d": _integer("d"),
     "f": _fixed,
     "e": _scientific,
     "b": _binary,
     "x": _hexadecimal,
     "X": _upper_hexadecimal,
-    "o": _octal,
+    "o": _integer("o"),
 }
 
 

@@ -215,12 +215,11 @@ def functions() -> list[Function]:
                 member("list_flatten_int", (_LIST_DYN, INT), _LIST_DYN, None, flattening),
             ],
             "sort": [
-                member(f"list_{of.name}_sort", (list_of(of),), list_of(of), None, _sorting(of, 0))
-                for _, of in COMPARABLE
+                member(f"list_{of.name}_sort", (list_of(of),), list_of(of), None, _sorting(of, 0)) for of in COMPARABLE
             ],
             "@sortByAssociatedKeys": [
                 member(f"list_{of.name}_sortByAssociatedKeys", (_LIST_T, list_of(of)), _LIST_T, cost=_sorting(of, 1))
-                for _, of in COMPARABLE
+                for of in COMPARABLE
             ],
             "lists.range": [
                 overload("lists_range", (INT,), list_of(INT), _range, counting, FORMER_LISTS),

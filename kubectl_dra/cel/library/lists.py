@@ -15,12 +15,7 @@ from kubectl_dra.cel.values import Duration, Uint, Value, is_list
 
 _LIST_A = list_of(A)
 _INCLUDES_LIMIT = 48
-_SUMMABLE: tuple[tuple[str, CelType, Value], ...] = (
-    ("int", INT, 0),
-    ("uint", UINT, Uint(0)),
-    ("double", DOUBLE, 0.0),
-    ("duration", DURATION, Duration(0)),
-)
+_SUMMABLE: tuple[tuple[CelType, Value], ...] = ((INT, 0), (UINT, Uint(0)), (DOUBLE, 0.0), (DURATION, Duration(0)))
 
 
 def _is_sorted(values: Sequence[Value]) -> bool:
@@ -58,17 +53,11 @@ def _sum_from(zero: Value) -> Callable[[Sequence[Value]], Value]:
 
 
 def _index_of(values: Sequence[Value], wanted: Value) -> int:
-    for index, value in enumerate(values):
-        if same(value, wanted):
-            return index
-    return -1
+    return next((index for index, value in enumerate(values) if same(value, wanted)), -1)
 
 
 def _last_index_of(values: Sequence[Value], wanted: Value) -> int:
-    for index in range(len(values) - 1, -1, -1):
-        if same(values[index], wanted):
-            return index
-    return -1
+    return next((index for index in range(len(values) - 1, -1, -1) if same(values[index], wanted)), -1)
 
 
 def _includes(target: Value, wanted: Value) -> bool:
@@ -101,15 +90,14 @@ def functions() -> list[Function]:
         "lists",
         {
             "isSorted": [
-                member(f"list_{name}_is_sorted_bool", (list_of(of),), BOOL, _is_sorted, SEARCH)
-                for name, of in COMPARABLE
+                member(f"list_{of.kind}_is_sorted_bool", (list_of(of),), BOOL, _is_sorted, SEARCH) for of in COMPARABLE
             ],
             "sum": [
-                member(f"list_{name}_sum_{name}", (list_of(of),), of, _sum_from(zero), SEARCH)
-                for name, of, zero in _SUMMABLE
+                member(f"list_{of.kind}_sum_{of.kind}", (list_of(of),), of, _sum_from(zero), SEARCH)
+                for of, zero in _SUMMABLE
             ],
-            "max": [member(f"list_{name}_max_{name}", (list_of(of),), of, largest, SEARCH) for name, of in COMPARABLE],
-            "min": [member(f"list_{name}_min_{name}", (list_of(of),), of, smallest, SEARCH) for name, of in COMPARABLE],
+            "max": [member(f"list_{of.kind}_max_{of.kind}", (list_of(of),), of, largest, SEARCH) for of in COMPARABLE],
+            "min": [member(f"list_{of.kind}_min_{of.kind}", (list_of(of),), of, smallest, SEARCH) for of in COMPARABLE],
             "indexOf": [member("list_a_index_of_int", (_LIST_A, A), INT, _index_of, SEARCH)],
             "lastIndexOf": [member("list_a_last_index_of_int", (_LIST_A, A), INT, _last_index_of, SEARCH)],
             "includes": [

@@ -253,6 +253,11 @@ def _equality_actual(values: Sequence[Value], result: Value) -> int | None:
     return 1 if type_name(values[0]) in _CHEAP_TO_COMPARE else None
 
 
+def _of_numbers(name: str) -> list[Overload]:
+    numbers = (("double", DOUBLE), ("int64", INT), ("uint64", UINT))
+    return [overload(f"{name}_{suffix}", (of, of), of) for suffix, of in numbers]
+
+
 def functions() -> list[Function]:
     equality = Cost(_equality_estimate, _equality_actual)
     optional_v = optional_of(V)
@@ -279,17 +284,9 @@ def functions() -> list[Function]:
                 overload("add_string", (STRING, STRING), STRING),
                 overload("add_uint64", (UINT, UINT), UINT),
             ],
-            "_/_": [
-                overload("divide_double", (DOUBLE, DOUBLE), DOUBLE),
-                overload("divide_int64", (INT, INT), INT),
-                overload("divide_uint64", (UINT, UINT), UINT),
-            ],
+            "_/_": _of_numbers("divide"),
             "_%_": [overload("modulo_int64", (INT, INT), INT), overload("modulo_uint64", (UINT, UINT), UINT)],
-            "_*_": [
-                overload("multiply_double", (DOUBLE, DOUBLE), DOUBLE),
-                overload("multiply_int64", (INT, INT), INT),
-                overload("multiply_uint64", (UINT, UINT), UINT),
-            ],
+            "_*_": _of_numbers("multiply"),
             "-_": [overload("negate_double", (DOUBLE,), DOUBLE), overload("negate_int64", (INT,), INT)],
             "_-_": [
                 overload("subtract_double", (DOUBLE, DOUBLE), DOUBLE),

@@ -16,16 +16,8 @@ from kubectl_dra.cel.libraries import ALWAYS, LibraryVersion
 from kubectl_dra.cel.types import CelType
 from kubectl_dra.cel.values import Duration, Timestamp, Uint, Value, equals, is_list
 
-COMPARABLE: tuple[tuple[str, CelType], ...] = (
-    ("int", types.INT),
-    ("uint", types.UINT),
-    ("double", types.DOUBLE),
-    ("bool", types.BOOL),
-    ("duration", types.DURATION),
-    ("timestamp", types.TIMESTAMP),
-    ("string", types.STRING),
-    ("bytes", types.BYTES),
-)
+_NUMERIC_TYPES = (types.INT, types.UINT, types.DOUBLE)
+COMPARABLE = (*_NUMERIC_TYPES, types.BOOL, types.DURATION, types.TIMESTAMP, types.STRING, types.BYTES)
 """The types whose values have an order, in declaration order of the overloads."""
 
 

@@ -18,6 +18,7 @@ from kubectl_dra.lint.context import (
     Item,
     WrittenSelector,
     compile_selector,
+    compiled_selectors,
     once,
     selector_texts,
 )
@@ -109,12 +110,7 @@ def selectors(context: Context) -> Sequence[WrittenSelector]:
     """The selectors, even of objects that have a field of a wrong type elsewhere."""
     if context.item.v1 is not None or not context.item.is_dra:
         return context.selectors
-    found = []
-    for path, expression in selector_texts(context.raw, context.spec_path):
-        result = compile_selector(expression, context.target)
-        error = isinstance(result, CompileError)
-        found.append(WrittenSelector(path, expression, None if error else result, result if error else None))  # type: ignore[arg-type]
-    return found
+    return tuple(compiled_selectors(selector_texts(context.raw, context.spec_path), context.target))
 
 
 @lru_cache(1024)
