@@ -68,10 +68,6 @@ Guard = Callable[[Value], bool]
 _CLASSES: dict[str, type] = {"bool": bool, "int": int, "uint": Uint, "double": float, "string": str, "bytes": bytes}
 
 
-def _anything(value: Value) -> bool:
-    return True
-
-
 def guard(wanted: CelType) -> Guard | None:
     """A test whether a value may be passed as ``wanted``. None accepts everything."""
     kind = wanted.kind
@@ -86,8 +82,7 @@ def guard(wanted: CelType) -> Guard | None:
             return is_list
         return lambda value: is_list(value) and (not value or element(value[0]))
     if kind == "map":
-        key = guard(wanted.parameters[0]) or _anything
-        entry = guard(wanted.parameters[1]) or _anything
+        key, entry = (guard(part) or (lambda value: True) for part in wanted.parameters)
         return lambda value: isinstance(value, dict) and _first_entry_fits(value, key, entry)
     name = wanted.name
     return lambda value: type_name(value) == name

@@ -319,13 +319,10 @@ def _lend(name: str, cel: Any) -> Callable[..., Any]:
         except EvaluationError as error:
             # What cel-python takes for a missing overload, and for an error of the function.
             raise (TypeError if error.kind is ErrorKind.NO_OVERLOAD else ValueError)(str(error)) from error
-        return makers.get(result.__class__, _itself)(result)
+        make = makers.get(result.__class__)
+        return result if make is None else make(result)
 
     return lent
-
-
-def _itself(value: Any) -> Any:
-    return value
 
 
 _LENT: Final = frozenset(

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from kubectl_dra.cel.environment import Environment
 
 
+_PANIC = "runtime error: index out of range [0] with length 0"
+
+
 def validate(checked: Checked, environment: Environment) -> list[Issue]:
     """All errors in literals of a checked expression."""
     issues: list[Issue] = []
@@ -89,16 +92,12 @@ def _value_type(node: ast.Expression, optional: bool, node_types: Mapping[int, C
     return found.parameters[0] if found.parameters else None
 
 
-def _panic(node: ast.Expression) -> Issue:
-    return Issue("runtime error: index out of range [0] with length 0", node.position)
-
-
 def _list_issues(node: ast.ListLiteral, node_types: Mapping[int, CelType]) -> list[Issue]:
     first: CelType | None = None
     for index, element in enumerate(node.elements):
         current = _value_type(element, index in node.optional_indices, node_types)
         if current is None:
-            return [_panic(element)]
+            return [Issue(_PANIC, element.position)]
         if first is None:
             first = current
         elif not _equivalent(first, current):
@@ -113,7 +112,7 @@ def _map_issues(node: ast.MapLiteral, node_types: Mapping[int, CelType]) -> list
         key = node_types[entry.key.id]
         value = _value_type(entry.value, entry.optional, node_types)
         if value is None:
-            return [*issues, _panic(entry.value)]
+            return [*issues, Issue(_PANIC, entry.value.position)]
         if first is None:
             first = (key, value)
             continue

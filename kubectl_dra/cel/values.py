@@ -363,13 +363,13 @@ class _ByIdentity:
         return self is other
 
 
-class ListKey(_ByIdentity, list[Any]):
+class ListKey(_ByIdentity, list[Any]):  # type: ignore[misc]
     """A list as a key of a map."""
 
     __slots__ = ()
 
 
-class MapKey(_ByIdentity, ValueMap):
+class MapKey(_ByIdentity, ValueMap):  # type: ignore[misc]
     """A map as a key of a map."""
 
     __slots__ = ()

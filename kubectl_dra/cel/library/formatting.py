@@ -204,8 +204,8 @@ def _binary(value: Value, precision: int) -> str | None:
 
 
 def _hexadecimal(value: Value, precision: int) -> str | None:
-    if value.__class__ in (str, bytes):
-        return str((value.encode() if value.__class__ is str else value).hex())
+    if isinstance(value, (str, bytes)):
+        return (value.encode() if isinstance(value, str) else value).hex()
     return _integer("x")(value, precision)
 
 

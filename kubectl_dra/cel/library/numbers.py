@@ -56,9 +56,7 @@ def parse_uint(text: str) -> int | None:
 
 
 def parse_bool(text: str) -> bool | None:
-    if text in _TRUE:
-        return True
-    return False if text in _FALSE else None
+    return True if text in _TRUE else False if text in _FALSE else None
 
 
 def parse_double(text: str) -> float | None:
@@ -162,7 +160,7 @@ def _duration_part(whole: str, fraction: str, unit: int) -> int | None:
     return value if value <= 2**63 else None
 
 
-def _quotient(nanoseconds: int, unit: int) -> tuple[int, int]:
+def quotient(nanoseconds: int, unit: int) -> tuple[int, int]:
     """Quotient and remainder, truncated toward zero."""
     whole, rest = divmod(abs(nanoseconds), unit)
     return (whole, rest) if nanoseconds >= 0 else (-whole, -rest)
@@ -170,7 +168,7 @@ def _quotient(nanoseconds: int, unit: int) -> tuple[int, int]:
 
 def duration_in(duration: Duration, unit: int) -> float:
     """The duration as a double, in units of the given number of nanoseconds."""
-    whole, rest = _quotient(duration.nanoseconds, unit)
+    whole, rest = quotient(duration.nanoseconds, unit)
     return float(whole) + float(rest) / unit
 
 

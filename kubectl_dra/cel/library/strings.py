@@ -27,18 +27,6 @@ _UPPER = {lower: lower - 32 for lower in range(ord("a"), ord("z") + 1)}
 _QUOTED = str.maketrans({written: f"\\{name}" for name, written in zip('abfnrtv\\"', '\a\b\f\n\r\t\v\\"', strict=True)})
 
 
-def _contains(text: Value, part: Value) -> bool:
-    return text_of(part) in text_of(text)
-
-
-def _starts_with(text: Value, prefix: Value) -> bool:
-    return text_of(text).startswith(text_of(prefix))
-
-
-def _ends_with(text: Value, suffix: Value) -> bool:
-    return text_of(text).endswith(text_of(suffix))
-
-
 def _out_of_range(index: int) -> EvaluationError:
     return EvaluationError(f"index out of range: {index}")
 
@@ -258,5 +246,10 @@ def functions() -> list[Function]:
                 member("list_join_string", (_STRINGS, STRING), STRING, _join, joining, FORMATTED_STRINGS),
             ],
         },
-        {"contains": _contains, "endsWith": _ends_with, "startsWith": _starts_with, "matches": matches},
+        {
+            "contains": lambda text, part: text_of(part) in text_of(text),
+            "endsWith": lambda text, suffix: text_of(text).endswith(text_of(suffix)),
+            "startsWith": lambda text, prefix: text_of(text).startswith(text_of(prefix)),
+            "matches": matches,
+        },
     )

@@ -7,7 +7,7 @@ from datetime import UTC
 
 from kubectl_dra.cel.errors import EvaluationError
 from kubectl_dra.cel.functions import Function, Overload
-from kubectl_dra.cel.library.numbers import Calendar, duration_in
+from kubectl_dra.cel.library.numbers import Calendar, duration_in, quotient
 from kubectl_dra.cel.library.support import declared, member
 from kubectl_dra.cel.types import DURATION, INT, STRING, TIMESTAMP
 from kubectl_dra.cel.values import Duration, Timestamp
@@ -68,11 +68,6 @@ def _of_duration(suffix: str, whole: Callable[[Duration], int]) -> Overload:
     return member(f"duration_to_{suffix}", (DURATION,), INT, whole)
 
 
-def _duration_milliseconds(duration: Duration) -> int:
-    whole = abs(duration.nanoseconds) // _MILLISECOND
-    return whole if duration.nanoseconds >= 0 else -whole
-
-
 def functions() -> list[Function]:
     return declared(
         "timestamps and durations",
@@ -97,7 +92,7 @@ def functions() -> list[Function]:
             ],
             "getMilliseconds": [
                 *_accessor("milliseconds", lambda at: at.nanosecond // _MILLISECOND),
-                _of_duration("milliseconds", _duration_milliseconds),
+                _of_duration("milliseconds", lambda duration: quotient(duration.nanoseconds, _MILLISECOND)[0]),
             ],
         },
     )
