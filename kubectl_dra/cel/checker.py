@@ -92,8 +92,8 @@ class _Checker:
         for scope in reversed(self._scopes):
             if name in scope:
                 return name, scope[name]
-        found = self._environment.variable(name)
-        return None if found is None else (name, found)
+        declared = self._environment.variable(name)
+        return None if declared is None else (name, declared)
 
     def _type(self, node: ast.Expression) -> CelType:
         return self.node_types[node.id]
@@ -129,22 +129,22 @@ class _Checker:
         return self._struct(node)
 
     def _identifier(self, node: ast.Identifier) -> ast.Expression:
-        found = self._lookup(node.name)
-        if found is None:
+        variable = self._lookup(node.name)
+        if variable is None:
             self._undeclared(node, node.name, member=False)
             return node
-        self.node_types[node.id] = found[1]
-        if found[0] == node.name:
+        self.node_types[node.id] = variable[1]
+        if variable[0] == node.name:
             return node
-        return replace(node, name=found[0])
+        return replace(node, name=variable[0])
 
     def _select(self, node: ast.Select) -> ast.Expression:
         if not node.test_only:
             name = qualified_name(node)
-            found = None if name is None else self._lookup(name)
-            if found is not None:
-                self.node_types[node.id] = found[1]
-                return ast.Identifier(node.id, node.position, node.start, node.end, found[0])
+            variable = None if name is None else self._lookup(name)
+            if variable is not None:
+                self.node_types[node.id] = variable[1]
+                return ast.Identifier(node.id, node.position, node.start, node.end, variable[0])
         operand = self.check(node.operand)
         result = self._field_type(node, operand, node.field, optional=False)
         if node.test_only:
@@ -185,13 +185,13 @@ class _Checker:
         if fields is None:
             self._report(position, f"unexpected failed resolution of '{struct}'")
             return ERROR
-        found = fields.get(field)
-        if found is None:
+        field_type = fields.get(field)
+        if field_type is None:
             near = self._environment.suggestion(f"{struct}.{field}", True)
             hint = None if near is None else f"did you mean '{near}'?"
             self._report(position, f"undefined field '{field}'", hint)
             return ERROR
-        return found
+        return field_type
 
     def _call(self, node: ast.Call) -> ast.Expression:
         if node.function == "_?._":
@@ -324,11 +324,11 @@ class _Checker:
         return replace(node, entries=tuple(entries))
 
     def _struct(self, node: ast.StructLiteral) -> ast.Expression:
-        found = self._lookup(node.type_name)
-        if found is None:
+        variable = self._lookup(node.type_name)
+        if variable is None:
             self._undeclared(node, node.type_name, member=False)
             return node
-        name, declared = found
+        name, declared = variable
         result = ERROR
         struct = name
         if declared.kind != "type":

@@ -206,10 +206,10 @@ class DeviceTable:
 
     def broken(self, list_attributes: bool = False) -> Mapping[int, EvaluationError]:
         """Devices on which every expression fails because an attribute cannot be converted."""
-        found = self._broken.get(list_attributes)
-        if found is None:
-            found = self._broken[list_attributes] = broken_devices(self.devices, list_attributes)
-        return found
+        errors = self._broken.get(list_attributes)
+        if errors is None:
+            errors = self._broken[list_attributes] = broken_devices(self.devices, list_attributes)
+        return errors
 
     def column(self, column: Column) -> list[Hashable]:
         """One hashable per device. Devices with equal hashables have equal values in this column."""
@@ -227,10 +227,10 @@ class DeviceTable:
 
     def groups(self, columns: Iterable[Column]) -> list[list[int]]:
         """Indices of devices that look alike, by first appearance."""
-        found: dict[Hashable, list[int]] = {}
+        groups: dict[Hashable, list[int]] = {}
         for index, key in enumerate(self.keys(columns)):
-            found.setdefault(key, []).append(index)
-        return list(found.values())
+            groups.setdefault(key, []).append(index)
+        return list(groups.values())
 
     def value(self, index: int, list_attributes: bool = False) -> Value:
         """The CEL value of one device, converted on first use. See ``device.device_value``."""

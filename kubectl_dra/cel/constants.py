@@ -81,7 +81,7 @@ def _failing(node: ast.Expression, program: Program) -> Iterator[FailingConstant
     try:
         program.part(node).evaluate_raw(_NO_DEVICE)
     except EvaluationError as problem:
-        inner = [found for part in ast.children(node) for found in _failing(part, program)]
+        inner = [constant for part in ast.children(node) for constant in _failing(part, program)]
         yield from inner or [_described(node, problem, program)]
 
 
@@ -116,16 +116,16 @@ def _value(node: ast.Expression, program: Program) -> bool | None:
 
 def _described(node: ast.Expression, problem: EvaluationError, program: Program) -> FailingConstant:
     written = program.ast.source[node.start : node.end]
-    found = FailingConstant(node.start, node.end, written, problem)
+    constant = FailingConstant(node.start, node.end, written, problem)
     if not isinstance(node, ast.Call) or node.function not in _NOUNS or len(node.arguments) != 1:
-        return found
+        return constant
     argument = node.arguments[0]
     if not isinstance(argument, ast.Literal) or not isinstance(argument.value, str):
-        return found
+        return constant
     meant = _MEANT[node.function](argument.value) if node.function in _MEANT else ()
     # In the author's quotes.
     instead = tuple(written.replace(argument.value, text) for text in meant if written.count(argument.value) == 1)
-    return found._replace(noun=_NOUNS[node.function], text=argument.value, instead=instead)
+    return constant._replace(noun=_NOUNS[node.function], text=argument.value, instead=instead)
 
 
 def _amounts(text: str) -> tuple[str, ...]:
@@ -142,7 +142,7 @@ def _amounts(text: str) -> tuple[str, ...]:
     else:
         decimal, binary = ("k", "Ki") if letter == "k" else (letter.upper(), f"{letter.upper()}i")
         wanted = [f"{number}{binary}"] if rest in ("i", "ib") else [f"{number}{decimal}", f"{number}{binary}"]
-    return tuple(one for one in wanted if _takes(Quantity.parse, one, QuantityError))
+    return tuple(amount for amount in wanted if _takes(Quantity.parse, amount, QuantityError))
 
 
 def _versions(text: str) -> tuple[str, ...]:

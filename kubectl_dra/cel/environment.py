@@ -68,10 +68,10 @@ class Environment:
             raise ValueError(f"not a Kubernetes release that is known: {known}")
         gates = default_features(known) if features is None else frozenset(features)
         key = (known.without_patch, gates & {CONSUMABLE_CAPACITY, LIST_ATTRIBUTES}, stored)
-        found = _CACHE.get(key)
-        if found is None:
-            found = _CACHE[key] = Environment(*key)
-        return found
+        environment = _CACHE.get(key)
+        if environment is None:
+            environment = _CACHE[key] = Environment(*key)
+        return environment
 
     # --- what the checker and the evaluators ask --------------------------------------------------
 
@@ -101,8 +101,8 @@ class Environment:
 
     def overloads(self, function: str) -> Sequence[Overload] | None:
         """The usable overloads of a function, or None if there is no such function."""
-        found = self.function(function)
-        return None if found is None else found.overloads
+        declared = self.function(function)
+        return None if declared is None else declared.overloads
 
     def variable(self, name: str) -> CelType | None:
         """The type of a variable or type name, or None."""
@@ -130,8 +130,8 @@ class Environment:
 
         struct, dot, field = name.rpartition(".")
         if dot and struct == types.DEVICE.name:
-            found = get_close_matches(field, self._fields, 1)
-            return found[0] if found else None
+            near = get_close_matches(field, self._fields, 1)
+            return near[0] if near else None
         known = [
             function
             for function in table()
@@ -141,8 +141,8 @@ class Environment:
         ]
         if not member:
             known.append("device")
-        found = get_close_matches(name, known, 1, 0.7)
-        return found[0] if found else None
+        near = get_close_matches(name, known, 1, 0.7)
+        return near[0] if near else None
 
     def macros(self) -> dict[MacroKey, Expander]:
         """The macros usable here, by name, number of arguments, and whether they are called on a value."""

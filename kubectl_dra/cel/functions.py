@@ -109,11 +109,11 @@ def dispatcher(function: Function, candidates: Sequence[Overload], count: int) -
     if len(candidates) == 1 and candidates[0].implementation is not None:
         chosen = candidates
     else:
-        chosen = [one for one in function.overloads if one.implementation is not None]
+        chosen = [overload for overload in function.overloads if overload.implementation is not None]
     options = [
-        (one.implementation, [(index, test) for index, test in enumerate(map(guard, one.parameters)) if test])
-        for one in chosen
-        if one.implementation is not None and len(one.parameters) == count
+        (overload.implementation, [(index, test) for index, test in enumerate(map(guard, overload.parameters)) if test])
+        for overload in chosen
+        if overload.implementation is not None and len(overload.parameters) == count
     ]
     name = function.name
     if len(options) == 1:

@@ -163,13 +163,13 @@ class Recording:
 
 def entries(tree: ast.Ast, recording: Recording) -> tuple[TraceEntry, ...]:
     """The entries of an expression as written, parents before children. Literals below it are left out."""
-    found: list[TraceEntry] = []
+    traced: list[TraceEntry] = []
     pending: list[tuple[ast.Expression, int]] = [(tree.expression, 0)]
     while pending:
         node, depth = pending.pop()
         if depth and isinstance(node, ast.Literal):
             continue
-        found.append(
+        traced.append(
             TraceEntry(
                 node.start,
                 node.end,
@@ -181,7 +181,7 @@ def entries(tree: ast.Ast, recording: Recording) -> tuple[TraceEntry, ...]:
         )
         parts = _written_parts(node, tree.macro_calls)
         pending.extend([(part, depth + 1) for part in reversed(parts)])
-    return tuple(found)
+    return tuple(traced)
 
 
 def _written_parts(node: ast.Expression, macro_calls: Mapping[int, ast.Call]) -> tuple[ast.Expression, ...]:

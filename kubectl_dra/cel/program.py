@@ -322,9 +322,9 @@ class Program:
         Terms below ``cel.bind`` keep the binding. An expression without ``&&`` is its own single term.
         """
         if not self._terms:
-            found: list[Program] = []
-            _collect_terms(self._checked.expression, (), found, self)
-            self._terms = tuple(found) if len(found) > 1 else (self,)
+            terms: list[Program] = []
+            _collect_terms(self._checked.expression, (), terms, self)
+            self._terms = tuple(terms) if len(terms) > 1 else (self,)
         return self._terms
 
     def part(self, node: ast.Expression) -> Program:
@@ -333,7 +333,7 @@ class Program:
 
 
 def _collect_terms(
-    node: ast.Expression, bindings: tuple[ast.Comprehension, ...], found: list[Program], whole: Program
+    node: ast.Expression, bindings: tuple[ast.Comprehension, ...], terms: list[Program], whole: Program
 ) -> None:
     pending: list[tuple[ast.Expression, tuple[ast.Comprehension, ...]]] = [(node, bindings)]
     while pending:
@@ -343,7 +343,7 @@ def _collect_terms(
         elif isinstance(node, ast.Comprehension) and node.iter_var == "#unused":
             pending.append((node.result, (*bindings, node)))
         else:
-            found.append(_term(node, bindings, whole))
+            terms.append(_term(node, bindings, whole))
 
 
 def _term(node: ast.Expression, bindings: tuple[ast.Comprehension, ...], whole: Program) -> Program:

@@ -86,10 +86,10 @@ def _equivalent(left: CelType, right: CelType) -> bool:
 
 def _value_type(node: ast.Expression, optional: bool, node_types: Mapping[int, CelType]) -> CelType | None:
     """The type of an element; None for an optional one of unknown type, where Kubernetes panics."""
-    found = node_types[node.id]
+    node_type = node_types[node.id]
     if not optional:
-        return found
-    return found.parameters[0] if found.parameters else None
+        return node_type
+    return node_type.parameters[0] if node_type.parameters else None
 
 
 def _list_issues(node: ast.ListLiteral, node_types: Mapping[int, CelType]) -> list[Issue]:

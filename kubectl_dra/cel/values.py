@@ -194,9 +194,9 @@ _TYPES: dict[type, CelType] = {
 
 def type_of(value: Value) -> CelType:
     """The run-time type of a value, with dyn for type parameters."""
-    found = _TYPES.get(value.__class__)
-    if found is not None:
-        return found
+    known = _TYPES.get(value.__class__)
+    if known is not None:
+        return known
     declared: CelType | None = getattr(value, "cel_type", None)
     if declared is not None:
         return declared

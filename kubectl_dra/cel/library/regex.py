@@ -92,16 +92,16 @@ def find(text: str, pattern: str) -> str:
 
 
 def find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
-    found: list[str] = []
+    matches: list[str] = []
     if limit == 0:
         # The pattern is compiled first, as its error comes first.
         _compiled(pattern)
-        return found
+        return matches
     for match in _found(_compiled(pattern), text):
-        found.append(match)
-        if len(found) == limit:
+        matches.append(match)
+        if len(matches) == limit:
             break
-    return found
+    return matches
 
 
 def _found(pattern: Any, text: str) -> Iterator[str]:
