@@ -32,6 +32,7 @@ _HOMES = {
     "Environment": "environment",
     "TraceEntry": "observers",
 }
+__all__ = list(_HOMES)
 
 
 def __getattr__(name: str) -> Any:
