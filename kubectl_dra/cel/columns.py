@@ -215,7 +215,7 @@ class DeviceTable:
         """One hashable per device. Devices with equal hashables have equal values in this column."""
         values = self._columns.get(column)
         if values is None:
-            values = self._columns[column] = read_column(self.devices, column)
+            values = self._columns[column] = read_column(self.devices, *column)
         return values
 
     def keys(self, columns: Iterable[Column]) -> Sequence[Hashable]:

@@ -10,7 +10,6 @@ from kubectl_dra.cel.device import device_value, split_name
 from kubectl_dra.cel.errors import EvaluationError
 
 if TYPE_CHECKING:
-    from kubectl_dra.cel.columns import Column
     from kubectl_dra.cel.device import DeviceInput
 
 
@@ -64,18 +63,20 @@ def _is_version(text: str) -> bool:
     return True
 
 
-def read_column(devices: Sequence[DeviceInput], column: Column) -> list[Hashable]:
-    """One hashable per device. Devices with equal hashables have equal values in this column."""
-    if column.kind == "driver":
+def read_column(
+    devices: Sequence[DeviceInput], kind: str, domain: str | None, identifier: str | None
+) -> list[Hashable]:
+    """One hashable per device for the parts of a ``Column``. Devices with equal ones have equal values in it."""
+    if kind == "driver":
         return [device.driver for device in devices]
-    if column.kind == "allowMultipleAllocations":
+    if kind == "allowMultipleAllocations":
         return [bool(device.allow_multiple_allocations) for device in devices]
-    attributes = column.kind == "attribute"
-    if column.id is None:
-        return [_domain(device, attributes, column.domain) for device in devices]
-    if column.domain is None or "/" in column.domain + column.id:
-        return [_entry(device, attributes, column.domain, column.id) for device in devices]
-    return _plain_column(devices, attributes, column.domain, column.id)
+    attributes = kind == "attribute"
+    if identifier is None:
+        return [_domain(device, attributes, domain) for device in devices]
+    if domain is None or "/" in domain + identifier:
+        return [_entry(device, attributes, domain, identifier) for device in devices]
+    return _plain_column(devices, attributes, domain, identifier)
 
 
 def _plain_column(devices: Sequence[DeviceInput], attributes: bool, domain: str, name: str) -> list[Hashable]:
