@@ -231,7 +231,7 @@ def documented() -> list[Function]:
     return [function for function in library.families() if _reference(function).examples]
 
 
-def _reference(function: Function) -> library.Reference:
+def _reference(function: Function) -> library.FunctionReference:
     return library.reference(function.name, function.library)
 
 

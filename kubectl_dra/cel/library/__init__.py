@@ -100,26 +100,28 @@ def table() -> Mapping[str, Function]:
     return _Table()
 
 
-class Reference(NamedTuple):
+class FunctionReference(NamedTuple):
     """What a function does, as a sentence, and examples: expressions that are true."""
 
     documentation: str
     examples: tuple[str, ...]
 
 
-def reference(name: str, library: str | None = None) -> Reference:
+def reference(name: str, library: str | None = None) -> FunctionReference:
     """What a function does: the one of a library, or whatever has that name."""
     entries = [entry for home, entry in _references().get(name, ()) if library in (None, home)]
     if not entries:
-        return Reference("", ())
-    return Reference(entries[0].documentation, tuple(example for entry in entries for example in entry.examples))
+        return FunctionReference("", ())
+    return FunctionReference(
+        entries[0].documentation, tuple(example for entry in entries for example in entry.examples)
+    )
 
 
 @cache
-def _references() -> Mapping[str, list[tuple[str, Reference]]]:
+def _references() -> Mapping[str, list[tuple[str, FunctionReference]]]:
     """By name: the library and the entry, in the order of the families."""
     text = Path(__file__).with_name("reference.txt").read_text(encoding="utf-8")
-    references: dict[str, list[tuple[str, Reference]]] = {}
+    references: dict[str, list[tuple[str, FunctionReference]]] = {}
     library = ""
     for block in re.split(r"\n(?! )", text.rstrip("\n")):
         first, *examples = block.split("\n")
@@ -127,6 +129,6 @@ def _references() -> Mapping[str, list[tuple[str, Reference]]]:
             library = first[1:-1]
         else:
             name, _, documentation = first.partition(": ")
-            entry = Reference(documentation, tuple(example.strip() for example in examples))
+            entry = FunctionReference(documentation, tuple(example.strip() for example in examples))
             references.setdefault(name, []).append((library, entry))
     return references
