@@ -56,7 +56,7 @@ class AdmissionObjects(Struct, frozen=True):
 
         accounts = frozenset(_in(snapshot, "ServiceAccount", namespace))
         return cls(
-            # Every cluster has namespaces: where there is none, nobody has said which.
+            # Every cluster has namespaces: if the snapshot has none, they were not recorded.
             namespaces=(snapshot.namespaces or None) if seen("Namespace") else None,
             priority_classes=_by_name(snapshot, "PriorityClass") if seen("PriorityClass") else None,
             runtime_classes=_by_name(snapshot, "RuntimeClass") if seen("RuntimeClass") else None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
-from typing import Any
+from typing import Any, ClassVar
 
 from msgspec import structs
 
@@ -35,10 +35,7 @@ class LimitExceeded(Refusal, frozen=True):
     side: Side
     found: Quantity | None
 
-    @property
-    def plugin(self) -> AdmissionPlugin:
-        """LimitRanger."""
-        return AdmissionPlugin.LIMIT_RANGER
+    plugin: ClassVar = AdmissionPlugin.LIMIT_RANGER
 
     @property
     def words(self) -> str:
@@ -58,10 +55,7 @@ class RatioExceeded(Refusal, frozen=True):
     ratio: float
     missing: Side | None = None
 
-    @property
-    def plugin(self) -> AdmissionPlugin:
-        """LimitRanger."""
-        return AdmissionPlugin.LIMIT_RANGER
+    plugin: ClassVar = AdmissionPlugin.LIMIT_RANGER
 
     @property
     def words(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Final
+from typing import ClassVar, Final
 
 from msgspec import structs
 
@@ -20,10 +20,7 @@ _ALWAYS: Final = ("default", "kube-system", "kube-public")
 class NamespaceMissing(Refusal, frozen=True):
     """The pod's namespace does not exist."""
 
-    @property
-    def plugin(self) -> AdmissionPlugin:
-        """NamespaceLifecycle."""
-        return AdmissionPlugin.NAMESPACE_LIFECYCLE
+    plugin: ClassVar = AdmissionPlugin.NAMESPACE_LIFECYCLE
 
     @property
     def words(self) -> str:
@@ -34,10 +31,7 @@ class NamespaceMissing(Refusal, frozen=True):
 class NamespaceEnding(Refusal, frozen=True):
     """The pod's namespace is being deleted."""
 
-    @property
-    def plugin(self) -> AdmissionPlugin:
-        """NamespaceLifecycle."""
-        return AdmissionPlugin.NAMESPACE_LIFECYCLE
+    plugin: ClassVar = AdmissionPlugin.NAMESPACE_LIFECYCLE
 
     @property
     def words(self) -> str:

@@ -7,7 +7,7 @@ else, so they are read here from the manifest and not kept.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 from kubectl_dra.admission.refusal import AdmissionPlugin, Concerned, Refusal
 from kubectl_dra.api.behaviour import (
@@ -80,10 +80,7 @@ class PodSecurityBroken(Refusal, frozen=True):
     policy: PodSecurityLevel
     breaches: tuple[Breach, ...]
 
-    @property
-    def plugin(self) -> AdmissionPlugin:
-        """PodSecurity."""
-        return AdmissionPlugin.POD_SECURITY
+    plugin: ClassVar = AdmissionPlugin.POD_SECURITY
 
     @property
     def words(self) -> str:
@@ -116,15 +113,8 @@ def _breaches(pod: Raw, policy: PodSecurityLevel) -> Iterator[Breach]:
     spec = pod.get("spec") or {}
     restricted = policy.level == "restricted"
     overridden = {_capabilities, _host_paths, _seccomp, _proc_mount} if restricted else set[Check]()
-    for check in _BASELINE:
-        if check not in overridden:
-            yield from _told(check(pod, spec, policy.version))
-    for check in _RESTRICTED if restricted else ():
-        yield from _told(check(pod, spec, policy.version))
-
-
-def _told(found: Breach | None) -> Iterable[Breach]:
-    return () if found is None else (found,)
+    checks = (*(check for check in _BASELINE if check not in overridden), *(_RESTRICTED if restricted else ()))
+    return (breach for check in checks if (breach := check(pod, spec, policy.version)) is not None)
 
 
 def _containers(spec: Raw) -> Iterator[Raw]:

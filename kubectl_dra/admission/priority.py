@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
-from typing import Final
+from typing import ClassVar, Final
 
 from msgspec import structs
 
@@ -19,10 +19,7 @@ _PREEMPTS = "PreemptLowerPriority"
 class PriorityClassMissing(Refusal, frozen=True):
     """The pod names a PriorityClass that does not exist."""
 
-    @property
-    def plugin(self) -> AdmissionPlugin:
-        """Priority."""
-        return AdmissionPlugin.PRIORITY
+    plugin: ClassVar = AdmissionPlugin.PRIORITY
 
     @property
     def words(self) -> str:
@@ -37,10 +34,7 @@ class PriorityContradicted(Refusal, frozen=True):
     computed: str
     policy: bool = False
 
-    @property
-    def plugin(self) -> AdmissionPlugin:
-        """Priority."""
-        return AdmissionPlugin.PRIORITY
+    plugin: ClassVar = AdmissionPlugin.PRIORITY
 
     @property
     def words(self) -> str:
@@ -100,10 +94,7 @@ ALWAYS: Final = "default"
 class ServiceAccountMissing(Refusal, frozen=True):
     """The pod's service account does not exist."""
 
-    @property
-    def plugin(self) -> AdmissionPlugin:
-        """ServiceAccount."""
-        return AdmissionPlugin.SERVICE_ACCOUNT
+    plugin: ClassVar = AdmissionPlugin.SERVICE_ACCOUNT
 
     @property
     def words(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from typing import ClassVar, Final
 
 from kubectl_dra.admission.refusal import AdmissionPlugin, Concerned, Refusal
 from kubectl_dra.api.labels import requirement_matches
@@ -27,10 +27,7 @@ class QuotaExceeded(Refusal, frozen=True):
 
     exceeded: tuple[tuple[str, Quantity, Quantity, Quantity], ...]
 
-    @property
-    def plugin(self) -> AdmissionPlugin:
-        """ResourceQuota."""
-        return AdmissionPlugin.RESOURCE_QUOTA
+    plugin: ClassVar = AdmissionPlugin.RESOURCE_QUOTA
 
     @property
     def words(self) -> str:
@@ -44,10 +41,7 @@ class AmountsRequired(Refusal, frozen=True):
 
     missing: tuple[tuple[str, tuple[str, ...]], ...]
 
-    @property
-    def plugin(self) -> AdmissionPlugin:
-        """ResourceQuota."""
-        return AdmissionPlugin.RESOURCE_QUOTA
+    plugin: ClassVar = AdmissionPlugin.RESOURCE_QUOTA
 
     @property
     def words(self) -> str:

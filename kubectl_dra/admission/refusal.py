@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from msgspec import Struct
 
@@ -37,11 +37,7 @@ class Refusal(Struct, frozen=True):
     """
 
     concerned: Concerned
-
-    @property
-    def plugin(self) -> AdmissionPlugin:
-        """The admission plugin."""
-        raise NotImplementedError
+    plugin: ClassVar[AdmissionPlugin]
 
     @property
     def words(self) -> str:
@@ -55,10 +51,7 @@ class FieldRefused(Refusal, frozen=True):
     field: str
     message: str
 
-    @property
-    def plugin(self) -> AdmissionPlugin:
-        """The server's own check."""
-        return AdmissionPlugin.VALIDATION
+    plugin: ClassVar = AdmissionPlugin.VALIDATION
 
     @property
     def words(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import Enum
+from typing import ClassVar
 
 from msgspec import structs
 
@@ -24,10 +25,7 @@ class RuntimeMismatch(Enum):
 class RuntimeClassMissing(Refusal, frozen=True):
     """The pod names a RuntimeClass that does not exist."""
 
-    @property
-    def plugin(self) -> AdmissionPlugin:
-        """RuntimeClass."""
-        return AdmissionPlugin.RUNTIME_CLASS
+    plugin: ClassVar = AdmissionPlugin.RUNTIME_CLASS
 
     @property
     def words(self) -> str:
@@ -40,10 +38,7 @@ class OverheadContradicted(Refusal, frozen=True):
 
     mismatch: RuntimeMismatch
 
-    @property
-    def plugin(self) -> AdmissionPlugin:
-        """RuntimeClass."""
-        return AdmissionPlugin.RUNTIME_CLASS
+    plugin: ClassVar = AdmissionPlugin.RUNTIME_CLASS
 
     @property
     def words(self) -> str:
@@ -58,10 +53,7 @@ class RuntimeNodeSelectorConflict(Refusal, frozen=True):
     wanted: str
     written: str
 
-    @property
-    def plugin(self) -> AdmissionPlugin:
-        """RuntimeClass."""
-        return AdmissionPlugin.RUNTIME_CLASS
+    plugin: ClassVar = AdmissionPlugin.RUNTIME_CLASS
 
     @property
     def words(self) -> str:

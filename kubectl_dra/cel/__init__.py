@@ -11,46 +11,28 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kubectl_dra.cel.device import DeviceInput
-    from kubectl_dra.cel.environment import Environment
-    from kubectl_dra.cel.errors import (
-        CelError,
-        CompileError,
-        CostLimitExceeded,
-        EvaluationError,
-        InternalError,
-        Issue,
-    )
-    from kubectl_dra.cel.observers import TraceEntry
-    from kubectl_dra.cel.program import Program, compile_expression
-
-__all__ = [
-    "CelError",
-    "CompileError",
-    "CostLimitExceeded",
-    "DeviceInput",
-    "Environment",
-    "EvaluationError",
-    "InternalError",
-    "Issue",
-    "Program",
-    "TraceEntry",
-    "compile_expression",
-]
+    from kubectl_dra.cel.device import DeviceInput as DeviceInput
+    from kubectl_dra.cel.environment import Environment as Environment
+    from kubectl_dra.cel.errors import CelError as CelError
+    from kubectl_dra.cel.errors import CompileError as CompileError
+    from kubectl_dra.cel.errors import CostLimitExceeded as CostLimitExceeded
+    from kubectl_dra.cel.errors import EvaluationError as EvaluationError
+    from kubectl_dra.cel.errors import InternalError as InternalError
+    from kubectl_dra.cel.errors import Issue as Issue
+    from kubectl_dra.cel.observers import TraceEntry as TraceEntry
+    from kubectl_dra.cel.program import Program as Program
+    from kubectl_dra.cel.program import compile_expression as compile_expression
 
 _HOMES = {
-    "CelError": "errors",
-    "CompileError": "errors",
-    "CostLimitExceeded": "errors",
+    **dict.fromkeys(
+        ("CelError", "CompileError", "CostLimitExceeded", "EvaluationError", "InternalError", "Issue"), "errors"
+    ),
+    **dict.fromkeys(("Program", "compile_expression"), "program"),
     "DeviceInput": "device",
     "Environment": "environment",
-    "EvaluationError": "errors",
-    "InternalError": "errors",
-    "Issue": "errors",
-    "Program": "program",
     "TraceEntry": "observers",
-    "compile_expression": "program",
 }
+__all__ = list(_HOMES)
 
 
 def __getattr__(name: str) -> Any:

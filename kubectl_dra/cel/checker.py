@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kubectl_dra.cel import ast, types
 from kubectl_dra.cel.ast import qualified_name
@@ -91,8 +92,8 @@ class _Checker:
         for scope in reversed(self._scopes):
             if name in scope:
                 return name, scope[name]
-        found = self._environment.variable(name)
-        return None if found is None else (name, found)
+        declared = self._environment.variable(name)
+        return None if declared is None else (name, declared)
 
     def _type(self, node: ast.Expression) -> CelType:
         return self.node_types[node.id]
@@ -128,28 +129,28 @@ class _Checker:
         return self._struct(node)
 
     def _identifier(self, node: ast.Identifier) -> ast.Expression:
-        found = self._lookup(node.name)
-        if found is None:
+        variable = self._lookup(node.name)
+        if variable is None:
             self._undeclared(node, node.name, member=False)
             return node
-        self.node_types[node.id] = found[1]
-        if found[0] == node.name:
+        self.node_types[node.id] = variable[1]
+        if variable[0] == node.name:
             return node
-        return ast.Identifier(node.id, node.position, node.start, node.end, found[0])
+        return replace(node, name=variable[0])
 
     def _select(self, node: ast.Select) -> ast.Expression:
         if not node.test_only:
             name = qualified_name(node)
-            found = None if name is None else self._lookup(name)
-            if found is not None:
-                self.node_types[node.id] = found[1]
-                return ast.Identifier(node.id, node.position, node.start, node.end, found[0])
+            variable = None if name is None else self._lookup(name)
+            if variable is not None:
+                self.node_types[node.id] = variable[1]
+                return ast.Identifier(node.id, node.position, node.start, node.end, variable[0])
         operand = self.check(node.operand)
         result = self._field_type(node, operand, node.field, optional=False)
         if node.test_only:
             result = types.BOOL
         self.node_types[node.id] = self.bindings.substitute(result, False)
-        return ast.Select(node.id, node.position, node.start, node.end, operand, node.field, node.test_only)
+        return replace(node, operand=operand)
 
     def _optional_select(self, node: ast.Call) -> ast.Expression:
         operand = self.check(node.arguments[0])
@@ -157,7 +158,7 @@ class _Checker:
         assert isinstance(field, ast.Literal)
         result = self._field_type(node, operand, str(field.value), optional=True)
         self.node_types[node.id] = self.bindings.substitute(result, False)
-        return ast.Call(node.id, node.position, node.start, node.end, node.function, None, (operand, field))
+        return replace(node, arguments=(operand, field))
 
     def _field_type(self, node: ast.Expression, operand: ast.Expression, field: str, optional: bool) -> CelType:
         target = self.bindings.substitute(self._type(operand), False)
@@ -184,13 +185,13 @@ class _Checker:
         if fields is None:
             self._report(position, f"unexpected failed resolution of '{struct}'")
             return ERROR
-        found = fields.get(field)
-        if found is None:
+        field_type = fields.get(field)
+        if field_type is None:
             near = self._environment.suggestion(f"{struct}.{field}", True)
             hint = None if near is None else f"did you mean '{near}'?"
             self._report(position, f"undefined field '{field}'", hint)
             return ERROR
-        return found
+        return field_type
 
     def _call(self, node: ast.Call) -> ast.Expression:
         if node.function == "_?._":
@@ -203,21 +204,21 @@ class _Checker:
                 self._undeclared(node, node.function, member=False)
             else:
                 self._resolve(node, function, overloads, None, arguments)
-            return _with_arguments(node, function, None, arguments)
+            return replace(node, function=function, arguments=tuple(arguments))
         prefix = qualified_name(node.target)
         if prefix is not None:
             function = f"{prefix[1:] if prefix.startswith('.') else prefix}.{node.function}"
             overloads = self._environment.overloads(function)
             if overloads is not None:
                 self._resolve(node, function, overloads, None, arguments)
-                return _with_arguments(node, function, None, arguments)
+                return replace(node, function=function, target=None, arguments=tuple(arguments))
         target = self.check(node.target)
         overloads = self._environment.overloads(node.function)
         if overloads is None:
             self._undeclared(node, node.function, member=True)
         else:
             self._resolve(node, node.function, overloads, target, arguments)
-        return _with_arguments(node, node.function, target, arguments)
+        return replace(node, target=target, arguments=tuple(arguments))
 
     def _resolve(
         self,
@@ -261,11 +262,7 @@ class _Checker:
         self.overloads[node.id] = tuple(matching)
 
     def _resolve_logic(
-        self,
-        node: ast.Call,
-        overloads: Sequence[Overload],
-        arguments: list[ast.Expression],
-        given: list[CelType],
+        self, node: ast.Call, overloads: Sequence[Overload], arguments: list[ast.Expression], given: list[CelType]
     ) -> None:
         result = types.BOOL
         for argument, argument_type in zip(arguments, given, strict=True):
@@ -293,7 +290,7 @@ class _Checker:
                 current = self._unwrapped(element, current)
             element_type = self._joined(element_type, current)
         self.node_types[node.id] = list_of(element_type or self._fresh())
-        return ast.ListLiteral(node.id, node.position, node.start, node.end, tuple(elements), node.optional_indices)
+        return replace(node, elements=tuple(elements))
 
     def _unwrapped(self, node: ast.Expression, current: CelType) -> CelType:
         if current.is_optional:
@@ -322,16 +319,16 @@ class _Checker:
             if entry.optional:
                 current = self._unwrapped(value, current)
             value_type = self._joined(value_type, current)
-            entries.append(ast.MapEntry(entry.id, entry.position, key, value, entry.optional))
+            entries.append(replace(entry, key=key, value=value))
         self.node_types[node.id] = map_of(key_type or self._fresh(), value_type or self._fresh())
-        return ast.MapLiteral(node.id, node.position, node.start, node.end, tuple(entries))
+        return replace(node, entries=tuple(entries))
 
     def _struct(self, node: ast.StructLiteral) -> ast.Expression:
-        found = self._lookup(node.type_name)
-        if found is None:
+        variable = self._lookup(node.type_name)
+        if variable is None:
             self._undeclared(node, node.type_name, member=False)
             return node
-        name, declared = found
+        name, declared = variable
         result = ERROR
         struct = name
         if declared.kind != "type":
@@ -345,7 +342,7 @@ class _Checker:
                 result = ERROR
         self.node_types[node.id] = result
         fields = [self._struct_entry(struct, field) for field in node.fields]
-        return ast.StructLiteral(node.id, node.position, node.start, node.end, name, tuple(fields))
+        return replace(node, type_name=name, fields=tuple(fields))
 
     def _struct_entry(self, struct: str, field: ast.FieldEntry) -> ast.FieldEntry:
         value = self.check(field.value)
@@ -355,10 +352,9 @@ class _Checker:
             given = self._unwrapped(value, given)
         if not self.bindings.assign(wanted, given):
             self._report(
-                field.position,
-                f"expected type of field '{field.name}' is '{wanted}' but provided type is '{given}'",
+                field.position, f"expected type of field '{field.name}' is '{wanted}' but provided type is '{given}'"
             )
-        return ast.FieldEntry(field.id, field.position, field.name, value, field.optional)
+        return replace(field, value=value)
 
     def _comprehension(self, node: ast.Comprehension) -> ast.Expression:
         iter_range = self.check(node.iter_range)
@@ -379,19 +375,8 @@ class _Checker:
         result = self.check(node.result)
         self._scopes.pop()
         self.node_types[node.id] = self.bindings.substitute(self._type(result), False)
-        return ast.Comprehension(
-            node.id,
-            node.position,
-            node.start,
-            node.end,
-            iter_range,
-            node.iter_var,
-            node.iter_var2,
-            node.accu_var,
-            accu_init,
-            condition,
-            step,
-            result,
+        return replace(
+            node, iter_range=iter_range, accu_init=accu_init, loop_condition=condition, loop_step=step, result=result
         )
 
     def _loop_types(self, node: ast.Expression, range_type: CelType, two: bool) -> tuple[CelType, CelType]:
@@ -413,9 +398,3 @@ class _Checker:
     def _assert_type(self, node: ast.Expression, wanted: CelType) -> None:
         if not self.bindings.assign(wanted, self._type(node)):
             self._mismatch(node.position, wanted, self._type(node))
-
-
-def _with_arguments(
-    node: ast.Call, function: str, target: ast.Expression | None, arguments: list[ast.Expression]
-) -> ast.Call:
-    return ast.Call(node.id, node.position, node.start, node.end, function, target, tuple(arguments))

@@ -28,7 +28,7 @@ _MAPS: Final[Mapping[str, str]] = {"attribute": "attributes", "capacity": "capac
 
 
 def key_answer(node: Expression, columns: frozenset[Column] | None) -> KeyAnswer | None:
-    """How to answer an expression from the keys of its only column; None if it is no such comparison.
+    """A function that answers an expression from the keys of its only column; None for other expressions.
 
     ``attribute == "text"``, or ``!=``, and ``capacity.compareTo(quantity("…")) >= 0``, with any order.
     """
@@ -44,7 +44,8 @@ def key_answer(node: Expression, columns: frozenset[Column] | None) -> KeyAnswer
         if text.__class__ is str and node.function in ("_==_", "_!=_") and _is_entry(left, column):
             return lambda key: order(key, text) if key.__class__ is str else None
         return None
-    amount = _compared_with(left, column) if _is_zero(right) and column.kind == "capacity" else None
+    zero = isinstance(right, Literal) and right.value.__class__ is int and right.value == 0
+    amount = _compared_with(left, column) if zero and column.kind == "capacity" else None
     if amount is None:
         return None
     nanos = amount.nanos
@@ -92,7 +93,3 @@ def _compared_with(node: Expression, column: Column) -> Quantity | None:
         return Quantity.parse(text.value)
     except QuantityError:
         return None
-
-
-def _is_zero(node: Expression) -> bool:
-    return isinstance(node, Literal) and node.value.__class__ is int and node.value == 0

@@ -8,19 +8,11 @@ those columns of all devices once, so that each distinct combination is evaluate
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from kubectl_dra.api.semver import Semver, SemverError
-from kubectl_dra.cel.ast import (
-    Call,
-    Comprehension,
-    Expression,
-    Identifier,
-    ListLiteral,
-    Literal,
-    Select,
-    children,
-)
+from kubectl_dra.cel import ast
+from kubectl_dra.cel.ast import Expression, children
+from kubectl_dra.cel.device_columns import broken_devices, read_column
 from kubectl_dra.cel.errors import EvaluationError
 
 if TYPE_CHECKING:
@@ -92,13 +84,13 @@ class _Reader:
 
     def read(self, node: Expression, scope: _Scope) -> _Reference | None:
         """Record what is read. Returns the node's place in the device if its use is still unknown."""
-        if isinstance(node, Identifier):
+        if isinstance(node, ast.Identifier):
             return scope.get(node.name)
-        if isinstance(node, Select):
+        if isinstance(node, ast.Select):
             return self._step(self.read(node.operand, scope), node.field, node.test_only)
-        if isinstance(node, Call):
+        if isinstance(node, ast.Call):
             return self._call(node, scope)
-        if isinstance(node, Comprehension):
+        if isinstance(node, ast.Comprehension):
             return self._comprehension(node, scope)
         for child in children(node):
             self.consume(self.read(child, scope))
@@ -129,7 +121,7 @@ class _Reader:
         self.columns.add(ALLOW_MULTIPLE)
         return None
 
-    def _call(self, node: Call, scope: _Scope) -> _Reference | None:
+    def _call(self, node: ast.Call, scope: _Scope) -> _Reference | None:
         if node.function in _LOOKUPS:
             return self._lookup(node.arguments[0], node.arguments[1], scope)
         if node.function == "@in":
@@ -149,7 +141,7 @@ class _Reader:
 
     def _lookup(self, container: Expression, key: Expression, scope: _Scope) -> _Reference | None:
         at = self.read(container, scope)
-        if isinstance(key, Literal) and isinstance(key.value, str):
+        if isinstance(key, ast.Literal) and isinstance(key.value, str):
             return self._step(at, key.value)
         by = self.read(key, scope)
         if at is not None and at.level == "map" and by == _DRIVER_NAME:
@@ -158,10 +150,10 @@ class _Reader:
         self.consume(at)
         return None
 
-    def _comprehension(self, node: Comprehension, scope: _Scope) -> _Reference | None:
+    def _comprehension(self, node: ast.Comprehension, scope: _Scope) -> _Reference | None:
         self.consume(self.read(node.iter_range, scope))
         start = self.read(node.accu_init, scope)
-        if isinstance(node.iter_range, ListLiteral) and not node.iter_range.elements:
+        if isinstance(node.iter_range, ast.ListLiteral) and not node.iter_range.elements:
             # cel.bind and its relatives never loop: the variable is the value it was given, but for attributes or
             # capacities as a whole, which answer otherwise where a device has none.
             if start is not None and start.level == "map":
@@ -214,16 +206,16 @@ class DeviceTable:
 
     def broken(self, list_attributes: bool = False) -> Mapping[int, EvaluationError]:
         """Devices on which every expression fails because an attribute cannot be converted."""
-        found = self._broken.get(list_attributes)
-        if found is None:
-            found = self._broken[list_attributes] = _broken(self.devices, list_attributes)
-        return found
+        errors = self._broken.get(list_attributes)
+        if errors is None:
+            errors = self._broken[list_attributes] = broken_devices(self.devices, list_attributes)
+        return errors
 
     def column(self, column: Column) -> list[Hashable]:
         """One hashable per device. Devices with equal hashables have equal values in this column."""
         values = self._columns.get(column)
         if values is None:
-            values = self._columns[column] = _read_column(self.devices, column)
+            values = self._columns[column] = read_column(self.devices, *column)
         return values
 
     def keys(self, columns: Iterable[Column]) -> Sequence[Hashable]:
@@ -235,10 +227,10 @@ class DeviceTable:
 
     def groups(self, columns: Iterable[Column]) -> list[list[int]]:
         """Indices of devices that look alike, by first appearance."""
-        found: dict[Hashable, list[int]] = {}
+        groups: dict[Hashable, list[int]] = {}
         for index, key in enumerate(self.keys(columns)):
-            found.setdefault(key, []).append(index)
-        return list(found.values())
+            groups.setdefault(key, []).append(index)
+        return list(groups.values())
 
     def value(self, index: int, list_attributes: bool = False) -> Value:
         """The CEL value of one device, converted on first use. See ``device.device_value``."""
@@ -331,135 +323,3 @@ class DeviceTable:
             value, evaluate = self._view(part.columns, list_attributes), part.evaluate
             known.update({key: evaluate(value(index)) for key, index in first.items() if key in missing})
         return list(map(known.__getitem__, keys))
-
-
-def _broken(devices: Sequence[DeviceInput], list_attributes: bool) -> dict[int, EvaluationError]:
-    from kubectl_dra.cel.device import device_value
-
-    # Readers of snapshots share equal values between devices: one look at each object is enough.
-    tables = {id(device.attributes): device.attributes for device in devices}
-    different = {id(raw): raw for table in tables.values() for raw in table.values()}
-    doubtful = _doubtful(different)
-    found: dict[int, EvaluationError] = {}
-    if not doubtful:
-        return found
-    for index, device in enumerate(devices):
-        if doubtful.isdisjoint(map(id, device.attributes.values())):
-            continue
-        try:
-            device_value(device, list_attributes)
-        except EvaluationError as error:
-            found[index] = error
-    return found
-
-
-def _doubtful(attributes: Mapping[int, Mapping[str, Any]]) -> set[int]:
-    """The keys of attributes that may not convert; only a conversion can tell."""
-    versions: dict[str, bool] = {}
-    doubtful: set[int] = set()
-    for key, raw in attributes.items():
-        if len(raw) != 1:
-            doubtful.add(key)
-            continue
-        ((kind, value),) = raw.items()
-        type_ = value.__class__
-        if type_ is str and kind == "version":
-            plain = versions.get(value)
-            if plain is None:
-                plain = versions[value] = _is_version(value)
-        elif type_ is int:
-            plain = kind == "int" and -(2**63) <= value < 2**63
-        else:
-            plain = (type_ is str and kind == "string") or (type_ is bool and kind == "bool")
-        if not plain:
-            doubtful.add(key)
-    return doubtful
-
-
-def _is_version(text: str) -> bool:
-    try:
-        Semver.parse(text)
-    except SemverError:
-        return False
-    return True
-
-
-def _read_column(devices: Sequence[DeviceInput], column: Column) -> list[Hashable]:
-    if column.kind == "driver":
-        return [device.driver for device in devices]
-    if column.kind == "allowMultipleAllocations":
-        return [bool(device.allow_multiple_allocations) for device in devices]
-    attributes = column.kind == "attribute"
-    if column.id is None:
-        return [_domain(device, attributes, column.domain) for device in devices]
-    if column.domain is None or "/" in column.domain + column.id:
-        return [_entry(device, attributes, column.domain, column.id) for device in devices]
-    return _plain_column(devices, attributes, column.domain, column.id)
-
-
-def _plain_column(devices: Sequence[DeviceInput], attributes: bool, domain: str, name: str) -> list[Hashable]:
-    """One attribute or capacity of all devices: the same as ``_entry``, but fast in the common case."""
-    qualified = f"{domain}/{name}"
-    usual = "string" if attributes else "value"
-    found: list[Hashable] = []
-    for device in devices:
-        entries = device.attributes if attributes else device.capacity
-        if device.driver != domain:
-            value = entries.get(qualified)
-        elif qualified in entries:
-            found.append(_entry(device, attributes, domain, name))
-            continue
-        else:
-            value = entries.get(name)
-        if value is None:
-            found.append(None)
-            continue
-        text = value.get(usual)
-        plain = text.__class__ is str and len(value) == 1
-        found.append(text if plain else _frozen(value, attributes))
-    return found
-
-
-def _entry(device: DeviceInput, attributes: bool, domain: str | None, name: str) -> Hashable:
-    """One attribute or capacity; None if absent."""
-    entries = device.attributes if attributes else device.capacity
-    driver = device.driver
-    if domain is None:
-        domain = driver
-    value = entries.get(f"{domain}/{name}") if "/" not in domain else None
-    if domain == driver and "/" not in name:
-        plain = entries.get(name)
-        if plain is not None:
-            if value is not None:
-                # Published twice, with and without domain: leave the choice to the conversion.
-                return _domain(device, attributes, domain)
-            value = plain
-    return None if value is None else _frozen(value, attributes)
-
-
-def _domain(device: DeviceInput, attributes: bool, domain: str | None) -> Hashable:
-    """All entries of a domain with their identifiers."""
-    driver = device.driver
-    if domain is None:
-        domain = driver
-    found = []
-    for name, value in (device.attributes if attributes else device.capacity).items():
-        prefix, slash, rest = name.partition("/")
-        if (prefix if slash else driver) == domain:
-            found.append((rest if slash else name, _frozen(value, attributes)))
-    return tuple(found)
-
-
-def _frozen(value: Mapping[str, Any], attribute: bool) -> Hashable:
-    """A hashable for a value and its type (true is not 1)."""
-    if not attribute:
-        amount = value.get("value")
-        return amount if amount.__class__ is str else repr(amount)
-    if len(value) == 1:
-        ((kind, content),) = value.items()
-        type_ = content.__class__
-        if (kind == "string" and type_ is str) or (kind == "int" and type_ is int):
-            return content  # type: ignore[no-any-return]
-        if type_ is str or type_ is bool:
-            return kind, content
-    return (repr(value),)

@@ -24,7 +24,7 @@ _NOUNS: Final[Mapping[str, str]] = {
     "cidr": "network",
     "url": "URL",
 }
-"""What the text must be that a function takes."""
+"""What the argument of each function must be."""
 _AMOUNT: Final = re.compile(r"\s*([+-]?[0-9]+(?:[.,][0-9]+)?)\s*([A-Za-z]*)\s*")
 _UNITS: Final = ("k", "m", "g", "t", "p", "e")
 _VERSION: Final = re.compile(r"\s*[vV]?([0-9]+)(?:\.([0-9]+))?(?:\.([0-9]+))?([-+].*)?\s*")
@@ -65,7 +65,7 @@ class FailingConstant(NamedTuple):
 
 
 def failing_constants(program: Program) -> tuple[FailingConstant, ...]:
-    """The innermost parts that read nothing and fail; none of what constants themselves keep from being evaluated."""
+    """The innermost parts that read nothing and fail. Parts that a constant short-circuits are left out."""
     if sum(1 for _ in ast.walk(program.ast.expression)) > _MOST_NODES:
         return ()
     return tuple(_failing(program.ast.expression, program))
@@ -81,17 +81,17 @@ def _failing(node: ast.Expression, program: Program) -> Iterator[FailingConstant
     try:
         program.part(node).evaluate_raw(_NO_DEVICE)
     except EvaluationError as problem:
-        inner = [found for part in ast.children(node) for found in _failing(part, program)]
+        inner = [constant for part in ast.children(node) for constant in _failing(part, program)]
         yield from inner or [_described(node, problem, program)]
 
 
 def _is_constant(node: ast.Expression) -> bool:
-    """Whether it reads no variable, and is none of what a macro becomes."""
+    """Whether a node reads no variable and is not the expansion of a macro."""
     return not any(isinstance(part, ast.Identifier | ast.Comprehension | ast.StructLiteral) for part in ast.walk(node))
 
 
 def _evaluated(node: ast.Expression, program: Program) -> Iterator[ast.Expression]:
-    """The parts of a node that its constant ones let be evaluated."""
+    """The parts of a node that its constant parts do not short-circuit."""
     if isinstance(node, ast.Call) and node.function in ("_&&_", "_||_", "_?_:_"):
         known = [_value(part, program) for part in node.arguments]
         if node.function == "_?_:_":
@@ -104,7 +104,7 @@ def _evaluated(node: ast.Expression, program: Program) -> Iterator[ast.Expressio
 
 
 def _value(node: ast.Expression, program: Program) -> bool | None:
-    """True or false, where a part is that whatever the device has."""
+    """The boolean that a part gives on every device; None if that depends on the device."""
     if not _is_constant(node):
         return None
     try:
@@ -116,20 +116,20 @@ def _value(node: ast.Expression, program: Program) -> bool | None:
 
 def _described(node: ast.Expression, problem: EvaluationError, program: Program) -> FailingConstant:
     written = program.ast.source[node.start : node.end]
-    found = FailingConstant(node.start, node.end, written, problem)
+    constant = FailingConstant(node.start, node.end, written, problem)
     if not isinstance(node, ast.Call) or node.function not in _NOUNS or len(node.arguments) != 1:
-        return found
+        return constant
     argument = node.arguments[0]
     if not isinstance(argument, ast.Literal) or not isinstance(argument.value, str):
-        return found
+        return constant
     meant = _MEANT[node.function](argument.value) if node.function in _MEANT else ()
     # In the author's quotes.
     instead = tuple(written.replace(argument.value, text) for text in meant if written.count(argument.value) == 1)
-    return found._replace(noun=_NOUNS[node.function], text=argument.value, instead=instead)
+    return constant._replace(noun=_NOUNS[node.function], text=argument.value, instead=instead)
 
 
 def _amounts(text: str) -> tuple[str, ...]:
-    """The quantities that somebody may mean: 40GB is 40G, and most often meant is 40Gi."""
+    """The quantities that the author may have meant: 40GB is 40G, and often 40Gi was meant."""
     match = _AMOUNT.fullmatch(text)
     if match is None:
         return ()
@@ -142,11 +142,11 @@ def _amounts(text: str) -> tuple[str, ...]:
     else:
         decimal, binary = ("k", "Ki") if letter == "k" else (letter.upper(), f"{letter.upper()}i")
         wanted = [f"{number}{binary}"] if rest in ("i", "ib") else [f"{number}{decimal}", f"{number}{binary}"]
-    return tuple(one for one in wanted if _takes(Quantity.parse, one, QuantityError))
+    return tuple(amount for amount in wanted if _takes(Quantity.parse, amount, QuantityError))
 
 
 def _versions(text: str) -> tuple[str, ...]:
-    """The version with the three numbers that a semantic version has."""
+    """The version completed to the three numbers of a semantic version."""
     match = _VERSION.fullmatch(text)
     if match is None:
         return ()

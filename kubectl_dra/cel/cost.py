@@ -15,17 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from kubectl_dra.cel.ast import (
-    Call,
-    Comprehension,
-    Expression,
-    Identifier,
-    ListLiteral,
-    Literal,
-    MapLiteral,
-    Select,
-    StructLiteral,
-)
+from kubectl_dra.cel import ast
+from kubectl_dra.cel.ast import Expression
 from kubectl_dra.cel.known_sizes import (
     COMPARES_TEXT,
     LIST_CREATE_COST,
@@ -43,6 +34,7 @@ from kubectl_dra.cel.known_sizes import (
     CostRange,
     EntrySize,
     KnownSizes,
+    Operands,
     Size,
     Trail,
     device_sizes,
@@ -72,7 +64,7 @@ def estimate_cost(
 
 
 class _Walk:
-    """One pass over one expression. Cost hooks see it as their ``Estimator``."""
+    """One pass over one expression."""
 
     def __init__(
         self,
@@ -84,40 +76,26 @@ class _Walk:
         self._assumed = assumed_sizes
         self._known = KnownSizes(node_types, assumed_sizes)
 
-    # What hooks may ask.
-
-    def size(self, node: CostNode) -> Size:
-        if node.computed_size is not None:
-            return node.computed_size
-        return self._assumed(node.path) or UNKNOWN_SIZE
-
-    def element(self, node: CostNode) -> CostNode | None:
-        if not node.type.parameters:
-            return None
-        return CostNode(node.type.parameters[0], (*node.path, "@items") if node.path else ())
-
-    # The walk.
-
     def cost(self, node: Expression) -> CostRange:
-        if isinstance(node, Literal):
+        if isinstance(node, ast.Literal):
             return ZERO
-        if isinstance(node, Call):
+        if isinstance(node, ast.Call):
             return self._call(node)
-        if isinstance(node, Select):
+        if isinstance(node, ast.Select):
             return self._select(node)
-        if isinstance(node, Identifier):
+        if isinstance(node, ast.Identifier):
             variable = self._known.variable(node.name)
             self._known.paths[node.id] = Trail([node.name], 1) if variable is None else variable.path
             return ONE
-        if isinstance(node, ListLiteral):
+        if isinstance(node, ast.ListLiteral):
             return self._list(node)
-        if isinstance(node, MapLiteral):
+        if isinstance(node, ast.MapLiteral):
             return self._map(node)
-        if isinstance(node, StructLiteral):
+        if isinstance(node, ast.StructLiteral):
             return _total(self.cost(field.value) for field in node.fields).plus(fixed(STRUCT_CREATE_COST))
         return self._bind(node) if _is_bind(node) else self._comprehension(node)
 
-    def _select(self, node: Select) -> CostRange:
+    def _select(self, node: ast.Select) -> CostRange:
         cost = self.cost(node.operand)
         # Kubernetes made has() free for compatibility; it leaves no path behind either.
         if node.test_only:
@@ -127,7 +105,7 @@ class _Walk:
         self._known.paths[node.id] = self._known.path(node.operand).extended(node.field)
         return cost
 
-    def _call(self, node: Call) -> CostRange:
+    def _call(self, node: ast.Call) -> CostRange:
         if node.function == "dyn":
             argument = node.arguments[0]
             cost = self.cost(argument)
@@ -169,15 +147,16 @@ class _Walk:
 
     def _function(
         self,
-        node: Call,
+        node: ast.Call,
         overload: Overload,
         target: CostNode | None,
         arguments: Sequence[CostNode],
         costs: Sequence[CostRange],
     ) -> CallEstimate:
         """Cost of one candidate overload, including the costs of its arguments but not of its target."""
-        if overload.estimate is not None:
-            estimate = overload.estimate(self, target, arguments)
+        if overload.cost.estimate is not None:
+            nodes = arguments if target is None else (target, *arguments)
+            estimate = overload.cost.estimate(Operands(tuple(nodes), self._assumed))
             if estimate is not None:
                 return CallEstimate(estimate.cost.plus(_total(costs)), estimate.result_size)
         name = overload.id
@@ -191,21 +170,21 @@ class _Walk:
             call = _standard(name, target, arguments)
         return CallEstimate(call.cost.plus(_total(costs)), call.result_size)
 
-    def _conditional(self, node: Call, arguments: Sequence[CostNode], costs: Sequence[CostRange]) -> CallEstimate:
+    def _conditional(self, node: ast.Call, arguments: Sequence[CostNode], costs: Sequence[CostRange]) -> CallEstimate:
         entries = self._known.entry_size(node.arguments[1])
         if entries is not None:
             self._known.set_entry_size(node, entries.union(self._known.entry_size(node.arguments[2])))
         size = _known_size(arguments[1]).union(_known_size(arguments[2]))
         return CallEstimate(costs[0].plus(costs[1].union(costs[2])), size)
 
-    def _concatenation(self, node: Call, overload: str, arguments: Sequence[CostNode]) -> CallEstimate:
+    def _concatenation(self, node: ast.Call, overload: str, arguments: Sequence[CostNode]) -> CallEstimate:
         size = _known_size(arguments[0]).plus(_known_size(arguments[1]))
         entries = self._known.entry_size(node.arguments[0])
         if entries is not None:
             self._known.set_entry_size(node, entries.union(self._known.entry_size(node.arguments[1])))
         return CallEstimate(ONE if overload == "add_list" else size.scaled(STRING_TRAVERSAL_FACTOR), size)
 
-    def _list(self, node: ListLiteral) -> CostRange:
+    def _list(self, node: ast.ListLiteral) -> CostRange:
         cost = ZERO
         item = _nothing(len(node.elements))
         for element in node.elements:
@@ -214,7 +193,7 @@ class _Walk:
         self._known.set_entry_size(node, EntrySize(True, ONE, item))
         return cost.plus(fixed(LIST_CREATE_COST))
 
-    def _map(self, node: MapLiteral) -> CostRange:
+    def _map(self, node: ast.MapLiteral) -> CostRange:
         cost = ZERO
         key = value = _nothing(len(node.entries))
         for entry in node.entries:
@@ -224,7 +203,7 @@ class _Walk:
         self._known.set_entry_size(node, EntrySize(False, key, value))
         return cost.plus(fixed(MAP_CREATE_COST))
 
-    def _bind(self, node: Comprehension) -> CostRange:
+    def _bind(self, node: ast.Comprehension) -> CostRange:
         cost = self.cost(node.iter_range).plus(self.cost(node.accu_init))
         self._known.bind_value(node.accu_var, node.accu_init)
         cost = cost.plus(self.cost(node.result))
@@ -232,7 +211,7 @@ class _Walk:
         self._known.copy(node, node.result)
         return cost
 
-    def _comprehension(self, node: Comprehension) -> CostRange:
+    def _comprehension(self, node: ast.Comprehension) -> CostRange:
         cost = self.cost(node.iter_range).plus(self.cost(node.accu_init))
         self._known.bind_value(node.accu_var, node.accu_init)
         self._known.bind_iteration(node)
@@ -244,9 +223,9 @@ class _Walk:
         cost = cost.plus(self.cost(node.result))
         self._known.unbind(node.accu_var)
         count = self._known.size(node.iter_range) or UNKNOWN_SIZE
-        if isinstance(node.accu_init, Literal):
+        if isinstance(node.accu_init, ast.Literal):
             self._known.set_size(node, self._known.size(node.accu_init))
-        elif isinstance(node.accu_init, (ListLiteral, MapLiteral)):
+        elif isinstance(node.accu_init, (ast.ListLiteral, ast.MapLiteral)):
             self._known.set_size(node, count)
             self._known.set_entry_size(node, self._known.entry_size(node.loop_step))
         return cost.plus(count.times(per_element))
@@ -301,12 +280,12 @@ def _nothing(count: int) -> Size:
     return CostRange(UINT64_MAX, 0) if count else ZERO
 
 
-def _is_bind(node: Comprehension) -> bool:
+def _is_bind(node: ast.Comprehension) -> bool:
     """Whether this is ``cel.bind`` (or optMap, optFlatMap): a comprehension over an empty range."""
     return (
-        isinstance(node.iter_range, ListLiteral)
+        isinstance(node.iter_range, ast.ListLiteral)
         and not node.iter_range.elements
-        and isinstance(node.loop_condition, Literal)
+        and isinstance(node.loop_condition, ast.Literal)
         and node.loop_condition.value is False
         and node.accu_var != "__result__"
     )

@@ -63,17 +63,17 @@ def _of_list(values: list[Value] | tuple[Value, ...]) -> Attribute:
     kind = _KINDS.get(first.__class__)
     if kind is None:
         raise EvaluationError(f"unsupported list element type: {_go_name(values[0])}")
-    found = []
-    for index, entry in enumerate(values):
-        plain = _unwrapped(entry)
+    plain_values = []
+    for index, element in enumerate(values):
+        plain = _unwrapped(element)
         if plain.__class__ is not first.__class__:
-            raise EvaluationError(f"expected list element at index {index} to be {kind[1]}, got {_go_name(entry)}")
-        found.append(str(plain) if kind[0] == "version" else plain)
-    return {f"{kind[0]}s": found}
+            raise EvaluationError(f"expected list element at index {index} to be {kind[1]}, got {_go_name(element)}")
+        plain_values.append(str(plain) if kind[0] == "version" else plain)
+    return {f"{kind[0]}s": plain_values}
 
 
 def _unwrapped(value: Value) -> Value:
-    """What an optional contains, as Kubernetes looks into it."""
+    """The content of an optional, which Kubernetes unwraps; other values as they are."""
     return value.value if value.__class__ is OptionalValue and value.has_value else value
 
 

@@ -89,12 +89,12 @@ def device_value(device: DeviceInput, list_attributes: bool = False) -> dict[str
         except QuantityError as error:
             raise EvaluationError(f"capacity {name}: {error}") from None
         capacity.setdefault(domain, {})[identifier] = quantity
-    return {
-        "driver": driver,
-        "allowMultipleAllocations": bool(device.allow_multiple_allocations),
-        "attributes": attributes,
-        "capacity": capacity,
-    }
+    return _value(device, attributes, capacity)
+
+
+def _value(device: DeviceInput, attributes: DefaultMap, capacity: DefaultMap) -> dict[str, Value]:
+    shared = bool(device.allow_multiple_allocations)
+    return {"driver": device.driver, "allowMultipleAllocations": shared, "attributes": attributes, "capacity": capacity}
 
 
 def narrow_value(
@@ -125,9 +125,4 @@ def narrow_value(
             attributes.setdefault(domain, {})[identifier] = attribute_value(str(identifier), raw, list_attributes)
         else:
             capacity.setdefault(domain, {})[identifier] = Quantity.from_json(raw.get("value"))
-    return {
-        "driver": driver,
-        "allowMultipleAllocations": bool(device.allow_multiple_allocations),
-        "attributes": attributes,
-        "capacity": capacity,
-    }
+    return _value(device, attributes, capacity)

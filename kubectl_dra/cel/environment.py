@@ -16,23 +16,11 @@ if TYPE_CHECKING:
 
 CONSUMABLE_CAPACITY = "DRAConsumableCapacity"
 
-_TYPE_NAMES: dict[str, CelType] = {
-    "bool": types.BOOL,
-    "bytes": types.BYTES,
-    "double": types.DOUBLE,
-    "google.protobuf.Duration": types.DURATION,
-    "google.protobuf.Timestamp": types.TIMESTAMP,
-    "int": types.INT,
-    "list": types.LIST,
-    "map": types.MAP,
-    "net.CIDR": types.CIDR,
-    "net.IP": types.IP,
-    "null_type": types.NULL,
-    "optional_type": types.OPTIONAL,
-    "string": types.STRING,
-    "type": types.TYPE,
-    "uint": types.UINT,
-}
+_NAMED = (
+    *(types.BOOL, types.BYTES, types.CIDR, types.DOUBLE, types.DURATION, types.INT, types.IP, types.LIST, types.MAP),
+    *(types.NULL, types.OPTIONAL, types.STRING, types.TIMESTAMP, types.TYPE, types.UINT),
+)
+_TYPE_NAMES: dict[str, CelType] = {named.name: named for named in _NAMED}
 
 _WITHOUT_FIELDS = frozenset({"bool", "bytes", "double", "int", "list", "string", "uint"})
 """Types that Kubernetes declares like structs although they have no fields."""
@@ -80,10 +68,10 @@ class Environment:
             raise ValueError(f"not a Kubernetes release that is known: {known}")
         gates = default_features(known) if features is None else frozenset(features)
         key = (known.without_patch, gates & {CONSUMABLE_CAPACITY, LIST_ATTRIBUTES}, stored)
-        found = _CACHE.get(key)
-        if found is None:
-            found = _CACHE[key] = Environment(*key)
-        return found
+        environment = _CACHE.get(key)
+        if environment is None:
+            environment = _CACHE[key] = Environment(*key)
+        return environment
 
     # --- what the checker and the evaluators ask --------------------------------------------------
 
@@ -100,18 +88,11 @@ class Environment:
         declared = table().get(name)
         usable = None
         if declared is not None:
-            overloads = tuple([one for one in declared.overloads if self._offers(one)])
+            overloads = tuple([overload for overload in declared.overloads if self._offers(overload)])
             if len(overloads) == len(declared.overloads):
                 usable = declared
             elif overloads:
-                usable = Function(
-                    declared.name,
-                    overloads,
-                    declared.implementation,
-                    declared.documentation,
-                    declared.examples,
-                    declared.library,
-                )
+                usable = Function(declared.name, overloads, declared.implementation, declared.library)
         self._functions[name] = usable
         return usable
 
@@ -120,8 +101,8 @@ class Environment:
 
     def overloads(self, function: str) -> Sequence[Overload] | None:
         """The usable overloads of a function, or None if there is no such function."""
-        found = self.function(function)
-        return None if found is None else found.overloads
+        declared = self.function(function)
+        return None if declared is None else declared.overloads
 
     def variable(self, name: str) -> CelType | None:
         """The type of a variable or type name, or None."""
@@ -149,8 +130,8 @@ class Environment:
 
         struct, dot, field = name.rpartition(".")
         if dot and struct == types.DEVICE.name:
-            found = get_close_matches(field, self._fields, 1)
-            return found[0] if found else None
+            near = get_close_matches(field, self._fields, 1)
+            return near[0] if near else None
         known = [
             function
             for function in table()
@@ -160,8 +141,8 @@ class Environment:
         ]
         if not member:
             known.append("device")
-        found = get_close_matches(name, known, 1, 0.7)
-        return found[0] if found else None
+        near = get_close_matches(name, known, 1, 0.7)
+        return near[0] if near else None
 
     def macros(self) -> dict[MacroKey, Expander]:
         """The macros usable here, by name, number of arguments, and whether they are called on a value."""

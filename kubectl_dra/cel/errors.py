@@ -17,6 +17,15 @@ class CelError(Exception):
     """Base class of every error that the engine raises on purpose."""
 
 
+class PlacedError(Exception):
+    """What is wrong with the text of an expression at ``offset``."""
+
+    def __init__(self, message: str, offset: int) -> None:
+        super().__init__(message)
+        self.message = message
+        self.offset = offset
+
+
 class Issue(Struct, frozen=True):
     """One error of the compiler.
 
@@ -49,7 +58,7 @@ class CompileError(CelError):
 
 
 class ErrorKind(Enum):
-    """The kind of a run-time error, as far as a remedy depends on it. The values are Kubernetes' texts."""
+    """The kinds of run-time errors that need different remedies."""
 
     OTHER = auto()
     NO_KEY = auto()

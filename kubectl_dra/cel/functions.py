@@ -7,18 +7,15 @@ read it. ``kubectl_dra.cel.library.table()`` builds it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct
 
 from kubectl_dra.cel.errors import ErrorKind, EvaluationError
+from kubectl_dra.cel.known_sizes import GENERIC, Cost
 from kubectl_dra.cel.libraries import ALWAYS, LibraryVersion
 from kubectl_dra.cel.types import CelType
 from kubectl_dra.cel.values import Uint, Value, is_list, type_name
-
-if TYPE_CHECKING:
-    from kubectl_dra.cel.known_sizes import Actual, Estimate
-    from kubectl_dra.cel.types import CelType
 
 
 class Overload(Struct, eq=False):
@@ -30,8 +27,6 @@ class Overload(Struct, eq=False):
     ``implementation`` is None then, too.
 
     ``version`` says which releases have it. An overload that a release changed is declared twice, with one id.
-
-    ``estimate`` and ``actual`` replace the generic cost rules for this overload.
     """
 
     id: str
@@ -39,10 +34,8 @@ class Overload(Struct, eq=False):
     result: CelType
     member: bool = False
     implementation: Callable[..., Any] | None = None
+    cost: Cost = GENERIC
     version: LibraryVersion = ALWAYS
-    estimate: Estimate | None = None
-    actual: Actual | None = None
-    non_strict: bool = False
 
     def __repr__(self) -> str:
         return f"Overload({self.id})"
@@ -52,15 +45,12 @@ class Function(Struct, eq=False):
     """A function or operator name with all its overloads, in cel-go's order of declaration.
 
     ``implementation``, if set, serves every overload (cel-go's singleton binding). It receives the values
-    unchecked and must raise ``no such overload`` itself. ``documentation`` and ``examples`` feed the
-    generated reference.
+    unchecked and must raise ``no such overload`` itself. ``library`` is the part of the reference that has it.
     """
 
     name: str
     overloads: tuple[Overload, ...]
     implementation: Callable[..., Any] | None = None
-    documentation: str = ""
-    examples: tuple[str, ...] = ()
     library: str = "standard"
 
     def __repr__(self) -> str:
@@ -75,18 +65,7 @@ class Function(Struct, eq=False):
 
 Implementation = Callable[..., Value]
 Guard = Callable[[Value], bool]
-_CLASSES: dict[str, type] = {
-    "bool": bool,
-    "int": int,
-    "uint": Uint,
-    "double": float,
-    "string": str,
-    "bytes": bytes,
-}
-
-
-def _anything(value: Value) -> bool:
-    return True
+_CLASSES: dict[str, type] = {"bool": bool, "int": int, "uint": Uint, "double": float, "string": str, "bytes": bytes}
 
 
 def guard(wanted: CelType) -> Guard | None:
@@ -103,8 +82,7 @@ def guard(wanted: CelType) -> Guard | None:
             return is_list
         return lambda value: is_list(value) and (not value or element(value[0]))
     if kind == "map":
-        key = guard(wanted.parameters[0]) or _anything
-        entry = guard(wanted.parameters[1]) or _anything
+        key, entry = (guard(part) or (lambda value: True) for part in wanted.parameters)
         return lambda value: isinstance(value, dict) and _first_entry_fits(value, key, entry)
     name = wanted.name
     return lambda value: type_name(value) == name
@@ -131,11 +109,11 @@ def dispatcher(function: Function, candidates: Sequence[Overload], count: int) -
     if len(candidates) == 1 and candidates[0].implementation is not None:
         chosen = candidates
     else:
-        chosen = [one for one in function.overloads if one.implementation is not None]
+        chosen = [overload for overload in function.overloads if overload.implementation is not None]
     options = [
-        (one.implementation, [(index, test) for index, test in enumerate(map(guard, one.parameters)) if test])
-        for one in chosen
-        if one.implementation is not None and len(one.parameters) == count
+        (overload.implementation, [(index, test) for index, test in enumerate(map(guard, overload.parameters)) if test])
+        for overload in chosen
+        if overload.implementation is not None and len(overload.parameters) == count
     ]
     name = function.name
     if len(options) == 1:

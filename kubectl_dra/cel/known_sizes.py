@@ -9,15 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from itertools import product
+from typing import Any, NamedTuple
 
 from kubectl_dra.api.limits import MAX_ATTRIBUTE_VALUE, MAX_DEVICE_ENTRIES, MAX_DOMAIN, MAX_DRIVER, MAX_IDENTIFIER
 from kubectl_dra.cel.ast import Comprehension, Expression, Identifier, ListLiteral, Literal, MapLiteral
 from kubectl_dra.cel.types import DYN, CelType
-
-if TYPE_CHECKING:
-    from kubectl_dra.cel.types import CelType
-
 
 # Cost units, size ranges and the shapes of per-function cost hooks.
 #
@@ -26,16 +23,9 @@ if TYPE_CHECKING:
 # (``CELSelectorExpressionMaxCost`` in resource.k8s.io). Both use unsigned 64-bit integers that saturate instead
 # of wrapping around, so "unknown" survives every further addition and multiplication.
 #
-# A function that does not simply cost 1 unit has up to two hooks in its overload:
-#
-# * ``estimate(estimator, target, arguments) -> CallEstimate | None``: worst case from the sizes of the
-#   operands, *without* the cost of computing the operands themselves. ``target`` is None for a global function.
-#   The result None means: use the generic rule of the overload.
-# * ``actual(values, result) -> int | None``: cost of one completed call. ``values`` holds the receiver
-#   first. The result None means the same.
+# A function that does not simply cost 1 unit has a ``Cost`` in its overload.
 
 UINT64_MAX = 2**64 - 1
-"""Largest estimated or actual cost of one selector (CELSelectorExpressionMaxCost)."""
 STRING_TRAVERSAL_FACTOR = 0.1
 REGEX_LENGTH_FACTOR = 0.25
 LIST_CREATE_COST = 10
@@ -123,20 +113,38 @@ class CostNode(NamedTuple):
     computed_size: Size | None = None
 
 
-class Estimator(Protocol):
-    """What an ``estimate`` hook can ask."""
+class Operands(NamedTuple):
+    """The operands of a call as an estimate sees them, the receiver first."""
 
-    def size(self, node: CostNode) -> Size:
-        """The computed size, else the size assumed for its path, else unknown (0 to 2**64 - 1)."""
-        ...
+    nodes: tuple[CostNode, ...]
+    assumed: AssumedSizes
 
-    def element(self, node: CostNode) -> CostNode | None:
-        """A node for the elements of a list (any type with a first parameter), None for other types."""
-        ...
+    def size(self, index: int) -> Size:
+        """The computed size of an operand, else the size assumed for its path, else unknown (0 to 2**64 - 1)."""
+        node = self.nodes[index]
+        return self.assumed(node.path) or UNKNOWN_SIZE if node.computed_size is None else node.computed_size
+
+    def element(self, index: int) -> tuple[CelType, Size] | None:
+        """Type and size of the elements of a list (any type with a first parameter), None for other types."""
+        node = self.nodes[index]
+        if not node.type.parameters:
+            return None
+        path = (*node.path, "@items") if node.path else ()
+        return node.type.parameters[0], self.assumed(path) or UNKNOWN_SIZE
 
 
-Estimate = Callable[[Estimator, CostNode | None, Sequence[CostNode]], CallEstimate | None]
-Actual = Callable[[Sequence[Any], Any], int | None]
+class Cost(NamedTuple):
+    """What a call costs by a rule of its own, without the cost of computing its operands.
+
+    ``estimate`` tells the worst case from the sizes of the operands, ``actual`` the cost of a completed call from
+    its values and result. None, as either or as its answer, means the generic rule of the overload.
+    """
+
+    estimate: Callable[[Operands], CallEstimate | None] | None = None
+    actual: Callable[[Sequence[Any], Any], int | None] | None = None
+
+
+GENERIC = Cost()
 
 Path = tuple[str, ...]
 """The path to a value, such as ``("device", "attributes", "@values", "model")``."""
@@ -148,35 +156,26 @@ def device_sizes(path: Path) -> Size | None:
     A capacity selected by field (``device.capacity[d].memory``) is unbounded, although one selected by index
     in the same map (``["memory"]``) is not.
     """
-    if not path or path[0] != "device":
-        return None
-    if len(path) == 1:
-        return fixed(0)
-    field, rest = path[1], path[2:]
-    if field == "driver":
-        return None if rest else Size(0, MAX_DRIVER)
-    if field == "allowMultipleAllocations":
-        return None if rest else Size(0, 1)
-    if field not in ("attributes", "capacity"):
-        return None
-    if not rest:
-        return Size(0, MAX_DEVICE_ENTRIES)
-    if rest[0] == "@keys":
-        return None if rest[1:] else Size(0, MAX_DOMAIN)
-    if rest[0] not in ("@items", "@values"):
-        return None
-    rest = rest[1:]
-    if not rest:
-        return Size(0, MAX_DEVICE_ENTRIES)
-    if len(rest) > 1:
-        return None
-    if rest[0] == "@keys":
-        return Size(0, MAX_IDENTIFIER)
-    if field == "attributes":
-        return Size(0, MAX_ATTRIBUTE_VALUE)
-    return fixed(0) if rest[0] in ("@items", "@values") else None
+    size = _ASSUMED.get(path)
+    is_attribute = len(path) == 4 and path[:2] == ("device", "attributes") and path[2] in ("@items", "@values")
+    return Size(0, MAX_ATTRIBUTE_VALUE) if size is None and is_attribute else size
 
 
+_ENTRIES = Size(0, MAX_DEVICE_ENTRIES)
+_ASSUMED: dict[Path, Size] = {
+    ("device",): fixed(0),
+    ("device", "driver"): Size(0, MAX_DRIVER),
+    ("device", "allowMultipleAllocations"): Size(0, 1),
+    **{("device", field): _ENTRIES for field in ("attributes", "capacity")},
+    **{("device", field, "@keys"): Size(0, MAX_DOMAIN) for field in ("attributes", "capacity")},
+    **{
+        ("device", field, step, *below): size
+        for field in ("attributes", "capacity")
+        for step in ("@items", "@values")
+        for below, size in (((), _ENTRIES), (("@keys",), Size(0, MAX_IDENTIFIER)))
+    },
+    **{("device", "capacity", *steps): fixed(0) for steps in product(("@items", "@values"), repeat=2)},
+}
 AssumedSizes = Callable[[Path], "Size | None"]
 """The size of the value at a path, or None if nothing is assumed."""
 _SCALAR_KINDS = frozenset({"bool", "double", "duration", "int", "timestamp", "uint"})

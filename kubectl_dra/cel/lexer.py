@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
 from kubectl_dra.cel import ast
-from kubectl_dra.cel.errors import Issue
+from kubectl_dra.cel.errors import Issue, PlacedError
 from kubectl_dra.cel.values import Uint
 
 _ESCAPE = r"""\\(?:[abfnrtv"'\\?`]|[xX][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-3][0-7]{2})"""
@@ -40,15 +40,11 @@ RESERVED = frozenset(
 )
 """Identifiers that cannot be used as names."""
 END = "<EOF>"
+_T = TypeVar("_T")
 
 
-class LexicalError(Exception):
-    """A character at ``offset`` that cannot start a token."""
-
-    def __init__(self, message: str, offset: int) -> None:
-        super().__init__(message)
-        self.message = message
-        self.offset = offset
+class LexicalError(PlacedError):
+    """A character that cannot start a token."""
 
 
 class Token(NamedTuple):
@@ -90,20 +86,7 @@ def _shown(character: str) -> str:
     return f"'{escaped}'"
 
 
-_SIMPLE_ESCAPES = {
-    "a": "\a",
-    "b": "\b",
-    "f": "\f",
-    "n": "\n",
-    "r": "\r",
-    "t": "\t",
-    "v": "\v",
-    "\\": "\\",
-    "'": "'",
-    '"': '"',
-    "`": "`",
-    "?": "?",
-}
+_SIMPLE_ESCAPES = dict(zip("abfnrtv\\\"'`?", "\a\b\f\n\r\t\v\\\"'`?", strict=True))
 _ANY_ESCAPE = re.compile(_ESCAPE)
 
 
@@ -285,10 +268,15 @@ class TokenReader:
         if depth:
             chain[node.id] = depth
 
-    def _closing(self, closing: str) -> Token:
-        """Consume the end of a literal, with or without a trailing comma."""
+    def _entries(self, closing: str, read: Callable[[], _T]) -> tuple[list[_T], Token]:
+        """The entries of a literal, with or without a trailing comma, and the token that ends it."""
+        entries: list[_T] = []
+        more = self._tokens[self._index].kind not in (closing, ",")
+        while more:
+            entries.append(read())
+            more = self._has_next(closing)
         comma = self._accept(",")
-        return self._expect(closing, None if comma else f"{{'{closing}', ','}}")
+        return entries, self._expect(closing, None if comma else f"{{'{closing}', ','}}")
 
     def _has_next(self, closing: str) -> bool:
         """Whether a comma and another element follow. A comma before ``closing`` is not consumed."""
@@ -303,7 +291,6 @@ class TokenReader:
 # Kubernetes accepts expressions nested 250 levels deep, and each level may need several Python calls. Work runs
 # with the normal recursion limit first, and is repeated with a higher one only if it hits that limit.
 
-_T = TypeVar("_T")
 _LIMIT = 60_000
 
 

@@ -1,6 +1,6 @@
 """Which releases have which version of CEL's function libraries, and of the language: one row for each.
 
-A release's new expressions usually may use what its predecessor knew already, its stored ones all that it knows.
+New expressions may usually use what the previous release knew; stored ones may use all that this release knows.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ FORMER: Final = LibraryVersion(until=36)
 FORMER_QUANTITIES: Final = LibraryVersion(29, until=36)
 FORMER_LISTS: Final = LibraryVersion(35, 34, until=36)
 REVISED: Final = LibraryVersion(37, 37)
-"""Functions that 1.37 has in another way; the three before are how they were."""
+"""Functions that 1.37 changed; the three above are their earlier versions."""
 
 # The language itself, and the variable ``device``.
 
@@ -62,7 +62,7 @@ SHARING: Final = Releases(34)
 LISTS_BY_GATE: Final = Releases(36)
 """Attributes may be lists where the gate is on."""
 LISTS_STORED: Final = Releases(37)
-"""In stored expressions they may be lists whatever the gate."""
+"""Stored expressions may use list attributes even with the gate off."""
 ESCAPED_FIELDS: Final = Releases(37)
 """Fields may stand in backquotes, in new and stored expressions."""
 STRICT_ALTERNATIVES: Final = Releases(37)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from functools import partial
+from typing import Any, NamedTuple, TypeAlias
+
+from msgspec.structs import replace
 
 from kubectl_dra.api.releases import Release
 from kubectl_dra.cel import ast
+from kubectl_dra.cel.errors import PlacedError
 from kubectl_dra.cel.libraries import ALWAYS, BINDINGS, LISTS, OPTIONAL_MACROS, TWO_VARIABLES, LibraryVersion
 
 # What a macro expander is, and the nodes that it builds.
@@ -19,13 +23,8 @@ Expander: TypeAlias = Callable[
 """Builds a macro's expression from its receiver and arguments; None if it is an ordinary call."""
 
 
-class MacroError(Exception):
-    """A macro was called with invalid arguments; reported at ``offset``."""
-
-    def __init__(self, message: str, offset: int) -> None:
-        super().__init__(message)
-        self.message = message
-        self.offset = offset
+class MacroError(PlacedError):
+    """A macro was called with invalid arguments."""
 
 
 class MacroContext:
@@ -83,43 +82,38 @@ class MacroContext:
 
 
 def _copy(node: ast.Expression, next_id: Callable[[], int]) -> ast.Expression:
-    common = (next_id(), node.position, node.start, node.end)
-    if isinstance(node, ast.Literal):
-        return ast.Literal(*common, node.value)
-    if isinstance(node, ast.Identifier):
-        return ast.Identifier(*common, node.name)
+    def copied(part: ast.Expression) -> ast.Expression:
+        return _copy(part, next_id)
+
+    def all_of(parts: tuple[ast.Expression, ...]) -> tuple[ast.Expression, ...]:
+        return tuple(map(copied, parts))
+
+    node = replace(node, id=next_id())
     if isinstance(node, ast.Select):
-        return ast.Select(*common, _copy(node.operand, next_id), node.field, node.test_only)
+        return replace(node, operand=copied(node.operand))
     if isinstance(node, ast.Call):
-        arguments = [_copy(argument, next_id) for argument in node.arguments]
-        target = None if node.target is None else _copy(node.target, next_id)
-        return ast.Call(*common, node.function, target, tuple(arguments))
+        return replace(node, target=node.target and copied(node.target), arguments=all_of(node.arguments))
     if isinstance(node, ast.ListLiteral):
-        elements = [_copy(element, next_id) for element in node.elements]
-        return ast.ListLiteral(*common, tuple(elements), node.optional_indices)
+        return replace(node, elements=all_of(node.elements))
     if isinstance(node, ast.MapLiteral):
-        entries = []
-        for entry in node.entries:
-            entry_id, key, value = next_id(), _copy(entry.key, next_id), _copy(entry.value, next_id)
-            entries.append(ast.MapEntry(entry_id, entry.position, key, value, entry.optional))
-        return ast.MapLiteral(*common, tuple(entries))
+        entries = [
+            replace(entry, id=next_id(), key=copied(entry.key), value=copied(entry.value)) for entry in node.entries
+        ]
+        return replace(node, entries=tuple(entries))
     if isinstance(node, ast.StructLiteral):
-        fields = []
-        for field in node.fields:
-            field_id, value = next_id(), _copy(field.value, next_id)
-            fields.append(ast.FieldEntry(field_id, field.position, field.name, value, field.optional))
-        return ast.StructLiteral(*common, node.type_name, tuple(fields))
-    return ast.Comprehension(
-        *common,
-        _copy(node.iter_range, next_id),
-        node.iter_var,
-        node.iter_var2,
-        node.accu_var,
-        _copy(node.accu_init, next_id),
-        _copy(node.loop_condition, next_id),
-        _copy(node.loop_step, next_id),
-        _copy(node.result, next_id),
-    )
+        return replace(
+            node, fields=tuple([replace(field, id=next_id(), value=copied(field.value)) for field in node.fields])
+        )
+    if isinstance(node, ast.Comprehension):
+        return replace(
+            node,
+            iter_range=copied(node.iter_range),
+            accu_init=copied(node.accu_init),
+            loop_condition=copied(node.loop_condition),
+            loop_step=copied(node.loop_step),
+            result=copied(node.result),
+        )
+    return node
 
 
 ACCUMULATOR = "@result"
@@ -160,154 +154,91 @@ def _has(context: MacroContext, target: ast.Expression | None, arguments: _Argum
     raise MacroError("invalid argument to has() macro", operand.position)
 
 
-def _fold_all(
-    context: MacroContext, target: ast.Expression, names: tuple[str, str], predicate: ast.Expression
-) -> ast.Expression:
-    return context.comprehension(
-        target,
-        names,
-        ACCUMULATOR,
-        context.literal(True),
-        context.call("@not_strictly_false", context.identifier(ACCUMULATOR)),
-        context.call("_&&_", context.identifier(ACCUMULATOR), predicate),
-        context.identifier(ACCUMULATOR),
-    )
+class _Loop(NamedTuple):
+    """A macro that loops: its range, the names of its variables, and its bodies."""
+
+    context: MacroContext
+    target: ast.Expression
+    names: tuple[str, str]
+    bodies: _Arguments
+
+    def accumulated(self) -> ast.Identifier:
+        return self.context.identifier(ACCUMULATOR)
+
+    def update(self, operator: str, operand: ast.Expression) -> ast.Expression:
+        """The accumulated value with an operand added by an operator."""
+        return self.context.call(operator, self.accumulated(), operand)
+
+    def where(self, predicate: ast.Expression, step: ast.Expression) -> ast.Expression:
+        """A step that is taken for some items."""
+        return self.context.call("_?_:_", predicate, step, self.accumulated())
+
+    def folded(
+        self,
+        start: ast.Expression,
+        step: ast.Expression,
+        condition: ast.Expression | None = None,
+        result: ast.Expression | None = None,
+    ) -> ast.Expression:
+        """The loop; unless told otherwise it goes through the whole range and gives what it accumulates."""
+        condition, result = condition or self.context.literal(True), result or self.accumulated()
+        return self.context.comprehension(self.target, self.names, ACCUMULATOR, start, condition, step, result)
 
 
-def _fold_exists(
-    context: MacroContext, target: ast.Expression, names: tuple[str, str], predicate: ast.Expression
-) -> ast.Expression:
-    return context.comprehension(
-        target,
-        names,
-        ACCUMULATOR,
-        context.literal(False),
-        context.call("@not_strictly_false", context.call("!_", context.identifier(ACCUMULATOR))),
-        context.call("_||_", context.identifier(ACCUMULATOR), predicate),
-        context.identifier(ACCUMULATOR),
-    )
+def _loop(fold: Callable[[_Loop], ast.Expression], *, two: bool = False) -> Expander:
+    """A macro of one or ``two`` variables over a range."""
+    # cel-go words it in two ways.
+    message = "argument is not an identifier" if fold is _map else "argument must be a simple name"
+
+    def expand(context: MacroContext, target: ast.Expression | None, arguments: _Arguments) -> ast.Expression:
+        names = _loop_variables(arguments) if two else (_loop_variable(arguments[0], message), "")
+        return fold(_Loop(context, _receiver(target), names, arguments[2 if two else 1 :]))
+
+    return expand
 
 
-def _fold_exists_one(
-    context: MacroContext, target: ast.Expression, names: tuple[str, str], predicate: ast.Expression
-) -> ast.Expression:
-    increment = context.call("_+_", context.identifier(ACCUMULATOR), context.literal(1))
-    return context.comprehension(
-        target,
-        names,
-        ACCUMULATOR,
-        context.literal(0),
-        context.literal(True),
-        context.call("_?_:_", predicate, increment, context.identifier(ACCUMULATOR)),
-        context.call("_==_", context.identifier(ACCUMULATOR), context.literal(1)),
-    )
+def _all(loop: _Loop) -> ast.Expression:
+    undecided = loop.context.call("@not_strictly_false", loop.accumulated())
+    return loop.folded(loop.context.literal(True), loop.update("_&&_", loop.bodies[0]), undecided)
 
 
-def _fold_list(
-    context: MacroContext,
-    target: ast.Expression,
-    names: tuple[str, str],
-    predicate: ast.Expression | None,
-    element: ast.Expression,
-) -> ast.Expression:
-    """Fold ``target`` into a list of ``element`` for the items where ``predicate`` holds."""
-    step = context.call("_+_", context.identifier(ACCUMULATOR), context.list(element))
-    return context.comprehension(
-        target,
-        names,
-        ACCUMULATOR,
-        context.list(),
-        context.literal(True),
-        _guarded(context, predicate, step),
-        context.identifier(ACCUMULATOR),
-    )
+def _exists(loop: _Loop) -> ast.Expression:
+    undecided = loop.context.call("@not_strictly_false", loop.context.call("!_", loop.accumulated()))
+    return loop.folded(loop.context.literal(False), loop.update("_||_", loop.bodies[0]), undecided)
 
 
-def _fold_map(
-    context: MacroContext,
-    target: ast.Expression,
-    names: tuple[str, str],
-    predicate: ast.Expression | None,
-    insertion: _Arguments,
-) -> ast.Expression:
-    step = context.call("cel.@mapInsert", context.identifier(ACCUMULATOR), *insertion)
-    return context.comprehension(
-        target,
-        names,
-        ACCUMULATOR,
-        context.empty_map(),
-        context.literal(True),
-        _guarded(context, predicate, step),
-        context.identifier(ACCUMULATOR),
-    )
+def _exists_one(loop: _Loop) -> ast.Expression:
+    counted = loop.where(loop.bodies[0], loop.update("_+_", loop.context.literal(1)))
+    return loop.folded(loop.context.literal(0), counted, result=loop.update("_==_", loop.context.literal(1)))
 
 
-def _guarded(context: MacroContext, predicate: ast.Expression | None, step: ast.Expression) -> ast.Expression:
-    if predicate is None:
-        return step
-    return context.call("_?_:_", predicate, step, context.identifier(ACCUMULATOR))
+def _map(loop: _Loop) -> ast.Expression:
+    """A list of the last body; with two bodies, of the items for which the first one holds."""
+    step = loop.update("_+_", loop.context.list(loop.bodies[-1]))
+    return loop.folded(loop.context.list(), loop.where(loop.bodies[0], step) if len(loop.bodies) == 2 else step)
+
+
+def _filter(context: MacroContext, target: ast.Expression | None, arguments: _Arguments) -> ast.Expression:
+    name = _loop_variable(arguments[0], "argument is not an identifier")
+    return _map(_Loop(context, _receiver(target), (name, ""), (arguments[1], arguments[0])))
+
+
+def _transform_map(loop: _Loop) -> ast.Expression:
+    return _inserted(loop, loop.context.identifier(loop.names[0]), loop.bodies[-1])
+
+
+def _transform_map_entry(loop: _Loop) -> ast.Expression:
+    return _inserted(loop, loop.bodies[-1])
+
+
+def _inserted(loop: _Loop, *insertion: ast.Expression) -> ast.Expression:
+    step: ast.Expression = loop.context.call("cel.@mapInsert", loop.accumulated(), *insertion)
+    return loop.folded(loop.context.empty_map(), loop.where(loop.bodies[0], step) if len(loop.bodies) == 2 else step)
 
 
 def _receiver(target: ast.Expression | None) -> ast.Expression:
     assert target is not None
     return target
-
-
-def _all(context: MacroContext, target: ast.Expression | None, arguments: _Arguments) -> ast.Expression:
-    name = _loop_variable(arguments[0], "argument must be a simple name")
-    return _fold_all(context, _receiver(target), (name, ""), arguments[1])
-
-
-def _exists(context: MacroContext, target: ast.Expression | None, arguments: _Arguments) -> ast.Expression:
-    name = _loop_variable(arguments[0], "argument must be a simple name")
-    return _fold_exists(context, _receiver(target), (name, ""), arguments[1])
-
-
-def _exists_one(context: MacroContext, target: ast.Expression | None, arguments: _Arguments) -> ast.Expression:
-    name = _loop_variable(arguments[0], "argument must be a simple name")
-    return _fold_exists_one(context, _receiver(target), (name, ""), arguments[1])
-
-
-def _map(context: MacroContext, target: ast.Expression | None, arguments: _Arguments) -> ast.Expression:
-    name = _loop_variable(arguments[0], "argument is not an identifier")
-    predicate = arguments[1] if len(arguments) == 3 else None
-    return _fold_list(context, _receiver(target), (name, ""), predicate, arguments[-1])
-
-
-def _filter(context: MacroContext, target: ast.Expression | None, arguments: _Arguments) -> ast.Expression:
-    name = _loop_variable(arguments[0], "argument is not an identifier")
-    return _fold_list(context, _receiver(target), (name, ""), arguments[1], arguments[0])
-
-
-def _all2(context: MacroContext, target: ast.Expression | None, arguments: _Arguments) -> ast.Expression:
-    return _fold_all(context, _receiver(target), _loop_variables(arguments), arguments[2])
-
-
-def _exists2(context: MacroContext, target: ast.Expression | None, arguments: _Arguments) -> ast.Expression:
-    return _fold_exists(context, _receiver(target), _loop_variables(arguments), arguments[2])
-
-
-def _exists_one2(context: MacroContext, target: ast.Expression | None, arguments: _Arguments) -> ast.Expression:
-    return _fold_exists_one(context, _receiver(target), _loop_variables(arguments), arguments[2])
-
-
-def _transform_list(context: MacroContext, target: ast.Expression | None, arguments: _Arguments) -> ast.Expression:
-    names = _loop_variables(arguments)
-    predicate = arguments[2] if len(arguments) == 4 else None
-    return _fold_list(context, _receiver(target), names, predicate, arguments[-1])
-
-
-def _transform_map(context: MacroContext, target: ast.Expression | None, arguments: _Arguments) -> ast.Expression:
-    names = _loop_variables(arguments)
-    predicate = arguments[2] if len(arguments) == 4 else None
-    insertion = (context.identifier(names[0]), arguments[-1])
-    return _fold_map(context, _receiver(target), names, predicate, insertion)
-
-
-def _transform_map_entry(context: MacroContext, target: ast.Expression | None, arguments: _Arguments) -> ast.Expression:
-    names = _loop_variables(arguments)
-    predicate = arguments[2] if len(arguments) == 4 else None
-    return _fold_map(context, _receiver(target), names, predicate, (arguments[-1],))
 
 
 def _local(context: MacroContext, name: str, value: ast.Expression, result: ast.Expression) -> ast.Comprehension:
@@ -324,26 +255,18 @@ def _bind(context: MacroContext, target: ast.Expression | None, arguments: _Argu
     return _local(context, name, arguments[1], arguments[2])
 
 
-def _opt_map(context: MacroContext, target: ast.Expression | None, arguments: _Arguments) -> ast.Expression:
-    name = _variable(arguments[0], "optMap() variable name must be a simple identifier")
+def _optional(
+    context: MacroContext, target: ast.Expression | None, arguments: _Arguments, *, flat: bool
+) -> ast.Expression:
+    """``optMap``, and ``optFlatMap``, whose body is an optional itself."""
+    macro = "optFlatMap" if flat else "optMap"
+    name = _variable(arguments[0], f"{macro}() variable name must be a simple identifier")
     receiver = _receiver(target)
-    value = context.member_call("value", context.copy(receiver))
+    body = _local(context, name, context.member_call("value", context.copy(receiver)), arguments[1])
     return context.call(
         "_?_:_",
         context.member_call("hasValue", receiver),
-        context.call("optional.of", _local(context, name, value, arguments[1])),
-        context.call("optional.none"),
-    )
-
-
-def _opt_flat_map(context: MacroContext, target: ast.Expression | None, arguments: _Arguments) -> ast.Expression:
-    name = _variable(arguments[0], "optFlatMap() variable name must be a simple identifier")
-    receiver = _receiver(target)
-    value = context.member_call("value", context.copy(receiver))
-    return context.call(
-        "_?_:_",
-        context.member_call("hasValue", receiver),
-        _local(context, name, value, arguments[1]),
+        body if flat else context.call("optional.of", body),
         context.call("optional.none"),
     )
 
@@ -355,41 +278,38 @@ def _sort_by(context: MacroContext, target: ast.Expression | None, arguments: _A
             "sortBy can only be applied to a list, identifier, comprehension, call or select expression",
             receiver.position,
         )
-    keys = _map(context, context.identifier(_SORT_INPUT), arguments)
+    keys = _MAP(context, context.identifier(_SORT_INPUT), arguments)
+    assert keys is not None
     sort = context.member_call("@sortByAssociatedKeys", context.identifier(_SORT_INPUT), keys)
-    return context.comprehension(
-        context.list(),
-        (_UNUSED, ""),
-        _SORT_INPUT,
-        receiver,
-        context.literal(False),
-        context.identifier(_SORT_INPUT),
-        sort,
-    )
+    return _local(context, _SORT_INPUT, receiver, sort)
 
 
+_MAP: Expander = _loop(_map)
+_TRANSFORM: Expander = _loop(_map, two=True)
+_TRANSFORM_MAP: Expander = _loop(_transform_map, two=True)
+_TRANSFORM_ENTRY: Expander = _loop(_transform_map_entry, two=True)
 # Name, argument count, on a receiver, version of its library, expander.
 _TABLE: tuple[tuple[str, int, bool, LibraryVersion, Expander], ...] = (
     ("has", 1, False, ALWAYS, _has),
-    ("all", 2, True, ALWAYS, _all),
-    ("exists", 2, True, ALWAYS, _exists),
-    ("exists_one", 2, True, ALWAYS, _exists_one),
-    ("map", 2, True, ALWAYS, _map),
-    ("map", 3, True, ALWAYS, _map),
+    ("all", 2, True, ALWAYS, _loop(_all)),
+    ("exists", 2, True, ALWAYS, _loop(_exists)),
+    ("exists_one", 2, True, ALWAYS, _loop(_exists_one)),
+    ("map", 2, True, ALWAYS, _MAP),
+    ("map", 3, True, ALWAYS, _MAP),
     ("filter", 2, True, ALWAYS, _filter),
-    ("optMap", 2, True, OPTIONAL_MACROS, _opt_map),
-    ("optFlatMap", 2, True, OPTIONAL_MACROS, _opt_flat_map),
+    ("optMap", 2, True, OPTIONAL_MACROS, partial(_optional, flat=False)),
+    ("optFlatMap", 2, True, OPTIONAL_MACROS, partial(_optional, flat=True)),
     ("bind", 3, True, BINDINGS, _bind),
-    ("all", 3, True, TWO_VARIABLES, _all2),
-    ("exists", 3, True, TWO_VARIABLES, _exists2),
-    ("exists_one", 3, True, TWO_VARIABLES, _exists_one2),
-    ("existsOne", 3, True, TWO_VARIABLES, _exists_one2),
-    ("transformList", 3, True, TWO_VARIABLES, _transform_list),
-    ("transformList", 4, True, TWO_VARIABLES, _transform_list),
-    ("transformMap", 3, True, TWO_VARIABLES, _transform_map),
-    ("transformMap", 4, True, TWO_VARIABLES, _transform_map),
-    ("transformMapEntry", 3, True, TWO_VARIABLES, _transform_map_entry),
-    ("transformMapEntry", 4, True, TWO_VARIABLES, _transform_map_entry),
+    ("all", 3, True, TWO_VARIABLES, _loop(_all, two=True)),
+    ("exists", 3, True, TWO_VARIABLES, _loop(_exists, two=True)),
+    ("exists_one", 3, True, TWO_VARIABLES, _loop(_exists_one, two=True)),
+    ("existsOne", 3, True, TWO_VARIABLES, _loop(_exists_one, two=True)),
+    ("transformList", 3, True, TWO_VARIABLES, _TRANSFORM),
+    ("transformList", 4, True, TWO_VARIABLES, _TRANSFORM),
+    ("transformMap", 3, True, TWO_VARIABLES, _TRANSFORM_MAP),
+    ("transformMap", 4, True, TWO_VARIABLES, _TRANSFORM_MAP),
+    ("transformMapEntry", 3, True, TWO_VARIABLES, _TRANSFORM_ENTRY),
+    ("transformMapEntry", 4, True, TWO_VARIABLES, _TRANSFORM_ENTRY),
     ("sortBy", 2, True, LISTS, _sort_by),
 )
 

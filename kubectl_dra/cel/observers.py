@@ -30,29 +30,14 @@ if TYPE_CHECKING:
     from kubectl_dra.cel.functions import Overload
 
 _SCANS_FIRST = frozenset(
-    {
-        "starts_with_string",
-        "ends_with_string",
-        "string_to_bytes",
-        "bytes_to_string",
-        "strings_quote",
-        "string_format",
-    }
+    ("starts_with_string", "ends_with_string", "string_to_bytes", "bytes_to_string", "strings_quote", "string_format")
 )
 # Charged by cel-go's extensions, which look at the overload only, not at the name of the function.
 _CHARGED_BY_OVERLOAD = frozenset(
-    {
-        "sets.contains",
-        "sets.equivalent",
-        "sets.intersects",
-        "slice",
-        "flatten",
-        "lists.range",
-        "reverse",
-        "distinct",
-        "sort",
-        "@sortByAssociatedKeys",
-    }
+    (
+        *("sets.contains", "sets.equivalent", "sets.intersects", "slice", "flatten", "lists.range", "reverse"),
+        *("distinct", "sort", "@sortByAssociatedKeys"),
+    )
 )
 _READS_TEXT_IF_CERTAIN = frozenset({"cidr_contains_ip_string", "cidr_contains_cidr_string"})
 """Overloads that cost more than their fellows, which Kubernetes sees only where no other overload was possible."""
@@ -92,8 +77,9 @@ def _call_cost(function: str, overloads: Sequence[Overload], values: Sequence[Va
     certain = len(overloads) == 1 or function in ("_==_", "_!=_")
     if certain or function not in _CHARGED_BY_OVERLOAD:
         for overload in overloads:
-            if overload.actual is not None and (certain or overload.id not in _READS_TEXT_IF_CERTAIN):
-                cost = overload.actual(values, result)
+            actual = overload.cost.actual
+            if actual is not None and (certain or overload.id not in _READS_TEXT_IF_CERTAIN):
+                cost = actual(values, result)
                 if cost is not None:
                     return cost
                 break
@@ -177,13 +163,13 @@ class Recording:
 
 def entries(tree: ast.Ast, recording: Recording) -> tuple[TraceEntry, ...]:
     """The entries of an expression as written, parents before children. Literals below it are left out."""
-    found: list[TraceEntry] = []
+    traced: list[TraceEntry] = []
     pending: list[tuple[ast.Expression, int]] = [(tree.expression, 0)]
     while pending:
         node, depth = pending.pop()
         if depth and isinstance(node, ast.Literal):
             continue
-        found.append(
+        traced.append(
             TraceEntry(
                 node.start,
                 node.end,
@@ -195,7 +181,7 @@ def entries(tree: ast.Ast, recording: Recording) -> tuple[TraceEntry, ...]:
         )
         parts = _written_parts(node, tree.macro_calls)
         pending.extend([(part, depth + 1) for part in reversed(parts)])
-    return tuple(found)
+    return tuple(traced)
 
 
 def _written_parts(node: ast.Expression, macro_calls: Mapping[int, ast.Call]) -> tuple[ast.Expression, ...]:

@@ -27,15 +27,7 @@ from kubectl_dra.cel.macros import Expander, MacroContext, MacroError, MacroKey
 
 MAX_CODE_POINTS = 100_000
 
-_RELATIONS = {
-    "<": "_<_",
-    "<=": "_<=_",
-    ">=": "_>=_",
-    ">": "_>_",
-    "==": "_==_",
-    "!=": "_!=_",
-    "in": "@in",
-}
+_RELATIONS = {"<": "_<_", "<=": "_<=_", ">=": "_>=_", ">": "_>_", "==": "_==_", "!=": "_!=_", "in": "@in"}
 _SUMS = {"+": "_+_", "-": "_-_"}
 _PRODUCTS = {"*": "_*_", "/": "_/_", "%": "_%_"}
 _OPERAND = (
@@ -50,9 +42,7 @@ def parse(source: str, macros: Mapping[MacroKey, Expander], *, escapes: bool = F
     """
     if len(source) > MAX_CODE_POINTS:
         raise ParseError(
-            Issue(
-                f"expression code point size exceeds limit: size: {len(source)}, limit {MAX_CODE_POINTS}",
-            )
+            Issue(f"expression code point size exceeds limit: size: {len(source)}, limit {MAX_CODE_POINTS}")
         )
     try:
         tokens = tokenize(source)
@@ -340,19 +330,16 @@ class _Parser(TokenReader):
             names.append(self._expect("IDENTIFIER").text)
         opening = self._expect("{")
         node_id = self.next_id()
-        fields: list[ast.FieldEntry] = []
-        more = self._tokens[self._index].kind not in ("}", ",")
-        while more:
+
+        def field() -> ast.FieldEntry:
             optional = self._accept("?") is not None
             name = self._accept("ESC_IDENTIFIER") or self._expect("IDENTIFIER")
             if name.kind == "ESC_IDENTIFIER" and not self._escapes:
                 self._complain("unsupported syntax: '`'", name.start)
             colon = self._expect(":")
-            field_id = self.next_id()
-            value = self._expression()
-            fields.append(ast.FieldEntry(field_id, colon.start, name.text.strip("`"), value, optional))
-            more = self._has_next("}")
-        closing = self._closing("}")
+            return ast.FieldEntry(self.next_id(), colon.start, name.text.strip("`"), self._expression(), optional)
+
+        fields, closing = self._entries("}", field)
         type_name = ("." if leading_dot else "") + ".".join(names)
         node = ast.StructLiteral(node_id, opening.start, start, closing.end, type_name, tuple(fields))
         self._count(node, *[field.value for field in fields], step=0)
@@ -361,33 +348,24 @@ class _Parser(TokenReader):
     def _list(self) -> ast.Expression:
         opening = self._expect("[")
         node_id = self.next_id()
-        elements: list[ast.Expression] = []
-        optional: list[int] = []
-        more = self._tokens[self._index].kind not in ("]", ",")
-        while more:
-            if self._accept("?") is not None:
-                optional.append(len(elements))
-            elements.append(self._expression())
-            more = self._has_next("]")
-        closing = self._closing("]")
-        node = ast.ListLiteral(node_id, opening.start, opening.start, closing.end, tuple(elements), tuple(optional))
+        entries, closing = self._entries("]", lambda: (self._accept("?") is not None, self._expression()))
+        elements = tuple([element for _, element in entries])
+        optional = tuple([index for index, (is_optional, _) in enumerate(entries) if is_optional])
+        node = ast.ListLiteral(node_id, opening.start, opening.start, closing.end, elements, optional)
         self._count(node, *elements, step=0)
         return node
 
     def _map(self) -> ast.Expression:
         opening = self._expect("{")
         node_id = self.next_id()
-        entries: list[ast.MapEntry] = []
-        more = self._tokens[self._index].kind not in ("}", ",")
-        while more:
+
+        def entry() -> ast.MapEntry:
             optional = self._accept("?") is not None
             key = self._expression()
             colon = self._expect(":")
-            entry_id = self.next_id()
-            value = self._expression()
-            entries.append(ast.MapEntry(entry_id, colon.start, key, value, optional))
-            more = self._has_next("}")
-        closing = self._closing("}")
+            return ast.MapEntry(self.next_id(), colon.start, key, self._expression(), optional)
+
+        entries, closing = self._entries("}", entry)
         node = ast.MapLiteral(node_id, opening.start, opening.start, closing.end, tuple(entries))
         self._count(node, *[part for entry in entries for part in (entry.key, entry.value)], step=0)
         return node

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from kubectl_dra.api.limits import MAX_EXPRESSION_COST
 from kubectl_dra.cel import ast
 from kubectl_dra.cel.checker import Checked, check
@@ -98,11 +100,7 @@ class Program:
     """A compiled selector. Immutable to its users; costly parts are built on demand."""
 
     def __init__(
-        self,
-        environment: Environment,
-        tree: ast.Ast,
-        checked: Checked,
-        span: tuple[int, int] | None = None,
+        self, environment: Environment, tree: ast.Ast, checked: Checked, span: tuple[int, int] | None = None
     ) -> None:
         self.environment = environment
         self.ast = tree
@@ -324,9 +322,9 @@ class Program:
         Terms below ``cel.bind`` keep the binding. An expression without ``&&`` is its own single term.
         """
         if not self._terms:
-            found: list[Program] = []
-            _collect_terms(self._checked.expression, (), found, self)
-            self._terms = tuple(found) if len(found) > 1 else (self,)
+            terms: list[Program] = []
+            _collect_terms(self._checked.expression, (), terms, self)
+            self._terms = tuple(terms) if len(terms) > 1 else (self,)
         return self._terms
 
     def part(self, node: ast.Expression) -> Program:
@@ -335,7 +333,7 @@ class Program:
 
 
 def _collect_terms(
-    node: ast.Expression, bindings: tuple[ast.Comprehension, ...], found: list[Program], whole: Program
+    node: ast.Expression, bindings: tuple[ast.Comprehension, ...], terms: list[Program], whole: Program
 ) -> None:
     pending: list[tuple[ast.Expression, tuple[ast.Comprehension, ...]]] = [(node, bindings)]
     while pending:
@@ -345,29 +343,16 @@ def _collect_terms(
         elif isinstance(node, ast.Comprehension) and node.iter_var == "#unused":
             pending.append((node.result, (*bindings, node)))
         else:
-            found.append(_term(node, bindings, whole))
+            terms.append(_term(node, bindings, whole))
 
 
 def _term(node: ast.Expression, bindings: tuple[ast.Comprehension, ...], whole: Program) -> Program:
-    expression = node
+    expression: ast.Expression = node
     node_types = whole._checked.node_types
     if bindings:
         node_types = dict(node_types)
     for binding in reversed(bindings):
-        expression = ast.Comprehension(
-            binding.id,
-            binding.position,
-            binding.start,
-            binding.end,
-            binding.iter_range,
-            binding.iter_var,
-            binding.iter_var2,
-            binding.accu_var,
-            binding.accu_init,
-            binding.loop_condition,
-            binding.loop_step,
-            expression,
-        )
+        expression = replace(binding, result=expression)
         assert isinstance(node_types, dict)
         node_types[binding.id] = node_types[node.id]
     checked = Checked(expression, node_types, whole._checked.overloads, ())

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import NamedTuple
 
 from kubectl_dra.cel import types
 from kubectl_dra.cel.errors import EvaluationError
@@ -20,19 +21,50 @@ NULL_VALUE = _PACKAGE + "NullValue.NULL_VALUE"
 """The only value of the only enumeration; an int, 0."""
 _JSON_LIST = list_of(types.DYN)
 _JSON_OBJECT = map_of(types.STRING, types.DYN)
+_JSON = "*structpb.Value"
+
+
+class ProtoField(NamedTuple):
+    """A field of a message: its type in CEL and in Go, and its number in the bytes of the message."""
+
+    type: CelType
+    go_type: str
+    number: int = 1
+
+
+_SPAN = {"seconds": ProtoField(types.INT, "int64"), "nanos": ProtoField(types.INT, "int32", 2)}
 _WRAPPED = {
-    "BoolValue": types.BOOL,
-    "BytesValue": types.BYTES,
-    "DoubleValue": types.DOUBLE,
-    "FloatValue": types.DOUBLE,
-    "Int32Value": types.INT,
-    "Int64Value": types.INT,
-    "StringValue": types.STRING,
-    "UInt32Value": types.UINT,
-    "UInt64Value": types.UINT,
+    "BoolValue": ProtoField(types.BOOL, "bool"),
+    "BytesValue": ProtoField(types.BYTES, "[]uint8"),
+    "DoubleValue": ProtoField(types.DOUBLE, "float64"),
+    "FloatValue": ProtoField(types.DOUBLE, "float32"),
+    "Int32Value": ProtoField(types.INT, "int32"),
+    "Int64Value": ProtoField(types.INT, "int64"),
+    "StringValue": ProtoField(types.STRING, "string"),
+    "UInt32Value": ProtoField(types.UINT, "uint32"),
+    "UInt64Value": ProtoField(types.UINT, "uint64"),
 }
+PROTO_FIELDS: Mapping[str, Mapping[str, ProtoField]] = {
+    **{name: {"value": field} for name, field in _WRAPPED.items()},
+    "Any": {"type_url": ProtoField(types.STRING, "string"), "value": ProtoField(types.BYTES, "[]uint8", 2)},
+    "Duration": _SPAN,
+    "Empty": {},
+    "ListValue": {"values": ProtoField(_JSON_LIST, _JSON)},
+    "Struct": {"fields": ProtoField(_JSON_OBJECT, "map[string]*structpb.Value")},
+    "Struct.FieldsEntry": {"key": ProtoField(types.STRING, "string"), "value": ProtoField(types.DYN, _JSON, 2)},
+    "Timestamp": _SPAN,
+    "Value": {
+        "null_value": ProtoField(types.INT, "protoreflect.EnumNumber"),
+        "number_value": ProtoField(types.DOUBLE, "float64", 2),
+        "string_value": ProtoField(types.STRING, "string", 3),
+        "bool_value": ProtoField(types.BOOL, "bool", 4),
+        "struct_value": ProtoField(_JSON_OBJECT, "*structpb.Struct", 5),
+        "list_value": ProtoField(_JSON_LIST, "*structpb.ListValue", 6),
+    },
+}
+"""The fields of each message, by the name of the message without its package."""
 _TYPES = {
-    **{name: wrapper_of(wrapped) for name, wrapped in _WRAPPED.items()},
+    **{name: wrapper_of(field.type) for name, field in _WRAPPED.items()},
     "Any": types.ANY,
     "Duration": types.DURATION,
     "Empty": CelType("struct", _PACKAGE + "Empty"),
@@ -42,28 +74,13 @@ _TYPES = {
     "Timestamp": types.TIMESTAMP,
     "Value": types.DYN,
 }
-_FIELDS: dict[str, dict[str, CelType]] = {
-    **{name: {"value": wrapped} for name, wrapped in _WRAPPED.items()},
-    "Any": {"type_url": types.STRING, "value": types.BYTES},
-    "Duration": {"seconds": types.INT, "nanos": types.INT},
-    "Empty": {},
-    "ListValue": {"values": _JSON_LIST},
-    "Struct": {"fields": _JSON_OBJECT},
-    "Struct.FieldsEntry": {"key": types.STRING, "value": types.DYN},
-    "Timestamp": {"seconds": types.INT, "nanos": types.INT},
-    "Value": {
-        "null_value": types.INT,
-        "number_value": types.DOUBLE,
-        "string_value": types.STRING,
-        "bool_value": types.BOOL,
-        "struct_value": _JSON_OBJECT,
-        "list_value": _JSON_LIST,
-    },
-}
-MESSAGES: Mapping[str, CelType] = MappingProxyType({_PACKAGE + name: found for name, found in _TYPES.items()})
+MESSAGES: Mapping[str, CelType] = MappingProxyType({_PACKAGE + name: message for name, message in _TYPES.items()})
 """By full name: the type of the constructed value."""
 FIELDS: Mapping[str, Mapping[str, CelType]] = MappingProxyType(
-    {_PACKAGE + name: MappingProxyType(fields) for name, fields in _FIELDS.items()}
+    {
+        _PACKAGE + name: MappingProxyType({key: field.type for key, field in fields.items()})
+        for name, fields in PROTO_FIELDS.items()
+    }
 )
 """By full name: the types of the fields by name."""
 NAMES_AS_VALUES = frozenset(_PACKAGE + name for name in ("Duration", "Empty", "Struct.FieldsEntry", "Timestamp"))

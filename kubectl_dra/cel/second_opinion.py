@@ -17,13 +17,15 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.semver import Semver
 from kubectl_dra.cel import ast
 from kubectl_dra.cel.columns import DeviceTable, columns_of
-from kubectl_dra.cel.errors import EvaluationError
+from kubectl_dra.cel.errors import ErrorKind, EvaluationError
+from kubectl_dra.cel.functions import dispatcher
+from kubectl_dra.cel.library import table
 from kubectl_dra.process import TooMuch, apart
 
 if TYPE_CHECKING:
@@ -113,7 +115,11 @@ def _compare_groups(program: Program, devices: Sequence[DeviceInput], judge: _Ju
             agree += len(group)
         elif excuse or weakness:
             reasons[excuse or weakness] += len(group)
-        elif isinstance(ours, str) and ours.startswith("no such overload") and _has_version(device):
+        elif (
+            isinstance(ours, str)
+            and ours.startswith("no such overload")
+            and any("version" in attribute for attribute in device.attributes.values())
+        ):
             reasons["Kubernetes refuses to compare a version with another type"] += len(group)
         else:
             differ.append(Difference(tuple(group), ours, theirs))
@@ -121,10 +127,6 @@ def _compare_groups(program: Program, devices: Sequence[DeviceInput], judge: _Ju
     if left:
         reasons[f"more than {MOST_EVALUATIONS} distinct devices"] += left
     return Comparison(agree, tuple(differ), reasons.total(), dict(reasons))
-
-
-def _has_version(device: DeviceInput) -> bool:
-    return any("version" in attribute for attribute in device.attributes.values())
 
 
 # What cel-python cannot run at all.
@@ -217,7 +219,7 @@ class _Judge:
         self._celtypes = celpy.celtypes
         self._error = celpy.evaluation.CELEvalError
         environment = celpy.Environment(runner_class=celpy.InterpretedRunner)
-        functions = {name: _lend(function, celpy.celtypes) for name, function in _LENT.items()}
+        functions = {name: _lend(name, celpy.celtypes) for name in _LENT}
         self._program = environment.program(environment.compile(expression), functions=functions)
 
         class DefaultMap(celpy.celtypes.MapType):
@@ -260,10 +262,7 @@ class _Judge:
         )
 
     def _domains(
-        self,
-        driver: str,
-        entries: Mapping[str, Mapping[str, Any]],
-        convert: Callable[[str, Mapping[str, Any]], Any],
+        self, driver: str, entries: Mapping[str, Mapping[str, Any]], convert: Callable[[str, Mapping[str, Any]], Any]
     ) -> Any:
         cel = self._celtypes
         domains = self._default_map()
@@ -302,88 +301,37 @@ def _amount(name: str, raw: Mapping[str, Any]) -> Quantity:
     return Quantity.from_json(raw.get("value"))
 
 
-def _lend(function: Callable[..., Any], cel: Any) -> Callable[..., Any]:
-    """Wrap one of our functions to take and return cel-python's values."""
+def _lend(name: str, cel: Any) -> Callable[..., Any]:
+    """One of our functions, so that it takes and returns cel-python's values."""
+    function = table()[name]
+    makers: Mapping[type, Callable[[Any], Any]] = {
+        bool: cel.BoolType,
+        int: cel.IntType,
+        float: cel.DoubleType,
+        str: cel.StringType,
+    }
+    plain = ((cel.BoolType, bool), (cel.IntType, int), (cel.DoubleType, float), (cel.StringType, str))
 
     def lent(*arguments: Any) -> Any:
-        result = function(*arguments)
-        if isinstance(result, bool):
-            return cel.BoolType(result)
-        if isinstance(result, int):
-            return cel.IntType(result)
-        if isinstance(result, float):
-            return cel.DoubleType(result)
-        return cel.StringType(result) if isinstance(result, str) else result
+        values = [next((to(value) for of, to in plain if isinstance(value, of)), value) for value in arguments]
+        try:
+            result = dispatcher(function, function.overloads, len(values))(*values)
+        except EvaluationError as error:
+            # What cel-python takes for a missing overload, and for an error of the function.
+            raise (TypeError if error.kind is ErrorKind.NO_OVERLOAD else ValueError)(str(error)) from error
+        make = makers.get(result.__class__)
+        return result if make is None else make(result)
 
     return lent
 
 
-def _valid(parse: Callable[[str], object], text: str) -> bool:
-    try:
-        parse(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _ordered(left: Any, right: Any) -> int:
-    """-1, 0 or 1 for two quantities or two versions."""
-    if type(left) is not type(right) or not isinstance(left, Quantity | Semver):
-        raise TypeError("no such overload")
-    return left.compare(right)
-
-
-def _quantity(value: Any) -> Quantity:
-    if not isinstance(value, Quantity):
-        raise TypeError("no such overload")
-    return value
-
-
-def _whole(value: Any) -> int:
-    number = _quantity(value).as_int64()
-    if number is None:
-        raise ValueError("cannot convert value to integer")
-    return number
-
-
-def _addend(value: Any) -> Quantity:
-    return Quantity.of(int(value)) if isinstance(value, int) else _quantity(value)
-
-
-def _version(value: Any) -> Semver:
-    if not isinstance(value, Semver):
-        raise TypeError("no such overload")
-    return value
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError("no such overload")
-    return str(value)
-
-
-_UPPER = {code: code - 32 for code in range(ord("a"), ord("z") + 1)}
-_LOWER = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
-_LENT: Mapping[str, Callable[..., Any]] = {
-    "add": lambda q, other: _quantity(q).add(_addend(other)),
-    "asApproximateFloat": lambda q: _quantity(q).approximate_float(),
-    "asInteger": _whole,
-    "compareTo": _ordered,
-    "isGreaterThan": lambda a, b: _ordered(a, b) > 0,
-    "isInteger": lambda q: _quantity(q).is_integer(),
-    "isLessThan": lambda a, b: _ordered(a, b) < 0,
-    "isQuantity": lambda text: _valid(Quantity.parse, _text(text)),
-    "isSemver": lambda text: _valid(Semver.parse, _text(text)),
-    "lowerAscii": lambda text: _text(text).translate(_LOWER),
-    "major": lambda v: _version(v).major,
-    "minor": lambda v: _version(v).minor,
-    "patch": lambda v: _version(v).patch,
-    "quantity": lambda text: Quantity.parse(_text(text)),
-    "semver": lambda text: Semver.parse(_text(text)),
-    "sign": lambda q: _quantity(q).sign(),
-    "sub": lambda q, other: _quantity(q).sub(_addend(other)),
-    "upperAscii": lambda text: _text(text).translate(_UPPER),
-}
+_LENT: Final = frozenset(
+    (
+        *("add", "asApproximateFloat", "asInteger", "compareTo", "isGreaterThan", "isInteger", "isLessThan"),
+        *("isQuantity", "isSemver", "lowerAscii", "major", "minor", "patch", "quantity", "semver", "sign", "sub"),
+        "upperAscii",
+    )
+)
 
 
 @contextmanager

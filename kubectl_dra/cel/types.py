@@ -59,13 +59,7 @@ class CelType:
         return self.kind == "opaque" and self.name == "optional_type"
 
 
-_MESSAGE_NAMES = {
-    "any": "any",
-    "duration": "duration",
-    "error": "!error!",
-    "null": "null",
-    "timestamp": "timestamp",
-}
+_MESSAGE_NAMES = {"any": "any", "duration": "duration", "error": "!error!", "null": "null", "timestamp": "timestamp"}
 BOOL = CelType("bool", "bool")
 INT = CelType("int", "int")
 UINT = CelType("uint", "uint")

@@ -6,7 +6,7 @@ strings, and list and map literals, which must not mix types even where dyn woul
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from kubectl_dra.cel import ast
@@ -16,6 +16,9 @@ from kubectl_dra.cel.types import CelType
 if TYPE_CHECKING:
     from kubectl_dra.cel.checker import Checked
     from kubectl_dra.cel.environment import Environment
+
+
+_PANIC = "runtime error: index out of range [0] with length 0"
 
 
 def validate(checked: Checked, environment: Environment) -> list[Issue]:
@@ -83,14 +86,10 @@ def _equivalent(left: CelType, right: CelType) -> bool:
 
 def _value_type(node: ast.Expression, optional: bool, node_types: Mapping[int, CelType]) -> CelType | None:
     """The type of an element; None for an optional one of unknown type, where Kubernetes panics."""
-    found = node_types[node.id]
+    node_type = node_types[node.id]
     if not optional:
-        return found
-    return found.parameters[0] if found.parameters else None
-
-
-def _panic(node: ast.Expression) -> Issue:
-    return Issue("runtime error: index out of range [0] with length 0", node.position)
+        return node_type
+    return node_type.parameters[0] if node_type.parameters else None
 
 
 def _list_issues(node: ast.ListLiteral, node_types: Mapping[int, CelType]) -> list[Issue]:
@@ -98,7 +97,7 @@ def _list_issues(node: ast.ListLiteral, node_types: Mapping[int, CelType]) -> li
     for index, element in enumerate(node.elements):
         current = _value_type(element, index in node.optional_indices, node_types)
         if current is None:
-            return [_panic(element)]
+            return [Issue(_PANIC, element.position)]
         if first is None:
             first = current
         elif not _equivalent(first, current):
@@ -113,7 +112,7 @@ def _map_issues(node: ast.MapLiteral, node_types: Mapping[int, CelType]) -> list
         key = node_types[entry.key.id]
         value = _value_type(entry.value, entry.optional, node_types)
         if value is None:
-            return [*issues, _panic(entry.value)]
+            return [*issues, Issue(_PANIC, entry.value.position)]
         if first is None:
             first = (key, value)
             continue
@@ -126,33 +125,6 @@ def _map_issues(node: ast.MapLiteral, node_types: Mapping[int, CelType]) -> list
 
 # --- format strings -------------------------------------------------------------------------------
 
-_CLAUSE_KINDS: dict[str, tuple[frozenset[str], str]] = {
-    "d": (frozenset({"int", "uint"}), "decimal clause can only be used on integers"),
-    "f": (frozenset({"double", "string"}), "fixed-point clause can only be used on doubles"),
-    "e": (frozenset({"double", "string"}), "scientific clause can only be used on doubles"),
-    "b": (frozenset({"int", "uint", "bool"}), "only integers and bools can be formatted as binary"),
-    "x": (
-        frozenset({"int", "uint", "string", "bytes"}),
-        "only integers, byte buffers, and strings can be formatted as hex",
-    ),
-    "o": (frozenset({"int", "uint"}), "octal clause can only be used on integers"),
-}
-_CLAUSE_KINDS["X"] = _CLAUSE_KINDS["x"]
-_TEXT_KINDS = frozenset(
-    ("list", "map", "int", "uint", "double", "bool", "string", "timestamp", "bytes", "duration", "type", "null")
-)
-_TEXT_MESSAGE = (
-    "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, "
-    "and timestamps"
-)
-
-
-class _FormatProblem(Exception):
-    def __init__(self, message: str, position: int | None = None) -> None:
-        super().__init__(message)
-        self.message = message
-        self.position = position
-
 
 def _format_issues(node: ast.Call, node_types: Mapping[int, CelType]) -> list[Issue]:
     target = node.target
@@ -161,11 +133,18 @@ def _format_issues(node: ast.Call, node_types: Mapping[int, CelType]) -> list[Is
     argument = node.arguments[0]
     if not isinstance(argument, ast.ListLiteral):
         return []
+    from kubectl_dra.cel.library.formatting import Clause, FormatError, clauses
+
+    used = 0
     try:
-        used = _check_format(target.value, argument.elements, node_types)
-    except _FormatProblem as problem:
-        position = node.position if problem.position is None else problem.position
-        return [Issue(problem.message, position)]
+        for clause in clauses(target.value, len(argument.elements), compiling=True):
+            if isinstance(clause, Clause):
+                problem = _clause_issue(clause.verb, argument.elements[used], node_types)
+                if problem is not None:
+                    return [problem]
+                used += 1
+    except FormatError as error:
+        return [Issue(str(error), node.position)]
     given = len(argument.elements)
     if given > used:
         message = f"too many arguments supplied to string.format (expected {used}, got {given})"
@@ -173,65 +152,16 @@ def _format_issues(node: ast.Call, node_types: Mapping[int, CelType]) -> list[Is
     return []
 
 
-def _check_format(text: str, arguments: Sequence[ast.Expression], node_types: Mapping[int, CelType]) -> int:
-    """Check all clauses. Returns how many arguments they use."""
-    used = index = 0
-    while index < len(text):
-        if text[index] != "%":
-            index += 1
-            continue
-        if text[index + 1 : index + 2] == "%":
-            index += 2
-            continue
-        if index + 1 >= len(text):
-            raise _FormatProblem("unexpected end of string")
-        if used >= len(arguments):
-            raise _FormatProblem(f"index {used} out of range")
-        index = _check_clause(text, index + 1, arguments[used], node_types)
-        used += 1
-    return used
+def _clause_issue(verb: str, argument: ast.Expression, node_types: Mapping[int, CelType]) -> Issue | None:
+    """The first part of an argument that a clause cannot print. Only of ``%s`` it may be an element."""
+    from kubectl_dra.cel.library.formatting import VERBS, refusal
 
-
-def _check_clause(text: str, index: int, argument: ast.Expression, node_types: Mapping[int, CelType]) -> int:
-    """Check one clause whose text after ``%`` starts at ``index``. Returns where it ends."""
-    failed = "could not parse formatting clause"
-    if text[index] == ".":
-        digits = index + 1
-        index = digits
-        while index < len(text) and text[index] in "0123456789":
-            index += 1
-        if index >= len(text):
-            raise _FormatProblem(f"{failed}: error while parsing precision: could not find end of precision specifier")
-        if index == digits or index - digits > 18:
-            reason = "invalid syntax" if index == digits else "value out of range"
-            raise _FormatProblem(
-                f"{failed}: error while parsing precision: error while converting precision to integer: "
-                f'strconv.Atoi: parsing "{text[digits:index]}": {reason}'
-            )
-    clause = text[index]
-    if clause == "s":
-        bad = _not_text(argument, node_types)
-        if bad is not None:
-            shown = node_types[bad.id].name
-            raise _FormatProblem(f"error during formatting: {_TEXT_MESSAGE}, was given {shown}", bad.position)
-        return index + 1
-    kinds = _CLAUSE_KINDS.get(clause)
-    if kinds is None:
-        raise _FormatProblem(f'{failed}: unrecognized formatting clause "{clause}"')
     given = node_types[argument.id]
-    if given.kind != "dyn" and given.kind not in kinds[0]:
-        raise _FormatProblem(f"error during formatting: {kinds[1]}, was given {given.name}", argument.position)
-    return index + 1
-
-
-def _not_text(node: ast.Expression, node_types: Mapping[int, CelType]) -> ast.Expression | None:
-    """The first part of a value that ``%s`` cannot print, or None."""
-    kind = node_types[node.id].kind
-    if kind != "dyn" and kind not in _TEXT_KINDS:
-        return node
-    if isinstance(node, (ast.ListLiteral, ast.MapLiteral)):
-        for part in ast.children(node):
-            bad = _not_text(part, node_types)
-            if bad is not None:
-                return bad
+    if given.kind != "dyn" and given.kind not in VERBS[verb].types:
+        return Issue(str(refusal(verb, given.name)), argument.position)
+    if verb == "s" and isinstance(argument, (ast.ListLiteral, ast.MapLiteral)):
+        for part in ast.children(argument):
+            problem = _clause_issue(verb, part, node_types)
+            if problem is not None:
+                return problem
     return None

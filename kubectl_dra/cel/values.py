@@ -43,14 +43,7 @@ from kubectl_dra.cel.types import CelType
 # plain quantity with such a decimal also turns the plain one into a decimal, after which ``asInteger`` fails.
 
 SENSITIVE_OVERLOADS = frozenset(
-    {
-        "quantity_add",
-        "quantity_add_int",
-        "quantity_sub",
-        "quantity_sub_int",
-        "quantity_get_int",
-        "quantity_is_integer",
-    }
+    f"quantity_{name}" for name in ("add", "add_int", "sub", "sub_int", "get_int", "is_integer")
 )
 """Only expressions with one of these can tell a shared quantity from an ordinary one."""
 
@@ -201,9 +194,9 @@ _TYPES: dict[type, CelType] = {
 
 def type_of(value: Value) -> CelType:
     """The run-time type of a value, with dyn for type parameters."""
-    found = _TYPES.get(value.__class__)
-    if found is not None:
-        return found
+    known = _TYPES.get(value.__class__)
+    if known is not None:
+        return known
     declared: CelType | None = getattr(value, "cel_type", None)
     if declared is not None:
         return declared
@@ -219,11 +212,7 @@ def type_name(value: Value) -> str:
     return type_of(value).name
 
 
-_UNHASHABLE = {
-    "bytes": "types.Bytes",
-    "kubernetes.NamedFormat": "cel.Format",
-    "kubernetes.Semver": "cel.Semver",
-}
+_UNHASHABLE = {"bytes": "types.Bytes", "kubernetes.NamedFormat": "cel.Format", "kubernetes.Semver": "cel.Semver"}
 
 
 def go_name(value: Value) -> str:
@@ -364,24 +353,26 @@ class MutableMap(ValueMap):
     __slots__ = ()
 
 
-class ListKey(list[Any]):
-    """A list as a key of a map. Go compares where it is, not what is in it: it is found under no other key."""
+class _ByIdentity:
+    """A key of a map that Go compares by where it is, not by its content: it is found under no other key."""
 
     __slots__ = ()
-    __hash__ = object.__hash__  # type: ignore[assignment]
+    __hash__ = object.__hash__
 
     def __eq__(self, other: object) -> bool:
         return self is other
 
 
-class MapKey(ValueMap):
-    """A map as a key of a map; see ListKey."""
+class ListKey(_ByIdentity, list[Any]):  # type: ignore[misc]
+    """A list as a key of a map."""
 
     __slots__ = ()
-    __hash__ = object.__hash__  # type: ignore[assignment]
 
-    def __eq__(self, other: object) -> bool:
-        return self is other
+
+class MapKey(_ByIdentity, ValueMap):  # type: ignore[misc]
+    """A map as a key of a map."""
+
+    __slots__ = ()
 
 
 _TYPES[MapKey] = types.MAP

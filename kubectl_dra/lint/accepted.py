@@ -180,15 +180,15 @@ def _read(source: Source, found: re.Match[str], following: Sequence[int]) -> Sup
     if asked is None:
         return Suppression(*where, (), "", "it must read: # kubectl-dra: ignore[CODE] reason")
     codes = tuple(code for code in (part.strip() for part in asked[1].split(",")) if code)
-    unknown = [code for code in codes if not (code.startswith(MIGRATE) or _is_rule(code))]
+    unknown = [
+        code
+        for code in codes
+        if not code.startswith(MIGRATE) and not any(rule.code.startswith(code) or rule.name == code for rule in RULES)
+    ]
     problem = "" if codes else "it names no code, as in: # kubectl-dra: ignore[DRA301] reason"
     if unknown:
         problem = f'there is no rule "{unknown[0]}" (kubectl dra lint --rules lists them)'
     return Suppression(*where, codes, asked[2].strip(), problem)
-
-
-def _is_rule(code: str) -> bool:
-    return any(rule.code.startswith(code) or rule.name == code for rule in RULES)
 
 
 def _following(text: str) -> list[int]:

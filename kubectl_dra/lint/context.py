@@ -12,7 +12,7 @@ from kubectl_dra.api.codec import VERSIONS, ConversionError, mismatch, reshaped
 from kubectl_dra.api.fields import KINDS
 from kubectl_dra.api.limits import MAX_EXPRESSION_BYTES
 from kubectl_dra.api.releases import GROUP, Release
-from kubectl_dra.manifests.changes import Path
+from kubectl_dra.manifests.changes import Path, value_at
 
 if TYPE_CHECKING:
     from kubectl_dra.cel.errors import CompileError
@@ -21,6 +21,11 @@ if TYPE_CHECKING:
     from kubectl_dra.lint.upgrade import Upgrade
 
 _UNSET: Any = object()
+
+
+def mappings_in(values: Any) -> list[Mapping[str, Any]]:
+    """The items of a list, with an empty mapping for each that is not one. Empty if it is not a list."""
+    return [value if isinstance(value, dict) else {} for value in values] if isinstance(values, list) else []
 
 
 class ObjectPlace(NamedTuple):
@@ -123,8 +128,17 @@ class Item:
 
     def spec_field(self, key: str) -> Any:
         """The value of a field of ``spec``, or None."""
-        spec = self.raw.get("spec")
-        return spec.get(key) if isinstance(spec, dict) else None
+        return value_at(self.raw, ("spec", key))
+
+    @property
+    def spec_path(self) -> Path:
+        """The path of ``spec``; in a ResourceClaimTemplate that of the claim's."""
+        return ("spec", "spec") if self.kind == "ResourceClaimTemplate" else ("spec",)
+
+    @property
+    def requests(self) -> list[Mapping[str, Any]]:
+        """The requests of a claim or template, in v1's shape where it has one."""
+        return mappings_in(value_at(self.v1 or self.raw, (*self.spec_path, "devices", "requests")))
 
     @property
     def title(self) -> str:
@@ -193,10 +207,6 @@ class GivenObjects:
             self._found[key] = found
         return found
 
-    def claims(self, name: str, namespace: str = "") -> tuple[Item, ...]:
-        """ResourceClaims of a name."""
-        return self.find("ResourceClaim", name, namespace)
-
     def templates(self, name: str, namespace: str = "") -> tuple[Item, ...]:
         """ResourceClaimTemplates of a name."""
         return self.find("ResourceClaimTemplate", name, namespace)
@@ -204,21 +214,6 @@ class GivenObjects:
     def classes(self, name: str) -> tuple[Item, ...]:
         """DeviceClasses of a name."""
         return self.find("DeviceClass", name)
-
-    @property
-    def pods(self) -> tuple[Item, ...]:
-        """Pods and pod templates."""
-        return self.of_kind("Pod")
-
-    @property
-    def quotas(self) -> tuple[Item, ...]:
-        """ResourceQuotas."""
-        return self.of_kind("ResourceQuota")
-
-    @property
-    def slices(self) -> tuple[Item, ...]:
-        """ResourceSlices."""
-        return self.of_kind("ResourceSlice")
 
     @property
     def namespaces(self) -> Mapping[str, Item]:
@@ -264,7 +259,6 @@ class WrittenSelector(Struct, frozen=True):
 
 
 T = TypeVar("T")
-Compile = Callable[[str], "Program | CompileError"]
 
 
 class Context:
@@ -310,16 +304,14 @@ class Context:
     def spec(self) -> Mapping[str, Any]:
         """``spec`` in v1's shape; for a ResourceClaimTemplate the claim's (``spec_path`` leads there)."""
         if self._spec is None:
-            found: Any = self.v1
-            for part in self.spec_path:
-                found = found.get(part) if isinstance(found, dict) else None
+            found = value_at(self.v1, self.spec_path)
             self._spec = found if isinstance(found, dict) else {}
         return self._spec
 
     @property
     def spec_path(self) -> Path:
         """The path of ``spec``."""
-        return ("spec", "spec") if self.item.kind == "ResourceClaimTemplate" else ("spec",)
+        return self.item.spec_path
 
     @property
     def selectors(self) -> tuple[WrittenSelector, ...]:
@@ -329,19 +321,25 @@ class Context:
         them, but examining that much text more closely would take too long.
         """
         if self._selectors is None:
-            found = []
             total = 0
+            texts = []
             for path, expression in selector_texts(self.v1, self.spec_path):
                 total += len(expression)
                 if total > _MOST_TEXT:
                     break
-                result = compile_selector(expression, self.target)
-                if isinstance(result, Exception):
-                    found.append(WrittenSelector(path, expression, None, result))
-                else:
-                    found.append(WrittenSelector(path, expression, result, None))
-            self._selectors = tuple(found)
+                texts.append((path, expression))
+            self._selectors = tuple(compiled_selectors(texts, self.target))
         return self._selectors
+
+
+def compiled_selectors(texts: Iterable[tuple[Path, str]], target: AssumedCluster) -> Iterator[WrittenSelector]:
+    """Selectors with what compiling them gives."""
+    for path, expression in texts:
+        result = compile_selector(expression, target)
+        if isinstance(result, Exception):
+            yield WrittenSelector(path, expression, None, result)
+        else:
+            yield WrittenSelector(path, expression, result, None)
 
 
 def once(find: Callable[[Context], T]) -> Callable[[Context], T]:
@@ -359,10 +357,7 @@ def once(find: Callable[[Context], T]) -> Callable[[Context], T]:
 
 def selector_texts(raw: Mapping[str, Any], spec_path: Path) -> Iterator[tuple[Path, str]]:
     """Paths and texts of the CEL expressions of an object in v1's shape: every ``cel.expression`` below spec."""
-    found: Any = raw
-    for part in spec_path:
-        found = found.get(part) if isinstance(found, dict) else None
-    yield from _expressions(found, spec_path)
+    yield from _expressions(value_at(raw, spec_path), spec_path)
 
 
 def _expressions(value: Any, path: Path) -> Iterator[tuple[Path, str]]:

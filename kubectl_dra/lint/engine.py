@@ -19,7 +19,7 @@ from kubectl_dra.lint.rules import files
 from kubectl_dra.manifests.inputs import Input
 
 if TYPE_CHECKING:
-    from kubectl_dra.lint.verify import SelectorOpinion
+    pass
 
 
 # The processes that check files: this one, and forks of it, taking files from one queue.
@@ -119,7 +119,10 @@ class Workers:
             theirs = _answer(fork) or {}
             results.update(theirs)
             self._owner.update(dict.fromkeys(theirs, number))
-        return [results.get(index) or _lost(found) for index, found in enumerate(self._inputs)]
+        return [
+            results.get(index) or FileResult(given.name, defects=(f"{given.name}: the process that checked it ended",))
+            for index, given in enumerate(self._inputs)
+        ]
 
     def locate(self, asked: Mapping[str, Sequence[FileAsked]]) -> dict[str, list[LocatedFinding]]:
         """Locate findings, given by the name of their file."""
@@ -199,10 +202,6 @@ def _answer(fork: _Fork) -> Any:
         return None
 
 
-def _lost(found: Input) -> FileResult:
-    return FileResult(found.name, defects=(f"{found.name}: the process that checked it ended",))
-
-
 MANY: Final = 64
 """The number of files from which a second process pays off."""
 _MOST_PROCESSES: Final = 4
@@ -224,6 +223,11 @@ def lint(inputs: Sequence[Input], job: Job, processes: int | None = None, second
         kept, silenced = _remaining(result, [*result.findings, *later.get(result.name, ())], job)
         suppressed += silenced
         findings += sorted(kept, key=lambda found: found.order)
+    opinion = None
+    if second:
+        from kubectl_dra.lint.verify import verify
+
+        opinion = verify((item for result in results for item in result.items), job.target)
     return Report(
         tuple(_distinct(findings)),
         tuple(result.name for result in results),
@@ -234,17 +238,11 @@ def lint(inputs: Sequence[Input], job: Job, processes: int | None = None, second
         tuple(defects),
         job.target.release,
         job.target.features,
-        _second_opinion(results, job) if second else None,
+        opinion,
         sum(result.left_out for result in results),
         job.target.upgrade,
         tuple(world.unread),
     )
-
-
-def _second_opinion(results: Sequence[FileResult], job: Job) -> SelectorOpinion:
-    from kubectl_dra.lint.verify import verify
-
-    return verify((item for result in results for item in result.items), job.target)
 
 
 def _processes(files: int) -> int:

@@ -14,6 +14,7 @@ from kubectl_dra.manifests.changes import Path
 if TYPE_CHECKING:
     from kubectl_dra.lint.context import Context, Item
 
+Scope = Literal["object", "set"]
 ANY_KIND = ("*",)
 """For ``kinds``: every item: all of resource.k8s.io, pods and pod templates, workloads, quotas, namespaces."""
 
@@ -32,10 +33,25 @@ class Rule:
     code: ClassVar[str]
     name: ClassVar[str]
     severity: ClassVar[Severity]
-    kinds: ClassVar[tuple[str, ...]]
+    kinds: ClassVar[tuple[str, ...]] = ()
     releases: ClassVar[Releases] = EVERY
     fixable: ClassVar[Safety] = "none"
-    scope: ClassVar[Literal["object", "set"]] = "object"
+    scope: ClassVar[Scope] = "object"
+
+    def __init_subclass__(
+        cls,
+        *,
+        code: str = "",
+        name: str = "",
+        severity: Severity = "error",
+        kinds: tuple[str, ...] = (),
+        releases: Releases = EVERY,
+        fixable: Safety = "none",
+        scope: Scope = "object",
+    ) -> None:
+        """A rule says in its class statement what it is; its docstring is for readers of the code."""
+        cls.code, cls.name, cls.severity, cls.kinds = code, name, severity, kinds
+        cls.releases, cls.fixable, cls.scope = releases, fixable, scope
 
     @classmethod
     def page(cls) -> CodePage:
@@ -49,7 +65,7 @@ class Rule:
 
     @classmethod
     def why(cls) -> str:
-        """What happens if nobody changes what it found, in one paragraph."""
+        """The consequence of leaving the finding as it is, in one paragraph."""
         return cls.page().sections["Why it matters"]
 
     @classmethod

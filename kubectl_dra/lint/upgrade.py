@@ -24,7 +24,7 @@ class DevicesGiven(Enum):
 
 
 class SchedulerAnswer(Struct, frozen=True):
-    """What the scheduler of one release says: the nodes that suit, and why none does or nobody knows."""
+    """The answer of one release's scheduler: the suitable nodes, or why there are none or it is unknown."""
 
     outcome: DevicesGiven
     nodes: tuple[str, ...] = ()
@@ -73,7 +73,7 @@ class GateChanges(Struct, frozen=True):
 
 
 def gate_changes(before: Release, after: Release) -> GateChanges:
-    """The gates that an upgrade switches, where nobody sets them. A gate that is gone is not switched off."""
+    """The gates whose default an upgrade changes. A removed gate is not counted as switched off."""
     defaults = [(gate, gate_default(gate, before), gate_default(gate, after)) for gate in known_gates()]
     return GateChanges(
         tuple(gate for gate, was, now in defaults if now and not was),

@@ -48,10 +48,7 @@ def verify(items: Iterable[Item], target: AssumedCluster) -> SelectorOpinion:
     items = tuple(items)
     devices = tuple(_devices(items, target))
     expressions = dict.fromkeys(
-        text
-        for item in items
-        if item.is_dra and item.v1 is not None
-        for text in (text for _, text in selector_texts(item.v1, ("spec",)))
+        text for item in items if item.is_dra and item.v1 is not None for _, text in selector_texts(item.v1, ("spec",))
     )
     opinions = Opinions(devices)
     agree = skipped = compiled = 0

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from kubectl_dra.api.fields import KINDS, fields_at, values_of
 from kubectl_dra.api.releases import EVERY, Release
 from kubectl_dra.api.schema import Field
+from kubectl_dra.cel import library
 from kubectl_dra.cel.functions import Function, Overload
 from kubectl_dra.data.drivers import catalogue
 from kubectl_dra.lint.finding import LocatedFinding
@@ -151,7 +152,9 @@ def _attribute_values(what: Typed, span: Span, known: Knowledge) -> Iterator[Pro
 def _functions(member: bool, span: Span, known: Knowledge) -> Iterator[Proposal]:
     for name, function in known.functions.items():
         if any(overload.member == member for overload in function.overloads):
-            yield Proposal(name, Sort.function, span, function.library, function.documentation, f"{name}(")
+            yield Proposal(
+                name, Sort.function, span, function.library, library.reference(name).documentation, f"{name}("
+            )
     for name, _, on_value in known.environment.macros():
         if on_value == member:
             yield Proposal(name, Sort.function, span, "macro", "", f"{name}(")
@@ -241,8 +244,9 @@ def _hover_values(meaning: Meaning) -> str:
 
 def _function(function: Function) -> str:
     signatures = "\n".join(_signature(function.name, overload) for overload in function.overloads)
-    examples = "".join(f"\n\n```cel\n{example}\n```" for example in function.examples[:2])
-    return f"```cel\n{signatures}\n```\n\n{function.documentation}{examples}"
+    documentation, written = library.reference(function.name)
+    examples = "".join(f"\n\n```cel\n{example}\n```" for example in written[:2])
+    return f"```cel\n{signatures}\n```\n\n{documentation}{examples}"
 
 
 def _signature(name: str, overload: Overload) -> str:

@@ -99,6 +99,10 @@ def test_attributes_are_dyn_with_the_list_gate() -> None:
         ("'%s %s'.format(['a']) == ''", "index 1 out of range", 14),
         ("'%s'.format(['a', 'b']) == ''", "too many arguments supplied to string.format (expected 1, got 2)", 11),
         ("'%q'.format(['a']) == ''", 'unrecognized formatting clause "q"', 11),
+        # The first byte of its text.
+        ("'%é'.format(['a']) == ''", 'unrecognized formatting clause "Ã"', 11),
+        ("'%'.format([]) == ''", "unexpected end of string", 10),
+        ("'%.9223372036854775808f'.format([1.0]) == ''", "value out of range", 31),
         ("int('x') == 1", "program instantiation failed: type conversion error from 'string' to 'int'", None),
         ("'a'.find('[') == ''", "program instantiation failed", None),
         ("[int].exists(t, t == int)", "program instantiation failed: reference to undefined type: t", None),

@@ -67,9 +67,8 @@ def test_rule_has_a_page_and_cases(rule: type[Rule]) -> None:
 
 
 def test_a_rule_without_anything_is_noticed() -> None:
-    class Forgotten(Rule):
-        code = "DRA199"
-        fixable = "safe"
+    class Forgotten(Rule, code="DRA199", fixable="safe"):
+        """A rule without a page."""
 
     assert lacking(Forgotten) == ["page", "fail", "pass", "fix"]
 

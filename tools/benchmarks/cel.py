@@ -91,7 +91,7 @@ start = time.perf_counter()
 import kubectl_dra.cel
 environment = kubectl_dra.cel.Environment.for_release("1.36")
 ready = time.perf_counter()
-program = compile_expression(environment, {text!r})
+program = kubectl_dra.cel.compile_expression(environment, {text!r})
 print(ready - start, time.perf_counter() - ready)
 """
 

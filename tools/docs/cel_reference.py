@@ -228,13 +228,17 @@ MACROS = (
 
 def documented() -> list[Function]:
     """The functions one can write, family by family; helpers of macros have no examples and are left out."""
-    return [function for function in library.families() if function.examples]
+    return [function for function in library.families() if _reference(function).examples]
+
+
+def _reference(function: Function) -> library.FunctionReference:
+    return library.reference(function.name, function.library)
 
 
 def examples() -> Iterator[str]:
     """Every example of the reference, each a selector that is true."""
     for function in documented():
-        yield from function.examples
+        yield from _reference(function).examples
     for macro in MACROS:
         yield macro.example
 
@@ -254,12 +258,12 @@ def render() -> str:
 
 
 def _function_text(function: Function, environment: Environment) -> str:
-    lines = [f"### `{_title(function)}`\n", function.documentation + "\n", "```"]
+    lines = [f"### `{_title(function)}`\n", _reference(function).documentation + "\n", "```"]
     # What a release changed is declared twice.
     once = {(overload.member, overload.parameters): overload for overload in reversed(function.overloads)}
     lines += [_signature(function.name, overload) for overload in reversed(once.values())]
     lines.append("```\n")
-    lines += [_example_text(example, environment) for example in function.examples]
+    lines += [_example_text(example, environment) for example in _reference(function).examples]
     return "\n".join(lines) + "\n"
 
 

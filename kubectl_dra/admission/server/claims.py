@@ -37,7 +37,7 @@ from kubectl_dra.admission.server.names import (
     subdomain_problems,
 )
 from kubectl_dra.admission.server.rows import check_rows
-from kubectl_dra.admission.server.selectors import check_derived, check_selectors, derived_cost
+from kubectl_dra.admission.server.selectors import check_expression, check_selectors, derived_cost
 from kubectl_dra.admission.server.taints import check_toleration, unsupported
 from kubectl_dra.api.behaviour import BOTH_KINDS_READ, DISTINCT_READ_BESIDE_MATCH, STORED_UNREAD
 from kubectl_dra.api.fields import limit, values_of
@@ -77,9 +77,7 @@ def check_derived_attributes(attributes: Any, at: Path, request: str, used: Used
             yield missing((*at, "expression"), _RULE)
 
     most = limit("ExactDeviceRequest", "derivedAttributes")
-    yield from check_set(
-        attributes, at, most, (_RULE, _RULE), check, lambda entry: text(entry, "name"), release=context.release
-    )
+    yield from check_set(attributes, at, most, (_RULE, _RULE), check, context, key=_name)
     # The server looks at these in a list that is too long, too.
     for index, attribute in enumerate(attributes or ()):
         name, expression = text(attribute, "name"), text(attribute, "expression")
@@ -87,7 +85,7 @@ def check_derived_attributes(attributes: Any, at: Path, request: str, used: Used
             message = f"no constraint of this request compares {name!r}"
             yield violation((*at, index, "name"), INVALID, "derived-attribute-unused", message)
         if expression:
-            yield from check_derived(expression, (*at, index, "expression"), context)
+            yield from check_expression(expression, (*at, index, "expression"), context, derived=True)
 
 
 def check_total_cost(requests: Iterable[Any], at: Path, context: ServerContext) -> Violations:
@@ -164,18 +162,11 @@ def _check_devices(devices: Mapping[str, Any], at: Path, context: ServerContext)
 
     rules = ("requests-too-many", "request-name-duplicate")
     yield from check_set(
-        devices.get("requests"),
-        (*at, "requests"),
-        MAX_REQUESTS,
-        rules,
-        request,
-        _name,
-        context.repeated("name"),
-        release=context.release,
+        devices.get("requests"), (*at, "requests"), MAX_REQUESTS, rules, request, context, named="name"
     )
     for name, check in (("constraints", constraint), ("config", config)):
         most = limit("DeviceClaim", name)
-        yield from check_list(devices.get(name), (*at, name), most, f"{name}-too-many", check, release=context.release)
+        yield from check_list(devices.get(name), (*at, name), most, f"{name}-too-many", check, context)
     yield from check_total_cost(devices.get("requests") or (), at, context)
 
 
@@ -198,7 +189,7 @@ def _check_request(request: Mapping[str, Any], at: Path, used: Used, context: Se
     if exactly is not None and alternatives:
         message = "has both exactly and firstAvailable; only one of them may be set"
         yield violation(at, INVALID, "request-kind-both", message)
-        # What is inside was checked up to 1.34; since 1.37 it is again, as far as the API's types say how.
+        # The content was checked up to 1.34. Since 1.37 it is again, by the rules that the API's types declare.
         if context.is_declarative():
             yield from (found for found in inside if is_declared(found))
         elif context.release in BOTH_KINDS_READ:
@@ -221,11 +212,8 @@ def _check_alternatives(request: Mapping[str, Any], at: Path, used: Used, contex
         yield from _check_device_request(raw or {}, at, f"{_name(request)}/{_name(raw)}", used, context)
 
     rules = ("sub-requests-too-many", "sub-request-name-duplicate")
-    most, repeated = limit("DeviceRequest", "firstAvailable"), context.repeated("name")
-    alternatives = request.get("firstAvailable")
-    yield from check_set(
-        alternatives, (*at, "firstAvailable"), most, rules, subrequest, _name, repeated, release=context.release
-    )
+    most, alternatives = limit("DeviceRequest", "firstAvailable"), request.get("firstAvailable")
+    yield from check_set(alternatives, (*at, "firstAvailable"), most, rules, subrequest, context, named="name")
 
 
 def _check_device_request(
@@ -282,19 +270,8 @@ def check_references(
     def reference(name: str | None, at: Path) -> Violations:
         return check_reference(name or "", at, f"{rule}-request-unknown", names)
 
-    def identity(name: str | None) -> str:
-        return name or ""
-
     rules = (f"{rule}-requests-too-many", f"{rule}-request-duplicate")
-    yield from check_set(
-        (raw or {}).get("requests"),
-        (*at, "requests"),
-        MAX_REQUESTS,
-        rules,
-        reference,
-        identity,
-        release=context.release,
-    )
+    yield from check_set((raw or {}).get("requests"), (*at, "requests"), MAX_REQUESTS, rules, reference, context)
 
 
 def check_reference(name: str, at: Path, rule: str, names: RequestNames) -> Violations:

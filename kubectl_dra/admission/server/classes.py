@@ -91,7 +91,7 @@ def check_class(device_class: Mapping[str, Any], context: ServerContext) -> Viol
     def config(raw: Mapping[str, Any] | None, at: Path) -> Violations:
         return check_config(raw, at, context)
 
-    yield from check_list(spec.get("config"), at, most, "class-config-too-many", config, release=context.release)
+    yield from check_list(spec.get("config"), at, most, "class-config-too-many", config, context)
     name = spec.get("extendedResourceName")
     if name is not None and not is_extended_resource(name):
         message = (

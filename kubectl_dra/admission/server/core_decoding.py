@@ -88,11 +88,9 @@ def _object(value: Any, properties: Mapping[str, Any], defs: Mapping[str, Any], 
         if key in properties:
             yield from _value(item, properties[key], defs, (*at, key))
         else:
-            yield from unknown((*at, key), properties, _SINCE_131 if _is_old_source(key, properties) else "")
-
-
-def _is_old_source(key: str, properties: Mapping[str, Any]) -> bool:
-    return key == "source" and "resourceClaimName" in properties
+            yield from unknown(
+                (*at, key), properties, _SINCE_131 if key == "source" and "resourceClaimName" in properties else ""
+            )
 
 
 def _kind(schema: Mapping[str, Any]) -> str:

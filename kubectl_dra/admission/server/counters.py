@@ -57,16 +57,7 @@ def check_counter_sets(sets: Any, at: Path, context: ServerContext) -> Violation
         yield violation(at, INVALID, "counters-too-many", message)
     most = limit("ResourceSliceSpec", "sharedCounters", context.release)
     rules = ("counter-sets-too-many", "counter-set-name")
-    yield from check_set(
-        sets,
-        at,
-        most,
-        rules,
-        check,
-        lambda entry: text(entry, "name"),
-        context.repeated("name"),
-        release=context.release,
-    )
+    yield from check_set(sets, at, most, rules, check, context, named="name")
 
 
 def check_consumed_together(devices: Any, at: Path, context: ServerContext) -> Violations:
@@ -94,10 +85,7 @@ def check_consumptions(device: Mapping[str, Any], device_at: Path, sets: Sets, c
 
     most = limit("Device", "consumesCounters", context.release)
     rules = ("consumes-too-many", "consumes-duplicate")
-    repeated = context.repeated("counterSet")
-    yield from check_set(
-        consumptions, at, most, rules, check, lambda entry: text(entry, "counterSet"), repeated, release=context.release
-    )
+    yield from check_set(consumptions, at, most, rules, check, context, named="counterSet")
     if together:
         total = _counters(consumptions)
         if total > _TOTAL_MAX:

@@ -24,7 +24,6 @@ from kubectl_dra.admission.server.model import (
     beyond_limit,
     check_list,
     key_at,
-    missing,
     same_field,
     text,
     violation,
@@ -36,10 +35,9 @@ from kubectl_dra.admission.server.names import (
     is_version,
     label_key_problems,
     label_problems,
-    subdomain_problems,
 )
 from kubectl_dra.admission.server.rows import check_rows
-from kubectl_dra.admission.server.selectors import check_node_selector
+from kubectl_dra.admission.server.selectors import check_nodes
 from kubectl_dra.admission.server.taints import check_taint
 from kubectl_dra.api.behaviour import (
     DEFAULT_OUT_OF_RANGE,
@@ -142,7 +140,8 @@ def _check_each(values: list[Quantity], capacity: Quantity, where: _Where, exact
 def _check_range(
     limits: Mapping[str, Any], default: Quantity, capacity: Quantity, where: _Where, context: ServerContext
 ) -> Violations:
-    least, most, step = (_optional(limits.get(name)) for name in ("min", "max", "step"))
+    given = (limits.get(name) for name in ("min", "max", "step"))
+    least, most, step = (None if amount is None else Quantity.from_json(amount) for amount in given)
     if least is None:
         yield where.child("min").violation("Required", "policy-range-min-missing", "must be set in a validRange")
         return
@@ -208,7 +207,8 @@ def _check_step(
         if fractional:
             rest = (amount.nanos - least.nanos) % step.nanos
         else:
-            rest = _int64(amount.value() - least.value()) % step.value()
+            # The difference wraps around at 64 bits.
+            rest = ((amount.value() - least.value() + 2**63) % 2**64 - 2**63) % step.value()
         if rest:
             message = f"{name} {amount} is not min {least} plus a multiple of the step {step}"
             yield where.violation(INVALID, rule, message)
@@ -221,14 +221,6 @@ def _digits(value: Quantity) -> tuple[int, int]:
 
 def _in_thousandths(amount: Quantity) -> bool:
     return amount.nanos % _MILLI == 0 and -(2**63) <= amount.nanos // _MILLI < 2**63
-
-
-def _int64(value: int) -> int:
-    return (value + 2**63) % 2**64 - 2**63
-
-
-def _optional(value: Any) -> Quantity | None:
-    return None if value is None else Quantity.from_json(value)
 
 
 VALUES_MAX: Final = 48
@@ -265,13 +257,12 @@ def check_device(
 
     most = limit("Device", "taints", context.release)
     if not (context.release in STORED_UNREAD and old is not None and same_field(device, old, "Device", "taints")):
-        yield from check_list(
-            device.get("taints"), (*at, "taints"), most, "taints-too-many", taint, release=context.release
-        )
-        yield from beyond_limit(device.get("taints"), (*at, "taints"), most, taint, context.release)
+        yield from check_list(device.get("taints"), (*at, "taints"), most, "taints-too-many", taint, context)
+        yield from beyond_limit(device.get("taints"), (*at, "taints"), most, taint, context)
     yield from check_consumptions(device, at, sets, context)
     if per_device:
-        yield from _check_nodes(device, at)
+        needed = f"must have one of {', '.join(_NODE_FIELDS)}, as the slice has perDeviceNodeSelection"
+        yield from check_nodes(device, at, _NODE_FIELDS, "per-device-node", needed)
     elif any(device.get(field) is not None for field in _NODE_FIELDS):
         message = f"{', '.join(_NODE_FIELDS)} need perDeviceNodeSelection: true in the slice's spec"
         yield violation(at, INVALID, "per-device-node-unexpected", message)
@@ -288,14 +279,12 @@ def _check_sizes(
     if keys > MAX_DEVICE_ENTRIES:
         message = f"has {keys} attributes and capacities together, at most {MAX_DEVICE_ENTRIES} are allowed"
         yield violation(at, INVALID, "device-keys-too-many", message)
-    values = sum(_value_count(attribute or {}) for attribute in attributes.values())
+    values = sum(
+        sum(len((attribute or {}).get(name) or ()) for name in LIST_VALUES) or 1 for attribute in attributes.values()
+    )
     if values > VALUES_MAX and context.release in VALUES_LIMITED:
         message = f"has {values} attribute values, at most {VALUES_MAX} are allowed"
         yield violation(at, INVALID, "device-values-too-many", message)
-
-
-def _value_count(attribute: Mapping[str, Any]) -> int:
-    return sum(len(attribute.get(name) or ()) for name in LIST_VALUES) or 1
 
 
 def _check_key(name: str, at: Path, rule: str, context: ServerContext) -> Violations:
@@ -348,27 +337,6 @@ def _check_capacities(capacity: Mapping[str, Any], at: Path, shared: bool, conte
         yield from check_capacity(entry, path, field, shared, context)
 
 
-def _check_nodes(device: Mapping[str, Any], at: Path) -> Violations:
-    name, selector = device.get("nodeName"), device.get("nodeSelector")
-    if name is not None:
-        if name:
-            yield from check_format(name, (*at, "nodeName"), "slice-node-name-invalid", subdomain_problems)
-        else:
-            message = "must not be empty where it is set"
-            yield violation((*at, "nodeName"), INVALID, "slice-node-name-empty", message)
-    if selector is not None:
-        yield from check_node_selector(selector, (*at, "nodeSelector"))
-    if device.get("allNodes") is False:
-        yield violation((*at, "allNodes"), INVALID, "slice-bool-false", "must be true where it is set")
-    given = [field for field in _NODE_FIELDS if device.get(field) or (field == "nodeSelector" and selector is not None)]
-    if not given:
-        message = f"must have one of {', '.join(_NODE_FIELDS)}, as the slice has perDeviceNodeSelection"
-        yield missing(at, "per-device-node-missing", message)
-    elif len(given) > 1:
-        message = f"has {' and '.join(given)}; only one of them may be set"
-        yield violation(at, INVALID, "per-device-node-multiple", message)
-
-
 def check_binding(device: Mapping[str, Any], at: Path, context: ServerContext) -> Violations:
     """Binding conditions and binding failure conditions, of a device."""
     lists = {name: device.get(name) or () for name in ("bindingConditions", "bindingFailureConditions")}
@@ -377,9 +345,7 @@ def check_binding(device: Mapping[str, Any], at: Path, context: ServerContext) -
         return check_format(value or "", at, "binding-name", label_key_problems)
 
     for name, values in lists.items():
-        yield from check_list(
-            values, (*at, name), limit("Device", name), "binding-too-many", name_at, release=context.release
-        )
+        yield from check_list(values, (*at, name), limit("Device", name), "binding-too-many", name_at, context)
     for name, values in lists.items():
         others = lists["bindingConditions"] if name == "bindingFailureConditions" else ()
         for index, value in enumerate(values):

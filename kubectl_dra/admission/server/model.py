@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from kubectl_dra.api.behaviour import DECLARED_RULES, LONG_LISTS_UNREAD, REPEATED_AT_ITEM
 from kubectl_dra.api.fields import fields
 from kubectl_dra.api.quantity import Quantity
-from kubectl_dra.api.releases import UNTOLD, Release
+from kubectl_dra.api.releases import Release
 from kubectl_dra.api.schema import Field
 
 if TYPE_CHECKING:
@@ -126,19 +126,13 @@ Check = Callable[[Any, Path], Iterable[Violation]]
 
 
 def check_list(
-    values: Sequence[Any] | None,
-    at: Path,
-    limit: int | None,
-    rule: str,
-    check: Check,
-    *,
-    release: Release = UNTOLD,
+    values: Sequence[Any] | None, at: Path, limit: int | None, rule: str, check: Check, context: ServerContext
 ) -> Violations:
     """Check each item. Since 1.35 the items of a list over its limit are not checked."""
     values = values or ()
     if limit is not None and len(values) > limit:
         yield violation(at, TOO_MANY, rule, f"has {len(values)} items, at most {limit} are allowed")
-        if release in LONG_LISTS_UNREAD:
+        if context.release in LONG_LISTS_UNREAD:
             return
     for index, value in enumerate(values):
         yield from check(value, (*at, index))
@@ -150,23 +144,26 @@ def check_set(
     limit: int | None,
     rules: tuple[str, str],
     check: Check,
-    key: Callable[[Any], Hashable],
-    repeated: Path = (),
+    context: ServerContext,
     *,
-    release: Release = UNTOLD,
+    named: str = "",
+    key: Callable[[Any], Hashable] | None = None,
 ) -> Violations:
-    """Like ``check_list``, and report items with a repeated key, at ``repeated`` below them. ``rules``: too many,
-    duplicate.
+    """Like ``check_list``, and report repeated items. ``rules``: too many, duplicate.
+
+    ``named`` is the field by which items differ, without one they are texts; ``key`` replaces that comparison. Since
+    1.35 a repeated item is reported as a whole, before at this field of it.
     """
     values = values or ()
-    yield from check_list(values, at, limit, rules[0], check, release=release)
-    if limit is not None and len(values) > limit and release in LONG_LISTS_UNREAD:
+    yield from check_list(values, at, limit, rules[0], check, context)
+    if limit is not None and len(values) > limit and context.release in LONG_LISTS_UNREAD:
         return
+    below = (named,) if named and context.release not in REPEATED_AT_ITEM else ()
     seen: set[Hashable] = set()
     for index, value in enumerate(values):
-        identity = key(value)
+        identity = key(value) if key is not None else text(value, named) if named else value or ""
         if identity in seen:
-            yield violation((*at, index, *repeated), DUPLICATE, rules[1], f"{identity!r} is already in the list")
+            yield violation((*at, index, *below), DUPLICATE, rules[1], f"{identity!r} is already in the list")
         seen.add(identity)
 
 
@@ -211,10 +208,6 @@ class ServerContext(Struct, frozen=True):
         from kubectl_dra.cel.environment import Environment
 
         return replace(self, environment=Environment.for_release(self.release, self.features, stored=True))
-
-    def repeated(self, name: str) -> tuple[str, ...]:
-        """Where below an item the server reports that the item's key, in this field, is in the list already."""
-        return () if self.release in REPEATED_AT_ITEM else (name,)
 
     def is_declarative(self) -> bool:
         """Whether the checks that the API's types declare are enforced, in the shapes of the object's own version."""
@@ -289,10 +282,10 @@ _DEVICE: Final = re.compile(r"^(spec\.devices\[\d+\])\.(?!name\b)")
 
 
 def beyond_limit(
-    values: Sequence[Any] | None, at: Path, limit: int | None, check: Check, release: Release
+    values: Sequence[Any] | None, at: Path, limit: int | None, check: Check, context: ServerContext
 ) -> Violations:
     """What servers since 1.37 find in the items of a list over its limit, where the types do not declare the limit."""
-    if release in DECLARED_RULES and limit is not None and len(values or ()) > limit:
+    if context.is_declarative() and limit is not None and len(values or ()) > limit:
         for index, value in enumerate(values or ()):
             yield from (found for found in check(value, (*at, index)) if is_declared(found))
 

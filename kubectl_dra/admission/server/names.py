@@ -30,32 +30,22 @@ _VERSION: Final = re.compile(
 )
 
 
-def _matches(pattern: re.Pattern[str], value: str) -> bool:
-    return pattern.fullmatch(value) is not None
+def _problems(value: str, limit: int, pattern: re.Pattern[str], form: str) -> Problems:
+    """What is wrong with a text of at most ``limit`` bytes and a form."""
+    long = (f"is longer than {limit} characters",) if size(value) > limit else ()
+    return long if pattern.fullmatch(value) else (*long, form)
 
 
 def label_problems(value: str) -> Problems:
     """DNS label (RFC 1123): lower case letters, digits and hyphens, at most 63."""
-    out = []
-    if size(value) > MAX_LABEL:
-        out.append(f"is longer than {MAX_LABEL} characters")
-    if not _matches(_LABEL, value):
-        out.append(
-            "must not contain dots"
-            if _matches(_SUBDOMAIN, value)
-            else "must be lower case letters, digits and '-', with a letter or digit at both ends"
-        )
-    return tuple(out)
+    form = "must be lower case letters, digits and '-', with a letter or digit at both ends"
+    return _problems(value, MAX_LABEL, _LABEL, "must not contain dots" if _SUBDOMAIN.fullmatch(value) else form)
 
 
 def subdomain_problems(value: str) -> Problems:
     """DNS subdomain (RFC 1123): labels joined by dots, at most 253 characters."""
-    out = []
-    if size(value) > MAX_SUBDOMAIN:
-        out.append(f"is longer than {MAX_SUBDOMAIN} characters")
-    if not _matches(_SUBDOMAIN, value):
-        out.append("must be lower case letters, digits, '-' and '.', with a letter or digit at both ends of each part")
-    return tuple(out)
+    form = "must be lower case letters, digits, '-' and '.', with a letter or digit at both ends of each part"
+    return _problems(value, MAX_SUBDOMAIN, _SUBDOMAIN, form)
 
 
 def label_key_problems(value: str) -> Problems:
@@ -74,19 +64,15 @@ def label_key_problems(value: str) -> Problems:
         out.append("name must not be empty")
     elif size(name) > MAX_LABEL:
         out.append(f"name is longer than {MAX_LABEL} characters")
-    elif not _matches(_NAME_PART, name):
+    elif not _NAME_PART.fullmatch(name):
         out.append("name must be letters, digits, '-', '_' and '.', with a letter or digit at both ends")
     return tuple(out)
 
 
 def label_value_problems(value: str) -> Problems:
     """Value of a label or taint: empty, or at most 63 characters of a label key's name."""
-    out = []
-    if size(value) > MAX_LABEL:
-        out.append(f"is longer than {MAX_LABEL} characters")
-    if value and not _matches(_NAME_PART, value):
-        out.append("must be empty, or letters, digits, '-', '_' and '.', with a letter or digit at both ends")
-    return tuple(out)
+    form = "must be empty, or letters, digits, '-', '_' and '.', with a letter or digit at both ends"
+    return _problems(value, MAX_LABEL, _NAME_PART, form) if value else ()
 
 
 def generated(check: Format) -> Format:
@@ -101,12 +87,12 @@ def generated(check: Format) -> Format:
 
 def is_identifier(value: str) -> bool:
     """Whether it is the name of an attribute or capacity without a domain."""
-    return _matches(_IDENTIFIER, value)
+    return _IDENTIFIER.fullmatch(value) is not None
 
 
 def is_version(value: str) -> bool:
     """Whether it is a semantic version (2.0.0). Its length is limited elsewhere."""
-    return _matches(_VERSION, value)
+    return _VERSION.fullmatch(value) is not None
 
 
 def lower(value: str) -> str:

@@ -26,7 +26,7 @@ from kubectl_dra.admission.server.model import (
     violation,
 )
 from kubectl_dra.admission.server.names import check_format, check_required, label_problems, subdomain_problems
-from kubectl_dra.admission.server.taints import unsupported
+from kubectl_dra.admission.server.taints import check_choice, unsupported
 from kubectl_dra.api.behaviour import RESTART_POLICIES_READ
 from kubectl_dra.api.quantity import Quantity
 
@@ -91,8 +91,7 @@ def check_ids(security: Mapping[str, Any], at: Path) -> Violations:
             kind = text(profile, "type")
             if not kind:
                 yield missing((*at, name, "type"), _SECURITY)
-            elif kind not in known:
-                yield unsupported(kind, (*at, name, "type"), _SECURITY, known)
+            yield from check_choice(kind, (*at, name, "type"), _SECURITY, known)
 
 
 def check_restart(container: Mapping[str, Any], at: Path, context: ServerContext) -> Violations:
@@ -103,8 +102,7 @@ def check_restart(container: Mapping[str, Any], at: Path, context: ServerContext
     where, rule = (*at, "restartPolicy"), "container-restart-policy"
     if not policy:
         yield missing(where, rule)
-    elif policy not in _RESTARTS:
-        yield unsupported(policy, where, rule, _RESTARTS)
+    yield from check_choice(policy, where, rule, _RESTARTS)
 
 
 # Ports of containers, and the host ports that they request.
@@ -137,25 +135,19 @@ def check_ports(container: Mapping[str, Any], at: Path, *, on_host: bool) -> Vio
         for field, value in (("containerPort", number), ("hostPort", host)):
             if value and not 1 <= value <= 65_535:
                 yield violation((*here, field), INVALID, _RULE, "must be between 1 and 65535")
-        protocol = text(port, "protocol") or "TCP"
-        if protocol not in _PROTOCOLS:
-            yield unsupported(protocol, (*here, "protocol"), _RULE, _PROTOCOLS)
+        yield from check_choice(text(port, "protocol"), (*here, "protocol"), _RULE, _PROTOCOLS)
 
 
 def _name_problems(name: str) -> Sequence[str]:
     """What is wrong with the name of a port (an IANA service name)."""
-    out = []
-    if len(name) > 15:
-        out.append("must not have more than 15 characters")
-    if not _NAME.fullmatch(name[:15]):
-        out.append("must be lower case letters, digits and '-'")
-    if not re.search("[a-z]", name):
-        out.append("must have a letter")
-    if "--" in name:
-        out.append("must not have '--'")
-    if name.startswith("-") or name.endswith("-"):
-        out.append("must not begin or end with '-'")
-    return out
+    problems = (
+        (len(name) > 15, "must not have more than 15 characters"),
+        (not _NAME.fullmatch(name[:15]), "must be lower case letters, digits and '-'"),
+        (not re.search("[a-z]", name), "must have a letter"),
+        ("--" in name, "must not have '--'"),
+        (name.startswith("-") or name.endswith("-"), "must not begin or end with '-'"),
+    )
+    return [message for is_wrong, message in problems if is_wrong]
 
 
 def check_host_ports(spec: Mapping[str, Any], at: Path, *, is_pod: bool) -> Violations:

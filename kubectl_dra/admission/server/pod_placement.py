@@ -24,7 +24,7 @@ from kubectl_dra.admission.server.model import (
 )
 from kubectl_dra.admission.server.names import check_format, label_key_problems, label_problems, label_value_problems
 from kubectl_dra.admission.server.selectors import check_label_selector, check_node_selector, check_node_selector_term
-from kubectl_dra.admission.server.taints import unsupported
+from kubectl_dra.admission.server.taints import check_choice, unsupported
 
 COMPARISONS: Final = "TaintTolerationComparisonOperators"
 """The feature gate of the operators Lt and Gt (KEP-5471)."""
@@ -50,11 +50,14 @@ def check_placement(spec: Mapping[str, Any], at: Path, context: ServerContext, l
     constraints = spec.get("topologySpreadConstraints") or ()
     yield from _check_spread(constraints, (*at, "topologySpreadConstraints"), labels)
     yield from _check_gates(spec.get("schedulingGates") or (), (*at, "schedulingGates"))
-    yield from _check_choice(spec, at, "dnsPolicy", _DNS, "pod-dns-policy")
+    yield from check_choice(spec.get("dnsPolicy"), (*at, "dnsPolicy"), "pod-dns-policy", _DNS)
     if spec.get("dnsPolicy") == "None" and not (spec.get("dnsConfig") or {}).get("nameservers"):
         where = (*at, "dnsConfig") if spec.get("dnsConfig") is None else (*at, "dnsConfig", "nameservers")
         yield missing(where, "pod-dns-policy", "must name servers with the dnsPolicy None")
-    yield from _check_choice(spec, at, "preemptionPolicy", _PREEMPTION, "pod-preemption-policy")
+    policy, where = spec.get("preemptionPolicy"), (*at, "preemptionPolicy")
+    if policy == "":
+        yield violation(where, REQUIRED, "pod-preemption-policy", "must not be empty")
+    yield from check_choice(policy, where, "pod-preemption-policy", _PREEMPTION)
     deadline = spec.get("activeDeadlineSeconds")
     if deadline is not None and not 1 <= deadline <= _INT32:
         message = f"must be between 1 and {_INT32}"
@@ -82,8 +85,7 @@ def check_pod_toleration(toleration: Mapping[str, Any], at: Path, context: Serve
         yield from _check_comparison(operator, value, at, context)
     else:
         yield unsupported(operator, (*at, "operator"), "pod-toleration-operator", ("Equal", "Exists"))
-    if effect and effect not in _EFFECTS:
-        yield unsupported(effect, (*at, "effect"), "pod-toleration-effect", _EFFECTS)
+    yield from check_choice(effect, (*at, "effect"), "pod-toleration-effect", _EFFECTS)
 
 
 def _check_comparison(operator: str, value: str, at: Path, context: ServerContext) -> Violations:
@@ -214,11 +216,3 @@ def _check_gates(gates: Sequence[Any], at: Path) -> Violations:
         if name in seen:
             yield violation((*at, index), DUPLICATE, "pod-scheduling-gate", f"{name!r} is already in the list")
         seen.add(name)
-
-
-def _check_choice(spec: Mapping[str, Any], at: Path, name: str, known: tuple[str, ...], rule: str) -> Violations:
-    value = spec.get(name)
-    if value == "" and name == "preemptionPolicy":
-        yield violation((*at, name), REQUIRED, rule, "must not be empty")
-    elif value and value not in known:
-        yield unsupported(value, (*at, name), rule, known)

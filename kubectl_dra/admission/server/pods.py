@@ -35,7 +35,7 @@ from kubectl_dra.admission.server.pod_containers import (
 )
 from kubectl_dra.admission.server.pod_placement import check_placement
 from kubectl_dra.admission.server.resources import check_amounts, check_pod_resources, container_amounts
-from kubectl_dra.admission.server.taints import unsupported
+from kubectl_dra.admission.server.taints import check_choice
 
 RESTART_POLICIES: Final = ("Always", "OnFailure", "Never")
 
@@ -102,9 +102,7 @@ def check_pod_spec(
     if resources is not None:
         yield from check_pod_resources(spec, at, is_pod)
         yield from _check_container_claims(resources.get("claims") or (), (*at, "resources", "claims"), names)
-    policy = text(spec, "restartPolicy") or "Always"
-    if policy not in RESTART_POLICIES:
-        yield unsupported(policy, (*at, "restartPolicy"), "restart-policy", RESTART_POLICIES)
+    yield from check_choice(text(spec, "restartPolicy"), (*at, "restartPolicy"), "restart-policy", RESTART_POLICIES)
     yield from check_labels(spec.get("nodeSelector"), (*at, "nodeSelector"), rule="pod-node-selector")
     yield from check_host_ports(spec, at, is_pod=is_pod)
     yield from check_ids(spec.get("securityContext") or {}, (*at, "securityContext"))
@@ -191,9 +189,7 @@ def _check_container(container: Mapping[str, Any], at: Path, claims: frozenset[s
     if not text(container, "image"):
         yield missing((*at, "image"), "container-image")
     for name, known in _CHOICES.items():
-        value = text(container, name)
-        if value and value not in known:
-            yield unsupported(value, (*at, name), "container-choice", known)
+        yield from check_choice(text(container, name), (*at, name), "container-choice", known)
     resources = struct(container, "resources")
     is_ephemeral = "ephemeralContainers" in at
     limits = container_amounts(container, "limits", False)

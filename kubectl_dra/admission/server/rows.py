@@ -57,6 +57,6 @@ def _check_field(value: Any, at: Path, row: Field, context: ServerContext) -> Vi
             yield from check_length(value, at, most, rule)
         yield from item(value, at)
     elif "set" in how:
-        yield from check_set(value, at, most, (rule, rule), item, lambda text: text or "", release=context.release)
+        yield from check_set(value, at, most, (rule, rule), item, context)
     else:
-        yield from check_list(value, at, most, rule, item, release=context.release)
+        yield from check_list(value, at, most, rule, item, context)

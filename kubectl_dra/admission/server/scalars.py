@@ -8,8 +8,7 @@ from typing import Any, Final
 from kubectl_dra.api.quantity import Quantity, QuantityError
 
 _TIME: Final = re.compile(
-    r"(\d{4})-(\d{2})-(\d{2})T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:[.,]\d+)?(?:Z|[+-](?:[01]\d|2[0-4]):[0-5]\d)",
-    re.ASCII,
+    r"(\d{4})-(\d{2})-(\d{2})T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:[.,]\d+)?(?:Z|[+-](?:[01]\d|2[0-4]):[0-5]\d)", re.ASCII
 )
 _INTEGERS: Final = {"int": 63, "int64": 63, "int32": 31}
 

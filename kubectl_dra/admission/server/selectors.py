@@ -13,6 +13,7 @@ from kubectl_dra.admission.server.model import (
     INVALID,
     Path,
     ServerContext,
+    Violation,
     Violations,
     check_list,
     missing,
@@ -45,27 +46,16 @@ def check_selectors(selectors: Any, at: Path, rule: str, context: ServerContext)
         if cel is None:
             yield missing((*at, "cel"), "selector-cel-missing")
         else:
-            yield from _check_expression(text(cel, "expression"), (*at, "cel", "expression"), context)
+            yield from check_expression(text(cel, "expression"), (*at, "cel", "expression"), context)
 
-    yield from check_list(selectors, at, MAX_SELECTORS, rule, check, release=context.release)
+    yield from check_list(selectors, at, MAX_SELECTORS, rule, check, context)
 
 
-def _check_expression(expression: str, at: Path, context: ServerContext) -> Violations:
+def check_expression(expression: str, at: Path, context: ServerContext, *, derived: bool = False) -> Violations:
+    """The expression of a selector, or of a ``derived`` attribute."""
     too_long = tuple(check_length(expression, at, MAX_EXPRESSION_BYTES, "cel-too-long"))
-    if too_long:
-        yield from too_long
-        return
-    problem = _problem(context.environment, expression)
-    if problem is not None:
-        reason, rule, message, offset = problem
-        yield violation(at, reason, rule, message, cel_offset=offset)
-
-
-def check_derived(expression: str, at: Path, context: ServerContext) -> Violations:
-    """The expression of a derived attribute."""
-    too_long = tuple(check_length(expression, at, MAX_EXPRESSION_BYTES, "cel-too-long"))
-    problem = None if too_long else _problem(context.environment, expression, True)
     yield from too_long
+    problem = None if too_long else _problem(context.environment, expression, derived)
     if problem is not None:
         reason, rule, message, offset = problem
         yield violation(at, reason, rule, message, cel_offset=offset)
@@ -99,7 +89,8 @@ def _problem(environment: Environment, expression: str, derived: bool = False) -
     if isinstance(found, Exception):
         if found.phase is Phase.INSTANTIATION:
             return INTERNAL_ERROR, "cel-program", str(found), found.issues[0].offset
-        return INVALID, "cel-compile", "; ".join(_worded(issue) for issue in found.issues), found.issues[0].offset
+        messages = [f"{issue.message} ({issue.hint})" if issue.hint else issue.message for issue in found.issues]
+        return INVALID, "cel-compile", "; ".join(messages), found.issues[0].offset
     cost = found.max_cost
     if cost > MAX_EXPRESSION_COST:
         message = f"may cost up to {cost} in the worst case, more than {MAX_EXPRESSION_COST}"
@@ -107,20 +98,18 @@ def _problem(environment: Environment, expression: str, derived: bool = False) -
     return None
 
 
-def _worded(issue: Any) -> str:
-    return f"{issue.message} ({issue.hint})" if issue.hint else str(issue.message)
-
-
 # Node selectors of core/v1.
 
 _TERMS: Final = "node-selector-terms"
+_NODE_TERMS: Final = "nodeSelectorTerms"
 _EXPRESSION: Final = "node-selector-expr"
+_NODE: Final = "node"
 
 
 def check_node_selector(selector: Mapping[str, Any], at: Path) -> Violations:
     """A node selector that is set: at least one term, each expression well-formed."""
-    at = (*at, "nodeSelectorTerms")
-    terms = selector.get("nodeSelectorTerms") or ()
+    at = (*at, _NODE_TERMS)
+    terms = selector.get(_NODE_TERMS) or ()
     if not terms:
         yield missing(at, _TERMS, "must have at least one term")
     for index, term in enumerate(terms):
@@ -130,34 +119,38 @@ def check_node_selector(selector: Mapping[str, Any], at: Path) -> Violations:
 def check_node_selector_term(term: Mapping[str, Any], at: Path, *, any_value: bool = False) -> Violations:
     """The expressions of one term; with ``any_value`` they may name values that no label can have."""
     for number, expression in enumerate(term.get("matchExpressions") or ()):
-        yield from _node_selectors_check_expression(expression or {}, (*at, "matchExpressions", number), any_value)
+        where = (*at, "matchExpressions", number)
+        yield from _check_requirement(expression or {}, where, _EXPRESSION, _NODE, any_value=any_value)
     for number, expression in enumerate(term.get("matchFields") or ()):
         yield from _check_field_expression(expression or {}, (*at, "matchFields", number))
 
 
-def _node_selectors_check_expression(expression: Mapping[str, Any], at: Path, any_value: bool) -> Violations:
+def _check_requirement(
+    expression: Mapping[str, Any], at: Path, rule: str, kind: str, *, any_value: bool = False
+) -> Violations:
+    """An expression of a selector of this ``kind``; only those of nodes compare numbers."""
     operator, values = text(expression, "operator"), expression.get("values") or ()
     where = (*at, "values")
     if operator in ("In", "NotIn"):
         if not values:
-            yield missing(where, _EXPRESSION, f"must have values with the operator {operator}")
+            yield missing(where, rule, f"must have values with the operator {operator}")
     elif operator in ("Exists", "DoesNotExist"):
         if values:
-            yield violation(where, FORBIDDEN, _EXPRESSION, f"must be empty with the operator {operator}")
-    elif operator in ("Gt", "Lt"):
+            yield violation(where, FORBIDDEN, rule, f"must be empty with the operator {operator}")
+    elif operator in ("Gt", "Lt") and kind == _NODE:
         if len(values) != 1:
-            yield missing(where, _EXPRESSION, f"must be exactly one value with the operator {operator}")
+            yield missing(where, rule, f"must be exactly one value with the operator {operator}")
     else:
-        yield _unknown_operator(operator, at)
-    yield from check_format(text(expression, "key"), (*at, "key"), _EXPRESSION, label_key_problems)
+        yield _unknown_operator(operator, at, rule, kind)
+    yield from check_format(text(expression, "key"), (*at, "key"), rule, label_key_problems)
     for index, value in enumerate(() if any_value else values):
-        yield from check_format(value or "", (*where, index), _EXPRESSION, label_value_problems)
+        yield from check_format(value or "", (*where, index), rule, label_value_problems)
 
 
 def _check_field_expression(expression: Mapping[str, Any], at: Path) -> Violations:
     operator, values = text(expression, "operator"), expression.get("values") or ()
     if operator not in ("In", "NotIn"):
-        yield _unknown_operator(operator, at)
+        yield _unknown_operator(operator, at, _EXPRESSION, _NODE)
     elif len(values) != 1:
         yield missing((*at, "values"), _EXPRESSION, f"must be exactly one value with the operator {operator}")
     key = text(expression, "key")
@@ -169,8 +162,37 @@ def _check_field_expression(expression: Mapping[str, Any], at: Path) -> Violatio
         yield from check_format(value or "", (*at, "values", index), _EXPRESSION, subdomain_problems)
 
 
-def _unknown_operator(operator: str, at: Path) -> Any:
-    return violation((*at, "operator"), INVALID, _EXPRESSION, f"{operator!r} is not an operator of node selectors")
+def _unknown_operator(operator: str, at: Path, rule: str, kind: str) -> Violation:
+    return violation((*at, "operator"), INVALID, rule, f"{operator!r} is not an operator of {kind} selectors")
+
+
+def check_nodes(
+    owner: Mapping[str, Any], at: Path, fields: tuple[str, ...], rule: str, needed: str, *, one_term: bool = False
+) -> Violations:
+    """Exactly one of the ``fields`` that say for which nodes a slice or device is: nodeName, nodeSelector, or flags.
+
+    ``rule`` is the beginning of the names of its rules, ``needed`` the message where there is none.
+    """
+    name, selector = owner.get("nodeName"), owner.get("nodeSelector")
+    if name:
+        yield from check_format(name, (*at, "nodeName"), "slice-node-name-invalid", subdomain_problems)
+    elif name is not None:
+        yield violation((*at, "nodeName"), INVALID, "slice-node-name-empty", "must not be empty where it is set")
+    if selector is not None:
+        where = (*at, "nodeSelector")
+        yield from check_node_selector(selector, where)
+        terms = selector.get(_NODE_TERMS) or ()
+        if one_term and len(terms) != 1:
+            yield violation((*where, _NODE_TERMS), INVALID, _TERMS, f"must have exactly one term, not {len(terms)}")
+    for flag in fields[2:]:
+        if owner.get(flag) is False:
+            yield violation((*at, flag), INVALID, "slice-bool-false", "must be true where it is set")
+    given = [field for field in fields if owner.get(field) or (field == "nodeSelector" and selector is not None)]
+    if not given:
+        yield missing(at, f"{rule}-missing", needed)
+    elif len(given) > 1:
+        message = f"has {' and '.join(given)}; only one of them may be set"
+        yield violation(at, INVALID, f"{rule}-multiple", message)
 
 
 # Label selectors of workloads, and whether they match the labels of their template.
@@ -183,21 +205,7 @@ def check_label_selector(selector: Mapping[str, Any] | None, at: Path) -> Violat
     selector = selector or {}
     yield from check_labels(selector.get("matchLabels"), (*at, "matchLabels"), rule=RULE)
     for index, expression in enumerate(selector.get("matchExpressions") or ()):
-        where = (*at, "matchExpressions", index)
-        operator, values = text(expression, "operator"), (expression or {}).get("values") or ()
-        if operator in ("In", "NotIn"):
-            if not values:
-                yield missing((*where, "values"), RULE, f"must have values with the operator {operator}")
-        elif operator in ("Exists", "DoesNotExist"):
-            if values:
-                message = f"must be empty with the operator {operator}"
-                yield violation((*where, "values"), FORBIDDEN, RULE, message)
-        else:
-            message = f"{operator!r} is not an operator of label selectors"
-            yield violation((*where, "operator"), INVALID, RULE, message)
-        yield from check_format(text(expression, "key"), (*where, "key"), RULE, label_key_problems)
-        for number, value in enumerate(values):
-            yield from check_format(value or "", (*where, "values", number), RULE, label_value_problems)
+        yield from _check_requirement(expression or {}, (*at, "matchExpressions", index), RULE, "label")
 
 
 def is_empty(selector: Mapping[str, Any]) -> bool:
@@ -218,9 +226,4 @@ def matches(selector: Mapping[str, Any] | None, labels: Mapping[str, Any]) -> bo
 def _matches(expression: Mapping[str, Any], labels: Mapping[str, Any]) -> bool:
     key, operator = text(expression, "key"), text(expression, "operator")
     inside = key in labels and (labels[key] or "") in (expression.get("values") or ())
-    return {
-        "In": inside,
-        "NotIn": not inside,
-        "Exists": key in labels,
-        "DoesNotExist": key not in labels,
-    }[operator]
+    return {"In": inside, "NotIn": not inside, "Exists": key in labels, "DoesNotExist": key not in labels}[operator]

@@ -31,7 +31,7 @@ from kubectl_dra.admission.server.names import (
     subdomain_problems,
 )
 from kubectl_dra.admission.server.rows import check_rows
-from kubectl_dra.admission.server.selectors import check_node_selector
+from kubectl_dra.admission.server.selectors import check_nodes
 from kubectl_dra.api.behaviour import COUNTERS_APART, FEWER_COSTLY_DEVICES
 from kubectl_dra.api.fields import limit
 from kubectl_dra.api.limits import MAX_POOL
@@ -51,7 +51,8 @@ def check_slice(resource_slice: Mapping[str, Any], context: ServerContext) -> Vi
     yield from _check_pool(struct(spec, "pool"), (*_SPEC, "pool"))
     if context.old is not None:
         yield from _check_fixed(spec, struct(context.old, "spec"))
-    yield from _check_nodes(spec)
+    needed = f"must have one of {', '.join(_NODE_FIELDS)}"
+    yield from check_nodes(spec, _SPEC, _NODE_FIELDS, "slice-node", needed, one_term=True)
     yield from _check_contents(spec, context)
 
 
@@ -84,32 +85,6 @@ def _check_pool(pool: Mapping[str, Any], at: Path) -> Violations:
         yield violation((*at, "generation"), INVALID, "pool-generation", f"must not be negative, as {generation} is")
 
 
-def _check_nodes(spec: Mapping[str, Any]) -> Violations:
-    name, selector = spec.get("nodeName"), spec.get("nodeSelector")
-    if name is not None:
-        at = (*_SPEC, "nodeName")
-        if name:
-            yield from check_format(name, at, "slice-node-name-invalid", subdomain_problems)
-        else:
-            yield violation(at, INVALID, "slice-node-name-empty", "must not be empty where it is set")
-    if selector is not None:
-        at = (*_SPEC, "nodeSelector")
-        yield from check_node_selector(selector, at)
-        terms = selector.get("nodeSelectorTerms") or ()
-        if len(terms) != 1:
-            message = f"must have exactly one term, not {len(terms)}"
-            yield violation((*at, "nodeSelectorTerms"), INVALID, "node-selector-terms", message)
-    for field in ("allNodes", "perDeviceNodeSelection"):
-        if spec.get(field) is False:
-            yield violation((*_SPEC, field), INVALID, "slice-bool-false", "must be true where it is set")
-    given = [field for field in _NODE_FIELDS if spec.get(field) or (field == "nodeSelector" and selector is not None)]
-    if not given:
-        yield missing(_SPEC, "slice-node-missing", f"must have one of {', '.join(_NODE_FIELDS)}")
-    elif len(given) > 1:
-        message = f"has {' and '.join(given)}; only one of them may be set"
-        yield violation(_SPEC, INVALID, "slice-node-multiple", message)
-
-
 def _check_contents(spec: Mapping[str, Any], context: ServerContext) -> Violations:
     devices, sets = spec.get("devices"), spec.get("sharedCounters")
     if devices is not None and sets is not None and context.release in COUNTERS_APART:
@@ -124,10 +99,8 @@ def _check_contents(spec: Mapping[str, Any], context: ServerContext) -> Violatio
 
     most = COSTLY_DEVICES_MAX if _is_costly(devices or (), context) else limit("ResourceSliceSpec", "devices")
     rules = ("devices-too-many", "device-name-duplicate")
-    yield from check_set(
-        devices, (*_SPEC, "devices"), most, rules, check, _name, context.repeated("name"), release=context.release
-    )
-    yield from beyond_limit(devices, (*_SPEC, "devices"), most, check, context.release)
+    yield from check_set(devices, (*_SPEC, "devices"), most, rules, check, context, named="name")
+    yield from beyond_limit(devices, (*_SPEC, "devices"), most, check, context)
     yield from check_consumed_together(devices, (*_SPEC, "devices"), context)
     yield from check_counter_sets(sets, (*_SPEC, "sharedCounters"), context)
     yield from _check_partition_type(spec, context)

@@ -130,11 +130,8 @@ def check_claim_status(claim: Mapping[str, Any], context: ServerContext) -> Viol
     def device(raw: Mapping[str, Any] | None, at: Path) -> Violations:
         return _check_device(raw or {}, at, known, context)
 
-    repeated = context.repeated("deviceID")
-    at = (*_STATUS, "devices")
-    yield from check_set(
-        status.get("devices"), at, None, (_DEVICE, _DEVICE), device, _identity, repeated, release=context.release
-    )
+    at, rules = (*_STATUS, "devices"), (_DEVICE, _DEVICE)
+    yield from check_set(status.get("devices"), at, None, rules, device, context, named="deviceID", key=_identity)
     if allocation is None:
         return
     if earlier is None:
@@ -176,10 +173,7 @@ def _check_consumers(
                 yield missing((*at, name), rule)
 
     most = limit("ResourceClaimStatus", "reservedFor")
-    repeated = context.repeated("uid")
-    yield from check_set(
-        consumers, at, most, (rule, rule), consumer, lambda raw: text(raw, "uid"), repeated, release=context.release
-    )
+    yield from check_set(consumers, at, most, (rule, rule), consumer, context, named="uid")
     if not consumers:
         return
     if status.get("allocation") is None:
@@ -202,11 +196,9 @@ def _check_allocation(allocation: Mapping[str, Any], names: RequestNames, contex
         yield from check_config(raw, at, context)
 
     most = limit("DeviceAllocationResult", "results")
-    yield from check_list(devices.get("results"), (*at, "results"), most, _RESULT, result, release=context.release)
+    yield from check_list(devices.get("results"), (*at, "results"), most, _RESULT, result, context)
     most = limit("DeviceClaim", "config")
-    yield from check_list(
-        devices.get("config"), (*at, "config"), 2 * (most or 0), _RESULT, config, release=context.release
-    )
+    yield from check_list(devices.get("config"), (*at, "config"), 2 * (most or 0), _RESULT, config, context)
     if allocation.get("nodeSelector") is not None:
         yield from check_node_selector(allocation["nodeSelector"], (*_ALLOCATION, "nodeSelector"))
 
@@ -265,15 +257,8 @@ def _check_network(network: Mapping[str, Any], at: Path, context: ServerContext)
             message = f"{value!r} is not an address in its shortest form with a prefix, such as 10.0.0.1/24"
             yield violation(at, INVALID, _DEVICE, message)
 
-    yield from check_set(
-        network.get("ips"),
-        (*at, "ips"),
-        _IPS_MAX,
-        (_DEVICE,) * 2,
-        address,
-        lambda value: value,
-        release=context.release,
-    )
+    rules = (_DEVICE, _DEVICE)
+    yield from check_set(network.get("ips"), (*at, "ips"), _IPS_MAX, rules, address, context, key=lambda value: value)
 
 
 def _is_canonical(value: str) -> bool:

@@ -74,6 +74,12 @@ def unsupported(value: str, at: Path, rule: str, known: tuple[str, ...]) -> Any:
     return violation(at, NOT_SUPPORTED, rule, f"{value!r} is none of {', '.join(known)}")
 
 
+def check_choice(value: str | None, at: Path, rule: str, known: tuple[str, ...]) -> Violations:
+    """A value that may be missing or empty, and is otherwise one of the known ones."""
+    if value and value not in known:
+        yield unsupported(value, at, rule, known)
+
+
 # DeviceTaintRule.
 
 

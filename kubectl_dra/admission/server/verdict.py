@@ -134,16 +134,10 @@ def _validation(
     namespaces: Mapping[str, Mapping[str, str]],
 ) -> tuple[tuple[Violation, ...], tuple[Violation, ...], tuple[str, ...]]:
     """Violations, those that depend on an unknown namespace, and warnings."""
-    from kubectl_dra.cel.environment import Environment
-
-    gates = default_features(release) if features is None else frozenset(features)
-    namespace = (raw.get("metadata") or {}).get("namespace") or "default"
-    environment = Environment.for_release(release, gates)
-    context = ServerContext(release, gates, environment, namespaces.get(namespace))
-    kind = raw["kind"]
+    context, kind = _context(raw, None, release, features, namespaces), raw["kind"]
     if group != GROUP or kind not in KINDS:
         return tuple(check_of(kind)(raw, context)), (), ()
-    v1 = without_disabled(reshaped(defaulted(raw)), gates, release)
+    v1 = without_disabled(reshaped(defaulted(raw)), context.features, release)
     found = [as_written(one, kind, version, context) for one in check_of(kind)(v1, context)]
     warnings = _warnings(v1, kind)
     unsure: list[Violation] = []
@@ -265,23 +259,25 @@ def check_written_status(
         stored = {**{name: value for name, value in raw.items() if name != "status"}, "metadata": lasting}
     written = {**raw, "metadata": {**metadata, "resourceVersion": metadata.get("resourceVersion") or "1"}}
     verdict = check_update(written, stored, status=True, release=release, features=features, namespaces=namespaces)
-    # What is wrong with the rest is no matter of the status.
+    # Violations outside the status do not concern it.
     return () if verdict is None else tuple(found for found in verdict.violations if found.path[:1] == ("status",))
 
 
 def _context(
     raw: Mapping[str, Any],
-    old: Mapping[str, Any],
+    old: Mapping[str, Any] | None,
     release: Release,
     features: Iterable[str] | None,
     namespaces: Mapping[str, Mapping[str, str]],
 ) -> ServerContext:
+    """The server that gets an object, perhaps in place of a stored one."""
     from kubectl_dra.cel.environment import Environment
 
     gates = default_features(release) if features is None else frozenset(features)
     namespace = (raw.get("metadata") or {}).get("namespace") or "default"
     environment = Environment.for_release(release, gates)
-    return ServerContext(release, gates, environment, namespaces.get(namespace), reshaped(defaulted(old)))
+    stored = None if old is None else reshaped(defaulted(old))
+    return ServerContext(release, gates, environment, namespaces.get(namespace), stored)
 
 
 def _needs_version(kind: str, version: str, release: Release) -> bool:

@@ -23,7 +23,7 @@ from kubectl_dra.admission.server.model import (
 from kubectl_dra.admission.server.names import check_format, label_problems, subdomain_problems
 from kubectl_dra.admission.server.pods import check_template
 from kubectl_dra.admission.server.selectors import RULE, check_label_selector, is_empty, matches
-from kubectl_dra.admission.server.taints import unsupported
+from kubectl_dra.admission.server.taints import check_choice, unsupported
 
 _SPEC: Final[Path] = ("spec",)
 _TEMPLATE: Final[Path] = ("spec", "template")
@@ -92,9 +92,8 @@ def _check_deadline(spec: Mapping[str, Any]) -> Violations:
 
 
 def _check_always(pod: Mapping[str, Any], kind: str) -> Violations:
-    policy = text(pod, "restartPolicy") or "Always"
-    if policy != "Always":
-        yield unsupported(policy, (*_TEMPLATE, "spec", "restartPolicy"), "restart-policy", ("Always",))
+    where = (*_TEMPLATE, "spec", "restartPolicy")
+    yield from check_choice(text(pod, "restartPolicy"), where, "restart-policy", ("Always",))
     if pod.get("activeDeadlineSeconds") is not None:
         at = (*_TEMPLATE, "spec", "activeDeadlineSeconds")
         yield violation(at, FORBIDDEN, "workload-deadline", f"cannot be set in a {kind}")
@@ -135,9 +134,7 @@ def check_cron_job(cron_job: Mapping[str, Any], context: ServerContext) -> Viola
     yield from _check_schedule(text(spec, "schedule"), (*_SPEC, "schedule"))
     yield from _check_negative(spec, _SPEC, "CronJob")
     policies = ("Allow", "Forbid", "Replace")
-    policy = text(spec, "concurrencyPolicy") or "Allow"
-    if policy not in policies:
-        yield unsupported(policy, (*_SPEC, "concurrencyPolicy"), "cron-policy", policies)
+    yield from check_choice(text(spec, "concurrencyPolicy"), (*_SPEC, "concurrencyPolicy"), "cron-policy", policies)
     job = struct(struct(spec, "jobTemplate"), "spec")
     at = (*_SPEC, "jobTemplate", "spec")
     yield from _check_job_spec(job, at, {}, context)

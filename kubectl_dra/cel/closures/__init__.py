@@ -28,7 +28,7 @@ from kubectl_dra.cel.closures.chains import (
     raising,
 )
 from kubectl_dra.cel.closures.collections import fold, read
-from kubectl_dra.cel.errors import EvaluationError
+from kubectl_dra.cel.errors import EvaluationError, PlacedError
 from kubectl_dra.cel.functions import dispatcher
 from kubectl_dra.cel.known_sizes import LIST_CREATE_COST, MAP_CREATE_COST, STRUCT_CREATE_COST
 from kubectl_dra.cel.libraries import STRICT_ALTERNATIVES
@@ -53,20 +53,12 @@ _CONVERSIONS = frozenset(("bool", "bytes", "double", "duration", "dyn", "int", "
 _REGEX_FUNCTIONS = frozenset(("matches", "find", "findAll"))
 
 
-class InstantiationError(Exception):
+class InstantiationError(PlacedError):
     """The expression type-checks, but Kubernetes cannot build a program from it."""
-
-    def __init__(self, message: str, offset: int) -> None:
-        super().__init__(message)
-        self.message = message
-        self.offset = offset
 
 
 def compile_closures(
-    checked: Checked,
-    environment: Environment,
-    meter: CostMeter | None = None,
-    recorder: Recorder | None = None,
+    checked: Checked, environment: Environment, meter: CostMeter | None = None, recorder: Recorder | None = None
 ) -> tuple[Closure, int]:
     """The closure of a checked expression, and the number of slots that its frame needs.
 

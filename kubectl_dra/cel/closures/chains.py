@@ -73,8 +73,20 @@ def content(optional: OptionalValue) -> Value:
     return optional.value
 
 
+NOTHING = object()
+"""What an empty optional gives."""
+
+
+def optional_part(value: Value, part: str, node: ast.Expression) -> Value:
+    """The content of an optional that is a part of a literal, written with ``?``; NOTHING of an empty one."""
+    if value.__class__ is not OptionalValue:
+        message = f"cannot initialize optional {part} from non-optional value {value}"
+        raise located(EvaluationError(message), node)
+    return content(value) if value.has_value else NOTHING
+
+
 def raising(implementation: Callable[..., Value]) -> Callable[..., Value]:
-    """Raise the error that an optional may hold (see ``native_types``)."""
+    """Raise the error that an optional may hold (see ``native``)."""
 
     def taken(*values: Value) -> Value:
         result = implementation(*values)
@@ -88,7 +100,7 @@ def raising(implementation: Callable[..., Value]) -> Callable[..., Value]:
 def alternative(optional: Closure, other: Closure, *, take_value: bool, strict: bool) -> Closure:
     """``or`` and ``orValue``: evaluates the second operand only if the first is empty.
 
-    A first operand that is no optional is an error if ``strict``, and the result otherwise.
+    A first operand that is not an optional is an error if ``strict``, and otherwise the result.
     """
 
     def alternative(frame: Frame) -> Value:
@@ -191,7 +203,7 @@ def constant_steps(base: Closure, qualifiers: tuple[Qualifier, ...]) -> Closure:
     def steps(frame: Frame) -> Value:
         value = base(frame)
         if value.__class__ is OptionalValue:
-            return _optional_steps(value, qualifiers, frame)
+            return general_steps(lambda _: value, qualifiers, None, None)(frame)
         for key, node in plan:
             if only_strings and value.__class__ is dict and key in value:
                 value = value[key]
@@ -203,10 +215,6 @@ def constant_steps(base: Closure, qualifiers: tuple[Qualifier, ...]) -> Closure:
         return value
 
     return steps
-
-
-def _optional_steps(base: OptionalValue, qualifiers: tuple[Qualifier, ...], frame: Frame) -> Value:
-    return general_steps(lambda _: base, qualifiers, None, None)(frame)
 
 
 def general_steps(

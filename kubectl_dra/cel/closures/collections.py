@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from kubectl_dra.cel import ast
-from kubectl_dra.cel.closures.chains import KEY_CLASSES, content, key_text
+from kubectl_dra.cel.closures.chains import KEY_CLASSES, NOTHING, key_text, optional_part
 from kubectl_dra.cel.errors import EvaluationError, located
 from kubectl_dra.cel.functions import no_overload
 from kubectl_dra.cel.values import (
@@ -16,7 +16,6 @@ from kubectl_dra.cel.values import (
     MapKey,
     MutableList,
     MutableMap,
-    OptionalValue,
     Value,
     ValueMap,
     contains,
@@ -42,12 +41,9 @@ def list_of(closures: Sequence[Closure], node: ast.ListLiteral) -> Closure:
         for index, closure in enumerate(closures):
             value = closure(frame)
             if index in optional:
-                if value.__class__ is not OptionalValue:
-                    message = f"cannot initialize optional list element from non-optional value {value}"
-                    raise located(EvaluationError(message), node)
-                if not value.has_value:
+                value = optional_part(value, "list element", node)
+                if value is NOTHING:
                     continue
-                value = content(value)
             result.append(value)
         return result
 
@@ -64,13 +60,10 @@ def map_of(entries: Sequence[tuple[Closure, Closure, bool]], node: ast.MapLitera
             value = value_closure(frame)
             key = map_key(key)
             if optional:
-                if value.__class__ is not OptionalValue:
-                    message = f"cannot initialize optional entry '{key_text(key)}' from non-optional value {value}"
-                    raise located(EvaluationError(message), node)
-                if not value.has_value:
+                value = optional_part(value, f"entry '{key_text(key)}'", node)
+                if value is NOTHING:
                     result.pop(key, None)
                     continue
-                value = content(value)
             result[key] = value
         return result
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import struct
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kubectl_dra.cel import ast, protobuf
-from kubectl_dra.cel.closures.chains import content
+from kubectl_dra.cel.closures.chains import NOTHING, content, optional_part
 from kubectl_dra.cel.errors import EvaluationError, located
 from kubectl_dra.cel.library.numbers import duration_text, timestamp_text
 from kubectl_dra.cel.protobuf import converts, refusal
@@ -42,15 +42,14 @@ _VARINT, _EIGHT_BYTES, _LENGTH, _FOUR_BYTES = 0, 1, 2, 5
 
 def unpacked(name: str, data: bytes) -> dict[str, Value]:
     """The fields that are set in a message of ``google.protobuf``, in order. Raises EvaluationError."""
-    known = _FIELDS.get(name, {})
+    known = _wire_fields(name)
     fields: dict[str, Value] = {}
     for number, wire, raw in _entries(data):
-        found = known.get(number)
-        if found is None or found[1] != wire:
+        field, packed = known.get(number, ("", None))
+        if packed is None or packed.wire != wire:
             continue
-        field, _, value_of = found
         fields.pop(field, None) if name == "Value" else None
-        value = value_of(raw)
+        value = packed.value_of(raw)
         if name == "ListValue":
             fields.setdefault(field, []).append(value)
         elif name == "Struct":
@@ -103,12 +102,9 @@ def _malformed() -> EvaluationError:
     return EvaluationError("proto: cannot parse invalid wire-format data")
 
 
-def _signed(bits: int) -> Callable[[int], int]:
-    def value(raw: int) -> int:
-        raw &= (1 << bits) - 1
-        return raw - (1 << bits) if raw >> bits - 1 else raw
-
-    return value
+def _signed(raw: int, bits: int) -> int:
+    raw &= (1 << bits) - 1
+    return raw - (1 << bits) if raw >> bits - 1 else raw
 
 
 def _text(raw: bytes) -> str:
@@ -118,25 +114,9 @@ def _text(raw: bytes) -> str:
         raise EvaluationError("proto: field contains invalid UTF-8") from None
 
 
-def _double(raw: bytes) -> float:
-    return float(struct.unpack("<d", raw)[0])
-
-
-def _float(raw: bytes) -> float:
-    return float(struct.unpack("<f", raw)[0])
-
-
 def _packed_value(raw: bytes) -> Value:
     fields = list(unpacked("Value", raw).items())
     return None if not fields or fields[-1][0] == "null_value" else fields[-1][1]
-
-
-def _list(raw: bytes) -> Value:
-    return unpacked("ListValue", raw).get("values", [])
-
-
-def _object(raw: bytes) -> Value:
-    return unpacked("Struct", raw).get("fields", {})
 
 
 def _entry(raw: bytes) -> dict[str, Value]:
@@ -144,65 +124,43 @@ def _entry(raw: bytes) -> dict[str, Value]:
     return {fields.get("key", ""): fields.get("value")}
 
 
-_SPAN = {1: ("seconds", _VARINT, _signed(64)), 2: ("nanos", _VARINT, _signed(32))}
-_FIELDS: Mapping[str, Mapping[int, tuple[str, int, Callable[[Any], Value]]]] = MappingProxyType(
-    {
-        "BoolValue": {1: ("value", _VARINT, bool)},
-        "BytesValue": {1: ("value", _LENGTH, bytes)},
-        "DoubleValue": {1: ("value", _EIGHT_BYTES, _double)},
-        "FloatValue": {1: ("value", _FOUR_BYTES, _float)},
-        "Int32Value": {1: ("value", _VARINT, _signed(32))},
-        "Int64Value": {1: ("value", _VARINT, _signed(64))},
-        "StringValue": {1: ("value", _LENGTH, _text)},
-        "UInt32Value": {1: ("value", _VARINT, lambda raw: Uint(raw & 0xFFFFFFFF))},
-        "UInt64Value": {1: ("value", _VARINT, Uint)},
-        "Duration": _SPAN,
-        "Timestamp": _SPAN,
-        "ListValue": {1: ("values", _LENGTH, _packed_value)},
-        "Struct": {1: ("fields", _LENGTH, _entry)},
-        "Struct.FieldsEntry": {1: ("key", _LENGTH, _text), 2: ("value", _LENGTH, _packed_value)},
-        "Value": {
-            1: ("null_value", _VARINT, int),
-            2: ("number_value", _EIGHT_BYTES, _double),
-            3: ("string_value", _LENGTH, _text),
-            4: ("bool_value", _VARINT, bool),
-            5: ("struct_value", _LENGTH, _object),
-            6: ("list_value", _LENGTH, _list),
-        },
-    }
-)
-"""By message and number: the name of the field, how it is packed, and its value."""
+class _Packed(NamedTuple):
+    """How values of a Go type are packed, how they are read, and the value of a field that is not set."""
+
+    wire: int
+    value_of: Callable[[Any], Value]
+    zero: Value = None
+
+
+_JSON = "*structpb.Value"
+_PACKED = {
+    "bool": _Packed(_VARINT, bool, False),
+    "[]uint8": _Packed(_LENGTH, bytes, b""),
+    "float64": _Packed(_EIGHT_BYTES, lambda raw: float(struct.unpack("<d", raw)[0]), 0.0),
+    "float32": _Packed(_FOUR_BYTES, lambda raw: float(struct.unpack("<f", raw)[0]), 0.0),
+    "int32": _Packed(_VARINT, lambda raw: _signed(raw, 32), 0),
+    "int64": _Packed(_VARINT, lambda raw: _signed(raw, 64), 0),
+    "string": _Packed(_LENGTH, _text, ""),
+    "uint32": _Packed(_VARINT, lambda raw: Uint(raw & 0xFFFFFFFF), Uint(0)),
+    "uint64": _Packed(_VARINT, Uint, Uint(0)),
+    "protoreflect.EnumNumber": _Packed(_VARINT, int),
+    _JSON: _Packed(_LENGTH, _packed_value),
+    "*structpb.Struct": _Packed(_LENGTH, lambda raw: unpacked("Struct", raw).get("fields", {})),
+    "*structpb.ListValue": _Packed(_LENGTH, lambda raw: unpacked("ListValue", raw).get("values", [])),
+    "map[string]*structpb.Value": _Packed(_LENGTH, _entry),
+}
+
+
+@cache
+def _wire_fields(message: str) -> Mapping[int, tuple[str, _Packed]]:
+    """The fields of a message by their numbers."""
+    fields = protobuf.PROTO_FIELDS.get(message, {})
+    return {field.number: (name, _PACKED[field.go_type]) for name, field in fields.items()}
+
 
 _SECOND = 10**9
 _EXACT = (1 << 53) - 1
 """The largest integer that JSON numbers represent exactly; larger ones become strings."""
-_JSON = "*structpb.Value"
-_GO_TYPES = {
-    "BoolValue.value": "bool",
-    "BytesValue.value": "[]uint8",
-    "DoubleValue.value": "float64",
-    "FloatValue.value": "float32",
-    "Int32Value.value": "int32",
-    "Int64Value.value": "int64",
-    "StringValue.value": "string",
-    "UInt32Value.value": "uint32",
-    "UInt64Value.value": "uint64",
-    "Any.type_url": "string",
-    "Any.value": "[]uint8",
-    "Duration.seconds": "int64",
-    "Duration.nanos": "int32",
-    "Timestamp.seconds": "int64",
-    "Timestamp.nanos": "int32",
-    "Struct.FieldsEntry.key": "string",
-    "Struct.FieldsEntry.value": _JSON,
-    "Value.null_value": "protoreflect.EnumNumber",
-    "Value.number_value": "float64",
-    "Value.string_value": "string",
-    "Value.bool_value": "bool",
-    "Value.struct_value": "*structpb.Struct",
-    "Value.list_value": "*structpb.ListValue",
-}
-"""What each field is in Go, by ``message.field``."""
 _TEXTUAL = frozenset({"kubernetes.Quantity", "kubernetes.Semver", "kubernetes.URL", "net.CIDR", "net.IP"})
 
 
@@ -215,13 +173,10 @@ def struct_of(closures: Sequence[Closure], node: ast.StructLiteral) -> Closure:
         for field, closure in entries:
             value = closure(frame)
             if field.optional:
-                if value.__class__ is not OptionalValue:
-                    message = f"cannot initialize optional entry '{field.name}' from non-optional value {value}"
-                    raise located(EvaluationError(message), node)
-                if not value.has_value:
+                value = optional_part(value, f"entry '{field.name}'", node)
+                if value is NOTHING:
                     fields.pop(field.name, None)
                     continue
-                value = content(value)
             fields[field.name] = value
         try:
             return _message(node.type_name, fields)
@@ -243,7 +198,7 @@ def _built(name: str, short: str, fields: Mapping[str, Value]) -> Value:
     if short in _WELL_KNOWN:
         return _WELL_KNOWN[short](fields)
     if short.endswith("Value"):
-        return fields.get("value", _ZERO[short])
+        return fields.get("value", _PACKED[protobuf.PROTO_FIELDS[short]["value"].go_type].zero)
     return Message(protobuf.MESSAGES[name], fields)
 
 
@@ -257,7 +212,7 @@ def _field(message: str, field: str, value: Value) -> Value:
             return _json_list(value)
         if message == "Struct":
             return _json_object(value)
-        return _converted(value, _GO_TYPES[f"{message}.{field}"])
+        return _converted(value, protobuf.PROTO_FIELDS[message][field].go_type)
     except EvaluationError as error:
         raise EvaluationError(f"field type conversion error for {full_name} value type: {error.message}") from None
 
@@ -328,19 +283,6 @@ def _json_list(values: Sequence[Value]) -> Value:
 
 def _json_object(values: Mapping[Value, Value]) -> Value:
     return {_converted(key, "string"): _json(value) for key, value in values.items()}
-
-
-_ZERO: dict[str, Value] = {
-    "BoolValue": False,
-    "BytesValue": b"",
-    "DoubleValue": 0.0,
-    "FloatValue": 0.0,
-    "Int32Value": 0,
-    "Int64Value": 0,
-    "StringValue": "",
-    "UInt32Value": Uint(0),
-    "UInt64Value": Uint(0),
-}
 
 
 def _duration(fields: Mapping[str, Value]) -> Value:

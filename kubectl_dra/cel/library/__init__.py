@@ -1,14 +1,17 @@
 """All functions that a device selector may call, for Kubernetes 1.34 to 1.37.
 
-One module per family. Each lists its functions with every overload, the first release whose new expressions
-may use it, its implementation, its special costs, and a line of documentation with examples.
+One module per family. Each lists its functions with every overload: its types, its implementation, its special costs
+and the releases that have it. What they do is said in ``reference.txt``.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
+from pathlib import Path
+from typing import NamedTuple
 
 from kubectl_dra.cel.functions import Function
 
@@ -40,7 +43,7 @@ _FAMILIES = {
 }
 _UNREACHABLE = {
     "authorization": "path group serviceAccount resource subresource namespace name fieldSelector labelSelector check "
-    "errored error allowed reason",
+    "errored error allowed reason"
 }
 """Families that Kubernetes declares although no value of a device selector has their types: found, but not listed."""
 
@@ -87,17 +90,45 @@ def _merged(name: str, homes: list[str]) -> Function:
     parts = [function for home in homes for function in family(home) if function.name == name]
     if len(parts) == 1:
         return parts[0]
-    return Function(
-        name,
-        tuple(overload for part in parts for overload in part.overloads),
-        parts[0].implementation,
-        parts[0].documentation,
-        tuple(example for part in parts for example in part.examples),
-        parts[0].library,
-    )
+    overloads = tuple(overload for part in parts for overload in part.overloads)
+    return Function(name, overloads, parts[0].implementation, parts[0].library)
 
 
 @cache
 def table() -> Mapping[str, Function]:
     """The functions by name. Overloads of a shared name are merged in declaration order."""
     return _Table()
+
+
+class FunctionReference(NamedTuple):
+    """What a function does, as a sentence, and examples: expressions that are true."""
+
+    documentation: str
+    examples: tuple[str, ...]
+
+
+def reference(name: str, library: str | None = None) -> FunctionReference:
+    """What a function does: the one of a library, or whatever has that name."""
+    entries = [entry for home, entry in _references().get(name, ()) if library in (None, home)]
+    if not entries:
+        return FunctionReference("", ())
+    return FunctionReference(
+        entries[0].documentation, tuple(example for entry in entries for example in entry.examples)
+    )
+
+
+@cache
+def _references() -> Mapping[str, list[tuple[str, FunctionReference]]]:
+    """By name: the library and the entry, in the order of the families."""
+    text = Path(__file__).with_name("reference.txt").read_text(encoding="utf-8")
+    references: dict[str, list[tuple[str, FunctionReference]]] = {}
+    library = ""
+    for block in re.split(r"\n(?! )", text.rstrip("\n")):
+        first, *examples = block.split("\n")
+        if first.startswith("["):
+            library = first[1:-1]
+        else:
+            name, _, documentation = first.partition(": ")
+            entry = FunctionReference(documentation, tuple(example.strip() for example in examples))
+            references.setdefault(name, []).append((library, entry))
+    return references

@@ -9,7 +9,7 @@ from kubectl_dra.cel.errors import EvaluationError
 from kubectl_dra.cel.functions import Function
 from kubectl_dra.cel.libraries import FORMER
 from kubectl_dra.cel.library import numbers
-from kubectl_dra.cel.library.support import function, member, not_supported, overload
+from kubectl_dra.cel.library.support import declared, member, not_supported, overload
 from kubectl_dra.cel.types import (
     BOOL,
     BYTES,
@@ -25,18 +25,8 @@ from kubectl_dra.cel.types import (
     A,
     type_of_type,
 )
-from kubectl_dra.cel.values import (
-    INT_MAX,
-    Duration,
-    Timestamp,
-    TypeValue,
-    Uint,
-    Value,
-    is_list,
-    type_name,
-)
+from kubectl_dra.cel.values import INT_MAX, Duration, Timestamp, TypeValue, Uint, Value, is_list, type_name
 
-_LIBRARY = "conversions"
 _SECOND = 10**9
 _FIRST_SECOND = -62135596800
 _LAST_SECOND = 253402300799
@@ -60,40 +50,15 @@ def _from_text(target: str, parse: Callable[[str], Any], wrap: Callable[[Any], V
     return convert
 
 
-def _type(value: Value) -> TypeValue:
-    return TypeValue(type_name(value))
+def _converted(to: Callable[[Any], Value], fits: Callable[[Any], bool]) -> Callable[[Any], Value]:
+    """A conversion to a kind of integer, of values that fit into it."""
 
+    def convert(value: Any) -> Value:
+        if not fits(value):
+            raise EvaluationError("unsigned integer overflow" if to is Uint else "integer overflow")
+        return to(value)
 
-def _double_to_int(value: float) -> int:
-    if not -(2.0**63) < value < 2.0**63:
-        raise EvaluationError("integer overflow")
-    return int(value)
-
-
-def _double_to_uint(value: float) -> Uint:
-    if not 0 <= value < 2.0**64:
-        raise EvaluationError("unsigned integer overflow")
-    return Uint(value)
-
-
-def _int_to_uint(value: int) -> Uint:
-    if value < 0:
-        raise EvaluationError("unsigned integer overflow")
-    return Uint(value)
-
-
-def _uint_to_int(value: Uint) -> int:
-    if value > INT_MAX:
-        raise EvaluationError("integer overflow")
-    return int(value)
-
-
-def _timestamp_to_int(value: Timestamp) -> int:
-    return value.nanoseconds // _SECOND
-
-
-def _duration_to_int(value: Duration) -> int:
-    return value.nanoseconds
+    return convert
 
 
 def _checked_timestamp(value: Timestamp) -> Timestamp:
@@ -126,10 +91,6 @@ def _bytes_to_string(value: bytes) -> str:
         raise EvaluationError("invalid UTF-8 in bytes, cannot convert to string") from None
 
 
-def _string_to_bytes(value: str) -> bytes:
-    return value.encode()
-
-
 def size(value: Value) -> int:
     if isinstance(value, (str, bytes, dict)) or is_list(value):
         return len(value)
@@ -137,13 +98,12 @@ def size(value: Value) -> int:
 
 
 def functions() -> list[Function]:
-    return [
-        function(
-            "size",
-            _LIBRARY,
-            "Characters of a string, bytes, elements of a list, entries of a map.",
-            ('size("abc") == 3', "[1, 2].size() == 2"),
-            [
+    parse_duration = _from_text("google.protobuf.Duration", numbers.parse_duration)
+    parse_timestamp = _from_text("google.protobuf.Timestamp", numbers.parse_timestamp, _checked_timestamp)
+    return declared(
+        "conversions",
+        {
+            "size": [
                 overload("size_bytes", (BYTES,), INT),
                 member("bytes_size", (BYTES,), INT),
                 overload("size_list", (LIST_OF_A,), INT),
@@ -153,92 +113,36 @@ def functions() -> list[Function]:
                 overload("size_string", (STRING,), INT),
                 member("string_size", (STRING,), INT),
             ],
-            size,
-        ),
-        function(
-            "type",
-            _LIBRARY,
-            "The type of a value. Comparing it has an unlimited estimated cost, so selectors cannot use it.",
-            ("type(1) == int",),
-            [overload("type", (A,), type_of_type(A))],
-            _type,
-        ),
-        function(
-            "bool",
-            _LIBRARY,
-            "A bool from a text such as true, TRUE, t or 1.",
-            ('bool("true")',),
-            [
+            "type": [overload("type", (A,), type_of_type(A))],
+            "bool": [
                 overload("bool_to_bool", (BOOL,), BOOL, _identity),
                 overload("string_to_bool", (STRING,), BOOL, _from_text("bool", numbers.parse_bool)),
             ],
-        ),
-        function(
-            "bytes",
-            _LIBRARY,
-            "The UTF-8 bytes of a text.",
-            ('bytes("a") == b"a"',),
-            [
+            "bytes": [
                 overload("bytes_to_bytes", (BYTES,), BYTES, _identity),
-                overload("string_to_bytes", (STRING,), BYTES, _string_to_bytes),
+                overload("string_to_bytes", (STRING,), BYTES, str.encode),
             ],
-        ),
-        function(
-            "double",
-            _LIBRARY,
-            "A double from a number or text.",
-            ("double(3) == 3.0", 'double("1.5") == 1.5'),
-            [
+            "double": [
                 overload("double_to_double", (DOUBLE,), DOUBLE, _identity),
                 overload("int64_to_double", (INT,), DOUBLE, float),
                 overload("string_to_double", (STRING,), DOUBLE, _from_text("double", numbers.parse_double)),
                 overload("uint64_to_double", (UINT,), DOUBLE, float),
             ],
-        ),
-        function(
-            "duration",
-            _LIBRARY,
-            "A duration from a text with the units h, m, s, ms, us and ns.",
-            ('duration("1h30m") == duration("90m")',),
-            [
+            "duration": [
                 overload("duration_to_duration", (DURATION,), DURATION, _identity),
                 overload("int64_to_duration", (INT,), DURATION, _int_to_duration, version=FORMER),
-                overload(
-                    "string_to_duration",
-                    (STRING,),
-                    DURATION,
-                    _from_text("google.protobuf.Duration", numbers.parse_duration),
-                ),
+                overload("string_to_duration", (STRING,), DURATION, parse_duration),
             ],
-        ),
-        function(
-            "dyn",
-            _LIBRARY,
-            "The same value, its type left to run time.",
-            ("dyn(1) == dyn(1.0)",),
-            [overload("to_dyn", (A,), DYN)],
-            _identity,
-        ),
-        function(
-            "int",
-            _LIBRARY,
-            "An integer from a number (cut towards zero), text, timestamp (in s) or duration (in ns).",
-            ('int("42") == 42', "int(2.9) == 2"),
-            [
+            "dyn": [overload("to_dyn", (A,), DYN)],
+            "int": [
                 overload("int64_to_int64", (INT,), INT, _identity),
-                overload("double_to_int64", (DOUBLE,), INT, _double_to_int),
-                overload("duration_to_int64", (DURATION,), INT, _duration_to_int),
+                overload("double_to_int64", (DOUBLE,), INT, _converted(int, lambda value: abs(value) < 2.0**63)),
+                overload("duration_to_int64", (DURATION,), INT, lambda duration: duration.nanoseconds),
                 overload("string_to_int64", (STRING,), INT, _from_text("int", numbers.parse_int)),
-                overload("timestamp_to_int64", (TIMESTAMP,), INT, _timestamp_to_int),
-                overload("uint64_to_int64", (UINT,), INT, _uint_to_int),
+                overload("timestamp_to_int64", (TIMESTAMP,), INT, lambda timestamp: timestamp.nanoseconds // _SECOND),
+                overload("uint64_to_int64", (UINT,), INT, _converted(int, lambda value: value <= INT_MAX)),
             ],
-        ),
-        function(
-            "string",
-            _LIBRARY,
-            "A text from a number, bool, bytes, timestamp or duration.",
-            ('string(42) == "42"', 'string(duration("2m")) == "120s"'),
-            [
+            "string": [
                 overload("string_to_string", (STRING,), STRING, _identity),
                 overload("bool_to_string", (BOOL,), STRING, _bool_to_string),
                 overload("bytes_to_string", (BYTES,), STRING, _bytes_to_string),
@@ -248,36 +152,20 @@ def functions() -> list[Function]:
                 overload("timestamp_to_string", (TIMESTAMP,), STRING, numbers.timestamp_text),
                 overload("uint64_to_string", (UINT,), STRING, _int_to_string),
             ],
-        ),
-        function(
-            "timestamp",
-            _LIBRARY,
-            "A timestamp from an RFC 3339 text or from seconds since 1970.",
-            ('timestamp("1970-01-01T00:01:00Z") == timestamp(60)',),
-            [
+            "timestamp": [
                 overload("timestamp_to_timestamp", (TIMESTAMP,), TIMESTAMP, _identity),
                 overload("int64_to_timestamp", (INT,), TIMESTAMP, _int_to_timestamp),
-                overload(
-                    "string_to_timestamp",
-                    (STRING,),
-                    TIMESTAMP,
-                    _from_text("google.protobuf.Timestamp", numbers.parse_timestamp, _checked_timestamp),
-                ),
+                overload("string_to_timestamp", (STRING,), TIMESTAMP, parse_timestamp),
             ],
-        ),
-        function(
-            "uint",
-            _LIBRARY,
-            "An unsigned integer from a number that is not negative, or from a text.",
-            ("uint(3) == 3u",),
-            [
+            "uint": [
                 overload("uint64_to_uint64", (UINT,), UINT, _identity),
-                overload("double_to_uint64", (DOUBLE,), UINT, _double_to_uint),
-                overload("int64_to_uint64", (INT,), UINT, _int_to_uint),
+                overload("double_to_uint64", (DOUBLE,), UINT, _converted(Uint, lambda value: 0 <= value < 2.0**64)),
+                overload("int64_to_uint64", (INT,), UINT, _converted(Uint, lambda value: value >= 0)),
                 overload("string_to_uint64", (STRING,), UINT, _from_text("uint", numbers.parse_uint, Uint)),
             ],
-        ),
-    ]
+        },
+        {"size": size, "type": lambda value: TypeValue(type_name(value)), "dyn": _identity},
+    )
 
 
 def text_of_value(value: Value) -> str | None:

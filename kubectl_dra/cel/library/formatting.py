@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from kubectl_dra.api.codec import quoted
@@ -12,23 +12,40 @@ from kubectl_dra.cel.library import numbers
 from kubectl_dra.cel.library.conversions import text_of_value
 from kubectl_dra.cel.values import Duration, Timestamp, TypeValue, Uint, Value, is_list, type_name
 
-_VERBS = frozenset("sdfebxXo")
 _DEFAULT_PRECISION = 6
 _SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 _SPECIAL_DOUBLES = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
-REFUSALS = {
-    "s": "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, "
-    "durations, and timestamps, was given {}",
-    "d": "decimal clause can only be used on integers, was given {}",
-    "f": "fixed-point clause can only be used on doubles, was given {}",
-    "e": "scientific clause can only be used on doubles, was given {}",
-    "b": "only integers and bools can be formatted as binary, was given {}",
-    "x": "only integers, byte buffers, and strings can be formatted as hex, was given {}",
-    "X": "only integers, byte buffers, and strings can be formatted as hex, was given {}",
-    "o": "octal clause can only be used on integers, was given {}",
+
+class Verb(NamedTuple):
+    """What a clause accepts: types of values, besides those whose type is not known, and the words for others."""
+
+    types: frozenset[str]
+    accepts: str
+
+
+_INTEGERS = frozenset({"int", "uint"})
+_DOUBLES = frozenset({"double", "string"})
+_HEX = Verb(_INTEGERS | {"string", "bytes"}, "only integers, byte buffers, and strings can be formatted as hex")
+VERBS = {
+    "s": Verb(
+        _INTEGERS | {"list", "map", "double", "bool", "string", "timestamp", "bytes", "duration", "type", "null"},
+        "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, "
+        "and timestamps",
+    ),
+    "d": Verb(_INTEGERS, "decimal clause can only be used on integers"),
+    "f": Verb(_DOUBLES, "fixed-point clause can only be used on doubles"),
+    "e": Verb(_DOUBLES, "scientific clause can only be used on doubles"),
+    "b": Verb(_INTEGERS | {"bool"}, "only integers and bools can be formatted as binary"),
+    "x": _HEX,
+    "X": _HEX,
+    "o": Verb(_INTEGERS, "octal clause can only be used on integers"),
 }
-"""The message, at compile time or run time, for an argument whose type a clause does not accept."""
+
+
+def refusal(verb: str, given: str) -> FormatError:
+    """The error, at compile time or run time, for an argument of a type that a clause does not accept."""
+    return FormatError(f"error during formatting: {VERBS[verb].accepts}, was given {given}")
 
 
 class FormatError(Exception):
@@ -42,30 +59,30 @@ class Clause(NamedTuple):
     precision: int | None
 
 
-def clauses(text: str, count: int) -> list[str | Clause]:
-    """Split a format text into literal parts and clauses. Raises FormatError.
+def clauses(text: str, count: int, *, compiling: bool = False) -> Iterator[str | Clause]:
+    """The literal parts and clauses of a format text, up to the first error. Raises FormatError.
 
-    `count` is the number of arguments. A clause without an argument is an error; surplus arguments are not.
+    `count` is the number of arguments. A clause without an argument is an error; surplus arguments are not. When
+    ``compiling``, a percent sign at the end is noticed before its missing argument.
     """
-    parts: list[str | Clause] = []
     start = used = 0
     while True:
         percent = text.find("%", start)
         if percent < 0:
-            parts.append(text[start:])
-            return parts
-        parts.append(text[start:percent])
+            yield text[start:]
+            return
+        yield text[start:percent]
         start = percent + 1
         if text.startswith("%", start):
-            parts.append("%")
+            yield "%"
             start += 1
             continue
-        if used >= count:
+        if used >= count and not (compiling and start >= len(text)):
             raise FormatError(f"index {used} out of range")
         if start >= len(text):
             raise FormatError("unexpected end of string")
         clause, start = _clause(text, start)
-        parts.append(clause)
+        yield clause
         used += 1
 
 
@@ -88,7 +105,7 @@ def _clause(text: str, start: int) -> tuple[Clause, int]:
                 f'precision to integer: strconv.Atoi: parsing "{digits}": {reason}'
             )
     verb = text[start]
-    if verb not in _VERBS:
+    if verb not in VERBS:
         # Upstream looks at the first byte of the UTF-8 text.
         shown = chr(verb.encode()[0])
         raise FormatError(f'could not parse formatting clause: unrecognized formatting clause "{shown}"')
@@ -115,8 +132,7 @@ def _render(clause: Clause, value: Value) -> str:
     except FormatError as error:
         raise FormatError(f"error during formatting: {error}") from None
     if text is None:
-        refusal = REFUSALS[clause.verb].format(type_name(value))
-        raise FormatError(f"error during formatting: {refusal}")
+        raise refusal(clause.verb, type_name(value))
     return text
 
 
@@ -136,8 +152,9 @@ def _string(value: Value, precision: int) -> str | None:
     return None
 
 
-def _decimal(value: Value, precision: int) -> str | None:
-    return str(int(value)) if value.__class__ in (int, Uint) else None
+def _integer(form: str) -> Callable[[Any, int], str | None]:
+    """Integers in the base of a Python format."""
+    return lambda value, precision: format(int(value), form) if value.__class__ in (int, Uint) else None
 
 
 def _double(value: Value) -> float | None:
@@ -183,17 +200,13 @@ def _not_finite(number: float) -> str:
 
 
 def _binary(value: Value, precision: int) -> str | None:
-    if value.__class__ is bool:
-        return "1" if value else "0"
-    return f"{int(value):b}" if value.__class__ in (int, Uint) else None
+    return str(int(value)) if value.__class__ is bool else _integer("b")(value, precision)
 
 
 def _hexadecimal(value: Value, precision: int) -> str | None:
-    if value.__class__ is str:
-        return str(value.encode().hex())
-    if value.__class__ is bytes:
-        return str(value.hex())
-    return f"{int(value):x}" if value.__class__ in (int, Uint) else None
+    if isinstance(value, (str, bytes)):
+        return (value.encode() if isinstance(value, str) else value).hex()
+    return _integer("x")(value, precision)
 
 
 def _upper_hexadecimal(value: Value, precision: int) -> str | None:
@@ -201,19 +214,15 @@ def _upper_hexadecimal(value: Value, precision: int) -> str | None:
     return None if text is None else text.upper()
 
 
-def _octal(value: Value, precision: int) -> str | None:
-    return f"{int(value):o}" if value.__class__ in (int, Uint) else None
-
-
 _RENDERERS: dict[str, Callable[[Any, int], str | None]] = {
     "s": _string,
-    "d": _decimal,
+    "d": _integer("d"),
     "f": _fixed,
     "e": _scientific,
     "b": _binary,
     "x": _hexadecimal,
     "X": _upper_hexadecimal,
-    "o": _octal,
+    "o": _integer("o"),
 }
 
 

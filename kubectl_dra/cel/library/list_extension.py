@@ -5,9 +5,8 @@ These functions return new lists, whose creation their costs include.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cmp_to_key
-from typing import Any
 
 from kubectl_dra.cel.errors import CostLimitExceeded, ErrorKind, EvaluationError, no_such_overload
 from kubectl_dra.cel.functions import Function
@@ -17,9 +16,9 @@ from kubectl_dra.cel.known_sizes import (
     STRING_TRAVERSAL_FACTOR,
     UINT64_MAX,
     CallEstimate,
+    Cost,
     CostNode,
-    Estimate,
-    Estimator,
+    Operands,
     Size,
     fixed,
 )
@@ -27,7 +26,7 @@ from kubectl_dra.cel.libraries import FORMER_LISTS, LISTS, REVISED
 from kubectl_dra.cel.library.support import (
     COMPARABLE,
     actual_size,
-    function,
+    declared,
     has_order,
     member,
     not_supported,
@@ -38,12 +37,11 @@ from kubectl_dra.cel.library.support import (
 from kubectl_dra.cel.types import DYN, INT, CelType, list_of, type_param
 from kubectl_dra.cel.values import Value, is_list, type_name
 
-_LIBRARY = "lists"
 _LONGEST_RANGE = 1_000_000
 """The elements of ``lists.range`` at most, since 1.37."""
-_T = type_param("T")
-_LIST_T = list_of(_T)
+_LIST_T = list_of(type_param("T"))
 _LIST_DYN = list_of(DYN)
+_TEXT_FACTOR = 2.0 + STRING_TRAVERSAL_FACTOR
 # Up to this length upstream sorts by insertion, which matters for NaN, the only key without a place.
 _INSERTION_SORTED = 12
 
@@ -138,10 +136,6 @@ def _checked_range(count: int) -> list[Value]:
     return list(range(count))
 
 
-def _reverse(values: Sequence[Value]) -> list[Value]:
-    return list(reversed(values))
-
-
 def _distinct(values: Sequence[Value]) -> list[Value]:
     kept: list[Value] = []
     for value in values:
@@ -166,48 +160,15 @@ def _whole(node: CostNode, default: int) -> int:
     return max(node.literal, 0) if type(node.literal) is int else default
 
 
-def _slice_estimate(
-    estimator: Estimator, target: CostNode | None, arguments: Sequence[CostNode]
-) -> CallEstimate | None:
-    if target is None or len(arguments) != 2:
-        return None
-    count = _whole(arguments[1], estimator.size(target).max) - _whole(arguments[0], 0)
+def _slice_estimate(operands: Operands) -> CallEstimate:
+    _, start, end = operands.nodes
+    count = _whole(end, operands.size(0).max) - _whole(start, 0)
     return _allocating(1, fixed(count % 2**64))
 
 
-def _range_estimate(
-    estimator: Estimator, target: CostNode | None, arguments: Sequence[CostNode]
-) -> CallEstimate | None:
-    return _allocating(1, fixed(_whole(arguments[0], UINT64_MAX)))
-
-
-def _reverse_estimate(
-    estimator: Estimator, target: CostNode | None, arguments: Sequence[CostNode]
-) -> CallEstimate | None:
-    return None if target is None else _allocating(1, estimator.size(target))
-
-
-def _flatten_estimate(
-    estimator: Estimator, target: CostNode | None, arguments: Sequence[CostNode]
-) -> CallEstimate | None:
-    if target is None:
-        return None
-    depth = _whole(arguments[0], UINT64_MAX) if arguments else 1
-    return _allocating(float(depth), estimator.size(target))
-
-
-def _self_compare_estimate(factor: float, by_keys: bool = False) -> Estimate:
-    def estimate(estimator: Estimator, target: CostNode | None, arguments: Sequence[CostNode]) -> CallEstimate | None:
-        if target is None:
-            return None
-        size = estimator.size(arguments[0] if by_keys else target)
-        return _allocating(factor, size.times(size))
-
-    return estimate
-
-
-def _output_actual(values: Sequence[Value], result: Value) -> int:
-    return _allocated(1, actual_size(result))
+def _flatten_estimate(operands: Operands) -> CallEstimate:
+    depth = _whole(operands.nodes[1], UINT64_MAX) if len(operands.nodes) > 1 else 1
+    return _allocating(float(depth), operands.size(0))
 
 
 def _flatten_actual(values: Sequence[Value], result: Value) -> int:
@@ -215,149 +176,58 @@ def _flatten_actual(values: Sequence[Value], result: Value) -> int:
     return _allocated(depth, actual_size(values[0]))
 
 
-def _self_compare_actual(position: int) -> Callable[[Sequence[Value], Value], int | None]:
+def _output_actual(values: Sequence[Value], result: Value) -> int:
+    return _allocated(1, actual_size(result))
+
+
+def _comparing_itself(position: int, factor: float = 2.0) -> Cost:
+    """Each element of the list at that position with each."""
+
+    def estimate(operands: Operands) -> CallEstimate:
+        size = operands.size(position)
+        return _allocating(factor, size.times(size))
+
     def actual(values: Sequence[Value], result: Value) -> int | None:
         elements = values[position]
         if not is_list(elements):
             return None
-        factor = 2.0
-        if elements and type_name(elements[0]) in ("string", "bytes"):
-            factor += STRING_TRAVERSAL_FACTOR
-        return _allocated(factor, len(elements) ** 2)
+        texts = elements and type_name(elements[0]) in ("string", "bytes")
+        return _allocated(_TEXT_FACTOR if texts else 2.0, len(elements) ** 2)
 
-    return actual
+    return Cost(estimate, actual)
+
+
+def _sorting(of: CelType, position: int) -> Cost:
+    return _comparing_itself(position, _TEXT_FACTOR if of.kind in ("string", "bytes") else 2.0)
 
 
 def functions() -> list[Function]:
-    version: dict[str, Any] = {"version": LISTS}
-    flattening = {"estimate": _flatten_estimate, "actual": _flatten_actual, **version}
-    return [
-        function(
-            "slice",
-            _LIBRARY,
-            "The elements from an index up to (not including) another one.",
-            ("[1, 2, 3, 4].slice(1, 3) == [2, 3]",),
-            [
-                member(
-                    "list_slice",
-                    (_LIST_T, INT, INT),
-                    _LIST_T,
-                    _slice,
-                    estimate=_slice_estimate,
-                    actual=_output_actual,
-                    **version,
-                )
+    slicing = Cost(_slice_estimate, _output_actual)
+    flattening = Cost(_flatten_estimate, _flatten_actual)
+    counting = Cost(lambda operands: _allocating(1, fixed(_whole(operands.nodes[0], UINT64_MAX))), _output_actual)
+    reversing = Cost(lambda operands: _allocating(1, operands.size(0)), _output_actual)
+    return declared(
+        "lists",
+        {
+            "slice": [member("list_slice", (_LIST_T, INT, INT), _LIST_T, _slice, slicing)],
+            "flatten": [
+                member("list_flatten", (list_of(_LIST_T),), _LIST_T, None, flattening),
+                member("list_flatten_int", (_LIST_DYN, INT), _LIST_DYN, None, flattening),
             ],
-        ),
-        function(
-            "flatten",
-            _LIBRARY,
-            "The elements of the lists in a list, one level or so many deep.",
-            ("[[1], [2, 3]].flatten() == [1, 2, 3]", "[[[1]], [[2]]].flatten(2) == [1, 2]"),
-            [
-                member("list_flatten", (list_of(_LIST_T),), _LIST_T, **flattening),
-                member("list_flatten_int", (_LIST_DYN, INT), _LIST_DYN, **flattening),
+            "sort": [
+                member(f"list_{of.name}_sort", (list_of(of),), list_of(of), None, _sorting(of, 0)) for of in COMPARABLE
             ],
-            _flatten,
-        ),
-        function(
-            "sort",
-            _LIBRARY,
-            "The elements in ascending order.",
-            ("[3, 1, 2].sort() == [1, 2, 3]",),
-            [
-                member(
-                    f"list_{of.name}_sort",
-                    (list_of(of),),
-                    list_of(of),
-                    estimate=_self_compare_estimate(_sort_factor(of)),
-                    actual=_self_compare_actual(0),
-                    **version,
-                )
-                for _, of in COMPARABLE
+            "@sortByAssociatedKeys": [
+                member(f"list_{of.name}_sortByAssociatedKeys", (_LIST_T, list_of(of)), _LIST_T, cost=_sorting(of, 1))
+                for of in COMPARABLE
             ],
-            _sort,
-        ),
-        function(
-            "@sortByAssociatedKeys",
-            _LIBRARY,
-            "Inside the macro sortBy only: the elements ordered by keys.",
-            (),
-            [
-                member(
-                    f"list_{of.name}_sortByAssociatedKeys",
-                    (_LIST_T, list_of(of)),
-                    _LIST_T,
-                    estimate=_self_compare_estimate(_sort_factor(of), by_keys=True),
-                    actual=_self_compare_actual(1),
-                    **version,
-                )
-                for _, of in COMPARABLE
+            "lists.range": [
+                overload("lists_range", (INT,), list_of(INT), _range, counting, FORMER_LISTS),
+                overload("lists_range", (INT,), list_of(INT), _checked_range, counting, REVISED),
             ],
-            _sort_by_keys,
-        ),
-        function(
-            "lists.range",
-            _LIBRARY,
-            "The integers from 0 up to (not including) a number.",
-            ("lists.range(3) == [0, 1, 2]",),
-            [
-                overload(
-                    "lists_range",
-                    (INT,),
-                    list_of(INT),
-                    _range,
-                    estimate=_range_estimate,
-                    actual=_output_actual,
-                    version=FORMER_LISTS,
-                ),
-                overload(
-                    "lists_range",
-                    (INT,),
-                    list_of(INT),
-                    _checked_range,
-                    estimate=_range_estimate,
-                    actual=_output_actual,
-                    version=REVISED,
-                ),
-            ],
-        ),
-        function(
-            "reverse",
-            _LIBRARY,
-            "The elements in reverse order.",
-            ("[1, 2].reverse() == [2, 1]",),
-            [
-                member(
-                    "list_reverse",
-                    (_LIST_T,),
-                    _LIST_T,
-                    _reverse,
-                    estimate=_reverse_estimate,
-                    actual=_output_actual,
-                    **version,
-                )
-            ],
-        ),
-        function(
-            "distinct",
-            _LIBRARY,
-            "The elements without repetitions.",
-            ("[1, 2, 1].distinct() == [1, 2]",),
-            [
-                member(
-                    "list_distinct",
-                    (_LIST_T,),
-                    _LIST_T,
-                    _distinct,
-                    estimate=_self_compare_estimate(2.0),
-                    actual=_self_compare_actual(0),
-                    **version,
-                )
-            ],
-        ),
-    ]
-
-
-def _sort_factor(of: CelType) -> float:
-    return 2.0 + STRING_TRAVERSAL_FACTOR if of.kind in ("string", "bytes") else 2.0
+            "reverse": [member("list_reverse", (_LIST_T,), _LIST_T, lambda values: list(reversed(values)), reversing)],
+            "distinct": [member("list_distinct", (_LIST_T,), _LIST_T, _distinct, _comparing_itself(0))],
+        },
+        {"flatten": _flatten, "sort": _sort, "@sortByAssociatedKeys": _sort_by_keys},
+        version=LISTS,
+    )

@@ -4,26 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from functools import partial
 
 from kubectl_dra.cel.errors import no_such_overload
 from kubectl_dra.cel.functions import Function
-from kubectl_dra.cel.known_sizes import REGEX_LENGTH_FACTOR, STRING_TRAVERSAL_FACTOR, CallEstimate, CostNode, Estimator
+from kubectl_dra.cel.known_sizes import REGEX_LENGTH_FACTOR, STRING_TRAVERSAL_FACTOR, CallEstimate, Cost, Operands
 from kubectl_dra.cel.libraries import NAMED_FORMATS
 from kubectl_dra.cel.library import numbers
 from kubectl_dra.cel.library.regex import pattern_cost
-from kubectl_dra.cel.library.support import (
-    actual_size,
-    function,
-    member,
-    nominal_actual,
-    nominal_estimate,
-    overload,
-)
+from kubectl_dra.cel.library.support import NOMINAL, actual_size, declared, member, overload
 from kubectl_dra.cel.types import FORMAT, STRING, list_of, optional_of
 from kubectl_dra.cel.values import OPTIONAL_NONE, OptionalValue, Value
 
-_LIBRARY = "named formats"
 _ASSUMED_PATTERN_SIZE = 128
 
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
@@ -62,40 +54,54 @@ def _mismatch(what: str, pattern: str, *examples: str) -> str:
     return f"{what} (e.g. {shown}regex used for validation is '{pattern}')"
 
 
+def _matching(limit: int, pattern: str, what: str, *examples: str) -> Callable[[str], list[str]]:
+    """Texts of so many bytes that have a form; ``what`` is the rule in words."""
+
+    def check(text: str) -> list[str]:
+        problems = _too_long(text, limit)
+        return problems if re.fullmatch(pattern, text) else [*problems, _mismatch(what, pattern, *examples)]
+
+    return check
+
+
+_lower_label = _matching(
+    63,
+    _LABEL,
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', "
+    "and must start and end with an alphanumeric character",
+    "my-name",
+    "123-abc",
+)
+_subdomain = _matching(
+    253,
+    _SUBDOMAIN,
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', "
+    "and must start and end with an alphanumeric character",
+    "example.com",
+)
+_dns_1035_label = _matching(
+    63,
+    _DNS_1035,
+    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an "
+    "alphabetic character, and end with an alphanumeric character",
+    "my-name",
+    "abc-123",
+)
+_label_value = _matching(
+    63,
+    f"({_NAME})?",
+    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', "
+    "and must start and end with an alphanumeric character",
+    "MyValue",
+    "my_value",
+    "12345",
+)
+
+
 def _label(text: str) -> list[str]:
-    problems = _too_long(text, 63)
-    if not re.fullmatch(_LABEL, text):
-        if re.fullmatch(_SUBDOMAIN, text):
-            problems.append("must not contain dots")
-        else:
-            what = (
-                "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', "
-                "and must start and end with an alphanumeric character"
-            )
-            problems.append(_mismatch(what, _LABEL, "my-name", "123-abc"))
-    return problems
-
-
-def _subdomain(text: str) -> list[str]:
-    problems = _too_long(text, 253)
-    if not re.fullmatch(_SUBDOMAIN, text):
-        what = (
-            "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', "
-            "and must start and end with an alphanumeric character"
-        )
-        problems.append(_mismatch(what, _SUBDOMAIN, "example.com"))
-    return problems
-
-
-def _dns_1035_label(text: str) -> list[str]:
-    problems = _too_long(text, 63)
-    if not re.fullmatch(_DNS_1035, text):
-        what = (
-            "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an "
-            "alphabetic character, and end with an alphanumeric character"
-        )
-        problems.append(_mismatch(what, _DNS_1035, "my-name", "abc-123"))
-    return problems
+    if re.fullmatch(_SUBDOMAIN, text) and not re.fullmatch(_LABEL, text):
+        return [*_too_long(text, 63), "must not contain dots"]
+    return _lower_label(text)
 
 
 def _as_prefix(check: Callable[[str], list[str]]) -> Callable[[str], list[str]]:
@@ -131,18 +137,6 @@ def _qualified_name(text: str) -> list[str]:
     problems += [f"name part {problem}" for problem in _too_long(name, 63)]
     if not re.fullmatch(_NAME, name):
         problems.append(f"name part {wrong}")
-    return problems
-
-
-def _label_value(text: str) -> list[str]:
-    problems = _too_long(text, 63)
-    pattern = f"({_NAME})?"
-    if not re.fullmatch(pattern, text):
-        what = (
-            "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', "
-            "and must start and end with an alphanumeric character"
-        )
-        problems.append(_mismatch(what, pattern, "MyValue", "my_value", "12345"))
     return problems
 
 
@@ -196,21 +190,6 @@ FORMATS = {
     "date": NamedFormat("date", _date, 71),
     "datetime": NamedFormat("datetime", _datetime, 71),
 }
-_VALID = {
-    "dns1123Label": "my-label",
-    "dns1123Subdomain": "gpu.example.com",
-    "dns1035Label": "my-label",
-    "qualifiedName": "example.com/my.name",
-    "dns1123LabelPrefix": "my-label-",
-    "dns1123SubdomainPrefix": "gpu.example-",
-    "dns1035LabelPrefix": "my-label-",
-    "labelValue": "my_value",
-    "uri": "https://example.com/",
-    "uuid": "123e4567-e89b-12d3-a456-426614174000",
-    "byte": "aGVsbG8=",
-    "date": "2026-01-01",
-    "datetime": "2026-01-01T00:00:00Z",
-}
 
 
 def _validate(named: NamedFormat, text: str) -> OptionalValue:
@@ -219,16 +198,11 @@ def _validate(named: NamedFormat, text: str) -> OptionalValue:
 
 
 def _named(name: str) -> OptionalValue:
-    found = FORMATS.get(name)
-    return OPTIONAL_NONE if found is None else OptionalValue(found)
+    return OptionalValue(FORMATS[name]) if name in FORMATS else OPTIONAL_NONE
 
 
-def _validate_estimate(
-    estimator: Estimator, target: CostNode | None, arguments: Sequence[CostNode]
-) -> CallEstimate | None:
-    if not arguments:
-        return None
-    read = estimator.size(arguments[0]).scaled(STRING_TRAVERSAL_FACTOR)
+def _validate_estimate(operands: Operands) -> CallEstimate:
+    read = operands.size(1).scaled(STRING_TRAVERSAL_FACTOR)
     return CallEstimate(read.scaled(_ASSUMED_PATTERN_SIZE * REGEX_LENGTH_FACTOR))
 
 
@@ -238,58 +212,18 @@ def _validate_actual(values: Sequence[Value], result: Value) -> int | None:
     return pattern_cost(actual_size(values[1]), values[0].pattern_size)
 
 
-def _constant(named: NamedFormat) -> Callable[[], NamedFormat]:
-    def get() -> NamedFormat:
-        return named
-
-    return get
-
-
 def functions() -> list[Function]:
-    version: dict[str, Any] = {"version": NAMED_FORMATS}
-    return [
-        function(
-            "validate",
-            _LIBRARY,
-            "Nothing when a text suits a format, else an optional list of what is wrong with it.",
-            ('!format.dns1123Label().validate("my-label").hasValue()',),
-            [
-                member(
-                    "format-validate",
-                    (FORMAT, STRING),
-                    optional_of(list_of(STRING)),
-                    _validate,
-                    estimate=_validate_estimate,
-                    actual=_validate_actual,
-                    **version,
-                )
-            ],
-        ),
-        function(
-            "format.named",
-            _LIBRARY,
-            "The format of a name as an optional.",
-            ('format.named("uuid").hasValue()',),
-            [
-                overload(
-                    "format-named",
-                    (STRING,),
-                    optional_of(FORMAT),
-                    _named,
-                    estimate=nominal_estimate,
-                    actual=nominal_actual,
-                    **version,
-                )
-            ],
-        ),
-        *(
-            function(
-                f"format.{name}",
-                _LIBRARY,
-                f"The format {named.name}.",
-                (f'!format.{name}().validate("{_VALID[name]}").hasValue()',),
-                [overload(f"format.{name}", (), FORMAT, _constant(named), **version)],
-            )
-            for name, named in FORMATS.items()
-        ),
-    ]
+    validating = Cost(_validate_estimate, _validate_actual)
+    problems = optional_of(list_of(STRING))
+    return declared(
+        "named formats",
+        {
+            "validate": [member("format-validate", (FORMAT, STRING), problems, _validate, validating)],
+            "format.named": [overload("format-named", (STRING,), optional_of(FORMAT), _named, NOMINAL)],
+            **{
+                f"format.{name}": [overload(f"format.{name}", (), FORMAT, partial(FORMATS.__getitem__, name))]
+                for name in FORMATS
+            },
+        },
+        version=NAMED_FORMATS,
+    )

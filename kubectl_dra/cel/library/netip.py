@@ -40,7 +40,11 @@ class IP:
     def __str__(self) -> str:
         if self.bits == 32:
             return ".".join(str(self.value >> shift & 255) for shift in (24, 16, 8, 0))
-        return _ipv6_text(self.value)
+        if self.value >> 32 == 0xFFFF:
+            return f"::ffff:{IP(self.value & 0xFFFFFFFF, 32)}"
+        from ipaddress import IPv6Address
+
+        return str(IPv6Address(self.value))
 
 
 class CIDR:
@@ -68,25 +72,6 @@ class CIDR:
 
     def __str__(self) -> str:
         return f"{self.address}/{self.length}"
-
-
-def _ipv6_text(value: int) -> str:
-    groups = [value >> shift & 0xFFFF for shift in range(112, -1, -16)]
-    start = length = 0
-    at = 0
-    while at < 8:
-        end = at
-        while end < 8 and groups[end] == 0:
-            end += 1
-        if end - at > max(length, 1):
-            start, length = at, end - at
-        at = max(end, at + 1)
-    if value >> 32 == 0xFFFF:
-        return "::ffff:" + str(IP(value & 0xFFFFFFFF, 32))
-    if not length:
-        return ":".join(f"{group:x}" for group in groups)
-    before = ":".join(f"{group:x}" for group in groups[:start])
-    return f"{before}::" + ":".join(f"{group:x}" for group in groups[start + length :])
 
 
 @lru_cache(maxsize=4096)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import re
+from datetime import date
+from decimal import Decimal
 
 from kubectl_dra.cel.values import INT_MAX, INT_MIN, UINT_MAX, Duration, Timestamp
 
@@ -30,9 +32,9 @@ _UNITS = {
     "m": 60 * _SECOND,
     "h": 3600 * _SECOND,
 }
-_DAYS_BEFORE_MONTH = (0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334)
-_DAYS_IN_MONTH = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
-_DAYS_TO_EPOCH = 719162
+_DAYS_TO_EPOCH = date(1970, 1, 1).toordinal()
+# Dates repeat after so many years and days, weekdays included.
+_CYCLE_YEARS, _CYCLE_DAYS = 400, 146_097
 _TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})
 _FALSE = frozenset({"0", "f", "F", "false", "FALSE", "False"})
 
@@ -54,9 +56,7 @@ def parse_uint(text: str) -> int | None:
 
 
 def parse_bool(text: str) -> bool | None:
-    if text in _TRUE:
-        return True
-    return False if text in _FALSE else None
+    return True if text in _TRUE else False if text in _FALSE else None
 
 
 def parse_double(text: str) -> float | None:
@@ -99,39 +99,18 @@ def double_text(value: float) -> str:
         return "NaN"
     if math.isinf(value):
         return "+Inf" if value > 0 else "-Inf"
-    sign, digits, point = _shortest(value)
-    if not -4 < point <= 6:
-        fraction = "." + digits[1:] if len(digits) > 1 else ""
-        return f"{sign}{digits[0]}{fraction}e{point - 1:+03d}"
-    return sign + _plain(digits, point)
-
-
-def _shortest(value: float) -> tuple[str, str, int]:
-    """Sign, significant digits, and the position of the decimal point."""
-    sign = "-" if math.copysign(1.0, value) < 0 else ""
-    if value == 0:
-        return sign, "0", 1
-    mantissa, _, exponent = repr(abs(value)).partition("e")
-    whole, _, fraction = mantissa.partition(".")
-    digits = whole + fraction
-    point = len(whole) + (int(exponent) if exponent else 0)
-    stripped = digits.lstrip("0")
-    point -= len(digits) - len(stripped)
-    return sign, stripped.rstrip("0"), point
-
-
-def _plain(digits: str, point: int) -> str:
-    if point <= 0:
-        return "0." + "0" * -point + digits
-    if point >= len(digits):
-        return digits + "0" * (point - len(digits))
-    return digits[:point] + "." + digits[point:]
+    sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
+    assert isinstance(exponent, int)
+    power = len(digits) - 1 + exponent
+    if -5 < power < 6 or not value:
+        return plain_double_text(value)
+    first, *rest = map(str, digits)
+    return f"{'-' * sign}{first}{'.' if rest else ''}{''.join(rest)}e{power:+03d}"
 
 
 def plain_double_text(value: float) -> str:
     """The shortest digits, never with an exponent."""
-    sign, digits, point = _shortest(value)
-    return sign + _plain(digits, point)
+    return f"{Decimal(repr(value)).normalize():f}"
 
 
 # Durations.
@@ -181,7 +160,7 @@ def _duration_part(whole: str, fraction: str, unit: int) -> int | None:
     return value if value <= 2**63 else None
 
 
-def _quotient(nanoseconds: int, unit: int) -> tuple[int, int]:
+def quotient(nanoseconds: int, unit: int) -> tuple[int, int]:
     """Quotient and remainder, truncated toward zero."""
     whole, rest = divmod(abs(nanoseconds), unit)
     return (whole, rest) if nanoseconds >= 0 else (-whole, -rest)
@@ -189,7 +168,7 @@ def _quotient(nanoseconds: int, unit: int) -> tuple[int, int]:
 
 def duration_in(duration: Duration, unit: int) -> float:
     """The duration as a double, in units of the given number of nanoseconds."""
-    whole, rest = _quotient(duration.nanoseconds, unit)
+    whole, rest = quotient(duration.nanoseconds, unit)
     return float(whole) + float(rest) / unit
 
 
@@ -207,7 +186,11 @@ def parse_timestamp(text: str) -> Timestamp | None:
     if match is None:
         return None
     year, month, day, hour, minute, second = (int(match[group]) for group in range(1, 7))
-    if not 1 <= month <= 12 or not 1 <= day <= _days_in(year, month):
+    if not 1 <= month <= 12 or day < 1:
+        return None
+    try:
+        days = _days(year, month, day)
+    except ValueError:
         return None
     if hour > 23 or minute > 59 or second > 59:
         return None
@@ -217,26 +200,15 @@ def parse_timestamp(text: str) -> Timestamp | None:
         if hours > 24 or minutes > 60:
             return None
         offset = (hours * 60 + minutes) * 60 * (-1 if match[8] == "-" else 1)
-    days = _days_before(year, month, day) - _DAYS_TO_EPOCH
     seconds = days * 86400 + hour * 3600 + minute * 60 + second - offset
     fraction = int((match[7] or "")[:9].ljust(9, "0"))
     return Timestamp(seconds * _SECOND + fraction, offset)
 
 
-def _is_leap(year: int) -> bool:
-    return year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
-
-
-def _days_in(year: int, month: int) -> int:
-    return 29 if month == 2 and _is_leap(year) else _DAYS_IN_MONTH[month - 1]
-
-
-def _days_before(year: int, month: int, day: int) -> int:
-    """Days from 0001-01-01 to the given date."""
-    before = year - 1
-    leap_day = 1 if month > 2 and _is_leap(year) else 0
-    leaps = before // 4 - before // 100 + before // 400
-    return before * 365 + leaps + _DAYS_BEFORE_MONTH[month - 1] + leap_day + day - 1
+def _days(year: int, month: int, day: int) -> int:
+    """Days from 1970 to a date of the years from 0 on. Raises ValueError if there is no such date."""
+    cycles, within = divmod(year, _CYCLE_YEARS)
+    return date(within + _CYCLE_YEARS, month, day).toordinal() + (cycles - 1) * _CYCLE_DAYS - _DAYS_TO_EPOCH
 
 
 class Calendar:
@@ -248,20 +220,12 @@ class Calendar:
         seconds, self.nanosecond = divmod(timestamp.nanoseconds, _SECOND)
         days, clock = divmod(seconds + offset, 86400)
         self.hour, self.minute, self.second = clock // 3600, clock // 60 % 60, clock % 60
-        self.weekday = (days + 4) % 7
-        days += _DAYS_TO_EPOCH
-        year = days * 400 // 146097 + 1
-        while _days_before(year, 1, 1) > days:
-            year -= 1
-        while _days_before(year + 1, 1, 1) <= days:
-            year += 1
-        self.year = year
-        self.year_day = days - _days_before(year, 1, 1)
-        month = 1
-        while month < 12 and _days_before(year, month + 1, 1) <= days:
-            month += 1
-        self.month = month
-        self.day = days - _days_before(year, month, 1) + 1
+        # The hours of a time zone may lead out of the years that dates have.
+        cycles, within = divmod(days + _DAYS_TO_EPOCH - 1, _CYCLE_DAYS)
+        at = date.fromordinal(within + 1)
+        self.year, self.month, self.day = at.year + cycles * _CYCLE_YEARS, at.month, at.day
+        self.year_day = at.timetuple().tm_yday - 1
+        self.weekday = at.isoweekday() % 7
 
 
 def timestamp_text(timestamp: Timestamp) -> str:

@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from kubectl_dra.cel import types
 from kubectl_dra.cel.errors import EvaluationError, InternalError, no_such_overload
 from kubectl_dra.cel.functions import Function, Overload
-from kubectl_dra.cel.known_sizes import ONE, STRING_TRAVERSAL_FACTOR, CallEstimate, CostNode, CostRange, Estimator
+from kubectl_dra.cel.known_sizes import ONE, STRING_TRAVERSAL_FACTOR, CallEstimate, Cost, CostRange, Operands
 from kubectl_dra.cel.libraries import ALWAYS, MIXED_NUMBERS, OPTIONALS
-from kubectl_dra.cel.library.support import compare, function, has_order, not_supported, overload
+from kubectl_dra.cel.library.support import compare, declared, has_order, not_supported, overload
 from kubectl_dra.cel.types import (
     BOOL,
     BYTES,
@@ -178,7 +178,6 @@ def negate(value: Value) -> Value:
     raise no_such_overload() if kind is bool else not_supported("-_", value)
 
 
-_LIBRARY = "operators"
 _MAX_FORMAT_SIZE = 64
 
 
@@ -188,28 +187,13 @@ def negate_bool(value: Value) -> bool:
     return not value
 
 
-def less(left: Value, right: Value) -> bool:
-    if not has_order(left):
-        raise not_supported("_<_", left)
-    return compare(left, right) < 0
+def _relation_of(operator: str, holds: Callable[[int], bool]) -> Callable[[Value, Value], bool]:
+    def relation(left: Value, right: Value) -> bool:
+        if not has_order(left):
+            raise not_supported(operator, left)
+        return holds(compare(left, right))
 
-
-def less_equals(left: Value, right: Value) -> bool:
-    if not has_order(left):
-        raise not_supported("_<=_", left)
-    return compare(left, right) <= 0
-
-
-def greater(left: Value, right: Value) -> bool:
-    if not has_order(left):
-        raise not_supported("_>_", left)
-    return compare(left, right) > 0
-
-
-def greater_equals(left: Value, right: Value) -> bool:
-    if not has_order(left):
-        raise not_supported("_>=_", left)
-    return compare(left, right) >= 0
+    return relation
 
 
 _NUMBER_PAIRS = (
@@ -225,25 +209,25 @@ _NUMBER_PAIRS = (
 )
 
 
+_RELATED = (
+    ("bool", BOOL, BOOL),
+    *_NUMBER_PAIRS,
+    ("string", STRING, STRING),
+    ("bytes", BYTES, BYTES),
+    ("timestamp", TIMESTAMP, TIMESTAMP),
+    ("duration", DURATION, DURATION),
+)
+
+
 def _relation(name: str) -> list[Overload]:
-    pairs = (
-        ("bool", BOOL, BOOL),
-        *_NUMBER_PAIRS,
-        ("string", STRING, STRING),
-        ("bytes", BYTES, BYTES),
-        ("timestamp", TIMESTAMP, TIMESTAMP),
-        ("duration", DURATION, DURATION),
-    )
     return [
         overload(f"{name}_{suffix}", (left, right), BOOL, version=ALWAYS if left is right else MIXED_NUMBERS)
-        for suffix, left, right in pairs
+        for suffix, left, right in _RELATED
     ]
 
 
-def _equality_estimate(
-    estimator: Estimator, target: CostNode | None, arguments: Sequence[CostNode]
-) -> CallEstimate | None:
-    left, right = arguments
+def _equality_estimate(operands: Operands) -> CallEstimate | None:
+    left, right = operands.nodes
     if left.type != right.type:
         return None
     name = left.type.name
@@ -269,62 +253,27 @@ def _equality_actual(values: Sequence[Value], result: Value) -> int | None:
     return 1 if type_name(values[0]) in _CHEAP_TO_COMPARE else None
 
 
-def functions() -> list[Function]:
-    def operator(
-        name: str,
-        documentation: str,
-        examples: Sequence[str],
-        overloads: Sequence[Overload],
-        implementation: Callable[..., Value] | None = None,
-    ) -> Function:
-        return function(name, _LIBRARY, documentation, examples, overloads, implementation)
+def _of_numbers(name: str) -> list[Overload]:
+    numbers = (("double", DOUBLE), ("int64", INT), ("uint64", UINT))
+    return [overload(f"{name}_{suffix}", (of, of), of) for suffix, of in numbers]
 
+
+def functions() -> list[Function]:
+    equality = Cost(_equality_estimate, _equality_actual)
     optional_v = optional_of(V)
-    list_v = list_of(V)
-    map_kv = map_of(K, V)
-    return [
-        operator(
-            "_?_:_",
-            "One of two values, by a condition; only that one is evaluated.",
-            ("(true ? 1 : 2) == 1",),
-            [overload("conditional", (BOOL, A, A), A, non_strict=True)],
-        ),
-        operator(
-            "_&&_",
-            "Logical and. False when one side is false, even if the other fails.",
-            ("!(false && 1 / 0 == 1)",),
-            [overload("logical_and", (BOOL, BOOL), BOOL, non_strict=True)],
-        ),
-        operator(
-            "_||_",
-            "Logical or. True when one side is true, even if the other fails.",
-            ("1 / 0 == 1 || true",),
-            [overload("logical_or", (BOOL, BOOL), BOOL, non_strict=True)],
-        ),
-        operator("!_", "Logical not.", ("!false",), [overload("logical_not", (BOOL,), BOOL)], negate_bool),
-        operator(
-            "@not_strictly_false",
-            "Inside macros only: true unless the argument is false; an error counts as true.",
-            (),
-            [overload("not_strictly_false", (BOOL,), BOOL, non_strict=True)],
-        ),
-        operator(
-            "_==_",
-            "Equality. Values of types known only at run time may differ in type and are then unequal.",
-            ('quantity("1Gi") == quantity("1024Mi")', "dyn(1) == dyn(1.0)"),
-            [overload("equals", (A, A), BOOL, estimate=_equality_estimate, actual=_equality_actual)],
-        ),
-        operator(
-            "_!=_",
-            "Inequality. On quantities and addresses its estimated cost is unlimited: use !(a == b).",
-            ('"a" != "b"', "[1, 2] != [2, 1]"),
-            [overload("not_equals", (A, A), BOOL)],
-        ),
-        operator(
-            "_+_",
-            "Sum of numbers, durations, a timestamp and a duration; two strings, bytes or lists joined.",
-            ("1 + 2 == 3", '"a" + "b" == "ab"', "[1] + [2] == [1, 2]", "1.5 + 1.0 == 2.5"),
-            [
+    list_v, map_kv = list_of(V), map_of(K, V)
+    lists, maps = optional_of(list_v), optional_of(map_kv)
+    return declared(
+        "operators",
+        {
+            "_?_:_": [overload("conditional", (BOOL, A, A), A)],
+            "_&&_": [overload("logical_and", (BOOL, BOOL), BOOL)],
+            "_||_": [overload("logical_or", (BOOL, BOOL), BOOL)],
+            "!_": [overload("logical_not", (BOOL,), BOOL)],
+            "@not_strictly_false": [overload("not_strictly_false", (BOOL,), BOOL)],
+            "_==_": [overload("equals", (A, A), BOOL, cost=equality)],
+            "_!=_": [overload("not_equals", (A, A), BOOL)],
+            "_+_": [
                 overload("add_bytes", (BYTES, BYTES), BYTES),
                 overload("add_double", (DOUBLE, DOUBLE), DOUBLE),
                 overload("add_duration_duration", (DURATION, DURATION), DURATION),
@@ -335,49 +284,11 @@ def functions() -> list[Function]:
                 overload("add_string", (STRING, STRING), STRING),
                 overload("add_uint64", (UINT, UINT), UINT),
             ],
-            add,
-        ),
-        operator(
-            "_/_",
-            "Quotient; of integers cut towards zero. Dividing an integer by zero is an error.",
-            ("7 / 2 == 3", "-7 / 2 == -3", "7.0 / 2.0 == 3.5"),
-            [
-                overload("divide_double", (DOUBLE, DOUBLE), DOUBLE),
-                overload("divide_int64", (INT, INT), INT),
-                overload("divide_uint64", (UINT, UINT), UINT),
-            ],
-            divide,
-        ),
-        operator(
-            "_%_",
-            "Remainder of an integer division; it has the sign of the dividend.",
-            ("7 % 3 == 1", "-7 % 3 == -1"),
-            [overload("modulo_int64", (INT, INT), INT), overload("modulo_uint64", (UINT, UINT), UINT)],
-            modulo,
-        ),
-        operator(
-            "_*_",
-            "Product; leaving 64 bits is an error.",
-            ("6 * 7 == 42",),
-            [
-                overload("multiply_double", (DOUBLE, DOUBLE), DOUBLE),
-                overload("multiply_int64", (INT, INT), INT),
-                overload("multiply_uint64", (UINT, UINT), UINT),
-            ],
-            multiply,
-        ),
-        operator(
-            "-_",
-            "Negation.",
-            ("-(1 + 1) == -2",),
-            [overload("negate_double", (DOUBLE,), DOUBLE), overload("negate_int64", (INT,), INT)],
-            negate,
-        ),
-        operator(
-            "_-_",
-            "Difference of numbers, durations or timestamps; a timestamp less a duration.",
-            ("3 - 1 == 2", 'duration("3s") - duration("1s") == duration("2s")'),
-            [
+            "_/_": _of_numbers("divide"),
+            "_%_": [overload("modulo_int64", (INT, INT), INT), overload("modulo_uint64", (UINT, UINT), UINT)],
+            "_*_": _of_numbers("multiply"),
+            "-_": [overload("negate_double", (DOUBLE,), DOUBLE), overload("negate_int64", (INT,), INT)],
+            "_-_": [
                 overload("subtract_double", (DOUBLE, DOUBLE), DOUBLE),
                 overload("subtract_duration_duration", (DURATION, DURATION), DURATION),
                 overload("subtract_int64", (INT, INT), INT),
@@ -385,54 +296,36 @@ def functions() -> list[Function]:
                 overload("subtract_timestamp_timestamp", (TIMESTAMP, TIMESTAMP), DURATION),
                 overload("subtract_uint64", (UINT, UINT), UINT),
             ],
-            subtract,
-        ),
-        operator("_<_", "Less than; numbers across their types.", ("1 < 2", "1 < 1.5"), _relation("less"), less),
-        operator("_<=_", "At most.", ('"a" <= "b"', "2u <= 2"), _relation("less_equals"), less_equals),
-        operator("_>_", "Greater than.", ("2.5 > 2",), _relation("greater"), greater),
-        operator("_>=_", "At least.", ("2 >= 2",), _relation("greater_equals"), greater_equals),
-        operator(
-            "_[_]",
-            "An element of a list by index from 0, or a value of a map by key; a missing one is an error.",
-            ('["a", "b"][1] == "b"', '{"a": 1}["a"] == 1'),
-            [
+            "_<_": _relation("less"),
+            "_<=_": _relation("less_equals"),
+            "_>_": _relation("greater"),
+            "_>=_": _relation("greater_equals"),
+            "_[_]": [
                 overload("index_list", (LIST_OF_A, INT), A),
                 overload("index_map", (MAP_OF_A_B, A), B),
-                overload("optional_list_index_int", (optional_of(list_v), INT), optional_v, version=OPTIONALS),
-                overload("optional_map_index_value", (optional_of(map_kv), K), optional_v, version=OPTIONALS),
+                overload("optional_list_index_int", (lists, INT), optional_v, version=OPTIONALS),
+                overload("optional_map_index_value", (maps, K), optional_v, version=OPTIONALS),
             ],
-        ),
-        operator(
-            "_[?_]",
-            "Like an index, but an optional that is empty when there is no such element.",
-            ("[1, 2][?5].orValue(0) == 0", '{"a": 1}[?"a"].hasValue()'),
-            [
+            "_[?_]": [
                 overload("list_optindex_optional_int", (list_v, INT), optional_v, version=OPTIONALS),
-                overload(
-                    "optional_list_optindex_optional_int",
-                    (optional_of(list_v), INT),
-                    optional_v,
-                    version=OPTIONALS,
-                ),
+                overload("optional_list_optindex_optional_int", (lists, INT), optional_v, version=OPTIONALS),
                 overload("map_optindex_optional_value", (map_kv, K), optional_v, version=OPTIONALS),
-                overload(
-                    "optional_map_optindex_optional_value",
-                    (optional_of(map_kv), K),
-                    optional_v,
-                    version=OPTIONALS,
-                ),
+                overload("optional_map_optindex_optional_value", (maps, K), optional_v, version=OPTIONALS),
             ],
-        ),
-        operator(
-            "_?._",
-            "Like a field selection, but an optional that is empty when there is no such field.",
-            ('{"a": 1}.?b.orValue(0) == 0',),
-            [overload("select_optional_field", (DYN, STRING), optional_v, version=OPTIONALS)],
-        ),
-        operator(
-            "@in",
-            "Whether a list has an element, or a map a key.",
-            ("2 in [1, 2]", '!("b" in {"a": 1})'),
-            [overload("in_list", (A, LIST_OF_A), BOOL), overload("in_map", (A, MAP_OF_A_B), BOOL)],
-        ),
-    ]
+            "_?._": [overload("select_optional_field", (DYN, STRING), optional_v, version=OPTIONALS)],
+            "@in": [overload("in_list", (A, LIST_OF_A), BOOL), overload("in_map", (A, MAP_OF_A_B), BOOL)],
+        },
+        {
+            "!_": negate_bool,
+            "_+_": add,
+            "_/_": divide,
+            "_%_": modulo,
+            "_*_": multiply,
+            "-_": negate,
+            "_-_": subtract,
+            "_<_": _relation_of("_<_", lambda order: order < 0),
+            "_<=_": _relation_of("_<=_", lambda order: order <= 0),
+            "_>_": _relation_of("_>_", lambda order: order > 0),
+            "_>=_": _relation_of("_>=_", lambda order: order >= 0),
+        },
+    )

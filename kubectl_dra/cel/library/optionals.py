@@ -3,28 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from kubectl_dra.cel.errors import EvaluationError
 from kubectl_dra.cel.functions import Function
 from kubectl_dra.cel.libraries import OPTIONALS, TWO_VARIABLES
 from kubectl_dra.cel.library.numbers import YEAR_ONE
 from kubectl_dra.cel.library.strings import shown
-from kubectl_dra.cel.library.support import function, member, overload
+from kubectl_dra.cel.library.support import declared, member, overload
 from kubectl_dra.cel.types import BOOL, K, V, list_of, map_of, optional_of
-from kubectl_dra.cel.values import (
-    OPTIONAL_NONE,
-    Duration,
-    Message,
-    OptionalValue,
-    Timestamp,
-    Uint,
-    Value,
-    find,
-    is_list,
-)
+from kubectl_dra.cel.values import OPTIONAL_NONE, Duration, Message, OptionalValue, Timestamp, Uint, Value, is_list
 
-_LIBRARY = "optionals"
 _OPTIONAL_V = optional_of(V)
 _LIST_V = list_of(V)
 _MAP_KV = map_of(K, V)
@@ -49,26 +37,14 @@ def _is_zero(value: Value) -> bool:
     return False
 
 
-def _none() -> OptionalValue:
-    return OPTIONAL_NONE
-
-
 def _value(optional: OptionalValue) -> Value:
     if not optional.has_value:
         raise EvaluationError("optional.none() dereference")
     return optional.value
 
 
-def _has_value(optional: OptionalValue) -> bool:
-    return optional.has_value
-
-
-def _first(values: Sequence[Value]) -> OptionalValue:
-    return OptionalValue(values[0]) if values else OPTIONAL_NONE
-
-
-def _last(values: Sequence[Value]) -> OptionalValue:
-    return OptionalValue(values[-1]) if values else OPTIONAL_NONE
+def _element(values: Sequence[Value], index: int) -> OptionalValue:
+    return OptionalValue(values[index]) if values else OPTIONAL_NONE
 
 
 def _unwrap(values: Sequence[Value]) -> list[Value]:
@@ -81,107 +57,26 @@ def _unwrap(values: Sequence[Value]) -> list[Value]:
     return unwrapped
 
 
-def insert(mapping: dict[Value, Value], key: Value, value: Value) -> dict[Value, Value]:
-    """A copy of the map with one more entry. An existing key is an error."""
-    if find(mapping, key)[0]:
-        raise EvaluationError(f"insert failed: key {shown(key)} already exists")
-    return {**mapping, key: value}
-
-
-def _insert_all(mapping: dict[Value, Value], more: dict[Value, Value]) -> dict[Value, Value]:
-    for key, value in more.items():
-        mapping = insert(mapping, key, value)
-    return mapping
-
-
 def functions() -> list[Function]:
-    version: dict[str, Any] = {"version": OPTIONALS}
-    return [
-        function(
-            "optional.of",
-            _LIBRARY,
-            "An optional that has this value.",
-            ("optional.of(1).value() == 1",),
-            [overload("optional_of", (V,), _OPTIONAL_V, OptionalValue, **version)],
-        ),
-        function(
-            "optional.ofNonZeroValue",
-            _LIBRARY,
-            "An optional that has this value, or is empty when it is zero, false, empty or null.",
-            ('!optional.ofNonZeroValue("").hasValue()',),
-            [overload("optional_ofNonZeroValue", (V,), _OPTIONAL_V, _of_non_zero, **version)],
-        ),
-        function(
-            "optional.none",
-            _LIBRARY,
-            "The empty optional.",
-            ("!optional.none().hasValue()",),
-            [overload("optional_none", (), _OPTIONAL_V, _none, **version)],
-        ),
-        function(
-            "value",
-            _LIBRARY,
-            "The value of an optional; an error when it is empty.",
-            ("optional.of(1).value() == 1",),
-            [member("optional_value", (_OPTIONAL_V,), V, _value, **version)],
-        ),
-        function(
-            "hasValue",
-            _LIBRARY,
-            "Whether an optional has a value.",
-            ("[1][?0].hasValue()",),
-            [member("optional_hasValue", (_OPTIONAL_V,), BOOL, _has_value, **version)],
-        ),
-        function(
-            "or",
-            _LIBRARY,
-            "The optional itself when it has a value, else another optional.",
-            ("optional.none().or(optional.of(2)).value() == 2",),
-            [member("optional_or_optional", (_OPTIONAL_V, _OPTIONAL_V), _OPTIONAL_V, non_strict=True, **version)],
-        ),
-        function(
-            "orValue",
-            _LIBRARY,
-            "The value of an optional, else a default.",
-            ('{"a": 1}[?"b"].orValue(0) == 0',),
-            [member("optional_orValue_value", (_OPTIONAL_V, V), V, non_strict=True, **version)],
-        ),
-        function(
-            "last",
-            _LIBRARY,
-            "The last element of a list as an optional.",
-            ("[1, 2].last().value() == 2",),
-            [member("list_last", (_LIST_V,), _OPTIONAL_V, _last, **version)],
-        ),
-        function(
-            "first",
-            _LIBRARY,
-            "The first element of a list as an optional.",
-            ("[1, 2].first().value() == 1",),
-            [member("list_first", (_LIST_V,), _OPTIONAL_V, _first, **version)],
-        ),
-        function(
-            "optional.unwrap",
-            _LIBRARY,
-            "The values of those optionals in a list that have one.",
-            ("optional.unwrap([optional.of(1), optional.none()]) == [1]",),
-            [overload("optional_unwrap", (list_of(_OPTIONAL_V),), _LIST_V, _unwrap, **version)],
-        ),
-        function(
-            "unwrapOpt",
-            _LIBRARY,
-            "The values of those optionals in a list that have one.",
-            ("[optional.of(1), optional.none()].unwrapOpt() == [1]",),
-            [member("optional_unwrapOpt", (list_of(_OPTIONAL_V),), _LIST_V, _unwrap, **version)],
-        ),
-        function(
-            "cel.@mapInsert",
-            _LIBRARY,
-            "Inside the macros transformMap and transformMapEntry only: a map with entries added.",
-            (),
-            [
-                overload("@mapInsert_map_key_value", (_MAP_KV, K, V), _MAP_KV, insert, version=TWO_VARIABLES),
-                overload("@mapInsert_map_map", (_MAP_KV, _MAP_KV), _MAP_KV, _insert_all, version=TWO_VARIABLES),
+    optional, optionals = (_OPTIONAL_V,), (list_of(_OPTIONAL_V),)
+    return declared(
+        "optionals",
+        {
+            "optional.of": [overload("optional_of", (V,), _OPTIONAL_V, OptionalValue)],
+            "optional.ofNonZeroValue": [overload("optional_ofNonZeroValue", (V,), _OPTIONAL_V, _of_non_zero)],
+            "optional.none": [overload("optional_none", (), _OPTIONAL_V, lambda: OPTIONAL_NONE)],
+            "value": [member("optional_value", optional, V, _value)],
+            "hasValue": [member("optional_hasValue", optional, BOOL, lambda optional: optional.has_value)],
+            "or": [member("optional_or_optional", (_OPTIONAL_V, _OPTIONAL_V), _OPTIONAL_V)],
+            "orValue": [member("optional_orValue_value", (_OPTIONAL_V, V), V)],
+            "last": [member("list_last", (_LIST_V,), _OPTIONAL_V, lambda values: _element(values, -1))],
+            "first": [member("list_first", (_LIST_V,), _OPTIONAL_V, lambda values: _element(values, 0))],
+            "optional.unwrap": [overload("optional_unwrap", optionals, _LIST_V, _unwrap)],
+            "unwrapOpt": [member("optional_unwrapOpt", optionals, _LIST_V, _unwrap)],
+            "cel.@mapInsert": [
+                overload("@mapInsert_map_key_value", (_MAP_KV, K, V), _MAP_KV, version=TWO_VARIABLES),
+                overload("@mapInsert_map_map", (_MAP_KV, _MAP_KV), _MAP_KV, version=TWO_VARIABLES),
             ],
-        ),
-    ]
+        },
+        version=OPTIONALS,
+    )

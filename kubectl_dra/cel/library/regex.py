@@ -15,18 +15,17 @@ from kubectl_dra.cel.known_sizes import (
     REGEX_LENGTH_FACTOR,
     STRING_TRAVERSAL_FACTOR,
     CallEstimate,
-    CostNode,
-    Estimator,
+    Cost,
+    Operands,
     Size,
 )
-from kubectl_dra.cel.library.support import actual_size, function, member, text_of
+from kubectl_dra.cel.library.support import actual_size, declared, member, text_of
 from kubectl_dra.cel.types import INT, STRING, list_of
 from kubectl_dra.cel.values import Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_LIBRARY = "regular expressions"
 _STRINGS = list_of(STRING)
 # The messages of RE2 that Go words differently.
 _GO_MESSAGES = {
@@ -93,16 +92,16 @@ def find(text: str, pattern: str) -> str:
 
 
 def find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
-    found: list[str] = []
+    matches: list[str] = []
     if limit == 0:
         # The pattern is compiled first, as its error comes first.
         _compiled(pattern)
-        return found
+        return matches
     for match in _found(_compiled(pattern), text):
-        found.append(match)
-        if len(found) == limit:
+        matches.append(match)
+        if len(matches) == limit:
             break
-    return found
+    return matches
 
 
 def _found(pattern: Any, text: str) -> Iterator[str]:
@@ -119,16 +118,11 @@ def _found(pattern: Any, text: str) -> Iterator[str]:
         position = end if end > position else position + 1
 
 
-def _search_estimate(
-    estimator: Estimator, target: CostNode | None, arguments: Sequence[CostNode]
-) -> CallEstimate | None:
-    if target is None or not arguments:
-        return None
-    size = estimator.size(target)
+def _search_estimate(operands: Operands) -> CallEstimate:
+    size = operands.size(0)
     # One more character, so that an expensive pattern on an empty string is not free.
     text = size.plus(ONE).scaled(STRING_TRAVERSAL_FACTOR)
-    pattern = estimator.size(arguments[0]).scaled(REGEX_LENGTH_FACTOR)
-    return CallEstimate(text.times(pattern), Size(0, size.max))
+    return CallEstimate(text.times(operands.size(1).scaled(REGEX_LENGTH_FACTOR)), Size(0, size.max))
 
 
 def pattern_cost(text_size: int, pattern_size: int) -> int:
@@ -137,37 +131,27 @@ def pattern_cost(text_size: int, pattern_size: int) -> int:
     return text * math.ceil(pattern_size * REGEX_LENGTH_FACTOR)
 
 
-def match_estimate(estimator: Estimator, target: CostNode | None, arguments: Sequence[CostNode]) -> CallEstimate | None:
-    """Worst case of ``matches(text, pattern)``."""
-    searched = _search_estimate(estimator, arguments[0], arguments[1:])
-    return None if searched is None else CallEstimate(searched.cost)
-
-
-def search_actual(values: Sequence[Value], result: Value) -> int:
+def _search_actual(values: Sequence[Value], result: Value) -> int:
     return pattern_cost(actual_size(values[0]), actual_size(values[1]))
 
 
+MATCH = Cost(lambda operands: CallEstimate(_search_estimate(operands).cost), _search_actual)
+"""The cost of ``matches(text, pattern)``."""
+
+
 def functions() -> list[Function]:
-    costs = {"estimate": _search_estimate, "actual": search_actual}
-    return [
-        function(
-            "find",
-            _LIBRARY,
-            "The first part of a string that an RE2 pattern matches, empty if none.",
-            ('"abc 123".find("[0-9]+") == "123"',),
-            [member("string_find_string", (STRING, STRING), STRING, find, **costs)],
-        ),
-        function(
-            "findAll",
-            _LIBRARY,
-            "All parts of a string that an RE2 pattern matches, optionally so many at most.",
-            ('"1 a 22".findAll("[0-9]+") == ["1", "22"]', '"1 a 22".findAll("[0-9]+", 1) == ["1"]'),
-            [
-                member("string_find_all_string", (STRING, STRING), _STRINGS, find_all, **costs),
-                member("string_find_all_string_int", (STRING, STRING, INT), _STRINGS, find_all, **costs),
+    two = (STRING, STRING)
+    costs = Cost(_search_estimate, _search_actual)
+    return declared(
+        "regular expressions",
+        {
+            "find": [member("string_find_string", two, STRING, find, costs)],
+            "findAll": [
+                member("string_find_all_string", two, _STRINGS, find_all, costs),
+                member("string_find_all_string_int", (*two, INT), _STRINGS, find_all, costs),
             ],
-        ),
-    ]
+        },
+    )
 
 
 # Names of character classes such as ``\p{Greek}``, which Go looks up otherwise than RE2 does.
@@ -179,50 +163,15 @@ _CATEGORIES = (
     *("C", "Cc", "Cf", "Co", "Cs", "L", "Ll", "Lm", "Lo", "Lt", "Lu", "M", "Mc", "Me", "Mn", "N", "Nd", "Nl", "No"),
     *("P", "Pc", "Pd", "Pe", "Pf", "Pi", "Po", "Ps", "S", "Sc", "Sk", "Sm", "So", "Z", "Zl", "Zp", "Zs"),
 )
-_LONG_NAMES = {
-    "Othersymbol": "So",
-    "Casedletter": "LC",
-    "Closepunctuation": "Pe",
-    "Cntrl": "Cc",
-    "Combiningmark": "M",
-    "Connectorpunctuation": "Pc",
-    "Control": "Cc",
-    "Currencysymbol": "Sc",
-    "Dashpunctuation": "Pd",
-    "Decimalnumber": "Nd",
-    "Digit": "Nd",
-    "Enclosingmark": "Me",
-    "Finalpunctuation": "Pf",
-    "Format": "Cf",
-    "Initialpunctuation": "Pi",
-    "Letter": "L",
-    "Letternumber": "Nl",
-    "Lineseparator": "Zl",
-    "Lowercaseletter": "Ll",
-    "Mark": "M",
-    "Mathsymbol": "Sm",
-    "Modifierletter": "Lm",
-    "Modifiersymbol": "Sk",
-    "Nonspacingmark": "Mn",
-    "Number": "N",
-    "Openpunctuation": "Ps",
-    "Other": "C",
-    "Otherletter": "Lo",
-    "Othernumber": "No",
-    "Otherpunctuation": "Po",
-    "Paragraphseparator": "Zp",
-    "Privateuse": "Co",
-    "Punct": "P",
-    "Punctuation": "P",
-    "Separator": "Z",
-    "Spaceseparator": "Zs",
-    "Spacingmark": "Mc",
-    "Surrogate": "Cs",
-    "Symbol": "S",
-    "Titlecaseletter": "Lt",
-    "Unassigned": "Cn",
-    "Uppercaseletter": "Lu",
-}
+_LONG_NAMES_TEXT = """
+Othersymbol=So Casedletter=LC Closepunctuation=Pe Cntrl=Cc Combiningmark=M Connectorpunctuation=Pc Control=Cc
+Currencysymbol=Sc Dashpunctuation=Pd Decimalnumber=Nd Digit=Nd Enclosingmark=Me Finalpunctuation=Pf Format=Cf
+Initialpunctuation=Pi Letter=L Letternumber=Nl Lineseparator=Zl Lowercaseletter=Ll Mark=M Mathsymbol=Sm
+Modifierletter=Lm Modifiersymbol=Sk Nonspacingmark=Mn Number=N Openpunctuation=Ps Other=C Otherletter=Lo
+Othernumber=No Otherpunctuation=Po Paragraphseparator=Zp Privateuse=Co Punct=P Punctuation=P Separator=Z
+Spaceseparator=Zs Spacingmark=Mc Surrogate=Cs Symbol=S Titlecaseletter=Lt Unassigned=Cn Uppercaseletter=Lu
+"""
+_LONG_NAMES = dict(pair.split("=") for pair in _LONG_NAMES_TEXT.split())
 _ASSIGNED = r"\pL\pM\pN\pP\pS\pZ\p{Cc}\p{Cf}\p{Co}\p{Cs}"
 # A class of its own, and what stands in another class.
 _SETS = {"Ascii": r"\x00-\x7f", "Assigned": _ASSIGNED, "Lc": r"\p{Lu}\p{Ll}\p{Lt}", "LC": r"\p{Lu}\p{Ll}\p{Lt}"}

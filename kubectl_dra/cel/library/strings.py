@@ -3,39 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from kubectl_dra.cel.errors import EvaluationError
-from kubectl_dra.cel.functions import Function, Overload
-from kubectl_dra.cel.known_sizes import (
-    STRING_TRAVERSAL_FACTOR,
-    UINT64_MAX,
-    ZERO,
-    CallEstimate,
-    CostNode,
-    Estimator,
-    Size,
-)
+from kubectl_dra.cel.functions import Function
+from kubectl_dra.cel.known_sizes import STRING_TRAVERSAL_FACTOR, UINT64_MAX, ZERO, CallEstimate, Cost, Operands, Size
 from kubectl_dra.cel.libraries import FORMATTED_STRINGS, FORMER, REVISED
 from kubectl_dra.cel.library.conversions import text_of_value
-from kubectl_dra.cel.library.regex import match_estimate, matches, search_actual
-from kubectl_dra.cel.library.support import (
-    actual_size,
-    element_scan_actual,
-    element_scan_estimate,
-    function,
-    member,
-    overload,
-    scan_first_value,
-    scan_second_value,
-    scan_target,
-    scanned,
-    text_of,
-)
-from kubectl_dra.cel.types import BOOL, DYN, INT, STRING, CelType, list_of
+from kubectl_dra.cel.library.regex import MATCH, matches
+from kubectl_dra.cel.library.support import SEARCH, actual_size, declared, member, overload, reading, scanned, text_of
+from kubectl_dra.cel.types import BOOL, DYN, INT, STRING, list_of
 from kubectl_dra.cel.values import Value, type_name
 
-_LIBRARY = "strings"
 _STRINGS = list_of(STRING)
 _TWICE = 2 * STRING_TRAVERSAL_FACTOR
 # White space as Unicode defines it; Python's own notion has a few control characters more.
@@ -45,31 +24,7 @@ _WHITE_SPACE = (
 )
 _LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
 _UPPER = {lower: lower - 32 for lower in range(ord("a"), ord("z") + 1)}
-_QUOTED = str.maketrans(
-    {
-        "\a": "\\a",
-        "\b": "\\b",
-        "\f": "\\f",
-        "\n": "\\n",
-        "\r": "\\r",
-        "\t": "\\t",
-        "\v": "\\v",
-        "\\": "\\\\",
-        '"': '\\"',
-    }
-)
-
-
-def _contains(text: Value, part: Value) -> bool:
-    return text_of(part) in text_of(text)
-
-
-def _starts_with(text: Value, prefix: Value) -> bool:
-    return text_of(text).startswith(text_of(prefix))
-
-
-def _ends_with(text: Value, suffix: Value) -> bool:
-    return text_of(text).endswith(text_of(suffix))
+_QUOTED = str.maketrans({written: f"\\{name}" for name, written in zip('abfnrtv\\"', '\a\b\f\n\r\t\v\\"', strict=True)})
 
 
 def _out_of_range(index: int) -> EvaluationError:
@@ -82,20 +37,12 @@ def _char_at(text: str, index: int) -> str:
     return text[index : index + 1]
 
 
-def _index_of(text: str, part: str) -> int:
-    return text.find(part)
-
-
 def _index_of_from(text: str, part: str, offset: int) -> int:
     if not part:
         return offset
     if offset < 0:
         raise _out_of_range(offset)
     return text.find(part, offset)
-
-
-def _last_index_of(text: str, part: str) -> int:
-    return text.rfind(part)
 
 
 def _last_index_of_from(text: str, part: str, offset: int) -> int:
@@ -129,10 +76,6 @@ def _lower_ascii(text: str) -> str:
 
 def _upper_ascii(text: str) -> str:
     return text.upper() if text.isascii() else text.translate(_UPPER)
-
-
-def _replace(text: str, old: str, new: str) -> str:
-    return text.replace(old, new)
 
 
 def _replace_some(text: str, old: str, new: str, limit: int) -> str:
@@ -171,10 +114,6 @@ def _substring_range(text: str, start: int, end: int) -> str:
     return text[start:end]
 
 
-def _trim(text: str) -> str:
-    return text.strip(_WHITE_SPACE)
-
-
 def _join(values: Sequence[Value], separator: str = "") -> str:
     for value in values:
         if value.__class__ is not str:
@@ -202,17 +141,9 @@ def _quote(text: str) -> str:
 
 # Costs.
 
-_SEARCH = {"estimate": element_scan_estimate, "actual": element_scan_actual}
 
-
-def _replace_estimate(
-    estimator: Estimator, target: CostNode | None, arguments: Sequence[CostNode]
-) -> CallEstimate | None:
-    if target is None or len(arguments) < 2:
-        return None
-    text = estimator.size(target)
-    old = estimator.size(arguments[0])
-    new = estimator.size(arguments[1])
+def _replace_estimate(operands: Operands) -> CallEstimate:
+    text, old, new = operands.size(0), operands.size(1), operands.size(2)
     # Longest result: the shortest pieces replaced by the longest; shortest result the other way round.
     if old.min == 0:
         most, kept_most = min(text.max + 1, UINT64_MAX), text.max
@@ -236,196 +167,89 @@ def _pieces(length: int, piece: int) -> int:
     return count if count < 2**64 else 2**63
 
 
-def _split_estimate(
-    estimator: Estimator, target: CostNode | None, arguments: Sequence[CostNode]
-) -> CallEstimate | None:
-    if target is None:
-        return None
-    size = estimator.size(target)
+def _split_estimate(operands: Operands) -> CallEstimate:
+    size = operands.size(0)
     longest = size.max
-    if len(arguments) > 1 and type(arguments[1].literal) is int:
-        longest = arguments[1].literal % 2**64
+    if len(operands.nodes) > 2 and type(limit := operands.nodes[2].literal) is int:
+        longest = limit % 2**64
     return CallEstimate(size.scaled(_TWICE), Size(0, longest))
 
 
-def _join_estimate(estimator: Estimator, target: CostNode | None, arguments: Sequence[CostNode]) -> CallEstimate | None:
-    if target is None:
-        return None
-    count = estimator.size(target)
-    element = estimator.element(target)
-    size = ZERO if element is None else count.times(estimator.size(element))
-    if arguments:
+def _join_estimate(operands: Operands) -> CallEstimate:
+    count = operands.size(0)
+    element = operands.element(0)
+    size = ZERO if element is None else count.times(element[1])
+    if len(operands.nodes) > 1:
         separators = Size(max(count.min - 1, 0), max(count.max - 1, 0))
-        size = size.plus(estimator.size(arguments[0]).times(separators))
+        size = size.plus(operands.size(1).times(separators))
     return CallEstimate(size.scaled(STRING_TRAVERSAL_FACTOR), size)
 
 
-def _join_actual(values: Sequence[Value], result: Value) -> int:
-    return scanned(actual_size(result), _TWICE)
-
-
-def _reader(id: str, parameters: Sequence[CelType], implementation: Callable[..., str]) -> Overload:
-    """A member overload that reads its receiver once and returns a string no longer than it."""
-    return member(
-        id,
-        parameters,
-        STRING,
-        implementation,
-        estimate=scan_target(STRING_TRAVERSAL_FACTOR),
-        actual=scan_first_value(),
-    )
+def _scan_second(values: Sequence[Value], result: Value) -> int:
+    return scanned(actual_size(values[1]))
 
 
 def functions() -> list[Function]:
-    def of_string(name: str, documentation: str, examples: Sequence[str], *overloads: Overload) -> Function:
-        return function(name, _LIBRARY, documentation, examples, overloads)
-
-    replacing = {"estimate": _replace_estimate, "actual": scan_first_value(_TWICE)}
-    splitting = {"estimate": _split_estimate, "actual": scan_first_value(_TWICE)}
-    joining = {"estimate": _join_estimate, "actual": _join_actual, "version": FORMATTED_STRINGS}
-    return [
-        function(
-            "contains",
-            _LIBRARY,
-            "Whether a string has another one in it.",
-            ('"a100-sxm".contains("sxm")',),
-            [member("contains_string", (STRING, STRING), BOOL)],
-            _contains,
-        ),
-        function(
-            "endsWith",
-            _LIBRARY,
-            "Whether a string ends with another one.",
-            ('"a100-80gb".endsWith("80gb")',),
-            [
-                member("ends_with_string", (STRING, STRING), BOOL, version=FORMER),
-                member("ends_with_string", (STRING, STRING), BOOL, actual=scan_second_value, version=REVISED),
+    one, two, three = (STRING,), (STRING, STRING), (STRING, STRING, STRING)
+    shorter = reading(sized=True)
+    affix = Cost(actual=_scan_second)
+    replacing = Cost(_replace_estimate, reading(_TWICE).actual)
+    splitting = Cost(_split_estimate, reading(_TWICE).actual)
+    joining = Cost(_join_estimate, lambda values, result: scanned(actual_size(result), _TWICE))
+    return declared(
+        "strings",
+        {
+            "contains": [member("contains_string", two, BOOL)],
+            "endsWith": [
+                member("ends_with_string", two, BOOL, version=FORMER),
+                member("ends_with_string", two, BOOL, cost=affix, version=REVISED),
             ],
-            _ends_with,
-        ),
-        function(
-            "startsWith",
-            _LIBRARY,
-            "Whether a string starts with another one.",
-            ('"a100-80gb".startsWith("a100")',),
-            [
-                member("starts_with_string", (STRING, STRING), BOOL, version=FORMER),
-                member("starts_with_string", (STRING, STRING), BOOL, actual=scan_second_value, version=REVISED),
+            "startsWith": [
+                member("starts_with_string", two, BOOL, version=FORMER),
+                member("starts_with_string", two, BOOL, cost=affix, version=REVISED),
             ],
-            _starts_with,
-        ),
-        function(
-            "matches",
-            _LIBRARY,
-            "Whether an RE2 pattern is found anywhere in a string; a constant one is checked at compile time.",
-            ('"a100".matches("^a[0-9]+$")', '!matches("h200", "^a")'),
-            [
-                overload("matches", (STRING, STRING), BOOL, version=FORMER),
-                overload(
-                    "matches",
-                    (STRING, STRING),
-                    BOOL,
-                    estimate=match_estimate,
-                    actual=search_actual,
-                    version=REVISED,
-                ),
-                member("matches_string", (STRING, STRING), BOOL),
+            "matches": [
+                overload("matches", two, BOOL, version=FORMER),
+                overload("matches", two, BOOL, cost=MATCH, version=REVISED),
+                member("matches_string", two, BOOL),
             ],
-            matches,
-        ),
-        of_string(
-            "charAt",
-            "The character at an index from 0; empty at the end, an error beyond.",
-            ('"abc".charAt(1) == "b"',),
-            member("string_char_at_int", (STRING, INT), STRING, _char_at),
-        ),
-        of_string(
-            "indexOf",
-            "Where a string first occurs in another one, -1 if nowhere; optionally from an offset on.",
-            ('"hello".indexOf("l") == 2', '"hello".indexOf("l", 3) == 3'),
-            member("string_index_of_string", (STRING, STRING), INT, _index_of, **_SEARCH),
-            member("string_index_of_string_int", (STRING, STRING, INT), INT, _index_of_from, **_SEARCH, version=FORMER),
-            member("string_index_of_string_int", (STRING, STRING, INT), INT, _first_from, **_SEARCH, version=REVISED),
-        ),
-        of_string(
-            "lastIndexOf",
-            "Where a string last occurs in another one, -1 if nowhere; optionally at an offset at most.",
-            ('"hello".lastIndexOf("l") == 3', '"hello".lastIndexOf("l", 2) == 2'),
-            member("string_last_index_of_string", (STRING, STRING), INT, _last_index_of, **_SEARCH),
-            member(
-                "string_last_index_of_string_int",
-                (STRING, STRING, INT),
-                INT,
-                _last_index_of_from,
-                **_SEARCH,
-                version=FORMER,
-            ),
-            member(
-                "string_last_index_of_string_int", (STRING, STRING, INT), INT, _last_from, **_SEARCH, version=REVISED
-            ),
-        ),
-        of_string(
-            "lowerAscii",
-            "The string with A to Z made small; other letters stay.",
-            ('"TESLA".lowerAscii() == "tesla"',),
-            _reader("string_lower_ascii", (STRING,), _lower_ascii),
-        ),
-        of_string(
-            "upperAscii",
-            "The string with a to z made capital; other letters stay.",
-            ('"tesla".upperAscii() == "TESLA"',),
-            _reader("string_upper_ascii", (STRING,), _upper_ascii),
-        ),
-        of_string(
-            "replace",
-            "The string with a part replaced everywhere, or so many times from the left.",
-            ('"a-b-c".replace("-", ".") == "a.b.c"', '"a-b-c".replace("-", ".", 1) == "a.b-c"'),
-            member("string_replace_string_string", (STRING, STRING, STRING), STRING, _replace, **replacing),
-            member(
-                "string_replace_string_string_int",
-                (STRING, STRING, STRING, INT),
-                STRING,
-                _replace_some,
-                **replacing,
-            ),
-        ),
-        of_string(
-            "split",
-            "The pieces between separators, optionally so many at most; an empty one gives characters.",
-            ('"a,b,c".split(",") == ["a", "b", "c"]', '"a,b,c".split(",", 2) == ["a", "b,c"]'),
-            member("string_split_string", (STRING, STRING), _STRINGS, _split, **splitting),
-            member("string_split_string_int", (STRING, STRING, INT), _STRINGS, _split_some, **splitting),
-        ),
-        of_string(
-            "substring",
-            "The characters from an index on, optionally up to (not including) another one.",
-            ('"hello".substring(3) == "lo"', '"hello".substring(1, 3) == "el"'),
-            _reader("string_substring_int", (STRING, INT), _substring),
-            _reader("string_substring_int_int", (STRING, INT, INT), _substring_range),
-        ),
-        of_string(
-            "trim",
-            "The string without white space at its ends.",
-            ('" a100 ".trim() == "a100"',),
-            _reader("string_trim", (STRING,), _trim),
-        ),
-        of_string(
-            "format",
-            "The string with its clauses %s %d %f %e %b %x %X %o filled in from a list.",
-            ('"%s-%d".format(["gpu", 7]) == "gpu-7"', '"%.2f".format([1234.5]) == "1,234.50"'),
-            member("string_format", (STRING, list_of(DYN)), STRING, _format, version=FORMATTED_STRINGS),
-        ),
-        of_string(
-            "strings.quote",
-            "The string in double quotes, with special characters escaped.",
-            ('strings.quote("a") == "\\"a\\""',),
-            overload("strings_quote", (STRING,), STRING, _quote, version=FORMATTED_STRINGS),
-        ),
-        of_string(
-            "join",
-            "The strings of a list put together, optionally with a separator.",
-            ('["a", "b"].join("-") == "a-b"',),
-            member("list_join", (_STRINGS,), STRING, _join, **joining),
-            member("list_join_string", (_STRINGS, STRING), STRING, _join, **joining),
-        ),
-    ]
+            "charAt": [member("string_char_at_int", (STRING, INT), STRING, _char_at)],
+            "indexOf": [
+                member("string_index_of_string", two, INT, str.find, SEARCH),
+                member("string_index_of_string_int", (*two, INT), INT, _index_of_from, SEARCH, FORMER),
+                member("string_index_of_string_int", (*two, INT), INT, _first_from, SEARCH, REVISED),
+            ],
+            "lastIndexOf": [
+                member("string_last_index_of_string", two, INT, str.rfind, SEARCH),
+                member("string_last_index_of_string_int", (*two, INT), INT, _last_index_of_from, SEARCH, FORMER),
+                member("string_last_index_of_string_int", (*two, INT), INT, _last_from, SEARCH, REVISED),
+            ],
+            "lowerAscii": [member("string_lower_ascii", one, STRING, _lower_ascii, shorter)],
+            "upperAscii": [member("string_upper_ascii", one, STRING, _upper_ascii, shorter)],
+            "replace": [
+                member("string_replace_string_string", three, STRING, str.replace, replacing),
+                member("string_replace_string_string_int", (*three, INT), STRING, _replace_some, replacing),
+            ],
+            "split": [
+                member("string_split_string", two, _STRINGS, _split, splitting),
+                member("string_split_string_int", (*two, INT), _STRINGS, _split_some, splitting),
+            ],
+            "substring": [
+                member("string_substring_int", (STRING, INT), STRING, _substring, shorter),
+                member("string_substring_int_int", (STRING, INT, INT), STRING, _substring_range, shorter),
+            ],
+            "trim": [member("string_trim", one, STRING, lambda text: text.strip(_WHITE_SPACE), shorter)],
+            "format": [member("string_format", (STRING, list_of(DYN)), STRING, _format, version=FORMATTED_STRINGS)],
+            "strings.quote": [overload("strings_quote", one, STRING, _quote, version=FORMATTED_STRINGS)],
+            "join": [
+                member("list_join", (_STRINGS,), STRING, _join, joining, FORMATTED_STRINGS),
+                member("list_join_string", (_STRINGS, STRING), STRING, _join, joining, FORMATTED_STRINGS),
+            ],
+        },
+        {
+            "contains": lambda text, part: text_of(part) in text_of(text),
+            "endsWith": lambda text, suffix: text_of(text).endswith(text_of(suffix)),
+            "startsWith": lambda text, prefix: text_of(text).startswith(text_of(prefix)),
+            "matches": matches,
+        },
+    )

@@ -3,56 +3,56 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
+
+from msgspec.structs import replace
 
 from kubectl_dra.cel import types
 from kubectl_dra.cel.errors import ErrorKind, EvaluationError, no_such_overload
 from kubectl_dra.cel.functions import Function, Overload
-from kubectl_dra.cel.known_sizes import ONE, STRING_TRAVERSAL_FACTOR, CallEstimate, CostNode, Estimate, Estimator
+from kubectl_dra.cel.known_sizes import ONE, STRING_TRAVERSAL_FACTOR, CallEstimate, Cost, Operands
+from kubectl_dra.cel.libraries import ALWAYS, LibraryVersion
 from kubectl_dra.cel.types import CelType
 from kubectl_dra.cel.values import Duration, Timestamp, Uint, Value, equals, is_list
 
-Call = Callable[..., Any]
-
-"""For overloads that Kubernetes 1.37 changed, with version 0.29 of cel-go."""
-
-COMPARABLE: tuple[tuple[str, CelType], ...] = (
-    ("int", types.INT),
-    ("uint", types.UINT),
-    ("double", types.DOUBLE),
-    ("bool", types.BOOL),
-    ("duration", types.DURATION),
-    ("timestamp", types.TIMESTAMP),
-    ("string", types.STRING),
-    ("bytes", types.BYTES),
-)
+_NUMERIC_TYPES = (types.INT, types.UINT, types.DOUBLE)
+COMPARABLE = (*_NUMERIC_TYPES, types.BOOL, types.DURATION, types.TIMESTAMP, types.STRING, types.BYTES)
 """The types whose values have an order, in declaration order of the overloads."""
 
 
-def overload(
-    id: str, parameters: Iterable[CelType], result: CelType, implementation: Call | None = None, **more: Any
-) -> Overload:
-    """A global overload; `more` are further fields of Overload."""
-    return Overload(id, tuple(parameters), result, False, implementation, **more)
+def overload(id: str, parameters: Iterable[CelType], result: CelType, *more: Any, **named: Any) -> Overload:
+    """A global overload; ``more`` are its implementation, cost and version, as in ``Overload``."""
+    return Overload(id, tuple(parameters), result, False, *more, **named)
 
 
-def member(
-    id: str, parameters: Iterable[CelType], result: CelType, implementation: Call | None = None, **more: Any
-) -> Overload:
-    """A member overload, receiver first; `more` are further fields of Overload."""
-    return Overload(id, tuple(parameters), result, True, implementation, **more)
+def member(id: str, parameters: Iterable[CelType], result: CelType, *more: Any, **named: Any) -> Overload:
+    """A member overload, receiver first; ``more`` are its implementation, cost and version, as in ``Overload``."""
+    return Overload(id, tuple(parameters), result, True, *more, **named)
 
 
-def function(
-    name: str,
+def declared(
     library: str,
-    documentation: str,
-    examples: Sequence[str],
-    overloads: Iterable[Overload],
-    implementation: Call | None = None,
-) -> Function:
-    return Function(name, tuple(overloads), implementation, documentation, tuple(examples), library)
+    overloads: Mapping[str, Sequence[Overload]],
+    implementations: Mapping[str, Callable[..., Any]] | None = None,
+    *,
+    version: LibraryVersion = ALWAYS,
+) -> list[Function]:
+    """Functions by name with their overloads.
+
+    ``implementations`` are those that serve all overloads of a function, ``version`` is that of overloads that name
+    none of their own.
+    """
+    shared = implementations or {}
+    return [
+        Function(
+            name,
+            tuple([row if row.version is not ALWAYS else replace(row, version=version) for row in rows]),
+            shared.get(name),
+            library,
+        )
+        for name, rows in overloads.items()
+    ]
 
 
 def compare(left: Any, right: Any) -> int:
@@ -91,6 +91,16 @@ def _compare_double(double: float, integer: int) -> int:
 
 _NUMBERS = frozenset({int, Uint, float})
 _ORDERED = frozenset({int, Uint, float, bool, str, bytes, Timestamp, Duration})
+
+
+def comes_after(left: Any, right: Any) -> bool:
+    """Whether a quantity or version is greater than another one."""
+    return bool(left.compare(right) > 0)
+
+
+def comes_before(left: Any, right: Any) -> bool:
+    """Whether a quantity or version is less than another one."""
+    return bool(left.compare(right) < 0)
 
 
 def try_compare(left: Value, right: Value) -> int | None:
@@ -133,6 +143,31 @@ def text_of(value: Value) -> str:
     return value
 
 
+def parsing(parse: Callable[..., Value], problem: type[Exception]) -> Callable[..., Value]:
+    """A function that makes a value of a text; what ``parse`` cannot read is an error of the evaluation."""
+
+    def parsed(*values: Value) -> Value:
+        try:
+            return parse(*values)
+        except problem as error:
+            raise EvaluationError(str(error)) from None
+
+    return parsed
+
+
+def accepted(parse: Callable[..., Value], problem: type[Exception]) -> Callable[..., bool]:
+    """Whether ``parse`` can read a text."""
+
+    def accepts(*values: Value) -> bool:
+        try:
+            parse(*values)
+        except problem:
+            return False
+        return True
+
+    return accepts
+
+
 # Sizes and costs.
 
 
@@ -149,73 +184,32 @@ def scanned(size: int, factor: float = STRING_TRAVERSAL_FACTOR) -> int:
     return math.ceil(size * factor)
 
 
-def nominal_estimate(estimator: Estimator, target: CostNode | None, arguments: Sequence[CostNode]) -> CallEstimate:
-    """One unit, whatever the operands."""
-    return CallEstimate(ONE)
+NOMINAL = Cost(lambda operands: CallEstimate(ONE), lambda values, result: 1)
+"""One unit, whatever the operands."""
 
 
-def nominal_actual(values: Sequence[Value], result: Value) -> int:
-    return 1
+def reading(factor: float = STRING_TRAVERSAL_FACTOR, *, sized: bool = False) -> Cost:
+    """The cost of reading the first operand. With ``sized``, the result is at most as long as that operand."""
 
-
-def scan_first_argument(factor: float, sized: bool = False) -> Estimate:
-    """Cost of reading the first argument. With `sized`, the result is as long as the argument."""
-
-    def estimate(estimator: Estimator, target: CostNode | None, arguments: Sequence[CostNode]) -> CallEstimate | None:
-        if not arguments:
-            return None
-        size = estimator.size(arguments[0])
+    def estimate(operands: Operands) -> CallEstimate:
+        size = operands.size(0)
         return CallEstimate(size.scaled(factor), size if sized else None)
 
-    return estimate
-
-
-def scan_target(factor: float) -> Estimate:
-    """Cost of reading the receiver. The result is as long as the receiver."""
-
-    def estimate(estimator: Estimator, target: CostNode | None, arguments: Sequence[CostNode]) -> CallEstimate | None:
-        if target is None:
-            return None
-        size = estimator.size(target)
-        return CallEstimate(size.scaled(factor), size)
-
-    return estimate
-
-
-def scan_second_value(values: Sequence[Value], result: Value) -> int:
-    """Actual cost of reading the second value."""
-    return scanned(actual_size(values[1]))
-
-
-def scan_first_value(factor: float = STRING_TRAVERSAL_FACTOR) -> Callable[[Sequence[Value], Value], int]:
-    """Actual cost of reading the first value (the receiver of a member function)."""
-
-    def actual(values: Sequence[Value], result: Value) -> int:
-        return scanned(actual_size(values[0]), factor)
-
-    return actual
+    return Cost(estimate, lambda values, result: scanned(actual_size(values[0]), factor))
 
 
 # Searching a list or string: indexOf, isSorted, max ...
 
 
-def element_scan_estimate(
-    estimator: Estimator, target: CostNode | None, arguments: Sequence[CostNode]
-) -> CallEstimate | None:
-    """One unit per element, more for texts. A string has no elements and is read once."""
-    if target is None:
-        return None
-    element = estimator.element(target)
+def _search_estimate(operands: Operands) -> CallEstimate:
+    element = operands.element(0)
     if element is None:
-        return CallEstimate(estimator.size(target).scaled(STRING_TRAVERSAL_FACTOR))
+        return CallEstimate(operands.size(0).scaled(STRING_TRAVERSAL_FACTOR))
+    kind, size = element
     cost = ONE
-    if element.type.kind in ("string", "bytes"):
-        cost = cost.plus(estimator.size(element).scaled(STRING_TRAVERSAL_FACTOR))
-    return CallEstimate(estimator.size(target).times(cost))
-
-
-def element_scan_actual(values: Sequence[Value], result: Value) -> int:
-    return _traversal(values[0])
+    if kind.kind in ("string", "bytes"):
+        cost = cost.plus(size.scaled(STRING_TRAVERSAL_FACTOR))
+    return CallEstimate(operands.size(0).times(cost))
 
 
 def _traversal(value: Value) -> int:
@@ -229,3 +223,7 @@ def _traversal(value: Value) -> int:
     if is_list(value):
         return sum(map(_traversal, value))
     return 1
+
+
+SEARCH = Cost(_search_estimate, lambda values, result: _traversal(values[0]))
+"""One unit per element, more for texts. A string has no elements and is read once."""

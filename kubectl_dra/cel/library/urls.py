@@ -4,23 +4,13 @@ from __future__ import annotations
 
 from kubectl_dra.api.codec import quoted
 from kubectl_dra.cel.errors import EvaluationError, no_such_overload
-from kubectl_dra.cel.functions import Function, Overload
-from kubectl_dra.cel.known_sizes import STRING_TRAVERSAL_FACTOR
+from kubectl_dra.cel.functions import Function
 from kubectl_dra.cel.library.netip import AddressError, parse_address
-from kubectl_dra.cel.library.support import (
-    function,
-    member,
-    nominal_actual,
-    nominal_estimate,
-    overload,
-    scan_first_argument,
-    scan_first_value,
-)
+from kubectl_dra.cel.library.support import NOMINAL, accepted, declared, member, overload, reading
 from kubectl_dra.cel.types import BOOL, STRING, list_of, map_of
 from kubectl_dra.cel.types import URL as URL_TYPE
 from kubectl_dra.cel.values import Value
 
-_LIBRARY = "URLs"
 _ALPHANUMERIC = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
 _UNRESERVED = _ALPHANUMERIC | frozenset(b"-_.~")
 # Which bytes stand for themselves, by part of the URL.
@@ -39,17 +29,16 @@ class URLError(ValueError):
 
 
 class URL:
-    """A parsed URL. Two are equal if their normal forms are."""
+    """A parsed URL; ``path`` is escaped. Two are equal if their normal forms are."""
 
-    __slots__ = ("_text", "host", "path", "query", "raw_path", "scheme")
+    __slots__ = ("_text", "host", "path", "query", "scheme")
 
     cel_type = URL_TYPE
 
-    def __init__(self, scheme: str, host: str, path: str, raw_path: str, query: str, text: str) -> None:
+    def __init__(self, scheme: str, host: str, path: str, query: str, text: str) -> None:
         self.scheme = scheme
         self.host = host
         self.path = path
-        self.raw_path = raw_path
         self.query = query
         self._text = text
 
@@ -185,7 +174,7 @@ def _parse(data: bytes, request: bool, fragment: bytes = b"") -> URL:
     if not data and request:
         raise URLError("empty url")
     if data == b"*":
-        return URL("", "", "*", "", "", "*")
+        return URL("", "", "*", "", "*")
     scheme, rest = _scheme(data)
     scheme = scheme.lower()
     rest, mark, query = rest.partition(b"?")
@@ -193,7 +182,7 @@ def _parse(data: bytes, request: bool, fragment: bytes = b"") -> URL:
     prefix = _text(scheme) + ":" if scheme else ""
     if not rest.startswith(b"/"):
         if scheme:
-            return URL(_text(scheme), "", "", "", _text(query), prefix + _text(rest) + tail)
+            return URL(_text(scheme), "", "", _text(query), prefix + _text(rest) + tail)
         if request:
             raise URLError("invalid URI for request")
         if b":" in rest.partition(b"/")[0]:
@@ -210,7 +199,7 @@ def _parse(data: bytes, request: bool, fragment: bytes = b"") -> URL:
     if has_authority and (host or user or rest):
         prefix += "//" + user + _escaped(host, _HOST)
     raw = _raw_path(rest, path)
-    return URL(_text(scheme), _text(host), _text(path), raw, _text(query), prefix + raw + tail)
+    return URL(_text(scheme), _text(host), raw, _text(query), prefix + raw + tail)
 
 
 def _raw_path(written: bytes, path: bytes) -> str:
@@ -246,22 +235,6 @@ def _url(text: str) -> URL:
         raise EvaluationError(f"URL parse error during conversion from string: {error}") from None
 
 
-def _is_url(text: str) -> bool:
-    try:
-        parse_request_url(text)
-    except URLError:
-        return False
-    return True
-
-
-def _scheme_of(url: URL) -> str:
-    return url.scheme
-
-
-def _host_of(url: URL) -> str:
-    return url.host
-
-
 def _split_port(url: URL) -> tuple[str, str]:
     host, port = url.host, ""
     name, colon, digits = host.rpartition(":")
@@ -270,18 +243,6 @@ def _split_port(url: URL) -> tuple[str, str]:
     if host.startswith("[") and host.endswith("]"):
         host = host[1:-1]
     return host, port
-
-
-def _hostname_of(url: URL) -> str:
-    return _split_port(url)[0]
-
-
-def _port_of(url: URL) -> str:
-    return _split_port(url)[1]
-
-
-def _path_of(url: URL) -> str:
-    return url.path if url.path == "*" else url.raw_path
 
 
 def _query_of(url: URL) -> dict[str, list[str]]:
@@ -299,67 +260,18 @@ def _query_of(url: URL) -> dict[str, list[str]]:
 
 
 def functions() -> list[Function]:
-    def accessor(name: str, documentation: str, example: str, declared: Overload) -> Function:
-        return function(name, _LIBRARY, documentation, (example,), [declared])
-
-    nominal = {"estimate": nominal_estimate, "actual": nominal_actual}
-    return [
-        function(
-            "url",
-            _LIBRARY,
-            "The URL a text is, absolute or a path from the root; anything else is an error.",
-            ('url("https://example.com:80/a?b=c").getHost() == "example.com:80"',),
-            [
-                overload(
-                    "string_to_url",
-                    (STRING,),
-                    URL_TYPE,
-                    _url,
-                    estimate=scan_first_argument(STRING_TRAVERSAL_FACTOR, sized=True),
-                    actual=scan_first_value(),
-                )
-            ],
-        ),
-        accessor(
-            "getScheme",
-            "The scheme, in small letters.",
-            'url("https://example.com/").getScheme() == "https"',
-            member("url_get_scheme", (URL_TYPE,), STRING, _scheme_of, **nominal),
-        ),
-        accessor(
-            "getHost",
-            "The host with its port.",
-            'url("https://example.com:80/").getHost() == "example.com:80"',
-            member("url_get_host", (URL_TYPE,), STRING, _host_of, **nominal),
-        ),
-        accessor(
-            "getHostname",
-            "The host without port and brackets.",
-            'url("https://[::1]:80/").getHostname() == "::1"',
-            member("url_get_hostname", (URL_TYPE,), STRING, _hostname_of, **nominal),
-        ),
-        accessor(
-            "getPort",
-            "The port, empty when there is none.",
-            'url("https://example.com:80/").getPort() == "80"',
-            member("url_get_port", (URL_TYPE,), STRING, _port_of, **nominal),
-        ),
-        accessor(
-            "getEscapedPath",
-            "The path, with its escapes.",
-            'url("https://example.com/a b").getEscapedPath() == "/a%20b"',
-            member("url_get_escaped_path", (URL_TYPE,), STRING, _path_of, **nominal),
-        ),
-        accessor(
-            "getQuery",
-            "The parameters of the query: a list of values per name.",
-            'url("https://example.com/?k=a&k=b").getQuery()["k"] == ["a", "b"]',
-            member("url_get_query", (URL_TYPE,), map_of(STRING, list_of(STRING)), _query_of, **nominal),
-        ),
-        accessor(
-            "isURL",
-            "Whether url() takes the text.",
-            'isURL("https://example.com/") && !isURL("example")',
-            overload("is_url_string", (STRING,), BOOL, _is_url),
-        ),
-    ]
+    one = (URL_TYPE,)
+    query = map_of(STRING, list_of(STRING))
+    return declared(
+        "URLs",
+        {
+            "url": [overload("string_to_url", (STRING,), URL_TYPE, _url, reading(sized=True))],
+            "getScheme": [member("url_get_scheme", one, STRING, lambda url: url.scheme, NOMINAL)],
+            "getHost": [member("url_get_host", one, STRING, lambda url: url.host, NOMINAL)],
+            "getHostname": [member("url_get_hostname", one, STRING, lambda url: _split_port(url)[0], NOMINAL)],
+            "getPort": [member("url_get_port", one, STRING, lambda url: _split_port(url)[1], NOMINAL)],
+            "getEscapedPath": [member("url_get_escaped_path", one, STRING, lambda url: url.path, NOMINAL)],
+            "getQuery": [member("url_get_query", one, query, _query_of, NOMINAL)],
+            "isURL": [overload("is_url_string", (STRING,), BOOL, accepted(parse_request_url, URLError))],
+        },
+    )

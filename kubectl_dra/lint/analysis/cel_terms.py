@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from operator import ge, gt, le, lt
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 _OPERATORS: Final = {"_==_": "==", "_!=_": "!=", "_<_": "<", "_<=_": "<=", "_>_": ">", "_>=_": ">="}
 _TURNED: Final = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_HOLDS: Final = {"<": lt, "<=": le, ">": gt, ">=": ge}
 _CALLS: Final = {"isGreaterThan": ">", "isLessThan": "<"}
 
 
@@ -233,7 +235,7 @@ def _allows(comparison: ConstantComparison, value: Constant) -> bool:
         return not _same(value, limit)
     if not _ordered(value, limit):
         return True
-    return _holds(value.value, comparison.operator, limit.value)
+    return bool(_HOLDS[comparison.operator](value.value, limit.value))
 
 
 def _empty_range(low: ConstantComparison, high: ConstantComparison) -> bool:
@@ -255,11 +257,3 @@ def _same(left: Constant, right: Constant) -> bool:
 
 def _ordered(left: Constant, right: Constant) -> bool:
     return {left.type, right.type} <= {"int", "double"} or left.type == right.type in ("quantity", "string")
-
-
-def _holds(left: Any, operator: str, right: Any) -> bool:
-    if operator == "<":
-        return bool(left < right)
-    if operator == "<=":
-        return bool(left <= right)
-    return bool(left > right) if operator == ">" else bool(left >= right)

@@ -13,8 +13,8 @@ from kubectl_dra.api.releases import GROUP
 from kubectl_dra.api.schema import Field
 from kubectl_dra.data.drivers import Driver, catalogue
 from kubectl_dra.lint.analysis.selector_targets import drivers_of
-from kubectl_dra.lint.context import Context, Item, once
-from kubectl_dra.manifests.changes import Path
+from kubectl_dra.lint.context import Context, Item, mappings_in, once
+from kubectl_dra.manifests.changes import Path, value_at
 from kubectl_dra.manifests.inputs import argument
 
 CLAIM_KINDS: Final = ("ResourceClaim", "ResourceClaimTemplate")
@@ -60,8 +60,7 @@ def _alternatives(context: Context) -> Iterator[RequestAlternative]:
 
 def items(holder: Any, key: str) -> list[Mapping[str, Any]]:
     """The mappings in a list field."""
-    found = holder.get(key) if isinstance(holder, dict) else None
-    return [entry if isinstance(entry, dict) else {} for entry in found] if isinstance(found, list) else []
+    return mappings_in(value_at(holder, (key,)))
 
 
 # Finds the fields of an object that need a feature gate.
@@ -95,9 +94,7 @@ def migrate(item: Item) -> str:
 
 def classic_advice(item: Item, better: str) -> str:
     """How to write the object in a current version, for each of its fields."""
-    spec: Any = item.raw.get("spec")
-    if item.kind == "ResourceClaimTemplate" and isinstance(spec, dict):
-        spec = spec.get("spec")
+    spec = value_at(item.raw, item.spec_path)
     spec = spec if isinstance(spec, dict) else {}
     parts = [f"No release converts it. Write it anew for {GROUP}/{better}: {_request(spec)}."]
     return " ".join([*parts, *_rest(spec)])
@@ -106,8 +103,7 @@ def classic_advice(item: Item, better: str) -> str:
 def _request(spec: Mapping[str, Any]) -> str:
     name = spec.get("resourceClassName")
     fields = [f"deviceClassName: {name if isinstance(name, str) and name else 'CLASS'}"]
-    parameters = spec.get("parameters")
-    count = parameters.get("count") if isinstance(parameters, dict) else None
+    count = value_at(spec, ("parameters", "count"))
     if isinstance(count, int) and not isinstance(count, bool):
         fields.append(f"count: {count}")
     return f"devices: {{requests: [{{name: device, exactly: {{{', '.join(fields)}}}}}]}}"
@@ -140,7 +136,7 @@ def _parameters(value: Mapping[str, Any]) -> Iterator[str]:
 
 def _constraints(value: Any) -> Iterator[str]:
     for entry in value if isinstance(value, list) else ():
-        labels = entry.get("nodeSelector") if isinstance(entry, dict) else None
+        labels = value_at(entry, ("nodeSelector",))
         if isinstance(labels, dict) and labels:
             shown = ", ".join(f"{key}: {label}" for key, label in labels.items())
             yield f"A claim never chose nodes by label: put nodeSelector {{{shown}}} into the pod's spec."
@@ -221,10 +217,8 @@ def drivers_of_claim(context: Context, reference: Reference) -> tuple[Driver, ..
 def _of_compute_domain(context: Context, reference: Reference) -> tuple[Driver, ...] | None:
     """Whether NVIDIA's controller makes the template, because a ComputeDomain names it."""
     for item in context.world.of_kind("ComputeDomain"):
-        spec: Any = item.raw.get("spec")
-        for key in ("channel", "resourceClaimTemplate", "name"):
-            spec = spec.get(key) if isinstance(spec, dict) else None
-        if spec == reference.target and reference.kind == "ResourceClaimTemplate":
+        name = value_at(item.raw, ("spec", "channel", "resourceClaimTemplate", "name"))
+        if name == reference.target and reference.kind == "ResourceClaimTemplate":
             driver = catalogue().driver("compute-domain.nvidia.com")
             return () if driver is None else (driver,)
     return None
@@ -240,15 +234,14 @@ def speaks_of_network(context: Context, reference: Reference) -> bool:
 
 def claim_classes(item: Item) -> tuple[str, ...]:
     """The classes that a claim or template requests."""
-    content = (item.v1 or item.raw).get("spec")
-    if item.kind == "ResourceClaimTemplate" and isinstance(content, dict):
-        content = content.get("spec")
-    names = []
-    for request in items(content.get("devices") if isinstance(content, dict) else None, "requests"):
-        exactly = request.get("exactly")
-        for one in ([exactly] if isinstance(exactly, dict) else []) + items(request, "firstAvailable"):
-            names.append(str(one.get("deviceClassName") or ""))
-    return tuple(name for name in names if name)
+    names = (each.get("deviceClassName") for request in item.requests for each in alternatives_of(request))
+    return tuple(str(name) for name in names if name)
+
+
+def alternatives_of(request: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """What is in ``exactly``, and the subrequests."""
+    exactly = request.get("exactly")
+    return ([exactly] if isinstance(exactly, dict) else []) + items(request, "firstAvailable")
 
 
 def is_given(context: Context, kind: str, name: str, namespace: str) -> bool:

@@ -156,19 +156,19 @@ def _old_names(context: Context) -> Iterator[OldName]:
 
 
 def _missing(context: Context) -> Iterator[tuple[Path, str, str]]:
-    """The field, kind and name of what the item refers to and nobody has."""
+    """Field, kind and name of each reference whose object does not exist."""
     if context.item.kind == "Pod":
         for reference in references(context):
             if not is_given(context, reference.kind, reference.target, context.item.namespace):
                 yield (*reference.path, reference.field), reference.kind, reference.target
         return
-    for one in alternatives(context):
-        name = one.content.get("deviceClassName")
+    for alternative in alternatives(context):
+        name = alternative.content.get("deviceClassName")
         if not isinstance(name, str) or not name or catalogue().of_class(name) is not None:
             continue
         snapshot = context.snapshot
         if not context.world.classes(name) and (snapshot is None or name not in snapshot.classes):
-            yield (*one.path, "deviceClassName"), CLASS, name
+            yield (*alternative.path, "deviceClassName"), CLASS, name
 
 
 def _renamed(context: Context, kind: str, name: str) -> Item | None:

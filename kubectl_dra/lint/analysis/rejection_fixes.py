@@ -11,7 +11,7 @@ from kubectl_dra.api.fields import KINDS, fields, fields_at, values_of
 from kubectl_dra.lint.analysis.corrections import device_requests
 from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.finding import Fix
-from kubectl_dra.manifests.changes import Change, Delete, Path, Rename, Set, Unwrap, Wrap
+from kubectl_dra.manifests.changes import Change, Delete, Path, Rename, Set, Unwrap, Wrap, value_at
 from kubectl_dra.text import nearest
 
 if TYPE_CHECKING:
@@ -91,14 +91,14 @@ def remedy(context: Context, found: Violation) -> Fix | None:
     if found.rule in ("cel-compile", "cel-program"):
         from kubectl_dra.lint.analysis.corrections import expression_remedy
 
-        text = _at(context.raw, path)
+        text = value_at(context.raw, path)
         return expression_remedy(path, text) if isinstance(text, str) else None
     if found.rule in ("constraint-request-unknown", "config-request-unknown", "container-claim-unknown"):
         from kubectl_dra.lint.analysis.corrections import meant_name
 
         return _lost_in_build(context, found.rule, path) or meant_name(context.raw, found)
     if found.rule == "constraint-attribute-format":
-        name = _at(context.raw, path)
+        name = value_at(context.raw, path)
         return Fix(f"Put the driver's name before it, as in gpu.nvidia.com/{name}.") if is_identifier(name) else None
     return Fix(_BY_RULE[found.rule]) if found.rule in _BY_RULE else None
 
@@ -108,7 +108,7 @@ def _lost_in_build(context: Context, rule: str, path: Path) -> Fix | None:
     from kubectl_dra.lint.analysis.kustomized import replaced_list
 
     of_pod = rule == "container-claim-unknown"
-    name = _at(context.raw, (*path, "name") if of_pod else path)
+    name = value_at(context.raw, (*path, "name") if of_pod else path)
     if not isinstance(name, str):
         return None
     lost = replaced_list(context.item, "resourceClaims" if of_pod else "requests", name.partition("/")[0])
@@ -122,7 +122,7 @@ def _unknown_field(context: Context, path: Path) -> Fix | None:
         if fix is not None:
             return fix
     name = str(path[-1])
-    if name == "deviceRequests" and (exact := device_requests(_at(raw, path))):
+    if name == "deviceRequests" and (exact := device_requests(value_at(raw, path))):
         return Fix(exact)
     if name in _ADVICE:
         return Fix(_ADVICE[name])
@@ -141,7 +141,7 @@ def _flat_request(raw: Any, path: Path) -> Fix | None:
     """Flat v1beta1 fields in a request of v1beta2 or v1."""
     if len(path) < 3 or path[-3] != "requests" or path[-1] not in _FLAT:
         return None
-    holder = _at(raw, path[:-1])
+    holder = value_at(raw, path[:-1])
     if not isinstance(holder, dict) or "exactly" in holder or "firstAvailable" in holder:
         return None
     moved = tuple(key for key in holder if key in _FLAT)
@@ -152,7 +152,7 @@ def _beside_cel(raw: Any, path: Path) -> Fix | None:
     """``expression`` one level too high."""
     if path[-1] != "expression" or len(path) < 3 or path[-3] != "selectors":
         return None
-    holder = _at(raw, path[:-1])
+    holder = value_at(raw, path[:-1])
     if not isinstance(holder, dict) or holder.get("cel"):
         return None
     if "cel" not in holder:
@@ -165,7 +165,7 @@ def _source(raw: Any, path: Path) -> Fix | None:
     """The nesting of a pod's claim names before 1.31."""
     if path[-1] != "source" or len(path) < 3 or path[-3] != "resourceClaims":
         return None
-    source = _at(raw, path)
+    source = value_at(raw, path)
     if not isinstance(source, dict) or not source:
         return Fix(
             "source is gone since 1.31: write resourceClaimName or resourceClaimTemplateName in the entry itself."
@@ -178,8 +178,8 @@ def _basic(raw: Any, path: Path) -> Fix | None:
     """v1beta1's wrapper around the content of a device."""
     if path[-1] != "basic" or len(path) < 3 or path[-3] != "devices":
         return None
-    inner = _at(raw, path)
-    holder = _at(raw, path[:-1])
+    inner = value_at(raw, path)
+    holder = value_at(raw, path[:-1])
     if not isinstance(inner, dict) or any(key in holder for key in inner):
         return Fix("In v1beta2 and v1 the fields of basic stand in the device itself.")
     return Fix("Put what is in basic into the device itself", (Unwrap(path),), "safe")
@@ -190,7 +190,7 @@ def _by_domain(raw: Any, path: Path) -> Fix | None:
     if len(path) < 3 or path[-3] not in ("attributes", "capacity"):
         return None
     domain = path[-2]
-    inner = _at(raw, path[:-1])
+    inner = value_at(raw, path[:-1])
     if not isinstance(inner, dict) or not all(isinstance(value, dict) for value in inner.values()):
         return None
     changes: tuple[Change, ...] = tuple(Rename((*path[:-1], str(key)), f"{domain}/{key}") for key in inner)
@@ -211,7 +211,7 @@ def _without_devices(raw: Any, path: Path) -> Fix | None:
     """requests, constraints and config directly under the claim's spec."""
     if path[-1] not in _DEVICE_PARTS or len(path) < 2 or path[-2] != "spec" or raw.get("kind") == "DeviceClass":
         return None
-    spec = _at(raw, path[:-1])
+    spec = value_at(raw, path[:-1])
     moved = tuple(key for key in spec if key in _DEVICE_PARTS)
     if "devices" in spec or "requests" not in moved:
         return None
@@ -232,7 +232,7 @@ _MOVES: Final[tuple[Callable[[Any, Path], Fix | None], ...]] = (
 def _spelling(context: Context, path: Path) -> Fix | None:
     """The field of the same struct that was probably meant."""
     known = fields_at(context.item.kind, context.item.version, path[:-1])
-    holder = _at(context.raw, path[:-1])
+    holder = value_at(context.raw, path[:-1])
     if not known or not isinstance(holder, dict):
         return None
     near = [name for name in nearest(str(path[-1]), known) if name not in holder]
@@ -249,7 +249,7 @@ def _spelling(context: Context, path: Path) -> Fix | None:
 
 def _member(raw: Any, path: Path) -> Fix | None:
     """The value in Kubernetes' spelling."""
-    value = _at(raw, path)
+    value = value_at(raw, path)
     members = values_of(str(path[-1]))
     if not isinstance(value, str) or not members:
         return None
@@ -264,7 +264,7 @@ def _member(raw: Any, path: Path) -> Fix | None:
 
 def _wrong_type(raw: Any, path: Path) -> Fix | None:
     """The value converted to the field's type."""
-    value = _at(raw, path)
+    value = value_at(raw, path)
     name = path[-1] if path else ""
     if name in ("config", "selectors", "requests", "constraints", "tolerations") and isinstance(value, dict) and value:
         return Fix(f"{name} is a list: put a dash before the entry.")
@@ -281,12 +281,3 @@ def _wrong_type(raw: Any, path: Path) -> Fix | None:
         if isinstance(value, bool | int | str):
             return Fix(f"Write {{{kind}: …}}", (Set(path, {kind: value}),), "safe")
     return None
-
-
-def _at(raw: Any, path: Path) -> Any:
-    for part in path:
-        try:
-            raw = raw[part]
-        except (KeyError, IndexError, TypeError):
-            return None
-    return raw

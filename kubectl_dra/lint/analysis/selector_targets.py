@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,10 +18,11 @@ from kubectl_dra.lint.context import (
     Item,
     WrittenSelector,
     compile_selector,
+    compiled_selectors,
     once,
     selector_texts,
 )
-from kubectl_dra.manifests.changes import Path
+from kubectl_dra.manifests.changes import Path, value_at
 
 if TYPE_CHECKING:
     from kubectl_dra.cel.program import Program
@@ -97,7 +98,7 @@ def _asked(context: Context) -> Iterator[AskedSelector]:
         name = (
             ""
             if context.item.kind == "DeviceClass"
-            else str(_at(context.v1 or context.raw, holder).get("deviceClassName") or "")
+            else str(value_at(context.v1 or context.raw, (*holder, "deviceClassName")) or "")
         )
         if name or context.item.kind == "DeviceClass":
             kinds, sure = _kinds(context, name, selector.program)
@@ -109,12 +110,7 @@ def selectors(context: Context) -> Sequence[WrittenSelector]:
     """The selectors, even of objects that have a field of a wrong type elsewhere."""
     if context.item.v1 is not None or not context.item.is_dra:
         return context.selectors
-    found = []
-    for path, expression in selector_texts(context.raw, context.spec_path):
-        result = compile_selector(expression, context.target)
-        error = isinstance(result, CompileError)
-        found.append(WrittenSelector(path, expression, None if error else result, result if error else None))  # type: ignore[arg-type]
-    return found
+    return tuple(compiled_selectors(selector_texts(context.raw, context.spec_path), context.target))
 
 
 @lru_cache(1024)
@@ -216,15 +212,6 @@ class Perhaps(Struct, frozen=True):
         if found == () and (self.kind.publishes(column) or not self.known.complete):
             return None
         return found
-
-
-def _at(raw: Any, path: Path) -> Mapping[str, Any]:
-    for part in path:
-        try:
-            raw = raw[part]
-        except (KeyError, IndexError, TypeError):
-            return {}
-    return raw if isinstance(raw, dict) else {}
 
 
 def read_text(column: Column) -> str:

@@ -14,7 +14,7 @@ from kubectl_dra.api.releases import lifecycle
 from kubectl_dra.api.schema import Field
 from kubectl_dra.lint.analysis.claim_requests import gated_fields
 from kubectl_dra.lint.context import AssumedCluster, Context, Item, once, stored_key
-from kubectl_dra.manifests.changes import Path
+from kubectl_dra.manifests.changes import Path, value_at
 from kubectl_dra.manifests.workloads import pod_templates
 
 if TYPE_CHECKING:
@@ -115,8 +115,9 @@ def is_about_claims(raw: Mapping[str, Any]) -> bool:
     if not all(part is None or isinstance(part, dict) for part in (spec, raw.get("metadata"))):
         return True
     if raw.get("kind") == "ResourceQuota":
-        hard = spec.get("hard") if isinstance(spec, dict) else None
-        return isinstance(hard, dict) and any(_counts_claims(str(key)) for key in hard)
+        hard = value_at(spec, ("hard",))
+        words = ("resource.k8s.io", "resource.kubernetes.io", "resourceclaim")
+        return isinstance(hard, dict) and any(word in str(key) for key in hard for word in words)
     if raw.get("kind") == "Pod":
         return uses_claims(spec) or not _is_plain(spec)
     specs = [template.content.get("spec") for template in pod_templates(raw)]
@@ -137,10 +138,6 @@ def _is_plain(spec: Any) -> bool:
     return True
 
 
-def _counts_claims(key: str) -> bool:
-    return any(part in key for part in ("resource.k8s.io", "resource.kubernetes.io", "resourceclaim"))
-
-
 def uses_claims(spec: Any) -> bool:
     """Whether a pod spec has resource claims, or a container that names one."""
     if not isinstance(spec, dict):
@@ -150,7 +147,7 @@ def uses_claims(spec: Any) -> bool:
     for field in ("containers", "initContainers"):
         containers = spec.get(field)
         for container in containers if isinstance(containers, Sequence) else ():
-            resources = container.get("resources") if isinstance(container, dict) else None
+            resources = value_at(container, ("resources",))
             if isinstance(resources, dict) and "claims" in resources:
                 return True
     return False

@@ -26,28 +26,23 @@ if TYPE_CHECKING:
     from kubectl_dra.cluster.snapshot import Snapshot
 
 
-class MissingClass(Rule):
+class MissingClass(
+    Rule, code="DRA421", name="class-not-in-cluster", severity="error", kinds=CLAIM_KINDS, scope="set", fixable="unsafe"
+):
     """A class that the cluster does not have."""
-
-    code = "DRA421"
-    name = "class-not-in-cluster"
-    severity = "error"
-    kinds = CLAIM_KINDS
-    scope = "set"
-    fixable = "unsafe"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         snapshot = context.snapshot
         if snapshot is None:
             return
-        for one in alternatives(context):
-            name = one.content.get("deviceClassName")
+        for alternative in alternatives(context):
+            name = alternative.content.get("deviceClassName")
             if not isinstance(name, str) or not name or name in snapshot.classes or context.world.classes(name):
                 continue
             if has_old_name(context, "DeviceClass", name) or _hidden(context, "DeviceClass"):
                 continue
             near = nearest(name, snapshot.classes, 1)
-            path = (*one.path, "deviceClassName")
+            path = (*alternative.path, "deviceClassName")
             yield self.finding(
                 path,
                 f"the cluster has no DeviceClass {name}; it has {', '.join(sorted(snapshot.classes)) or 'none'}",
@@ -55,14 +50,10 @@ class MissingClass(Rule):
             )
 
 
-class ReferenceMissing(Rule):
+class ReferenceMissing(
+    Rule, code="DRA422", name="claim-not-in-cluster", severity="warning", kinds=("Pod",), scope="set"
+):
     """A claim or template that the cluster does not have."""
-
-    code = "DRA422"
-    name = "claim-not-in-cluster"
-    severity = "warning"
-    kinds = ("Pod",)
-    scope = "set"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         snapshot = context.snapshot
@@ -85,14 +76,10 @@ class ReferenceMissing(Rule):
             )
 
 
-class MatchesNothing(Rule):
+class MatchesNothing(
+    Rule, code="DRA221", name="selector-matches-no-device", severity="error", kinds=CLAIM_KINDS, scope="set"
+):
     """A selector that no device satisfies."""
-
-    code = "DRA221"
-    name = "selector-matches-no-device"
-    severity = "error"
-    kinds = CLAIM_KINDS
-    scope = "set"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         for one, devices in _devices(context):
@@ -117,14 +104,10 @@ class MatchesNothing(Rule):
             )
 
 
-class AbsentOnSome(Rule):
+class AbsentOnSome(
+    Rule, code="DRA222", name="attribute-absent-on-some", severity="error", kinds=CLAIM_KINDS, scope="set"
+):
     """An attribute that some devices do not have."""
-
-    code = "DRA222"
-    name = "attribute-absent-on-some"
-    severity = "error"
-    kinds = CLAIM_KINDS
-    scope = "set"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         for one, devices in _devices(context):
@@ -161,18 +144,18 @@ def _devices(context: Context) -> Iterator[tuple[AskedSelector, Sequence[Device]
     if snapshot is None:
         return
     everything = _published(snapshot)
-    for one in asked(context):
+    for target in asked(context):
         if _hidden(context, "ResourceSlice"):
             return
-        programs = class_programs(context, one.device_class)
+        programs = class_programs(context, target.device_class)
         if programs is None:
             continue
         devices: Sequence[Device] = everything
-        for program in (*programs, *one.before):
+        for program in (*programs, *target.before):
             outcomes = program.evaluate_devices(devices)
             devices = [device for device, outcome in zip(devices, outcomes, strict=True) if outcome is True]
         if devices:
-            yield one, devices
+            yield target, devices
 
 
 _published_of: dict[int, _Known] = {}

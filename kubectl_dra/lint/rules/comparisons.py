@@ -21,32 +21,29 @@ from kubectl_dra.text import nearest
 _WORDS: Final = {"int": "an int", "string": "a string", "bool": "a bool", "version": "a version", "double": "a number"}
 
 
-class NeverTrue(Rule):
+class NeverTrue(
+    Rule, code="DRA213", name="comparison-never-true", severity="error", kinds=SELECTOR_KINDS, fixable="unsafe"
+):
     """A comparison that can never be true."""
 
-    code = "DRA213"
-    name = "comparison-never-true"
-    severity = "error"
-    kinds = SELECTOR_KINDS
-    fixable = "unsafe"
-
     def check(self, context: Context) -> Iterator[LintFinding]:
-        for one in asked(context):
-            for comparison in comparisons(one.program):
+        for target in asked(context):
+            for comparison in comparisons(target.program):
                 known = _known(comparison.column)
                 if known is None:
                     continue
                 driver, attribute = known
-                found = self._types(one, comparison, driver, attribute)
+                found = self._types(target, comparison, driver, attribute)
                 if found is None and attribute.type == "string" and comparison.operator in ("==", "in"):
-                    found = self._values(one, comparison, driver, attribute)
+                    found = self._values(target, comparison, driver, attribute)
                 if found is not None:
                     yield found
 
     def _types(
-        self, one: AskedSelector, comparison: ConstantComparison, driver: Driver, attribute: Attribute
+        self, target: AskedSelector, comparison: ConstantComparison, driver: Driver, attribute: Attribute
     ) -> LintFinding | None:
-        wrong = [value for value in comparison.constants if attribute.type and not _fits(attribute.type, value.type)]
+        fitting = ("int", "double") if attribute.type == "int" else (attribute.type,)
+        wrong = [value for value in comparison.constants if attribute.type and value.type not in fitting]
         if not wrong or len(wrong) < len(comparison.constants):
             return None
         value = wrong[0]
@@ -62,15 +59,15 @@ class NeverTrue(Rule):
             if comparison.operator in ("<", "<=", ">", ">="):
                 outcome = "ends in an error"
         return self.finding(
-            one.selector.path,
+            target.selector.path,
             f"{name} of {driver.name} is {_WORDS[attribute.type]}, so comparing it with "
             f"{_WORDS.get(value.type, 'a ' + value.type)} {outcome}",
-            fix=_typed(one, comparison, attribute, value),
+            fix=_typed(target, comparison, attribute, value),
             cel=(comparison.node.start, comparison.node.end),
         )
 
     def _values(
-        self, one: AskedSelector, comparison: ConstantComparison, driver: Driver, attribute: Attribute
+        self, target: AskedSelector, comparison: ConstantComparison, driver: Driver, attribute: Attribute
     ) -> LintFinding | None:
         wanted = [value.text for value in comparison.constants]
         name = comparison.column.id
@@ -79,9 +76,9 @@ class NeverTrue(Rule):
             if any(text in attribute.values for text in wanted):
                 return None
             near = nearest(wanted[0], attribute.values, 1)
-            fix = _replaced(one, comparison, wanted[0], near[0]) if near and len(wanted) == 1 else None
+            fix = _replaced(target, comparison, wanted[0], near[0]) if near and len(wanted) == 1 else None
             return self.finding(
-                one.selector.path,
+                target.selector.path,
                 f'{name} of {driver.name} is never "{wanted[0]}": it is one of {", ".join(attribute.values)}',
                 fix=fix or (f'Did you mean "{near[0]}"?' if near else None),
                 cel=at,
@@ -93,7 +90,7 @@ class NeverTrue(Rule):
             return None
         full = _alike(odd[0], driver.products)
         return self.finding(
-            one.selector.path,
+            target.selector.path,
             f'no product is called "{odd[0]}": {name} is the whole name, such as "{full[0]}"',
             fix=f"Write the whole name: {' or '.join(chr(34) + text + chr(34) for text in full[:3])}; "
             f'or match a part of it: {name}.contains("{_core(odd[0])}").',
@@ -102,18 +99,14 @@ class NeverTrue(Rule):
         )
 
 
-class QuantityEquality(Rule):
+class QuantityEquality(
+    Rule, code="DRA214", name="quantity-equality", severity="warning", kinds=SELECTOR_KINDS, fixable="unsafe"
+):
     """A measured capacity that must equal a round quantity."""
 
-    code = "DRA214"
-    name = "quantity-equality"
-    severity = "warning"
-    kinds = SELECTOR_KINDS
-    fixable = "unsafe"
-
     def check(self, context: Context) -> Iterator[LintFinding]:
-        for one in asked(context):
-            for comparison in comparisons(one.program):
+        for target in asked(context):
+            for comparison in comparisons(target.program):
                 column, value = comparison.column, comparison.constants[0]
                 if column.kind != "capacity" or comparison.operator not in ("==", "in") or value.type != "quantity":
                     continue
@@ -128,9 +121,9 @@ class QuantityEquality(Rule):
                 changes: tuple[Splice, ...] = ()
                 if comparison.operator == "==" and not comparison.called:
                     new = f'{text}.compareTo(quantity("{value.text}")) >= 0'
-                    changes = (Splice(one.selector.path, comparison.node.start, comparison.node.end, new),)
+                    changes = (Splice(target.selector.path, comparison.node.start, comparison.node.end, new),)
                 yield self.finding(
-                    one.selector.path,
+                    target.selector.path,
                     f"{column.id} hardly ever equals {value.text} exactly: devices publish a measured size{shown}",
                     fix=Fix(
                         f'Ask for at least that much, and mind the unit: compareTo(quantity("{value.text}")) >= 0',
@@ -141,22 +134,18 @@ class QuantityEquality(Rule):
                 )
 
 
-class Contradiction(Rule):
+class Contradiction(
+    Rule, code="DRA215", name="contradictory-terms", severity="error", kinds=SELECTOR_KINDS, scope="set"
+):
     """Terms that no single device can satisfy."""
 
-    code = "DRA215"
-    name = "contradictory-terms"
-    severity = "error"
-    kinds = SELECTOR_KINDS
-    scope = "set"
-
     def check(self, context: Context) -> Iterator[LintFinding]:
-        for one in asked(context):
-            of_class = class_programs(context, one.device_class) or () if one.device_class else ()
+        for target in asked(context):
+            of_class = class_programs(context, target.device_class) or () if target.device_class else ()
             earlier = [(demand, "the class's selector") for program in of_class for demand in demands(program)]
-            earlier += [(demand, "another selector") for program in one.before for demand in demands(program)]
+            earlier += [(demand, "another selector") for program in target.before for demand in demands(program)]
             own: list[ConstantComparison] = []
-            for demand in demands(one.program):
+            for demand in demands(target.program):
                 rivals = [*earlier, *((other, "another term") for other in own)]
                 clash = next(((other, whose) for other, whose in rivals if contradiction(other, demand)), None)
                 own.append(demand)
@@ -164,7 +153,7 @@ class Contradiction(Rule):
                     continue
                 other, whose = clash
                 yield self.finding(
-                    one.selector.path,
+                    target.selector.path,
                     f"no device can match: {_told(demand)}, and {whose} wants {_told(other)}",
                     fix="Drop one of the two, or join them with ||.",
                     cel=(demand.node.start, demand.node.end),
@@ -180,10 +169,6 @@ def _known(column: Column) -> tuple[Driver, Attribute] | None:
     return None if attribute is None else (driver, attribute)
 
 
-def _fits(declared: str, found: str) -> bool:
-    return declared == found or (declared == "int" and found == "double")
-
-
 def _semver(text: str) -> str:
     parts = [part.lstrip("0") or "0" for part in text.lstrip("v").split(".")]
     if not all(part.isdigit() for part in parts) or len(parts) > 3:
@@ -191,7 +176,7 @@ def _semver(text: str) -> str:
     return ".".join([*parts, "0", "0"][:3])
 
 
-def _typed(one: AskedSelector, comparison: ConstantComparison, attribute: Attribute, value: Constant) -> Fix | None:
+def _typed(target: AskedSelector, comparison: ConstantComparison, attribute: Attribute, value: Constant) -> Fix | None:
     """The constant converted to the attribute's type."""
     if len(comparison.constants) > 1 or comparison.operator not in ("==", "!="):
         if attribute.type == "version" and value.type == "string":
@@ -207,20 +192,20 @@ def _typed(one: AskedSelector, comparison: ConstantComparison, attribute: Attrib
         new = value.text.lower()
     else:
         return None
-    return _replaced(one, comparison, value.text, new, quoted=False)
+    return _replaced(target, comparison, value.text, new, quoted=False)
 
 
 def _replaced(
-    one: AskedSelector, comparison: ConstantComparison, old: str, new: str, quoted: bool = True
+    target: AskedSelector, comparison: ConstantComparison, old: str, new: str, quoted: bool = True
 ) -> Fix | None:
     """A fix that replaces the constant in the comparison."""
-    text = one.selector.expression
+    text = target.selector.expression
     start, end = comparison.node.start, comparison.node.end
     for written in (f'"{old}"', f"'{old}'", old):
         at = text.rfind(written, start, end)
         if at >= 0 and text.count(written, start, end) == 1:
             put = f"{written[0]}{new}{written[0]}" if quoted and written[0] in "\"'" else new
-            return Fix(f"Compare with {put}", (Splice(one.selector.path, at, at + len(written), put),), "unsafe")
+            return Fix(f"Compare with {put}", (Splice(target.selector.path, at, at + len(written), put),), "unsafe")
     return None
 
 
@@ -252,39 +237,30 @@ def _told(demand: ConstantComparison) -> str:
     return f"{name} {demand.operator} {shown}"
 
 
-# Parts of selectors that fail on every device: what a function is given as text is none of what it takes.
+# Parts of selectors that fail on every device, such as a text that a function cannot parse.
 
 
-class ConstantFails(Rule):
+class ConstantFails(
+    Rule, code="DRA219", name="constant-fails", severity="error", kinds=SELECTOR_KINDS, fixable="unsafe"
+):
     """A part of a selector fails on every device."""
 
-    code = "DRA219"
-    name = "constant-fails"
-    severity = "error"
-    kinds = SELECTOR_KINDS
-    fixable = "unsafe"
-
     def check(self, context: Context) -> Iterator[LintFinding]:
-        for one in asked(context):
-            for found in failing_constants(one.program):
+        for target in asked(context):
+            for found in failing_constants(target.program):
                 yield self.finding(
-                    one.selector.path,
+                    target.selector.path,
                     f"{found.reason}: evaluating this fails, whatever the device has",
-                    fix=_fix(one, found),
+                    fix=_fix(target, found),
                     cel=(found.start, found.end),
                 )
 
 
-def _fix(one: AskedSelector, found: FailingConstant) -> Fix | str:
+def _fix(target: AskedSelector, found: FailingConstant) -> Fix | str:
     if len(found.instead) != 1:
         return found.advice
-    change = spliced(one.selector.path, one.selector.expression, [(found.start, found.end, found.instead[0])])
+    change = spliced(target.selector.path, target.selector.expression, [(found.start, found.end, found.instead[0])])
     return Fix(found.advice, (change,), "unsafe")
 
 
-RULES = (
-    NeverTrue,
-    QuantityEquality,
-    Contradiction,
-    ConstantFails,
-)
+RULES = (NeverTrue, QuantityEquality, Contradiction, ConstantFails)

@@ -10,19 +10,16 @@ from kubectl_dra.lint.analysis.claim_requests import drivers_of_claim, items, mi
 from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import Rule
-from kubectl_dra.manifests.changes import Delete, Path, Rename
+from kubectl_dra.manifests.changes import Delete, Path, Rename, value_at
 from kubectl_dra.manifests.workloads import MODEL_SERVERS
 
 
-class PluginAndClaim(Rule):
+class PluginAndClaim(
+    Rule, code="DRA701", name="device-plugin-and-claim", severity="warning", kinds=("Pod", "ComputeDomain"), scope="set"
+):
     """A device plugin's resource and a claim in one pod."""
 
-    code = "DRA701"
-    name = "device-plugin-and-claim"
-    severity = "warning"
     # A ComputeDomain says what the claim template is that its controller makes.
-    kinds = ("Pod", "ComputeDomain")
-    scope = "set"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         spec = context.raw.get("spec")
@@ -50,14 +47,8 @@ class PluginAndClaim(Rule):
                 )
 
 
-class PluginResource(Rule):
+class PluginResource(Rule, code="DRA703", name="device-plugin-resource", severity="info", kinds=("Pod",), scope="set"):
     """Devices requested from a device plugin."""
-
-    code = "DRA703"
-    name = "device-plugin-resource"
-    severity = "info"
-    kinds = ("Pod",)
-    scope = "set"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         spec = context.raw.get("spec")
@@ -91,8 +82,7 @@ def _plugin_requests(spec: Any) -> Iterator[tuple[Path, str, Any]]:
     if isinstance(spec, dict):
         holders += [((key,), spec[key]) for key in MODEL_SERVERS & spec.keys() if isinstance(spec[key], dict)]
     for place, container in holders:
-        resources = container.get("resources")
-        limits = resources.get("limits") if isinstance(resources, dict) else None
+        limits = value_at(container, ("resources", "limits"))
         for name, amount in limits.items() if isinstance(limits, dict) else ():
             if str(amount) != "0":
                 yield ("spec", *place, "resources", "limits", name), str(name), amount
@@ -117,15 +107,10 @@ def _is_offered(context: Context, resource: str) -> bool:
     return snapshot is not None and any(one.extended_resource_name == resource for one in snapshot.classes.values())
 
 
-class VisibleDevices(Rule):
+class VisibleDevices(
+    Rule, code="DRA702", name="visible-devices", severity="warning", kinds=("Pod",), scope="set", fixable="unsafe"
+):
     """NVIDIA_VISIBLE_DEVICES beside a claim."""
-
-    code = "DRA702"
-    name = "visible-devices"
-    severity = "warning"
-    kinds = ("Pod",)
-    scope = "set"
-    fixable = "unsafe"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         spec = context.raw.get("spec")
@@ -150,18 +135,13 @@ class VisibleDevices(Rule):
                     )
 
 
-class QuotaKey(Rule):
+class QuotaKey(
+    Rule, code="DRA410", name="quota-key-counts-nothing", severity="error", kinds=("ResourceQuota",), fixable="unsafe"
+):
     """A quota key that counts nothing."""
 
-    code = "DRA410"
-    name = "quota-key-counts-nothing"
-    severity = "error"
-    kinds = ("ResourceQuota",)
-    fixable = "unsafe"
-
     def check(self, context: Context) -> Iterator[LintFinding]:
-        spec = context.raw.get("spec")
-        hard = spec.get("hard") if isinstance(spec, dict) else None
+        hard = context.item.spec_field("hard")
         for key in hard if isinstance(hard, dict) else ():
             found = _quota_problem(str(key))
             if found is None:

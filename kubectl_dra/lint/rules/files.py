@@ -16,71 +16,41 @@ from kubectl_dra.manifests.inputs import KUSTOMIZED
 class FileRule(Rule):
     """A rule about a whole file."""
 
-    kinds = ()
-
     def check(self, context: Context) -> Iterator[LintFinding]:
         return iter(())
 
 
-class Unreadable(FileRule):
+class Unreadable(FileRule, code="DRA901", name="unreadable-manifest", severity="error"):
     """Text that is not a manifest."""
 
-    code = "DRA901"
-    name = "unreadable-manifest"
-    severity = "error"
 
-
-class DuplicateKey(FileRule):
+class DuplicateKey(FileRule, code="DRA902", name="duplicate-key", severity="warning"):
     """A duplicate key."""
 
-    code = "DRA902"
-    name = "duplicate-key"
-    severity = "warning"
 
-
-class UnusedSuppression(FileRule):
+class UnusedSuppression(FileRule, code="DRA903", name="unused-suppression", severity="warning"):
     """A comment that silences nothing."""
 
-    code = "DRA903"
-    name = "unused-suppression"
-    severity = "warning"
 
-
-class BadSuppression(FileRule):
+class BadSuppression(FileRule, code="DRA904", name="malformed-suppression", severity="warning"):
     """A comment that cannot be understood."""
 
-    code = "DRA904"
-    name = "malformed-suppression"
-    severity = "warning"
 
-
-class TooLarge(FileRule):
+class TooLarge(FileRule, code="DRA905", name="file-too-large", severity="error"):
     """A file that is too large to check."""
 
-    code = "DRA905"
-    name = "file-too-large"
-    severity = "error"
 
-
-class Unavailable(FileRule):
+class Unavailable(FileRule, code="DRA906", name="file-not-readable", severity="error"):
     """A file or directory that cannot be read."""
-
-    code = "DRA906"
-    name = "file-not-readable"
-    severity = "error"
 
 
 # What kustomize does to references between DRA objects, whose fields it does not know.
 
 
-class RenamedByBuild(Rule):
+class RenamedByBuild(
+    Rule, code="DRA412", name="renamed-by-kustomize", severity="error", kinds=("Pod", *CLAIM_KINDS), scope="set"
+):
     """A name from before kustomize added a prefix or suffix."""
-
-    code = "DRA412"
-    name = "renamed-by-kustomize"
-    severity = "error"
-    kinds = ("Pod", *CLAIM_KINDS)
-    scope = "set"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         for found in old_names(context):
@@ -107,12 +77,4 @@ def _advice(context: Context, found: OldName) -> str:
     )
 
 
-RULES = (
-    Unreadable,
-    DuplicateKey,
-    UnusedSuppression,
-    BadSuppression,
-    TooLarge,
-    Unavailable,
-    RenamedByBuild,
-)
+RULES = (Unreadable, DuplicateKey, UnusedSuppression, BadSuppression, TooLarge, Unavailable, RenamedByBuild)

@@ -27,61 +27,63 @@ from kubectl_dra.lint.rule import Rule
 from kubectl_dra.manifests.changes import Path, Splice
 
 
-class UnguardedAttribute(Rule):
+class UnguardedAttribute(
+    Rule,
+    code="DRA211",
+    name="unguarded-attribute",
+    severity="warning",
+    kinds=SELECTOR_KINDS,
+    scope="set",
+    fixable="safe",
+):
     """An attribute is read that a device may not have."""
 
-    code = "DRA211"
-    name = "unguarded-attribute"
-    severity = "warning"
-    kinds = SELECTOR_KINDS
-    scope = "set"
-    fixable = "safe"
-
     def check(self, context: Context) -> Iterator[LintFinding]:
-        for one in asked(context):
-            for column, reads, reason, proven in _unguarded(one):
+        for target in asked(context):
+            for column, reads, reason, proven in _unguarded(target):
                 if catalogue().driver(column.domain or "") is None and drivers_of(context, column.domain or ""):
                     # It is the name of a class, so no device has it, and a guard would hide that.
                     continue
                 first = min(reads, key=lambda read: read.node.start).node
                 yield self.finding(
-                    one.selector.path,
+                    target.selector.path,
                     f"{read_text(column)} is read without a guard, {reason}",
-                    fix=_guard(one, reads),
+                    fix=_guard(target, reads),
                     # It may well be that no such device is in the cluster that the author has in mind.
                     severity=None if proven else "info",
                     cel=(first.start, first.end),
                 )
 
 
-class ForeignDevices(Rule):
+class ForeignDevices(
+    Rule,
+    code="DRA217",
+    name="class-reads-foreign-devices",
+    severity="warning",
+    kinds=("DeviceClass",),
+    fixable="unsafe",
+):
     """A class reads attributes on devices of all drivers."""
 
-    code = "DRA217"
-    name = "class-reads-foreign-devices"
-    severity = "warning"
-    kinds = ("DeviceClass",)
-    fixable = "unsafe"
-
     def check(self, context: Context) -> Iterator[LintFinding]:
-        for one in asked(context):
-            if not one.of_class or not one.reaches(OtherDriver()):
+        for target in asked(context):
+            if not target.of_class or not target.reaches(OtherDriver()):
                 continue
-            found, failed = outcome(one.program.ast.expression, OtherDriver())
+            found, failed = outcome(target.program.ast.expression, OtherDriver())
             if not found.error or not failed:
                 continue
             first = min(failed, key=lambda read: read.node.start)
             domain = first.column.domain or ""
-            text = one.selector.expression
+            text = target.selector.expression
             own = domain in catalogue().names or not domain.startswith("resource.kubernetes.io")
             check = f'device.driver == "{domain}" && '
             yield self.finding(
-                one.selector.path,
+                target.selector.path,
                 f"{read_text(first.column)} is read on devices of all drivers: the selector does not check "
                 "device.driver first",
                 fix=Fix(
                     f"Put {check.removesuffix(' && ')} before it",
-                    (_put_before(one.selector.path, check, text),),
+                    (_put_before(target.selector.path, check, text),),
                     "unsafe",
                 )
                 if own
@@ -90,19 +92,14 @@ class ForeignDevices(Rule):
             )
 
 
-class BareAttribute(Rule):
+class BareAttribute(Rule, code="DRA212", name="bare-attribute", severity="warning", kinds=SELECTOR_KINDS):
     """A selector that is an attribute, not a comparison."""
 
-    code = "DRA212"
-    name = "bare-attribute"
-    severity = "warning"
-    kinds = SELECTOR_KINDS
-
     def check(self, context: Context) -> Iterator[LintFinding]:
-        for one in asked(context):
-            if one.program.output_type.kind == "bool":
+        for target in asked(context):
+            if target.program.output_type.kind == "bool":
                 continue
-            root = _result(one.program.ast.expression)
+            root = _result(target.program.ast.expression)
             column = _column_of(root)
             driver = catalogue().driver(column.domain or "") if column is not None else None
             known = driver.attributes.get(column.id or "") if driver is not None and column is not None else None
@@ -110,7 +107,7 @@ class BareAttribute(Rule):
                 continue
             what = f", and this one is a {known.type}" if known is not None and known.type else ""
             yield self.finding(
-                one.selector.path,
+                target.selector.path,
                 f"the selector is the value itself, not a comparison: it fails unless the attribute is a bool{what}",
                 fix='Compare it: … == true, or … == "VALUE".',
                 severity="error" if what else None,
@@ -118,27 +115,27 @@ class BareAttribute(Rule):
             )
 
 
-def _unguarded(one: AskedSelector) -> Iterator[tuple[Column, list[Read], str, bool]]:
+def _unguarded(target: AskedSelector) -> Iterator[tuple[Column, list[Read], str, bool]]:
     """Columns that some device may lack although the expression needs them, where they are read, and who
     lacks them.
 
     The last is whether the driver has devices that never have the column.
     """
-    for column in columns(one.program):
-        lacking = _lacking(one, column)
+    for column in columns(target.program):
+        lacking = _lacking(target, column)
         if lacking is None:
             continue
-        reads = _reads(one, Lacking(column), column)
+        reads = _reads(target, Lacking(column), column)
         if not reads:
             continue
-        shapes = [kind for kind in lacking if one.reaches(kind) and _reads(one, kind, column)]
+        shapes = [kind for kind in lacking if target.reaches(kind) and _reads(target, kind, column)]
         if shapes:
             yield column, reads, _who(shapes, column), not all(kind.publishes(column) for kind in shapes)
-        elif not lacking and one.reaches(Lacking(column)):
+        elif not lacking and target.reaches(Lacking(column)):
             yield column, reads, "and a device without it aborts the allocation", False
 
 
-def _lacking(one: AskedSelector, column: Column) -> list[Kind] | None:
+def _lacking(target: AskedSelector, column: Column) -> list[Kind] | None:
     """The kinds of device that may lack the column: empty if nothing is known, None if it is always there.
 
     Also None if the driver does not know the name at all, which other rules report.
@@ -148,13 +145,13 @@ def _lacking(one: AskedSelector, column: Column) -> list[Kind] | None:
         return None
     if "/" in (column.domain or ""):
         return None
-    kinds = [kind for kind in one.kinds if driver is None or kind.driver == driver.name]
-    if not kinds or (driver is None and not one.sure):
+    kinds = [kind for kind in target.kinds if driver is None or kind.driver == driver.name]
+    if not kinds or (driver is None and not target.sure):
         return []
     having = [kind for kind in kinds if kind.publishes(column)]
     if not having:
         return None
-    if not one.of_class and not one.sure:
+    if not target.of_class and not target.sure:
         # Which of the driver's classes it is, is not known: one that always has it, if there is one.
         kinds = [] if any(kind.values(column) != () for kind in having) else having
     return [kind for kind in kinds if kind.values(column) == ()] or None
@@ -170,18 +167,18 @@ def _who(kinds: list[Any], column: Column) -> str:
     return f"and devices of type {' and '.join(names)} of {title} do not have it"
 
 
-def _reads(one: AskedSelector, shape: Any, column: Column) -> list[Read]:
+def _reads(target: AskedSelector, shape: Any, column: Column) -> list[Read]:
     """Where the expression reads the column without a guard, if that can cause an error on the shape."""
-    found, failed = outcome(one.program.ast.expression, shape)
+    found, failed = outcome(target.program.ast.expression, shape)
     return [read for read in failed if read.column == column] if found.error else []
 
 
-def _guard(one: AskedSelector, reads: list[Read]) -> Fix | None:
+def _guard(target: AskedSelector, reads: list[Read]) -> Fix | None:
     """Put ``has(…) &&`` before the operands that read the column."""
-    text = one.selector.expression
+    text = target.selector.expression
     spots: dict[tuple[int, int], str] = {}
     for read in reads:
-        operand = _operand(one.program.ast.expression, read.node)
+        operand = _operand(target.program.ast.expression, read.node)
         if operand is None:
             return None
         end = _closed(text, operand.start, operand.end)
@@ -189,7 +186,7 @@ def _guard(one: AskedSelector, reads: list[Read]) -> Fix | None:
     ordered = sorted(spots)
     if any(left[1] > right[0] for left, right in pairwise(ordered)):
         return None
-    path: Path = one.selector.path
+    path: Path = target.selector.path
     if all(_between_ands(text, start, end) for start, end in ordered):
         # One guard among terms that must all be true is enough.
         ordered = ordered[:1]
@@ -231,17 +228,13 @@ def _operand(root: ast.Expression, node: ast.Expression) -> ast.Expression | Non
     while current is not node:
         if isinstance(current, ast.Comprehension):
             return None
-        below = next((child for child in ast.children(current) if _holds(child, node)), None)
+        below = next((child for child in ast.children(current) if any(part is node for part in ast.walk(child))), None)
         if below is None:
             return None
         if isinstance(current, ast.Call) and current.function in ("_&&_", "_||_", "_?_:_"):
             best = below
         current = below
     return best
-
-
-def _holds(tree: ast.Expression, node: ast.Expression) -> bool:
-    return any(one is node for one in ast.walk(tree))
 
 
 def _result(node: ast.Expression) -> ast.Expression:

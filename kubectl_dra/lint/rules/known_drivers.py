@@ -16,17 +16,12 @@ from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import Rule
 from kubectl_dra.lint.rules.names import span_of
-from kubectl_dra.manifests.changes import Path, Splice
+from kubectl_dra.manifests.changes import Path, Splice, value_at
 from kubectl_dra.text import nearest
 
 
-class UnknownConfig(Rule):
+class UnknownConfig(Rule, code="DRA603", name="unknown-config", severity="error", kinds=SELECTOR_KINDS):
     """Parameters that the driver cannot read."""
-
-    code = "DRA603"
-    name = "unknown-config"
-    severity = "error"
-    kinds = SELECTOR_KINDS
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         for path, opaque in opaque_configs(context):
@@ -67,9 +62,7 @@ class UnknownConfig(Rule):
             near = nearest(kind, known, 1)
             hint = driver.config_hints.get(kind) or (f"did you mean {near[0]}?" if near else None)
             return self.finding(
-                (*path, "kind"),
-                f"{driver.name} knows no configuration {kind}; it knows {choices}",
-                fix=_sentence(hint),
+                (*path, "kind"), f"{driver.name} knows no configuration {kind}; it knows {choices}", fix=_sentence(hint)
             )
         if version != config.api_version:
             return self.finding(
@@ -80,13 +73,8 @@ class UnknownConfig(Rule):
         return None
 
 
-class UnknownConfigField(Rule):
+class UnknownConfigField(Rule, code="DRA604", name="unknown-config-field", severity="error", kinds=SELECTOR_KINDS):
     """A field or value of parameters that the driver does not know."""
-
-    code = "DRA604"
-    name = "unknown-config-field"
-    severity = "error"
-    kinds = SELECTOR_KINDS
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         for path, opaque in opaque_configs(context):
@@ -131,17 +119,10 @@ class UnknownConfigField(Rule):
 
 def opaque_configs(context: Context) -> Iterator[tuple[Path, Mapping[str, Any]]]:
     """The opaque configurations of a claim or class with their paths, even if config is wrongly a map."""
-    root = context.raw
-    spec: Any = root
-    for part in context.spec_path:
-        spec = spec.get(part) if isinstance(spec, dict) else None
+    path = context.spec_path if context.item.kind == "DeviceClass" else (*context.spec_path, "devices")
+    spec = value_at(context.raw, path)
     if not isinstance(spec, dict):
         return
-    path = context.spec_path
-    if context.item.kind != "DeviceClass":
-        spec, path = spec.get("devices"), (*path, "devices")
-        if not isinstance(spec, dict):
-            return
     config = spec.get("config")
     entries: Any = enumerate(config) if isinstance(config, list) else ()
     for index, entry in entries:
@@ -180,51 +161,47 @@ def _sentence(text: str | None) -> str | None:
 _VALUE_FIELDS: Final = ("bool", "int", "string", "version", "StringValue", "IntValue", "BoolValue", "VersionValue")
 
 
-class NotOnClass(Rule):
+class NotOnClass(
+    Rule,
+    code="DRA606",
+    name="attribute-not-on-class",
+    severity="error",
+    kinds=("ResourceClaim", "ResourceClaimTemplate"),
+    scope="set",
+):
     """An attribute that the class's devices do not have."""
 
-    code = "DRA606"
-    name = "attribute-not-on-class"
-    severity = "error"
-    kinds = ("ResourceClaim", "ResourceClaimTemplate")
-    scope = "set"
-
     def check(self, context: Context) -> Iterator[LintFinding]:
-        for one in asked(context):
-            if one.of_class or not one.sure:
+        for target in asked(context):
+            if target.of_class or not target.sure:
                 continue
-            for column in columns(one.program):
+            for column in columns(target.program):
                 driver = catalogue().driver(column.domain or "")
-                kinds = [kind for kind in one.kinds if driver is not None and kind.driver == driver.name]
+                kinds = [kind for kind in target.kinds if driver is not None and kind.driver == driver.name]
                 if driver is None or not kinds or not driver.knows(column) or not driver.complete:
                     continue
                 if any(kind.publishes(column) for kind in kinds):
                     continue
-                yield self._told(one, driver, column)
+                yield self._told(target, driver, column)
 
-    def _told(self, one: AskedSelector, driver: Driver, column: Column) -> LintFinding:
+    def _told(self, target: AskedSelector, driver: Driver, column: Column) -> LintFinding:
         having = {kind.name for kind in driver.kinds if kind.publishes(column)}
         classes = [name for name, each in driver.classes.items() if having & set(each.kinds)]
         return self.finding(
-            one.selector.path,
-            f"devices of class {one.device_class} have no {column.kind} {column.id}"
+            target.selector.path,
+            f"devices of class {target.device_class} have no {column.kind} {column.id}"
             + (f": only those of class {' and '.join(classes)} do" if classes else ""),
             fix=f"Ask for class {classes[0]}." if classes else None,
-            cel=span_of(one.program, column),
+            cel=span_of(target.program, column),
         )
 
 
-class MigProfile(Rule):
+class MigProfile(Rule, code="DRA605", name="mig-profile", severity="error", kinds=SELECTOR_KINDS):
     """A MIG profile that does not exist."""
 
-    code = "DRA605"
-    name = "mig-profile"
-    severity = "error"
-    kinds = SELECTOR_KINDS
-
     def check(self, context: Context) -> Iterator[LintFinding]:
-        for one in asked(context):
-            for comparison in comparisons(one.program):
+        for target in asked(context):
+            for comparison in comparisons(target.program):
                 driver = catalogue().driver(comparison.column.domain or "")
                 if driver is None or driver.mig_pattern is None or comparison.operator not in ("==", "in"):
                     continue
@@ -238,7 +215,7 @@ class MigProfile(Rule):
                     if problem is not None:
                         message, advice, severe = problem
                         yield self.finding(
-                            one.selector.path,
+                            target.selector.path,
                             message,
                             fix=advice,
                             severity="error" if severe else "warning",
@@ -271,14 +248,10 @@ def profile_problem(driver: Driver, text: str) -> tuple[str, str | None, bool] |
     )
 
 
-class DomainAndName(Rule):
+class DomainAndName(
+    Rule, code="DRA218", name="domain-and-name-in-one-key", severity="error", kinds=SELECTOR_KINDS, fixable="unsafe"
+):
     """Domain and name of an attribute in one key."""
-
-    code = "DRA218"
-    name = "domain-and-name-in-one-key"
-    severity = "error"
-    kinds = SELECTOR_KINDS
-    fixable = "unsafe"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         from kubectl_dra.cel.environment import Environment
@@ -309,32 +282,22 @@ class DomainAndName(Rule):
                 )
 
 
-class UnknownTaint(Rule):
+class UnknownTaint(
+    Rule, code="DRA607", name="unknown-taint", severity="info", kinds=("ResourceClaim", "ResourceClaimTemplate")
+):
     """A toleration of a taint that the driver never sets."""
 
-    code = "DRA607"
-    name = "unknown-taint"
-    severity = "info"
-    kinds = ("ResourceClaim", "ResourceClaimTemplate")
-
     def check(self, context: Context) -> Iterator[LintFinding]:
-        for one in alternatives(context):
-            for index, toleration in enumerate(items(one.content, "tolerations")):
+        for alternative in alternatives(context):
+            for index, toleration in enumerate(items(alternative.content, "tolerations")):
                 key = str(toleration.get("key") or "")
                 driver = catalogue().driver(key.partition("/")[0])
                 if driver is None or not driver.taints or key in driver.taints:
                     continue
                 yield self.finding(
-                    (*one.path, "tolerations", index, "key"),
+                    (*alternative.path, "tolerations", index, "key"),
                     f"{driver.name} sets no taint {key}; it sets {', '.join(driver.taints)}",
                 )
 
 
-RULES = (
-    UnknownConfig,
-    UnknownConfigField,
-    NotOnClass,
-    MigProfile,
-    DomainAndName,
-    UnknownTaint,
-)
+RULES = (UnknownConfig, UnknownConfigField, NotOnClass, MigProfile, DomainAndName, UnknownTaint)

@@ -26,15 +26,16 @@ if TYPE_CHECKING:
     from kubectl_dra.cel.program import Program
 
 
-class MissingName(Rule):
+class MissingName(
+    Rule,
+    code="DRA406",
+    name="misspelt-name",
+    severity="warning",
+    kinds=("Pod", *CLAIM_KINDS),
+    scope="set",
+    fixable="unsafe",
+):
     """A name that nearly matches another object."""
-
-    code = "DRA406"
-    name = "misspelt-name"
-    severity = "warning"
-    kinds = ("Pod", *CLAIM_KINDS)
-    scope = "set"
-    fixable = "unsafe"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         if context.item.kind == "Pod":
@@ -46,8 +47,8 @@ class MissingName(Rule):
                 names = context.world.names(reference.kind)
                 yield from self._near((*reference.path, reference.field), reference.kind, reference.target, names)
             return
-        for one in alternatives(context):
-            name = one.content.get("deviceClassName")
+        for alternative in alternatives(context):
+            name = alternative.content.get("deviceClassName")
             if (
                 not isinstance(name, str)
                 or not name
@@ -59,7 +60,7 @@ class MissingName(Rule):
             if context.snapshot is not None and not context.snapshot.is_gap("DeviceClass"):
                 continue
             names = (*context.world.names("DeviceClass"), *catalogue().classes)
-            yield from self._near((*one.path, "deviceClassName"), "DeviceClass", name, names)
+            yield from self._near((*alternative.path, "deviceClassName"), "DeviceClass", name, names)
 
     def _near(self, path: Path, kind: str, name: str, names: tuple[str, ...]) -> Iterator[LintFinding]:
         near = _meant(name, names)
@@ -79,14 +80,10 @@ def _meant(name: str, names: tuple[str, ...]) -> str:
     return next(iter(nearest(name, near)), "")
 
 
-class OtherNamespace(Rule):
+class OtherNamespace(
+    Rule, code="DRA409", name="claim-in-another-namespace", severity="warning", kinds=("Pod",), scope="set"
+):
     """A claim or template in another namespace than the pod."""
-
-    code = "DRA409"
-    name = "claim-in-another-namespace"
-    severity = "warning"
-    kinds = ("Pod",)
-    scope = "set"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         own = context.item.namespace
@@ -117,11 +114,11 @@ def _slip(name: str, other: str) -> bool:
     from kubectl_dra.text import edit_distance
 
     if len(name) < 4 > len(other):
-        # c is no slip of j, and cpu none of gpu.
+        # c is not a misspelling of j, nor cpu of gpu.
         return False
     first, second = name.partition(".")[0], other.partition(".")[0]
     if "." in name and first != second and len(first) == len(second) and sorted(first) != sorted(second):
-        # cpu.example.com is no slip of gpu.example.com.
+        # cpu.example.com is not a misspelling of gpu.example.com.
         return False
     if any(char.isdigit() for char in name + other) and _digits(name) != _digits(other):
         return False
@@ -158,7 +155,7 @@ def mentions(context: Context) -> tuple[Mention, ...]:
 
 
 def _mentions(context: Context) -> Iterator[Mention]:
-    classes = {one.selector.path: one.device_class for one in asked(context)}
+    classes = {target.selector.path: target.device_class for target in asked(context)}
     for selector in selectors(context):
         program = selector.program
         if program is None:
@@ -198,14 +195,10 @@ def span_of(program: Program, column: Column) -> tuple[int, int] | None:
     return None
 
 
-class UnknownAttribute(Rule):
+class UnknownAttribute(
+    Rule, code="DRA601", name="unknown-attribute", severity="warning", kinds=SELECTOR_KINDS, fixable="unsafe"
+):
     """An attribute or capacity that the driver does not publish."""
-
-    code = "DRA601"
-    name = "unknown-attribute"
-    severity = "warning"
-    kinds = SELECTOR_KINDS
-    fixable = "unsafe"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         for mention in mentions(context):
@@ -228,7 +221,7 @@ class UnknownAttribute(Rule):
                     mention,
                     f"{message}; {instead} does this",
                     _advice(driver, instead, mention),
-                    _sure(driver),
+                    "error" if driver.complete else "warning",
                     instead,
                 )
             elif driver.complete:
@@ -265,15 +258,10 @@ class UnknownAttribute(Rule):
         )
 
 
-class ClassAsDomain(Rule):
+class ClassAsDomain(
+    Rule, code="DRA216", name="class-as-domain", severity="error", kinds=SELECTOR_KINDS, scope="set", fixable="unsafe"
+):
     """A class name where the driver's name belongs."""
-
-    code = "DRA216"
-    name = "class-as-domain"
-    severity = "error"
-    kinds = SELECTOR_KINDS
-    scope = "set"
-    fixable = "unsafe"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         done: set[tuple[Path, str]] = set()
@@ -340,10 +328,6 @@ def _domain_literals(program: Program, domain: str) -> tuple[ast.Expression, ...
     return tuple(sorted(found, key=lambda node: node.start))
 
 
-def _sure(driver: Driver) -> Severity:
-    return "error" if driver.complete else "warning"
-
-
 def _instead(driver: Driver, column: Column) -> str | None:
     name = column.id or ""
     if column.kind == "capacity":
@@ -394,9 +378,4 @@ def _typo(domain: str, driver: str) -> bool:
     )
 
 
-RULES = (
-    MissingName,
-    OtherNamespace,
-    UnknownAttribute,
-    ClassAsDomain,
-)
+RULES = (MissingName, OtherNamespace, UnknownAttribute, ClassAsDomain)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any
 
 from kubectl_dra.lint.analysis.claim_requests import (
     REFERENCES,
@@ -21,54 +21,9 @@ from kubectl_dra.lint.rule import Rule
 from kubectl_dra.manifests.changes import Delete, Rename, Set
 from kubectl_dra.text import nearest
 
-POD: Final = """\
-apiVersion: v1
-kind: Pod
-metadata: {name: trainer}
-spec:
-%s  containers:
-  - name: trainer
-    image: registry.example.com/trainer:1
-    resources:
-      claims: [%s]
-  resourceClaims:
-  - {name: gpu, %s}
-"""
-CLAIM: Final = """\
----
-apiVersion: resource.k8s.io/v1
-kind: ResourceClaim
-metadata: {name: one-gpu}
-spec:
-  devices:
-    requests:
-    - name: gpu
-      exactly: {deviceClassName: gpu.example.com}
-"""
-TEMPLATE: Final = """\
----
-apiVersion: resource.k8s.io/v1
-kind: ResourceClaimTemplate
-metadata: {name: one-gpu}
-spec:
-  spec:
-    devices:
-      requests:
-      - name: gpu
-        exactly: {deviceClassName: gpu.example.com}
-"""
-BY_CLAIM: Final = "resourceClaimName: one-gpu"
-BY_TEMPLATE: Final = "resourceClaimTemplateName: one-gpu"
 
-
-class UnusedClaim(Rule):
+class UnusedClaim(Rule, code="DRA401", name="unused-claim", severity="warning", kinds=("Pod",), scope="set"):
     """A claim that no container uses."""
-
-    code = "DRA401"
-    name = "unused-claim"
-    severity = "warning"
-    kinds = ("Pod",)
-    scope = "set"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         if context.item.is_patch:
@@ -99,15 +54,10 @@ class UnusedClaim(Rule):
         return False
 
 
-class UnknownRequest(Rule):
+class UnknownRequest(
+    Rule, code="DRA402", name="unknown-request", severity="error", kinds=("Pod",), scope="set", fixable="unsafe"
+):
     """A container uses a request that the claim does not have."""
-
-    code = "DRA402"
-    name = "unknown-request"
-    severity = "error"
-    kinds = ("Pod",)
-    scope = "set"
-    fixable = "unsafe"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         entries = {reference.name: reference for reference in references(context)}
@@ -116,7 +66,7 @@ class UnknownRequest(Rule):
             if not request or reference is None:
                 continue
             given = context.world.find(reference.kind, reference.target, context.item.namespace)
-            known = [_request_names(item) for item in given]
+            known = [[str(each.get("name") or "") for each in item.requests] for item in given]
             if not known or any(request in names for names in known):
                 continue
             near = nearest(request, known[0], 1)
@@ -130,15 +80,10 @@ class UnknownRequest(Rule):
             )
 
 
-class ClaimOrTemplate(Rule):
+class ClaimOrTemplate(
+    Rule, code="DRA403", name="claim-or-template", severity="error", kinds=("Pod",), scope="set", fixable="unsafe"
+):
     """A template named as a claim, or the reverse."""
-
-    code = "DRA403"
-    name = "claim-or-template"
-    severity = "error"
-    kinds = ("Pod",)
-    scope = "set"
-    fixable = "unsafe"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         for reference in references(context):
@@ -158,14 +103,8 @@ class ClaimOrTemplate(Rule):
             )
 
 
-class SharedClaim(Rule):
+class SharedClaim(Rule, code="DRA404", name="shared-claim", severity="warning", kinds=("Pod",), scope="set"):
     """One claim shared by all pods of a workload."""
-
-    code = "DRA404"
-    name = "shared-claim"
-    severity = "warning"
-    kinds = ("Pod",)
-    scope = "set"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         owner = context.item.owner
@@ -188,24 +127,19 @@ class SharedClaim(Rule):
             )
 
 
-class FixedNodeName(Rule):
+class FixedNodeName(
+    Rule, code="DRA405", name="node-name-with-claims", severity="error", kinds=("Pod",), fixable="unsafe"
+):
     """A pod with nodeName and claims."""
-
-    code = "DRA405"
-    name = "node-name-with-claims"
-    severity = "error"
-    kinds = ("Pod",)
-    fixable = "unsafe"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         spec = context.raw.get("spec")
-        name = spec.get("nodeName") if isinstance(spec, dict) else None
+        name = context.item.spec_field("nodeName")
         # A pod that has run has its node, and the time it was made.
         if not name or not items(spec, "resourceClaims") or context.item.metadata.get("creationTimestamp"):
             return
         changes: tuple[Any, ...] = (Delete(("spec", "nodeName")),)
-        selector = spec.get("nodeSelector") if isinstance(spec, dict) else None
-        if isinstance(selector, dict):
+        if isinstance(context.item.spec_field("nodeSelector"), dict):
             changes += (Set(("spec", "nodeSelector", "kubernetes.io/hostname"), name),)
         else:
             changes += (Set(("spec", "nodeSelector"), {"kubernetes.io/hostname": name}),)
@@ -216,13 +150,8 @@ class FixedNodeName(Rule):
         )
 
 
-class SameClaimTwice(Rule):
+class SameClaimTwice(Rule, code="DRA407", name="claim-listed-twice", severity="error", kinds=("Pod",)):
     """One claim listed twice in a pod."""
-
-    code = "DRA407"
-    name = "claim-listed-twice"
-    severity = "error"
-    kinds = ("Pod",)
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         seen: dict[str, str] = {}
@@ -238,27 +167,9 @@ class SameClaimTwice(Rule):
                 )
 
 
-def _request_names(item: Item) -> list[str]:
-    content: Any = (item.v1 or item.raw).get("spec")
-    if item.kind == "ResourceClaimTemplate" and isinstance(content, dict):
-        content = content.get("spec")
-    devices = content.get("devices") if isinstance(content, dict) else None
-    return [str(request.get("name") or "") for request in items(devices, "requests")]
-
-
 def _replicas(owner: Item) -> int:
-    spec = owner.raw.get("spec")
-    if not isinstance(spec, dict):
-        return 1
-    counts = [spec.get(key) for key in ("replicas", "parallelism")]
+    counts = [owner.spec_field(key) for key in ("replicas", "parallelism")]
     return max((count for count in counts if isinstance(count, int) and not isinstance(count, bool)), default=1)
 
 
-RULES = (
-    UnusedClaim,
-    UnknownRequest,
-    ClaimOrTemplate,
-    SharedClaim,
-    FixedNodeName,
-    SameClaimTwice,
-)
+RULES = (UnusedClaim, UnknownRequest, ClaimOrTemplate, SharedClaim, FixedNodeName, SameClaimTwice)

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from kubectl_dra.api.limits import MAX_RESULTS
 from kubectl_dra.cel import ast
-from kubectl_dra.lint.analysis.claim_requests import CLAIM_KINDS, items, references_of
+from kubectl_dra.lint.analysis.claim_requests import CLAIM_KINDS, alternatives_of, references_of
 from kubectl_dra.lint.analysis.selector_targets import SELECTOR_KINDS, selectors
 from kubectl_dra.lint.context import Context, Item
 from kubectl_dra.lint.finding import LintFinding
@@ -33,13 +33,14 @@ class _Power(Struct, frozen=True):
     worked_out: bool
 
 
-class EndlessQuantity(Rule):
+class EndlessQuantity(
+    Rule,
+    code="DRA311",
+    name="endless-quantity",
+    severity="error",
+    kinds=(*CLAIM_KINDS, "DeviceClass", "ResourceSlice", "Pod", "ResourceQuota"),
+):
     """A quantity with an enormous exponent."""
-
-    code = "DRA311"
-    name = "endless-quantity"
-    severity = "error"
-    kinds = (*CLAIM_KINDS, "DeviceClass", "ResourceSlice", "Pod", "ResourceQuota")
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         # Only where they are compared at once do large numbers take as long as small ones.
@@ -117,14 +118,10 @@ _REPLICAS: Final[Mapping[str, str]] = {
 }
 
 
-class QuotaTooSmall(Rule):
+class QuotaTooSmall(
+    Rule, code="DRA411", name="quota-too-small", severity="warning", kinds=("ResourceQuota",), scope="set"
+):
     """A quota that its own workloads exceed."""
-
-    code = "DRA411"
-    name = "quota-too-small"
-    severity = "warning"
-    kinds = ("ResourceQuota",)
-    scope = "set"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         hard = context.item.spec_field("hard")
@@ -191,15 +188,11 @@ def _counted(item: Item, times: int) -> Counter[str]:
     any alternative.
     """
     out: Counter[str] = Counter({CLAIMS: times})
-    spec: Any = (item.v1 or {}).get("spec")
-    if item.kind == "ResourceClaimTemplate":
-        spec = spec.get("spec") if isinstance(spec, dict) else None
-    for request in items(spec.get("devices") if isinstance(spec, dict) else None, "requests"):
+    for request in item.requests if item.v1 else ():
         most: Counter[str] = Counter()
-        for one in (request.get("exactly"), *items(request, "firstAvailable")):
-            name = one.get("deviceClassName") if isinstance(one, dict) else None
-            if isinstance(name, str) and isinstance(one, dict):
-                most[f"{name}{DEVICES}"] = max(most[f"{name}{DEVICES}"], _devices(one))
+        for alternative in alternatives_of(request):
+            if isinstance(name := alternative.get("deviceClassName"), str):
+                most[f"{name}{DEVICES}"] = max(most[f"{name}{DEVICES}"], _devices(alternative))
         for key, number in most.items():
             out[key] += number * times
     return out
@@ -212,7 +205,4 @@ def _devices(request: Mapping[str, Any]) -> int:
     return count if isinstance(count, int) and not isinstance(count, bool) and count > 0 else 1
 
 
-RULES = (
-    EndlessQuantity,
-    QuotaTooSmall,
-)
+RULES = (EndlessQuantity, QuotaTooSmall)

@@ -34,14 +34,8 @@ _OLD_KINDS: Final[Mapping[str, str]] = {
 _EASY: Final = ("v1beta2", "v1")
 
 
-class UnknownVersion(Rule):
+class UnknownVersion(Rule, code="DRA501", name="unknown-version", severity="error", kinds=ANY_KIND, fixable="unsafe"):
     """A kind or version that has never existed."""
-
-    code = "DRA501"
-    name = "unknown-version"
-    severity = "error"
-    kinds = ANY_KIND
-    fixable = "unsafe"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         item = context.item
@@ -66,14 +60,10 @@ class UnknownVersion(Rule):
         )
 
 
-class VersionMissing(Rule):
+class VersionMissing(
+    Rule, code="DRA502", name="version-not-in-release", severity="error", kinds=ANY_KIND, fixable="unsafe"
+):
     """A version that the target release does not have."""
-
-    code = "DRA502"
-    name = "version-not-in-release"
-    severity = "error"
-    kinds = ANY_KIND
-    fixable = "unsafe"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         item, release = context.item, context.release
@@ -95,14 +85,10 @@ class VersionMissing(Rule):
         )
 
 
-class NotServed(Rule):
+class NotServed(
+    Rule, code="DRA503", name="version-not-served-by-default", severity="warning", kinds=ANY_KIND, fixable="safe"
+):
     """A version that the target release does not serve by default."""
-
-    code = "DRA503"
-    name = "version-not-served-by-default"
-    severity = "warning"
-    kinds = ANY_KIND
-    fixable = "safe"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         item, release = context.item, context.release
@@ -124,14 +110,8 @@ class NotServed(Rule):
         )
 
 
-class Deprecated(Rule):
+class Deprecated(Rule, code="DRA504", name="version-deprecated", severity="warning", kinds=ANY_KIND, fixable="safe"):
     """A version that is going away."""
-
-    code = "DRA504"
-    name = "version-deprecated"
-    severity = "warning"
-    kinds = ANY_KIND
-    fixable = "safe"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         item, release = context.item, context.release
@@ -150,13 +130,14 @@ class Deprecated(Rule):
         )
 
 
-class FieldTooNew(Rule):
+class FieldTooNew(
+    Rule,
+    code="DRA505",
+    name="field-too-new",
+    severity="error",
+    kinds=("DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice"),
+):
     """A field that the target release does not have."""
-
-    code = "DRA505"
-    name = "field-too-new"
-    severity = "error"
-    kinds = ("DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice")
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         for path, field in gated_fields(context):
@@ -166,13 +147,14 @@ class FieldTooNew(Rule):
                 )
 
 
-class GateOff(Rule):
+class GateOff(
+    Rule,
+    code="DRA506",
+    name="gate-off",
+    severity="warning",
+    kinds=("DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice", "DeviceTaintRule"),
+):
     """A field that is dropped because its gate is off."""
-
-    code = "DRA506"
-    name = "gate-off"
-    severity = "warning"
-    kinds = ("DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice", "DeviceTaintRule")
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         for path, field in gated_fields(context):
@@ -196,13 +178,8 @@ class GateOff(Rule):
                 )
 
 
-class FunctionTooNew(Rule):
+class FunctionTooNew(Rule, code="DRA507", name="cel-too-new", severity="error", kinds=SELECTOR_KINDS):
     """An expression for a later release, or another gate."""
-
-    code = "DRA507"
-    name = "cel-too-new"
-    severity = "error"
-    kinds = SELECTOR_KINDS
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         for selector in context.selectors:

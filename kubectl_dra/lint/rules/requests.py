@@ -14,41 +14,34 @@ from kubectl_dra.lint.analysis.claim_requests import CLAIM_KINDS, RequestAlterna
 from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import Rule
-from kubectl_dra.manifests.changes import Delete, Path, Set
+from kubectl_dra.manifests.changes import Delete, Path, Set, value_at
 
 
-class CountZero(Rule):
+class CountZero(Rule, code="DRA301", name="count-zero", severity="warning", kinds=CLAIM_KINDS, fixable="unsafe"):
     """count: 0, which becomes 1."""
 
-    code = "DRA301"
-    name = "count-zero"
-    severity = "warning"
-    kinds = CLAIM_KINDS
-    fixable = "unsafe"
-
     def check(self, context: Context) -> Iterator[LintFinding]:
-        for one in alternatives(context):
-            if one.content.get("count") == 0 and one.content.get("count") is not False and not one.all_devices:
-                path = (*one.path, "count")
+        for alternative in alternatives(context):
+            if (
+                alternative.content.get("count") == 0
+                and alternative.content.get("count") is not False
+                and not alternative.all_devices
+            ):
+                path = (*alternative.path, "count")
                 yield self.finding(
                     path,
-                    f"count: 0 of request {one.name} becomes 1",
+                    f"count: 0 of request {alternative.name} becomes 1",
                     fix=Fix("Say count: 1, or remove the request", (Set(path, 1),), "unsafe"),
                 )
 
 
-class TooManyDevices(Rule):
+class TooManyDevices(Rule, code="DRA302", name="too-many-devices", severity="error", kinds=CLAIM_KINDS):
     """More devices than one claim can have."""
-
-    code = "DRA302"
-    name = "too-many-devices"
-    severity = "error"
-    kinds = CLAIM_KINDS
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         by_request: dict[str, list[RequestAlternative]] = {}
-        for one in alternatives(context):
-            by_request.setdefault(one.request, []).append(one)
+        for alternative in alternatives(context):
+            by_request.setdefault(alternative.request, []).append(alternative)
         total = 0
         for options in by_request.values():
             for option in options:
@@ -59,7 +52,7 @@ class TooManyDevices(Rule):
                         fix="Split them into several claims, or ask for fewer.",
                     )
             total += min(option.number for option in options)
-        if total > MAX_RESULTS and all(one.number <= MAX_RESULTS for one in alternatives(context)):
+        if total > MAX_RESULTS and all(alternative.number <= MAX_RESULTS for alternative in alternatives(context)):
             yield self.finding(
                 (*context.spec_path, "devices", "requests"),
                 f"the requests ask for {total} devices together; a claim can have {MAX_RESULTS}",
@@ -67,27 +60,26 @@ class TooManyDevices(Rule):
             )
 
 
-class VacuousConstraint(Rule):
+class VacuousConstraint(Rule, code="DRA303", name="constraint-over-one-device", severity="warning", kinds=CLAIM_KINDS):
     """A constraint over a single device."""
-
-    code = "DRA303"
-    name = "constraint-over-one-device"
-    severity = "warning"
-    kinds = CLAIM_KINDS
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         options = list(alternatives(context))
-        known = {name for one in options for name in (one.request, one.name)}
+        known = {name for alternative in options for name in (alternative.request, alternative.name)}
         for path, constraint, names in _constraints(context):
             if not known.issuperset(names):
                 # What it covers with the right name is not known.
                 continue
-            covered = [one for one in options if not names or one.request in names or one.name in names]
-            if not covered or any(one.all_devices for one in covered):
+            covered = [
+                alternative
+                for alternative in options
+                if not names or alternative.request in names or alternative.name in names
+            ]
+            if not covered or any(alternative.all_devices for alternative in covered):
                 continue
             most: dict[str, int] = {}
-            for one in covered:
-                most[one.request] = max(most.get(one.request, 0), one.number)
+            for alternative in covered:
+                most[alternative.request] = max(most.get(alternative.request, 0), alternative.number)
             if sum(most.values()) > 1:
                 continue
             kind = "matchAttribute" if constraint.get("matchAttribute") else "distinctAttribute"
@@ -98,14 +90,15 @@ class VacuousConstraint(Rule):
             )
 
 
-class MatchAndDistinct(Rule):
+class MatchAndDistinct(
+    Rule,
+    code="DRA304",
+    name="match-and-distinct",
+    severity="warning",
+    kinds=CLAIM_KINDS,
+    releases=fields("DeviceConstraint")["distinctAttribute"].releases,
+):
     """matchAttribute and distinctAttribute in one constraint."""
-
-    code = "DRA304"
-    name = "match-and-distinct"
-    severity = "warning"
-    kinds = CLAIM_KINDS
-    releases = fields("DeviceConstraint")["distinctAttribute"].releases
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         for path, constraint, _ in _constraints(context):
@@ -117,13 +110,8 @@ class MatchAndDistinct(Rule):
                 )
 
 
-class MatchUnique(Rule):
+class MatchUnique(Rule, code="DRA305", name="match-of-unique-attribute", severity="error", kinds=CLAIM_KINDS):
     """matchAttribute on an attribute that differs on every device."""
-
-    code = "DRA305"
-    name = "match-of-unique-attribute"
-    severity = "error"
-    kinds = CLAIM_KINDS
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         options = list(alternatives(context))
@@ -136,9 +124,9 @@ class MatchUnique(Rule):
             if attribute is None or not attribute.unique:
                 continue
             least: dict[str, int] = {}
-            for one in options:
-                if not names or one.request in names or one.name in names:
-                    least[one.request] = min(least.get(one.request, 99), one.number)
+            for alternative in options:
+                if not names or alternative.request in names or alternative.name in names:
+                    least[alternative.request] = min(least.get(alternative.request, 99), alternative.number)
             if sum(least.values()) > 1:
                 yield self.finding(
                     (*path, "matchAttribute"),
@@ -147,24 +135,23 @@ class MatchUnique(Rule):
                 )
 
 
-class StepZero(Rule):
+class StepZero(
+    Rule,
+    code="DRA310",
+    name="request-policy-step-zero",
+    severity="error",
+    kinds=("ResourceSlice",),
+    releases=fields("DeviceCapacity")["requestPolicy"].releases,
+    fixable="unsafe",
+):
     """A request policy with a step of 0."""
-
-    code = "DRA310"
-    name = "request-policy-step-zero"
-    severity = "error"
-    kinds = ("ResourceSlice",)
-    releases = fields("DeviceCapacity")["requestPolicy"].releases
-    fixable = "unsafe"
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         for index, device in enumerate(items(context.spec, "devices")):
             capacities = device.get("capacity")
             for name, capacity in capacities.items() if isinstance(capacities, dict) else ():
                 path: Path = ("spec", "devices", index, "capacity", name, "requestPolicy", "validRange", "step")
-                step: Any = capacity
-                for key in path[5:]:
-                    step = step.get(key) if isinstance(step, dict) else None
+                step = value_at(capacity, path[5:])
                 if step is None or not _is_zero(step):
                     continue
                 yield self.finding(

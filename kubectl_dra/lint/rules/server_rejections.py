@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from kubectl_dra.lint.analysis.server_verdict import verdict_of, violations_of
 from kubectl_dra.lint.context import Context, once
-from kubectl_dra.lint.finding import Fix, LintFinding
+from kubectl_dra.lint.finding import Fix, LintFinding, Safety
 from kubectl_dra.lint.locate import token_range
 from kubectl_dra.lint.rule import ANY_KIND, Rule
 from kubectl_dra.manifests.changes import Path, Splice, value_at
@@ -21,12 +21,22 @@ if TYPE_CHECKING:
 class ServerRule(Rule):
     """A rule whose findings are the API server's: all of them share one verdict per object."""
 
-    severity = "error"
-    kinds = ANY_KIND
     reasons: ClassVar[tuple[str, ...]] = ()
     """The server's reasons that the rule covers."""
     server_rules: ClassVar[tuple[str, ...]] = ()
     """The server's rules that only this rule covers, whatever their reason."""
+
+    def __init_subclass__(
+        cls,
+        *,
+        code: str,
+        name: str,
+        fixable: Safety = "none",
+        reasons: tuple[str, ...] = (),
+        server_rules: tuple[str, ...] = (),
+    ) -> None:
+        super().__init_subclass__(code=code, name=name, severity="error", kinds=ANY_KIND, fixable=fixable)
+        cls.reasons, cls.server_rules = reasons, server_rules
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         return map(partial(self._found, context), _by_code(context).get(self.code, ()))
@@ -83,13 +93,8 @@ def _by_code(context: Context) -> Mapping[str, list[Violation]]:
     return known
 
 
-class UnknownField(ServerRule):
+class UnknownField(ServerRule, code="DRA101", name="unknown-field", fixable="safe", server_rules=("unknown-field",)):
     """A field that does not exist."""
-
-    code = "DRA101"
-    name = "unknown-field"
-    fixable = "safe"
-    server_rules = ("unknown-field",)
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         """One finding for all fields that one fix corrects together."""
@@ -104,122 +109,66 @@ class UnknownField(ServerRule):
             yield found
 
 
-class WrongType(ServerRule):
+class WrongType(ServerRule, code="DRA102", name="wrong-type", fixable="safe", reasons=("BadRequest",)):
     """A value that cannot be decoded."""
 
-    code = "DRA102"
-    name = "wrong-type"
-    fixable = "safe"
-    reasons = ("BadRequest",)
 
-
-class Required(ServerRule):
+class Required(ServerRule, code="DRA103", name="required-field", reasons=("Required",)):
     """A required field is missing."""
 
-    code = "DRA103"
-    name = "required-field"
-    reasons = ("Required",)
 
-
-class Invalid(ServerRule):
+class Invalid(ServerRule, code="DRA104", name="invalid-value", fixable="unsafe", reasons=("Invalid", "TypeInvalid")):
     """A value that the server's validation refuses."""
 
-    code = "DRA104"
-    name = "invalid-value"
-    fixable = "unsafe"
-    reasons = ("Invalid", "TypeInvalid")
 
-
-class TooLong(ServerRule):
+class TooLong(ServerRule, code="DRA105", name="too-long", reasons=("TooLong",)):
     """A text over its limit."""
 
-    code = "DRA105"
-    name = "too-long"
-    reasons = ("TooLong",)
 
-
-class TooMany(ServerRule):
+class TooMany(ServerRule, code="DRA106", name="too-many", reasons=("TooMany",)):
     """A list or map over its limit."""
 
-    code = "DRA106"
-    name = "too-many"
-    reasons = ("TooMany",)
 
-
-class Duplicate(ServerRule):
+class Duplicate(ServerRule, code="DRA107", name="duplicate", reasons=("Duplicate",)):
     """Two entries that must differ."""
 
-    code = "DRA107"
-    name = "duplicate"
-    reasons = ("Duplicate",)
 
-
-class NotSupported(ServerRule):
+class NotSupported(ServerRule, code="DRA108", name="unsupported-value", fixable="safe", reasons=("NotSupported",)):
     """A value outside the allowed set."""
 
-    code = "DRA108"
-    name = "unsupported-value"
-    fixable = "safe"
-    reasons = ("NotSupported",)
 
-
-class Forbidden(ServerRule):
+class Forbidden(ServerRule, code="DRA109", name="forbidden", reasons=("Forbidden",)):
     """A field that must not be set here."""
 
-    code = "DRA109"
-    name = "forbidden"
-    reasons = ("Forbidden",)
 
-
-class NotFound(ServerRule):
+class NotFound(ServerRule, code="DRA110", name="not-found", fixable="unsafe", reasons=("NotFound",)):
     """A reference that leads nowhere."""
 
-    code = "DRA110"
-    name = "not-found"
-    fixable = "unsafe"
-    reasons = ("NotFound",)
 
-
-class ServerFails(ServerRule):
+class ServerFails(ServerRule, code="DRA111", name="server-fails", reasons=("InternalError",)):
     """An object that makes the server itself fail."""
 
-    code = "DRA111"
-    name = "server-fails"
-    reasons = ("InternalError",)
 
-
-class CelCompile(ServerRule):
+class CelCompile(
+    ServerRule,
+    code="DRA112",
+    name="selector-does-not-compile",
+    fixable="unsafe",
+    server_rules=("cel-compile", "cel-program"),
+):
     """A selector that does not compile."""
 
-    code = "DRA112"
-    name = "selector-does-not-compile"
-    fixable = "unsafe"
-    server_rules = ("cel-compile", "cel-program")
 
-
-class CelCost(ServerRule):
+class CelCost(ServerRule, code="DRA113", name="selector-too-expensive", server_rules=("cel-cost",)):
     """A selector whose worst case is too expensive."""
 
-    code = "DRA113"
-    name = "selector-too-expensive"
-    server_rules = ("cel-cost",)
 
-
-class CelTooLong(ServerRule):
+class CelTooLong(ServerRule, code="DRA114", name="selector-too-long", server_rules=("cel-too-long",)):
     """A selector over its length limit."""
 
-    code = "DRA114"
-    name = "selector-too-long"
-    server_rules = ("cel-too-long",)
 
-
-class ServerWarns(Rule):
+class ServerWarns(Rule, code="DRA115", name="server-warning", severity="warning", kinds=("ResourceSlice",)):
     """A value accepted with a warning."""
-
-    code = "DRA115"
-    name = "server-warning"
-    severity = "warning"
-    kinds = ("ResourceSlice",)
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         verdict = verdict_of(context)

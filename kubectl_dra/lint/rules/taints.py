@@ -14,19 +14,16 @@ from kubectl_dra.lint.analysis.server_verdict import verdict_of
 from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import Rule
-from kubectl_dra.manifests.changes import Path, Set
+from kubectl_dra.manifests.changes import Path, Set, value_at
 
 MEANT: Final = "kubectl-dra/selects-everything"
 """An annotation saying that a DeviceTaintRule intentionally selects every device."""
 
 
-class SelectsEverything(Rule):
+class SelectsEverything(
+    Rule, code="DRA801", name="taint-rule-selects-everything", severity="error", kinds=("DeviceTaintRule",)
+):
     """A taint rule for every device of the cluster."""
-
-    code = "DRA801"
-    name = "taint-rule-selects-everything"
-    severity = "error"
-    kinds = ("DeviceTaintRule",)
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         selector = context.spec.get("deviceSelector")
@@ -35,8 +32,7 @@ class SelectsEverything(Rule):
         annotations = context.item.metadata.get("annotations")
         if isinstance(annotations, dict) and annotations.get(MEANT) == "true":
             return
-        taint = context.spec.get("taint")
-        effect = taint.get("effect") if isinstance(taint, dict) else None
+        effect = value_at(context.spec, ("taint", "effect"))
         harm = {
             "NoExecute": ": all pods that use devices are evicted",
             "NoSchedule": ": no claim is allocated any more",
@@ -48,13 +44,10 @@ class SelectsEverything(Rule):
         )
 
 
-class SelectsNothing(Rule):
+class SelectsNothing(
+    Rule, code="DRA804", name="taint-rule-selects-nothing", severity="warning", kinds=("DeviceTaintRule",)
+):
     """A taint rule for no device."""
-
-    code = "DRA804"
-    name = "taint-rule-selects-nothing"
-    severity = "warning"
-    kinds = ("DeviceTaintRule",)
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         if context.spec and context.spec.get("deviceSelector") is None:
@@ -65,13 +58,10 @@ class SelectsNothing(Rule):
             )
 
 
-class SelectsAnyDriver(Rule):
+class SelectsAnyDriver(
+    Rule, code="DRA805", name="taint-rule-without-driver", severity="warning", kinds=("DeviceTaintRule",)
+):
     """A taint rule for a pool or device of any driver."""
-
-    code = "DRA805"
-    name = "taint-rule-without-driver"
-    severity = "warning"
-    kinds = ("DeviceTaintRule",)
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         selector = context.spec.get("deviceSelector")
@@ -88,25 +78,26 @@ class SelectsAnyDriver(Rule):
             )
 
 
-class TolerationDoesNotStay(Rule):
+class TolerationDoesNotStay(
+    Rule,
+    code="DRA802",
+    name="toleration-does-not-stay",
+    severity="warning",
+    kinds=CLAIM_KINDS,
+    releases=fields("ExactDeviceRequest")["tolerations"].releases,
+    fixable="unsafe",
+):
     """A toleration that lets the pod start but not stay."""
 
-    code = "DRA802"
-    name = "toleration-does-not-stay"
-    severity = "warning"
-    kinds = CLAIM_KINDS
-    releases = fields("ExactDeviceRequest")["tolerations"].releases
-    fixable = "unsafe"
-
     def check(self, context: Context) -> Iterator[LintFinding]:
-        for one in alternatives(context):
-            tolerations = items(one.content, "tolerations")
+        for alternative in alternatives(context):
+            tolerations = items(alternative.content, "tolerations")
             for index, toleration in enumerate(tolerations):
                 if toleration.get("effect"):
                     continue
                 if any(_stays(other, toleration) for other in tolerations):
                     continue
-                path: Path = (*one.path, "tolerations", index)
+                path: Path = (*alternative.path, "tolerations", index)
                 key = toleration.get("key") or "every taint"
                 yield self.finding(
                     path,
@@ -119,15 +110,16 @@ class TolerationDoesNotStay(Rule):
                 )
 
 
-class AdminAccess(Rule):
+class AdminAccess(
+    Rule,
+    code="DRA803",
+    name="admin-access-namespace",
+    severity="error",
+    kinds=CLAIM_KINDS,
+    scope="set",
+    releases=ADMIN_NEEDS_LABEL,
+):
     """Admin access in a namespace that does not allow it."""
-
-    code = "DRA803"
-    name = "admin-access-namespace"
-    severity = "error"
-    kinds = CLAIM_KINDS
-    scope = "set"
-    releases = ADMIN_NEEDS_LABEL
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         admin = [one for one in alternatives(context) if one.content.get("adminAccess") is True]

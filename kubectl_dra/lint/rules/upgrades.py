@@ -42,13 +42,8 @@ _EFFECTS: Final[Mapping[str, str]] = {
 """What begins with a field, by its name."""
 
 
-class VersionEnds(Rule):
+class VersionEnds(Rule, code="DRA511", name="version-ends-with-upgrade", severity="error", kinds=ANY_KIND):
     """A version that ends with the upgrade (--from)."""
-
-    code = "DRA511"
-    name = "version-ends-with-upgrade"
-    severity = "error"
-    kinds = ANY_KIND
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         both, item = both_releases(context), context.item
@@ -69,13 +64,8 @@ class VersionEnds(Rule):
             yield self.finding(("apiVersion",), message, fix=advice, severity="info")
 
 
-class RejectedAfter(Rule):
+class RejectedAfter(Rule, code="DRA512", name="rejected-after-upgrade", severity="error", kinds=ANY_KIND):
     """An object that only the release before the upgrade accepts (--from)."""
-
-    code = "DRA512"
-    name = "rejected-after-upgrade"
-    severity = "error"
-    kinds = ANY_KIND
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         both, found = both_releases(context), refusals(context)
@@ -98,13 +88,14 @@ class RejectedAfter(Rule):
             )
 
 
-class CountsAfter(Rule):
+class CountsAfter(
+    Rule,
+    code="DRA513",
+    name="field-counts-after-upgrade",
+    severity="warning",
+    kinds=("DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice", "DeviceTaintRule"),
+):
     """A field that counts only after the upgrade (--from)."""
-
-    code = "DRA513"
-    name = "field-counts-after-upgrade"
-    severity = "warning"
-    kinds = ("DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice", "DeviceTaintRule")
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         both, found = both_releases(context), refusals(context)
@@ -124,13 +115,14 @@ class CountsAfter(Rule):
             yield self.finding(("spec",), message, on_key=True)
 
 
-class LostAfter(Rule):
+class LostAfter(
+    Rule,
+    code="DRA514",
+    name="field-lost-after-upgrade",
+    severity="warning",
+    kinds=("DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice"),
+):
     """A field that is lost with the upgrade (--from)."""
-
-    code = "DRA514"
-    name = "field-lost-after-upgrade"
-    severity = "warning"
-    kinds = ("DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice")
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         both = both_releases(context)
@@ -142,13 +134,8 @@ class LostAfter(Rule):
                 yield self.finding(one.path, message + _elsewhere(one), on_key=True)
 
 
-class AcceptedAfter(Rule):
+class AcceptedAfter(Rule, code="DRA515", name="accepted-after-upgrade", severity="info", kinds=ANY_KIND):
     """An object that only the release after the upgrade accepts (--from)."""
-
-    code = "DRA515"
-    name = "accepted-after-upgrade"
-    severity = "info"
-    kinds = ANY_KIND
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         both, found, item = both_releases(context), refusals(context), context.item
@@ -168,13 +155,10 @@ class AcceptedAfter(Rule):
         yield self.finding(first.path, message, field=first.field, detail=first.rule)
 
 
-class Rescheduled(Rule):
+class Rescheduled(
+    Rule, code="DRA516", name="scheduled-otherwise-after-upgrade", severity="warning", kinds=("Pod", "ResourceClaim")
+):
     """A pod or claim that the schedulers of both releases judge differently (--from)."""
-
-    code = "DRA516"
-    name = "scheduled-otherwise-after-upgrade"
-    severity = "warning"
-    kinds = ("Pod", "ResourceClaim")
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         upgrade, item = context.target.upgrade, context.item

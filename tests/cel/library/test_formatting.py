@@ -32,6 +32,7 @@ ERRORS = [
     ),
     ('("%s" + "").format([]) == ""', "index 0 out of range"),
     ('("%" + "").format([1]) == ""', "unexpected end of string"),
+    ('("%" + "").format([]) == ""', "index 0 out of range"),
     ('("%a" + "").format([1]) == ""', 'could not parse formatting clause: unrecognized formatting clause "a"'),
     (
         '("%.3" + "").format([1.0]) == ""',
