@@ -15,7 +15,8 @@ from kubectl_dra.allocation.pools import NodePools, Pool, scope_matches
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.labels import InvalidNodeSelector
 from kubectl_dra.api.nodes import Node
-from kubectl_dra.api.slices import Device, DeviceID, OwnColumn, PoolID, ResourceSlice
+from kubectl_dra.api.per_device import PerDeviceColumn
+from kubectl_dra.api.slices import Device, DeviceID, PoolID, ResourceSlice
 from kubectl_dra.explain.phrase import Words
 
 MAX_NEAR = 20
@@ -78,7 +79,7 @@ class View:
         cycle: Cycle,
         nodes: Sequence[Node],
         ineligible: Mapping[str, Words],
-        judged: Set[OwnColumn] = frozenset(),
+        judged: Set[PerDeviceColumn] = frozenset(),
         extended: ExtendedRequests | None = None,
     ) -> None:
         self.cycle = cycle
@@ -189,7 +190,7 @@ class View:
 
     def differs(self, entry: ResourceSlice) -> bool:
         """Whether the devices of a slice have values of their own in what the question reads."""
-        return entry.individual is not None and not self._judged.isdisjoint(entry.individual.columns)
+        return entry.has_own(self._judged)
 
     def different_nodes(self) -> Sequence[Node]:
         """The first node of each kind that an attempt can distinguish."""
