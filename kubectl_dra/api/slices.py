@@ -312,3 +312,31 @@ class ResourceSlice(Struct, frozen=True, gc=False):
 
 def _counters(raw: Mapping[str, JSONObject] | None) -> Counters:
     return {name: Quantity.parse((entry or EMPTY).get("value", "0")) for name, entry in (raw or EMPTY).items()}
+
+
+# The hardware behind a device name, identified by what a driver publishes and a change of name does not affect.
+
+# The first that a driver publishes; drivers differ in the names. A bus address is a place, not hardware: left out.
+_HARDWARE: Final = ("uuid", "deviceuuid", "gpuuuid", "serialnumber", "serial", "uniqueid", "guid")
+
+
+def hardware_id(device: Device) -> str:
+    """The device's UUID or serial number from its attributes; empty if it has none.
+
+    Attributes are matched by the part after the domain, ignoring case.
+    """
+    found: dict[str, str] = {}
+    for name, value in device.attributes.items():
+        text = value.get("string")
+        if isinstance(text, str) and text:
+            found.setdefault(_lower_name(name), text)
+    return next((found[name] for name in _HARDWARE if name in found), "")
+
+
+def identifies(attribute: str) -> bool:
+    """Whether an attribute of this name tells one piece of hardware from another of its kind."""
+    return _lower_name(attribute) in _HARDWARE
+
+
+def _lower_name(attribute: str) -> str:
+    return attribute.rpartition("/")[2].lower()
