@@ -50,12 +50,12 @@ class SearchStage(Struct):
 
 
 class _Probe(Search):
-    """Tries single devices, without counters."""
+    """Tries single devices, without counters and constraints: a device that a constraint refuses may leave traces."""
 
     def _counts(self, candidate: CandidateDevice) -> bool:
         return False
 
-    def use(self, alternative: Alternative, candidate: CandidateDevice, constrained: bool) -> int:
+    def use(self, alternative: Alternative, candidate: CandidateDevice) -> int:
         """How an alternative treats a device at best."""
         if alternative.listed is not None and candidate.position not in alternative.listed:
             return NEVER
@@ -64,8 +64,6 @@ class _Probe(Search):
                 return NEVER
         except AllocationError:
             return FAILS
-        if alternative.listed is not None and constrained:
-            return USABLE  # Constraints over mode All raise errors, which the search itself meets.
         if self._place(alternative, candidate, must=False):
             self._undo(alternative)
             return USABLE
@@ -91,15 +89,11 @@ class Problem:
         self.prepared = prepared
         self.stages: list[SearchStage] = []
         self.index: list[int] = []
-        probe = _Probe(context, claims, prepared, ledger)
+        probe = _Probe(context, [replace(claim, constraints=()) for claim in claims], prepared, ledger)
         for claim, requests in enumerate(prepared):
             self.index.append(len(self.stages))
             for alternatives in requests:
-                constrained = [bool(self.covering(entry)) for entry in alternatives]
-                uses = [
-                    [probe.use(entry, candidate, covered) for candidate in context.candidates]
-                    for entry, covered in zip(alternatives, constrained, strict=True)
-                ]
+                uses = [[probe.use(entry, candidate) for candidate in context.candidates] for entry in alternatives]
                 self.stages.append(SearchStage(claim, alternatives, uses))
         self._relevant = [
             candidate

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kubectl_dra.allocation import attempt
@@ -222,6 +222,8 @@ def check(case: Case) -> None:
         assert not problem.traceable
 
 
+# Devices that a matchAttribute refuses make a distinctAttribute forget.
+@example(1_002_678)
 @settings(max_examples=300)
 @given(st.integers(0, 2**40))
 def test_pruned_searches_agree_with_the_plain_one(seed: int) -> None:
