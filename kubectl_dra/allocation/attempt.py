@@ -39,6 +39,7 @@ from kubectl_dra.api.claims import ALL, DeviceClass, ResourceClaim
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.slices import DeviceID, ResourceSlice
 from kubectl_dra.api.taints import DeviceTaintRule
+from kubectl_dra.by_identity import ByIdentity
 
 if TYPE_CHECKING:
     from kubectl_dra.allocation.counters import InUse
@@ -105,7 +106,7 @@ class Cycle(Struct):
     groups: InUse = field(default_factory=dict)
     budget: Budget = field(default_factory=unlimited)
     seen: dict[str, tuple[Node, NodePools]] = field(default_factory=dict)
-    exact: dict[int, tuple[ResourceSlice, ResourceSlice]] | None = None
+    exact: ByIdentity[ResourceSlice, ResourceSlice] | None = None
     _prepared: tuple[tuple[ResourceClaim, ...], list[PreparedClaim]] | None = None
 
     def changed(self, **changes: Any) -> Cycle:
@@ -123,17 +124,16 @@ class Cycle(Struct):
         if known is None or known[0] is not node:
             pools = gather(self.index, node, self.features, self.quirks)
             if self.exact is not None:
-                whole = (replace(pool, slices=tuple(map(self._exact, pool.slices))) for pool in pools.pools)
-                pools = replace(pools, pools=tuple(whole))
+                # Restored once: verdicts are remembered by a device's identity.
+                known_exact, whole = self.exact, ResourceSlice.exact
+                pools = replace(
+                    pools,
+                    pools=tuple(
+                        replace(pool, slices=tuple(known_exact.of(entry, whole) for entry in pool.slices))
+                        for pool in pools.pools
+                    ),
+                )
             known = self.seen[node.name] = node, pools
-        return known[1]
-
-    def _exact(self, entry: ResourceSlice) -> ResourceSlice:
-        """The slice with its devices' own values, restored once: verdicts are remembered by a device's identity."""
-        assert self.exact is not None
-        known = self.exact.get(id(entry))
-        if known is None:
-            known = self.exact[id(entry)] = entry, entry.exact()
         return known[1]
 
     @property

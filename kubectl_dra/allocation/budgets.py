@@ -22,9 +22,6 @@ SCORED_PER_STEP: Final = 2
 """How many nodes are scored for a pod, for one step."""
 PLACED_POD: Final = 150
 """A pod that is given a node, in the cluster with it."""
-FLOW: Final = 25
-EDGES_PER_STEP: Final = 4
-"""A flow through a graph, and how many of its edges count as one step."""
 COMPARED_PER_STEP: Final = 32
 """How many devices are compared with what is remembered of a search, for one step."""
 

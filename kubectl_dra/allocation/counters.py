@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from msgspec import Struct
 
@@ -15,7 +15,6 @@ from kubectl_dra.api.slices import NO_GROUPS, Device, DeviceID, PoolID
 
 Table = dict[str, dict[str, Quantity]]
 Key = PoolID | str
-_NOTHING: Table = {}
 
 
 class CounterShortage(Struct, frozen=True):
@@ -137,10 +136,6 @@ class CounterLedger:
                 if amount.nanos
             )
         )
-
-    def charged(self, key: Key, counter_set: str) -> Mapping[str, Quantity]:
-        """What this attempt has charged on one counter set."""
-        return self._charged.get(key, _NOTHING).get(counter_set, {})
 
     def copy(self) -> dict[Key, Table]:
         """The current charges, for ``restore``."""

@@ -13,7 +13,8 @@ from kubectl_dra.allocation.errors import AllocationCheck, AllocationError
 from kubectl_dra.allocation.features import Features, Quirks
 from kubectl_dra.api.labels import InvalidNodeSelector
 from kubectl_dra.api.nodes import Node
-from kubectl_dra.api.slices import Counters, NodeScope, PoolID, ResourceSlice
+from kubectl_dra.api.slices import Counters, Device, NodeScope, PoolID, ResourceSlice
+from kubectl_dra.by_identity import ByIdentity
 
 K = TypeVar("K")
 
@@ -75,9 +76,9 @@ class SliceIndex:
         # Shared counters of pools whose slices all name nodes, by these nodes.
         self._counters: dict[str, list[ResourceSlice]] = {}
         self._shared: list[ResourceSlice] = []
-        # By the identity of devices and the features: why a pool of one slice with them is invalid.
-        self.problems: dict[tuple[int, Features], str] = {}
-        self._grouped: dict[int, bool] = {}
+        # Why a pool of one slice with these devices is invalid.
+        self.problems: dict[Features, ByIdentity[tuple[Device, ...], str]] = {}
+        self._grouped = ByIdentity[tuple[Device, ...], bool]()
         self._foreign: dict[Features, list[tuple[PoolID, Pool | None]]] = {}
         for entry in self.slices:
             _add(self.by_pool, entry.pool, entry)
@@ -102,12 +103,10 @@ class SliceIndex:
 
     def uses_groups(self, entry: ResourceSlice) -> bool:
         """Whether a device of the slice has compatibility groups."""
-        known = self._grouped.get(id(entry.devices))
-        if known is None:
-            known = self._grouped[id(entry.devices)] = any(
-                consumption.groups for device in entry.devices for consumption in device.consumes_counters
-            )
-        return known
+        return self._grouped.of(
+            entry.devices,
+            lambda devices: any(taken.groups for device in devices for taken in device.consumes_counters),
+        )
 
     @cached_property
     def has_groups(self) -> bool:
@@ -292,10 +291,8 @@ def _in_order(slices: Sequence[ResourceSlice], features: Features) -> tuple[Reso
 def _of_one(entry: ResourceSlice, index: SliceIndex, features: Features) -> Pool:
     """The complete pool of a single slice. Many nodes may have one with the same devices."""
     pool = Pool(entry.pool, entry.generation, (entry,), (), NO_COUNTERS, 1, 1)
-    key = (id(entry.devices), features)
-    problem = index.problems.get(key)
-    if problem is None:
-        problem = index.problems[key] = _problem(pool, (), features)
+    known = index.problems.setdefault(features, ByIdentity())
+    problem = known.of(entry.devices, lambda _: _problem(pool, (), features))
     return replace(pool, invalid=problem) if problem else pool
 
 

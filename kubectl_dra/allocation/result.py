@@ -152,9 +152,6 @@ def _node_selector(claim: ResourceClaim, placed: Sequence[PickedDevice], node: N
 def _merge(term: NodeSelectorTerm, expressions: list[Requirement], fields: list[Requirement]) -> None:
     for source, into in ((term.expressions, expressions), (term.fields, fields)):
         for requirement in source:
-            if not any(_same(requirement, known) for known in into):
+            key = (requirement.key, requirement.operator, {*requirement.values})
+            if key not in [(known.key, known.operator, {*known.values}) for known in into]:
                 into.append(requirement)
-
-
-def _same(one: Requirement, other: Requirement) -> bool:
-    return one.key == other.key and one.operator == other.operator and set(one.values) == set(other.values)

@@ -287,7 +287,7 @@ class Search:
             if constraint.add(request, subrequest, device):
                 continue
             if must:
-                subject = f"claim {self._claim_key(chosen)}, request {chosen.spec.name}"
+                subject = f"{chosen.selectors[1].owner}, request {chosen.spec.name}"
                 raise AllocationError(
                     f"{subject}: cannot add device {candidate.id} because a claim constraint would not be satisfied",
                     check=AllocationCheck.CONSTRAINT_ALL,
@@ -329,9 +329,6 @@ class Search:
                 held[name] = held[name] - placement.consumed[name]
             if self.context.quirks.counters_leak and held and not any(held.values()):
                 del self._held_capacity[device]
-
-    def _claim_key(self, chosen: Alternative) -> str:
-        return chosen.selectors[1].owner.removeprefix("claim ")
 
     def _reject(self, chosen: Alternative, candidate: CandidateDevice, check: str, detail: object) -> None:
         if self.context.observer is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from operator import is_
 from typing import TYPE_CHECKING
 
@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from kubectl_dra.allocation.errors import AllocationCheck, AllocationError, ErrorDetail
 from kubectl_dra.api.slices import Device, DeviceID
+from kubectl_dra.by_identity import ByIdentity
 from kubectl_dra.cel import CompileError, Environment, EvaluationError, Program, compile_expression
 
 if TYPE_CHECKING:
@@ -24,24 +25,16 @@ SelectorVerdict = bool | EvaluationError | CompileError
 
 
 class Selectors:
-    """Compiled CEL selectors and their verdicts. Each expression is compiled once, each device judged once.
-
-    Verdicts are kept per device object, so the devices must outlive this cache.
-    """
+    """Compiled CEL selectors and their verdicts. Each expression is compiled once, each device object judged once."""
 
     def __init__(self, environment: Environment) -> None:
         self.environment = environment
         self._programs: dict[str, Program | CompileError] = {}
         self._terms: dict[str, tuple[Program, ...]] = {}
-        self._verdicts: dict[str, dict[int, bool | EvaluationError]] = {}
+        self._verdicts: dict[str, ByIdentity[Device, bool | EvaluationError]] = {}
         self._derived: dict[str, Program | CompileError] = {}
-        self._attributes: dict[str, dict[int, Attribute | EvaluationError]] = {}
+        self._attributes: dict[str, ByIdentity[Device, Attribute | EvaluationError]] = {}
         self._table: DeviceTable | None = None
-        self._kept: list[tuple[Device, ...]] = []
-
-    def keep(self, devices: tuple[Device, ...]) -> None:
-        """Let devices that are only supposed live as long as the verdicts."""
-        self._kept.append(devices)
 
     def program(self, expression: str) -> Program | CompileError:
         """The compiled expression, or the reason why it does not compile."""
@@ -66,18 +59,18 @@ class Selectors:
     def verdict(self, expression: str, device: Device) -> SelectorVerdict:
         """Whether the device satisfies the expression, or the error that prevents an answer."""
         known = self._verdicts.get(expression)
-        verdict = known.get(id(device)) if known is not None else None
+        verdict = known.get(device) if known is not None else None
         if verdict is None:
             program = self.program(expression)
             if isinstance(program, CompileError):
                 return program
             if known is None:
-                known = self._verdicts[expression] = {}
+                known = self._verdicts[expression] = ByIdentity()
             try:
                 verdict = program.evaluate(device)
             except EvaluationError as error:
                 verdict = error
-            known[id(device)] = verdict
+            known.put(device, verdict)
         return verdict
 
     def verdicts(self, expression: str, devices: Sequence[Device]) -> list[SelectorVerdict]:
@@ -86,14 +79,15 @@ class Selectors:
         known = self._verdicts.get(expression)
         if known is None:
             return [self.verdict(expression, device) for device in devices]
-        return [known[key] for key in map(id, devices)]
+        return [*known.each(devices)]
 
     def refused_by(self, expressions: Sequence[str]) -> set[int]:
         """The devices, by their identity, of which it is known that the first selector that does not hold is false."""
         refused: set[int] = set()
         holds: set[int] | None = None
         for expression in expressions:
-            known = self._verdicts.get(expression, {})
+            judged = self._verdicts.get(expression)
+            known = judged.by_id if judged is not None else {}
             reach = known if holds is None else {key: known[key] for key in holds if key in known}
             refused.update([key for key, verdict in reach.items() if verdict is False])
             holds = {key for key, verdict in reach.items() if verdict is True}
@@ -110,8 +104,8 @@ class Selectors:
             self._derived[expression] = program
         if isinstance(program, CompileError):
             return program
-        known = self._attributes.setdefault(expression, {})
-        value = known.get(id(device))
+        known = self._attributes.setdefault(expression, ByIdentity())
+        value = known.get(device)
         if value is None:
             from kubectl_dra.cel.derived import derived_attribute
 
@@ -119,18 +113,18 @@ class Selectors:
                 value = derived_attribute(program, device)
             except EvaluationError as error:
                 value = error
-            known[id(device)] = value
+            known.put(device, value)
         return value
 
-    def prefetch(self, expression: str, devices: Iterable[Device]) -> None:
+    def prefetch(self, expression: str, devices: Sequence[Device]) -> None:
         """Judge many devices at once, which is faster than one by one."""
         program = self.program(expression)
         if isinstance(program, CompileError):
             return
-        known = self._verdicts.setdefault(expression, {})
-        missing = [device for device in devices if id(device) not in known] if known else list(devices)
+        known = self._verdicts.setdefault(expression, ByIdentity())
+        missing = known.without(devices)
         if missing:
-            known.update(zip(map(id, missing), program.evaluate_devices(self.table(missing)), strict=True))
+            known.put_all(missing, program.evaluate_devices(self.table(missing)))
 
     def table(self, devices: Sequence[Device]) -> DeviceTable:
         """The columns of these devices that expressions read. The same devices get the same table again."""

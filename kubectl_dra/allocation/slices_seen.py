@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from kubectl_dra.allocation.features import Features
 from kubectl_dra.api.slices import Device, ResourceSlice
 from kubectl_dra.api.taints import DeviceTaintRule
+from kubectl_dra.by_identity import ByIdentity
 
 
 def slices_as_read(slices: Sequence[ResourceSlice], features: Features) -> Sequence[ResourceSlice]:
@@ -32,7 +33,7 @@ def _counters_apart(slices: Sequence[ResourceSlice]) -> Iterator[ResourceSlice]:
             yield entry
             continue
         yield replace(entry, shared_counters=())
-        yield replace(entry, name=f"{entry.name} (counters)", devices=(), individual=None)
+        yield replace(entry, name=f"{entry.name} (counters)", devices=(), own_texts=None)
 
 
 def _exclusive(entry: ResourceSlice) -> ResourceSlice:
@@ -71,9 +72,8 @@ class _Tainter:
             if rule.selector is not None:
                 driver, pool, device = rule.selector
                 self._by_place.setdefault((driver, pool), {}).setdefault(device, []).append(number)
-        # The originals stay in the slices while rules are applied, so their identities do too.
-        self._tainted: dict[tuple[int, _Numbers], Device] = {}
-        self._lists: dict[tuple[int, tuple[_Numbers, ...]], tuple[Device, ...]] = {}
+        self._tainted = ByIdentity[Device, dict[_Numbers, Device]]()
+        self._lists = ByIdentity[tuple[Device, ...], dict[tuple[_Numbers, ...], tuple[Device, ...]]]()
 
     def applied(self, entry: ResourceSlice) -> ResourceSlice:
         """The slice with the taints of the rules; the same object if there are none."""
@@ -85,21 +85,21 @@ class _Tainter:
         numbers = tuple([_matching(tables, name) for name in entry.names])
         if not any(numbers):
             return entry
-        key = (id(entry.devices), numbers)
-        devices = self._lists.get(key)
+        known = self._lists.of(entry.devices, lambda _: {})
+        devices = known.get(numbers)
         if devices is None:
-            devices = self._lists[key] = tuple(map(self._with_taints, entry.devices, numbers))
+            devices = known[numbers] = tuple(map(self._with_taints, entry.devices, numbers))
         return replace(entry, devices=devices)
 
     def _with_taints(self, device: Device, numbers: _Numbers) -> Device:
         if not numbers:
             return device
-        key = (id(device), numbers)
-        known = self._tainted.get(key)
-        if known is None:
+        known = self._tainted.of(device, lambda _: {})
+        tainted = known.get(numbers)
+        if tainted is None:
             added = (self._rules[number].taint for number in numbers)
-            known = self._tainted[key] = replace(device, taints=(*device.taints, *added))
-        return known
+            tainted = known[numbers] = replace(device, taints=(*device.taints, *added))
+        return tainted
 
 
 def _matching(tables: Sequence[dict[str | None, list[int]]], device: str) -> _Numbers:

@@ -1,4 +1,4 @@
-"""The first solution of one attempt: by the plain search, or by the pruned ones if that takes long."""
+"""The first solution of one attempt: by the plain search, or by the merged one if that takes long."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ def solve(
         budget.add(first)
         context.budget = budget
     # Loaded where it is needed, which is rare.
-    from kubectl_dra.allocation.pruning.strategies import pruned_solution
+    from kubectl_dra.allocation.merged_search import merged_solution
 
-    return with_room(lambda: pruned_solution(context, claims, prepared, ledger))
+    return with_room(lambda: merged_solution(context, claims, prepared, ledger))
 
 
 def _plain_only(context: SearchContext, prepared: Sequence[PreparedClaim]) -> bool:
-    """Whether the search takes turns that the pruned searches do not know."""
+    """Whether the search takes turns that the merged search does not know."""
     if context.barrier is not None or context.features.list_attributes:
         return True
     if any(entry.spec.derived_attributes for claim in prepared for request in claim for entry in request):

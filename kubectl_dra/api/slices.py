@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Mapping, Sequence, Set
 from typing import Any, Final, NamedTuple
 
 from msgspec import Struct, field
@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from kubectl_dra.api.fields import read_names
 from kubectl_dra.api.meta import EMPTY, JSONObject
 from kubectl_dra.api.nodes import NodeSelector
+from kubectl_dra.api.per_device import NAMES, PerDeviceColumn, PerDeviceTexts
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.taints import DeviceTaint
 
@@ -222,34 +223,12 @@ def _unknown_in_consumption(device: JSONObject) -> set[str]:
     }
 
 
-class OwnColumn(NamedTuple):
-    """What differs from device to device: an ``attribute`` or a ``capacity`` by name, or NAMES, or TIMES of taints."""
-
-    kind: str
-    name: str = ""
-
-
-NAMES: Final = OwnColumn("name")
-TIMES: Final = OwnColumn("timeAdded")
-
-
-class Individual(NamedTuple):
-    """Texts that differ from device to device, such as a UUID, stored apart from the shared devices.
-
-    ``joined`` has a text for each of ``columns``: each device's (each taint's for TIMES), in the order of the devices,
-    with a NUL after it. One text takes half the memory of many, and few questions read it.
-    """
-
-    columns: tuple[OwnColumn, ...]
-    joined: tuple[str, ...]
-
-
 class ResourceSlice(Struct, frozen=True, gc=False):
     """One v1 ResourceSlice. ``per_device_node_selection`` is None if the field is absent.
 
     ``skip_node_operations``: what the kubelet need not do for its devices, if it knows how to omit that (1.37).
 
-    Large snapshots share one tuple of devices among slices that differ only in ``individual``. The shared
+    Large snapshots share one tuple of devices among slices that differ only in ``own_texts``. The shared
     devices carry another slice's values of these columns, and no names if NAMES is one; ``exact`` gives its own.
     """
 
@@ -265,57 +244,42 @@ class ResourceSlice(Struct, frozen=True, gc=False):
     creation_timestamp: str = ""
     resource_version: str = ""
     unmodelled: tuple[str, ...] = ()
-    individual: Individual | None = None
+    own_texts: PerDeviceTexts | None = None
     skip_node_operations: tuple[str, ...] = ()
 
     @property
     def names(self) -> Sequence[str]:
         """The names of the devices, in their order."""
-        return self.own_texts(NAMES) or [device.name for device in self.devices]
+        own = self.own_texts.of(NAMES) if self.own_texts is not None else ()
+        return own or [device.name for device in self.devices]
 
-    def own_texts(self, column: OwnColumn) -> Sequence[str]:
-        """The texts of a column that is kept apart; empty for any other."""
-        if self.individual is None or column not in self.individual.columns:
-            return ()
-        return self.individual.joined[self.individual.columns.index(column)].split("\0")[:-1]
+    def has_own(self, columns: Set[PerDeviceColumn]) -> bool:
+        """Whether the devices have values of their own in any of these columns."""
+        return self.own_texts is not None and not columns.isdisjoint(self.own_texts.columns)
 
-    def told_apart(self, answers: Mapping[OwnColumn, Callable[[str], Hashable]]) -> ResourceSlice:
-        """The slice itself if its devices' own texts get the same answers as those that stand in for them, else exact.
-
-        ``answers`` has a function for each attribute or capacity in question.
-        """
-        for column, answer in answers.items():
-            texts = self.own_texts(column)
-            if texts and {*map(answer, texts)} != {answer(_text_in(self.devices[0], column))}:
-                return self.exact(answers)
-        return self
+    def told_apart(self, answers: Mapping[PerDeviceColumn, Callable[[str], Hashable]]) -> ResourceSlice:
+        """The slice itself if its devices get the same answers as those that stand in for them, else exact."""
+        if self.own_texts is None or self.own_texts.answered_alike(self.devices, answers):
+            return self
+        return self.exact(answers)
 
     def exact_device(self, position: int) -> Device:
         """One device with all of its own values."""
         return self.exact().devices[position]
 
-    def exact(self, only: Container[OwnColumn] | None = None) -> ResourceSlice:
+    def exact(self, only: Container[PerDeviceColumn] | None = None) -> ResourceSlice:
         """The slice whose devices have their own values of all columns, or of those that are kept apart ``only`` these.
 
         The devices have to be those that were read, or others with the same taints.
         """
-        if self.individual is None:
+        if self.own_texts is None:
             return self
-        own = dict(zip(*self.individual, strict=True))
-        given = [column for column in own if only is None or column in only]
-        if not given:
-            return self
-        devices = self.devices
-        for column in given:
-            devices = _with_own(devices, column, self.own_texts(column))
-        rest = {column: joined for column, joined in own.items() if column not in given}
-        return replace(
-            self, devices=devices, individual=Individual(tuple(rest), tuple(rest.values())) if rest else None
-        )
+        devices, rest = self.own_texts.restored(self.devices, only)
+        return self if rest == self.own_texts else replace(self, devices=devices, own_texts=rest)
 
     @classmethod
     def from_json(
-        cls, raw: JSONObject, devices: tuple[Device, ...] | None = None, individual: Individual | None = None
+        cls, raw: JSONObject, devices: tuple[Device, ...] | None = None, own_texts: PerDeviceTexts | None = None
     ) -> ResourceSlice:
         """Read a v1 ResourceSlice (convert older versions first). ``devices`` are its devices, if already read."""
         meta = raw.get("metadata") or EMPTY
@@ -341,7 +305,7 @@ class ResourceSlice(Struct, frozen=True, gc=False):
             creation_timestamp=meta.get("creationTimestamp") or "",
             resource_version=meta.get("resourceVersion") or "",
             unmodelled=() if spec.keys() <= _SLICE_KEYS else tuple(sorted(spec.keys() - _SLICE_KEYS)),
-            individual=individual,
+            own_texts=own_texts,
             skip_node_operations=tuple(spec.get("skipNodeOperations") or ()),
         )
 
@@ -350,34 +314,29 @@ def _counters(raw: Mapping[str, JSONObject] | None) -> Counters:
     return {name: Quantity.parse((entry or EMPTY).get("value", "0")) for name, entry in (raw or EMPTY).items()}
 
 
-def _text_in(device: Device, column: OwnColumn) -> str:
-    """The text of an attribute or a capacity that a device carries."""
-    if column.kind == "attribute":
-        return str(device.attributes[column.name]["string"])
-    return str(device.capacity[column.name]["value"])
+# The hardware behind a device name, identified by what a driver publishes and a change of name does not affect.
+
+# The first that a driver publishes; drivers differ in the names. A bus address is a place, not hardware: left out.
+_HARDWARE: Final = ("uuid", "deviceuuid", "gpuuuid", "serialnumber", "serial", "uniqueid", "guid")
 
 
-def _with_own(devices: Sequence[Device], column: OwnColumn, texts: Sequence[str]) -> tuple[Device, ...]:
-    """The devices with their own texts in a column."""
-    name = column.name
-    if column.kind == "attribute":
-        return tuple(
-            [
-                device.with_attributes({**device.attributes, name: {"string": text}})
-                for device, text in zip(devices, texts, strict=True)
-            ]
-        )
-    if column.kind == "capacity":
-        amounts = [{**device.capacity, name: {"value": text}} for device, text in zip(devices, texts, strict=True)]
-        return tuple([replace(device, capacity=capacity) for device, capacity in zip(devices, amounts, strict=True)])
-    if column.kind == "name":
-        return tuple([replace(device, name=text) for device, text in zip(devices, texts, strict=True)])
-    times = iter(texts)
-    return tuple([replace(device, taints=_added_at(device.taints, times)) for device in devices])
+def hardware_id(device: Device) -> str:
+    """The device's UUID or serial number from its attributes; empty if it has none.
+
+    Attributes are matched by the part after the domain, ignoring case.
+    """
+    found: dict[str, str] = {}
+    for name, value in device.attributes.items():
+        text = value.get("string")
+        if isinstance(text, str) and text:
+            found.setdefault(_lower_name(name), text)
+    return next((found[name] for name in _HARDWARE if name in found), "")
 
 
-def _added_at(taints: tuple[DeviceTaint, ...], times: Iterator[str]) -> tuple[DeviceTaint, ...]:
-    """The taints with the times of those that the driver published with one; those of rules have their own."""
-    return tuple(
-        [replace(taint, time_added=next(times)) if taint.time_added and not taint.rule else taint for taint in taints]
-    )
+def identifies(attribute: str) -> bool:
+    """Whether an attribute of this name tells one piece of hardware from another of its kind."""
+    return _lower_name(attribute) in _HARDWARE
+
+
+def _lower_name(attribute: str) -> str:
+    return attribute.rpartition("/")[2].lower()

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from sys import intern
 from typing import Any, Final, Literal
 
@@ -12,8 +11,9 @@ from msgspec import Raw, json
 
 from kubectl_dra.api.codec import decoded, struct_mismatch
 from kubectl_dra.api.meta import Wire
+from kubectl_dra.api.per_device import Extractor, PerDeviceTexts, extractors
 from kubectl_dra.api.quantity import is_plain
-from kubectl_dra.api.slices import NAMES, TIMES, Device, Individual, OwnColumn
+from kubectl_dra.api.slices import Device
 from kubectl_dra.api.taints import DeviceTaint
 from kubectl_dra.cluster.copies import REMEMBERED, FirstOfEqual, Unusual
 
@@ -64,13 +64,13 @@ class DeviceLists:
         self._texts: dict[tuple[str, str], dict[str, str]] = {}
         self._samples: dict[str, list[Sequence[Device]]] = {}
         # What takes a driver's individual texts out of the bytes of a list.
-        self._individual: dict[str, tuple[_Cut, ...]] = {}
+        self._extractors: dict[str, tuple[Extractor, ...]] = {}
         self._device = json.Decoder(_Device)
         self._each = json.Decoder(list[Raw])
 
-    def read(self, driver: str, data: bytes) -> tuple[tuple[Device, ...], Individual | None]:
+    def read(self, driver: str, data: bytes) -> tuple[tuple[Device, ...], PerDeviceTexts | None]:
         """The devices of a list, and their individual texts. Raises ValueError."""
-        cuts = self._individual.get(driver)
+        cuts = self._extractors.get(driver)
         if not cuts:
             devices, _ = self._read(driver, data, ())
             if self._compact and cuts is None:
@@ -81,13 +81,13 @@ class DeviceLists:
             rest, own = cut.taken(rest)
             values.append(own)
         devices, counts = self._read(driver, rest, cuts)
-        if not counts or not all(map(_Cut.fits, cuts, values, counts)):
+        if not counts or not all(map(Extractor.fits, cuts, values, counts)):
             return self._read(driver, data, cuts)[0], None
-        return devices, Individual(
+        return devices, PerDeviceTexts(
             tuple(cut.column for cut in cuts), tuple([b"\0".join([*own, b""]).decode() for own in values])
         )
 
-    def _read(self, driver: str, data: bytes, cuts: Sequence[_Cut]) -> tuple[tuple[Device, ...], Sequence[int]]:
+    def _read(self, driver: str, data: bytes, cuts: Sequence[Extractor]) -> tuple[tuple[Device, ...], Sequence[int]]:
         key = (driver, data)
         found = self._lists.get(key)
         if found is None:
@@ -169,7 +169,7 @@ class DeviceLists:
         samples = self._samples.setdefault(driver, [])
         samples.append(devices)
         if len(samples) >= SAMPLE:
-            self._individual[driver] = tuple(_individual(samples))
+            self._extractors[driver] = tuple(extractors(samples))
             del self._samples[driver]
             self._lists.clear()
 
@@ -180,87 +180,3 @@ def _is_usual(entry: Mapping[str, str]) -> bool:
         return False
     amount = entry.get("value")
     return amount is None or is_plain(amount)
-
-
-class _Cut:
-    """Cuts the texts of one column out of the bytes of devices and puts ``text`` in place of each."""
-
-    def __init__(self, column: OwnColumn, text: str) -> None:
-        self.column: Final = column
-        self._text: Final = text
-        inner = _INNER.get(column.kind)
-        key, value = json.encode(column.name or column.kind), rb'"([^"\\\x00-\x1f]*)"'
-        if inner:
-            value = rb"\{\s*" + json.encode(inner) + rb"\s*:\s*" + value + rb"\s*\}"
-        self._pattern = re.compile(re.escape(key) + rb"\s*:\s*" + value)
-        self._same = key + b":" + json.encode({inner: text} if inner else text)
-
-    def taken(self, data: bytes) -> tuple[bytes, list[bytes]]:
-        """The bytes with the same text everywhere, and the original texts, which have no control characters."""
-        parts = self._pattern.split(data)
-        return self._same.join(parts[::2]), parts[1::2]
-
-    def stands_in(self, device: Device) -> bool:
-        """Whether the device has the placeholder in place of each text of its own."""
-        return all(text == self._text for text in _texts(device, self.column))
-
-    def count(self, devices: Iterable[Device]) -> int:
-        """How many texts devices have in the column."""
-        return sum(len(_texts(device, self.column)) for device in devices)
-
-    def fits(self, own: Sequence[bytes], count: int) -> bool:
-        """Whether texts can be the own ones of devices that have so many: names that differ, and valid amounts."""
-        if self.column.kind == "capacity" and not all(is_plain(amount.decode()) for amount in own):
-            return False
-        return len(own) == count == (len(set(own)) if self.column is NAMES else count)
-
-
-_INNER: Final = {"attribute": "string", "capacity": "value"}
-_NONE: Final = (None,)
-
-
-def _texts(device: Device, column: OwnColumn) -> Sequence[str | None]:
-    """The texts of a device in a column; a None for what is no text, or cannot be kept apart."""
-    if column is NAMES:
-        return (device.name,)
-    if column is TIMES:
-        return [taint.time_added for taint in device.taints if taint.time_added]
-    if column.kind == "attribute":
-        return (_text_of(device.attributes, column.name, "string"),)
-    if device.allow_multiple_allocations or device.node_resources:
-        # What is taken of it is counted.
-        return _NONE
-    return (_text_of(device.capacity, column.name, "value"),)
-
-
-def _individual(samples: Sequence[Sequence[Device]]) -> Iterator[_Cut]:
-    """What takes out the texts that are new in nearly every slice, and the times of taints."""
-    first = samples[0][0] if samples[0] else None
-    if first is None:
-        return
-    for column in _columns(first):
-        seen: set[str | None] = set()
-        fresh = 0
-        for devices in samples:
-            texts = {text for device in devices for text in _texts(device, column)}
-            fresh += not texts <= seen
-            seen |= texts
-        if None not in seen and fresh >= 0.9 * len(samples):
-            (text,) = _texts(first, column)
-            yield _Cut(column, "" if column is NAMES else text or "")
-    times = [text for devices in samples for device in devices for text in _texts(device, TIMES)]
-    if times:
-        yield _Cut(TIMES, times[0] or "")
-
-
-def _columns(device: Device) -> Iterator[OwnColumn]:
-    """What each device has one text of, as far as this one tells."""
-    yield from (OwnColumn("attribute", name) for name in sorted(device.attributes))
-    yield from (OwnColumn("capacity", name) for name in sorted(device.capacity))
-    yield NAMES
-
-
-def _text_of(table: Mapping[str, Any], name: str, kind: str) -> str | None:
-    value = table.get(name)
-    text = value.get(kind) if type(value) is dict and len(value) == 1 else None
-    return text if type(text) is str else None

@@ -100,7 +100,7 @@ class Reader:
     """Reads objects one after another and shares equal parts among all of them.
 
     With ``compact``, attributes whose text is individual to each device are kept apart from the devices (see
-    ``api.slices.Individual``), so that otherwise equal devices can be shared as well.
+    ``api.per_device``), so that otherwise equal devices can be shared as well.
     """
 
     def __init__(self, *, compact: bool = False) -> None:
@@ -137,7 +137,7 @@ class Reader:
     def _slice(self, raw: _Slice) -> Found:
         spec, meta = raw.spec, raw.metadata
         driver = intern(spec.driver)
-        devices, individual = self._devices.read(driver, bytes(memoryview(spec.devices)))
+        devices, own_texts = self._devices.read(driver, bytes(memoryview(spec.devices)))
         found = ResourceSlice(
             name=meta.name,
             driver=driver,
@@ -150,7 +150,7 @@ class Reader:
             devices=devices,
             creation_timestamp=self._times.first(meta.creation_timestamp, meta.creation_timestamp),
             resource_version=meta.resource_version,
-            individual=individual,
+            own_texts=own_texts,
         )
         return Found(found, meta, meta.resource_version)
 

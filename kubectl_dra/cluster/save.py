@@ -31,6 +31,7 @@ from kubectl_dra.api.pods import PodSpec
 from kubectl_dra.api.releases import UNTOLD
 from kubectl_dra.api.schema import Field, each
 from kubectl_dra.api.volumes import PodVolume
+from kubectl_dra.by_identity import ByIdentity
 from kubectl_dra.cel import CompileError, Environment, compile_expression
 from kubectl_dra.cluster.builder import SnapshotBuilder
 from kubectl_dra.cluster.copies import Place
@@ -62,7 +63,7 @@ class Recorder(SnapshotBuilder):
     def __init__(self, namespace: str = "default") -> None:
         super().__init__(namespace)
         # By the identity of their place, which the builder keeps with the object that it chooses.
-        self._came: dict[int, tuple[Json, Place]] = {}
+        self._came = ByIdentity[Place, Json]()
 
     def add(self, raw: Json, place: Place) -> None:
         place = Place(*place)
@@ -73,7 +74,7 @@ class Recorder(SnapshotBuilder):
             SnapshotBuilder().add(raw, place)
             raise InputError(f"{place}: this {raw.get('kind')} cannot be understood: {error}") from None
         super().add(raw, place)
-        self._came[id(place)] = (item, place)
+        self._came.put(place, item)
 
     def add_page(self, given: Page, kind: str, place: Place) -> list[Gap]:
         # The objects are wanted as they came.
@@ -91,7 +92,7 @@ class Recorder(SnapshotBuilder):
         out: list[Json] = []
         for kind in EVERY_KIND:
             for (namespace, name), kept in self._objects[kind].items():
-                item = self._came[id(kept.place)][0]
+                (item,) = self._came.each((kept.place,))
                 item["metadata"] = {"name": name, **item["metadata"]}
                 if namespace:
                     item["metadata"]["namespace"] = namespace

@@ -11,10 +11,11 @@ from msgspec.structs import replace
 from kubectl_dra.api.claims import DeviceClass, ResourceClaim, ResourceClaimTemplate
 from kubectl_dra.api.meta import ObjectMeta
 from kubectl_dra.api.nodes import Node
+from kubectl_dra.api.per_device import PerDeviceColumn
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.policy import ResourceQuota
 from kubectl_dra.api.releases import GROUP, LIFECYCLES, Release
-from kubectl_dra.api.slices import OwnColumn, ResourceSlice
+from kubectl_dra.api.slices import ResourceSlice
 from kubectl_dra.api.taints import DeviceTaintRule
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS, kind_plural, resource_of
 from kubectl_dra.errors import NoDRA
@@ -139,7 +140,7 @@ class Snapshot(Struct, frozen=True, eq=False):
     what was ignored or chosen while reading. ``sources`` names the inputs; of a live cluster ``server`` is its
     address and ``context`` the kubeconfig's context. ``read_at`` is when the cluster was read, as RFC 3339 text; of
     files that do not say, the newest time in their objects, empty if none has one. ``individual`` are the columns
-    whose values some slices keep apart from their devices (``api.slices.Individual``); it is empty unless the
+    whose values some slices keep apart from their devices (``api.per_device``); it is empty unless the
     reader was asked to share devices. ``judged`` are those of them that a question reads: where slices keep them
     apart, its selectors answer for each device as they do for the value that stands in for its own. ``written``
     holds the objects of manifests as written, ``workloads`` those of them that make pods, ``refused`` those that the
@@ -170,8 +171,8 @@ class Snapshot(Struct, frozen=True, eq=False):
     server: str = ""
     context: str = ""
     read_at: str = ""
-    individual: frozenset[OwnColumn] = frozenset()
-    judged: frozenset[OwnColumn] = frozenset()
+    individual: frozenset[PerDeviceColumn] = frozenset()
+    judged: frozenset[PerDeviceColumn] = frozenset()
     written: Mapping[WrittenKey, Mapping[str, Any]] = field(default_factory=dict)
     workloads: tuple[Mapping[str, Any], ...] = ()
     refused: tuple[RefusedChange, ...] = ()
@@ -182,7 +183,7 @@ class Snapshot(Struct, frozen=True, eq=False):
         """Whether the kinds without gaps have all of their objects: files that somebody made hold any part of them."""
         return self.declared or self.release_source == "server"
 
-    def exact(self, only: Set[OwnColumn] | None = None) -> Snapshot:
+    def exact(self, only: Set[PerDeviceColumn] | None = None) -> Snapshot:
         """The snapshot with all of every device's own values in ``slices``, or of individual columns ``only`` these."""
         if not self.individual:
             return self
@@ -195,7 +196,7 @@ class Snapshot(Struct, frozen=True, eq=False):
         hidden = {column for column in self.individual - self.judged if column.kind == "attribute"}
         return self.exact(self.individual - hidden)
 
-    def told_apart(self, answers: Mapping[OwnColumn, Callable[[str], Hashable]]) -> Snapshot:
+    def told_apart(self, answers: Mapping[PerDeviceColumn, Callable[[str], Hashable]]) -> Snapshot:
         """The snapshot with devices exact where one has another answer than the value that stands in for its own.
 
         ``answers`` are those of a question's selectors, for each individual column that they read.

@@ -7,6 +7,7 @@ from functools import cache
 from typing import Final, NamedTuple
 
 from kubectl_dra.api.plugins import PLUGINS, REGISTRY, PluginContainer, PluginSpec
+from kubectl_dra.by_identity import ByIdentity
 from kubectl_dra.data.drivers import PodLook, catalogue
 
 _NAMING: Final = ("DRIVER_NAME", "DRA_DRIVER_NAME", "--driver-name", "--driver")
@@ -28,16 +29,13 @@ class Looks:
 
     def __init__(self, known: Collection[str]) -> None:
         self._known = frozenset((*known, *catalogue().names))
-        # By identity: the pods of a DaemonSet share the spec, which the snapshot keeps.
-        self._found: dict[tuple[int, str], tuple[Served, ...]] = {}
+        # By owner; the pods of a DaemonSet share the spec.
+        self._found: dict[str, ByIdentity[PluginSpec, tuple[Served, ...]]] = {}
 
     def of(self, spec: PluginSpec, owner: str) -> tuple[Served, ...]:
         """The drivers of a pod whose DaemonSet is called ``owner``; none if its structure does not tell."""
-        key = id(spec), owner
-        found = self._found.get(key)
-        if found is None:
-            found = self._found[key] = tuple(self._served(spec, owner))
-        return found
+        found = self._found.setdefault(owner, ByIdentity())
+        return found.of(spec, lambda spec: tuple(self._served(spec, owner)))
 
     def _served(self, spec: PluginSpec, owner: str) -> Iterator[Served]:
         told: dict[str, str] = {}

@@ -14,6 +14,7 @@ from kubectl_dra.allocation.budgets import ATTEMPTS_STEPS, PROOF_NODES, STEPS_PE
 from kubectl_dra.allocation.extended_resources import CLAIM_NAME, limit_of
 from kubectl_dra.api.claims import MAX_RESULTS, ResourceClaim
 from kubectl_dra.api.nodes import Node
+from kubectl_dra.by_identity import ByIdentity
 from kubectl_dra.explain.funnel.blocked import Located
 from kubectl_dra.explain.funnel.request_funnel import RequestFunnel
 from kubectl_dra.explain.question.resolve import Question
@@ -218,7 +219,7 @@ class Analysis:
         return WhatIf(
             cluster=scene.cluster,
             # A change may read what the question does not.
-            cycle=self.view.cycle.changed(exact={}) if scene.snapshot.judged else self.view.cycle,
+            cycle=self.view.cycle.changed(exact=ByIdentity()) if scene.snapshot.judged else self.view.cycle,
             claims=tuple(claims),
             nodes=tuple(nodes),
             outcome=scene.outcome,

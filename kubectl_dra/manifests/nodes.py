@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from kubectl_dra.by_identity import ByIdentity
 from kubectl_dra.manifests.values import PLAIN, Node, is_merge, key_text, scalar
 
 DEEPEST: Final = 400
@@ -179,7 +180,7 @@ class NodeFinder:
 
     def __init__(self, root: Node) -> None:
         self.root: Final = root
-        self._keys: Final[dict[int, dict[str | int, tuple[Node, Node]]]] = {}
+        self._keys: Final = ByIdentity[Node, dict[str | int, tuple[Node, Node]]]()
 
     def nearest(self, path: tuple[str | int, ...]) -> tuple[NodePair, int]:
         """The nodes of the longest existing prefix of a path, and its length. Merge keys are followed."""
@@ -199,7 +200,7 @@ class NodeFinder:
 
     def _pairs(self, node: Node) -> dict[str | int, tuple[Node, Node]]:
         """The nodes of a mapping by key. For a duplicate key the last one counts, as in its value."""
-        known = self._keys.get(id(node))
+        known = self._keys.get(node)
         if known is not None:
             return known
         out: dict[str | int, tuple[Node, Node]] = {}
@@ -211,8 +212,7 @@ class NodeFinder:
                         out.update(self._pairs(merged))
             elif type(key.value) is str:
                 out[written_key(key)] = pair
-        self._keys[id(node)] = out
-        return out
+        return self._keys.put(node, out)
 
 
 def written_key(node: Node) -> str:

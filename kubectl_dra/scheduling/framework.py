@@ -339,6 +339,4 @@ def after(cycle: Cycle, delta: Delta) -> Cycle:
     if not delta.slices:
         return cycle if state is cycle.state else cycle.changed(state=state)
     more = _seen(delta.slices, cycle.features, cycle.rules)
-    for entry in more:
-        cycle.selectors.keep(entry.devices)
     return cycle.changed(state=state, index=SliceIndex((*cycle.index.slices, *more)))

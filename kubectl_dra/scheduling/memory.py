@@ -22,6 +22,7 @@ from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import Device, DeviceID, ResourceSlice
 from kubectl_dra.api.taints import blocking_taint
+from kubectl_dra.by_identity import ByIdentity
 
 _NEVER_TAKEN: Final = 0
 """The kind of a device that every request skips without an error."""
@@ -122,8 +123,8 @@ class NodeEquivalence:
         of_each = [selectors.refused_by(texts or ()) for texts in self._expressions]
         self._refused = set.intersection(*of_each) if of_each else set()
         self._kinds: dict[Hashable, int] = {}
-        self._of_device: dict[int, int] = {}
-        self._of_list: dict[int, tuple[int, ...]] = {}
+        self._of_device = ByIdentity[Device, int]()
+        self._of_list = ByIdentity[tuple[Device, ...], tuple[int, ...]]()
 
     @cached_property
     def _names(self) -> Set[str]:
@@ -156,14 +157,17 @@ class NodeEquivalence:
         return tuple(seen)
 
     def _of_slice(self, entry: ResourceSlice, pool: Pool, node: Node) -> Hashable:
-        kinds: Sequence[Hashable] | None = self._of_list.get(id(entry.devices))
+        kinds: Sequence[Hashable] | None = self._of_list.get(entry.devices)
         if kinds is None:
             never, kind = self._refused, self._kind
-            kinds = self._of_list[id(entry.devices)] = tuple(
-                [
-                    _NEVER_TAKEN if id(device) in never and not device.consumes_counters else kind(device)
-                    for device in entry.devices
-                ]
+            kinds = self._of_list.put(
+                entry.devices,
+                tuple(
+                    [
+                        _NEVER_TAKEN if id(device) in never and not device.consumes_counters else kind(device)
+                        for device in entry.devices
+                    ]
+                ),
             )
         if entry.per_device_node_selection:
             try:
@@ -198,10 +202,10 @@ class NodeEquivalence:
         return kind, held, device in state.shared, None if consumed is None else _amounts(consumed)
 
     def _kind(self, device: Device) -> int:
-        known = self._of_device.get(id(device))
+        known = self._of_device.get(device)
         if known is None:
             key = self._read(device)
-            known = self._of_device[id(device)] = self._kinds.setdefault(key, len(self._kinds) + 1) if key else 0
+            known = self._of_device.put(device, self._kinds.setdefault(key, len(self._kinds) + 1) if key else 0)
         return known
 
     def _read(self, device: Device) -> tuple[Hashable, ...]:
@@ -234,7 +238,7 @@ class NodeEquivalence:
         for expression in expressions:
             verdict = selectors.verdict(expression, device)
             if verdict is not True:
-                return False if verdict is False else id(verdict)
+                return verdict
         return True
 
 

@@ -15,11 +15,10 @@ from msgspec import json, structs
 
 from kubectl_dra.allocation.pools import SliceIndex
 from kubectl_dra.api.claims import Allocation, Consumer, DeviceResult, ResourceClaim
-from kubectl_dra.api.hardware_id import identifies
 from kubectl_dra.api.labels import Requirement
 from kubectl_dra.api.nodes import Node, NodeSelector
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.api.slices import Device, NodeScope, PoolID, ResourceSlice
+from kubectl_dra.api.slices import Device, NodeScope, PoolID, ResourceSlice, identifies
 from kubectl_dra.api.volumes import CSINode
 from kubectl_dra.cluster.cluster import NodeCopy
 from kubectl_dra.scheduling.framework import ClusterState

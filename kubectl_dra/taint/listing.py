@@ -8,8 +8,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from kubectl_dra.api.hardware_id import hardware_id
-from kubectl_dra.api.slices import DeviceID
+from kubectl_dra.api.slices import DeviceID, hardware_id
 from kubectl_dra.api.taints import DeviceTaint, DeviceTaintRule
 from kubectl_dra.cluster.relation import consumers_of
 from kubectl_dra.cluster.snapshot import Snapshot

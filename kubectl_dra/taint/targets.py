@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from kubectl_dra.api.claims import ResourceClaim
-from kubectl_dra.api.hardware_id import hardware_id
-from kubectl_dra.api.slices import DeviceID
+from kubectl_dra.api.slices import DeviceID, hardware_id
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.explain.devices.inventory import DeviceRow

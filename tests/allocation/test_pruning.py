@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kubectl_dra.allocation import attempt
@@ -20,14 +20,14 @@ from kubectl_dra.allocation.budgets import Budget
 from kubectl_dra.allocation.counters import CounterLedger
 from kubectl_dra.allocation.errors import AllocationError, SearchBudgetExceeded
 from kubectl_dra.allocation.features import Quirks
+from kubectl_dra.allocation.interchangeable import Problem
+from kubectl_dra.allocation.merged_search import MergedSearch
 from kubectl_dra.allocation.pools import gather
-from kubectl_dra.allocation.pruning.distinct_values import lacks_values
-from kubectl_dra.allocation.pruning.merged_search import MergedSearch, RelaxedSearch
-from kubectl_dra.allocation.pruning.problem import Problem
 from kubectl_dra.allocation.request import PreparedClaim
 from kubectl_dra.allocation.search import Search
 from kubectl_dra.allocation.search_context import SearchContext
 from kubectl_dra.allocation.solve import solve
+from kubectl_dra.allocation.too_few import impossible, lacks_values
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.slices import ResourceSlice
@@ -194,26 +194,21 @@ def check(case: Case) -> None:
     except (AllocationError, SearchBudgetExceeded):
         return
     problem = Problem(context, case.claims, prepared, ledger())
-    history = problem.history
 
-    def merged(*, exact: bool = False, skip_equal: bool = False, bounded: bool = False) -> Answer:
-        search = MergedSearch(problem, ledger(), exact=exact, skip_equal=skip_equal, bounded=bounded)
+    def merged(*, in_order: bool = False, skip_equal: bool = False) -> Answer:
+        search = MergedSearch(problem, ledger(), in_order=in_order, skip_equal=skip_equal)
         return answer(lambda: (search.run(), search.results))
 
-    if history.traceable:
-        assert merged(exact=True) == expected
-    if history.none:
+    if problem.traceable:
+        assert merged(in_order=True) == expected
+    if problem.restores:
         assert merged() == expected
         assert merged(skip_equal=True) == expected
-        if not problem.fails:
-            assert merged(skip_equal=True, bounded=True) == expected
-    if not problem.fails:
-        relaxed = RelaxedSearch(problem, ledger())
-        if not relaxed.run():
-            assert expected is None
-        if lacks_values(problem):
-            assert expected is None
-    if case.quirks.counters_keyed_by_pool_name and history.tables:
+    if impossible(problem):
+        assert expected is None
+    if not problem.fails and lacks_values(problem):
+        assert expected is None
+    if problem.shares_table:
         # Which table counts is decided by the first device charged, here perhaps by an earlier search.
         context, prepared, ledger = prepare(case, 1_000_000)
 
@@ -224,9 +219,11 @@ def check(case: Case) -> None:
     try:
         assert answer(solved) == expected
     except SearchBudgetExceeded:
-        assert not history.traceable
+        assert not problem.traceable
 
 
+# Devices that a matchAttribute refuses make a distinctAttribute forget.
+@example(1_002_678)
 @settings(max_examples=300)
 @given(st.integers(0, 2**40))
 def test_pruned_searches_agree_with_the_plain_one(seed: int) -> None:
@@ -348,7 +345,7 @@ def test_a_long_search_without_merging_is_not_said_to_be_late() -> None:
     slices = [slice_of(*groups(60, 10), shared)]
     claims = [claim(everything, name="first"), claim(request(count=11), constraints=[MATCH])]
     context, prepared, ledger = prepare(Case(slices, claims, [], Quirks()), 1_000_000)
-    assert not Problem(context, claims, prepared, ledger()).history.traceable
+    assert not Problem(context, claims, prepared, ledger()).traceable
     outcome = cycle(slices).attempt(NODE, claims)
     assert outcome.verdict is AttemptVerdict.REJECTED
     assert 40_000 < outcome.steps < 1_000_000

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from kubectl_dra.api.per_device import NAMES, TIMES, PerDeviceColumn
 from kubectl_dra.api.releases import Release, default_features
-from kubectl_dra.api.slices import NAMES, TIMES, OwnColumn
 from kubectl_dra.cluster.device_lists import SAMPLE
 from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.cluster.snapshot import Snapshot
@@ -127,7 +127,7 @@ def test_the_answer_is_the_same(name: str) -> None:
     claim, whole = CLAIMS[name]
     exact, question = read(claim, compact=False)
     shared, same = read(claim, compact=True)
-    assert shared.individual == {OwnColumn("attribute", "uuid")} and not exact.individual
+    assert shared.individual == {PerDeviceColumn("attribute", "uuid")} and not exact.individual
     completed = complete(same, shared, SETTINGS)
     assert (completed.slices == exact.slices) is whole
     assert diagnose(same, shared, SETTINGS) == diagnose(question, exact, SETTINGS)
@@ -138,7 +138,12 @@ def test_the_answer_is_the_same_where_names_amounts_and_times_differ(name: str) 
     claim = VARIOUS[name]
     exact, question = read(claim, compact=False, kind="various")
     shared, same = read(claim, compact=True, kind="various")
-    assert shared.individual == {NAMES, TIMES, OwnColumn("attribute", "uuid"), OwnColumn("capacity", "memory")}
+    assert shared.individual == {
+        NAMES,
+        TIMES,
+        PerDeviceColumn("attribute", "uuid"),
+        PerDeviceColumn("capacity", "memory"),
+    }
     assert shared.exact().slices == exact.slices
     assert len({id(entry.devices) for entry in shared.slices[SAMPLE:]}) < SAMPLE
     assert diagnose(same, shared, SETTINGS) == diagnose(question, exact, SETTINGS)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
-from kubectl_dra.api.slices import Device, OwnColumn, ResourceSlice
+from kubectl_dra.api.per_device import OwnValues
+from kubectl_dra.api.slices import Device
 from kubectl_dra.cel import Program
 from kubectl_dra.cel.columns import Column
 from kubectl_dra.explain.funnel.shown import Observation
@@ -70,42 +71,12 @@ def counted_values(items: Sequence[PublishedDevice], column: Column) -> Counter[
 
 def own_values_in(items: Iterable[PublishedDevice], columns: Iterable[Column]) -> bool:
     """Whether some of the devices share an object, but have values of their own in these columns."""
-    every = [_OwnTexts(column) for column in columns]
-    return any(own.column_in(entry) for entry, _ in in_slices(items) for own in every)
+    every = [_own(column) for column in columns]
+    return any(own.of(entry.driver, entry.devices, entry.own_texts) for entry, _ in in_slices(items) for own in every)
 
 
-class _OwnTexts:
-    """The values of one column that slices keep apart from their devices."""
-
-    def __init__(self, column: Column) -> None:
-        self._column = column
-        # By the identity of the devices, which many slices share.
-        self._known: dict[int, OwnColumn | None] = {}
-
-    def of(self, entry: ResourceSlice) -> Sequence[str]:
-        """The value of each device; empty if they are not kept apart."""
-        column = self.column_in(entry)
-        return entry.own_texts(column) if column is not None else ()
-
-    def column_in(self, entry: ResourceSlice) -> OwnColumn | None:
-        """The column as the slice keeps it apart; None if it does not."""
-        if entry.individual is None:
-            return None
-        key = id(entry.devices)
-        if key not in self._known:
-            self._known[key] = self._find(entry, entry.individual.columns)
-        return self._known[key]
-
-    def _find(self, entry: ResourceSlice, apart: Collection[OwnColumn]) -> OwnColumn | None:
-        column = self._column
-        domain = entry.driver if column.domain is None else column.domain
-        qualified = OwnColumn(column.kind, f"{domain}/{column.id}")
-        if qualified in apart:
-            return qualified
-        plain = OwnColumn(column.kind, column.id or "")
-        if plain not in apart or domain != entry.driver:
-            return None
-        return None if any(qualified.name in _table(device, column) for device in entry.devices) else plain
+def _own(column: Column) -> OwnValues:
+    return OwnValues(column.kind, column.domain, column.id or "")
 
 
 def _table(device: Device, column: Column) -> Mapping[str, Mapping[str, Any]]:
@@ -118,9 +89,9 @@ def values_of(items: Iterable[PublishedDevice], column: Column) -> Iterator[str 
     attributes = column.kind == "attribute"
     usual = "string" if attributes else "value"
     domain, name, qualified = column.domain, column.id or "", f"{column.domain}/{column.id}"
-    apart = _OwnTexts(column)
+    apart = _own(column)
     for entry, group in in_slices(items):
-        if own := apart.of(entry):
+        if own := apart.of(entry.driver, entry.devices, entry.own_texts):
             yield from [own[item.position] for item in group]
             continue
         for item in group:

@@ -13,6 +13,7 @@ from kubectl_dra.api.claims import ALL, DeviceClass, DeviceRequest, ResourceClai
 from kubectl_dra.api.nodes import OPTIONAL_OPERATIONS
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import blocking_taint
+from kubectl_dra.by_identity import ByIdentity
 from kubectl_dra.cel import EvaluationError, Program
 from kubectl_dra.explain.funnel.observed_values import observations
 from kubectl_dra.explain.funnel.selector_terms import judge, term_texts
@@ -74,7 +75,7 @@ class RequestFunnel:
         self.stages: list[StageResult] = []
         self._holders = holders
         self._left: Sequence[PublishedDevice] = view.published
-        self._observed: dict[tuple[int, int], tuple[Observation, ...]] = {}
+        self._observed = ByIdentity[StageResult, ByIdentity[Program, tuple[Observation, ...]]]()
         self._shortfalls: dict[str, Shortfall | None] = {}
         self._short_shapes: dict[Shape, Shortfall | None] = {}
         self._run()
@@ -343,11 +344,8 @@ class RequestFunnel:
 
     def observed(self, stage: StageResult, term: Program) -> tuple[Observation, ...]:
         """What the devices that fail at a stage have of what a term reads."""
-        key = (id(stage), id(term))
-        known = self._observed.get(key)
-        if known is None:
-            known = self._observed[key] = observations(term, stage.failed)
-        return known
+        of_stage = self._observed.of(stage, lambda _: ByIdentity())
+        return of_stage.of(term, lambda _: observations(term, stage.failed))
 
     def lost_on(
         self, nodes: Iterable[str], position: int

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from kubectl_dra.api.claims import ResourceClaim
-from kubectl_dra.api.slices import OwnColumn
+from kubectl_dra.api.per_device import PerDeviceColumn
 from kubectl_dra.cel import CompileError, Program, compile_expression
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.question.resolve import Question, about_pod
@@ -17,7 +17,7 @@ from kubectl_dra.text import nearest
 if TYPE_CHECKING:
     from kubectl_dra.cel.column_comparisons import KeyAnswer
 
-    _Reads = tuple[OwnColumn | None, KeyAnswer | None]
+    _Reads = tuple[PerDeviceColumn | None, KeyAnswer | None]
     "An attribute or capacity without its domain, None if it could be any, and how its reader answers from it."
 
 
@@ -31,13 +31,13 @@ def complete(question: Question | None, snapshot: Snapshot, settings: Settings) 
     """
     if not snapshot.individual:
         return snapshot
-    answers: dict[OwnColumn, list[KeyAnswer | None]] = {}
+    answers: dict[PerDeviceColumn, list[KeyAnswer | None]] = {}
     for read, answer in _read(question, snapshot, settings):
         if read is None:
             return snapshot.exact()
         answers.setdefault(read, []).append(answer)
-    whole: set[OwnColumn] = set()
-    compared: dict[OwnColumn, Callable[[str], Hashable]] = {}
+    whole: set[PerDeviceColumn] = set()
+    compared: dict[PerDeviceColumn, Callable[[str], Hashable]] = {}
     for own in snapshot.individual:
         known = [every for read, every in answers.items() if _alike(read, _without_domain(own))]
         told = _together(answers.get(_without_domain(own), ())) if len(known) == 1 else None
@@ -73,13 +73,13 @@ def _read(question: Question | None, snapshot: Snapshot, settings: Settings) -> 
     for claim in _claims(question, snapshot):
         for constraint in claim.constraints:
             name = constraint.match_attribute or constraint.distinct_attribute
-            yield _without_domain(OwnColumn("attribute", name)), None
+            yield _without_domain(PerDeviceColumn("attribute", name)), None
         for request in claim.requests:
             for spec in request.alternatives():
                 expressions.update(spec.selectors)
                 derived.update(spec.derived_attributes.values())
                 for name in spec.capacity or ():
-                    yield _without_domain(OwnColumn("capacity", name)), None
+                    yield _without_domain(PerDeviceColumn("capacity", name)), None
     environment = settings.scheduler.environment
     asked = [(text, False) for text in expressions if text] + [(text, True) for text in derived]
     for expression, derives in sorted(asked):
@@ -113,13 +113,13 @@ def _read_by(programs: Sequence[Program]) -> Iterator[_Reads]:
             return
         for column in program.columns:
             if column.kind == "attribute" or column.kind == "capacity":
-                yield OwnColumn(column.kind, column.id) if column.id is not None else None, program.by_key
+                yield PerDeviceColumn(column.kind, column.id) if column.id is not None else None, program.by_key
 
 
-def _without_domain(column: OwnColumn) -> OwnColumn:
+def _without_domain(column: PerDeviceColumn) -> PerDeviceColumn:
     return column._replace(name=column.name.rpartition("/")[2])
 
 
-def _alike(read: OwnColumn, own: OwnColumn) -> bool:
+def _alike(read: PerDeviceColumn, own: PerDeviceColumn) -> bool:
     """Whether what is read is an individual column, or may be meant to be."""
     return read.kind == own.kind and (read.name == own.name or bool(nearest(read.name, [own.name])))

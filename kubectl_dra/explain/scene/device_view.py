@@ -16,7 +16,8 @@ from kubectl_dra.allocation.pools import NodePools, Pool, scope_matches
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.labels import InvalidNodeSelector
 from kubectl_dra.api.nodes import Node
-from kubectl_dra.api.slices import Device, DeviceID, OwnColumn, PoolID, ResourceSlice
+from kubectl_dra.api.per_device import PerDeviceColumn
+from kubectl_dra.api.slices import Device, DeviceID, PoolID, ResourceSlice
 from kubectl_dra.explain.phrase import Words
 
 MAX_NEAR = 20
@@ -79,7 +80,7 @@ class DeviceView:
         cycle: Cycle,
         nodes: Sequence[Node],
         ineligible: Mapping[str, Words],
-        judged: Set[OwnColumn] = frozenset(),
+        judged: Set[PerDeviceColumn] = frozenset(),
         extended: ExtendedRequests | None = None,
     ) -> None:
         self.cycle = cycle
@@ -190,7 +191,7 @@ class DeviceView:
 
     def differs(self, entry: ResourceSlice) -> bool:
         """Whether the devices of a slice have values of their own in what the question reads."""
-        return entry.individual is not None and not self._judged.isdisjoint(entry.individual.columns)
+        return entry.has_own(self._judged)
 
     @cached_property
     def different_nodes(self) -> Sequence[Node]:

@@ -15,6 +15,7 @@ from kubectl_dra.api.claims import Consumer, ResourceClaim
 from kubectl_dra.api.meta import OwnerReference
 from kubectl_dra.api.pods import Owner, Pod, owner_of
 from kubectl_dra.api.slices import DeviceID
+from kubectl_dra.by_identity import ByIdentity
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.moment import moment, parse
 from kubectl_dra.cluster.relation import ClaimRelation, Consumers, ListedConsumer, all_pods_known, consumers_of
@@ -214,9 +215,9 @@ class HolderIndex:
         self._pods = cluster.snapshot.pods
         self._clock = Clock(cluster.snapshot)
         self._asking = asking
-        self._known: dict[int, ClaimHolder] = {}
+        self._known = ByIdentity[ResourceClaim, ClaimHolder]()
         self._by_owner: dict[OwnerReference, list[Pod]] | None = None
-        self._described: dict[int, Phrase] = {}
+        self._described = ByIdentity[ResourceClaim, Phrase]()
 
     def claims(self, device: DeviceID) -> tuple[ResourceClaim, ...]:
         """The claims that hold a device."""
@@ -224,10 +225,7 @@ class HolderIndex:
 
     def holder(self, claim: ResourceClaim) -> ClaimHolder:
         """Who holds a claim."""
-        known = self._known.get(id(claim))
-        if known is None:
-            known = self._known[id(claim)] = self._holder(claim)
-        return known
+        return self._known.of(claim, self._holder)
 
     def _holder(self, claim: ResourceClaim) -> ClaimHolder:
         uses = self.uses(claim)
@@ -292,10 +290,7 @@ class HolderIndex:
 
     def describe_claim(self, claim: ResourceClaim) -> Phrase:
         """A claim and its consumers: pods with phase, other kinds by name, or nobody."""
-        known = self._described.get(id(claim))
-        if known is None:
-            known = self._described[id(claim)] = self._describe(claim)
-        return known
+        return self._described.of(claim, self._describe)
 
     def _describe(self, claim: ResourceClaim) -> Phrase:
         consumers = [_consumer(claim, use) for use in self.uses(claim).entries]

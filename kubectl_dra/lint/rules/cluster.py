@@ -158,7 +158,7 @@ def _devices(context: Context) -> Iterator[tuple[AskedSelector, Sequence[Device]
             yield target, devices
 
 
-_published_of: dict[int, _Known] = {}
+_published_of: list[_Known] = []
 
 
 def _hidden(context: Context, kind: str, namespace: str = "") -> bool:
@@ -170,8 +170,8 @@ def _hidden(context: Context, kind: str, namespace: str = "") -> bool:
 
 def _published(snapshot: Snapshot) -> tuple[Device, ...]:
     """The devices of the newest generation of each pool."""
-    known = _published_of.get(id(snapshot))
-    if known is None or known.snapshot is not snapshot:
+    known = next((known for known in _published_of if known.snapshot is snapshot), None)
+    if known is None:
         newest: dict[tuple[str, str], int] = {}
         for entry in snapshot.slices:
             key = (entry.driver, entry.pool.name)
@@ -182,8 +182,8 @@ def _published(snapshot: Snapshot) -> tuple[Device, ...]:
             if entry.generation == newest[entry.driver, entry.pool.name]
             for device in entry.devices
         )
-        _published_of.clear()
-        known = _published_of[id(snapshot)] = _Known(snapshot, devices)
+        known = _Known(snapshot, devices)
+        _published_of[:] = [known]
     return known.devices
 
 
