@@ -49,9 +49,9 @@ class Identity(NamedTuple):
     own: Mapping[str, str]
 
 
-def ordinals(role: Role, replica: int) -> Iterator[Ordinal]:
-    """The pods of a role in one replica."""
-    return (Ordinal(replica, place) for place in range(role.each))
+def ordinals(role: Role, replica: int, most: int) -> Iterator[Ordinal]:
+    """The pods of a role in one replica, at most so many."""
+    return (Ordinal(replica, place) for place in range(min(role.each, most)))
 
 
 def identity(workload: WorkloadPods, role: Role, ordinal: Ordinal) -> Identity:

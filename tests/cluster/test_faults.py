@@ -23,7 +23,7 @@ from kubectl_dra.cluster.kubeconfig import ConnectionOptions, connect
 from kubectl_dra.cluster.live import ApiServer
 from kubectl_dra.cluster.snapshot import KINDS
 from kubectl_dra.errors import ClusterError
-from tools.api_server import GROUP, Answer, APIServer, Asked, kubeconfig, status
+from tools.api_server import GROUP, Answer, APIServer, Asked, kubeconfig, own_certificate, status
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 SECRET = "eyJhbGciOiJSUzI1NiIsImtpZCI6IlNFQ1JFVCJ9"
@@ -78,6 +78,14 @@ def raw(request: pytest.FixtureRequest) -> Iterator[Callable[[Callable[[socket.s
 @pytest.fixture
 def server() -> Iterator[APIServer]:
     started = APIServer()
+    yield started
+    started.close()
+
+
+@pytest.fixture
+def secure(tmp_path: Path) -> Iterator[APIServer]:
+    """Credentials are only sent over TLS."""
+    started = APIServer(tls=own_certificate(tmp_path))
     yield started
     started.close()
 
@@ -260,40 +268,41 @@ def test_a_status_is_a_field_of_errors(server: APIServer, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", " \n\n", ""])
-def test_a_token_may_end_in_a_newline(server: APIServer, tmp_path: Path, end: str) -> None:
-    server.routes["/x"] = {}
+def test_a_token_may_end_in_a_newline(secure: APIServer, tmp_path: Path, end: str) -> None:
+    secure.routes["/x"] = {}
     (tmp_path / "token").write_text(SECRET + end)
     for user in ({"token": SECRET + end}, {"tokenFile": "token"}):
-        config = server.kubeconfig(tmp_path, **user)
+        config = secure.kubeconfig(tmp_path, **user)
         ApiServer(ConnectionOptions(kubeconfig=config)).client.get("/x")
-        assert ("Authorization", f"Bearer {SECRET}") in server.asked[-1].headers
+        assert ("Authorization", f"Bearer {SECRET}") in secure.asked[-1].headers
 
 
 @pytest.mark.parametrize("inside", ["\n", "\x00", " ", "\u2028", "é"])
-def test_a_token_is_never_shown(server: APIServer, tmp_path: Path, inside: str) -> None:
+def test_a_token_is_never_shown(secure: APIServer, tmp_path: Path, inside: str) -> None:
     token = f"{SECRET}{inside}{SECRET}"
     with pytest.raises(ClusterError, match="the token has characters") as caught:
-        connect(ConnectionOptions(kubeconfig=server.kubeconfig(tmp_path, token=token)))
+        connect(ConnectionOptions(kubeconfig=secure.kubeconfig(tmp_path, token=token)))
     assert SECRET not in str(caught.value)
 
 
-def test_a_password_in_the_address_is_used_and_not_shown(server: APIServer, tmp_path: Path) -> None:
-    server.routes["/x"] = status(404, "NotFound", "nothing")
+def test_a_password_in_the_address_is_used_and_not_shown(secure: APIServer, tmp_path: Path) -> None:
+    secure.routes["/x"] = status(404, "NotFound", "nothing")
     config = tmp_path / "config"
-    address = server.url.replace("://", f"://jane:{SECRET}@") + f"/?token={SECRET}"
-    config.write_text(json.dumps(kubeconfig(address, {})))
+    address = secure.url.replace("://", f"://jane:{SECRET}@") + f"/?token={SECRET}"
+    config.write_text(json.dumps(kubeconfig(address, {}, **{"insecure-skip-tls-verify": True})))
     cluster = ApiServer(ConnectionOptions(kubeconfig=str(config)))
     with pytest.raises(ClusterError) as caught:
         cluster.client.get("/x")
     assert SECRET not in str(caught.value) and SECRET not in cluster.server
-    assert any(name == "Authorization" and value.startswith("Basic ") for name, value in server.asked[-1].headers)
+    assert any(name == "Authorization" and value.startswith("Basic ") for name, value in secure.asked[-1].headers)
 
 
 def _plugin(directory: Path, script: str) -> dict[str, Any]:
     path = directory / "plugin"
     path.write_text(f"#!{sys.executable}\nimport sys, time\n{script}\n")
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
-    return {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "./plugin"}}
+    plugin = {"apiVersion": "client.authentication.k8s.io/v1", "command": "./plugin", "interactiveMode": "Never"}
+    return {"exec": plugin}
 
 
 @pytest.mark.parametrize(
@@ -318,7 +327,7 @@ def test_a_plugin_has_a_time_and_a_size(tmp_path: Path, script: str, message: st
     assert time.monotonic() - began < 10
 
 
-def test_a_plugin_is_run_again_when_its_token_expires(server: APIServer, tmp_path: Path) -> None:
+def test_a_plugin_is_run_again_when_its_token_expires(secure: APIServer, tmp_path: Path) -> None:
     credential = {"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential"}
     user = _plugin(
         tmp_path,
@@ -328,17 +337,22 @@ def test_a_plugin_is_run_again_when_its_token_expires(server: APIServer, tmp_pat
         f"print(json.dumps({{**{credential!r}, 'status': status}}))",
     )
     (tmp_path / "plugin").write_text((tmp_path / "plugin").read_text().replace("'ran'", repr(str(tmp_path / "ran"))))
-    server.routes["/x"] = {}
-    client = ApiServer(ConnectionOptions(kubeconfig=server.kubeconfig(tmp_path, **user))).client
+    secure.routes["/x"] = {}
+    client = ApiServer(ConnectionOptions(kubeconfig=secure.kubeconfig(tmp_path, **user))).client
     client.get("/x")
     client.get("/x")
-    tokens = [value for asked in server.asked for name, value in asked.headers if name == "Authorization"]
+    tokens = [value for asked in secure.asked for name, value in asked.headers if name == "Authorization"]
     assert tokens == ["Bearer token1", "Bearer token1"]
 
 
 @pytest.mark.parametrize(
     ("server", "message"),
-    [(5, "must be a URL"), ("ftp://x", "is not a URL"), ("https://", "is not a URL"), ("http://x:port", "not a URL")],
+    [
+        (5, "Expected `str`, got `int`"),
+        ("ftp://x", "is not a URL"),
+        ("https://", "is not a URL"),
+        ("http://x:port", "not a URL"),
+    ],
 )
 def test_a_server_that_is_no_address(tmp_path: Path, server: Any, message: str) -> None:
     config = tmp_path / "config"
@@ -350,7 +364,7 @@ def test_a_server_that_is_no_address(tmp_path: Path, server: Any, message: str) 
 def test_an_exec_that_is_no_object(tmp_path: Path) -> None:
     config = tmp_path / "config"
     config.write_text(json.dumps(kubeconfig("https://x", {"exec": "x"})))
-    with pytest.raises(ClusterError, match="exec that is not an object"):
+    with pytest.raises(ClusterError, match=r"got `str` - at `\$.exec`"):
         connect(ConnectionOptions(kubeconfig=str(config)))
 
 
