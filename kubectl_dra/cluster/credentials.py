@@ -48,12 +48,14 @@ def prepared(cluster: ClusterEntry, user: UserEntry, seconds: float | None) -> t
         raise ClusterError(
             "the kubeconfig's cluster has a certificate authority and insecure-skip-tls-verify: remove one of them"
         )
+    if secure and user.auth_provider is not None and user.auth_provider.name != "oidc":
+        raise ClusterError("the kubeconfig's auth-provider is not oidc, the only one that kubectl still has: use exec")
     proxy = proxy_for(cluster.proxy_url, url.scheme, host, port)
     tls = _context(cluster) if secure else None
-    plugin = user.exec if tls is not None and not login and not _has_header(user) else None
+    plugin = user.exec if tls is not None and not login and not _has_own(user) else None
     renewed = _Renewed(plugin, cluster, seconds) if plugin is not None else None
     if tls is not None:
-        if user.client_certificate or user.client_certificate_data or user.client_key or user.client_key_data:
+        if _has_certificate(user):
             _identify(tls, user)
         elif renewed is not None:
             renewed.identify(tls)
@@ -96,16 +98,15 @@ def _check_cluster(cluster: ClusterEntry) -> None:
 def _check_user(user: UserEntry) -> None:
     """Refuse what contradicts itself, whether it would be used or not."""
     methods = [name for name, there in (("token", user.token), ("username", user.username or user.password)) if there]
+    if user.password and not user.username:
+        raise ClusterError("the kubeconfig's user has a password and no username")
     if len(methods) > 1 or (user.token_file and user.username):
         raise ClusterError("the kubeconfig's user has a token and a username: only one of them can be sent")
     for name in ("client_certificate", "client_key"):
         word = name.replace("_", "-")
         if getattr(user, name) and getattr(user, f"{name}_data"):
             raise ClusterError(f"the kubeconfig's user has {word} and {word}-data: remove one of them")
-    certificate, key = (
-        bool(user.client_certificate or user.client_certificate_data),
-        bool(user.client_key or user.client_key_data),
-    )
+    certificate, key = _has_certificate(user), bool(user.client_key or user.client_key_data)
     if certificate != key:
         missing = "certificate" if key else "key"
         raise ClusterError(f"the kubeconfig's user has no client {missing} to go with the other half")
@@ -149,9 +150,13 @@ def _check_file(word: str, path: str) -> None:
 # --- the header ----------------------------------------------------------------------------------
 
 
-def _has_header(user: UserEntry) -> bool:
+def _has_own(user: UserEntry) -> bool:
     """Whether the entry has credentials that take precedence over a plugin's."""
-    return bool(user.token or user.token_file or user.username or user.password)
+    return bool(user.token or user.token_file or user.username or _has_certificate(user))
+
+
+def _has_certificate(user: UserEntry) -> bool:
+    return bool(user.client_certificate or user.client_certificate_data)
 
 
 def _authorization(cluster: ClusterEntry, user: UserEntry) -> Authorization:
@@ -160,7 +165,7 @@ def _authorization(cluster: ClusterEntry, user: UserEntry) -> Authorization:
     if user.token:
         fixed = _bearer(user.token)
         return lambda: fixed
-    if user.username or user.password:
+    if user.username:
         basic = _basic(user.username, user.password)
         return lambda: basic
     if user.auth_provider is not None:

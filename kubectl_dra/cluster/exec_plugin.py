@@ -184,9 +184,8 @@ def _cluster_info(cluster: ClusterEntry) -> dict[str, Any]:
         "certificate-authority-data": b64encode(authority).decode(),
         "proxy-url": cluster.proxy_url,
         "disable-compression": cluster.disable_compression,
-        "config": next(configs, None),
     }
-    return {name: value for name, value in info.items() if value}
+    return {name: value for name, value in info.items() if value} | {"config": next(configs, None)}
 
 
 def _failed(command: str, reason: str) -> ClusterError:

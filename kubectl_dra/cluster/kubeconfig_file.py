@@ -162,6 +162,12 @@ def _read(path: str) -> Kubeconfig:
     current = raw.get("current-context", "")
     if not isinstance(current, str):
         raise ClusterError(f"{path}: the kubeconfig's current-context must be a text")
+    if not isinstance(raw.get("preferences", {}), dict):
+        raise ClusterError(f"{path}: the kubeconfig's preferences must be an object")
+    try:
+        convert(raw.get("extensions", ()), tuple[NamedExtension, ...])
+    except ValidationError as error:
+        raise ClusterError(f"{path}: extensions of the kubeconfig: {error}") from None
     sections = {name: _section(path, raw.get(name), name, kind) for kind, name in _SECTIONS.items()}
     return Kubeconfig(current, **sections)
 

@@ -16,14 +16,15 @@ from kubectl_dra.cluster.live import ApiServer, read_snapshot
 from kubectl_dra.cluster.overlay import with_kinds
 from kubectl_dra.cluster.snapshot import ABSENT, EVERY_KIND, FORBIDDEN, KINDS, NOT_FOUND, NOT_SERVED, UNREADABLE, Gap
 from kubectl_dra.errors import ClusterError
-from tools.api_server import GROUP, Answer, APIServer, Asked, forbidden, kubeconfig, paged, status
+from tools.api_server import GROUP, Answer, APIServer, Asked, forbidden, kubeconfig, own_certificate, paged, status
 
 ALL = ("deviceclasses", "resourceclaims", "resourceclaimtemplates", "resourceslices", "devicetaintrules")
 
 
 @pytest.fixture
-def server() -> Iterator[APIServer]:
-    server = APIServer()
+def server(tmp_path: Path) -> Iterator[APIServer]:
+    # The token is only sent over TLS.
+    server = APIServer(tls=own_certificate(tmp_path))
     server.routes["/version"] = {"major": "1", "minor": "36", "gitVersion": "v1.36.2"}
     server.serve_group(v1=ALL[:4], v1beta2=ALL)
     for plural in ALL[:4]:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tools.kubeconfigs import clients
 from tools.kubeconfigs.cases import cases
-from tools.kubeconfigs.corpus import STRICTER, Row, read, write
+from tools.kubeconfigs.corpus import DIFFERENT, Row, read, write
 from tools.kubeconfigs.lab import Lab
 
 
@@ -37,7 +37,7 @@ def main(words: list[str]) -> None:
                 verdict = "not asked" if got is None else row.verdict(got)
                 counts[verdict] += 1
                 if verdict not in ("same request", "both refuse") and got is not None:
-                    reason = STRICTER.get(row.case.name, "")
+                    reason = DIFFERENT.get(row.case.name, "")
                     print(f"{verdict}: {row.case.name} {reason}\n  {row.kubectl}\n  {got}")
             print(dict(counts))
 

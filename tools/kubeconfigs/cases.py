@@ -196,8 +196,8 @@ def _plain_http() -> Iterator[Case]:
     yield one("a missing token file over http", {"tokenFile": "none"}, PLAIN)
     for word in (
         "ftp://@http@",
-        "http://@http@/base/",
-        "http://@http@/base?x=1#y",
+        "http://@http@/",
+        "http://@http@/?x=1#y",
         "@http@/base",
         "https://",
         "HTTP://@http@",

@@ -1,4 +1,4 @@
-"""A case as kubectl, as this program and as the package ``kubernetes`` answer it: what each sends, or that it refuses."""
+"""A case as kubectl, this program and the package ``kubernetes`` answer it: what each sends, or that it refuses."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _config(case: Case) -> str:
 def kubectl(lab: Lab, case: Case, program: str) -> Outcome:
     """What kubectl does."""
     words = [program, "get", "--raw", _PATH]
-    named = {"kubeconfig": _config(case), "request-timeout": f"{_SECONDS:g}s", **case.flags}
+    named = {"kubeconfig": _config(case), **case.flags}
     for flag, value in named.items():
         words += [f"--{flag}={lab.filled(part)}" for part in (value if isinstance(value, list) else [value]) if part]
     if case.pod:

@@ -13,8 +13,26 @@ from tools.kubeconfigs.cases import Case
 from tools.kubeconfigs.clients import Outcome
 
 FILE: Final = Path(__file__).parents[2] / "tests" / "conformance" / "data" / "kubeconfigs.jsonl.gz"
-STRICTER: Final[Mapping[str, str]] = {}
-"""Cases that kubectl sends and this program refuses, and why."""
+_UNKNOWN: Final = "a misspelt key changes who asks whom"
+_NAMELESS: Final = "nothing can refer to an entry without a name"
+_PLAIN_LOGIN: Final = "a password would go over plain HTTP"
+DIFFERENT: Final[Mapping[str, str]] = {
+    **{f"{kind} with a key that nobody knows": _UNKNOWN for kind in ("user", "cluster", "exec", "context")},
+    **{
+        f"{section} with {what}": _NAMELESS
+        for section in ("clusters", "users", "contexts")
+        for what in ("no name", "null")
+    },
+    "user client-key: text": "a key without its certificate identifies nobody",
+    "a login in a plain address": _PLAIN_LOGIN,
+    "in a pod, as": "kubectl takes the flag for a configuration, and asks localhost:8080",
+    "a token with a blank": "no server gives such a token",
+    **dict.fromkeys(
+        ("user token: null", "context user: null", "a context without user", "a login in the address"),
+        "without credentials kubectl asks for a login at the terminal; this program never asks",
+    ),
+}
+"""Cases in which this program is meant to answer differently from kubectl, and why."""
 
 
 class Row(Struct, frozen=True):
