@@ -18,6 +18,7 @@ from kubectl_dra.errors import ClusterError, InputError
 from kubectl_dra.special_files import special
 from kubectl_dra.text import nearest
 
+_WORD: Final = re.compile("[A-Za-z_-]{1,24}")
 _LARGEST: Final = 16 << 20
 _V1BETA1: Final = "client.authentication.k8s.io/v1beta1"
 
@@ -213,7 +214,9 @@ def _unknown(place: str, name: str, content: Mapping[str, Any], kind: type[Any])
     near = nearest(odd[0], known)
     hint = f"; is {near[0]} meant?" if near else ""
     section = _SECTIONS[kind].removesuffix("s")
-    return f'{place}, {section} "{name}" of the kubeconfig: unknown key "{odd[0]}"{hint}'
+    # Whatever stands in the wrong place may be a secret.
+    key = f' "{odd[0]}"' if _WORD.fullmatch(odd[0]) else ""
+    return f'{place}, {section} "{name}" of the kubeconfig: unknown key{key}{hint}'
 
 
 def _absolute(entry: Any, base: Path) -> Any:

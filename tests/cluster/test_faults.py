@@ -449,3 +449,48 @@ def test_bytes_that_are_no_text_are_replaced(tmp_path: Path, server: APIServer) 
     server.routes["/api/v1/nodes"] = Answer(200, b'{"kind": "NodeList", "apiVersion": "v1", "items": [%s]}' % item)
     found = client_of(tmp_path, server.url).list_items("/api/v1/nodes")
     assert found[0]["metadata"]["annotations"] == {"a": "\ufffd\ufffd"}
+
+
+def _blanks(size: int) -> bytes:
+    data = gzip.compress(b'{"items": [' + b" " * size + b"]}")
+    return HEAD + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(data) + data
+
+
+def test_what_gzip_may_become_is_limited(tmp_path: Path, raw: Callable[..., Raw]) -> None:
+    packed = _blanks(200 << 20)
+    hostile = raw(lambda sock: sock.sendall(packed))
+    with pytest.raises(ClusterError, match="the answer unpacks to more than 100 times its size"):
+        client_of(tmp_path, f"http://{hostile.address}", 30).get("/x")
+
+
+def test_all_answers_of_a_server_have_one_budget(
+    tmp_path: Path, raw: Callable[..., Raw], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Four answers at a time, none of which is too large by itself."""
+    monkeypatch.setattr(transport, "LARGEST_TOGETHER", 4 << 20)
+    together = threading.Barrier(4)
+
+    def serve(sock: socket.socket) -> None:
+        sock.sendall(HEAD + b"Content-Length: 3000000\r\n\r\n" + b" " * 1_900_000)
+        together.wait(20)
+        sock.sendall(b" " * 1_099_998 + b"{}")
+
+    hostile = raw(serve)
+    client = client_of(tmp_path, f"http://{hostile.address}", 30)
+    errors: list[str] = []
+
+    def ask() -> None:
+        try:
+            client.get("/x")
+        except ClusterError as error:
+            errors.append(str(error))
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert any("its answers have more than 4 MB together" in error for error in errors)
+    # What was lost is given back.
+    alone = raw(lambda sock: sock.sendall(HEAD + b"Content-Length: 2\r\n\r\n{}"))
+    assert client_of(tmp_path, f"http://{alone.address}", 30).get("/x") == {}

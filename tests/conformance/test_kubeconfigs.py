@@ -12,6 +12,7 @@ from tools.kubeconfigs.cases import cases
 from tools.kubeconfigs.corpus import DIFFERENT, read
 from tools.kubeconfigs.lab import Lab
 
+pytestmark = pytest.mark.slow
 ROWS = list(read())
 PARTS = 8
 
