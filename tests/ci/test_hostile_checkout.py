@@ -14,8 +14,8 @@ from tests.packaging.toolbox import ROOT
 
 HOSTILE = (
     "venv.py", "pip/__init__.py", "pip/__main__.py", "ensurepip/__init__.py", "ensurepip/__main__.py",
-    "sitecustomize.py", "usercustomize.py", "kubectl_dra/__init__.py", "kubectl_dra/__main__.py", "yaml.py", "json/__init__.py",
-    "setup.py", "build_backend.py", "tiny.py",
+    "sitecustomize.py", "usercustomize.py", "kubectl_dra/__init__.py", "kubectl_dra/__main__.py", "yaml.py",
+    "json/__init__.py", "setup.py", "build_backend.py", "tiny.py",
 )  # fmt: skip
 TINY = """import sys
 from pathlib import Path

@@ -26,6 +26,7 @@ def server() -> Iterator[APIServer]:
     server = _serving(APIServer())
     yield server
     server.close()
+    assert {asked.method for asked in server.asked} <= {"GET"}
 
 
 @pytest.fixture
@@ -34,6 +35,7 @@ def secure(tmp_path: Path) -> Iterator[APIServer]:
     server = _serving(APIServer(tls=own_certificate(tmp_path)))
     yield server
     server.close()
+    assert {asked.method for asked in server.asked} <= {"GET"}
 
 
 def _serving(server: APIServer) -> APIServer:
@@ -45,7 +47,6 @@ def _serving(server: APIServer) -> APIServer:
     for plural in ("pods", "nodes", "namespaces", "resourcequotas", "events"):
         server.routes[f"/api/v1/{plural}"] = []
     return server
-    assert {asked.method for asked in server.asked} <= {"GET"}
 
 
 @pytest.fixture

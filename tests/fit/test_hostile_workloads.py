@@ -1,4 +1,4 @@
-"""Workloads that nobody can list, and such that have no meaning: an answer or a sentence, in a second and little memory."""
+"""Workloads that nobody can list, or that have no meaning: an answer or a sentence, in little time and memory."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ PLUGIN: Final = {"apiVersion": _V1, "command": "./plugin", "interactiveMode": "N
 
 
 class Case(Struct, frozen=True):
-    """``files``: name to a kubeconfig, an object or a text; the first is named by --kubeconfig unless KUBECONFIG is set.
+    """``files``: name to a kubeconfig, an object or a text; --kubeconfig names ``config`` unless KUBECONFIG is set.
 
     ``beside``: further files. ``flags``: kubectl's, without dashes. ``pod``: the files of a service account.
     """
@@ -50,8 +50,8 @@ def one(name: str, user: Any, cluster: Any = CLUSTER, **more: Any) -> Case:
 def cases() -> list[Case]:
     """All of them; names are unique."""
     parts = (
-        _types(), _authentication(), _plain_http(), _tls(), _impersonation(), _plugins(), _proxies(), _spared(), _files(),
-        _flags(), _pods(),
+        _types(), _authentication(), _plain_http(), _tls(), _impersonation(), _plugins(), _proxies(), _spared(),
+        _files(), _flags(), _pods(),
     )  # fmt: skip
     out = [case for part in parts for case in part]
     assert len({case.name for case in out}) == len(out)
@@ -280,14 +280,14 @@ def _plugins() -> Iterator[Case]:
         answer = f'{{"apiVersion": "{_V1}", "kind": "ExecCredential", "status": {status}}}'
         yield one(f"plugin answers {name}", {"exec": PLUGIN}, beside={"credential.json": answer})
     for name, answer in {
-        "another version": '{"apiVersion": "client.authentication.k8s.io/v1beta1", "kind": "ExecCredential", "status": {"token": "t"}}',
+        "another version": f'{{"apiVersion": "{_V1}beta1", "kind": "ExecCredential", "status": {{"token": "t"}}}}',
         "another kind": f'{{"apiVersion": "{_V1}", "kind": "Pod", "status": {{"token": "t"}}}}',
         "no JSON": "hello",
     }.items():
         yield one(f"plugin answers {name}", {"exec": PLUGIN}, beside={"credential.json": answer})
     changes: Mapping[str, Mapping[str, Any]] = {
         "v1beta1": {"apiVersion": "client.authentication.k8s.io/v1beta1", "args": ["beta.json"]},
-        "v1beta1 without mode": {"apiVersion": "client.authentication.k8s.io/v1beta1", "args": ["beta.json"], "interactiveMode": None},
+        "v1beta1 without mode": {"apiVersion": f"{_V1}beta1", "args": ["beta.json"], "interactiveMode": None},
         "v1alpha1": {"apiVersion": "client.authentication.k8s.io/v1alpha1"},
         "no version": {"apiVersion": None}, "no command": {"command": None}, "no mode": {"interactiveMode": None},
         "a mode that is none": {"interactiveMode": "Sometimes"}, "if available": {"interactiveMode": "IfAvailable"},
@@ -399,7 +399,8 @@ def _flags() -> Iterator[Case]:
         "server wrong": {"server": "ftp://@http@"}, "token": {"token": "flag"},
         "unchecked": {"insecure-skip-tls-verify": "true"}, "name": {"tls-server-name": "named.test"},
         "wrong name": {"tls-server-name": "wrong.test"}, "context": {"context": "x"}, "no context": {"context": "none"},
-        "cluster": {"cluster": "c"}, "no cluster": {"cluster": "none"}, "user": {"user": "u"}, "no user": {"user": "none"},
+        "cluster": {"cluster": "c"}, "no cluster": {"cluster": "none"}, "user": {"user": "u"},
+        "no user": {"user": "none"},
         "server and token": {"server": "@http@", "token": "flag"},
     }.items():  # fmt: skip
         yield one(f"flags: {name}", TOKEN, flags=flags)
