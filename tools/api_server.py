@@ -127,7 +127,7 @@ class APIServer:
     def kubeconfig(self, directory: Path, **user: Any) -> str:
         """Writes a kubeconfig for this server, context ``test`` with namespace ``team``; gives its path."""
         path = directory / "kubeconfig"
-        unchecked = {"insecure-skip-tls-verify": True} if self._secure else {}
+        unchecked: dict[str, Any] = {"insecure-skip-tls-verify": True} if self._secure else {}
         path.write_text(json.dumps(kubeconfig(self.url, user or {"token": "secret"}, **unchecked)))
         return str(path)
 

@@ -43,9 +43,7 @@ def test_no_value_of_a_user_is_printed(tmp_path: Path, key: str, value: Any) -> 
 
 def test_an_alias_bomb(tmp_path: Path) -> None:
     names = "abcdefghij"
-    lines = [
-        f"{name}: &{name} [{', '.join([f'*{before}'] * 9)}]" for before, name in pairwise(names)
-    ]
+    lines = [f"{name}: &{name} [{', '.join([f'*{before}'] * 9)}]" for before, name in pairwise(names)]
     began = time.monotonic()
     assert "aliases" in refusal(tmp_path, "\n".join(("a: &a [x]", *lines)))
     assert time.monotonic() - began < 5

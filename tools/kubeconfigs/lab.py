@@ -149,7 +149,8 @@ class Lab:
 
             def do_GET(self) -> None:
                 peer = self.connection.getpeercert() if isinstance(self.connection, ssl.SSLSocket) else None
-                subject = dict(pair for pairs in (peer or {}).get("subject", ()) for pair in pairs)
+                names: Any = (peer or {}).get("subject", ())
+                subject = dict(pair for pairs in names for pair in pairs)
                 lab.seen.append(_request(name, self.path, dict(self.headers.items()), self.headers.items(), subject))
                 self.send_response(200)
                 self.send_header("Content-Length", "2")
