@@ -10,13 +10,13 @@ import subprocess
 import sys
 import time
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from threading import Thread
 from typing import IO, Any, Final, NamedTuple
 
 from kubectl_dra.cluster.kubeconfig_file import ClusterEntry, ExecPlugin
-from kubectl_dra.console import conceal, put
+from kubectl_dra.console import conceal
 from kubectl_dra.errors import ClusterError
 
 _VERSIONS: Final = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
@@ -25,6 +25,10 @@ _LARGEST_OUTPUT: Final = 1 << 20
 _INTERACTIVE_SECONDS: Final = 300.0
 """A person may have to log in."""
 _SECRET: Final = re.compile(r"[A-Za-z0-9_\-.+/=]{32,}")
+
+
+listeners: Final[list[Callable[[str], None]]] = []
+"""Called with what a plugin that works says on standard error. The command line adds one."""
 
 
 class ExecCredential(NamedTuple):
@@ -39,7 +43,7 @@ class ExecCredential(NamedTuple):
 def run_plugin(plugin: ExecPlugin, cluster: ClusterEntry, seconds: float | None) -> ExecCredential:
     """Run the plugin of a kubeconfig's user for at most ``seconds``; None sets no limit.
 
-    What it says on standard error is shown, as kubectl does.
+    What it says on standard error goes to ``listeners``: kubectl shows it, too.
 
     Raises:
         ClusterError: the plugin cannot be started, fails, takes too long, or does not return a credential.
@@ -68,7 +72,8 @@ def run_plugin(plugin: ExecPlugin, cluster: ClusterEntry, seconds: float | None)
     for secret in (credential.token, credential.key):
         conceal(secret)
     if said.strip():
-        put(said if said.endswith("\n") else f"{said}\n", sys.stderr)
+        for listener in listeners:
+            listener(said.rstrip("\n"))
     return credential
 
 

@@ -27,7 +27,7 @@ class Protocol(LanguageServerProtocol):
     def structure_message(self, data: dict[str, Any]) -> Any:
         """The message of a decoded object."""
         try:
-            return super().structure_message(data)  # type: ignore[no-untyped-call]
+            return super().structure_message(data)
         except JsonRpcException as error:
             if "id" not in data or "method" not in data:
                 raise

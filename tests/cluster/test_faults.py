@@ -289,7 +289,8 @@ def test_a_password_in_the_address_is_used_and_not_shown(secure: APIServer, tmp_
     secure.routes["/x"] = status(404, "NotFound", "nothing")
     config = tmp_path / "config"
     address = secure.url.replace("://", f"://jane:{SECRET}@") + f"/?token={SECRET}"
-    config.write_text(json.dumps(kubeconfig(address, {}, **{"insecure-skip-tls-verify": True})))
+    unchecked: dict[str, Any] = {"insecure-skip-tls-verify": True}
+    config.write_text(json.dumps(kubeconfig(address, {}, **unchecked)))
     cluster = ApiServer(ConnectionOptions(kubeconfig=str(config)))
     with pytest.raises(ClusterError) as caught:
         cluster.client.get("/x")

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from kubectl_dra.cluster import exec_plugin
 from kubectl_dra.cluster.kubeconfig import ConnectionOptions, connect
 from kubectl_dra.cluster.proxies import proxy_for
 from kubectl_dra.errors import ClusterError
@@ -85,3 +86,15 @@ def test_whom_no_proxy_spares(monkeypatch: pytest.MonkeyPatch, word: str, host: 
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy:3128")
     monkeypatch.setenv("NO_PROXY", word)
     assert proxy_for("", "https", host, port) == ("" if spared else "http://proxy:3128")
+
+
+def test_what_a_plugin_says_is_heard_without_its_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    heard: list[str] = []
+    monkeypatch.setattr(exec_plugin, "listeners", [heard.append])
+    answer = {"apiVersion": PLUGIN["apiVersion"], "kind": "ExecCredential", "status": {"token": TOKEN}}
+    (tmp_path / "plugin").write_text(f"#!/bin/sh\necho renewed >&2; echo '{json.dumps(answer)}'\n")
+    (tmp_path / "plugin").chmod(0o755)
+    config = kubeconfig("https://one", {"exec": {**PLUGIN, "command": "./plugin"}})
+    (tmp_path / "config").write_text(json.dumps(config))
+    assert connect(ConnectionOptions(kubeconfig=str(tmp_path / "config"))).authorization() == f"Bearer {TOKEN}"
+    assert heard == ["renewed"]
