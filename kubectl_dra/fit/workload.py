@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from msgspec import Struct
+from msgspec import Struct, ValidationError
 
 from kubectl_dra.api.meta import OwnerReference
 from kubectl_dra.api.pods import Pod
@@ -14,6 +14,7 @@ from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
 from kubectl_dra.cluster.snapshot import MADE_BY, Key, Snapshot
 from kubectl_dra.cluster.workload_pods import pods_of
+from kubectl_dra.errors import InputError
 from kubectl_dra.manifests.workloads import key_of, pod_templates
 
 
@@ -132,6 +133,10 @@ def _group(pod: Pod) -> tuple[str, str]:
 Path = tuple[str | int, ...]
 
 
+_LARGEST: Final = 2**31 - 1
+"""These fields have 32 bits."""
+
+
 class Counts(NamedTuple):
     """How many replicas there are, and how many pods of each template (in the order of ``pod_templates``) one has.
 
@@ -217,7 +222,7 @@ def _number(workload: Mapping[str, Any], path: Path, default: int = 1) -> int:
             value = value[step]
         else:
             return default
-    return max(0, value) if isinstance(value, int) and not isinstance(value, bool) else default
+    return min(max(0, value), _LARGEST) if isinstance(value, int) and not isinstance(value, bool) else default
 
 
 _COUNTS: Final[Mapping[tuple[str, str], Callable[[Mapping[str, Any], list[Path]], Counts]]] = {
@@ -260,14 +265,18 @@ def controller_of(workload: WorkloadPods) -> OwnerReference | None:
 
 
 def with_controllers(snapshot: Snapshot, workloads: Iterable[WorkloadPods]) -> Snapshot:
-    """The cluster with the owners of the workloads' pods."""
+    """The cluster with the owners of the workloads' pods. Raises InputError: a selector with a wrong type in it."""
     cluster = Cluster(snapshot)
     for workload in workloads:
         made = _selecting(workload)
         if made is not None:
             kind, raw = made
             key = (workload.namespace, raw["metadata"]["name"])
-            cluster = cluster.adding_other(kind, key, SCHEDULING_KINDS[kind].decode(raw))
+            try:
+                owner = SCHEDULING_KINDS[kind].decode(raw)
+            except ValidationError as error:
+                raise InputError(f"{workload.title}: {error}") from None
+            cluster = cluster.adding_other(kind, key, owner)
     return cluster.snapshot
 
 
