@@ -34,6 +34,7 @@ LEVELS = {
     "api": 1,
 }
 BASE = {
+    "command": 0,
     "console": 0,
     "errors": 0,
     "layered": 0,

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Hashable, Sequence
 from enum import Enum, auto
 from typing import Final, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
+from kubectl_dra.command import Command, CommandEffect, Where
 from kubectl_dra.explain.diagnosis import TraceStep
 
-Argv: TypeAlias = tuple[str, ...]
-"""A command as its words, the program first."""
 MAX_FOLDED: Final = 200
 """Entries that a page shows below a fold."""
 IN_JSON: Final = " (all of them with -o json)"
@@ -36,6 +34,7 @@ class Marked(NamedTuple):
     mark: WordMark
 
 
+_WARNINGS: Final = {CommandEffect.WRITES: "Changes the cluster", CommandEffect.DESTROYS: "Destructive"}
 Spans: TypeAlias = tuple[str | Marked, ...]
 
 
@@ -47,16 +46,6 @@ class Tone(Enum):
     WARNING = auto()
     BAD = auto()
     QUIET = auto()
-
-
-class CommandEffect(Enum):
-    """What a command does to the cluster."""
-
-    READS = "reads"
-    DRY_RUN = "dry-run"
-    WRITES = "writes"
-    DESTROYS = "destroys"
-    """It deletes objects, or ends pods."""
 
 
 class Brief(NamedTuple):
@@ -116,14 +105,15 @@ class Facts(Struct, frozen=True):
 
 
 class ShellCommand(Struct, frozen=True):
-    """Commands, each to be run only if the one before it worked, and what they do to the cluster.
+    """Commands, each to be run only if the one before it worked.
 
-    ``counts``: what those are called that brief text leaves out; it says behind the command how many they are.
+    ``elsewhere``: the question was asked of a snapshot, and they are for the cluster that it was made of. ``counts``:
+    what those are called that brief text leaves out; it says before the command how many they are.
     """
 
-    commands: tuple[Argv, ...]
-    effect: CommandEffect = CommandEffect.READS
+    commands: tuple[Command, ...]
     label: str = ""
+    elsewhere: bool = False
     counts: str = ""
     brief: Brief | None = None
     full: bool = True
@@ -131,7 +121,19 @@ class ShellCommand(Struct, frozen=True):
     @property
     def text(self) -> str:
         """One line for a shell."""
-        return " && ".join(shlex.join(argv) for argv in self.commands)
+        return " && ".join(map(str, self.commands))
+
+    @property
+    def effect(self) -> CommandEffect:
+        """What the most harmful of them does."""
+        return max((command.effect for command in self.commands), key=[*CommandEffect].index)
+
+    @property
+    def warning(self) -> str:
+        """What stands before them where they change the cluster."""
+        if not self.effect.changes:
+            return ""
+        return _WARNINGS[self.effect] + (", in the cluster and not in the snapshot" if self.elsewhere else "")
 
 
 class FixOffer(Struct, frozen=True):
@@ -241,6 +243,16 @@ Block: TypeAlias = (
 def prose(text: str, tone: Tone = Tone.PLAIN, hang: int = 2) -> Para:
     """A paragraph of nothing but text."""
     return Para((text,), tone, hang)
+
+
+def shell(commands: Sequence[Command], where: Where, label: str = "") -> ShellCommand | Para:
+    """Commands to paste, which ask the same cluster; a sentence where a name in them is none."""
+    for command in commands:
+        if command.misnamed:
+            text = f"There is no command to paste: no object can be called {command.misnamed}."
+            spans = (Marked(label, WordMark.STRONG), f": {text}") if label else (text,)
+            return Para(spans, Tone.QUIET, brief=Brief())
+    return ShellCommand(tuple(map(where.asks, commands)), label, where.saved)
 
 
 def noted(notes: Sequence[str]) -> Section:

@@ -64,7 +64,7 @@ def _write(out: Painter, block: blocks.Block, indent: int, lead: str) -> None:
             out.write("")
             out.write((f"{block.label}: ", "bold"), block.text)
         else:
-            out.write(lead, "$ ", (block.text, "cyan"))
+            out.write(lead, *_prompted(block))
     elif isinstance(block, blocks.FixOffer):
         write_blocks(out, block.blocks, indent, lead)
     elif isinstance(block, blocks.Items):
@@ -77,6 +77,12 @@ def _write(out: Painter, block: blocks.Block, indent: int, lead: str) -> None:
         _table(out, block)
     elif isinstance(block, blocks.Tree):
         _tree(out, block)
+
+
+def _prompted(block: blocks.ShellCommand) -> Line:
+    """A command after a prompt, and what is to be known before it is run."""
+    warning = ((f"{block.warning}: ", "bold red"),) if block.warning else ()
+    return *warning, "$ ", (block.text, "cyan")
 
 
 def _labelled(spans: blocks.Spans) -> tuple[str, str, str]:
@@ -228,8 +234,9 @@ def write_brief(out: Painter, parts: Sequence[blocks.Block], lines: int = LINES)
             out.write("")
             part = pieces[at].part
         more = f" ({amount(unsaid, pieces[at].counts)})" if pieces[at].counts and unsaid else ""
-        for line in pieces[at].lines:
-            out.write(*line, more)
+        for first, *others in pieces[at].lines:
+            # What is said beside a command stands before it, so that the line's end can be pasted.
+            out.write((f"{first[0].removesuffix(': ')}{more}: ", first[1]) if more else first, *others)
 
 
 def _pieces(out: Painter, parts: Sequence[blocks.Block]) -> Iterator[_Piece]:
@@ -339,4 +346,6 @@ def _fix(out: Painter, fix: blocks.FixOffer) -> Iterator[Line]:
     yield from ((f"    {line}",) for line in rest)
     for block in fix.blocks:
         if isinstance(block, blocks.ShellCommand):
-            yield "    $ ", (block.text, "cyan")
+            yield "    ", *_prompted(block)
+        elif block.brief is not None:
+            yield from (("    ", row) for row in wrap(blocks.plain(block.spans), _width(out) - 4))

@@ -8,12 +8,13 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple, TextIO
 
 from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.command import Command
 from kubectl_dra.console import lines
 from kubectl_dra.explain.devices.alike_devices import AlikeDevices, Tally
 from kubectl_dra.explain.devices.arrangement import CountedBy
 from kubectl_dra.explain.devices.device_state import DeviceState, identifying, model_of, taint_owner
 from kubectl_dra.explain.devices.inventory import DeviceRow, Inventory
-from kubectl_dra.report.blocks import Section, TableBlock, prose
+from kubectl_dra.report.blocks import Section, ShellCommand, TableBlock, prose
 from kubectl_dra.report.blocks_text import MAX_COLOURED, write_blocks
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import compressed, written
@@ -45,7 +46,7 @@ def write_table(
     color: str = "auto",
     *,
     wide: bool = False,
-    more: str = "",
+    more: Command | None = None,
     limit: int | None = None,
     stream: TextIO | None = None,
 ) -> None:
@@ -69,9 +70,8 @@ def write_table(
     marks = [(group.first.state, STATE_STYLES.get(group.first.state, "red")) for group in groups[:MAX_COLOURED]]
     table = TableBlock(rows, _BELOW, not wide, "STATE", marks, whole - len(groups), "leave --limit out")
     write_blocks(out, [table])
-    if several and more:
-        out.write("")
-        out.write(("Each device: ", "bold"), more)
+    if several and more is not None:
+        write_blocks(out, [ShellCommand((more,), "Each device")])
 
 
 def write_counts(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Sequence
 from itertools import groupby, zip_longest
 from typing import Final, TextIO
 
 from msgspec.structs import replace
 
+from kubectl_dra.command import CURRENT
 from kubectl_dra.explain.diagnosis import (
     ClaimReport,
     DeviceLine,
@@ -17,6 +17,7 @@ from kubectl_dra.explain.diagnosis import (
     Funnel,
     Look,
     NodeGroup,
+    Remedy,
     SecondOpinion,
     Stage,
     StageError,
@@ -28,6 +29,7 @@ from kubectl_dra.explain.funnel.stages import SelectorFalse
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.remedies.change import RequestChange
 from kubectl_dra.explain.remedies.proof import Price, Proof
+from kubectl_dra.explain.remedies.prove import Change
 from kubectl_dra.report.blocks import (
     IN_JSON,
     MAX_FOLDED,
@@ -50,6 +52,7 @@ from kubectl_dra.report.blocks import (
     Tree,
     WordMark,
     prose,
+    shell,
 )
 from kubectl_dra.report.explain_words import (
     Invocation,
@@ -175,18 +178,28 @@ def _cause(cause: Finding, number: int, quoted: str, several: bool, asked: Invoc
 def _fix(cause: Finding, several: bool, asked: Invocation) -> FixOffer:
     """What ends a cause. With several requests, brief text says of which it is."""
     remedy, text = cause.remedy, fix(cause)
-    made = remedy.offers[:1] if remedy else ()
+    changes = remedy.offers[:1] if remedy else ()
     blocks: list[Para | ShellCommand] = [Para((Marked("Fix: ", WordMark.LABEL), text), Tone.GOOD, len("Fix: "))]
     if remedy and remedy.proof:
         proved = f"{proof(remedy.proof)}."
         blocks.append(Para((Marked("Proved: ", WordMark.LABEL), proved), Tone.GOOD, len("Proved: ")))
-    if remedy and (tried := making(made, asked) or supposing(remedy.what_if, asked)):
-        blocks.append(tried)
-    if several and made and isinstance(made[0], RequestChange) and (where := written(made[0].where)):
+    if remedy:
+        blocks += _commands(remedy, changes, asked)
+    if several and changes and isinstance(changes[0], RequestChange) and (where := written(changes[0].where)):
         text = f"{where.strip()}: {text[:1].lower()}{text[1:]}"
     told = "" if remedy and remedy.not_alone else _told(text, cause.proof)
     price = remedy.price if remedy else Price.WAIT
-    return FixOffer(tuple(blocks), told, cause.proof is not None, price, made, _is_joint(cause.proof))
+    return FixOffer(tuple(blocks), told, cause.proof is not None, price, changes, _is_joint(cause.proof))
+
+
+def _commands(what: Remedy | Way, changes: Sequence[Change], asked: Invocation) -> Iterator[Para | ShellCommand]:
+    """How to make the changes, else how to see what would be with them; those of the remedy itself after that."""
+    if made := making(changes):
+        yield shell(made, asked.where)
+    elif tried := supposing(what.what_if, asked):
+        yield shell((tried,), CURRENT)
+    own = what.commands if isinstance(what, Remedy) else ()
+    yield from (shell((command,), asked.where) for command in own)
 
 
 def _told(text: str, proved: Proof | None) -> str:
@@ -210,9 +223,8 @@ def _ways(ways: Sequence[Way], asked: Invocation) -> Iterator[Section]:
 
 def _way(way: Way, asked: Invocation) -> FixOffer:
     text = prose(f"{changes(way)}: {proof(way.proof, short=True)}.", Tone.GOOD, 0)
-    tried = making(way.changes, asked) or supposing(way.what_if, asked)
-    told = _told(changes_told(way), way.proof)
-    return FixOffer((text, tried) if tried else (text,), told, True, way.price, way.changes, _is_joint(way.proof))
+    told, commands = _told(changes_told(way), way.proof), _commands(way, way.changes, asked)
+    return FixOffer((text, *commands), told, True, way.price, way.changes, _is_joint(way.proof))
 
 
 def _claim(claim: ClaimReport) -> Section:
@@ -383,14 +395,15 @@ def _notes(diagnosis: Diagnosis, more: Sequence[str]) -> Section:
     return Section("Notes", (Items(tuple(items)),), foot=True)
 
 
-def _next(diagnosis: Diagnosis, asked: Invocation) -> Iterator[ShellCommand]:
+def _next(diagnosis: Diagnosis, asked: Invocation) -> Iterator[ShellCommand | Para]:
     """What to do next; brief text names its full page first."""
-    text = command(diagnosis.next, asked)
     step = diagnosis.next
-    elsewhere = bool(text) and step is not None and step.look not in _OUR_PAGE
-    if asked.command:
-        label = "All of it" if elsewhere else "Next"
-        page = (*shlex.split(asked.command), "--full")
-        yield ShellCommand((page,), label=label, counts="more note", brief=Brief(), full=False)
-    if text:
-        yield ShellCommand((tuple(shlex.split(text)),), label="Next", brief=Brief() if elsewhere else None)
+    following = command(step, asked)
+    elsewhere = following is not None and step is not None and step.look not in _OUR_PAGE
+    if asked.argv:
+        label = "Full report" if elsewhere else "Next"
+        yield ShellCommand((asked.refined("--full"),), label, counts="more note", brief=Brief(), full=False)
+    if following is not None:
+        # A question that is refined has its flags already.
+        where = asked.where if elsewhere else CURRENT
+        yield replace(shell((following,), where, "Next"), brief=Brief() if elsewhere else None)

@@ -18,9 +18,10 @@ from kubectl_dra.report.blocks import (
     WordMark,
     noted,
     prose,
+    shell,
 )
 from kubectl_dra.report.explain_words import Invocation
-from kubectl_dra.report.fit_words import change, code, command, gain, headline, places, stop
+from kubectl_dra.report.fit_words import change, code, commands, gain, headline, places, stop
 from kubectl_dra.report.phrases import assumed, written
 from kubectl_dra.text import amount, some
 
@@ -46,9 +47,10 @@ def write_fit(answer: FitAnswer, color: str = "auto", stream: TextIO | None = No
     label = Marked("Note", WordMark.STRONG)
     for note in _notes(answer)[: max(1, min(room, MAX_NOTES))]:
         write_blocks(out, [Para((label, f": {note}"), lines=1)])
-    if invocation.command:
-        stopped = any(one.stop is not None for one in answer.workloads)
-        out.write(("Next: ", "bold"), f"{invocation.command} {'--explain' if stopped else '-o json'}")
+    if invocation.argv:
+        stopped = any(workload.stop is not None for workload in answer.workloads)
+        following = invocation.refined(*(("--explain",) if stopped else ("-o", "json")))
+        write_blocks(out, [ShellCommand((following,), "Next")])
 
 
 def to_html(answer: FitAnswer, origin: PageOrigin, invocation: Invocation) -> str:
@@ -113,8 +115,8 @@ def _best(found: Sequence[More]) -> list[More]:
 def _change(found: WorkloadFit, more: More, asked: Invocation) -> Iterator[Para | ShellCommand]:
     text = f"{change(more.change)}: {gain(found, more)}."
     yield prose(f"{text[:1].upper()}{text[1:]}", hang=0)
-    if made := command(more.change, asked):
-        yield made
+    if makes := commands(more.change):
+        yield shell(makes, asked.where)
 
 
 def _notes(answer: FitAnswer) -> list[str]:

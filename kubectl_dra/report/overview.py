@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from shlex import quote
 from typing import Final, TextIO
 
+from kubectl_dra.command import CURRENT, Argv, Command, Where, kubectl
 from kubectl_dra.explain.diagnosis import Verdict
 from kubectl_dra.explain.overview import Alike, Overview
-from kubectl_dra.report.blocks import noted
+from kubectl_dra.report.blocks import noted, shell
 from kubectl_dra.report.blocks_text import LINES, cut, write_blocks
 from kubectl_dra.report.explain_words import is_stuck, overview_answer, reason
 from kubectl_dra.report.paint import Painter
@@ -31,7 +31,13 @@ _WORDS = {
 
 
 def write_overview(
-    overview: Overview, color: str = "auto", stream: TextIO | None = None, flags: str = "", *, short: bool = False
+    overview: Overview,
+    color: str = "auto",
+    stream: TextIO | None = None,
+    flags: Argv = (),
+    *,
+    where: Where = CURRENT,
+    short: bool = False,
 ) -> None:
     """Write the table, stuck ones first, then a summary and the next command, with ``flags`` repeated.
 
@@ -42,8 +48,7 @@ def write_overview(
         out.paragraph(overview_answer(overview))
         _notes(out, overview)
         if overview.elsewhere:
-            out.write("")
-            out.write(("Next: ", "bold"), f"kubectl dra explain -A{flags}")
+            write_blocks(out, [shell((kubectl("dra", "explain", "-A", *flags),), where, "Next")])
         return
     ranked = sorted(overview.found, key=lambda alike: (-alike.exit_code, -len(alike.names)))
     header, *blocks = fitted([HEADER, *(cells(alike) for alike in ranked)], out.limit, BELOW, prose=True)
@@ -55,15 +60,15 @@ def write_overview(
         for line in block:
             out.write(line)
     if len(blocks) < len(ranked):
-        scope = f" -n {quote(overview.namespace)}" if overview.namespace else ""
-        out.write(f"and {len(ranked) - len(blocks):,} more: kubectl dra explain{scope} --full{flags}")
+        scope = ("-n", overview.namespace) if overview.namespace else ("-A",)
+        whole = where.asks(Command(("kubectl", "dra", "explain", *scope, "--full", *flags)))
+        out.write(f"and {len(ranked) - len(blocks):,} more: {whole}")
     out.write("")
     out.write(overview_answer(overview).removesuffix("."))
     _notes(out, overview)
-    if overview.notes:
-        out.write("")
-    first = ranked[0].diagnosis
-    out.write(("Next: ", "bold"), f"kubectl dra explain {quote(ranked[0].names[0])} -n {quote(first.namespace)}{flags}")
+    first, name = ranked[0].diagnosis, ranked[0].names[0]
+    following = kubectl("dra", "explain", kind=first.kind, name=name, namespace=first.namespace, more=flags)
+    write_blocks(out, [shell((following,), where, "Next")])
 
 
 def _shortened(ranked: Sequence[Alike], width: int, room: int) -> list[list[str]]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from kubectl_dra.admission.refusal import AdmissionPlugin, Refusal
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.command import deleting
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.phrase import Phrase, Subject, say
@@ -71,13 +72,8 @@ def _unchangeable(question: Question, snapshot: Snapshot, _: Sequence[Finding]) 
                     for field in change.fields
                 ),
                 Remedy(
-                    say(
-                        "Delete it first (kubectl delete {resource} {name} -n {namespace}), or give the one of the "
-                        "manifest another name.",
-                        resource=resource,
-                        name=question.name,
-                        namespace=question.namespace,
-                    )
+                    "Delete it first, or give the one of the manifest another name.",
+                    commands=(deleting(resource, question.name, question.namespace),),
                 ),
             )
 

@@ -8,6 +8,7 @@ from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.relation import relation_of
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.command import kubectl
 from kubectl_dra.explain.causes.on_node import started
 from kubectl_dra.explain.causes.registry import Finder, When, of_question
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
@@ -28,10 +29,10 @@ def _gated(question: Question, _: Snapshot, __: Sequence[Finding]) -> Iterator[F
     remedy = None
     if any(gate.startswith(_KUEUE) for gate in pod.scheduling_gates):
         text = (
-            "Kueue removes the gate when it admits the workload: kubectl get workloads -n {namespace}. Check that "
-            "deviceClassMappings in its configuration name the claim's class."
+            "Kueue removes the gate when it admits the workload. Check that deviceClassMappings in its configuration "
+            "name the claim's class."
         )
-        remedy = Remedy(say(text, namespace=pod.metadata.namespace))
+        remedy = Remedy(text, commands=(kubectl("get", "workloads", namespace=pod.metadata.namespace),))
     gates = say("{gates}", gates=tuple(pod.scheduling_gates))
     text = "the pod is held back by scheduling {count:gate|gates} {gates}"
     yield Finding(
