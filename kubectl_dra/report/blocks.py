@@ -51,12 +51,11 @@ class Tone(Enum):
 class Brief(NamedTuple):
     """How brief text has a block: always (0), else the lower ranks first while there is room; never for None.
 
-    ``lines`` is the most it takes; ``spans`` stand for those of the block where there are any. ``counted``: a command
+    It is said whole or not at all. ``spans`` stand for those of the block where there are any. ``counted``: a command
     says how many such are left out.
     """
 
     rank: int | None = 0
-    lines: int = 1
     spans: Spans = ()
     hang: int = 2
     counted: bool = False
@@ -76,15 +75,11 @@ class Answer(Struct, frozen=True):
 
 
 class Para(Struct, frozen=True):
-    """A sentence or two; further lines are indented by ``hang``, and text has at most ``lines`` of them (0: all).
-
-    Without ``full`` only brief text has it.
-    """
+    """A sentence or two; further lines are indented by ``hang``. Without ``full`` only brief text has it."""
 
     spans: Spans
     tone: Tone = Tone.PLAIN
     hang: int = 0
-    lines: int = 0
     brief: Brief | None = None
     full: bool = True
 
@@ -193,7 +188,8 @@ class TableBlock(Struct, frozen=True):
     """Rows, the first of them the headings; ``left`` are left out, and ``how`` shows them.
 
     What ``below`` names goes below a row that is too long, first to go first. With ``prose`` the last column is a
-    sentence. ``marks`` has for each row a word of ``column``, or none for all of the row, and its style.
+    sentence. ``marks`` has for each row a word of ``column``, or none for all of the row, and its style. ``omitted``
+    are headings of columns for which there is no room.
     """
 
     rows: Sequence[tuple[str, ...]]
@@ -203,6 +199,7 @@ class TableBlock(Struct, frozen=True):
     marks: Sequence[tuple[str, str]] = ()
     left: int = 0
     how: str = ""
+    omitted: Sequence[str] = ()
 
 
 class Tree(Struct, frozen=True):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
@@ -46,9 +45,6 @@ def _write(out: Painter, block: blocks.Block, indent: int, lead: str) -> None:
         out.write("")
         out.heading(block.title, block.note)
         write_blocks(out, block.blocks, 2)
-    elif isinstance(block, blocks.Para) and block.lines:
-        for row, line in enumerate(_limited(out, block.spans, indent, block.lines, block.hang)):
-            out.write(*line if row else (lead, *line[1:]))
     elif isinstance(block, blocks.Para) and block.full:
         label, rest, style = _labelled(block.spans)
         margin = " " * (indent + block.hang)
@@ -174,6 +170,8 @@ def _table(out: Painter, block: blocks.TableBlock) -> None:
                 out.write((more, "" if word else style))
     if block.left:
         out.write(f"and {block.left:,} more: {block.how}")
+    if block.omitted:
+        out.write((f"Left out for want of room: {', '.join(block.omitted)}", "dim"))
 
 
 def _tree(out: Painter, block: blocks.Tree) -> None:
@@ -275,33 +273,18 @@ def _told(
     if isinstance(leaf, blocks.ShellCommand):
         return [((f"{leaf.label}: ", "bold"), leaf.text)]
     if isinstance(leaf, blocks.Para):
-        return _limited(out, brief.spans or leaf.spans, indent, brief.lines, brief.hang)
+        label, rest, style = _labelled(brief.spans or leaf.spans)
+        first, *more = wrap(label + rest, _width(out) - indent - brief.hang, _width(out) - indent)
+        margin = " " * indent
+        # A line may end within the label.
+        label = first[: len(label)]
+        hanging = " " * brief.hang
+        return [(margin, (label, style), first.removeprefix(label)), *((margin + hanging, row) for row in more)]
     value = " ".join(leaf.value.split())
     if leaf.is_cel:
-        first, *more = folded(value, out.width - 6)
-        return [("    ", first + (" ..." if more else ""))]
-    text = f"{leaf.about} {value}" if value else leaf.about.removesuffix(":")
-    return [("    ", row) for row in cut(text, _width(out) - 4, brief.lines, brief.hang)]
-
-
-def _limited(out: Painter, spans: blocks.Spans, indent: int, lines: int, hang: int) -> list[Line]:
-    """A paragraph on at most so many lines."""
-    label, rest, style = _labelled(spans)
-    text, room = label + rest, _width(out) - indent
-    first, *more = [text] if len(text) <= room else cut(text, room, lines, hang)
-    margin = " " * indent
-    # What is cut may end within the label.
-    label = first[: len(label)]
-    return [(margin, (label, style), first.removeprefix(label)), *((margin + row,) for row in more)]
-
-
-def cut(text: str, room: int, lines: int = 1, hang: int = 0) -> list[str]:
-    """A text on as many lines as it may have, cut between words where it is longer."""
-    hang = hang if lines > 1 else 0
-    rows = wrap(text, room - hang)
-    if len(rows) > lines:
-        rows[lines - 1 :] = [textwrap.shorten(" ".join(rows[lines - 1 :]), room - hang, placeholder=" ...")]
-    return [rows[0], *(" " * hang + row for row in rows[1:])]
+        return [("    ", row) for row in folded(value, out.width - 6)]
+    first, *more = wrap(f"{leaf.about} {value}" if value else leaf.about.removesuffix(":"), _width(out) - 6)
+    return [("    ", first), *(("      ", row) for row in more)]
 
 
 def _width(out: Painter) -> int:

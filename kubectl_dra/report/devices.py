@@ -65,10 +65,11 @@ def write_table(
     shown = list(columns(groups, several, wide))
     rows = [tuple(column.heading for column in shown)]
     rows += [tuple(column.cell(group) for column in shown) for group in groups]
+    omitted: Sequence[str] = ()
     if several:
-        rows = narrowed(rows, out.limit, ("NAMES", "CLASS", "CLASS (DRIVER)"), ("WHY",))
+        rows, omitted = narrowed(rows, out.limit, _OMITTED, (rows[0][0],), ("WHY",))
     marks = [(group.first.state, STATE_STYLES.get(group.first.state, "red")) for group in groups[:MAX_COLOURED]]
-    table = TableBlock(rows, _BELOW, not wide, "STATE", marks, whole - len(groups), "leave --limit out")
+    table = TableBlock(rows, _BELOW, not wide, "STATE", marks, whole - len(groups), "leave --limit out", omitted)
     write_blocks(out, [table])
     if several and more is not None:
         write_blocks(out, [ShellCommand((more,), "Each device")])
@@ -152,6 +153,8 @@ def columns(groups: Sequence[AlikeDevices], several: bool, wide: bool) -> Iterat
         yield DeviceColumn("ATTRIBUTES", lambda group: ",".join(_attributes(group.first)) or EMPTY)
 
 
+_OMITTED: Final = ("CLASS (DRIVER)", "CLASS", "MODEL")
+"""What goes where devices are summed up and the screen is narrow, first to go first."""
 _BELOW: Final = (
     "ATTRIBUTES",
     "TAINTS",
@@ -160,8 +163,6 @@ _BELOW: Final = (
     "MODEL",
     "CLASS (DRIVER)",
     "CLASS",
-    "NODE (POOL)",
-    "NODE",
 )
 """What goes below a row that is too long, first to go first."""
 

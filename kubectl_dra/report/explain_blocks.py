@@ -79,7 +79,6 @@ MAX_NAMES: Final = 6
 MAX_REASONS: Final = 4
 MAX_DEVICES: Final = 200
 MAX_TERMS: Final = 6
-MAX_NOTE: Final = 600
 _BRIEF_FACTS: Final = (3, 7)
 _BRIEF_NOTES: Final = (6, 9)
 """The ranks of the facts of the first cause, and of the notes, that brief text has room for."""
@@ -157,7 +156,7 @@ def _cause(cause: Finding, number: int, quoted: str, several: bool, asked: Invoc
     claim = f"claim {cause.claim}" if cause.claim else ""
     where = written(cause.place) or (f"{request} of {claim}" if request and claim else request or claim)
     short = where if not number else written(cause.summary)
-    brief = Brief(number, number + 1, (code, f": {short}") if short else (code,)) if number < 2 else None
+    brief = Brief(number, (code, f": {short}") if short else (code,)) if number < 2 else None
     yield Para((code, ": ", Marked(kind.title, WordMark.LABEL)), brief=brief)
     if place := ", ".join(filter(None, (claim, request))):
         yield prose(place, Tone.QUIET, 0)
@@ -165,7 +164,7 @@ def _cause(cause: Finding, number: int, quoted: str, several: bool, asked: Invoc
         # The answer is the first cause's summary.
         yield prose(written(cause.summary), hang=0)
     facts = [fact for fact in cause.evidence if not quoted or fact.value != quoted]
-    briefs = [] if number else [Brief(rank, 2) for rank in _BRIEF_FACTS]
+    briefs = [] if number else [Brief(rank) for rank in _BRIEF_FACTS]
     pairs = zip_longest(facts, briefs[: len(facts)])
     if facts:
         yield Facts(tuple(Fact(about(fact), written(fact.value), fact.is_cel, brief) for fact, brief in pairs))
@@ -335,10 +334,10 @@ def _landing(diagnosis: Diagnosis) -> Iterator[Items]:
     )
     if taken:
         spans = (f"{taken[:1].upper()}{taken[1:]}.",)
-        yield Items(((Para((taken,), hang=4, brief=Brief(0, 2, spans, 0) if fits else None),),), "  ")
+        yield Items(((Para((taken,), hang=4, brief=Brief(0, spans, 0) if fits else None),),), "  ")
     listed = diagnosis.placements[:MAX_FOLDED]
     items = [
-        (Para((f"on {each.node}: {text}",), hang=4, brief=Brief(0, 3, hang=0) if each is shown else None),)
+        (Para((f"on {each.node}: {text}",), hang=4, brief=Brief(0, hang=0) if each is shown else None),)
         for each in (listed if shown is None or shown in listed else (*listed, shown))
         if (text := placed(each))
     ]
@@ -362,12 +361,12 @@ def _said(diagnosis: Diagnosis) -> Iterator[Section]:
     quoted = _quoted(diagnosis)
     facts = {fact.value for cause in diagnosis.findings for fact in cause.evidence}
     shown = diagnosis.findings[0].evidence if diagnosis.findings else ()
-    # Where nothing else shows the first cause, the words have more room.
-    lines = 2 if shown and all(fact.value == quoted for fact in shown) else 1
+    # Where nothing else shows the first cause, the words are its evidence.
+    rank = _BRIEF_FACTS[0] if shown and all(fact.value == quoted for fact in shown) else 5
     said: list[Para] = []
     for word in diagnosis.scheduler:
         when, label = f" at {word.time}" if word.time else "", Marked("Kubernetes says", WordMark.STRONG)
-        brief = Brief(0, lines, (label, f": {quoted}")) if quoted and not said else None
+        brief = Brief(rank, (label, f": {quoted}")) if quoted and not said else None
         if not said or word.message not in facts:
             spans = (Marked(f"{word.source} {word.reason}", WordMark.LABEL), f"{when}: {word.message}")
             said.append(Para(spans, hang=2, brief=brief))
@@ -375,7 +374,7 @@ def _said(diagnosis: Diagnosis) -> Iterator[Section]:
         yield Section("Kubernetes says", tuple(said), foot=True)
     if diagnosis.message and all(word.message != diagnosis.message for word in diagnosis.scheduler):
         label = Marked("It would now say" if quoted else "Kubernetes would say", WordMark.STRONG)
-        brief = Brief(5 if quoted else 0, spans=(label, f": {diagnosis.message}"))
+        brief = Brief(6 if quoted else 5, (label, f": {diagnosis.message}"))
         yield Section("kube-scheduler would say", (Para((diagnosis.message,), hang=2, brief=brief),), foot=True)
 
 
@@ -390,8 +389,7 @@ def _notes(diagnosis: Diagnosis, more: Sequence[str]) -> Section:
         text, brief = written(note), None
         if note not in diagnosis.unclear[:1]:
             brief = Brief(next(ranks, None), spans=(Marked("Note", WordMark.STRONG), f": {text}"), counted=True)
-        shown = text if len(text) <= MAX_NOTE else f"{text[:MAX_NOTE]}… (all of it with -o json)"
-        items.append((Para((shown,), brief=brief),))
+        items.append((Para((text,), brief=brief),))
     return Section("Notes", (Items(tuple(items)),), foot=True)
 
 

@@ -37,16 +37,17 @@ _TONES: Final = {FitVerdict.FITS: Tone.GOOD, FitVerdict.NOT: Tone.BAD}
 def write_fit(answer: FitAnswer, color: str = "auto", stream: TextIO | None = None, *, invocation: Invocation) -> None:
     """Writes the answer, on fifteen lines if it is about one workload."""
     from kubectl_dra.report.blocks_text import LINES, write_blocks
-    from kubectl_dra.report.paint import Painter
+    from kubectl_dra.report.paint import PROSE_WIDTH, Painter, wrap
 
     out = Painter(stream, color)
     for found in answer.workloads:
         write_blocks(out, blocks_of(found, invocation))
         out.write("")
     room = LINES - out.lines_put - 1
-    label = Marked("Note", WordMark.STRONG)
-    for note in _notes(answer)[: max(1, min(room, MAX_NOTES))]:
-        write_blocks(out, [Para((label, f": {note}"), lines=1)])
+    for note in _notes(answer)[:MAX_NOTES]:
+        text = f"Note: {note}"
+        if (room := room - len(wrap(text, min(out.width, PROSE_WIDTH)))) >= 0:
+            out.heading("Note", f": {note}", indent="")
     if invocation.argv:
         stopped = any(workload.stop is not None for workload in answer.workloads)
         following = invocation.refined(*(("--explain",) if stopped else ("-o", "json")))
@@ -86,7 +87,7 @@ def blocks_of(found: WorkloadFit, asked: Invocation) -> Iterator[Block]:
     if found.stop is not None:
         many = f"is the first of {found.stop.others + 1:,} that do not fit" if found.stop.others else "does not fit"
         cause = (Marked(code(found), WordMark.CAUSE), ": ") if code(found) else ()
-        blocks = [Para((*cause, stop(found)), lines=2)]
+        blocks = [Para((*cause, stop(found)), hang=2)]
         if found.tried and not found.more:
             blocks.append(prose(f"None of {amount(found.tried, 'change')} that were tried makes room by itself."))
         yield Section(f"Pod {found.stop.pod} {many}:", tuple(blocks))
@@ -100,7 +101,7 @@ def blocks_of(found: WorkloadFit, asked: Invocation) -> Iterator[Block]:
 
 def _place(node: str, pods: int, devices: Sequence[str]) -> Para:
     on = f": {some(devices, MAX_DEVICES)}" if devices else ""
-    return Para((f"{amount(pods, 'pod')} on {node}{on}",), lines=1)
+    return Para((f"{amount(pods, 'pod')} on {node}{on}",), hang=2)
 
 
 def _best(found: Sequence[More]) -> list[More]:
