@@ -34,7 +34,7 @@ class Marked(NamedTuple):
     mark: WordMark
 
 
-_WARNINGS: Final = {CommandEffect.WRITES: "Changes the cluster", CommandEffect.DESTROYS: "Destructive"}
+_WARNINGS: Final = {CommandEffect.WRITES: "Writes", CommandEffect.DESTROYS: "Destructive"}
 Spans: TypeAlias = tuple[str | Marked, ...]
 
 
@@ -128,7 +128,7 @@ class ShellCommand(Struct, frozen=True):
         """What stands before them where they change the cluster."""
         if not self.effect.changes:
             return ""
-        return _WARNINGS[self.effect] + (", in the cluster and not in the snapshot" if self.elsewhere else "")
+        return _WARNINGS[self.effect] + (" (in the cluster, not the snapshot)" if self.elsewhere else "")
 
 
 class FixOffer(Struct, frozen=True):

@@ -58,7 +58,7 @@ def _write(out: Painter, block: blocks.Block, indent: int, lead: str) -> None:
     elif isinstance(block, blocks.ShellCommand) and block.full:
         if block.label:
             out.write("")
-            out.write((f"{block.label}: ", "bold"), block.text)
+            write_command(out, block)
         else:
             out.write(lead, *_prompted(block))
     elif isinstance(block, blocks.FixOffer):
@@ -73,6 +73,14 @@ def _write(out: Painter, block: blocks.Block, indent: int, lead: str) -> None:
         _table(out, block)
     elif isinstance(block, blocks.Tree):
         _tree(out, block)
+
+
+def write_command(out: Painter, command: blocks.ShellCommand | blocks.Para) -> None:
+    """Write a command after its label, or why there is none."""
+    if isinstance(command, blocks.ShellCommand):
+        out.write((f"{command.label}: ", "bold"), command.text)
+    else:
+        _write(out, command, 0, "")
 
 
 def _prompted(block: blocks.ShellCommand) -> Line:
@@ -303,7 +311,7 @@ def _fixes(out: Painter, fixes: Sequence[blocks.FixOffer]) -> Iterator[_Piece]:
     if all(fix.proved for fix in chosen):
         head = "Fixes, proved by running the scheduler's steps with them"
     own, *rest = _together(chosen)
-    parts = sorted((own, *rest), key=lambda part: max(fix.price for fix in part))
+    parts = sorted((own, *rest), key=lambda part: (max(fix.price for fix in part), _changes(part)))
     if own in parts[2:]:
         # What ends the first cause is not left out for what costs less.
         parts.remove(own)
@@ -315,6 +323,12 @@ def _fixes(out: Painter, fixes: Sequence[blocks.FixOffer]) -> Iterator[_Piece]:
     yield _Piece(_FIXES, 0, [((head, "bold"),), *first])
     for number, more in enumerate(others):
         yield _Piece(_FIXES, _MORE_FIXES if number else _NEXT_FIX, more)
+
+
+def _changes(fixes: Sequence[blocks.FixOffer]) -> bool:
+    """Whether a command of these fixes changes the cluster: those stand after those that only show something."""
+    commands = (block for fix in fixes for block in fix.blocks if isinstance(block, blocks.ShellCommand))
+    return any(command.effect.changes for command in commands)
 
 
 def _together(fixes: Sequence[blocks.FixOffer]) -> list[list[blocks.FixOffer]]:

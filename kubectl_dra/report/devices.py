@@ -67,7 +67,7 @@ def write_table(
     rows += [tuple(column.cell(group) for column in shown) for group in groups]
     omitted: Sequence[str] = ()
     if several:
-        rows, omitted = narrowed(rows, out.limit, _OMITTED, (rows[0][0],), ("WHY",))
+        rows, omitted = narrowed(rows, out.limit, _OMITTED, (rows[0][0],), ("WHY", "MODEL"))
     marks = [(group.first.state, STATE_STYLES.get(group.first.state, "red")) for group in groups[:MAX_COLOURED]]
     table = TableBlock(rows, _BELOW, not wide, "STATE", marks, whole - len(groups), "leave --limit out", omitted)
     write_blocks(out, [table])
@@ -153,7 +153,7 @@ def columns(groups: Sequence[AlikeDevices], several: bool, wide: bool) -> Iterat
         yield DeviceColumn("ATTRIBUTES", lambda group: ",".join(_attributes(group.first)) or EMPTY)
 
 
-_OMITTED: Final = ("CLASS (DRIVER)", "CLASS", "MODEL")
+_OMITTED: Final = ("CLASS (DRIVER)", "CLASS")
 """What goes where devices are summed up and the screen is narrow, first to go first."""
 _BELOW: Final = (
     "ATTRIBUTES",

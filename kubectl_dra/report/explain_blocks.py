@@ -79,9 +79,10 @@ MAX_NAMES: Final = 6
 MAX_REASONS: Final = 4
 MAX_DEVICES: Final = 200
 MAX_TERMS: Final = 6
-_BRIEF_FACTS: Final = (3, 7)
-_BRIEF_NOTES: Final = (6, 9)
-"""The ranks of the facts of the first cause, and of the notes, that brief text has room for."""
+_BRIEF_FACTS: Final = (1, 7)
+_BRIEF_NOTES: Final = (6, 11)
+_BRIEF_MESSAGE: Final = 9
+"""The ranks of the facts of the first cause, of the notes, and of Kubernetes' message, that brief text has room for."""
 _OUR_PAGE: Final = (Look.DEVICES, Look.SELECTORS, Look.ONE_DEVICE)
 """Where what to look at next stands on the full page, or behind it."""
 _UNKNOWN: Final = Invocation()
@@ -362,7 +363,7 @@ def _said(diagnosis: Diagnosis) -> Iterator[Section]:
     facts = {fact.value for cause in diagnosis.findings for fact in cause.evidence}
     shown = diagnosis.findings[0].evidence if diagnosis.findings else ()
     # Where nothing else shows the first cause, the words are its evidence.
-    rank = _BRIEF_FACTS[0] if shown and all(fact.value == quoted for fact in shown) else 5
+    rank = _BRIEF_FACTS[0] if shown and all(fact.value == quoted for fact in shown) else _BRIEF_MESSAGE
     said: list[Para] = []
     for word in diagnosis.scheduler:
         when, label = f" at {word.time}" if word.time else "", Marked("Kubernetes says", WordMark.STRONG)
@@ -374,7 +375,7 @@ def _said(diagnosis: Diagnosis) -> Iterator[Section]:
         yield Section("Kubernetes says", tuple(said), foot=True)
     if diagnosis.message and all(word.message != diagnosis.message for word in diagnosis.scheduler):
         label = Marked("It would now say" if quoted else "Kubernetes would say", WordMark.STRONG)
-        brief = Brief(6 if quoted else 5, (label, f": {diagnosis.message}"))
+        brief = Brief(_BRIEF_MESSAGE, (label, f": {diagnosis.message}"))
         yield Section("kube-scheduler would say", (Para((diagnosis.message,), hang=2, brief=brief),), foot=True)
 
 

@@ -36,7 +36,7 @@ _TONES: Final = {FitVerdict.FITS: Tone.GOOD, FitVerdict.NOT: Tone.BAD}
 
 def write_fit(answer: FitAnswer, color: str = "auto", stream: TextIO | None = None, *, invocation: Invocation) -> None:
     """Writes the answer, on fifteen lines if it is about one workload."""
-    from kubectl_dra.report.blocks_text import LINES, write_blocks
+    from kubectl_dra.report.blocks_text import LINES, write_blocks, write_command
     from kubectl_dra.report.paint import PROSE_WIDTH, Painter, wrap
 
     out = Painter(stream, color)
@@ -51,7 +51,7 @@ def write_fit(answer: FitAnswer, color: str = "auto", stream: TextIO | None = No
     if invocation.argv:
         stopped = any(workload.stop is not None for workload in answer.workloads)
         following = invocation.refined(*(("--explain",) if stopped else ("-o", "json")))
-        write_blocks(out, [ShellCommand((following,), "Next")])
+        write_command(out, ShellCommand((following,), "Next"))
 
 
 def to_html(answer: FitAnswer, origin: PageOrigin, invocation: Invocation) -> str:

@@ -10,7 +10,7 @@ from kubectl_dra.command import CURRENT, Argv, Command, Where, kubectl
 from kubectl_dra.explain.diagnosis import Verdict
 from kubectl_dra.explain.overview import Alike, Overview
 from kubectl_dra.report.blocks import noted, shell
-from kubectl_dra.report.blocks_text import LINES, write_blocks
+from kubectl_dra.report.blocks_text import LINES, write_blocks, write_command
 from kubectl_dra.report.explain_words import is_stuck, overview_answer, reason
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import written
@@ -69,7 +69,9 @@ def write_overview(
     kind, _, name = ranked[0].names[0].rpartition("/")
     space = ranked[0].diagnosis.namespace
     following = kubectl("dra", "explain", kind=kind or "pod", name=name, namespace=space, more=flags)
-    write_blocks(out, [shell((following,), where, "Next")])
+    if overview.notes:
+        out.write("")
+    write_command(out, shell((following,), where, "Next"))
 
 
 def _shortened(ranked: Sequence[Alike], limit: int | None, room: int) -> list[list[str]]:

@@ -91,7 +91,7 @@ def narrowed(
     keys: Sequence[str],
     below: Sequence[str] = (),
 ) -> NarrowedTable:
-    """As many columns of ``omitted`` go as have to, but never one of ``keys``, which say what the row is about.
+    """As many columns of ``omitted`` go as have to, empty ones first, but none of ``keys``, which say what a row is.
 
     Where that is not enough, names in ``keys`` are shortened. ``below`` take no room.
     """
@@ -101,12 +101,14 @@ def narrowed(
         beside = [index for index, heading in enumerate(kept[0]) if heading not in below]
         return _width(kept, beside) - limit if limit is not None else 0
 
-    for name in omitted:
+    empty = [name for name, *cells in zip(*kept, strict=True) if {*cells} <= {EMPTY}]
+    for name in (*(name for name in omitted if name in empty), *(name for name in omitted if name not in empty)):
         if excess() <= 0:
             break
         if name in kept[0] and name not in keys:
             at = kept[0].index(name)
-            gone.append(name)
+            if name not in empty:
+                gone.append(name)
             kept = [(*row[:at], *row[at + 1 :]) for row in kept]
     for name in sorted(keys, key=lambda name: -_width(kept, [kept[0].index(name)])):
         if (more := excess()) > 0:

@@ -168,8 +168,11 @@ def _escaped(value: str) -> str:
 
 MAX_ROWS: Final = 30
 MAX_SENTENCES: Final = 3
-_OMITTED: Final = ("AGE", "NODES", "CLAIMS", "OTHER", "LARGEST-OWNER", "OWNER", "TAINTED", "NODE", "UNUSED", "USE")
-"""Columns that go where the screen is narrow, first to go first."""
+_OMITTED: Final = (
+    *("AGE", "NODES", "CLAIMS", "LARGEST-OWNER", "OWNER", "USE", "UNUSED", "NODE", "LARGEST-REQUEST"),
+    *("OTHER", "TAINTED"),
+)
+"""Columns that go where the screen is narrow, first to go first: last those without which numbers do not add up."""
 _KEYS: Final = {
     UseBy.nodes: ("NODE",),
     UseBy.classes: ("CLASS",),
