@@ -34,7 +34,7 @@ class CommandEffect(Enum):
         return self in (CommandEffect.WRITES, CommandEffect.DESTROYS)
 
 
-class Command(Struct, frozen=True):
+class CommandLine(Struct, frozen=True):
     """A command. ``misnamed``: a name among its words that no object can have; nobody is to run such a command."""
 
     argv: Argv
@@ -45,23 +45,23 @@ class Command(Struct, frozen=True):
         return shlex.join(self.argv)
 
 
-class Where(Struct, frozen=True):
+class ClusterFlags(Struct, frozen=True):
     """Where a question was asked: the ``flags`` that choose the cluster or, where ``saved``, the snapshot."""
 
     flags: Argv = ()
     saved: bool = False
 
-    def asks(self, command: Command) -> Command:
+    def asks(self, command: CommandLine) -> CommandLine:
         """The command for the same cluster; kubectl does not read snapshots."""
         of_snapshots = command.argv[1] == "dra" and command.argv[2] in _OF_SNAPSHOTS
         return command if self.saved and not of_snapshots else replace(command, argv=(*command.argv, *self.flags))
 
 
-CURRENT: Final = Where()
+CURRENT: Final = ClusterFlags()
 """Whatever kubectl's current context is."""
 
 
-def deleting(kind: str, name: str, namespace: str = "", *more: str) -> Command:
+def deleting(kind: str, name: str, namespace: str = "", *more: str) -> CommandLine:
     """The command that deletes an object."""
     return kubectl("delete", kind=kind, name=name, namespace=namespace, more=more, effect=CommandEffect.DESTROYS)
 
@@ -84,9 +84,9 @@ def kubectl(
     more: Argv = (),
     others: Argv = (),
     effect: CommandEffect = CommandEffect.READS,
-) -> Command:
+) -> CommandLine:
     """``words`` are followed by the object as KIND/NAME, its namespace, and ``more``, in which names are ``others``."""
     names = (*((name,) if kind else ()), *((namespace,) if namespace else ()), *others)
     about = (f"{kind}/{name}",) if kind else ()
     where = ("-n", namespace) if namespace else ()
-    return Command(("kubectl", *words, *about, *where, *more), effect, misnamed(names))
+    return CommandLine(("kubectl", *words, *about, *where, *more), effect, misnamed(names))

@@ -13,7 +13,7 @@ import typer.main
 from msgspec import Struct
 from typer.core import TyperCommand
 
-from kubectl_dra.command import Argv, Where
+from kubectl_dra.command import Argv, ClusterFlags
 from kubectl_dra.errors import UsageError
 
 F = TypeVar("F", bound="CommandFlags")
@@ -295,15 +295,15 @@ class Reading(Protocol):
     def complete(self) -> bool: ...
 
 
-def cluster_flags(asked: Reading, connection: ConnectionFlags) -> Where:
+def cluster_flags(asked: Reading, connection: ConnectionFlags) -> ClusterFlags:
     """The flags that choose the cluster or snapshot, for a follow-up command."""
     if asked.snapshots:
         paths = [word for path in asked.snapshots for word in ("--snapshot", path)]
-        return Where((*paths, *(("--complete",) if asked.complete else ())), saved=True)
+        return ClusterFlags((*paths, *(("--complete",) if asked.complete else ())), saved=True)
     given = (
         (flag, getattr(connection, flag.name)) for flag in _connecting(REQUEST_TIMEOUT).params if flag.name in _WHERE
     )
-    return Where(tuple(word for flag, value in given if value for word in (flag.opts[0], value)))
+    return ClusterFlags(tuple(word for flag, value in given if value for word in (flag.opts[0], value)))
 
 
 def repeated(given: Mapping[str, Sequence[str]]) -> Argv:

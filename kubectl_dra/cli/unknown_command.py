@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Final
 
-from kubectl_dra.command import Command
+from kubectl_dra.command import CommandLine
 from kubectl_dra.errors import UsageError
 from kubectl_dra.text import nearest
 
@@ -60,5 +60,5 @@ def _meant(first: str, rest: Sequence[str], commands: Collection[str]) -> str:
     return f"did you mean: {_ours(*near, *rest)}" if near else ""
 
 
-def _ours(*words: str) -> Command:
-    return Command(("kubectl", "dra", *words))
+def _ours(*words: str) -> CommandLine:
+    return CommandLine(("kubectl", "dra", *words))

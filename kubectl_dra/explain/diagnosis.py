@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 from msgspec import Struct
 
 from kubectl_dra.api.slices import DeviceID, PoolID
-from kubectl_dra.command import Command
+from kubectl_dra.command import CommandLine
 from kubectl_dra.data import pages
 from kubectl_dra.data.pages import CodePage
 from kubectl_dra.explain.phrase import ObjectName, Words
@@ -213,7 +213,7 @@ class Remedy(Struct, frozen=True):
     steps: tuple[ChangeStep, ...] = ()
     with_others: tuple[Change, ...] = ()
     repairs: bool = False
-    commands: tuple[Command, ...] = ()
+    commands: tuple[CommandLine, ...] = ()
 
     @property
     def price(self) -> Price:

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
-from kubectl_dra.command import Command, CommandEffect, Where
+from kubectl_dra.command import ClusterFlags, CommandEffect, CommandLine
 from kubectl_dra.explain.diagnosis import TraceStep
 
 MAX_FOLDED: Final = 200
@@ -106,7 +106,7 @@ class ShellCommand(Struct, frozen=True):
     what those are called that brief text leaves out; it says before the command how many they are.
     """
 
-    commands: tuple[Command, ...]
+    commands: tuple[CommandLine, ...]
     label: str = ""
     elsewhere: bool = False
     counts: str = ""
@@ -242,7 +242,7 @@ def prose(text: str, tone: Tone = Tone.PLAIN, hang: int = 2) -> Para:
     return Para((text,), tone, hang)
 
 
-def shell(commands: Sequence[Command], where: Where, label: str = "") -> ShellCommand | Para:
+def shell(commands: Sequence[CommandLine], where: ClusterFlags, label: str = "") -> ShellCommand | Para:
     """Commands to paste, which ask the same cluster; a sentence where a name in them is none."""
     for command in commands:
         if command.misnamed:

@@ -203,7 +203,7 @@ def _tree(out: Painter, block: blocks.Tree) -> None:
 
 class _Piece(NamedTuple):
     """Lines that are said together or not at all, in which part of the text; whether they count where left out, and
-    what such are called behind them.
+    what such are called before them; whether they have a command that changes the cluster.
     """
 
     part: int
@@ -211,6 +211,7 @@ class _Piece(NamedTuple):
     lines: list[Line]
     counted: bool = False
     counts: str = ""
+    changes: bool = False
 
 
 _BODY, _FIXES, _FOOT = range(3)
@@ -235,7 +236,7 @@ def write_brief(out: Painter, parts: Sequence[blocks.Block], lines: int = LINES)
     for row in head[1:]:
         out.write(row)
     part = None
-    for at in sorted(chosen, key=lambda at: pieces[at].part):
+    for at in sorted(chosen, key=lambda at: (pieces[at].part, pieces[at].changes, at)):
         if pieces[at].part != part:
             out.write("")
             part = pieces[at].part
@@ -311,18 +312,20 @@ def _fixes(out: Painter, fixes: Sequence[blocks.FixOffer]) -> Iterator[_Piece]:
     if all(fix.proved for fix in chosen):
         head = "Fixes, proved by running the scheduler's steps with them"
     own, *rest = _together(chosen)
-    parts = sorted((own, *rest), key=lambda part: (max(fix.price for fix in part), _changes(part)))
+    parts = sorted((own, *rest), key=lambda part: max(fix.price for fix in part))
     if own in parts[2:]:
         # What ends the first cause is not left out for what costs less.
         parts.remove(own)
         parts.insert(1, own)
-    told = [[line for fix in part for line in _fix(out, fix)] for part in parts]
+    yield _Piece(_FIXES, 0, [((head, "bold"),)])
+    told = [(part, [line for fix in part for line in _fix(out, fix)]) for part in parts]
     # A fix is told whole or not at all: half of one would not help.
-    short = [lines for lines in told if len(lines) <= LONGEST_FIX]
-    first, *others = short or [[("  - It is too long for this page: see the full one.",)]]
-    yield _Piece(_FIXES, 0, [((head, "bold"),), *first])
-    for number, more in enumerate(others):
-        yield _Piece(_FIXES, _MORE_FIXES if number else _NEXT_FIX, more)
+    short = [(part, whole) for part, whole in told if len(whole) <= LONGEST_FIX]
+    if not short:
+        yield _Piece(_FIXES, 0, [("  - It is too long for this page: see the full one.",)])
+    for number, (part, whole) in enumerate(short):
+        rank = _MORE_FIXES if number > 1 else _NEXT_FIX if number else 0
+        yield _Piece(_FIXES, rank, whole, changes=_changes(part))
 
 
 def _changes(fixes: Sequence[blocks.FixOffer]) -> bool:

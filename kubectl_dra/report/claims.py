@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, Final, TextIO
 
 from kubectl_dra.api.claims import DeviceResult
-from kubectl_dra.command import CURRENT, Command, Where, kubectl
+from kubectl_dra.command import CURRENT, ClusterFlags, CommandLine, kubectl
 from kubectl_dra.report.blocks import TableBlock, shell
 from kubectl_dra.report.blocks_text import write_blocks
 from kubectl_dra.report.paint import Painter
@@ -39,7 +39,7 @@ def write_claims(
     *,
     wide: bool = False,
     namespace: str = "",
-    where: Where = CURRENT,
+    where: ClusterFlags = CURRENT,
     limit: int | None = None,
     stream: TextIO | None = None,
 ) -> None:
@@ -94,7 +94,7 @@ def _devices(item: ClaimUse) -> str:
     return some(parts, 2) or EMPTY
 
 
-def _next(found: ClaimUses) -> Command | None:
+def _next(found: ClaimUses) -> CommandLine | None:
     """What to ask about the first claim that waits for somebody to do something."""
     for state in (ClaimState.PENDING, ClaimState.ENDED, ClaimState.TERMINATING, ClaimState.STARTING):
         item = next((item for item in found.items if item.state is state), None)

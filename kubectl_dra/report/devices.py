@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple, TextIO
 
 from kubectl_dra.api.claims import ResourceClaim
-from kubectl_dra.command import Command
+from kubectl_dra.command import CommandLine
 from kubectl_dra.console import lines
 from kubectl_dra.explain.devices.alike_devices import AlikeDevices, Tally
 from kubectl_dra.explain.devices.arrangement import CountedBy
@@ -46,7 +46,7 @@ def write_table(
     color: str = "auto",
     *,
     wide: bool = False,
-    more: Command | None = None,
+    more: CommandLine | None = None,
     limit: int | None = None,
     stream: TextIO | None = None,
 ) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, Final, TextIO
 
-from kubectl_dra.command import CURRENT, CommandEffect, Where, kubectl
+from kubectl_dra.command import CURRENT, ClusterFlags, CommandEffect, kubectl
 from kubectl_dra.drivers.drain import DriverUsers, WhileAway
 from kubectl_dra.drivers.health import DaemonState, DriverPod, DriverState, NodeDriver
 from kubectl_dra.drivers.join import NodeDrivers
@@ -39,7 +39,7 @@ def write_drivers(
     color: str = "auto",
     *,
     output: str = "text",
-    where: Where = CURRENT,
+    where: ClusterFlags = CURRENT,
     limit: int | None = None,
     stream: TextIO | None = None,
 ) -> None:
@@ -103,7 +103,7 @@ _SAID: Final = {
 
 
 def write_drain(
-    found: DriverUsers, node: str, color: str = "auto", *, where: Where = CURRENT, stream: TextIO | None = None
+    found: DriverUsers, node: str, color: str = "auto", *, where: ClusterFlags = CURRENT, stream: TextIO | None = None
 ) -> None:
     """Write which pods and claims a restart of the node's drivers concerns."""
     out = Painter(stream, color)

@@ -79,6 +79,7 @@ MAX_NAMES: Final = 6
 MAX_REASONS: Final = 4
 MAX_DEVICES: Final = 200
 MAX_TERMS: Final = 6
+MAX_NOTE: Final = 600
 _BRIEF_FACTS: Final = (1, 7)
 _BRIEF_NOTES: Final = (6, 11)
 _BRIEF_MESSAGE: Final = 9
@@ -388,6 +389,9 @@ def _notes(diagnosis: Diagnosis, more: Sequence[str]) -> Section:
     items: list[tuple[Block, ...]] = []
     for note in (*diagnosis.notes, *more, assumed(diagnosis)):
         text, brief = written(note), None
+        if len(text) > MAX_NOTE:
+            # What was typed is repeated; nothing else is as long.
+            text = f"{text[:MAX_NOTE]}… (all of it with -o json)"
         if note not in diagnosis.unclear[:1]:
             brief = Brief(next(ranks, None), spans=(Marked("Note", WordMark.STRONG), f": {text}"), counted=True)
         items.append((Para((text,), brief=brief),))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kubectl_dra.api.pods import Owner
-from kubectl_dra.command import CURRENT, Argv, Command, CommandEffect, Where, deleting, kubectl, misnamed
+from kubectl_dra.command import CURRENT, Argv, ClusterFlags, CommandEffect, CommandLine, deleting, kubectl, misnamed
 from kubectl_dra.explain.diagnosis import (
     OUTCOMES,
     Diagnosis,
@@ -53,11 +53,11 @@ class Invocation(NamedTuple):
     """
 
     argv: Argv = ()
-    where: Where = CURRENT
+    where: ClusterFlags = CURRENT
 
-    def refined(self, *flags: str, others: Iterable[str] = ()) -> Command:
+    def refined(self, *flags: str, others: Iterable[str] = ()) -> CommandLine:
         """The same question with more flags, in which names are ``others``."""
-        return Command((*self.argv, *flags), misnamed=misnamed(others))
+        return CommandLine((*self.argv, *flags), misnamed=misnamed(others))
 
 
 def answer(diagnosis: Diagnosis) -> str:
@@ -282,7 +282,7 @@ _COMMANDS: Final = {
 """Commands without a name."""
 
 
-def command(step: NextStep | None, asked: Invocation) -> Command | None:
+def command(step: NextStep | None, asked: Invocation) -> CommandLine | None:
     """The command that shows what to look at next; None where there is none."""
     if step is None or (step.look in (Look.DEVICES, Look.ONE_DEVICE, Look.DEVICES_OF_CLASS) and not asked.argv):
         return None
@@ -295,7 +295,7 @@ def command(step: NextStep | None, asked: Invocation) -> Command | None:
     return _about_object(step)
 
 
-def _about_object(step: NextStep) -> Command | None:
+def _about_object(step: NextStep) -> CommandLine | None:
     name, space = step.name, step.namespace
     if step.look is Look.POD:
         return kubectl("describe", kind="pod", name=name, namespace=space)
@@ -335,7 +335,7 @@ _COST = "controller.kubernetes.io/pod-deletion-cost=-1000"
 _SUSPEND = '{"spec":{"suspend":true}}'
 
 
-def making(changes: Sequence[object]) -> tuple[Command, ...]:
+def making(changes: Sequence[object]) -> tuple[CommandLine, ...]:
     """The commands that make changes, in their order; none where it takes several changes, or an edit."""
     if len(changes) != 1 or not isinstance(changes[0], Free) or len(changes[0].holders) != 1:
         return ()
@@ -356,7 +356,7 @@ def making(changes: Sequence[object]) -> tuple[Command, ...]:
     return _without_successor(holder, holder.owner, space) if len(users) == 1 else ()
 
 
-def _without_successor(holder: ClaimHolder, owner: Owner, space: str) -> tuple[Command, ...]:
+def _without_successor(holder: ClaimHolder, owner: Owner, space: str) -> tuple[CommandLine, ...]:
     """Ends the only pod of a claim so that its owner makes no other one; none where that would end another pod."""
     alike, ends = holder.alike, CommandEffect.DESTROYS
     if not alike:
@@ -387,7 +387,7 @@ def _number(name: str) -> int:
     return int(digits) if digits.isdigit() else -1
 
 
-def supposing(what_if: Sequence[Supposition], asked: Invocation) -> Command | None:
+def supposing(what_if: Sequence[Supposition], asked: Invocation) -> CommandLine | None:
     """The command that shows the answer with these changes; None where they cannot be supposed."""
     if not what_if or not asked.argv:
         return None

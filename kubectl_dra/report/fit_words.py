@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from kubectl_dra.api.pods import owner_of
 from kubectl_dra.api.slices import DeviceID
-from kubectl_dra.command import Command, deleting
+from kubectl_dra.command import CommandLine, deleting
 from kubectl_dra.explain.remedies.room import EndPods
 from kubectl_dra.explain.unread import Unread
 from kubectl_dra.fit.place import Seat, evicted
@@ -151,7 +151,7 @@ def gain(found: WorkloadFit, more: More) -> str:
     )
 
 
-def commands(what: ClusterChange) -> tuple[Command, ...]:
+def commands(what: ClusterChange) -> tuple[CommandLine, ...]:
     """The commands that make a change; none where it takes more than commands."""
     if isinstance(what, EndPods) and owner_of(what.ended[0]) is None:
         return tuple(deleting("pod", pod.metadata.name, pod.metadata.namespace) for pod in what.ended)

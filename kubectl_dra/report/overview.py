@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Final, TextIO
 
-from kubectl_dra.command import CURRENT, Argv, Command, Where, kubectl
+from kubectl_dra.command import CURRENT, Argv, ClusterFlags, CommandLine, kubectl
 from kubectl_dra.explain.diagnosis import Verdict
 from kubectl_dra.explain.overview import Alike, Overview
 from kubectl_dra.report.blocks import noted, shell
@@ -36,7 +36,7 @@ def write_overview(
     stream: TextIO | None = None,
     flags: Argv = (),
     *,
-    where: Where = CURRENT,
+    where: ClusterFlags = CURRENT,
     short: bool = False,
 ) -> None:
     """Write the table, stuck ones first, then a summary and the next command, with ``flags`` repeated.
@@ -61,7 +61,7 @@ def write_overview(
             out.write(line)
     if len(blocks) < len(ranked):
         scope = ("-n", overview.namespace) if overview.namespace else ("-A",)
-        whole = where.asks(Command(("kubectl", "dra", "explain", *scope, "--full", *flags)))
+        whole = where.asks(CommandLine(("kubectl", "dra", "explain", *scope, "--full", *flags)))
         out.write(f"and {len(ranked) - len(blocks):,} more: {whole}")
     out.write("")
     out.write(overview_answer(overview).removesuffix("."))

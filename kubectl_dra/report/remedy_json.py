@@ -10,7 +10,7 @@ from kubectl_dra.api.claims import DeviceConstraint
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import DeviceID, PoolID
 from kubectl_dra.cluster.snapshot import Gap
-from kubectl_dra.command import CURRENT, Command, Where
+from kubectl_dra.command import CURRENT, ClusterFlags, CommandLine
 from kubectl_dra.explain.diagnosis import Evidence, NodeDevices, Remedy, Way
 from kubectl_dra.explain.phrase import Joined, ObjectName, Phrase, Statement, Subject, Words, by_key
 from kubectl_dra.explain.remedies.proof import ChangeStep, PlacedDevice, Price, Proof, StepHolder, StepTarget, StepValue
@@ -137,7 +137,7 @@ def placement_json(placement: NodeDevices) -> dict[str, Any]:
     return {"node": placement.node, "devices": [_placed(one) for one in placement.devices]}
 
 
-def commands_json(*commands: Command | None, where: Where) -> list[dict[str, Any]]:
+def commands_json(*commands: CommandLine | None, where: ClusterFlags) -> list[dict[str, Any]]:
     """Commands as words and as a line for a shell, with what they do to the cluster; none where a name is none."""
     given = [where.asks(command) for command in commands if command is not None]
     if any(command.misnamed for command in given):

@@ -9,7 +9,7 @@ from typing import Final, TextIO, TypeVar
 from kubectl_dra.api.claims import Consumer
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.cluster.snapshot import Gap
-from kubectl_dra.command import CURRENT, Where, kubectl
+from kubectl_dra.command import CURRENT, ClusterFlags, kubectl
 from kubectl_dra.console import lines as names
 from kubectl_dra.report.blocks import TableBlock, shell
 from kubectl_dra.report.blocks_text import write_blocks
@@ -223,7 +223,9 @@ def write_planned(entries: Sequence[RuleDone], dry_run: str, stream: TextIO) -> 
     _write_more(len(entries), "rule", Painter(stream, "never"))
 
 
-def write_end(result: Tainted, color: str = "auto", stream: TextIO | None = None, *, where: Where = CURRENT) -> None:
+def write_end(
+    result: Tainted, color: str = "auto", stream: TextIO | None = None, *, where: ClusterFlags = CURRENT
+) -> None:
     """Write the result of waiting and what to do next."""
     out = Painter(stream, color)
     devices = [entry.target.id for entry in result.done]
@@ -254,7 +256,7 @@ def write_end(result: Tainted, color: str = "auto", stream: TextIO | None = None
         out.sentence(f"Nothing was changed. The same command without --dry-run{there}.")
 
 
-def _write_way_back(devices: Sequence[DeviceID], where: Where, out: Painter) -> None:
+def _write_way_back(devices: Sequence[DeviceID], where: ClusterFlags, out: Painter) -> None:
     names = tuple(dict.fromkeys(devices))
     if len(names) <= 8:
         write_blocks(out, [shell((untainting(names),), where, "Back into service")])
@@ -278,7 +280,7 @@ def write_removed(entry: RuleRemoved, dry_run: str, stream: TextIO | None = None
 
 
 def write_staying(
-    result: Untainted, color: str = "auto", stream: TextIO | None = None, *, where: Where = CURRENT
+    result: Untainted, color: str = "auto", stream: TextIO | None = None, *, where: ClusterFlags = CURRENT
 ) -> None:
     """Write that there was nothing to remove, and what stays."""
     out = Painter(stream, color)

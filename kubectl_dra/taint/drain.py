@@ -14,7 +14,7 @@ from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import DeviceTaint
 from kubectl_dra.cluster.live import ApiServer
 from kubectl_dra.cluster.relation import same_uid
-from kubectl_dra.command import Command, deleting
+from kubectl_dra.command import CommandLine, deleting
 from kubectl_dra.taint import typed as times
 from kubectl_dra.taint.watching import Lookout
 
@@ -57,7 +57,7 @@ class Blocker(Struct, frozen=True):
     pod: str
     why: str
     since: str = ""
-    command: Command | None = None
+    command: CommandLine | None = None
 
     def __str__(self) -> str:
         pod = f", pod {self.pod}" if self.pod else ""
@@ -187,7 +187,7 @@ class Drain:
         out: list[Blocker] = []
         for entry in claim.reserved_for:
             if entry.resource != "pods":
-                ending: Command | None = None
+                ending: CommandLine | None = None
                 why = f"used by {entry.resource} {entry.name}, which is not a pod: nothing ends it by itself"
                 if entry.resource == "podgroups":
                     why = f"reserved for PodGroup {entry.name}: released when that is deleted, not when its pods end"

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import DeviceTaint, DeviceTaintRule
-from kubectl_dra.command import Command, CommandEffect, deleting, kubectl
+from kubectl_dra.command import CommandEffect, CommandLine, deleting, kubectl
 from kubectl_dra.taint import typed as times
 from kubectl_dra.taint.apply import ServerAnswer
 from kubectl_dra.taint.blast_radius import Radius
@@ -29,7 +29,7 @@ class Staying(Struct, frozen=True):
     taint: DeviceTaint
     owner: str
     ended_by: str
-    command: Command | None = None
+    command: CommandLine | None = None
 
 
 class Removals(Struct, frozen=True):
@@ -83,7 +83,9 @@ def expired(rules: Iterable[DeviceTaintRule], at: datetime) -> list[tuple[Device
     return out
 
 
-def _ended_by(rule: DeviceTaintRule, device: DeviceID | None, *, named: bool, ours: bool) -> tuple[str, Command | None]:
+def _ended_by(
+    rule: DeviceTaintRule, device: DeviceID | None, *, named: bool, ours: bool
+) -> tuple[str, CommandLine | None]:
     if device is None:
         return "whoever made it: it selects more than this device", deleting("devicetaintrule", rule.metadata.name)
     if not named:
@@ -91,7 +93,7 @@ def _ended_by(rule: DeviceTaintRule, device: DeviceID | None, *, named: bool, ou
     return "whoever made it, or --overwrite", None
 
 
-def untainting(devices: Sequence[DeviceID], *words: str) -> Command:
+def untainting(devices: Sequence[DeviceID], *words: str) -> CommandLine:
     """The command that takes taints off devices."""
     names = (name for device in devices for name in device)
     about = (*map(str, devices), *words)

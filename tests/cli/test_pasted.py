@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 import kubectl_dra
-from kubectl_dra.command import Command, CommandEffect, Where, deleting, kubectl
+from kubectl_dra.command import ClusterFlags, CommandEffect, CommandLine, deleting, kubectl
 from kubectl_dra.explain.diagnosis import Look, NextStep
 from kubectl_dra.explain.question.what_if_flag import Supposition
 from kubectl_dra.report.blocks import Para, ShellCommand, shell
@@ -148,13 +148,13 @@ def test_no_look_names_what_no_object_can_be_called(name: str) -> None:
 
 
 def test_a_name_that_is_none_gives_a_sentence() -> None:
-    told = shell((deleting("pod", "--all", "ns"),), Where(), "Next")
+    told = shell((deleting("pod", "--all", "ns"),), ClusterFlags(), "Next")
     assert isinstance(told, Para) and not isinstance(told, ShellCommand)
 
 
 def test_what_writes_is_marked_and_goes_to_the_cluster_alone() -> None:
-    saved = Where(("--snapshot", "my cluster.yaml"), saved=True)
-    live = Where(("--context", "prod"))
+    saved = ClusterFlags(("--snapshot", "my cluster.yaml"), saved=True)
+    live = ClusterFlags(("--context", "prod"))
     ends, reads = deleting("pod", "a", "ns"), kubectl("dra", "explain", kind="pod", name="a", namespace="ns")
     told = shell((ends,), saved)
     assert isinstance(told, ShellCommand) and told.effect is CommandEffect.DESTROYS
@@ -235,4 +235,4 @@ def test_no_command_is_text_with_names_in_it(folder: str) -> None:
 
 
 def test_words_are_quoted_once() -> None:
-    assert str(Command(("kubectl", "dra", "explain", "-f", "a b.yaml"))) == "kubectl dra explain -f 'a b.yaml'"
+    assert str(CommandLine(("kubectl", "dra", "explain", "-f", "a b.yaml"))) == "kubectl dra explain -f 'a b.yaml'"

@@ -12,7 +12,7 @@ from kubectl_dra.cli.devices import DevicesFlags, DevicesOutput
 from kubectl_dra.cli.live import Progress, connection_options, read_saved
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags, repeated
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.command import Command
+from kubectl_dra.command import CommandLine
 from kubectl_dra.console import put
 from kubectl_dra.errors import UsageError
 from kubectl_dra.explain.devices.alike_devices import alike_devices, ordered, singly, tallies
@@ -104,7 +104,7 @@ def _write_text(inventory: Inventory, asked: DevicesFlags, connection: Connectio
         write_table(inventory, groups, asked.color.value, wide=wide, more=_full(asked, connection), limit=asked.limit)
 
 
-def _full(asked: DevicesFlags, connection: ConnectionFlags) -> Command:
+def _full(asked: DevicesFlags, connection: ConnectionFlags) -> CommandLine:
     """The command that lists each device of the same selection."""
     flags = {
         "--driver": asked.drivers,
@@ -115,7 +115,7 @@ def _full(asked: DevicesFlags, connection: ConnectionFlags) -> Command:
         "-n": (asked.namespace,),
     }
     switches = [flag for flag, given in (("--free", asked.free), ("--tainted", asked.tainted)) if given]
-    command = Command(("kubectl", "dra", "devices", *asked.places, *repeated(flags), *switches, "--full"))
+    command = CommandLine(("kubectl", "dra", "devices", *asked.places, *repeated(flags), *switches, "--full"))
     return cluster_flags(asked, connection).asks(command)
 
 

@@ -25,7 +25,7 @@ from kubectl_dra.cli.explain.questions import (
 from kubectl_dra.cli.explain.target import NotThere
 from kubectl_dra.cli.live import Progress, passes
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags, repeated
-from kubectl_dra.command import Argv, Command
+from kubectl_dra.command import Argv, CommandLine
 from kubectl_dra.console import put
 from kubectl_dra.errors import ClusterError, InputError, UsageError
 from kubectl_dra.explain.causes.devices_published import NO_SLICES
@@ -253,7 +253,7 @@ def _print(found: Answers, asked: ExplainFlags, invocation: Invocation) -> None:
             _print_headlines(found.workloads, asked)
         write_text(found.diagnoses, asked.color.value, invocation=invocation, full=asked.whole_page)
         if stopped:
-            following = invocation.where.asks(Command(("kubectl", "dra", "fit", *_flags(asked))))
+            following = invocation.where.asks(CommandLine(("kubectl", "dra", "fit", *_flags(asked))))
             write_blocks(Painter(color=asked.color.value), [ShellCommand((following,), "Next")])
         return
     from kubectl_dra.report.explain_json import to_json

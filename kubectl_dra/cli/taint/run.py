@@ -26,7 +26,7 @@ from kubectl_dra.cli.taint.session import (
     wait,
 )
 from kubectl_dra.cluster.moment import moment
-from kubectl_dra.command import Where
+from kubectl_dra.command import ClusterFlags
 from kubectl_dra.errors import ClusterError, UsageError
 from kubectl_dra.report import taint_text as text
 from kubectl_dra.taint import typed as times
@@ -96,7 +96,7 @@ class _Tainting:
     person.
     """
 
-    def __init__(self, plan: Plan, output: str, color: str, started: float, where: Where, ask: Confirm) -> None:
+    def __init__(self, plan: Plan, output: str, color: str, started: float, where: ClusterFlags, ask: Confirm) -> None:
         self._plan = plan
         self._asked = plan.asked
         self._output = output

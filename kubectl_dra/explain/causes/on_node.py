@@ -12,7 +12,7 @@ from kubectl_dra.api.pods import MAKES_AGAIN, Pod, owner_of
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.cluster.relation import relation_of
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.command import Command, deleting
+from kubectl_dra.command import CommandLine, deleting
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.phrase import ObjectName, Subject, named, say
@@ -196,7 +196,7 @@ def _node_lost(trial: Trial) -> Iterator[Finding]:
     )
 
 
-def forced_end(pod: Pod) -> Command:
+def forced_end(pod: Pod) -> CommandLine:
     """The command that deletes a pod whose node does not tell that it has ended."""
     return deleting("pod", pod.metadata.name, pod.metadata.namespace, "--force", "--grace-period=0")
 

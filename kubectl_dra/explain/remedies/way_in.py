@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from kubectl_dra.api.nodes import Node, NodeTaint, Toleration
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.command import Command, CommandEffect, kubectl
+from kubectl_dra.command import CommandEffect, CommandLine, kubectl
 from kubectl_dra.explain.diagnosis import Look, NextStep, Remedy
 from kubectl_dra.explain.phrase import Phrase, Words, say
 from kubectl_dra.explain.remedies.proof import ChangeStep, Price, StepKind, StepTarget
@@ -144,7 +144,7 @@ def remedy(reason: Words, nodes: Sequence[str], world: World) -> Remedy | None:
     if proof is None:
         return None
     words = say("{what:capital}.", what=change.what)
-    commands: tuple[Command, ...] = ()
+    commands: tuple[CommandLine, ...] = ()
     if isinstance(reason, Untolerated) and not reason.is_condition:
         words = say("Let the pod tolerate it: spec.tolerations: {toleration}", toleration=toleration_for(reason.taint))
     elif isinstance(reason, NodeCordoned) and len(nodes) == 1:
