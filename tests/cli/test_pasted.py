@@ -203,7 +203,8 @@ def test_commands_of_examples_name_what_is_there() -> None:
     texts: dict[Path, str] = {}
     for folder, line in _answers():
         if folder not in texts:
-            texts[folder] = "\n".join(path.read_text("utf-8") for path in folder.glob("*.*") if path.suffix != ".txt")
+            asked = [folder / word for word in (folder / "command").read_text("utf-8").split() if "." in word]
+            texts[folder] = "\n".join(path.read_text("utf-8") for path in asked if path.is_file())
         about = re.findall(r"(?<= )(?:[a-z]+)/([a-z0-9.-]+)(?= |$)", line)
         names = [*about, *re.findall(r" -n (\S+)", line)]
         for name in names:
@@ -218,7 +219,10 @@ def test_commands_of_examples_name_what_is_there() -> None:
 def _strings(path: Path) -> Iterator[tuple[int, str]]:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.JoinedStr):
-            yield node.lineno, "".join(part.value if isinstance(part, ast.Constant) else "{}" for part in node.values)
+            yield (
+                node.lineno,
+                "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values),
+            )
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and "{" in node.value:
             yield node.lineno, node.value
 
