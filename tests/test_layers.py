@@ -35,6 +35,7 @@ LEVELS = {
 }
 BASE = {
     "by_identity": 0,
+    "command": 0,
     "console": 0,
     "errors": 0,
     "layered": 0,

@@ -77,6 +77,21 @@ JSONObject = Mapping[str, Any]
 EMPTY: Mapping[str, Any] = {}
 
 
+_CONTROLLERS: Final = {
+    "CronJob": "batch",
+    "DaemonSet": "apps",
+    "Deployment": "apps",
+    "Job": "batch",
+    "Node": "",
+    "Pod": "",
+    "ReplicaSet": "apps",
+    "ReplicationController": "",
+    "Rollout": "argoproj.io",
+    "StatefulSet": "apps",
+}
+"""The groups of kinds that pods and claims belong to."""
+
+
 class OwnerReference(Wire, frozen=True):
     """One entry of ``metadata.ownerReferences``."""
 
@@ -85,6 +100,14 @@ class OwnerReference(Wire, frozen=True):
     uid: str = ""
     controller: bool = False
     api_version: str = ""
+
+    @property
+    def own_kind(self) -> str:
+        """The kind; where another group has a kind of the same name as a controller of Kubernetes, with the group."""
+        group = self.api_version.rpartition("/")[0]
+        if self.api_version and group != _CONTROLLERS.get(self.kind, group):
+            return f"{self.kind}.{group}"
+        return self.kind
 
 
 class ObjectMeta(Wire, frozen=True):

@@ -399,6 +399,6 @@ def owner_of(pod: Pod) -> Owner | None:
         return None
     for label, kind in _HASHES.items():
         hashed = pod.metadata.labels.get(label)
-        if owner.kind == "ReplicaSet" and hashed and owner.name.endswith(f"-{hashed}"):
+        if owner.own_kind == "ReplicaSet" and hashed and owner.name.endswith(f"-{hashed}"):
             return Owner(kind, owner.name.removesuffix(f"-{hashed}"))
-    return Owner(owner.kind, owner.name)
+    return Owner(owner.own_kind, owner.name)

@@ -13,6 +13,7 @@ import typer.main
 from msgspec import Struct
 from typer.core import TyperCommand
 
+from kubectl_dra.command import Argv, ClusterFlags
 from kubectl_dra.errors import UsageError
 
 F = TypeVar("F", bound="CommandFlags")
@@ -294,17 +295,20 @@ class Reading(Protocol):
     def complete(self) -> bool: ...
 
 
-def cluster_flags(asked: Reading, connection: ConnectionFlags) -> str:
-    """The flags that choose the cluster or snapshot, each preceded by a space, for a follow-up command."""
-    import shlex
-
+def cluster_flags(asked: Reading, connection: ConnectionFlags) -> ClusterFlags:
+    """The flags that choose the cluster or snapshot, for a follow-up command."""
     if asked.snapshots:
-        paths = "".join(f" --snapshot {shlex.quote(path)}" for path in asked.snapshots)
-        return paths + (" --complete" if asked.complete else "")
+        paths = [word for path in asked.snapshots for word in ("--snapshot", path)]
+        return ClusterFlags((*paths, *(("--complete",) if asked.complete else ())), saved=True)
     given = (
         (flag, getattr(connection, flag.name)) for flag in _connecting(REQUEST_TIMEOUT).params if flag.name in _WHERE
     )
-    return "".join(f" {flag.opts[0]} {shlex.quote(value)}" for flag, value in given if value)
+    return ClusterFlags(tuple(word for flag, value in given if value for word in (flag.opts[0], value)))
+
+
+def repeated(given: Mapping[str, Sequence[str]]) -> Argv:
+    """Flags with their values as words of a command, those without a value left out."""
+    return tuple(word for flag, values in given.items() for value in values if value for word in (flag, value))
 
 
 def connection_help() -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Collection, Sequence
 from typing import Final
 
+from kubectl_dra.command import CommandLine
 from kubectl_dra.errors import UsageError
 from kubectl_dra.text import nearest
 
@@ -47,14 +47,18 @@ def _meant(first: str, rest: Sequence[str], commands: Collection[str]) -> str:
             if noun.removesuffix("s") in nouns:
                 named = name or (len(rest) > 1 and not rest[1].startswith("-"))
                 if named and command in ("explain", "claims"):
-                    return f"write: kubectl dra {shlex.join(['explain', *rest])}"
-                return f"write: kubectl dra {' '.join([command, *map(shlex.quote, rest[1:])])}"
+                    return f"write: {_ours('explain', *rest)}"
+                return f"write: {_ours(command, *rest[1:])}"
         if noun in commands:
-            return f"write: kubectl dra {shlex.join(rest)}"
+            return f"write: {_ours(*rest)}"
     for command, names in _OTHER_NAMES.items():
         if first in names:
-            return f"write: kubectl dra {shlex.join([command, *rest])}"
+            return f"write: {_ours(command, *rest)}"
     if first.partition("/")[0] in ("pod", "po", "claim", "resourceclaim"):
-        return f"write: kubectl dra explain {shlex.join([first, *rest])}"
+        return f"write: {_ours('explain', first, *rest)}"
     near = nearest(first, commands, 1)
-    return f"did you mean: kubectl dra {shlex.join([*near, *rest])}" if near else ""
+    return f"did you mean: {_ours(*near, *rest)}" if near else ""
+
+
+def _ours(*words: str) -> CommandLine:
+    return CommandLine(("kubectl", "dra", *words))

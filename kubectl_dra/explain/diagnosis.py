@@ -11,6 +11,7 @@ from typing import NamedTuple, TypeAlias
 from msgspec import Struct
 
 from kubectl_dra.api.slices import DeviceID, PoolID
+from kubectl_dra.command import CommandLine
 from kubectl_dra.data import pages
 from kubectl_dra.data.pages import CodePage
 from kubectl_dra.explain.funnel.shown import Funnel
@@ -201,7 +202,7 @@ class Remedy(Struct, frozen=True):
     that they are not offered twice; ``what_if`` is what was proved as values of ``--what-if``.
     ``not_alone``: it takes several changes, which the ways out name. ``steps`` is the change that was proved, as data.
     ``with_others`` are the changes of other requests that were made for the proof. ``repairs``: it mends what is
-    broken, so that nobody gives anything up.
+    broken, so that nobody gives anything up. ``commands`` do what the text says, or show more.
     """
 
     change: Words
@@ -213,6 +214,7 @@ class Remedy(Struct, frozen=True):
     steps: tuple[ChangeStep, ...] = ()
     with_others: tuple[Change, ...] = ()
     repairs: bool = False
+    commands: tuple[CommandLine, ...] = ()
 
     @property
     def price(self) -> Price:

@@ -50,6 +50,13 @@ def on_node(snapshot: Snapshot, drivers: Sequence[str], node: str) -> tuple[Node
     return tuple(row for row in rows if row.node == node and row.driver in drivers)
 
 
+def _changed(remedy: Remedy | None, change: Words) -> Remedy | None:
+    """The remedy with another text, which its commands do not follow."""
+    if not change or (remedy is not None and remedy.change == change):
+        return remedy
+    return replace(remedy or Remedy(change), change=change, commands=())
+
+
 def with_driver(found: Finding, rows: Sequence[NodeDriver], drivers: Sequence[str], message: str) -> Finding:
     """A finding with what a message means, what to do about it, and the log of the driver that says it."""
     known = understood(message, drivers)
@@ -75,7 +82,7 @@ def with_driver(found: Finding, rows: Sequence[NodeDriver], drivers: Sequence[st
     return replace(
         found,
         evidence=tuple(facts),
-        remedy=replace(found.remedy or Remedy(change), change=change) if change else found.remedy,
+        remedy=_changed(found.remedy, change),
         next=next_look(looked) if looked is not None else found.next,
     )
 

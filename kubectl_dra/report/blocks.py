@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Hashable, Sequence
 from enum import Enum, auto
 from typing import Final, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
+from kubectl_dra.command import ClusterFlags, CommandEffect, CommandLine
 from kubectl_dra.explain.diagnosis import TraceStep
 
-Argv: TypeAlias = tuple[str, ...]
-"""A command as its words, the program first."""
 MAX_FOLDED: Final = 200
 """Entries that a page shows below a fold."""
 IN_JSON: Final = " (all of them with -o json)"
@@ -36,6 +34,7 @@ class Marked(NamedTuple):
     mark: WordMark
 
 
+_WARNINGS: Final = {CommandEffect.WRITES: "Writes", CommandEffect.DESTROYS: "Destructive"}
 Spans: TypeAlias = tuple[str | Marked, ...]
 
 
@@ -49,25 +48,14 @@ class Tone(Enum):
     QUIET = auto()
 
 
-class CommandEffect(Enum):
-    """What a command does to the cluster."""
-
-    READS = "reads"
-    DRY_RUN = "dry-run"
-    WRITES = "writes"
-    DESTROYS = "destroys"
-    """It deletes objects, or ends pods."""
-
-
 class Brief(NamedTuple):
     """How brief text has a block: always (0), else the lower ranks first while there is room; never for None.
 
-    ``lines`` is the most it takes; ``spans`` stand for those of the block where there are any. ``counted``: a command
+    It is said whole or not at all. ``spans`` stand for those of the block where there are any. ``counted``: a command
     says how many such are left out.
     """
 
     rank: int | None = 0
-    lines: int = 1
     spans: Spans = ()
     hang: int = 2
     counted: bool = False
@@ -87,15 +75,11 @@ class Answer(Struct, frozen=True):
 
 
 class Para(Struct, frozen=True):
-    """A sentence or two; further lines are indented by ``hang``, and text has at most ``lines`` of them (0: all).
-
-    Without ``full`` only brief text has it.
-    """
+    """A sentence or two; further lines are indented by ``hang``. Without ``full`` only brief text has it."""
 
     spans: Spans
     tone: Tone = Tone.PLAIN
     hang: int = 0
-    lines: int = 0
     brief: Brief | None = None
     full: bool = True
 
@@ -116,14 +100,15 @@ class Facts(Struct, frozen=True):
 
 
 class ShellCommand(Struct, frozen=True):
-    """Commands, each to be run only if the one before it worked, and what they do to the cluster.
+    """Commands, each to be run only if the one before it worked.
 
-    ``counts``: what those are called that brief text leaves out; it says behind the command how many they are.
+    ``elsewhere``: the question was asked of a snapshot, and they are for the cluster that it was made of. ``counts``:
+    what those are called that brief text leaves out; it says before the command how many they are.
     """
 
-    commands: tuple[Argv, ...]
-    effect: CommandEffect = CommandEffect.READS
+    commands: tuple[CommandLine, ...]
     label: str = ""
+    elsewhere: bool = False
     counts: str = ""
     brief: Brief | None = None
     full: bool = True
@@ -131,7 +116,19 @@ class ShellCommand(Struct, frozen=True):
     @property
     def text(self) -> str:
         """One line for a shell."""
-        return " && ".join(shlex.join(argv) for argv in self.commands)
+        return " && ".join(map(str, self.commands))
+
+    @property
+    def effect(self) -> CommandEffect:
+        """What the most harmful of them does."""
+        return max((command.effect for command in self.commands), key=[*CommandEffect].index)
+
+    @property
+    def warning(self) -> str:
+        """What stands before them where they change the cluster."""
+        if not self.effect.changes:
+            return ""
+        return _WARNINGS[self.effect] + (" (in the cluster, not the snapshot)" if self.elsewhere else "")
 
 
 class FixOffer(Struct, frozen=True):
@@ -191,7 +188,8 @@ class TableBlock(Struct, frozen=True):
     """Rows, the first of them the headings; ``left`` are left out, and ``how`` shows them.
 
     What ``below`` names goes below a row that is too long, first to go first. With ``prose`` the last column is a
-    sentence. ``marks`` has for each row a word of ``column``, or none for all of the row, and its style.
+    sentence. ``marks`` has for each row a word of ``column``, or none for all of the row, and its style. ``omitted``
+    are headings of columns for which there is no room.
     """
 
     rows: Sequence[tuple[str, ...]]
@@ -201,6 +199,7 @@ class TableBlock(Struct, frozen=True):
     marks: Sequence[tuple[str, str]] = ()
     left: int = 0
     how: str = ""
+    omitted: Sequence[str] = ()
 
 
 class Tree(Struct, frozen=True):
@@ -241,6 +240,16 @@ Block: TypeAlias = (
 def prose(text: str, tone: Tone = Tone.PLAIN, hang: int = 2) -> Para:
     """A paragraph of nothing but text."""
     return Para((text,), tone, hang)
+
+
+def shell(commands: Sequence[CommandLine], where: ClusterFlags, label: str = "") -> ShellCommand | Para:
+    """Commands to paste, which ask the same cluster; a sentence where a name in them is none."""
+    for command in commands:
+        if command.misnamed:
+            text = f"There is no command to paste: no object can be called {command.misnamed}."
+            spans = (Marked(label, WordMark.STRONG), f": {text}") if label else (text,)
+            return Para(spans, Tone.QUIET, brief=Brief())
+    return ShellCommand(tuple(map(where.asks, commands)), label, where.saved)
 
 
 def noted(notes: Sequence[str]) -> Section:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
@@ -46,9 +45,6 @@ def _write(out: Painter, block: blocks.Block, indent: int, lead: str) -> None:
         out.write("")
         out.heading(block.title, block.note)
         write_blocks(out, block.blocks, 2)
-    elif isinstance(block, blocks.Para) and block.lines:
-        for row, line in enumerate(_limited(out, block.spans, indent, block.lines, block.hang)):
-            out.write(*line if row else (lead, *line[1:]))
     elif isinstance(block, blocks.Para) and block.full:
         label, rest, style = _labelled(block.spans)
         margin = " " * (indent + block.hang)
@@ -62,9 +58,9 @@ def _write(out: Painter, block: blocks.Block, indent: int, lead: str) -> None:
     elif isinstance(block, blocks.ShellCommand) and block.full:
         if block.label:
             out.write("")
-            out.write((f"{block.label}: ", "bold"), block.text)
+            write_command(out, block)
         else:
-            out.write(lead, "$ ", (block.text, "cyan"))
+            out.write(lead, *_prompted(block))
     elif isinstance(block, blocks.FixOffer):
         write_blocks(out, block.blocks, indent, lead)
     elif isinstance(block, blocks.Items):
@@ -77,6 +73,20 @@ def _write(out: Painter, block: blocks.Block, indent: int, lead: str) -> None:
         _table(out, block)
     elif isinstance(block, blocks.Tree):
         _tree(out, block)
+
+
+def write_command(out: Painter, command: blocks.ShellCommand | blocks.Para) -> None:
+    """Write a command after its label, or why there is none."""
+    if isinstance(command, blocks.ShellCommand):
+        out.write((f"{command.label}: ", "bold"), command.text)
+    else:
+        _write(out, command, 0, "")
+
+
+def _prompted(block: blocks.ShellCommand) -> Line:
+    """A command after a prompt, and what is to be known before it is run."""
+    warning = ((f"{block.warning}: ", "bold red"),) if block.warning else ()
+    return *warning, "$ ", (block.text, "cyan")
 
 
 def _labelled(spans: blocks.Spans) -> tuple[str, str, str]:
@@ -168,6 +178,8 @@ def _table(out: Painter, block: blocks.TableBlock) -> None:
                 out.write((more, "" if word else style))
     if block.left:
         out.write(f"and {block.left:,} more: {block.how}")
+    if block.omitted:
+        out.write((f"Left out for want of room: {', '.join(block.omitted)}", "dim"))
 
 
 def _tree(out: Painter, block: blocks.Tree) -> None:
@@ -191,7 +203,7 @@ def _tree(out: Painter, block: blocks.Tree) -> None:
 
 class _Piece(NamedTuple):
     """Lines that are said together or not at all, in which part of the text; whether they count where left out, and
-    what such are called behind them.
+    what such are called before them; whether they have a command that changes the cluster.
     """
 
     part: int
@@ -199,6 +211,7 @@ class _Piece(NamedTuple):
     lines: list[Line]
     counted: bool = False
     counts: str = ""
+    changes: bool = False
 
 
 _BODY, _FIXES, _FOOT = range(3)
@@ -223,13 +236,14 @@ def write_brief(out: Painter, parts: Sequence[blocks.Block], lines: int = LINES)
     for row in head[1:]:
         out.write(row)
     part = None
-    for at in sorted(chosen, key=lambda at: pieces[at].part):
+    for at in sorted(chosen, key=lambda at: (pieces[at].part, pieces[at].changes, at)):
         if pieces[at].part != part:
             out.write("")
             part = pieces[at].part
         more = f" ({amount(unsaid, pieces[at].counts)})" if pieces[at].counts and unsaid else ""
-        for line in pieces[at].lines:
-            out.write(*line, more)
+        for first, *others in pieces[at].lines:
+            # What is said beside a command stands before it, so that the line's end can be pasted.
+            out.write((f"{first[0].removesuffix(': ')}{more}: ", first[1]) if more else first, *others)
 
 
 def _pieces(out: Painter, parts: Sequence[blocks.Block]) -> Iterator[_Piece]:
@@ -268,33 +282,18 @@ def _told(
     if isinstance(leaf, blocks.ShellCommand):
         return [((f"{leaf.label}: ", "bold"), leaf.text)]
     if isinstance(leaf, blocks.Para):
-        return _limited(out, brief.spans or leaf.spans, indent, brief.lines, brief.hang)
+        label, rest, style = _labelled(brief.spans or leaf.spans)
+        first, *more = wrap(label + rest, _width(out) - indent - brief.hang, _width(out) - indent)
+        margin = " " * indent
+        # A line may end within the label.
+        label = first[: len(label)]
+        hanging = " " * brief.hang
+        return [(margin, (label, style), first.removeprefix(label)), *((margin + hanging, row) for row in more)]
     value = " ".join(leaf.value.split())
     if leaf.is_cel:
-        first, *more = folded(value, out.width - 6)
-        return [("    ", first + (" ..." if more else ""))]
-    text = f"{leaf.about} {value}" if value else leaf.about.removesuffix(":")
-    return [("    ", row) for row in cut(text, _width(out) - 4, brief.lines, brief.hang)]
-
-
-def _limited(out: Painter, spans: blocks.Spans, indent: int, lines: int, hang: int) -> list[Line]:
-    """A paragraph on at most so many lines."""
-    label, rest, style = _labelled(spans)
-    text, room = label + rest, _width(out) - indent
-    first, *more = [text] if len(text) <= room else cut(text, room, lines, hang)
-    margin = " " * indent
-    # What is cut may end within the label.
-    label = first[: len(label)]
-    return [(margin, (label, style), first.removeprefix(label)), *((margin + row,) for row in more)]
-
-
-def cut(text: str, room: int, lines: int = 1, hang: int = 0) -> list[str]:
-    """A text on as many lines as it may have, cut between words where it is longer."""
-    hang = hang if lines > 1 else 0
-    rows = wrap(text, room - hang)
-    if len(rows) > lines:
-        rows[lines - 1 :] = [textwrap.shorten(" ".join(rows[lines - 1 :]), room - hang, placeholder=" ...")]
-    return [rows[0], *(" " * hang + row for row in rows[1:])]
+        return [("    ", row) for row in folded(value, out.width - 6)]
+    first, *more = wrap(f"{leaf.about} {value}" if value else leaf.about.removesuffix(":"), _width(out) - 6)
+    return [("    ", first), *(("      ", row) for row in more)]
 
 
 def _width(out: Painter) -> int:
@@ -318,13 +317,21 @@ def _fixes(out: Painter, fixes: Sequence[blocks.FixOffer]) -> Iterator[_Piece]:
         # What ends the first cause is not left out for what costs less.
         parts.remove(own)
         parts.insert(1, own)
-    told = [[line for fix in part for line in _fix(out, fix)] for part in parts]
+    yield _Piece(_FIXES, 0, [((head, "bold"),)])
+    told = [(part, [line for fix in part for line in _fix(out, fix)]) for part in parts]
     # A fix is told whole or not at all: half of one would not help.
-    short = [lines for lines in told if len(lines) <= LONGEST_FIX]
-    first, *others = short or [[("  - It is too long for this page: see the full one.",)]]
-    yield _Piece(_FIXES, 0, [((head, "bold"),), *first])
-    for number, more in enumerate(others):
-        yield _Piece(_FIXES, _MORE_FIXES if number else _NEXT_FIX, more)
+    short = [(part, whole) for part, whole in told if len(whole) <= LONGEST_FIX]
+    if not short:
+        yield _Piece(_FIXES, 0, [("  - It is too long for this page: see the full one.",)])
+    for number, (part, whole) in enumerate(short):
+        rank = _MORE_FIXES if number > 1 else _NEXT_FIX if number else 0
+        yield _Piece(_FIXES, rank, whole, changes=_changes(part))
+
+
+def _changes(fixes: Sequence[blocks.FixOffer]) -> bool:
+    """Whether a command of these fixes changes the cluster: those stand after those that only show something."""
+    commands = (block for fix in fixes for block in fix.blocks if isinstance(block, blocks.ShellCommand))
+    return any(command.effect.changes for command in commands)
 
 
 def _together(fixes: Sequence[blocks.FixOffer]) -> list[list[blocks.FixOffer]]:
@@ -339,4 +346,6 @@ def _fix(out: Painter, fix: blocks.FixOffer) -> Iterator[Line]:
     yield from ((f"    {line}",) for line in rest)
     for block in fix.blocks:
         if isinstance(block, blocks.ShellCommand):
-            yield "    $ ", (block.text, "cyan")
+            yield "    ", *_prompted(block)
+        elif block.brief is not None:
+            yield from (("    ", row) for row in wrap(blocks.plain(block.spans), _width(out) - 4))

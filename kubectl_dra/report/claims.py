@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, Final, TextIO
 
 from kubectl_dra.api.claims import DeviceResult
-from kubectl_dra.report.blocks import TableBlock
+from kubectl_dra.command import CURRENT, ClusterFlags, CommandLine, kubectl
+from kubectl_dra.report.blocks import TableBlock, shell
 from kubectl_dra.report.blocks_text import write_blocks
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import compressed, written
@@ -39,14 +39,11 @@ def write_claims(
     *,
     wide: bool = False,
     namespace: str = "",
-    where: str = "",
+    where: ClusterFlags = CURRENT,
     limit: int | None = None,
     stream: TextIO | None = None,
 ) -> None:
-    """Write the table, at most ``limit`` rows, with ages as of ``at``.
-
-    ``where`` are the flags that choose the cluster, each after a blank.
-    """
+    """Write the table, at most ``limit`` rows, with ages as of ``at``."""
     out = Painter(stream, color)
     if not found.items:
         out.sentence(f"No claim was found{f' in namespace {namespace}' if namespace else ''}.")
@@ -59,9 +56,8 @@ def write_claims(
     marks = [(item.state, STATE_STYLES.get(item.state, "")) for item in items]
     left = len(found.items) - len(items)
     write_blocks(out, [TableBlock(rows, BELOW, True, "STATE", marks, left, "leave --limit out")])
-    if command := _next(found):
-        out.write("")
-        out.write(("Next: ", "bold"), f"{command}{where}")
+    if following := _next(found):
+        write_blocks(out, [shell((following,), where, "Next")])
 
 
 def summary(found: ClaimUses) -> str:
@@ -98,15 +94,15 @@ def _devices(item: ClaimUse) -> str:
     return some(parts, 2) or EMPTY
 
 
-def _next(found: ClaimUses) -> str:
+def _next(found: ClaimUses) -> CommandLine | None:
     """What to ask about the first claim that waits for somebody to do something."""
     for state in (ClaimState.PENDING, ClaimState.ENDED, ClaimState.TERMINATING, ClaimState.STARTING):
-        item = next((one for one in found.items if one.state is state), None)
+        item = next((item for item in found.items if item.state is state), None)
         if item is None:
             continue
-        name = f"pod/{item.pods[0]}" if item.pods else f"claim/{item.claim.metadata.name}"
-        return f"kubectl dra explain {shlex.quote(name)} -n {shlex.quote(item.claim.metadata.namespace)}"
-    return ""
+        kind, name = ("pod", item.pods[0]) if item.pods else ("claim", item.claim.metadata.name)
+        return kubectl("dra", "explain", kind=kind, name=name, namespace=item.claim.metadata.namespace)
+    return None
 
 
 # Claims as JSON or YAML, in the shape of ``schemas/claims.json``.

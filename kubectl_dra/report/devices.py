@@ -8,12 +8,13 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple, TextIO
 
 from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.command import CommandLine
 from kubectl_dra.console import lines
 from kubectl_dra.explain.devices.alike_devices import AlikeDevices, Tally
 from kubectl_dra.explain.devices.arrangement import CountedBy
 from kubectl_dra.explain.devices.device_state import DeviceState, identifying, model_of, taint_owner
 from kubectl_dra.explain.devices.inventory import DeviceRow, Inventory
-from kubectl_dra.report.blocks import Section, TableBlock, prose
+from kubectl_dra.report.blocks import Section, ShellCommand, TableBlock, prose
 from kubectl_dra.report.blocks_text import MAX_COLOURED, write_blocks
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import compressed, written
@@ -45,7 +46,7 @@ def write_table(
     color: str = "auto",
     *,
     wide: bool = False,
-    more: str = "",
+    more: CommandLine | None = None,
     limit: int | None = None,
     stream: TextIO | None = None,
 ) -> None:
@@ -64,14 +65,14 @@ def write_table(
     shown = list(columns(groups, several, wide))
     rows = [tuple(column.heading for column in shown)]
     rows += [tuple(column.cell(group) for column in shown) for group in groups]
+    omitted: Sequence[str] = ()
     if several:
-        rows = narrowed(rows, out.limit, ("NAMES", "CLASS", "CLASS (DRIVER)"), ("WHY",))
+        rows, omitted = narrowed(rows, out.limit, _OMITTED, (rows[0][0],), ("WHY", "MODEL"))
     marks = [(group.first.state, STATE_STYLES.get(group.first.state, "red")) for group in groups[:MAX_COLOURED]]
-    table = TableBlock(rows, _BELOW, not wide, "STATE", marks, whole - len(groups), "leave --limit out")
+    table = TableBlock(rows, _BELOW, not wide, "STATE", marks, whole - len(groups), "leave --limit out", omitted)
     write_blocks(out, [table])
-    if several and more:
-        out.write("")
-        out.write(("Each device: ", "bold"), more)
+    if several and more is not None:
+        write_blocks(out, [ShellCommand((more,), "Each device")])
 
 
 def write_counts(
@@ -152,6 +153,8 @@ def columns(groups: Sequence[AlikeDevices], several: bool, wide: bool) -> Iterat
         yield DeviceColumn("ATTRIBUTES", lambda group: ",".join(_attributes(group.first)) or EMPTY)
 
 
+_OMITTED: Final = ("CLASS (DRIVER)", "CLASS")
+"""What goes where devices are summed up and the screen is narrow, first to go first."""
 _BELOW: Final = (
     "ATTRIBUTES",
     "TAINTS",
@@ -160,8 +163,6 @@ _BELOW: Final = (
     "MODEL",
     "CLASS (DRIVER)",
     "CLASS",
-    "NODE (POOL)",
-    "NODE",
 )
 """What goes below a row that is too long, first to go first."""
 

@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, Final, TextIO
 
+from kubectl_dra.command import CURRENT, ClusterFlags, CommandEffect, kubectl
 from kubectl_dra.drivers.drain import DriverUsers, WhileAway
 from kubectl_dra.drivers.health import DaemonState, DriverPod, DriverState, NodeDriver
 from kubectl_dra.drivers.join import NodeDrivers
 from kubectl_dra.explain.driver_words import next_look, why
-from kubectl_dra.report.blocks import TableBlock
+from kubectl_dra.report.blocks import TableBlock, shell
 from kubectl_dra.report.blocks_text import write_blocks
 from kubectl_dra.report.explain_words import Invocation, command
 from kubectl_dra.report.paint import Painter
@@ -38,15 +39,11 @@ def write_drivers(
     color: str = "auto",
     *,
     output: str = "text",
-    where: str = "",
-    saved: bool = False,
+    where: ClusterFlags = CURRENT,
     limit: int | None = None,
     stream: TextIO | None = None,
 ) -> None:
-    """Write the table, at most ``limit`` rows (30 if that is None), with ages as of ``at``.
-
-    ``where`` are the flags that choose the cluster, each after a blank.
-    """
+    """Write the table, at most ``limit`` rows (30 if that is None), with ages as of ``at``."""
     out = Painter(stream, color)
     if output == "name":
         for row in found.rows[:limit]:
@@ -64,9 +61,8 @@ def write_drivers(
     left = len(found.rows) - len(shown)
     write_blocks(out, [TableBlock(rows, BELOW if wide else _BELOW, True, "STATE", marks, left, "--limit shows more")])
     first = found.rows[0]
-    if first.state.broken and (text := command(next_look(first), Invocation(where=where, saved=saved))):
-        out.write("")
-        out.write(("Next: ", "bold"), text)
+    if first.state.broken and (following := command(next_look(first), Invocation())):
+        write_blocks(out, [shell((following,), where, "Next")])
 
 
 def summary(found: NodeDrivers) -> str:
@@ -106,7 +102,9 @@ _SAID: Final = {
 }
 
 
-def write_drain(found: DriverUsers, node: str, color: str = "auto", *, stream: TextIO | None = None) -> None:
+def write_drain(
+    found: DriverUsers, node: str, color: str = "auto", *, where: ClusterFlags = CURRENT, stream: TextIO | None = None
+) -> None:
     """Write which pods and claims a restart of the node's drivers concerns."""
     out = Painter(stream, color)
     out.sentence(_drain_answer(found, node))
@@ -123,10 +121,9 @@ def write_drain(found: DriverUsers, node: str, color: str = "auto", *, stream: T
             rows.append((*head, EMPTY, EMPTY, "no pod uses it"))
     write_blocks(out, [TableBlock(rows, ("WHILE-AWAY", "OWNER", "DEVICES"), True)])
     out.write("")
-    out.sentence(
-        "To remove the driver for good, or to change how it divides its devices, end all of these pods first: "
-        f"kubectl drain {node} --ignore-daemonsets."
-    )
+    out.sentence("To remove the driver for good, or to change how it divides its devices, end all of these pods first:")
+    drain = kubectl("drain", node, "--ignore-daemonsets", others=(node,), effect=CommandEffect.DESTROYS)
+    write_blocks(out, [shell((drain,), where)])
 
 
 def _drain_answer(found: DriverUsers, node: str) -> str:
@@ -185,7 +182,7 @@ def _row(row: NodeDriver) -> dict[str, Any]:
     if reason := written(why(row)):
         out["why"] = reason
     if row.state.broken:
-        out["next"] = command(next_look(row), Invocation())
+        out["next"] = str(command(next_look(row), Invocation()) or "")
     return out
 
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Sequence
 from itertools import groupby, zip_longest
 from typing import Final, TextIO
 
 from msgspec.structs import replace
 
+from kubectl_dra.command import CURRENT
 from kubectl_dra.explain.diagnosis import (
     ClaimReport,
     Diagnosis,
     Finding,
     Look,
     NodeGroup,
+    Remedy,
     RemedyPlan,
     SecondOpinion,
     Trace,
@@ -25,6 +26,7 @@ from kubectl_dra.explain.funnel.stages import SelectorFalse
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.remedies.change import RequestChange
 from kubectl_dra.explain.remedies.proof import Price, Proof
+from kubectl_dra.explain.remedies.prove import Change
 from kubectl_dra.report.blocks import (
     IN_JSON,
     MAX_FOLDED,
@@ -47,6 +49,7 @@ from kubectl_dra.report.blocks import (
     Tree,
     WordMark,
     prose,
+    shell,
 )
 from kubectl_dra.report.explain_words import (
     Invocation,
@@ -74,9 +77,10 @@ MAX_REASONS: Final = 4
 MAX_DEVICES: Final = 200
 MAX_TERMS: Final = 6
 MAX_NOTE: Final = 600
-_BRIEF_FACTS: Final = (3, 7)
-_BRIEF_NOTES: Final = (6, 9)
-"""The ranks of the facts of the first cause, and of the notes, that brief text has room for."""
+_BRIEF_FACTS: Final = (1, 7)
+_BRIEF_NOTES: Final = (6, 11)
+_BRIEF_MESSAGE: Final = 9
+"""The ranks of the facts of the first cause, of the notes, and of Kubernetes' message, that brief text has room for."""
 _OUR_PAGE: Final = (Look.DEVICES, Look.SELECTORS, Look.ONE_DEVICE)
 """Where what to look at next stands on the full page, or behind it."""
 _UNKNOWN: Final = Invocation()
@@ -151,7 +155,7 @@ def _cause(cause: Finding, number: int, quoted: str, several: bool, asked: Invoc
     claim = f"claim {cause.claim}" if cause.claim else ""
     where = written(cause.place) or (f"{request} of {claim}" if request and claim else request or claim)
     short = where if not number else written(cause.summary)
-    brief = Brief(number, number + 1, (code, f": {short}") if short else (code,)) if number < 2 else None
+    brief = Brief(number, (code, f": {short}") if short else (code,)) if number < 2 else None
     yield Para((code, ": ", Marked(kind.title, WordMark.LABEL)), brief=brief)
     if place := ", ".join(filter(None, (claim, request))):
         yield prose(place, Tone.QUIET, 0)
@@ -159,7 +163,7 @@ def _cause(cause: Finding, number: int, quoted: str, several: bool, asked: Invoc
         # The answer is the first cause's summary.
         yield prose(written(cause.summary), hang=0)
     facts = [fact for fact in cause.evidence if not quoted or fact.value != quoted]
-    briefs = [] if number else [Brief(rank, 2) for rank in _BRIEF_FACTS]
+    briefs = [] if number else [Brief(rank) for rank in _BRIEF_FACTS]
     pairs = zip_longest(facts, briefs[: len(facts)])
     if facts:
         yield Facts(tuple(Fact(about(fact), written(fact.value), fact.is_cel, brief) for fact, brief in pairs))
@@ -172,18 +176,28 @@ def _cause(cause: Finding, number: int, quoted: str, several: bool, asked: Invoc
 def _fix(cause: Finding, several: bool, asked: Invocation) -> FixOffer:
     """What ends a cause. With several requests, brief text says of which it is."""
     remedy, text = cause.remedy, fix(cause)
-    made = remedy.offers[:1] if remedy else ()
+    changes = remedy.offers[:1] if remedy else ()
     blocks: list[Para | ShellCommand] = [Para((Marked("Fix: ", WordMark.LABEL), text), Tone.GOOD, len("Fix: "))]
     if remedy and remedy.proof:
         proved = f"{proof(remedy.proof)}."
         blocks.append(Para((Marked("Proved: ", WordMark.LABEL), proved), Tone.GOOD, len("Proved: ")))
-    if remedy and (tried := making(made, asked) or supposing(remedy.what_if, asked)):
-        blocks.append(tried)
-    if several and made and isinstance(made[0], RequestChange) and (where := written(made[0].where)):
+    if remedy:
+        blocks += _commands(remedy, changes, asked)
+    if several and changes and isinstance(changes[0], RequestChange) and (where := written(changes[0].where)):
         text = f"{where.strip()}: {text[:1].lower()}{text[1:]}"
     told = "" if remedy and remedy.not_alone else _told(text, cause.proof)
     price = remedy.price if remedy else Price.WAIT
-    return FixOffer(tuple(blocks), told, cause.proof is not None, price, made, _is_joint(cause.proof))
+    return FixOffer(tuple(blocks), told, cause.proof is not None, price, changes, _is_joint(cause.proof))
+
+
+def _commands(what: Remedy | RemedyPlan, changes: Sequence[Change], asked: Invocation) -> Iterator[Para | ShellCommand]:
+    """How to make the changes, else how to see what would be with them; those of the remedy itself after that."""
+    if made := making(changes):
+        yield shell(made, asked.where)
+    elif tried := supposing(what.what_if, asked):
+        yield shell((tried,), CURRENT)
+    own = what.commands if isinstance(what, Remedy) else ()
+    yield from (shell((command,), asked.where) for command in own)
 
 
 def _told(text: str, proved: Proof | None) -> str:
@@ -207,9 +221,8 @@ def _ways(ways: Sequence[RemedyPlan], asked: Invocation) -> Iterator[Section]:
 
 def _way(way: RemedyPlan, asked: Invocation) -> FixOffer:
     text = prose(f"{changes(way)}: {proof(way.proof, short=True)}.", Tone.GOOD, 0)
-    tried = making(way.changes, asked) or supposing(way.what_if, asked)
-    told = _told(changes_told(way), way.proof)
-    return FixOffer((text, tried) if tried else (text,), told, True, way.price, way.changes, _is_joint(way.proof))
+    told, commands = _told(changes_told(way), way.proof), _commands(way, way.changes, asked)
+    return FixOffer((text, *commands), told, True, way.price, way.changes, _is_joint(way.proof))
 
 
 def _claim(claim: ClaimReport) -> Section:
@@ -320,10 +333,10 @@ def _landing(diagnosis: Diagnosis) -> Iterator[Items]:
     )
     if taken:
         spans = (f"{taken[:1].upper()}{taken[1:]}.",)
-        yield Items(((Para((taken,), hang=4, brief=Brief(0, 2, spans, 0) if fits else None),),), "  ")
+        yield Items(((Para((taken,), hang=4, brief=Brief(0, spans, 0) if fits else None),),), "  ")
     listed = diagnosis.placements[:MAX_FOLDED]
     items = [
-        (Para((f"on {each.node}: {text}",), hang=4, brief=Brief(0, 3, hang=0) if each is shown else None),)
+        (Para((f"on {each.node}: {text}",), hang=4, brief=Brief(0, hang=0) if each is shown else None),)
         for each in (listed if shown is None or shown in listed else (*listed, shown))
         if (text := placed(each))
     ]
@@ -347,12 +360,12 @@ def _said(diagnosis: Diagnosis) -> Iterator[Section]:
     quoted = _quoted(diagnosis)
     facts = {fact.value for cause in diagnosis.findings for fact in cause.evidence}
     shown = diagnosis.findings[0].evidence if diagnosis.findings else ()
-    # Where nothing else shows the first cause, the words have more room.
-    lines = 2 if shown and all(fact.value == quoted for fact in shown) else 1
+    # Where nothing else shows the first cause, the words are its evidence.
+    rank = _BRIEF_FACTS[0] if shown and all(fact.value == quoted for fact in shown) else _BRIEF_MESSAGE
     said: list[Para] = []
     for word in diagnosis.scheduler:
         when, label = f" at {word.time}" if word.time else "", Marked("Kubernetes says", WordMark.STRONG)
-        brief = Brief(0, lines, (label, f": {quoted}")) if quoted and not said else None
+        brief = Brief(rank, (label, f": {quoted}")) if quoted and not said else None
         if not said or word.message not in facts:
             spans = (Marked(f"{word.source} {word.reason}", WordMark.LABEL), f"{when}: {word.message}")
             said.append(Para(spans, hang=2, brief=brief))
@@ -360,7 +373,7 @@ def _said(diagnosis: Diagnosis) -> Iterator[Section]:
         yield Section("Kubernetes says", tuple(said), foot=True)
     if diagnosis.message and all(word.message != diagnosis.message for word in diagnosis.scheduler):
         label = Marked("It would now say" if quoted else "Kubernetes would say", WordMark.STRONG)
-        brief = Brief(5 if quoted else 0, spans=(label, f": {diagnosis.message}"))
+        brief = Brief(_BRIEF_MESSAGE, (label, f": {diagnosis.message}"))
         yield Section("kube-scheduler would say", (Para((diagnosis.message,), hang=2, brief=brief),), foot=True)
 
 
@@ -373,21 +386,24 @@ def _notes(diagnosis: Diagnosis, more: Sequence[str]) -> Section:
     items: list[tuple[Block, ...]] = []
     for note in (*diagnosis.notes, *more, assumed(diagnosis)):
         text, brief = written(note), None
+        if len(text) > MAX_NOTE:
+            # What was typed is repeated; nothing else is as long.
+            text = f"{text[:MAX_NOTE]}… (all of it with -o json)"
         if note not in diagnosis.unclear[:1]:
             brief = Brief(next(ranks, None), spans=(Marked("Note", WordMark.STRONG), f": {text}"), counted=True)
-        shown = text if len(text) <= MAX_NOTE else f"{text[:MAX_NOTE]}… (all of it with -o json)"
-        items.append((Para((shown,), brief=brief),))
+        items.append((Para((text,), brief=brief),))
     return Section("Notes", (Items(tuple(items)),), foot=True)
 
 
-def _next(diagnosis: Diagnosis, asked: Invocation) -> Iterator[ShellCommand]:
+def _next(diagnosis: Diagnosis, asked: Invocation) -> Iterator[ShellCommand | Para]:
     """What to do next; brief text names its full page first."""
-    text = command(diagnosis.next, asked)
     step = diagnosis.next
-    elsewhere = bool(text) and step is not None and step.look not in _OUR_PAGE
-    if asked.command:
-        label = "All of it" if elsewhere else "Next"
-        page = (*shlex.split(asked.command), "--full")
-        yield ShellCommand((page,), label=label, counts="more note", brief=Brief(), full=False)
-    if text:
-        yield ShellCommand((tuple(shlex.split(text)),), label="Next", brief=Brief() if elsewhere else None)
+    following = command(step, asked)
+    elsewhere = following is not None and step is not None and step.look not in _OUR_PAGE
+    if asked.argv:
+        label = "Full report" if elsewhere else "Next"
+        yield ShellCommand((asked.refined("--full"),), label, counts="more note", brief=Brief(), full=False)
+    if following is not None:
+        # A question that is refined has its flags already.
+        where = asked.where if elsewhere else CURRENT
+        yield replace(shell((following,), where, "Next"), brief=Brief() if elsewhere else None)

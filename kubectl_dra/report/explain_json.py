@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +23,7 @@ from kubectl_dra.report.explain_words import (
 )
 from kubectl_dra.report.phrases import written
 from kubectl_dra.report.remedy_json import (
-    command_json,
+    commands_json,
     device_json,
     evidence_json,
     placement_json,
@@ -111,8 +110,8 @@ def _diagnosis(diagnosis: Diagnosis, invocation: Invocation) -> dict[str, Any]:
         out["traces"] = _plain(diagnosis.traces)
     if diagnosis.second_opinion is not None:
         out["secondOpinion"] = _plain(diagnosis.second_opinion)
-    if following := command(diagnosis.next, invocation):
-        out["next"] = command_json(tuple(shlex.split(following)))
+    if shown := commands_json(command(diagnosis.next, invocation), where=invocation.where):
+        (out["next"],) = shown
     return out
 
 
@@ -132,6 +131,7 @@ def _finding(finding: Finding, invocation: Invocation) -> dict[str, Any]:
         "evidence": evidence,
         "fix": fix(finding),
         "remedy": remedy_json(finding.remedy, invocation) if finding.remedy is not None else None,
+        "commands": commands_json(*finding.remedy.commands, where=invocation.where) if finding.remedy else [],
         "claim": finding.claim,
         "request": finding.request,
     }

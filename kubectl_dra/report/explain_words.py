@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from kubectl_dra.api.pods import Owner
+from kubectl_dra.command import CURRENT, Argv, ClusterFlags, CommandEffect, CommandLine, deleting, kubectl, misnamed
 from kubectl_dra.explain.diagnosis import (
     OUTCOMES,
     Diagnosis,
@@ -21,13 +22,12 @@ from kubectl_dra.explain.diagnosis import (
 )
 from kubectl_dra.explain.funnel.shown import Observation
 from kubectl_dra.explain.phrase import Phrase
-from kubectl_dra.explain.question.what_if_flag import WhatIfChange
+from kubectl_dra.explain.question.what_if_flag import OF_OBJECTS, WhatIfChange
 from kubectl_dra.explain.remedies.change import RequestChange
 from kubectl_dra.explain.remedies.claim_edits import RequestPlace
 from kubectl_dra.explain.remedies.free import Free
 from kubectl_dra.explain.remedies.proof import OtherRequest, Proof, Tried
 from kubectl_dra.explain.scene.holders import ClaimHolder, HolderState
-from kubectl_dra.report.blocks import Argv, CommandEffect, ShellCommand
 from kubectl_dra.report.phrases import written
 from kubectl_dra.text import amount, some
 
@@ -48,13 +48,16 @@ _TOGETHER: Final = "No change is enough by itself; several together are, see wha
 class Invocation(NamedTuple):
     """How the question was asked, to be repeated in what to do next.
 
-    ``command`` is the command line up to what only refines the output, empty where the question was another one.
-    ``where`` are those of its flags, with a blank before each, that choose the cluster or (``saved``) the snapshot.
+    ``argv`` is the command line up to what only refines the output, empty where the question was another one;
+    ``where`` has those of its flags that choose the cluster or the snapshot.
     """
 
-    command: str = ""
-    where: str = ""
-    saved: bool = False
+    argv: Argv = ()
+    where: ClusterFlags = CURRENT
+
+    def refined(self, *flags: str, others: Iterable[str] = ()) -> CommandLine:
+        """The same question with more flags, in which names are ``others``."""
+        return CommandLine((*self.argv, *flags), misnamed=misnamed(others))
 
 
 def answer(diagnosis: Diagnosis) -> str:
@@ -136,7 +139,7 @@ def choice(diagnosis: Diagnosis) -> str:
 
 
 def fix(finding: Finding) -> str:
-    """What to do about a cause."""
+    """What to do about a cause; the commands for it are the remedy's."""
     remedy = finding.remedy
     if remedy is None:
         return finding.kind.fix
@@ -257,60 +260,72 @@ def overview_answer(overview: Overview) -> str:
     return f"{total:,} waiting, {stuck:,} of them stuck{turn}{more}."
 
 
-_LISTINGS: Final = (Look.TAINTS, Look.TAINTED_DEVICES, Look.DEVICES_OF_CLASS, Look.DRIVERS)
-"""Commands of ours that read a snapshot as well."""
 _COMMANDS: Final = {
-    Look.POD: "kubectl describe pod -n {namespace} {name}",
-    Look.PODS_ON_NODE: "kubectl get pods -A --field-selector spec.nodeName={name}",
-    Look.ALL_PODS: "kubectl get pods -A -o wide",
-    Look.LABELS_OF_PODS: "kubectl get pods -A -o wide --show-labels",
-    Look.VOLUME_CLAIMS: "kubectl get persistentvolumeclaims -n {namespace}",
-    Look.VOLUMES_ATTACHED: "kubectl get volumeattachments",
-    Look.QUOTAS: "kubectl describe resourcequota -n {namespace}",
-    Look.CLASSES: "kubectl get deviceclasses",
-    Look.RESOURCES_OF_CLASSES: "kubectl get deviceclasses "
+    Look.ALL_PODS: "get pods -A -o wide",
+    Look.LABELS_OF_PODS: "get pods -A -o wide --show-labels",
+    Look.VOLUMES_ATTACHED: "get volumeattachments",
+    Look.CLASSES: "get deviceclasses",
+    Look.RESOURCES_OF_CLASSES: "get deviceclasses "
     "-o custom-columns=NAME:.metadata.name,RESOURCE:.spec.extendedResourceName",
-    Look.SLICES: "kubectl get resourceslices",
-    Look.NODES: "kubectl get nodes -o custom-columns=NAME:.metadata.name,TAINTS:.spec.taints",
-    Look.ONE_NODE: "kubectl describe node {name}",
-    Look.LABELS_OF_NODES: "kubectl get nodes --show-labels",
-    Look.FEATURES_OF_NODES: "kubectl get nodes -o custom-columns=NAME:.metadata.name,FEATURES:.status.declaredFeatures",
-    Look.VERSION: "kubectl dra version",
-    Look.TAINTS: "kubectl dra taint --list",
-    Look.TAINTED_DEVICES: "kubectl dra devices --tainted -o wide",
-    Look.WEBHOOKS: "kubectl get mutatingwebhookconfigurations",
-    Look.PERMISSION: "kubectl auth can-i list {kind}",
-    Look.SNAPSHOT: "kubectl dra snapshot -o cluster.yaml",
-    Look.LOG: "kubectl logs -n {namespace} {name} -c {kind}",
-    Look.LOG_BEFORE: "kubectl logs -n {namespace} {name} -c {kind} --previous",
-    Look.DAEMON_SET: "kubectl describe daemonset -n {namespace} {name}",
-    Look.DAEMON_SETS: "kubectl get daemonsets -A",
-    Look.DRIVERS: "kubectl dra drivers",
+    Look.SLICES: "get resourceslices",
+    Look.NODES: "get nodes -o custom-columns=NAME:.metadata.name,TAINTS:.spec.taints",
+    Look.LABELS_OF_NODES: "get nodes --show-labels",
+    Look.FEATURES_OF_NODES: "get nodes -o custom-columns=NAME:.metadata.name,FEATURES:.status.declaredFeatures",
+    Look.VERSION: "dra version",
+    Look.TAINTS: "dra taint --list",
+    Look.TAINTED_DEVICES: "dra devices --tainted -o wide",
+    Look.WEBHOOKS: "get mutatingwebhookconfigurations",
+    Look.SNAPSHOT: "dra snapshot -o cluster.yaml",
+    Look.DAEMON_SETS: "get daemonsets -A",
+    Look.DRIVERS: "dra drivers",
 }
+"""Commands without a name."""
 
 
-def command(step: NextStep | None, asked: Invocation) -> str:
-    """The command that shows what to look at next, asking the same cluster; empty where there is none."""
-    if step is None:
-        return ""
-    words = {field: shlex.quote(value) if value else "" for field, value in step._asdict().items() if field != "look"}
-    look, name, space = step.look, words["name"], words["namespace"]
-    if look in (Look.DEVICES, Look.ONE_DEVICE, Look.DEVICES_OF_CLASS) and not asked.command:
-        return ""
-    if look is Look.DEVICES:
-        return f"{asked.command} --devices"
-    if look is Look.ONE_DEVICE:
-        return f"{asked.command} --trace {name}"
-    if look in (Look.POD_OF_SAME_CLAIM, Look.CLAIM_HOLDER):
-        kind = "pod" if look is Look.POD_OF_SAME_CLAIM else "claim"
-        return f"kubectl dra explain {shlex.quote(f'{kind}/{step.name}')} -n {space}{asked.where}"
-    if look is Look.DEVICES_OF_CLASS:
-        text = f"kubectl dra devices{f' --class {name}' if name else ''} -o wide"
-    elif look is Look.AS_WRITTEN:
-        text = f"kubectl get {step.kind}{f' -n {space}' if space else ''} {name} -o yaml"
-    else:
-        text = _COMMANDS[look].format(**words)
-    return text if asked.saved and look not in _LISTINGS else text + asked.where
+def command(step: NextStep | None, asked: Invocation) -> CommandLine | None:
+    """The command that shows what to look at next; None where there is none."""
+    if step is None or (step.look in (Look.DEVICES, Look.ONE_DEVICE, Look.DEVICES_OF_CLASS) and not asked.argv):
+        return None
+    if step.look is Look.DEVICES:
+        return asked.refined("--devices")
+    if step.look is Look.ONE_DEVICE:
+        return asked.refined("--trace", step.name, others=step.name.split("/"))
+    if step.look in _COMMANDS:
+        return kubectl(*_COMMANDS[step.look].split())
+    return _about_object(step)
+
+
+def _about_object(step: NextStep) -> CommandLine | None:
+    name, space = step.name, step.namespace
+    if step.look is Look.POD:
+        return kubectl("describe", kind="pod", name=name, namespace=space)
+    if step.look is Look.PODS_ON_NODE:
+        return kubectl("get", "pods", "-A", "--field-selector", f"spec.nodeName={name}", others=(name,))
+    if step.look in (Look.VOLUME_CLAIMS, Look.QUOTAS):
+        words = ("get", "persistentvolumeclaims") if step.look is Look.VOLUME_CLAIMS else ("describe", "resourcequota")
+        return kubectl(*words, namespace=space)
+    if step.look is Look.ONE_NODE:
+        return kubectl("describe", kind="node", name=name)
+    if step.look is Look.PERMISSION:
+        return kubectl("auth", "can-i", "list", step.kind)
+    if step.look in (Look.LOG, Look.LOG_BEFORE):
+        before = ("--previous",) if step.look is Look.LOG_BEFORE else ()
+        more = ("-c", step.kind, *before) if step.kind else before
+        others = (step.kind,) if step.kind else ()
+        return kubectl("logs", kind="pod", name=name, namespace=space, more=more, others=others)
+    if step.look is Look.DAEMON_SET:
+        return kubectl("describe", kind="daemonset", name=name, namespace=space)
+    if step.look in (Look.POD_OF_SAME_CLAIM, Look.CLAIM_HOLDER):
+        kind = "pod" if step.look is Look.POD_OF_SAME_CLAIM else "claim"
+        return kubectl("dra", "explain", kind=kind, name=name, namespace=space)
+    if step.look is Look.DEVICES_OF_CLASS:
+        own = ("--class", name) if name else ()
+        return kubectl("dra", "devices", *own, "-o", "wide", others=own[1:])
+    if step.look is Look.AS_WRITTEN:
+        if not name:
+            return kubectl("get", step.kind, namespace=space, more=("-o", "yaml"))
+        return kubectl("get", kind=step.kind, name=name, namespace=space, more=("-o", "yaml"))
+    return None
 
 
 # The commands that make a change in the cluster, or that show what would be with it.
@@ -320,47 +335,40 @@ _COST = "controller.kubernetes.io/pod-deletion-cost=-1000"
 _SUSPEND = '{"spec":{"suspend":true}}'
 
 
-def making(made: Sequence[object], asked: Invocation) -> ShellCommand | None:
-    """The commands that make changes, in their order; None where it takes several changes, or an edit."""
-    if len(made) != 1 or not isinstance(made[0], Free) or len(made[0].holders) != 1:
-        return None
-    (holder,) = made[0].holders
-    where = () if asked.saved else tuple(shlex.split(asked.where))
-    space, claim = ("-n", holder.claim.metadata.namespace), holder.claim.metadata.name
+def making(changes: Sequence[object]) -> tuple[CommandLine, ...]:
+    """The commands that make changes, in their order; none where it takes several changes, or an edit."""
+    if len(changes) != 1 or not isinstance(changes[0], Free) or len(changes[0].holders) != 1:
+        return ()
+    (holder,) = changes[0].holders
+    space, claim = holder.claim.metadata.namespace, holder.claim.metadata.name
+    users = [user.name for user in holder.claim.reserved_for]
     if holder.standing is HolderState.ENDED:
         # It renews its lease every few seconds; where it does not, nothing is released.
-        return _reads("get", "lease", "-n", "kube-system", "kube-controller-manager", *where)
+        return (kubectl("get", kind="lease", name="kube-controller-manager", namespace="kube-system"),)
     if holder.standing is HolderState.UNUSED:
-        return _ends(("kubectl", "delete", "resourceclaim", *space, claim, *where))
-    names = [user.name for user in holder.claim.reserved_for]
+        return (deleting("resourceclaim", claim, space),)
     if holder.standing is HolderState.FOREIGN:
-        return _reads("get", "resourceclaim", *space, claim, "-o", "yaml", *where)
+        return (kubectl("get", kind="resourceclaim", name=claim, namespace=space, more=("-o", "yaml")),)
     if holder.standing is HolderState.ENDING:
-        return _reads("describe", "pod", *space, *names, *where)
+        return tuple(kubectl("describe", kind="pod", name=user, namespace=space) for user in users)
     if holder.owner is None:
-        return _ends(("kubectl", "delete", "pod", *space, *names, *where))
-    return _ends(*_without_successor(holder, space, where)) if len(names) == 1 else None
+        return tuple(deleting("pod", user, space) for user in users)
+    return _without_successor(holder, holder.owner, space) if len(users) == 1 else ()
 
 
-def _reads(*words: str) -> ShellCommand:
-    return ShellCommand((("kubectl", *words),))
-
-
-def _ends(*commands: Argv) -> ShellCommand | None:
-    return ShellCommand(commands, CommandEffect.DESTROYS) if commands else None
-
-
-def _without_successor(holder: ClaimHolder, space: Argv, where: Argv) -> tuple[Argv, ...]:
+def _without_successor(holder: ClaimHolder, owner: Owner, space: str) -> tuple[CommandLine, ...]:
     """Ends the only pod of a claim so that its owner makes no other one; none where that would end another pod."""
-    owner, alike = holder.owner, holder.alike
-    if owner is None or not alike:
+    alike, ends = holder.alike, CommandEffect.DESTROYS
+    if not alike:
         return ()
     (pod,) = holder.pods
     if owner.kind == "Job" and len(alike) == 1:
-        return (("kubectl", "patch", "job", *space, owner.name, "--type=merge", "-p", _SUSPEND, *where),)
+        more = ("--type=merge", "-p", _SUSPEND)
+        return (kubectl("patch", kind="job", name=owner.name, namespace=space, more=more, effect=ends),)
     if owner.kind not in _SCALED:
         return ()
-    scale = ("kubectl", "scale", owner.kind.lower(), *space, owner.name, f"--replicas={len(alike) - 1}", *where)
+    fewer = (f"--replicas={len(alike) - 1}",)
+    scale = kubectl("scale", kind=owner.kind.lower(), name=owner.name, namespace=space, more=fewer, effect=ends)
     if len(alike) == 1:
         return (scale,)
     if owner.kind == "StatefulSet":
@@ -370,7 +378,8 @@ def _without_successor(holder: ClaimHolder, space: Argv, where: Argv) -> tuple[A
     # Pods that do not run go first, whatever their cost.
     if any(other.phase != "Running" for other in alike):
         return ()
-    return ("kubectl", "annotate", "pod", *space, pod.metadata.name, _COST, *where), scale
+    writes, name = CommandEffect.WRITES, pod.metadata.name
+    return kubectl("annotate", kind="pod", name=name, namespace=space, more=(_COST,), effect=writes), scale
 
 
 def _number(name: str) -> int:
@@ -378,9 +387,9 @@ def _number(name: str) -> int:
     return int(digits) if digits.isdigit() else -1
 
 
-def supposing(what_if: Sequence[WhatIfChange], asked: Invocation) -> ShellCommand | None:
+def supposing(what_if: Sequence[WhatIfChange], asked: Invocation) -> CommandLine | None:
     """The command that shows the answer with these changes; None where they cannot be supposed."""
-    if not what_if or not asked.command:
+    if not what_if or not asked.argv:
         return None
-    changes = (word for change in what_if for word in ("--what-if", str(change)))
-    return ShellCommand(((*shlex.split(asked.command), *changes),))
+    names = [name for change in what_if if change.kind in OF_OBJECTS for name in change.value.split("/")]
+    return asked.refined(*(word for change in what_if for word in ("--what-if", str(change))), others=names)

@@ -18,9 +18,10 @@ from kubectl_dra.report.blocks import (
     WordMark,
     noted,
     prose,
+    shell,
 )
 from kubectl_dra.report.explain_words import Invocation
-from kubectl_dra.report.fit_words import change, code, command, gain, headline, places, stop
+from kubectl_dra.report.fit_words import change, code, commands, gain, headline, places, stop
 from kubectl_dra.report.phrases import assumed, written
 from kubectl_dra.text import amount, some
 
@@ -35,20 +36,22 @@ _TONES: Final = {FitVerdict.FITS: Tone.GOOD, FitVerdict.NOT: Tone.BAD}
 
 def write_fit(answer: FitAnswer, color: str = "auto", stream: TextIO | None = None, *, invocation: Invocation) -> None:
     """Writes the answer, on fifteen lines if it is about one workload."""
-    from kubectl_dra.report.blocks_text import LINES, write_blocks
-    from kubectl_dra.report.paint import Painter
+    from kubectl_dra.report.blocks_text import LINES, write_blocks, write_command
+    from kubectl_dra.report.paint import PROSE_WIDTH, Painter, wrap
 
     out = Painter(stream, color)
     for found in answer.workloads:
         write_blocks(out, blocks_of(found, invocation))
         out.write("")
     room = LINES - out.lines_put - 1
-    label = Marked("Note", WordMark.STRONG)
-    for note in _notes(answer)[: max(1, min(room, MAX_NOTES))]:
-        write_blocks(out, [Para((label, f": {note}"), lines=1)])
-    if invocation.command:
-        stopped = any(one.stop is not None for one in answer.workloads)
-        out.write(("Next: ", "bold"), f"{invocation.command} {'--explain' if stopped else '-o json'}")
+    for note in _notes(answer)[:MAX_NOTES]:
+        text = f"Note: {note}"
+        if (room := room - len(wrap(text, min(out.width, PROSE_WIDTH)))) >= 0:
+            out.heading("Note", f": {note}", indent="")
+    if invocation.argv:
+        stopped = any(workload.stop is not None for workload in answer.workloads)
+        following = invocation.refined(*(("--explain",) if stopped else ("-o", "json")))
+        write_command(out, ShellCommand((following,), "Next"))
 
 
 def to_html(answer: FitAnswer, origin: PageOrigin, invocation: Invocation) -> str:
@@ -84,7 +87,7 @@ def blocks_of(found: WorkloadFit, asked: Invocation) -> Iterator[Block]:
     if found.stop is not None:
         many = f"is the first of {found.stop.others + 1:,} that do not fit" if found.stop.others else "does not fit"
         cause = (Marked(code(found), WordMark.CAUSE), ": ") if code(found) else ()
-        blocks = [Para((*cause, stop(found)), lines=2)]
+        blocks = [Para((*cause, stop(found)), hang=2)]
         if found.tried and not found.more:
             blocks.append(prose(f"None of {amount(found.tried, 'change')} that were tried makes room by itself."))
         yield Section(f"Pod {found.stop.pod} {many}:", tuple(blocks))
@@ -98,7 +101,7 @@ def blocks_of(found: WorkloadFit, asked: Invocation) -> Iterator[Block]:
 
 def _place(node: str, pods: int, devices: Sequence[str]) -> Para:
     on = f": {some(devices, MAX_DEVICES)}" if devices else ""
-    return Para((f"{amount(pods, 'pod')} on {node}{on}",), lines=1)
+    return Para((f"{amount(pods, 'pod')} on {node}{on}",), hang=2)
 
 
 def _best(found: Sequence[More]) -> list[More]:
@@ -113,8 +116,8 @@ def _best(found: Sequence[More]) -> list[More]:
 def _change(found: WorkloadFit, more: More, asked: Invocation) -> Iterator[Para | ShellCommand]:
     text = f"{change(more.change)}: {gain(found, more)}."
     yield prose(f"{text[:1].upper()}{text[1:]}", hang=0)
-    if made := command(more.change, asked):
-        yield made
+    if makes := commands(more.change):
+        yield shell(makes, asked.where)
 
 
 def _notes(answer: FitAnswer) -> list[str]:

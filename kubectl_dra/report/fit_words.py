@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 from kubectl_dra.api.pods import owner_of
 from kubectl_dra.api.slices import DeviceID
+from kubectl_dra.command import CommandLine, deleting
 from kubectl_dra.explain.remedies.room import EndPods
 from kubectl_dra.explain.unread import Unread
 from kubectl_dra.fit.place import PlacedPod, evicted
 from kubectl_dra.fit.pod_factory import Denied
 from kubectl_dra.fit.result import ClusterChange, FitVerdict, More, OneMoreNode, WorkloadFit
-from kubectl_dra.report.blocks import CommandEffect, ShellCommand
-from kubectl_dra.report.explain_words import Invocation, making, reason
+from kubectl_dra.report.explain_words import making, reason
 from kubectl_dra.report.phrases import written
 from kubectl_dra.text import amount, some
 
@@ -152,11 +151,8 @@ def gain(found: WorkloadFit, more: More) -> str:
     )
 
 
-def command(what: ClusterChange, asked: Invocation) -> ShellCommand | None:
-    """The command that makes a change; None where there is none."""
+def commands(what: ClusterChange) -> tuple[CommandLine, ...]:
+    """The commands that make a change; none where it takes more than commands."""
     if isinstance(what, EndPods) and owner_of(what.ended[0]) is None:
-        meta, where = what.ended[0].metadata, () if asked.saved else shlex.split(asked.where)
-        return ShellCommand(
-            (("kubectl", "delete", "pod", "-n", meta.namespace, meta.name, *where),), CommandEffect.DESTROYS
-        )
-    return making([what], asked)
+        return tuple(deleting("pod", pod.metadata.name, pod.metadata.namespace) for pod in what.ended)
+    return making([what])

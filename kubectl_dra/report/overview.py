@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from shlex import quote
+from itertools import accumulate
 from typing import Final, TextIO
 
+from kubectl_dra.command import CURRENT, Argv, ClusterFlags, CommandLine, kubectl
 from kubectl_dra.explain.diagnosis import Verdict
 from kubectl_dra.explain.overview import Alike, Overview
-from kubectl_dra.report.blocks import noted
-from kubectl_dra.report.blocks_text import LINES, cut, write_blocks
+from kubectl_dra.report.blocks import noted, shell
+from kubectl_dra.report.blocks_text import LINES, write_blocks, write_command
 from kubectl_dra.report.explain_words import is_stuck, overview_answer, reason
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import written
-from kubectl_dra.report.table import GAP, INDENT, aligned, fitted
+from kubectl_dra.report.table import fitted
 from kubectl_dra.text import some
 
 HEADER = ("NAMESPACE", "WAITING", "VERDICT", "CAUSE", "REASON")
 BELOW = ("REASON", "CAUSE")
 """What goes below a row that is too long, first to go first."""
-SHORT: Final = ("NAMESPACE", "WAITING", "VERDICT", "REASON")
-MIN_REASON: Final = 40
-"""Columns that a reason needs beside the others; with fewer it has a line of its own."""
+SHORT: Final = ("NAMESPACE", "WAITING", "VERDICT", "CAUSE")
+"""What fits on one line."""
 _WORDS = {
     Verdict.ALLOCATED: "allocated",
     Verdict.ALLOCATABLE: "would fit now",
@@ -31,56 +31,60 @@ _WORDS = {
 
 
 def write_overview(
-    overview: Overview, color: str = "auto", stream: TextIO | None = None, flags: str = "", *, short: bool = False
+    overview: Overview,
+    color: str = "auto",
+    stream: TextIO | None = None,
+    flags: Argv = (),
+    *,
+    where: ClusterFlags = CURRENT,
+    short: bool = False,
 ) -> None:
     """Write the table, stuck ones first, then a summary and the next command, with ``flags`` repeated.
 
-    ``short``: in fifteen lines, with reasons cut and the last rows left out if necessary.
+    ``short``: in fifteen lines, with codes for reasons and the last rows left out if necessary.
     """
     out = Painter(stream, color)
     if not overview.found:
         out.paragraph(overview_answer(overview))
         _notes(out, overview)
         if overview.elsewhere:
-            out.write("")
-            out.write(("Next: ", "bold"), f"kubectl dra explain -A{flags}")
+            write_blocks(out, [shell((kubectl("dra", "explain", "-A", *flags),), where, "Next")])
         return
     ranked = sorted(overview.found, key=lambda alike: (-alike.exit_code, -len(alike.names)))
     header, *blocks = fitted([HEADER, *(cells(alike) for alike in ranked)], out.limit, BELOW, prose=True)
     room = LINES - 4 - (len(overview.notes) + 3 if overview.notes else 0)
     if short and sum(map(len, blocks)) > room:
-        header, *blocks = _shortened(ranked, out.width, room)
+        header, *blocks = _shortened(ranked, out.limit, room)
     out.write((header[0], "bold"))
     for block in blocks:
         for line in block:
             out.write(line)
     if len(blocks) < len(ranked):
-        scope = f" -n {quote(overview.namespace)}" if overview.namespace else ""
-        out.write(f"and {len(ranked) - len(blocks):,} more: kubectl dra explain{scope} --full{flags}")
+        scope = ("-n", overview.namespace) if overview.namespace else ("-A",)
+        whole = where.asks(CommandLine(("kubectl", "dra", "explain", *scope, "--full", *flags)))
+        out.write(f"and {len(ranked) - len(blocks):,} more: {whole}")
     out.write("")
     out.write(overview_answer(overview).removesuffix("."))
     _notes(out, overview)
+    kind, _, name = ranked[0].names[0].rpartition("/")
+    space = ranked[0].diagnosis.namespace
+    following = kubectl("dra", "explain", kind=kind or "pod", name=name, namespace=space, more=flags)
     if overview.notes:
         out.write("")
-    first = ranked[0].diagnosis
-    out.write(("Next: ", "bold"), f"kubectl dra explain {quote(ranked[0].names[0])} -n {quote(first.namespace)}{flags}")
+    write_command(out, shell((following,), where, "Next"))
 
 
-def _shortened(ranked: Sequence[Alike], width: int, room: int) -> list[list[str]]:
-    """The header, and as many rows as fit: one line each, or two on a narrow screen."""
-    rows = [SHORT, *((namespace, waiting, verdict, why) for namespace, waiting, verdict, _, why in map(cells, ranked))]
-    starts = aligned([[*row[:-1], ""] for row in rows])
-    start = max(map(len, starts)) + len(GAP)
-    beside = width - start >= MIN_REASON
-    lines_each = 1 if beside else 2
-    shown = len(ranked) if len(ranked) * lines_each <= room else (room - 1) // lines_each
-    blocks = [[head] for head in starts[: shown + 1]]
-    for index, (block, row) in enumerate(zip(blocks, rows, strict=False)):
-        if beside:
-            block[0] = block[0].ljust(start) + cut(row[-1], width - start)[0]
-        elif index:
-            block.append(INDENT + cut(row[-1], width - len(INDENT))[0])
-    return blocks
+def _shortened(ranked: Sequence[Alike], limit: int | None, room: int) -> list[list[str]]:
+    """The header, and as many rows as there is room for, with codes of causes for reasons."""
+    rows = [
+        SHORT,
+        *((namespace, waiting, verdict, cause) for namespace, waiting, verdict, cause, _ in map(cells, ranked)),
+    ]
+    header, *blocks = fitted(rows, limit, BELOW)
+    if sum(map(len, blocks)) > room:
+        filled = accumulate(map(len, blocks))
+        blocks = blocks[: sum(lines < room for lines in filled)]
+    return [header, *blocks]
 
 
 def _notes(out: Painter, overview: Overview) -> None:

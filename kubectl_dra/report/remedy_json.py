@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from string import Formatter
 from typing import Any, Final, NamedTuple
@@ -11,12 +10,12 @@ from kubectl_dra.api.claims import DeviceConstraint
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import DeviceID, PoolID
 from kubectl_dra.cluster.snapshot import Gap
+from kubectl_dra.command import CURRENT, ClusterFlags, CommandLine
 from kubectl_dra.explain.diagnosis import Evidence, NodeDevices, Remedy, RemedyPlan
 from kubectl_dra.explain.phrase import Joined, ObjectName, Phrase, Statement, Subject, Words, by_key
 from kubectl_dra.explain.remedies.proof import ChangeStep, PlacedDevice, Price, Proof, StepHolder, StepTarget, StepValue
 from kubectl_dra.explain.remedies.prove import Change
 from kubectl_dra.explain.unread import NotProved, NotSeen, Unread
-from kubectl_dra.report.blocks import Argv
 from kubectl_dra.report.explain_words import Invocation, making, supposing
 from kubectl_dra.report.phrases import fields_of, template_of, written
 from kubectl_dra.report.table import gap_json
@@ -124,8 +123,8 @@ def remedy_json(remedy: Remedy, asked: Invocation) -> dict[str, Any] | None:
     """What ends a cause; None where there is only its text."""
     if remedy.proof is None:
         return None
-    made = remedy.offers[:1]
-    return _changes(made, remedy.steps, remedy.price, remedy.proof) | _how(made, remedy, asked)
+    changes = remedy.offers[:1]
+    return _changes(changes, remedy.steps, remedy.price, remedy.proof) | _how(changes, remedy, asked)
 
 
 def way_json(way: RemedyPlan, asked: Invocation) -> dict[str, Any]:
@@ -138,9 +137,12 @@ def placement_json(placement: NodeDevices) -> dict[str, Any]:
     return {"node": placement.node, "devices": [_placed(one) for one in placement.devices]}
 
 
-def command_json(argv: Argv) -> dict[str, Any]:
-    """A command as its words and as a line for a shell."""
-    return {"argv": list(argv), "text": shlex.join(argv)}
+def commands_json(*commands: CommandLine | None, where: ClusterFlags) -> list[dict[str, Any]]:
+    """Commands as words and as a line for a shell, with what they do to the cluster; none where a name is none."""
+    given = [where.asks(command) for command in commands if command is not None]
+    if any(command.misnamed for command in given):
+        return []
+    return [{"argv": list(each.argv), "text": str(each), "effect": each.effect.value} for each in given]
 
 
 def _changes(changes: Sequence[Change], steps: Sequence[ChangeStep], price: Price, proof: Proof) -> dict[str, Any]:
@@ -149,15 +151,15 @@ def _changes(changes: Sequence[Change], steps: Sequence[ChangeStep], price: Pric
     return {**priced, "proof": _proof(proof)}
 
 
-def _how(made: Sequence[Change], found: Remedy | RemedyPlan, asked: Invocation) -> dict[str, Any]:
+def _how(changes: Sequence[Change], found: Remedy | RemedyPlan, asked: Invocation) -> dict[str, Any]:
     """How to make the changes, and how to see what would be with them."""
     out: dict[str, Any] = {}
     if found.what_if:
         out["whatIf"] = [str(change) for change in found.what_if]
-    if command := making(made, asked):
-        out["commands"] = [command_json(argv) for argv in command.commands]
-    if supposed := supposing(found.what_if, asked):
-        (out["tryWith"],) = map(command_json, supposed.commands)
+    if commands := commands_json(*making(changes), where=asked.where):
+        out["commands"] = commands
+    if tried := commands_json(supposing(found.what_if, asked), where=CURRENT):
+        (out["tryWith"],) = tried
     return out
 
 

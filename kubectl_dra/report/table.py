@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, TextIO
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TextIO
 
 from kubectl_dra.console import is_hidden, one_line
 from kubectl_dra.explain.devices.device_state import DeviceState
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 GAP = "   "
 EMPTY = "-"
 INDENT = "    "
+MIN_NAME: Final = 12
+"""A shorter name is not shortened."""
 MIN_PROSE = 48
 """The narrowest column in which prose is still read with ease."""
 _NEXT_NAME = re.compile(r",(?=[\w./-]+=)")
@@ -75,23 +77,57 @@ def fitted(
     return found
 
 
-def narrowed(
-    rows: Sequence[tuple[str, ...]], limit: int | None, omitted: Sequence[str], below: Sequence[str]
-) -> list[tuple[str, ...]]:
-    """The rows, the header first, without as many columns of ``omitted`` as have to go; ``below`` take no room.
+class NarrowedTable(NamedTuple):
+    """The rows, the header first, and the headings of the columns that were left out."""
 
-    It is for tables that sum up what another one shows.
+    rows: list[tuple[str, ...]]
+    omitted: list[str]
+
+
+def narrowed(
+    rows: Sequence[tuple[str, ...]],
+    limit: int | None,
+    omitted: Sequence[str],
+    keys: Sequence[str],
+    below: Sequence[str] = (),
+) -> NarrowedTable:
+    """As many columns of ``omitted`` go as have to, empty ones first, but none of ``keys``, which say what a row is.
+
+    Where that is not enough, names in ``keys`` are shortened. ``below`` take no room.
     """
-    found = list(rows)
-    for name in omitted:
-        header = found[0]
-        beside = [index for index, heading in enumerate(header) if heading not in below]
-        if limit is None or _width(found, beside) <= limit:
+    kept, gone = list(rows), []
+
+    def excess() -> int:
+        beside = [index for index, heading in enumerate(kept[0]) if heading not in below]
+        return _width(kept, beside) - limit if limit is not None else 0
+
+    empty = [name for name, *cells in zip(*kept, strict=True) if {*cells} <= {EMPTY}]
+    for name in (*(name for name in omitted if name in empty), *(name for name in omitted if name not in empty)):
+        if excess() <= 0:
             break
-        if name in header:
-            gone = header.index(name)
-            found = [(*row[:gone], *row[gone + 1 :]) for row in found]
-    return found
+        if name in kept[0] and name not in keys:
+            at = kept[0].index(name)
+            if name not in empty:
+                gone.append(name)
+            kept = [(*row[:at], *row[at + 1 :]) for row in kept]
+    for name in sorted(keys, key=lambda name: -_width(kept, [kept[0].index(name)])):
+        if (more := excess()) > 0:
+            at = kept[0].index(name)
+            short = shortened([row[at] for row in kept[1:]], max(MIN_NAME, _width(kept, [at]) - more))
+            kept[1:] = [(*row[:at], text, *row[at + 1 :]) for row, text in zip(kept[1:], short, strict=True)]
+    return NarrowedTable(kept, gone)
+
+
+def shortened(names: Sequence[str], room: int) -> list[str]:
+    """Names of at most ``room`` characters, as different as they were: what goes is in the middle.
+
+    Where nothing in the middle can go they stay as they are.
+    """
+    for tail in sorted(range(1, room - 1), key=lambda tail: abs(tail - room // 2)):
+        short = {name: name if len(name) <= room else f"{name[: room - 1 - tail]}…{name[-tail:]}" for name in names}
+        if len({*short.values()}) == len(short):
+            return [short[name] for name in names]
+    return list(names)
 
 
 def _width(rows: Sequence[Sequence[str]], columns: Sequence[int]) -> int:

@@ -10,7 +10,7 @@ from kubectl_dra.report.table import gap_json
 from kubectl_dra.report.taint_text import not_seen
 from kubectl_dra.taint.blast_radius import ClaimHit, PodHit, Radius
 from kubectl_dra.taint.listing import TaintLine
-from kubectl_dra.taint.result import SCHEMA_VERSION, RuleDone, Tainted, Untainted
+from kubectl_dra.taint.result import SCHEMA_VERSION, RuleDone, Staying, Tainted, Untainted
 
 
 def tainted_json(result: Tainted) -> dict[str, Any]:
@@ -53,7 +53,7 @@ def untainted_json(result: Untainted) -> dict[str, Any]:
             for e in result.removed
         ],
         "staying": [
-            {"device": _device(s.device), "taint": str(s.taint), "owner": s.owner, "removedBy": s.ended_by}
+            {"device": _device(s.device), "taint": str(s.taint), "owner": s.owner, "removedBy": _ended_by(s)}
             for s in result.staying
         ],
         "warnings": list(result.warnings),
@@ -187,3 +187,10 @@ def _line(line: TaintLine) -> dict[str, Any]:
         "pods": list(line.pods),
         "warnings": list(line.warnings),
     }
+
+
+def _ended_by(staying: Staying) -> str:
+    command = staying.command
+    if command is None or command.misnamed:
+        return staying.ended_by
+    return f"{staying.ended_by} ({command})"

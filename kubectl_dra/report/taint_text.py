@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Final, TextIO, TypeVar
 
 from kubectl_dra.api.claims import Consumer
+from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.cluster.snapshot import Gap
+from kubectl_dra.command import CURRENT, ClusterFlags, kubectl
 from kubectl_dra.console import lines as names
-from kubectl_dra.report.blocks import TableBlock
+from kubectl_dra.report.blocks import TableBlock, shell
 from kubectl_dra.report.blocks_text import write_blocks
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.table import EMPTY
 from kubectl_dra.taint import typed as times
 from kubectl_dra.taint.blast_radius import ENDED, GOING, LATER, NOW, STAYS, UNKNOWN, ClaimHit, PodHit, Radius, worse
 from kubectl_dra.taint.listing import DRIVER, TaintLine
-from kubectl_dra.taint.result import ABSENT, REMOVED, SKIPPED, RuleDone, RuleRemoved, Tainted, Untainted
+from kubectl_dra.taint.result import ABSENT, REMOVED, SKIPPED, RuleDone, RuleRemoved, Tainted, Untainted, untainting
 from kubectl_dra.taint.rules import REFUSED, RESOURCE, UNCHANGED, RuleStage, Wish
 from kubectl_dra.taint.targets import Target
 from kubectl_dra.text import amount, are, some
@@ -223,44 +224,44 @@ def write_planned(entries: Sequence[RuleDone], dry_run: str, stream: TextIO) -> 
 
 
 def write_end(
-    result: Tainted, color: str = "auto", stream: TextIO | None = None, *, where: str = "", saved: bool = False
+    result: Tainted, color: str = "auto", stream: TextIO | None = None, *, where: ClusterFlags = CURRENT
 ) -> None:
-    """Write the result of waiting and what to do next.
-
-    ``where`` are the flags that choose the cluster; ``saved``: only saved objects were read.
-    """
+    """Write the result of waiting and what to do next."""
     out = Painter(stream, color)
-    devices = [str(entry.target.id) for entry in result.done]
+    devices = [entry.target.id for entry in result.done]
     if result.free and result.held_parts:
         each = "is free, but" if len(devices) == 1 else "are free, but"
-        out.write(
-            (f"{some(devices, 8)} {each} what may be the same hardware is in use. Do not take it offline:", "red")
-        )
+        listed = some([*map(str, devices)], 8)
+        out.write((f"{listed} {each} what may be the same hardware is in use. Do not take it offline:", "red"))
         for sentence in result.held_parts:
             out.paragraph(sentence, indent="  ")
     elif result.free:
         each = "is free: no claim holds it. It" if len(devices) == 1 else "are free: no claim holds them. They"
-        out.sentence(f"{some(devices, 8)} {each} can be taken offline.", style="green")
+        out.sentence(f"{some([*map(str, devices)], 8)} {each} can be taken offline.", style="green")
         _write_way_back(devices, where, out)
     elif result.free is False:
         left = "Not free in time. Left:" if result.blockers else "Not free in time: the API server did not answer."
         out.write((left, "red"))
         for blocker in result.blockers:
             out.paragraph(str(blocker), indent="  ")
+            if blocker.command is not None:
+                write_blocks(out, [shell((blocker.command,), where)], 2)
         out.write("The rules stay; run the same command again to go on waiting.")
     elif result.exit_code and any(entry.outcome == REFUSED for entry in result.done):
         out.write("Nothing was changed.")
     elif result.dry_run == "none" and any(entry.outcome != UNCHANGED for entry in result.done):
         _write_way_back(devices, where, out)
     elif result.dry_run != "none":
-        there = " and --snapshot does it on the cluster" if saved else " does it"
+        there = " and --snapshot does it on the cluster" if where.saved else " does it"
         out.sentence(f"Nothing was changed. The same command without --dry-run{there}.")
 
 
-def _write_way_back(devices: Sequence[str], where: str, out: Painter) -> None:
-    names = dict.fromkeys(devices)
-    what = shlex.join(names) if len(names) <= 8 else "with the same devices or flags"
-    out.write(("Back into service: ", "bold"), f"kubectl dra untaint {what}{where}")
+def _write_way_back(devices: Sequence[DeviceID], where: ClusterFlags, out: Painter) -> None:
+    names = tuple(dict.fromkeys(devices))
+    if len(names) <= 8:
+        write_blocks(out, [shell((untainting(names),), where, "Back into service")])
+    else:
+        out.write(("Back into service: ", "bold"), "untaint with the same devices or flags")
 
 
 def write_names(result: Tainted, stream: TextIO) -> None:
@@ -278,16 +279,21 @@ def write_removed(entry: RuleRemoved, dry_run: str, stream: TextIO | None = None
     Painter(stream, "never").sentence(f"{RESOURCE}/{entry.name} {what}")
 
 
-def write_staying(result: Untainted, color: str = "auto", stream: TextIO | None = None, *, where: str = "") -> None:
-    """Write that there was nothing to remove, and what stays. ``where`` are the flags that choose the cluster."""
+def write_staying(
+    result: Untainted, color: str = "auto", stream: TextIO | None = None, *, where: ClusterFlags = CURRENT
+) -> None:
+    """Write that there was nothing to remove, and what stays."""
     out = Painter(stream, color)
     if not result.removed and result.expired_only:
         out.write("No rule has expired.")
     elif not result.removed:
-        out.sentence(f"There is no rule of kubectl dra to remove. Every taint: kubectl dra taint --list{where}")
+        out.sentence("There is no rule of kubectl dra to remove.")
+        write_blocks(out, [shell((kubectl("dra", "taint", "--list"),), where, "Every taint")])
     for stays in _first(result.staying):
         text = f"{stays.device} keeps taint {stays.taint} of {stays.owner}; removed by: {stays.ended_by}."
         out.paragraph(text, indent="  ", first="")
+        if stays.command is not None:
+            write_blocks(out, [shell((stays.command,), where)], 2)
     _write_more(len(result.staying), "taint", out)
 
 

@@ -168,9 +168,19 @@ def _escaped(value: str) -> str:
 
 MAX_ROWS: Final = 30
 MAX_SENTENCES: Final = 3
-_OMITTED: Final = ("AGE", "NODES", "CLAIMS", "OTHER", "LARGEST-OWNER", "OWNER", "TAINTED", "NODE", "UNUSED", "USE")
-"""Columns that go where the screen is narrow, first to go first."""
-_TITLES: Final = {UseBy.nodes: "NODE", UseBy.classes: "CLASS"}
+_OMITTED: Final = (
+    *("AGE", "NODES", "CLAIMS", "LARGEST-OWNER", "OWNER", "USE", "UNUSED", "NODE", "LARGEST-REQUEST"),
+    *("OTHER", "TAINTED"),
+)
+"""Columns that go where the screen is narrow, first to go first: last those without which numbers do not add up."""
+_KEYS: Final = {
+    UseBy.nodes: ("NODE",),
+    UseBy.classes: ("CLASS",),
+    UseBy.namespaces: ("NAMESPACE",),
+    UseBy.owners: ("NAMESPACE", "OWNER"),
+    UseBy.claims: ("NAMESPACE", "CLAIM"),
+}
+"""Columns that say what a row is about."""
 
 
 def write_top(
@@ -194,8 +204,8 @@ def write_top(
     out.write("")
     shown = report.rows if limit is None else min(report.rows, limit)
     rows = list(table_rows(report, shown, at))
-    rows = narrowed(rows, out.limit, _OMITTED, ())
-    write_blocks(out, [TableBlock(rows, left=report.rows - shown, how="--full shows them")])
+    rows, omitted = narrowed(rows, out.limit, _OMITTED, _KEYS[report.by])
+    write_blocks(out, [TableBlock(rows, left=report.rows - shown, how="--full shows them", omitted=omitted)])
     sentences = [text for row in report.supply if (text := fragmentation(row))]
     if sentences:
         out.write("")
@@ -233,7 +243,7 @@ def table_rows(report: UseReport, shown: int, at: datetime) -> Iterator[tuple[st
     """The header and the first rows, as cells."""
     if report.supply:
         by_class = report.by is UseBy.classes
-        heading = (_TITLES[report.by], "DEVICES", "FREE", "HELD", "TAINTED", "OTHER", "UNUSED", "USE")
+        heading = (*_KEYS[report.by], "DEVICES", "FREE", "HELD", "TAINTED", "OTHER", "UNUSED", "USE")
         yield (*heading, "NODES", "LARGEST-REQUEST") if by_class else heading
         for supply in report.supply[:shown]:
             yield _supply_row(supply, by_class)

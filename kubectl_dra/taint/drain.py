@@ -14,6 +14,7 @@ from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import DeviceTaint
 from kubectl_dra.cluster.live import ApiServer
 from kubectl_dra.cluster.relation import same_uid
+from kubectl_dra.command import CommandLine, deleting
 from kubectl_dra.taint import typed as times
 from kubectl_dra.taint.watching import Lookout
 
@@ -49,13 +50,14 @@ class PodState(Struct, frozen=True):
 
 
 class Blocker(Struct, frozen=True):
-    """What still holds a device: the claim, the pod (empty if no pod is the cause), and why."""
+    """What still holds a device: the claim, the pod (empty if no pod is the cause), why, and what would end it."""
 
     device: DeviceID
     claim: str
     pod: str
     why: str
     since: str = ""
+    command: CommandLine | None = None
 
     def __str__(self) -> str:
         pod = f", pod {self.pod}" if self.pod else ""
@@ -179,21 +181,18 @@ class Drain:
             if claim.metadata.deletion_timestamp:
                 why = f"the claim is being deleted; finalizers: {', '.join(claim.metadata.finalizers) or 'none'}"
                 return [Blocker(holder.device, key, "", why, claim.metadata.deletion_timestamp)]
-            why = (
-                "allocated, but no pod uses it: nothing frees its devices by itself "
-                f"(kubectl delete resourceclaim {holder.name} -n {holder.namespace})"
-            )
-            return [Blocker(holder.device, key, "", why)]
+            why = "allocated, but no pod uses it: nothing frees its devices by itself"
+            end = deleting("resourceclaim", holder.name, holder.namespace)
+            return [Blocker(holder.device, key, "", why, command=end)]
         out: list[Blocker] = []
         for entry in claim.reserved_for:
             if entry.resource != "pods":
+                ending: CommandLine | None = None
                 why = f"used by {entry.resource} {entry.name}, which is not a pod: nothing ends it by itself"
                 if entry.resource == "podgroups":
-                    why = (
-                        f"reserved for PodGroup {entry.name}: released when the PodGroup is deleted, not when its "
-                        f"pods end (kubectl delete podgroup {entry.name} -n {holder.namespace})"
-                    )
-                out.append(Blocker(holder.device, key, "", why))
+                    why = f"reserved for PodGroup {entry.name}: released when that is deleted, not when its pods end"
+                    ending = deleting("podgroup", entry.name, holder.namespace)
+                out.append(Blocker(holder.device, key, "", why, command=ending))
                 continue
             at = (claim.metadata.namespace, entry.name, entry.uid)
             if at not in pods:

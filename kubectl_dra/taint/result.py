@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
@@ -11,6 +10,7 @@ from msgspec import Struct
 
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import DeviceTaint, DeviceTaintRule
+from kubectl_dra.command import CommandEffect, CommandLine, deleting, kubectl
 from kubectl_dra.taint import typed as times
 from kubectl_dra.taint.apply import ServerAnswer
 from kubectl_dra.taint.blast_radius import Radius
@@ -23,12 +23,13 @@ from kubectl_dra.taint.typed import Removal
 
 
 class Staying(Struct, frozen=True):
-    """A taint that remains on the device. ``owner`` names the rule or slice, ``ended_by`` what removes it."""
+    """A taint that remains on the device. ``owner`` names the rule or slice, ``ended_by`` who removes it, or how."""
 
     device: DeviceID
     taint: DeviceTaint
     owner: str
     ended_by: str
+    command: CommandLine | None = None
 
 
 class Removals(Struct, frozen=True):
@@ -61,7 +62,7 @@ def plan_removals(
             continue
         owner = f"DeviceTaintRule {rule.metadata.name}"
         for id in [device] if device else [id for id in wanted if rule.selects(*id)]:
-            staying.append(Staying(id, rule.taint, owner, _ended_by(rule, device, named=named, ours=ours)))
+            staying.append(Staying(id, rule.taint, owner, *_ended_by(rule, device, named=named, ours=ours)))
     for id, target in wanted.items():
         for taint in target.row.taints if target.row else ():
             if not taint.rule:
@@ -82,15 +83,21 @@ def expired(rules: Iterable[DeviceTaintRule], at: datetime) -> list[tuple[Device
     return out
 
 
-def _ended_by(rule: DeviceTaintRule, device: DeviceID | None, *, named: bool, ours: bool) -> str:
-    name = rule.metadata.name
+def _ended_by(
+    rule: DeviceTaintRule, device: DeviceID | None, *, named: bool, ours: bool
+) -> tuple[str, CommandLine | None]:
     if device is None:
-        return f"whoever made it: it selects more than this device (kubectl delete devicetaintrule {shlex.quote(name)})"
+        return "whoever made it: it selects more than this device", deleting("devicetaintrule", rule.metadata.name)
     if not named:
-        return f"kubectl dra untaint {shlex.quote(str(device))} {shlex.quote(rule.taint.key)}-" + (
-            "" if ours else " --overwrite"
-        )
-    return "whoever made it, or --overwrite"
+        return "untaint", untainting((device,), f"{rule.taint.key}-", *(() if ours else ("--overwrite",)))
+    return "whoever made it, or --overwrite", None
+
+
+def untainting(devices: Sequence[DeviceID], *words: str) -> CommandLine:
+    """The command that takes taints off devices."""
+    names = (name for device in devices for name in device)
+    about = (*map(str, devices), *words)
+    return kubectl("dra", "untaint", *about, others=tuple(names), effect=CommandEffect.WRITES)
 
 
 SCHEMA_VERSION: Final = "2"

@@ -15,6 +15,7 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.cluster.moment import moment
 from kubectl_dra.cluster.snapshot import Progress, Snapshot
+from kubectl_dra.command import ClusterFlags
 from kubectl_dra.errors import DraError
 from kubectl_dra.explain.overview import Overview, pending
 from kubectl_dra.explain.scene.prepare import Settings
@@ -46,8 +47,8 @@ class ScreenSource(Protocol):
         """Which cluster this is, in a few words."""
 
     @property
-    def where(self) -> str:
-        """The flags that choose the cluster, each after a blank, for commands to repeat."""
+    def where(self) -> ClusterFlags:
+        """The flags that choose the cluster, for commands to repeat."""
 
     def read(self, progress: Progress) -> tuple[Snapshot, Settings, str]:
         """The cluster, what is assumed of it, and the namespace to show (empty for all). Raises DraError."""

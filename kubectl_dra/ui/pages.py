@@ -294,7 +294,7 @@ class ExplainPage(ScreenPage):
         if self._diagnosis is None:
             return Text("")
         sheet = Sheet(columns)
-        invocation = Invocation(where=self.screens.source.where, saved=not self.screens.source.live)
+        invocation = Invocation(where=self.screens.source.where)
         write_text([self._diagnosis], "always", sheet, invocation, full=self._full)
         return Text.from_ansi(sheet.getvalue())
 

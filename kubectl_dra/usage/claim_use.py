@@ -63,7 +63,7 @@ def owner_of_claim(metadata: ObjectMeta, pods: list[Pod]) -> OwnerName | None:
 
 def _controller(metadata: ObjectMeta) -> OwnerName | None:
     owner = metadata.controller()
-    return OwnerName(owner.kind, owner.name) if owner is not None else None
+    return OwnerName(owner.own_kind, owner.name) if owner is not None else None
 
 
 _NODE_NAME = "metadata.name"

@@ -56,7 +56,7 @@ def test_the_worst_is_first_and_the_command_shows_why(dra: Dra, tmp_path: Path) 
     assert lines[0] == "1 driver on 3 nodes: 1 crashing, 2 healthy"
     assert lines[3].split()[:4] == [DRIVER, "n1", "crashing", "0"]
     assert 'crashes (CrashLoopBackOff, 37 restarts); last words: "no such device"' in " ".join(ran.out.split())
-    assert lines[-1] == "Next: kubectl logs -n drivers npu-driver-n1 -c plugin --previous"
+    assert lines[-1] == "Next: kubectl logs pod/npu-driver-n1 -n drivers -c plugin --previous"
 
 
 def test_a_selection_and_names(dra: Dra, tmp_path: Path) -> None:
@@ -162,7 +162,7 @@ def test_a_server_is_asked_for_two_kinds_more_than_top_reads(dra: Dra, tmp_path:
         "n4": "no-pod",
     }
     (row,) = (row for row in found["items"] if row["node"] == "n4")
-    assert row["daemonSet"]["failure"] == denied and row["next"] == "kubectl describe daemonset -n drivers npu-driver"
+    assert row["daemonSet"]["failure"] == denied and row["next"] == "kubectl describe daemonset/npu-driver -n drivers"
     assert asked.count("/apis/apps/v1/daemonsets") == 1 and asked.count("/api/v1/events") == 1
 
 
@@ -207,7 +207,7 @@ def test_explain_reads_daemon_sets_only_where_a_driver_publishes_nothing(dra: Dr
             flat = " ".join(ran.out.split())
             assert ran.code == 1
             assert f"driver {DRIVER} on node n1: DaemonSet drivers/npu-driver cannot make its pod: {denied}" in flat
-            assert "Next: kubectl describe daemonset -n drivers npu-driver" in flat
+            assert "Next: kubectl describe daemonset/npu-driver -n drivers" in flat
 
 
 def test_top_and_devices_name_a_broken_driver(dra: Dra, tmp_path: Path) -> None:

@@ -35,10 +35,10 @@ def _promises() -> Iterator[Promise]:
             if line.startswith("  - "):
                 fix = []
             fix.append(line.strip())
-            if line.startswith("    $ "):
+            if command := re.match(r"    (?:[A-Z][\w(), ]+: )?\$ (.*)", line):
                 node = re.search(r"it fits on (\S+?)\.$", " ".join(fix[:-1]))
                 if node is not None:
-                    yield Promise(example, tuple(shlex.split(line.removeprefix("    $ "))), node[1])
+                    yield Promise(example, tuple(shlex.split(command[1])), node[1])
 
 
 PROMISES = list(_promises())
@@ -91,9 +91,9 @@ def test_both_kinds_are_there() -> None:
 
 def _do(words: list[str], items: Objects) -> None:
     """What the cluster becomes by one kubectl command. Raises ValueError for one that is not known here."""
-    verb, kind = words[1], words[2]
+    verb, (kind, _, name) = words[1], words[2].partition("/")
     space = words[words.index("-n") + 1] if "-n" in words else ""
-    names = [word for word in words[3:] if not word.startswith("-") and word != space]
+    names = [name, *(word for word in words[3:] if not word.startswith("-") and word != space)]
     own = [entry for entry in items if entry["metadata"].get("namespace", "") == space]
     if (verb, kind) == ("delete", "resourceclaim"):
         _without(items, [entry for entry in own if (entry["kind"], entry["metadata"]["name"]) == _claim(names[0])])

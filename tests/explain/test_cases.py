@@ -68,7 +68,7 @@ def _facts(cause: JSON) -> str:
 
 SAID_OF_CAUSES: dict[str, Callable[[JSON], str]] = {
     "evidence": _facts,
-    "fix": lambda cause: str(cause["fix"]),
+    "fix": lambda cause: " ".join((cause["fix"], *(command["text"] for command in cause.get("commands", ())))),
     "proof": proof_of,
 }
 """What a case may expect of a cause, and where it is found."""

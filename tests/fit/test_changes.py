@@ -108,5 +108,5 @@ def test_with_max_the_next_replicas_are_tried(tmp_path: Path) -> None:
 def test_the_text_has_a_command(tmp_path: Path) -> None:
     cluster = [*node("a", 1), *running("other", "a", [0])]
     _, out, _ = said(tmp_path, cluster, [template(), deployment(1)])
-    assert "    $ kubectl delete pod -n default other\n" in out
+    assert "    Destructive (in the cluster, not the snapshot): $ kubectl delete pod/other -n default\n" in out
     assert "  - Add one more node like a (1 such node exists): then it fits.\n" in out

@@ -21,7 +21,7 @@ def test_a_fix_comes_with_the_command_that_makes_or_tries_it(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     held = shown(capsys, monkeypatch, "gaudi-too-few")
-    assert "    $ kubectl delete pod -n ml eval-hpu-0" in held
+    assert "    Destructive (in the cluster, not the snapshot): $ kubectl delete pod/eval-hpu-0 -n ml" in held
     missing = shown(capsys, monkeypatch, "mig-profile-missing")
     tried = next(line for line in missing if line.startswith("    $ "))
     assert """profile == "3g.20gb"'""" in tried and "--what-if" in tried

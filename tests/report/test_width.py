@@ -12,7 +12,7 @@ from kubectl_dra.cel.lexer import tokenize
 from kubectl_dra.report.page_text import write_page
 from kubectl_dra.report.paint import PIPE_WIDTH, PROSE_WIDTH, Painter, limit_of, tell, wrap
 from kubectl_dra.report.phrases import folded
-from kubectl_dra.report.table import fitted
+from kubectl_dra.report.table import aligned, fitted, narrowed, shortened
 
 ROWS = [
     ("NODE", "DEVICE", "STATE", "HELD-BY", "REASON"),
@@ -164,3 +164,26 @@ def test_headings_are_wrapped_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = io.StringIO()
     Painter(stream, "always").heading("a-cause", ": a title that is longer than one line is", "     ", "  1. ", "bold")
     assert stream.getvalue() == "  1. \x1b[1ma-cause\x1b[0m: a title that is longer\n     than one line is\n"
+
+
+NODES = [
+    ("NODE", "DEVICES", "FREE", "HELD", "OTHER", "USE", "AGE"),
+    *((f"ip-10-0-{n}-17.eu-central-1.compute.internal", "8", "-", "-", "8", "0%", "3d") for n in range(40, 46)),
+]
+
+
+@pytest.mark.parametrize("limit", [60, 80, 120, 160, 200])
+def test_a_table_keeps_its_key_and_says_what_it_leaves_out(limit: int) -> None:
+    rows, omitted = narrowed(NODES, limit, ("AGE", "USE", "OTHER", "NODE"), ("NODE",))
+    assert "NODE" in rows[0] and "NODE" not in omitted
+    # What is empty goes unsaid, and the columns that are left add up.
+    assert {*NODES[0]} - {*rows[0]} - {*omitted} <= {"FREE", "HELD"}
+    assert len({row[0] for row in rows}) == len(NODES), "names stay different"
+    assert max(map(len, aligned(rows))) <= limit
+
+
+def test_names_are_shortened_in_the_middle() -> None:
+    assert shortened(["gpu-node-0001-west", "gpu-node-0002-west"], 12) == ["gpu-n…1-west", "gpu-n…2-west"]
+    assert shortened(["short", "a-very-long-name-of-a-node"], 12) == ["short", "a-ver…a-node"]
+    twins = ["a" * 20 + "x" + "b" * 20, "a" * 20 + "y" + "b" * 20]
+    assert shortened(twins, 12) == twins, "what would be the same stays whole"

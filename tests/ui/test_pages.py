@@ -35,9 +35,7 @@ def explained(path: Path, name: str, namespace: str, columns: int) -> list[str]:
     (posed,) = questions_of(asked, ConnectionFlags(), [])
     sheet = Sheet(columns)
     where = cluster_flags(asked, ConnectionFlags())
-    write_text(
-        [diagnose(posed.question, posed.snapshot, posed.settings)], "never", sheet, Invocation(where=where, saved=True)
-    )
+    write_text([diagnose(posed.question, posed.snapshot, posed.settings)], "never", sheet, Invocation(where=where))
     return sheet.getvalue().splitlines()
 
 

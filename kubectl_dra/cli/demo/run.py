@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from kubectl_dra.cli.demo import DemoFlags
+from kubectl_dra.command import CommandLine
 from kubectl_dra.console import put
 from kubectl_dra.data.packed import packed
 from kubectl_dra.errors import InputError
@@ -84,8 +85,8 @@ def _play(example: PlayedExample, asked: DemoFlags) -> None:
     out.write((example.title, "bold"))
     out.paragraph(example.situation)
     out.write("")
-    out.write(f"$ cd {shlex.quote(str(example.folder))}")
-    out.write((f"$ kubectl dra {shlex.join(example.command)}", "bold"))
+    out.write(f"$ {CommandLine(('cd', str(example.folder)))}")
+    out.write((f"$ {CommandLine(('kubectl', 'dra', *example.command))}", "bold"))
     sys.stdout.flush()
     os.chdir(example.folder)
     code = main.run([*example.command, "--color", asked.color.value])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 
 from msgspec.structs import replace
@@ -11,8 +10,9 @@ from kubectl_dra.cel import CompileError, Environment, Program, compile_expressi
 from kubectl_dra.cli.assumed import assumed
 from kubectl_dra.cli.devices import DevicesFlags, DevicesOutput
 from kubectl_dra.cli.live import Progress, connection_options, read_saved
-from kubectl_dra.cli.options import ConnectionFlags, cluster_flags
+from kubectl_dra.cli.options import ConnectionFlags, cluster_flags, repeated
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.command import CommandLine
 from kubectl_dra.console import put
 from kubectl_dra.errors import UsageError
 from kubectl_dra.explain.devices.alike_devices import alike_devices, ordered, singly, tallies
@@ -104,20 +104,19 @@ def _write_text(inventory: Inventory, asked: DevicesFlags, connection: Connectio
         write_table(inventory, groups, asked.color.value, wide=wide, more=_full(asked, connection), limit=asked.limit)
 
 
-def _full(asked: DevicesFlags, connection: ConnectionFlags) -> str:
+def _full(asked: DevicesFlags, connection: ConnectionFlags) -> CommandLine:
     """The command that lists each device of the same selection."""
-    words = ["kubectl dra devices", *map(shlex.quote, asked.places)]
-    for flag, values in (
-        ("--driver", asked.drivers),
-        ("--node", asked.nodes),
-        ("--pool", asked.pools),
-        ("--class", asked.classes),
-        ("--selector", (asked.selector,)),
-        ("-n", (asked.namespace,)),
-    ):
-        words += [f"{flag} {shlex.quote(value)}" for value in values if value]
-    words += [flag for flag, given in (("--free", asked.free), ("--tainted", asked.tainted)) if given]
-    return " ".join([*words, "--full"]) + cluster_flags(asked, connection)
+    flags = {
+        "--driver": asked.drivers,
+        "--node": asked.nodes,
+        "--pool": asked.pools,
+        "--class": asked.classes,
+        "--selector": (asked.selector,),
+        "-n": (asked.namespace,),
+    }
+    switches = [flag for flag, given in (("--free", asked.free), ("--tainted", asked.tainted)) if given]
+    command = CommandLine(("kubectl", "dra", "devices", *asked.places, *repeated(flags), *switches, "--full"))
+    return cluster_flags(asked, connection).asks(command)
 
 
 def _read(asked: DevicesFlags, connection: ConnectionFlags) -> Snapshot:

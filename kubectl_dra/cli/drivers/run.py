@@ -53,9 +53,7 @@ def run(asked: DriversFlags, connection: ConnectionFlags) -> int:
         if output != "name":
             tell_age(at)
         where = cluster_flags(asked, connection)
-        write_drivers(
-            found, at.at, asked.color.value, output=output, where=where, saved=bool(asked.snapshots), limit=asked.limit
-        )
+        write_drivers(found, at.at, asked.color.value, output=output, where=where, limit=asked.limit)
     if any(row.state.broken for row in found.rows):
         return EXIT_NO
     if found.gaps or any(row.state.open for row in found.rows):
@@ -100,7 +98,7 @@ def _drain(asked: DriversFlags, connection: ConnectionFlags, snapshot: Snapshot)
 
         for gap in found.gaps:
             tell(f"note: not seen: {gap}")
-        write_drain(found, node, asked.color.value)
+        write_drain(found, node, asked.color.value, where=cluster_flags(asked, connection))
     if found.gaps or found.pods(WhileAway.UNKNOWN):
         return EXIT_UNDETERMINED
     return EXIT_NO if found.pods(WhileAway.WAITS, WhileAway.HANGS) else 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import shlex
 import sys
 import time
 from collections.abc import Sequence
@@ -25,7 +24,8 @@ from kubectl_dra.cli.explain.questions import (
 )
 from kubectl_dra.cli.explain.target import NotThere
 from kubectl_dra.cli.live import Progress, passes
-from kubectl_dra.cli.options import ConnectionFlags, cluster_flags
+from kubectl_dra.cli.options import ConnectionFlags, cluster_flags, repeated
+from kubectl_dra.command import Argv, CommandLine
 from kubectl_dra.console import put
 from kubectl_dra.errors import ClusterError, InputError, UsageError
 from kubectl_dra.explain.causes.devices_published import NO_SLICES
@@ -191,50 +191,50 @@ def _run_all(asked: ExplainFlags, connection: ConnectionFlags, output: str, colo
         snapshot = completed(snapshot, waiting, asked, connection)
         settings = settings_of(asked, snapshot)
         found = pending(snapshot, "" if asked.of_all_namespaces else namespace, settings, progress)
-    invocation = _invocation(asked, connection)._replace(command="")
+    where = cluster_flags(asked, connection)
     if output == "text":
         from kubectl_dra.report.overview import write_overview
 
         short = asked.summary and not asked.full
-        write_overview(found, color, flags=_of_everything(asked) + invocation.where, short=short)
+        write_overview(found, color, flags=_of_everything(asked), where=where, short=short)
     elif output == "html":
         from kubectl_dra.cli.explain.questions import fleet
         from kubectl_dra.cli.origin import page_origin
         from kubectl_dra.report.explain_html import overview_html
 
         devices = fleet(None, snapshot, settings)
-        put(overview_html(found, devices, page_origin(snapshot, settings), invocation))
+        put(overview_html(found, devices, page_origin(snapshot, settings), Invocation(where=where)))
     else:
         from kubectl_dra.report.explain_json import overview_json
         from kubectl_dra.report.table import write
 
-        write(overview_json(found, invocation), output, sys.stdout)
+        write(overview_json(found, Invocation(where=where)), output, sys.stdout)
     return found.exit_code
 
 
 def _invocation(asked: ExplainFlags, connection: ConnectionFlags) -> Invocation:
     """The command line without what only refines the output, to be repeated with other flags."""
     where = cluster_flags(asked, connection)
-    words = ["kubectl dra explain", shlex.quote("/".join(asked.target)) if asked.target else ""]
-    return Invocation(" ".join(word for word in (*words, *_flags(asked)) if word) + where, where, bool(asked.snapshots))
+    target = ("/".join(asked.target),) if asked.target else ()
+    return Invocation(("kubectl", "dra", "explain", *target, *_flags(asked), *where.flags), where)
 
 
-def _flags(asked: ExplainFlags) -> list[str]:
-    words = [f"-f {shlex.quote(path)}" for path in asked.manifests]
-    words += [f"-n {shlex.quote(asked.namespace)}"] if asked.namespace else []
-    words += [f"--what-if {shlex.quote(change)}" for change in asked.what_if]
-    words += [f"--kubernetes-version {shlex.quote(asked.release)}"] if asked.release else []
-    words += [f"--feature-gates {shlex.quote(gates)}" for gates in asked.gates]
-    words += [f"--scheduler-config {shlex.quote(asked.scheduler_config)}"] if asked.scheduler_config else []
-    return words
+def _flags(asked: ExplainFlags) -> Argv:
+    files, changes = {"-f": asked.manifests, "-n": (asked.namespace,)}, {"--what-if": asked.what_if}
+    return repeated({**files, **changes, **_assumptions(asked)})
 
 
-def _of_everything(asked: ExplainFlags) -> str:
-    """What --all was asked with and the question about one pod is to repeat, with a space before each."""
-    words = [("--node", asked.node), ("--kubernetes-version", asked.release)]
-    words += [("--scheduler-config", asked.scheduler_config)]
-    words += [("--feature-gates", gates) for gates in asked.gates]
-    return "".join(f" {flag} {shlex.quote(value)}" for flag, value in words if value)
+def _assumptions(asked: ExplainFlags) -> dict[str, Sequence[str]]:
+    return {
+        "--kubernetes-version": (asked.release,),
+        "--feature-gates": asked.gates,
+        "--scheduler-config": (asked.scheduler_config,),
+    }
+
+
+def _of_everything(asked: ExplainFlags) -> Argv:
+    """What --all was asked with and the question about one pod is to repeat."""
+    return repeated({"--node": (asked.node,), **_assumptions(asked)})
 
 
 def _print(found: Answers, asked: ExplainFlags, invocation: Invocation) -> None:
@@ -242,15 +242,19 @@ def _print(found: Answers, asked: ExplainFlags, invocation: Invocation) -> None:
     stopped = any(one.stop is not None for one in found.workloads)
     if stopped:
         # The same question with a change would be about the first pod, and not about the first that does not fit.
-        invocation = invocation._replace(command="")
+        invocation = invocation._replace(argv=())
     if output == "text":
+        from kubectl_dra.report.blocks import ShellCommand
+        from kubectl_dra.report.blocks_text import write_blocks
         from kubectl_dra.report.explain_blocks import write_text
+        from kubectl_dra.report.paint import Painter
 
         if found.workloads:
             _print_headlines(found.workloads, asked)
         write_text(found.diagnoses, asked.color.value, invocation=invocation, full=asked.whole_page)
         if stopped:
-            _print_next(f"{' '.join(('kubectl dra fit', *_flags(asked)))}{invocation.where}", asked)
+            following = invocation.where.asks(CommandLine(("kubectl", "dra", "fit", *_flags(asked))))
+            write_blocks(Painter(color=asked.color.value), [ShellCommand((following,), "Next")])
         return
     from kubectl_dra.report.explain_json import to_json
     from kubectl_dra.report.table import write
@@ -265,10 +269,3 @@ def _print_headlines(workloads: Sequence[WorkloadFit], asked: ExplainFlags) -> N
 
     for found in workloads:
         Painter(color=asked.color.value).paragraph(headline(found))
-
-
-def _print_next(command: str, asked: ExplainFlags) -> None:
-    """Says last what tells of all pods of the workloads."""
-    from kubectl_dra.report.paint import Painter
-
-    Painter(color=asked.color.value).write(("Next: ", "bold"), command)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -10,6 +9,7 @@ from typing import NamedTuple, TypeVar
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import ABSENT, Key, Snapshot
+from kubectl_dra.command import CommandLine
 from kubectl_dra.errors import InputError, UndeterminedError, UsageError
 from kubectl_dra.text import nearest, some
 
@@ -56,7 +56,7 @@ def target_of(words: Sequence[str]) -> TypedTarget:
     written = " ".join(words)
     kind, slash, name = "/".join(words).partition("/")
     if kind.lower() not in KINDS and _like_file(written):
-        command = f"kubectl dra explain -f {shlex.quote(written)}"
+        command = CommandLine(("kubectl", "dra", "explain", "-f", written))
         raise UsageError(f'"{written}" looks like a file, not a pod or claim; write: {command}')
     if not slash:
         if kind.lower() in KINDS:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 
 from msgspec.structs import replace
@@ -20,7 +19,7 @@ from kubectl_dra.cli.explain.questions import (
 )
 from kubectl_dra.cli.fit import FitFlags, FitOutput
 from kubectl_dra.cli.live import Progress
-from kubectl_dra.cli.options import ConnectionFlags, cluster_flags
+from kubectl_dra.cli.options import ConnectionFlags, cluster_flags, repeated
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.console import put
 from kubectl_dra.errors import InputError, UsageError
@@ -88,14 +87,16 @@ def _read(asked: ExplainFlags, connection: ConnectionFlags) -> tuple[list[Worklo
 def _invocation(asked: FitFlags, connection: ConnectionFlags) -> Invocation:
     """The command line without what only refines the output."""
     where = cluster_flags(asked, connection)
-    words = ["kubectl dra fit", *(f"-f {shlex.quote(path)}" for path in asked.manifests)]
-    words += [f"-n {asked.namespace}"] if asked.namespace else []
-    words += [f"--replicas {asked.replicas}"] if asked.replicas is not None else []
-    words += ["--max"] if asked.most else []
-    words += [f"--kubernetes-version {asked.release}"] if asked.release else []
-    words += [f"--feature-gates {gates}" for gates in asked.gates]
-    words += [f"--scheduler-config {shlex.quote(asked.scheduler_config)}"] if asked.scheduler_config else []
-    return Invocation(" ".join(words) + where, where, bool(asked.snapshots))
+    flags = {
+        "-f": asked.manifests,
+        "-n": (asked.namespace,),
+        "--replicas": () if asked.replicas is None else (str(asked.replicas),),
+        "--kubernetes-version": (asked.release,),
+        "--feature-gates": asked.gates,
+        "--scheduler-config": (asked.scheduler_config,),
+    }
+    most = ("--max",) if asked.most else ()
+    return Invocation(("kubectl", "dra", "fit", *repeated(flags), *most, *where.flags), where)
 
 
 def _print(answer: FitAnswer, asked: FitFlags, invocation: Invocation) -> None:
@@ -109,7 +110,7 @@ def _print(answer: FitAnswer, asked: FitFlags, invocation: Invocation) -> None:
             from kubectl_dra.report.explain_blocks import write_text
 
             put("\n")
-            write_text([diagnosis], asked.color.value, invocation=Invocation("", *invocation[1:]), full=True)
+            write_text([diagnosis], asked.color.value, invocation=invocation._replace(argv=()), full=True)
         return
     from kubectl_dra.report.fit_json import to_json
     from kubectl_dra.report.table import write

@@ -26,6 +26,7 @@ from kubectl_dra.cli.taint.session import (
     wait,
 )
 from kubectl_dra.cluster.moment import moment
+from kubectl_dra.command import ClusterFlags
 from kubectl_dra.errors import ClusterError, UsageError
 from kubectl_dra.report import taint_text as text
 from kubectl_dra.taint import typed as times
@@ -95,7 +96,7 @@ class _Tainting:
     person.
     """
 
-    def __init__(self, plan: Plan, output: str, color: str, started: float, where: str, ask: Confirm) -> None:
+    def __init__(self, plan: Plan, output: str, color: str, started: float, where: ClusterFlags, ask: Confirm) -> None:
         self._plan = plan
         self._asked = plan.asked
         self._output = output
@@ -271,7 +272,7 @@ class _Tainting:
         if self._output == "text":
             if not told:
                 text.write_planned(result.done, result.dry_run, sys.stdout)
-            text.write_end(result, self._color, where=self._where, saved=bool(self._asked.snapshots))
+            text.write_end(result, self._color, where=self._where)
         elif self._output == "name":
             text.write_names(result, sys.stdout)
             for entry in result.done:

@@ -19,6 +19,7 @@ from kubectl_dra.cluster.client import Answered
 from kubectl_dra.cluster.moment import moment
 from kubectl_dra.cluster.snapshot import FORBIDDEN, UNREADABLE
 from kubectl_dra.cluster.writer import Writer
+from kubectl_dra.command import CURRENT, ClusterFlags
 from kubectl_dra.errors import ClusterError, InputError, UndeterminedError, UsageError
 from kubectl_dra.explain.devices.device_state import DeviceState, taint_owner
 from kubectl_dra.report import taint_text as text
@@ -226,7 +227,7 @@ def _in_the_way(world: TaintWorld, ids: Sequence[DeviceID]) -> tuple[str, ...]:
     return tuple(out)
 
 
-def _report(result: Untainted, output: str, color: str, where: str = "") -> None:
+def _report(result: Untainted, output: str, color: str, where: ClusterFlags = CURRENT) -> None:
     if output == "text":
         text.write_allocatable(result, color)
     elif output == "name":

@@ -9,6 +9,7 @@ from kubectl_dra.api.claims import ALL, MAX_RESULTS, DeviceClass, ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.cluster.snapshot import Event, Snapshot
+from kubectl_dra.command import CommandEffect, kubectl
 from kubectl_dra.explain.causes import pod_group
 from kubectl_dra.explain.causes.registry import Finder, QuestionContext, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
@@ -83,12 +84,16 @@ def _waiting(pod: Pod, entry: ClaimEntry, snapshot: Snapshot) -> Finding:
             ),
         ),
         Remedy(
-            say(
-                "Look for FailedResourceClaimCreation: kubectl get events -n {namespace} --field-selector "
-                "involvedObject.name={name}. If there is none, check that kube-controller-manager runs.",
-                namespace=pod.metadata.namespace,
-                name=pod.metadata.name,
-            )
+            "Look for FailedResourceClaimCreation. If there is no such event, check that kube-controller-manager runs.",
+            commands=(
+                kubectl(
+                    "get",
+                    "events",
+                    namespace=pod.metadata.namespace,
+                    more=("--field-selector", f"involvedObject.name={pod.metadata.name}"),
+                    others=(pod.metadata.name,),
+                ),
+            ),
         ),
         under_way=under_way(CLAIM_CONTROLLER, pod.metadata.creation_timestamp, snapshot),
     )
@@ -119,8 +124,11 @@ def _denied(pod: Pod, entry: str, event: Event) -> Finding:
 
 
 def _labelling(namespace: str) -> Remedy:
-    text = "An administrator may allow it: kubectl label namespace {namespace} {label}=true. Or leave adminAccess out."
-    return Remedy(say(text, namespace=namespace, label=ADMIN_LABEL))
+    allowing = kubectl(
+        "label", kind="namespace", name=namespace, more=(f"{ADMIN_LABEL}=true",), effect=CommandEffect.WRITES
+    )
+    text = "An administrator may allow it, with a label of namespace {namespace}. Or leave adminAccess out."
+    return Remedy(say(text, namespace=namespace), commands=(allowing,))
 
 
 def without_admin_label(claim: ResourceClaim, snapshot: Snapshot) -> bool:

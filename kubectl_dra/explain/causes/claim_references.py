@@ -18,6 +18,7 @@ from kubectl_dra.cluster.relation import (
     waiting_for,
 )
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.command import deleting
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.on_node import started
 from kubectl_dra.explain.causes.registry import Finder, QuestionContext, When
@@ -192,7 +193,6 @@ def _not_owned(context: QuestionContext) -> Iterator[Finding]:
             continue
         owner = claim.metadata.controller()
         uid = owner.uid if owner else "none"
-        command = "kubectl delete resourceclaim -n {namespace:shell} {name:shell}"
         yield Finding(
             CLAIM_NOT_OWNED,
             say("ResourceClaim {claim} belongs to another pod of that name", claim=claim.key),
@@ -204,7 +204,10 @@ def _not_owned(context: QuestionContext) -> Iterator[Finding]:
                 ),
                 Evidence(Subject("Pod", named("Pod", pod)), "metadata.uid", pod.metadata.uid),
             ),
-            Remedy(say(command, namespace=claim.metadata.namespace, name=claim.metadata.name)),
+            Remedy(
+                CLAIM_NOT_OWNED.fix,
+                commands=(deleting("resourceclaim", claim.metadata.name, claim.metadata.namespace),),
+            ),
         )
 
 
@@ -384,15 +387,12 @@ def _without_time(analysis: Analysis) -> Iterator[Finding]:
 def _claim_takes_no_pod_finding(claim: ResourceClaim) -> Finding:
     own, users = Subject("ResourceClaim", named("ResourceClaim", claim)), consumers_named(claim)
     text = "claim {claim} was allocated without a timestamp, and the scheduler can add no further pod to such a claim"
-    names = {"namespace": claim.metadata.namespace, "name": claim.metadata.name, "users": users}
     change = (
         "Let {users:some} end: the claim then gives its devices back, and is allocated anew for the next pod. If they "
         "cannot end, start kube-scheduler with --feature-gates=DRADeviceBindingConditions=false until they have."
     )
     if not users:
-        change = (
-            "Delete the claim (kubectl delete resourceclaim -n {namespace:shell} {name:shell}) and create it again."
-        )
+        change = "Delete the claim and create it again."
     return Finding(
         WITHOUT_TIME,
         say(text, claim=claim.key),
@@ -400,7 +400,10 @@ def _claim_takes_no_pod_finding(claim: ResourceClaim) -> Finding:
             Evidence(own, "status.allocation.allocationTimestamp", "not set"),
             Evidence(own, "status.reservedFor", say("{users: else nobody}", users=users)),
         ),
-        Remedy(say(change, **names)),
+        Remedy(
+            say(change, users=users),
+            commands=() if users else (deleting("resourceclaim", claim.metadata.name, claim.metadata.namespace),),
+        ),
         claim=claim.key,
     )
 

@@ -14,8 +14,9 @@ from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import DeviceTaint
 from kubectl_dra.cluster.relation import ClaimRelation, relation_of
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.command import deleting
 from kubectl_dra.explain.analysis import Analysis
-from kubectl_dra.explain.causes.on_node import ANSWER, drivers_of, rejected, rejection, waits_for_driver
+from kubectl_dra.explain.causes.on_node import ANSWER, drivers_of, forced_end, rejected, rejection, waits_for_driver
 from kubectl_dra.explain.causes.registry import Finder, QuestionContext, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.funnel.stages import with_rule
@@ -165,7 +166,7 @@ def who_ends(pod: Pod, snapshot: Snapshot) -> Remedy:
     if any(node_not_ready(pod, snapshot)):
         text = (
             "Bring node {node} back: only its kubelet can tell that pod {pod} has ended. If the node is certainly off, "
-            "delete the pod by force (kubectl delete pod -n {namespace:shell} {name:shell} --force --grace-period=0)."
+            "delete the pod by force."
         )
     elif pod.metadata.finalizers:
         text = "Find the controller that has to remove the finalizers of pod {pod}: {finalizers:some}."
@@ -179,22 +180,16 @@ def who_ends(pod: Pod, snapshot: Snapshot) -> Remedy:
         )
     else:
         text = "Wait: the kubelet of node {node} ends pod {pod} by {since}."
-    node, meta = ObjectName("Node", pod.node_name), pod.metadata
-    words = {
-        "drivers": drivers,
-        "pod": pod.key,
-        "node": node,
-        "since": since,
-        "namespace": meta.namespace,
-        "name": meta.name,
-    }
-    return Remedy(say(text, finalizers=pod.metadata.finalizers, **words))
+    words = {"drivers": drivers, "pod": pod.key, "node": ObjectName("Node", pod.node_name), "since": since}
+    commands = (forced_end(pod),) if any(node_not_ready(pod, snapshot)) else ()
+    return Remedy(say(text, finalizers=pod.metadata.finalizers, **words), commands=commands)
 
 
 def _evicted(pod: Pod, said: str, claims: Sequence[ResourceClaim], snapshot: Snapshot) -> Finding:
     change: Words = EVICTED.fix
     evidence = [Evidence(Subject("Pod", named("Pod", pod)), "condition DisruptionTarget", said)]
     first: Words = ""
+    ended = ""
     for claim in claims:
         for result in claim.allocation.results if claim.allocation else ():
             for taint in _no_execute(result, snapshot):
@@ -203,14 +198,16 @@ def _evicted(pod: Pod, said: str, claims: Sequence[ResourceClaim], snapshot: Sna
                 first = first or say(": device {device} has taint {taint}", device=result.device, taint=shown)
                 fact, better = _tolerations(claim, result, taint)
                 evidence.append(fact)
-                if taint.rule and change is EVICTED.fix and better is None:
-                    better = _end_of_rule(taint.rule, snapshot)
+                if better is not None:
+                    change, ended = better, ""
+                elif taint.rule and change is EVICTED.fix:
+                    change, ended = _end_of_rule(taint.rule, snapshot), taint.rule
                 if taint.rule and (spread := _spread(taint.rule, snapshot)) is not None and spread not in evidence:
                     evidence.insert(1, spread)
-                change = better or change
     verb = "was" if pod.finished else "is being"
+    commands = (deleting("devicetaintrule", ended),) if ended else ()
     summary = say("{pod} {verb} evicted because of a device taint{first}", pod="the pod", verb=verb, first=first)
-    return Finding(EVICTED, summary, tuple(evidence), Remedy(change))
+    return Finding(EVICTED, summary, tuple(evidence), Remedy(change, commands=commands))
 
 
 def _selected(rule: str, snapshot: Snapshot) -> tuple[int, int]:
@@ -233,13 +230,13 @@ def _end_of_rule(rule: str, snapshot: Snapshot) -> Phrase:
     """What to do about a rule: how far it goes decides what becomes of the next pod."""
     selected, total = _selected(rule, snapshot)
     text = (
-        "End the maintenance (kubectl delete devicetaintrule {rule}). Until then a new pod gets other devices; one "
+        "End the maintenance: delete DeviceTaintRule {rule}. Until then a new pod gets other devices; one "
         "that may stay has to tolerate the taint with effect: NoExecute."
     )
     if selected == total:
         text = (
             "DeviceTaintRule {rule} selects every device of the cluster ({total:,}), so no other devices are left for "
-            "a new pod. Delete it (kubectl delete devicetaintrule {rule}), or name driver, pool and device in its "
+            "a new pod. Delete it, or name driver, pool and device in its "
             "deviceSelector."
         )
     return say(text, rule=rule, total=total)

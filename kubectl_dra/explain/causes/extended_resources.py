@@ -15,6 +15,7 @@ from kubectl_dra.allocation.extended_resources import (
     resources_of,
 )
 from kubectl_dra.api.claims import Request, ResourceClaim
+from kubectl_dra.command import deleting
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy, Verdict
@@ -38,7 +39,6 @@ def _left_over(analysis: Analysis) -> Iterator[Finding]:
         text = (
             "claim {claim}, which the scheduler made for the pod's extended resources, is left from an earlier attempt"
         )
-        command = "{fix} kubectl delete resourceclaim -n {namespace} {name}"
         yield Finding(
             STALE_CLAIM,
             say(text, claim=claim.key),
@@ -48,12 +48,8 @@ def _left_over(analysis: Analysis) -> Iterator[Finding]:
                 Evidence(Subject("Pod", named("Pod", pod)), "spec.nodeName", "not set"),
             ),
             Remedy(
-                say(
-                    command,
-                    fix=STALE_CLAIM.fix,
-                    namespace=claim.metadata.namespace,
-                    name=claim.metadata.name,
-                )
+                STALE_CLAIM.fix,
+                commands=(deleting("resourceclaim", claim.metadata.name, claim.metadata.namespace),),
             ),
             claim=claim.key,
         )

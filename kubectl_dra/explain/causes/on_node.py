@@ -12,6 +12,7 @@ from kubectl_dra.api.pods import MAKES_AGAIN, Pod, owner_of
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.cluster.relation import relation_of
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.command import CommandLine, deleting
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.registry import Finder, QuestionContext, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
@@ -179,25 +180,25 @@ def _node_lost(analysis: Analysis) -> Iterator[Finding]:
             else ("node {node} is not ready, so nobody knows whether it runs")
         )
         change = (
-            "Bring node {node} and its kubelet back. If it is certainly off, delete the Node, or the pod by force "
-            "(kubectl delete pod -n {namespace:shell} {name:shell} --force --grace-period=0): its devices are held "
-            "until then."
+            "Bring node {node} and its kubelet back. If it is certainly off, delete the Node, or the pod by force: its "
+            "devices are held until then."
         )
         facts = (Evidence(Subject("Node", node), "condition Ready", "not True"),)
     else:
         text = "there is no node {node} any more"
-        change = (
-            "If the machine is gone, delete the pod by force (kubectl delete pod -n {namespace:shell} {name:shell} "
-            "--force --grace-period=0); kube-controller-manager does so too, after a while."
-        )
+        change = "If the machine is gone, delete the pod by force; kube-controller-manager does so too, after a while."
         facts = (Evidence("the cluster", "has no node of this name any more", pod.node_name),)
-    meta = pod.metadata
     yield Finding(
         NODE_LOST,
         say(text, node=node, since=since),
         facts,
-        Remedy(say(change, node=node, namespace=meta.namespace, name=meta.name)),
+        Remedy(say(change, node=node), commands=(forced_end(pod),)),
     )
+
+
+def forced_end(pod: Pod) -> CommandLine:
+    """The command that deletes a pod whose node does not tell that it has ended."""
+    return deleting("pod", pod.metadata.name, pod.metadata.namespace, "--force", "--grace-period=0")
 
 
 def unready_since(name: str, snapshot: Snapshot) -> str | None:

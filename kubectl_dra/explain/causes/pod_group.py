@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.policy import PodGroup
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.command import kubectl
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
@@ -245,11 +246,12 @@ def claim_unknown(pod: Pod, entry: str, snapshot: Snapshot) -> Finding:
             Evidence("ResourceClaims", "owned by PodGroups here", say("{owned: else none}", owned=sorted(owned))),
         ),
         Remedy(
-            say(
-                "kubectl get podgroup -n {namespace:shell} {group:shell} -o yaml",
-                namespace=pod.metadata.namespace,
-                group=pod.pod_group,
-            )
+            "Look at the status of the group.",
+            commands=(
+                kubectl(
+                    "get", kind="podgroup", name=pod.pod_group, namespace=pod.metadata.namespace, more=("-o", "yaml")
+                ),
+            ),
         ),
         under_way=under_way(CLAIM_CONTROLLER, pod.metadata.creation_timestamp, snapshot),
     )

@@ -9,6 +9,7 @@ from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.relation import relation_of
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.command import deleting, kubectl
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.on_node import started
 from kubectl_dra.explain.causes.registry import Finder, QuestionContext, When, of_question
@@ -29,10 +30,10 @@ def _gated(context: QuestionContext) -> Iterator[Finding]:
     remedy = None
     if any(gate.startswith(_KUEUE) for gate in pod.scheduling_gates):
         text = (
-            "Kueue removes the gate when it admits the workload: kubectl get workloads -n {namespace}. Check that "
-            "deviceClassMappings in its configuration name the claim's class."
+            "Kueue removes the gate when it admits the workload. Check that deviceClassMappings in its configuration "
+            "name the claim's class."
         )
-        remedy = Remedy(say(text, namespace=pod.metadata.namespace))
+        remedy = Remedy(text, commands=(kubectl("get", "workloads", namespace=pod.metadata.namespace),))
     gates = say("{gates}", gates=tuple(pod.scheduling_gates))
     text = "the pod is held back by scheduling {count:gate|gates} {gates}"
     yield Finding(
@@ -238,13 +239,8 @@ def _unchangeable(context: QuestionContext) -> Iterator[Finding]:
                     for field in change.fields
                 ),
                 Remedy(
-                    say(
-                        "Delete it first (kubectl delete {resource} {name} -n {namespace}), or give the one of the "
-                        "manifest another name.",
-                        resource=resource,
-                        name=context.question.name,
-                        namespace=context.question.namespace,
-                    )
+                    "Delete it first, or give the one of the manifest another name.",
+                    commands=(deleting(resource, context.question.name, context.question.namespace),),
                 ),
             )
 

@@ -26,6 +26,8 @@ GRAMMAR = (
 )
 _OF_REQUEST = ("count", "class", "selector", "capacity", "toleration")
 _OF_OTHERS = ("free", "end", "untaint")
+OF_OBJECTS = ("class", *_OF_OTHERS)
+"""Changes whose value is the name of an object, or of a device."""
 _OF_CLUSTER = ("constraints", *_OF_OTHERS)
 _EFFECTS = ("NoSchedule", "NoExecute")
 

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from kubectl_dra.api.nodes import Node, NodeTaint, Toleration
 from kubectl_dra.api.pods import Pod
+from kubectl_dra.command import CommandEffect, CommandLine, kubectl
 from kubectl_dra.explain.diagnosis import Look, NextStep, Remedy
 from kubectl_dra.explain.phrase import Phrase, Words, say
 from kubectl_dra.explain.remedies.proof import ChangeStep, Price, StepKind, StepTarget
@@ -140,11 +141,13 @@ def remedy(reason: Words, nodes: Sequence[str], world: WhatIf) -> Remedy | None:
     if proof is None:
         return None
     words = say("{what:capital}.", what=change.what)
+    commands: tuple[CommandLine, ...] = ()
     if isinstance(reason, Untolerated) and not reason.is_condition:
         words = say("Let the pod tolerate it: spec.tolerations: {toleration}", toleration=toleration_for(reason.taint))
     elif isinstance(reason, NodeCordoned) and len(nodes) == 1:
-        words = say("When its maintenance is over: kubectl uncordon {node}", node=nodes[0])
-    return Remedy(words, proof, offers=(change,))
+        words = say("Uncordon node {node} when its maintenance is over.", node=nodes[0])
+        commands = (kubectl("uncordon", nodes[0], others=(nodes[0],), effect=CommandEffect.WRITES),)
+    return Remedy(words, proof, offers=(change,), commands=commands)
 
 
 def best(reasons: Iterable[tuple[Words, Sequence[str]]], world: WhatIf) -> Remedy | None:

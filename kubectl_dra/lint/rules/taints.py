@@ -150,7 +150,7 @@ class AdminAccess(
             yield self.finding(
                 (*one.path, "adminAccess"),
                 f"namespace {name or 'default'} has no label {label}=true{remark}",
-                fix=f"Label it: kubectl label namespace {name or 'default'} {label}=true",
+                fix=f"Give it the label {label}=true",
             )
 
     def _labels(self, context: Context, name: str) -> Mapping[str, Any] | None:

@@ -10,10 +10,6 @@ from kubectl_dra.report.html.markup import Markup, code, join, tag
 from kubectl_dra.report.html.page import cause_link, scrolled
 
 _CLASSES: Final = {blocks.Tone.GOOD: "fix", blocks.Tone.BAD: "error", blocks.Tone.QUIET: "quiet"}
-_WARNINGS: Final = {
-    blocks.CommandEffect.WRITES: "It changes the cluster.",
-    blocks.CommandEffect.DESTROYS: "It deletes objects or ends pods.",
-}
 
 
 def blocks_html(parts: Iterable[blocks.Block], level: int) -> Iterator[Markup]:
@@ -56,8 +52,8 @@ def _spans(para: blocks.Para) -> Iterator[Markup | str]:
 
 def _command(block: blocks.ShellCommand, level: int) -> Iterator[Markup]:
     shown = [tag("pre", code(block.text), tabindex="0", data_effect=block.effect.value)]
-    if warning := _WARNINGS.get(block.effect):
-        shown.append(tag("p", warning, class_="quiet"))
+    if block.warning:
+        shown.insert(0, tag("p", f"{block.warning}:", class_="quiet"))
     if block.label:
         yield tag("section", tag(f"h{level}", block.label), *shown)
     else:

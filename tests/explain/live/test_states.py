@@ -522,7 +522,10 @@ def test_allocation_from_before_the_gate(referee: Referee) -> None:
     referee.condition("pod", "SchedulerError", expected(text, cluster.plane))
     answer = referee.explain("pod/pod")
     assert (answer.code, answer.causes) == (1, ["allocation-without-timestamp"])
-    assert f"kubectl delete resourceclaim -n {cluster.namespace} shared" in answer.report["causes"][0]["fix"]
+    assert (
+        f"kubectl delete resourceclaim/shared -n {cluster.namespace}"
+        in answer.report["causes"][0]["commands"][0]["text"]
+    )
 
     # What is proposed lets the next pod run.
     cluster.api.delete(shared)

@@ -67,7 +67,7 @@ def test_a_device_of_a_pod_group(team: Team, version: str) -> None:
     for name in members:
         team.pod_gone(name)
     # Without any pod left the claim stays the group's: that is what Kubernetes does, and what is said.
-    assert answer.code == 1 and f"kubectl delete podgroup gang -n {team.cluster.namespace}" in answer.out
+    assert answer.code == 1 and f"kubectl delete podgroup/gang -n {team.cluster.namespace}" in answer.out
     listed = team.dra("taint", "--list")
     assert f"{team.cluster.namespace}/gang (podgroups)" in listed.out
 

@@ -1,0 +1,92 @@
+"""Commands to paste: their words, and what they do to the cluster. Nothing else makes a line of words."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable
+from enum import Enum
+from typing import Final, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+Argv: TypeAlias = tuple[str, ...]
+"""A command as its words, the program first."""
+_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+"""What Kubernetes lets objects be called: a DNS subdomain (RFC 1123)."""
+_OF_SNAPSHOTS: Final = frozenset(("claims", "devices", "drivers", "explain", "fit", "taint", "top"))
+"""Our commands that read a snapshot as well as a cluster."""
+
+
+class CommandEffect(Enum):
+    """What a command does to the cluster, the harmless first."""
+
+    READS = "reads"
+    DRY_RUN = "dry-run"
+    WRITES = "writes"
+    DESTROYS = "destroys"
+    """It deletes objects, or ends pods."""
+
+    @property
+    def changes(self) -> bool:
+        """Whether the cluster is another one afterwards."""
+        return self in (CommandEffect.WRITES, CommandEffect.DESTROYS)
+
+
+class CommandLine(Struct, frozen=True):
+    """A command. ``misnamed``: a name among its words that no object can have; nobody is to run such a command."""
+
+    argv: Argv
+    effect: CommandEffect = CommandEffect.READS
+    misnamed: str = ""
+
+    def __str__(self) -> str:
+        return shlex.join(self.argv)
+
+
+class ClusterFlags(Struct, frozen=True):
+    """Where a question was asked: the ``flags`` that choose the cluster or, where ``saved``, the snapshot."""
+
+    flags: Argv = ()
+    saved: bool = False
+
+    def asks(self, command: CommandLine) -> CommandLine:
+        """The command for the same cluster; kubectl does not read snapshots."""
+        of_snapshots = command.argv[1] == "dra" and command.argv[2] in _OF_SNAPSHOTS
+        return command if self.saved and not of_snapshots else replace(command, argv=(*command.argv, *self.flags))
+
+
+CURRENT: Final = ClusterFlags()
+"""Whatever kubectl's current context is."""
+
+
+def deleting(kind: str, name: str, namespace: str = "", *more: str) -> CommandLine:
+    """The command that deletes an object."""
+    return kubectl("delete", kind=kind, name=name, namespace=namespace, more=more, effect=CommandEffect.DESTROYS)
+
+
+def is_name(text: str) -> bool:
+    """Whether an object can be called so."""
+    return len(text) <= 253 and _NAME.fullmatch(text) is not None
+
+
+def misnamed(names: Iterable[str]) -> str:
+    """The first that is no name, in quotes; empty where all are."""
+    return next((f'"{name}"' for name in names if not is_name(name)), "")
+
+
+def kubectl(
+    *words: str,
+    kind: str = "",
+    name: str = "",
+    namespace: str = "",
+    more: Argv = (),
+    others: Argv = (),
+    effect: CommandEffect = CommandEffect.READS,
+) -> CommandLine:
+    """``words`` are followed by the object as KIND/NAME, its namespace, and ``more``, in which names are ``others``."""
+    names = (*((name,) if kind else ()), *((namespace,) if namespace else ()), *others)
+    about = (f"{kind}/{name}",) if kind else ()
+    where = ("-n", namespace) if namespace else ()
+    return CommandLine(("kubectl", *words, *about, *where, *more), effect, misnamed(names))
