@@ -47,7 +47,7 @@ def to_json(
 
     ``workloads`` is what comes of the workloads of the manifest, with all their pods.
     """
-    items = [_diagnosis(diagnosis, invocation) for diagnosis in diagnoses]
+    items = items_json(diagnoses, invocation)
     counts: dict[str, Any] = {}
     if workloads:
         from kubectl_dra.report.fit_json import counts_json
@@ -70,6 +70,11 @@ def overview_json(overview: Overview, invocation: Invocation = _UNKNOWN) -> dict
         "unread": unread_json(overview.unread),
         "items": items,
     }
+
+
+def items_json(diagnoses: Sequence[Diagnosis], invocation: Invocation = _UNKNOWN) -> list[dict[str, Any]]:
+    """Diagnoses as the items of a list."""
+    return [_diagnosis(diagnosis, invocation) for diagnosis in diagnoses]
 
 
 def _alike(alike: Alike, invocation: Invocation) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from kubectl_dra.cli.explain.questions import (
     settings_of,
     with_daemon_sets,
 )
-from kubectl_dra.cli.explain.target import NotThere
+from kubectl_dra.cli.explain.target import NotThere, target_of
 from kubectl_dra.cli.live import Progress, passes
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags
 from kubectl_dra.console import put
@@ -59,6 +59,10 @@ def run(asked: ExplainFlags, connection: ConnectionFlags) -> int:
     changes = [parse(text) for text in asked.what_if]
     # What is wrong with it is said before anything is read.
     scheduler_config(asked, UNTOLD)
+    if asked.target and not asked.everything and (target := target_of(asked.target)).kind == "node":
+        from kubectl_dra.cli.explain.node import run_node
+
+        return run_node(target.name, asked, connection)
     if asked.everything:
         return _run_all(asked, connection, asked.output.value, asked.color.value)
     if asked.output is ExplainOutput.html:

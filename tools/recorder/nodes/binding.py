@@ -13,6 +13,8 @@ from tools.recorder.nodes.stage import DRIVER, Stage, Truth
 READY = "fabric.example.com/attached"
 BROKEN = "fabric.example.com/attach-failed"
 IMPATIENT = "impatient"
+ATTEMPTS = 4
+"""After so many the scheduler pauses for 8 seconds, long enough to see what it said."""
 _CONDITIONS: Json = {"bindingConditions": [READY], "bindingFailureConditions": [BROKEN]}
 _CONTROLLER = f"driver/gpu-1/{DRIVER}"
 
@@ -31,9 +33,10 @@ def passes(stage: Stage) -> Truth:
 
 def fails(stage: Stage) -> Truth:
     _allocated(stage)
-    set_condition(stage, BROKEN, "no free port in switch 3")
-    stage.event("FailedScheduling", "binding")
-    time.sleep(1)
+    for _ in range(ATTEMPTS):
+        _reserved(stage)
+        set_condition(stage, BROKEN, "no free port in switch 3")
+        _given_up(stage)
     return Truth(
         "the device could not be attached: no free port in switch 3",
         "binding",
@@ -45,8 +48,9 @@ def fails(stage: Stage) -> Truth:
 def times_out(stage: Stage) -> Truth:
     stage.scheduler(IMPATIENT, 5)
     _allocated(stage, schedulerName=IMPATIENT)
-    stage.event("FailedScheduling", "timeout")
-    time.sleep(1)
+    for _ in range(ATTEMPTS):
+        _reserved(stage)
+        _given_up(stage)
     return Truth(
         "nobody attaches the device, and the scheduler gave up waiting after 5 s",
         "binding",
@@ -59,8 +63,23 @@ def _allocated(stage: Stage, **spec: Any) -> None:
     stage.node_with_driver(device_fields=_CONDITIONS)
     stage.pod(**spec)
     stage.until(lambda: stage.get_pod()["status"].get("resourceClaimStatuses"), "the claim")
-    stage.until(lambda: stage.get_claim(stage.claim_of()).get("status", {}).get("reservedFor"), "the reservation")
+    _reserved(stage)
     time.sleep(1)
+
+
+def _reserved(stage: Stage) -> None:
+    stage.until(lambda: stage.get_claim(stage.claim_of()).get("status", {}).get("reservedFor"), "the reservation")
+
+
+def _given_up(stage: Stage) -> None:
+    """Wait until the scheduler has taken the reservation back; it tries again after a time that grows."""
+
+    def said() -> bool:
+        conditions = stage.get_pod()["status"].get("conditions", [])
+        failed = any(each.get("reason") == "SchedulerError" for each in conditions)
+        return failed and not stage.get_claim(stage.claim_of())["status"].get("reservedFor")
+
+    stage.until(said, "the end of the attempt")
 
 
 def set_condition(stage: Stage, condition: str, message: str = "") -> None:
