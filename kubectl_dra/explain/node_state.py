@@ -118,8 +118,8 @@ def _faults(state: NodeState, snapshot: Snapshot) -> Iterator[tuple[Words, Words
         if entry.silent and entry.driver not in there:
             text = "driver {driver} is away, and {count:device} of it {count:is|are} held there: {devices:some 3}"
             change = "Start driver {driver} on node {node}: its ResourceSlices come back with it."
-            named = {"driver": entry.driver, "count": len(entry.devices), "devices": entry.devices, **words}
-            yield say(text, **named), say(change, **named), NextStep(Look.DAEMON_SETS)
+            fault = say(text, driver=entry.driver, count=len(entry.devices), devices=entry.devices)
+            yield fault, say(change, driver=entry.driver, **words), NextStep(Look.DAEMON_SETS)
 
 
 def _boots(state: NodeState, snapshot: Snapshot) -> bool:

@@ -122,6 +122,7 @@ def blocks_of(diagnosis: Diagnosis, asked: Invocation, more_notes: Sequence[str]
         Answer(*parts(diagnosis), tone),
         *_causes(diagnosis, asked),
         *_ways(diagnosis.ways, asked),
+        *_way_so_far(diagnosis),
         *map(_claim, diagnosis.claims),
         *map(_trace, diagnosis.traces),
         *_second_opinion(diagnosis.second_opinion),
@@ -213,6 +214,13 @@ def _way(way: Way, asked: Invocation) -> FixOffer:
     tried = making(way.changes, asked) or supposing(way.what_if, asked)
     told = _told(changes_told(way), way.proof)
     return FixOffer((text, tried) if tried else (text,), told, True, way.price, way.changes, _is_joint(way.proof))
+
+
+def _way_so_far(diagnosis: Diagnosis) -> Iterator[Section]:
+    steps = [prose(f"{step.time}  {step.station}: {written(step.what)}", hang=2) for step in diagnosis.way]
+    if steps or diagnosis.elsewhere:
+        elsewhere = (prose(f"{written(diagnosis.elsewhere)}"),) if diagnosis.elsewhere else ()
+        yield Section("The way of the pod", (*steps, *elsewhere), beside=True, name="way")
 
 
 def _claim(claim: ClaimReport) -> Section:

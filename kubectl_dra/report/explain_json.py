@@ -112,6 +112,12 @@ def _diagnosis(diagnosis: Diagnosis, invocation: Invocation) -> dict[str, Any]:
         out["limits"] = limits
     if diagnosis.ways:
         out["waysOut"] = [way_json(way, invocation) for way in diagnosis.ways]
+    if diagnosis.way:
+        out["way"] = [
+            {"time": step.time, "station": step.station, "what": written(step.what)} for step in diagnosis.way
+        ]
+    if diagnosis.elsewhere:
+        out["elsewhere"] = written(diagnosis.elsewhere)
     if diagnosis.traces:
         out["traces"] = _plain(diagnosis.traces)
     if diagnosis.second_opinion is not None:

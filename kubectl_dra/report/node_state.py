@@ -58,7 +58,7 @@ def _blocks(state: NodeState, asked: Invocation, *, full: bool) -> Iterator[Bloc
     if state.pods:
         ranked = sorted(state.pods, key=lambda pod: -pod.exit_code)
         shown = ranked if full else ranked[:_ROWS]
-        rows = [("POD", "DEVICES", "CAUSE", "STATE"), *map(_row, shown)]
+        rows: list[tuple[str, ...]] = [("POD", "DEVICES", "CAUSE", "STATE"), *map(_row, shown)]
         left = len(ranked) - len(shown)
         table = TableBlock(rows, ("STATE", "CAUSE"), True, left=left, how="--full shows them")
         yield Section("Pods that need devices", (table,))

@@ -98,6 +98,11 @@ def _diagnosed(one: Posed, asked: ExplainFlags, connection: ConnectionFlags) -> 
         from kubectl_dra.explain.rivals import with_rivals
 
         diagnosis = with_rivals(diagnosis, one.question, one.snapshot, one.settings)
+    if asked.whole_page or asked.output is not ExplainOutput.text:
+        from kubectl_dra.explain.way import also_possible, way_of
+
+        elsewhere = also_possible(one.question, one.snapshot, one.settings) if asked.whole_page else ""
+        diagnosis = replace(diagnosis, way=way_of(one.question, one.snapshot), elsewhere=elsewhere)
     if asked.trace:
         from kubectl_dra.explain.selector_trace import trace
 
