@@ -69,10 +69,11 @@ def _of_pod(pod: Pod) -> Iterator[Milestone]:
     if evicted is not None and evicted.status == "True":
         why = "chosen for eviction by a device taint" if evicted.reason == EVICTION_REASON else "chosen for eviction"
         yield Milestone(evicted.last_transition_time, "ending", why)
+    ending = "ending" if meta.deletion_timestamp or pod.finished else "running"
     for status in (*pod.status.init_container_statuses, *pod.status.container_statuses):
         if (ended := status.state.terminated) is not None:
             words = {"name": status.name, "code": str(ended.exit_code)}
-            yield Milestone(ended.finished_at, "ending", say("container {name} ended with exit code {code}", **words))
+            yield Milestone(ended.finished_at, ending, say("container {name} ended with exit code {code}", **words))
     yield Milestone(meta.deletion_timestamp, "ending", "the time to end is over")
 
 

@@ -17,7 +17,7 @@ LAST = {
     "unprepare-error": ("ending", "the time to end is over"),
     "no-driver": ("scheduling", "not placed"),
     "kubelet-stopped": ("scheduling", "placed on node gpu-1"),
-    "container-crashes": ("preparation", "devices prepared, sandbox made"),
+    "container-crashes": ("running", "container main ended with exit code 1"),
 }
 """The last step of the way, by state."""
 

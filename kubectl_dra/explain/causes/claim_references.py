@@ -309,6 +309,8 @@ def _deleting(question: Question, snapshot: Snapshot, _: Sequence[Finding]) -> I
             ),
             _remedy(listed, users, finalizers),
             next=NextStep(Look.POD, first.name, claim.metadata.namespace) if users and first is not None else None,
+            # The pods that have it keep its devices; nobody else gets them.
+            state="takes no further pod" if claim.allocation is not None and question.pod is None else "",
         )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from tools.recorder.nodes.binding import READY, set_condition
+from tools.recorder.nodes.binding import IMPATIENT, READY, set_condition
 from tools.recorder.nodes.stage import DRIVER, Stage, names
 
 Do = Callable[[Stage], object]
@@ -135,11 +135,12 @@ def _slices_are_back(stage: Stage) -> None:
 
 
 def _attaches(stage: Stage) -> None:
-    def allocated() -> bool:
-        claim = stage.get_claim(stage.claim_of())
-        return bool(claim.get("status", {}).get("allocation") and claim["status"].get("reservedFor"))
+    # The recording ends the scheduler after its first attempt, so that this stays; it tries again by itself.
+    stage.scheduler(IMPATIENT, 600)
 
-    # The scheduler tries again by itself, and then waits anew.
+    def allocated() -> bool:
+        return bool(stage.get_claim(stage.claim_of()).get("status", {}).get("reservedFor"))
+
     stage.until(allocated, "the next attempt", 120)
     set_condition(stage, READY)
 

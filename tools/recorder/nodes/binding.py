@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
+from subprocess import Popen
 from typing import Any
 
 from tools.controlplane.client import Json
+from tools.controlplane.node import end
 from tools.controlplane.objects import RESOURCE_API
 from tools.recorder.nodes.healthy import States
 from tools.recorder.nodes.stage import DRIVER, Stage, Truth
@@ -13,8 +15,6 @@ from tools.recorder.nodes.stage import DRIVER, Stage, Truth
 READY = "fabric.example.com/attached"
 BROKEN = "fabric.example.com/attach-failed"
 IMPATIENT = "impatient"
-ATTEMPTS = 4
-"""After so many the scheduler pauses for 8 seconds, long enough to see what it said."""
 _CONDITIONS: Json = {"bindingConditions": [READY], "bindingFailureConditions": [BROKEN]}
 _CONTROLLER = f"driver/gpu-1/{DRIVER}"
 
@@ -32,11 +32,10 @@ def passes(stage: Stage) -> Truth:
 
 
 def fails(stage: Stage) -> Truth:
-    _allocated(stage)
-    for _ in range(ATTEMPTS):
-        _reserved(stage)
-        set_condition(stage, BROKEN, "no free port in switch 3")
-        _given_up(stage)
+    scheduler = stage.scheduler(IMPATIENT, 600)
+    _allocated(stage, schedulerName=IMPATIENT)
+    set_condition(stage, BROKEN, "no free port in switch 3")
+    _given_up(stage, scheduler)
     return Truth(
         "the device could not be attached: no free port in switch 3",
         "binding",
@@ -46,11 +45,9 @@ def fails(stage: Stage) -> Truth:
 
 
 def times_out(stage: Stage) -> Truth:
-    stage.scheduler(IMPATIENT, 5)
+    scheduler = stage.scheduler(IMPATIENT, 5)
     _allocated(stage, schedulerName=IMPATIENT)
-    for _ in range(ATTEMPTS):
-        _reserved(stage)
-        _given_up(stage)
+    _given_up(stage, scheduler)
     return Truth(
         "nobody attaches the device, and the scheduler gave up waiting after 5 s",
         "binding",
@@ -63,16 +60,12 @@ def _allocated(stage: Stage, **spec: Any) -> None:
     stage.node_with_driver(device_fields=_CONDITIONS)
     stage.pod(**spec)
     stage.until(lambda: stage.get_pod()["status"].get("resourceClaimStatuses"), "the claim")
-    _reserved(stage)
-    time.sleep(1)
-
-
-def _reserved(stage: Stage) -> None:
     stage.until(lambda: stage.get_claim(stage.claim_of()).get("status", {}).get("reservedFor"), "the reservation")
+    time.sleep(0.5)
 
 
-def _given_up(stage: Stage) -> None:
-    """Wait until the scheduler has taken the reservation back; it tries again after a time that grows."""
+def _given_up(stage: Stage, scheduler: Popen[bytes]) -> None:
+    """Wait until the scheduler has taken the reservation back, and end it: it would try again within a second."""
 
     def said() -> bool:
         conditions = stage.get_pod()["status"].get("conditions", [])
@@ -80,6 +73,7 @@ def _given_up(stage: Stage) -> None:
         return failed and not stage.get_claim(stage.claim_of())["status"].get("reservedFor")
 
     stage.until(said, "the end of the attempt")
+    end(scheduler)
 
 
 def set_condition(stage: Stage, condition: str, message: str = "") -> None:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from subprocess import Popen
 from typing import Any
 
 from kubectl_dra.cli.main import run
@@ -101,11 +102,11 @@ class Stage:
         self.slices(name)
         return node, driver
 
-    def scheduler(self, name: str, binding_seconds: int) -> None:
+    def scheduler(self, name: str, binding_seconds: int) -> Popen[bytes]:
         """Start a scheduler of this name that waits so long for binding conditions; it ends with the state."""
         arguments = {"name": "DynamicResources", "args": {"bindingTimeout": f"{binding_seconds}s"}}
         profile = {"schedulerName": name, "pluginConfig": [arguments]}
-        self.machines.scheduler(self._program, {"profiles": [profile]})
+        return self.machines.scheduler(self._program, {"profiles": [profile]})
 
     def lifecycle(self) -> None:
         """Start the controllers that judge nodes; they stay until the state is over."""
