@@ -35,7 +35,7 @@ _READ: Final = {
 }
 
 
-class NodeState(Struct, frozen=True):
+class NodeAnswer(Struct, frozen=True):
     """A node as far as devices are concerned.
 
     ``object`` is None where the cluster has no such node. ``drivers`` are those on it, worst first; ``pods`` the
@@ -66,7 +66,7 @@ class NodeState(Struct, frozen=True):
         return 3 if self.unread else 0
 
 
-def node_state(name: str, snapshot: Snapshot, settings: Settings) -> NodeState:
+def node_state(name: str, snapshot: Snapshot, settings: Settings) -> NodeAnswer:
     """What is the case on a node, which exists or to which pods are bound."""
     settings = replace(settings, with_ways=False)
     budget = Budget(ANSWER_STEPS + STEPS_PER_NODE * len(snapshot.nodes))
@@ -76,7 +76,7 @@ def node_state(name: str, snapshot: Snapshot, settings: Settings) -> NodeState:
     drivers = tuple(row for row in joined(snapshot).rows if row.node == name)
     lost = tuple(entry for entry in unpublished(snapshot) if entry.node == name)
     unread = tuple(unread_of((Stake(kind, "", say(what)) for kind, what in _READ.items()), snapshot))
-    state = NodeState(name, snapshot.nodes.get(name), drivers, pods, lost, unread=unread)
+    state = NodeAnswer(name, snapshot.nodes.get(name), drivers, pods, lost, unread=unread)
     for fault, fix, look in _faults(state, snapshot):
         return replace(state, fault=fault, fix=fix, next=look)
     return state
@@ -94,7 +94,7 @@ def _users(name: str, snapshot: Snapshot) -> Iterator[Pod]:
             yield pod
 
 
-def _faults(state: NodeState, snapshot: Snapshot) -> Iterator[tuple[Words, Words, NextStep]]:
+def _faults(state: NodeAnswer, snapshot: Snapshot) -> Iterator[tuple[Words, Words, NextStep]]:
     """What is wrong with the node itself, its drivers, and its devices. Of a pod its own answer says that."""
     words = {"node": ObjectName("Node", state.name)}
     look = NextStep(Look.ONE_NODE, state.name)
@@ -122,7 +122,7 @@ def _faults(state: NodeState, snapshot: Snapshot) -> Iterator[tuple[Words, Words
             yield fault, say(change, driver=entry.driver, **words), NextStep(Look.DAEMON_SETS)
 
 
-def _boots(state: NodeState, snapshot: Snapshot) -> bool:
+def _boots(state: NodeAnswer, snapshot: Snapshot) -> bool:
     """Whether the node is so new that its kubelet need not have said yet that it is ready."""
     if state.object is None or Clock(snapshot).age(state.object.metadata.creation_timestamp) >= BOOTING:
         return False

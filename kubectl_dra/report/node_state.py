@@ -9,7 +9,7 @@ from typing import Any, Final
 from kubectl_dra.drivers.health import DriverState
 from kubectl_dra.explain.diagnosis import SCHEMA_VERSION, Diagnosis
 from kubectl_dra.explain.driver_words import why
-from kubectl_dra.explain.node_state import NodeState
+from kubectl_dra.explain.node_state import NodeAnswer
 from kubectl_dra.report.blocks import Answer, Block, Para, Section, TableBlock, Tone, noted, prose
 from kubectl_dra.report.blocks_text import write_blocks
 from kubectl_dra.report.explain_json import items_json
@@ -24,7 +24,7 @@ _ROWS: Final = 5
 """Pods of which short text has a row."""
 
 
-def node_answer(state: NodeState) -> tuple[str, str]:
+def node_answer(state: NodeAnswer) -> tuple[str, str]:
     """The first sentence: what is wrong with the node, a driver of it or a pod on it."""
     subject = f"Node {state.name}"
     if state.fault:
@@ -44,17 +44,18 @@ def node_answer(state: NodeState) -> tuple[str, str]:
     return subject, f"nothing is wrong with {some([row.driver for row in state.drivers])} or with {served} served here"
 
 
-def write_node_state(state: NodeState, asked: Invocation, color: str = "auto", *, full: bool = False) -> None:
+def write_node_state(state: NodeAnswer, asked: Invocation, color: str = "auto", *, full: bool = False) -> None:
     """Write who is at fault, the drivers, the pods that need devices, and the next command."""
     write_blocks(Painter(color=color), list(_blocks(state, asked, full=full)))
 
 
-def _blocks(state: NodeState, asked: Invocation, *, full: bool) -> Iterator[Block]:
+def _blocks(state: NodeAnswer, asked: Invocation, *, full: bool) -> Iterator[Block]:
     yield Answer(*node_answer(state), Tone.BAD if state.exit_code == 1 else Tone.GOOD)
     if state.drivers:
-        rows = [("DRIVER", "STATE", "DEVICES", "WHY")]
-        rows += [(row.driver, row.state.value, f"{row.devices:,}", written(why(row)) or EMPTY) for row in state.drivers]
-        yield Section("Drivers", (TableBlock(rows, ("WHY",), True),))
+        drivers = [
+            (row.driver, row.state.value, f"{row.devices:,}", written(why(row)) or EMPTY) for row in state.drivers
+        ]
+        yield Section("Drivers", (TableBlock([("DRIVER", "STATE", "DEVICES", "WHY"), *drivers], ("WHY",), True),))
     if state.pods:
         ranked = sorted(state.pods, key=lambda pod: -pod.exit_code)
         shown = ranked if full else ranked[:_ROWS]
@@ -78,27 +79,27 @@ def _row(pod: Diagnosis) -> tuple[str, ...]:
     return f"{pod.namespace}/{pod.name}", devices, first.kind.code if first is not None else EMPTY, said
 
 
-def _fix(state: NodeState) -> str:
+def _fix(state: NodeAnswer) -> str:
     if state.fault:
         return written(state.fix)
     first = state.troubled[0].findings[0] if state.troubled and state.troubled[0].findings else None
     return fix(first) if first is not None else ""
 
 
-def _next(state: NodeState, asked: Invocation) -> str:
+def _next(state: NodeAnswer, asked: Invocation) -> str:
     if state.fault or not state.troubled:
         return command(state.next, asked)
     first = state.troubled[0]
     return f"kubectl dra explain {shlex.quote(f'pod/{first.name}')} -n {shlex.quote(first.namespace)}{asked.where}"
 
 
-def node_state_json(state: NodeState, asked: Invocation) -> dict[str, Any]:
+def node_state_json(state: NodeAnswer, asked: Invocation) -> dict[str, Any]:
     """The same as data, with the whole answer about each pod."""
     lead, reason = node_answer(state)
     ready = state.object.ready if state.object is not None else None
     out: dict[str, Any] = {
         "schemaVersion": SCHEMA_VERSION,
-        "kind": "NodeState",
+        "kind": "NodeAnswer",
         "node": {"name": state.name, "exists": state.object is not None, **({} if ready is None else {"ready": ready})},
         "exitCode": state.exit_code,
         "answer": f"{lead}: {reason}.",

@@ -61,7 +61,7 @@ def rejection(pod: Pod) -> Finding:
     by_hand = not (pod.extended_resource_claim or pod.status.reason == "UnexpectedAdmissionError")
     words["unbound"] = ", or without spec.nodeName so that the scheduler finds a node" if by_hand else ""
     facts = [Evidence(own, "status.reason", pod.status.reason), Evidence(own, "status.phase", pod.phase)]
-    known = understood(f"{pod.status.reason}: {pod.status.message}")
+    known = understood(f"{pod.status.reason} {pod.status.message}")
     # Where nobody allocated devices the kubelet is right to find none.
     if known is not None and (pod.extended_resource_claim or not known.entry.known):
         facts.insert(0, Evidence("the kubelet", "means", known.means))
