@@ -194,7 +194,7 @@ def _worst(pod: Pod, plugin: NodePlugin, container: str, at: Moment) -> tuple[Dr
         if status.state.running is not None:
             # An init container that goes on beside the others keeps nobody.
             if not any(_runs(one) for one in plugin.statuses):
-                young = _age(status.state.running.started_at, at) < STARTING_SECONDS
+                young = seconds_since(status.state.running.started_at, at) < STARTING_SECONDS
                 return (DriverState.STARTING if young else DriverState.NOT_STARTING), status, True
         elif state is not DriverState.HEALTHY:
             return state, status, True
@@ -203,11 +203,11 @@ def _worst(pod: Pod, plugin: NodePlugin, container: str, at: Moment) -> tuple[Dr
     if bad:
         state, status = min(bad, key=lambda each: SEVERITY[each[0]])
         waits = state is DriverState.STARTING
-        if waits and _age(pod.metadata.creation_timestamp, at) >= STARTING_SECONDS:
+        if waits and seconds_since(pod.metadata.creation_timestamp, at) >= STARTING_SECONDS:
             state = DriverState.NOT_STARTING
         return state, status, False
     if not own and pod.phase == "Pending":
-        young = _age(pod.metadata.creation_timestamp, at) < STARTING_SECONDS
+        young = seconds_since(pod.metadata.creation_timestamp, at) < STARTING_SECONDS
         return (DriverState.STARTING if young else DriverState.NOT_STARTING), None, False
     return DriverState.HEALTHY, first, False
 
@@ -224,7 +224,7 @@ def _container(status: PluginStatus, at: Moment) -> DriverState:
     if state.running is not None and not status.ready:
         if status.restart_count > _MANY:
             return DriverState.CRASHING
-        young = _age(state.running.started_at, at) < STARTING_SECONDS
+        young = seconds_since(state.running.started_at, at) < STARTING_SECONDS
         return DriverState.STARTING if young else DriverState.NOT_READY
     return DriverState.HEALTHY
 
@@ -237,8 +237,8 @@ def _runs(status: PluginStatus) -> bool:
     return status.state.running is not None
 
 
-def _age(time: str, at: Moment) -> float:
-    """Seconds; 0 where the time is not known."""
+def seconds_since(time: str, at: Moment) -> float:
+    """How long ago a time of the API was; 0 where it is not known."""
     began = parse(time)
     return (at.at - began).total_seconds() if began is not None else 0
 

@@ -17,7 +17,7 @@ from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.plugins import DaemonSet
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import ResourceSlice
-from kubectl_dra.cluster.moment import moment
+from kubectl_dra.cluster.moment import Moment, moment
 from kubectl_dra.cluster.snapshot import ABSENT, Gap, Key, Snapshot
 from kubectl_dra.data.drivers import catalogue
 from kubectl_dra.drivers.daemons import daemon_state, missing_nodes
@@ -28,6 +28,7 @@ from kubectl_dra.drivers.health import (
     DriverState,
     NodeDriver,
     pod_health,
+    seconds_since,
     usual_count,
 )
 from kubectl_dra.drivers.looks import (
@@ -51,6 +52,10 @@ _KIND_LABELS: Final = (
 )
 """Labels that say what hardware a node has."""
 NAMED_LIKES: Final = 3
+PUBLISHES_SECONDS: Final = 30
+"""How long a driver may take from its start until it publishes."""
+COMES_BACK_SECONDS: Final = 60
+"""How long its slices may be away after the start of the kubelet, which deletes them; 26 to 56 s were measured."""
 _FEW: Final = 4
 """Among so few nodes what one publishes itself counts when it is asked what is usual."""
 
@@ -305,7 +310,7 @@ def _judged(
     snapshot: Snapshot, rows: Mapping[tuple[str, str], NodeDriver], sets: Mapping[str, _Set]
 ) -> Iterator[NodeDriver]:
     """The rows with their states, which depend on those of their likes."""
-    pods_known = not snapshot.is_gap("Pod")
+    pods_known, at = not snapshot.is_gap("Pod"), moment(snapshot)
     by_kind: dict[tuple[str, object], list[NodeDriver]] = defaultdict(list)
     running: set[str] = set()
     publishing: set[str] = set()
@@ -338,7 +343,20 @@ def _judged(
         state = _state(row, node, slices_known, pods_known and row.driver in running, kinds.get(row.node) is not None)
         if state is DriverState.IDLE and (row.driver not in publishing or _promised(node, row.driver)):
             state = DriverState.SILENT
+        if state is DriverState.SILENT and _publishes_soon(row, node, at):
+            state = DriverState.STARTING
         yield replace(row, state=state)
+
+
+def _publishes_soon(row: NodeDriver, node: Node | None, at: Moment) -> bool:
+    """Whether a driver that runs has had no time to publish: it has just started, or the kubelet has, which deletes all
+    slices of its node then.
+    """
+    ready = (
+        next((each.last_transition_time for each in node.status.conditions if each.type == "Ready"), "") if node else ""
+    )
+    starts = ((row.pod.since if row.pod is not None else "", PUBLISHES_SECONDS), (ready, COMES_BACK_SECONDS))
+    return any(time and seconds_since(time, at) < limit for time, limit in starts)
 
 
 def _state(row: NodeDriver, node: Node | None, slices_known: bool, pods_known: bool, sure: bool) -> DriverState:

@@ -373,13 +373,21 @@ class SecondOpinion(Struct, frozen=True):
     reasons: tuple[tuple[str, int], ...] = ()
 
 
+class Milestone(Struct, frozen=True):
+    """A step of a pod's way: when, at which station, and what happened."""
+
+    time: str
+    station: str
+    what: Words
+
+
 class Diagnosis(Struct, frozen=True):
     """The answer to one question, everything that supports it, and what was assumed or not seen.
 
     ``fitting`` are the nodes where all claims fit, ``held`` the devices that the claims have, ``unclear`` why
     the verdict is undetermined. ``message`` is what the scheduler would write into the pod's condition; empty
     if nothing. ``choice`` is the winning node. ``supposed`` are hypothetical changes under which the answer
-    holds.
+    holds. ``way`` is what has happened to the pod so far, ``elsewhere`` where a placed one would fit as well.
     """
 
     kind: str
@@ -406,6 +414,8 @@ class Diagnosis(Struct, frozen=True):
     gates: tuple[str, ...] = ()
     ways: tuple[RemedyPlan, ...] = ()
     supposed: tuple[WhatIfChange, ...] = ()
+    way: tuple[Milestone, ...] = ()
+    elsewhere: Words = ""
 
     @property
     def troubled(self) -> bool:

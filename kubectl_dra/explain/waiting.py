@@ -15,6 +15,7 @@ from kubectl_dra.api.nodes import Affinity
 from kubectl_dra.api.pods import Pod, PodSpec
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.causes.registry import of_question
+from kubectl_dra.explain.causes.started_without_devices import devices_elsewhere, unserved
 from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.explain.scene.prepare import Settings
 
@@ -47,14 +48,18 @@ def pods_waiting(snapshot: Snapshot, settings: Settings, manifest: Snapshot | No
 def placed(snapshot: Snapshot) -> Iterator[Pod]:
     """Pods with claims that have a node and that something may keep from starting, running or ending."""
     for pod in snapshot.pods.values():
-        if not pod.node_name or pod.finished or not (pod.claims or pod.extended_resource_claim):
+        if not pod.node_name or pod.finished:
+            continue
+        if not (pod.claims or pod.extended_resource_claim or unserved(pod, snapshot)):
             continue
         if pod.phase != "Running" or pod.metadata.deletion_timestamp or _in_doubt(pod, snapshot):
             yield pod
 
 
 def _in_doubt(pod: Pod, snapshot: Snapshot) -> bool:
-    """Whether a pod that runs has an unhealthy device, a lost node, or a claim that is gone or not allocated."""
+    """Whether a pod that runs has an unhealthy device, a lost node, a claim that is gone or not allocated, or no device
+    where it should have one.
+    """
     node = snapshot.nodes.get(pod.node_name)
     if node is None or node.ready is False:
         return True
@@ -65,8 +70,12 @@ def _in_doubt(pod: Pod, snapshot: Snapshot) -> bool:
         for resource in entry.resources
     ):
         return True
-    claims = (snapshot.claims.get((pod.metadata.namespace, name)) for name in pod.claim_names)
-    return any(claim is None or claim.allocation is None for claim in claims)
+    if not pod.extended_resource_claim and unserved(pod, snapshot):
+        return True
+    claims = [snapshot.claims.get((pod.metadata.namespace, name)) for name in pod.claim_names]
+    if any(claim is None or claim.allocation is None for claim in claims):
+        return True
+    return bool(devices_elsewhere(pod, [claim for claim in claims if claim is not None], snapshot))
 
 
 def _backed(snapshot: Snapshot, settings: Settings) -> frozenset[str]:

@@ -123,6 +123,7 @@ def blocks_of(diagnosis: Diagnosis, asked: Invocation, more_notes: Sequence[str]
         Answer(*parts(diagnosis), tone),
         *_causes(diagnosis, asked),
         *_ways(diagnosis.ways, asked),
+        *_way_so_far(diagnosis),
         *map(_claim, diagnosis.claims),
         *map(_trace, diagnosis.traces),
         *_second_opinion(diagnosis.second_opinion),
@@ -223,6 +224,13 @@ def _way(way: RemedyPlan, asked: Invocation) -> FixOffer:
     text = prose(f"{changes(way)}: {proof(way.proof, short=True)}.", Tone.GOOD, 0)
     told, commands = _told(changes_told(way), way.proof), _commands(way, way.changes, asked)
     return FixOffer((text, *commands), told, True, way.price, way.changes, _is_joint(way.proof))
+
+
+def _way_so_far(diagnosis: Diagnosis) -> Iterator[Section]:
+    steps = [prose(f"{step.time}  {step.station}: {written(step.what)}", hang=2) for step in diagnosis.way]
+    if steps or diagnosis.elsewhere:
+        elsewhere = (prose(f"{written(diagnosis.elsewhere)}"),) if diagnosis.elsewhere else ()
+        yield Section("The way of the pod", (*steps, *elsewhere), beside=True, name="way")
 
 
 def _claim(claim: ClaimReport) -> Section:

@@ -46,7 +46,7 @@ def to_json(
 
     ``workloads`` is what comes of the workloads of the manifest, with all their pods.
     """
-    items = [_diagnosis(diagnosis, invocation) for diagnosis in diagnoses]
+    items = items_json(diagnoses, invocation)
     counts: dict[str, Any] = {}
     if workloads:
         from kubectl_dra.report.fit_json import counts_json
@@ -69,6 +69,11 @@ def overview_json(overview: Overview, invocation: Invocation = _UNKNOWN) -> dict
         "unread": unread_json(overview.unread),
         "items": items,
     }
+
+
+def items_json(diagnoses: Sequence[Diagnosis], invocation: Invocation = _UNKNOWN) -> list[dict[str, Any]]:
+    """Diagnoses as the items of a list."""
+    return [_diagnosis(diagnosis, invocation) for diagnosis in diagnoses]
 
 
 def _alike(alike: Alike, invocation: Invocation) -> dict[str, Any]:
@@ -106,6 +111,12 @@ def _diagnosis(diagnosis: Diagnosis, invocation: Invocation) -> dict[str, Any]:
         out["limits"] = limits
     if diagnosis.ways:
         out["waysOut"] = [way_json(way, invocation) for way in diagnosis.ways]
+    if diagnosis.way:
+        out["way"] = [
+            {"time": step.time, "station": step.station, "what": written(step.what)} for step in diagnosis.way
+        ]
+    if diagnosis.elsewhere:
+        out["elsewhere"] = written(diagnosis.elsewhere)
     if diagnosis.traces:
         out["traces"] = _plain(diagnosis.traces)
     if diagnosis.second_opinion is not None:

@@ -123,8 +123,8 @@ def _not_allocatable(diagnosis: Diagnosis, subject: str, first: str) -> tuple[st
         return f"{written(found[0].summary.saying(pod=subject))}{more}", ""
     either = " either" if diagnosis.supposed else ""
     verb = f"cannot be {'scheduled' if diagnosis.kind == 'pod' else 'allocated'}{_changed(diagnosis)}{either}"
-    if found and found[0].kind.state:
-        verb = found[0].kind.state
+    if found and (state := found[0].state or found[0].kind.state):
+        verb = written(state)
     return f"{subject} {verb}", f"{first or 'no reason found'}{more}"
 
 

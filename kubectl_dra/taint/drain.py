@@ -15,6 +15,7 @@ from kubectl_dra.api.taints import DeviceTaint
 from kubectl_dra.cluster.live import ApiServer
 from kubectl_dra.cluster.relation import same_uid
 from kubectl_dra.command import CommandLine, deleting
+from kubectl_dra.explain.causes.on_node import containers_ended, drivers_of
 from kubectl_dra.taint import typed as times
 from kubectl_dra.taint.watching import Lookout
 
@@ -196,7 +197,7 @@ class Drain:
                 continue
             at = (claim.metadata.namespace, entry.name, entry.uid)
             if at not in pods:
-                pods[at] = self._pod(*at)
+                pods[at] = self._pod(*at, drivers_of((claim,)))
             if pods[at].state == RUNNING:
                 pods[at] = PodState(RUNNING, why=self._why_running(holder.device, claim))
             out.append(Blocker(holder.device, key, f"{at[0]}/{at[1]}", pods[at].why, pods[at].since))
@@ -215,7 +216,7 @@ class Drain:
                 return "running; it tolerates the taint, so nothing ends it"
         return "running; not evicted yet"
 
-    def _pod(self, namespace: str, name: str, uid: str) -> PodState:
+    def _pod(self, namespace: str, name: str, uid: str, drivers: Sequence[str] = ()) -> PodState:
         raw = self._get("Pod", name, namespace)
         if raw is None:
             return PodState(GONE, why="the pod is gone; kube-controller-manager has not released its claim yet")
@@ -225,7 +226,7 @@ class Drain:
         if pod.finished:
             return PodState(ENDED, why=f"the pod has ended ({pod.phase}); its claim is not released yet")
         if pod.metadata.deletion_timestamp:
-            return PodState(TERMINATING, _deleted_at(raw), _terminating(raw, pod))
+            return PodState(TERMINATING, _deleted_at(raw), _terminating(raw, pod, drivers))
         condition = pod.condition("DisruptionTarget")
         if condition is not None and condition.status == "True" and condition.reason == EVICTION_REASON:
             return PodState(EVICTING, condition.last_transition_time, "chosen for eviction, not deleted yet")
@@ -319,8 +320,12 @@ def _deleted_at(raw: Mapping[str, Any]) -> str:
     return times.stamp(times.later(end, -grace))
 
 
-def _terminating(raw: Mapping[str, Any], pod: Pod) -> str:
-    """Why a pod that is being deleted still exists."""
+def _terminating(raw: Mapping[str, Any], pod: Pod, drivers: Sequence[str]) -> str:
+    """Why a pod that is being deleted still exists. ``drivers`` have to give its devices back."""
+    ended = containers_ended(pod)
+    if ended and drivers and not pod.metadata.finalizers:
+        waits = f"waits for driver {' and '.join(drivers)} to give its devices back"
+        return f"its containers ended at {ended}, and the kubelet of node {pod.node_name} {waits}"
     grace = (raw.get("metadata") or EMPTY).get("deletionGracePeriodSeconds")
     parts: list[str] = []
     if isinstance(grace, int):

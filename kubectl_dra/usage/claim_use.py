@@ -93,6 +93,23 @@ class WaitsForEnd(Statement, frozen=True):
     since: str
 
 
+class WaitsForPrepare(Statement, frozen=True):
+    """The pod has a node, and the kubelet has said why its devices are not prepared."""
+
+    TEXT = "node {node} to prepare the devices of pod {pod} (failing since {since})"
+    pod: str
+    node: str
+    since: str
+
+
+class LostByPod(Statement, frozen=True):
+    """The pod was started with devices that the claim has lost."""
+
+    TEXT = "pod {pod} to be deleted: it runs on node {node} with devices that the claim has lost"
+    pod: str
+    node: str
+
+
 class WaitsForRelease(Statement, frozen=True):
     """The pod does not use the devices any more, and the reservation is still there."""
 
@@ -177,6 +194,7 @@ def _use(claim: ResourceClaim, users: list[Pod], snapshot: Snapshot) -> ClaimUse
     pods = list(listed.pods) if listed.entries else users
     hidden = bool(snapshot.unread(("Pod",), claim.metadata.namespace))
     state, waits_for = _state(claim, users, listed, hidden=hidden)
+    waits_for = _on_node(claim, waits_for, snapshot) or waits_for
     results = tuple(one for one in claim.allocation.results if not one.admin_access) if claim.allocation else ()
     names = tuple([use.entry.name for use in listed.entries] or [pod.metadata.name for pod in users])
     return ClaimUse(claim, state, results, _node(claim, pods), names, owner_of_claim(claim.metadata, pods), waits_for)
@@ -204,6 +222,9 @@ def _state(claim: ResourceClaim, users: list[Pod], listed: Consumers, *, hidden:
             if hidden:
                 return ClaimState.UNKNOWN, ""
             return ClaimState.NO_POD, "a pod that uses it"
+        lost = next((pod for pod in waiting if pod.node_name and pod.phase == "Running"), None)
+        if lost is not None:
+            return ClaimState.PENDING, LostByPod(lost.metadata.name, lost.node_name)
         return ClaimState.PENDING, _placing(waiting[0])
     if deleted and not claim.reserved_for:
         return ClaimState.TERMINATING, _finalizers(claim)
@@ -231,6 +252,26 @@ def _of_consumers(listed: Consumers) -> tuple[ClaimState, Words]:
     order = list(_STATES)
     first = min(listed.entries, key=lambda use: order.index(use.relation) if use.relation in _STATES else len(order))
     return _STATES.get(first.relation, ClaimState.ENDED), _awaited(first)
+
+
+def _on_node(claim: ResourceClaim, waits_for: Words, snapshot: Snapshot) -> Words:
+    """Who acts on the node of the pod that is waited for, where that is known: empty otherwise."""
+    if not isinstance(waits_for, WaitsForStart | WaitsForEnd):
+        return ""
+    from kubectl_dra.explain.causes.on_node import waits_for_driver
+
+    pod = snapshot.pods.get((claim.metadata.namespace, waits_for.pod))
+    if pod is None:
+        return ""
+    if isinstance(waits_for, WaitsForEnd):
+        stuck = waits_for_driver(pod, (claim,), snapshot)
+        return say("pod {pod} to end: {why}", pod=waits_for.pod, why=stuck.summary) if stuck is not None else ""
+    failed = [
+        event
+        for event in snapshot.events_about("Pod", claim.metadata.namespace, waits_for.pod)
+        if event.reason == "FailedPrepareDynamicResources" and event.uid in ("", pod.metadata.uid)
+    ]
+    return WaitsForPrepare(waits_for.pod, pod.node_name, failed[0].first or failed[0].last) if failed else ""
 
 
 def _awaited(use: ListedConsumer) -> Words:

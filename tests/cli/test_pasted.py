@@ -17,7 +17,7 @@ import yaml
 import kubectl_dra
 from kubectl_dra.command import ClusterFlags, CommandEffect, CommandLine, deleting, kubectl
 from kubectl_dra.explain.diagnosis import Look, NextStep
-from kubectl_dra.explain.question.what_if_flag import Supposition
+from kubectl_dra.explain.question.what_if_flag import WhatIfChange
 from kubectl_dra.report.blocks import Para, ShellCommand, shell
 from kubectl_dra.report.explain_words import Invocation, command, supposing
 from tests.cli.conftest import Ran
@@ -143,7 +143,7 @@ def test_no_look_names_what_no_object_can_be_called(name: str) -> None:
             shown = command(NextStep(look, *fields), asked)
             assert shown is None or shown.misnamed or name not in " ".join(shown.argv), (look, fields)
     for kind in ("free", "end", "untaint", "class"):
-        tried = supposing([Supposition("", kind, f"ns/{name}")], asked)
+        tried = supposing([WhatIfChange("", kind, f"ns/{name}")], asked)
         assert tried is not None and tried.misnamed
 
 

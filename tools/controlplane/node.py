@@ -27,6 +27,7 @@ from tools.controlplane.plane import ControlPlane
 from tools.controlplane.program import Program
 
 READY_SECONDS = 90
+DEVICE_PLUGINS = "/var/lib/kubelet/device-plugins"
 CONTROLLERS = ("node-lifecycle-controller", "taint-eviction-controller", "pod-garbage-collector-controller")
 
 
@@ -41,10 +42,19 @@ class Nodes:
         self.all: list[Node] = []
 
     def node(
-        self, name: str, *, labels: Mapping[str, str] | None = None, gates: str = "", wait_ready: bool = True
+        self,
+        name: str,
+        *,
+        labels: Mapping[str, str] | None = None,
+        gates: str = "",
+        config: Json | None = None,
+        wait_ready: bool = True,
     ) -> Node:
-        """Start a node and wait until it is Ready. `gates` are for the kubelet, `A=true,B=false`."""
-        made = Node(self, name, self._directory / str(len(self.all)), labels or {}, gates)
+        """Start a node and wait until it is Ready.
+
+        `gates` are for the kubelet, `A=true,B=false`; `config` are further fields of its KubeletConfiguration.
+        """
+        made = Node(self, name, self._directory / str(len(self.all)), labels or {}, gates, config or {})
         self.all.append(made)
         made.start_runtime()
         made.start()
@@ -65,6 +75,19 @@ class Nodes:
             f"--node-monitor-grace-period={grace_seconds}s",
             "--node-monitor-period=1s",
         )
+
+    def scheduler(self, program: Program, config: Json) -> subprocess.Popen[bytes]:
+        """Start one more scheduler, with this KubeSchedulerConfiguration, for pods that name one of its profiles."""
+        own = {
+            "apiVersion": "kubescheduler.config.k8s.io/v1",
+            "kind": "KubeSchedulerConfiguration",
+            "leaderElection": {"leaderElect": False},
+            "clientConnection": {"kubeconfig": str(self.plane.kubeconfig)},
+        }
+        path = self._directory / "scheduler.json"
+        path.write_text(json.dumps({**own, **config}))
+        command = [program.command[0], "kube-scheduler", f"--config={path}", "--secure-port=0"]
+        return self.launch(self._directory / "scheduler.log", command)
 
     def launch(self, log: Path, command: Sequence[str], *arguments: str) -> subprocess.Popen[bytes]:
         """Start a process that ends with this one; what it says is added to `log`."""
@@ -90,17 +113,24 @@ class Nodes:
 class Node:
     """A machine: its runtime, its kubelet and its drivers."""
 
-    def __init__(self, nodes: Nodes, name: str, root: Path, labels: Mapping[str, str], gates: str) -> None:
+    def __init__(
+        self, nodes: Nodes, name: str, root: Path, labels: Mapping[str, str], gates: str, config: Json
+    ) -> None:
         self.name = name
         self.root = root
         self.drivers: list[Driver] = []
         self._nodes = nodes
         self._labels = labels
         self._gates = gates
+        self._config = config
         self._runtime: subprocess.Popen[bytes] | None = None
         self._kubelet: subprocess.Popen[bytes] | None = None
         root.mkdir(parents=True)
         self.end_containers({})
+
+    @property
+    def _plugins(self) -> Path:
+        return self.root / "p"
 
     @property
     def nodes(self) -> Nodes:
@@ -120,10 +150,13 @@ class Node:
         config = self.root / "kubelet.json"
         config.write_text(json.dumps(self._configuration()))
         labels = ",".join(f"{key}={value}" for key, value in self._labels.items())
+        self._plugins.mkdir(exist_ok=True)
+        # Its mounts are its own, and gone with it: the directory of device plugins is the same for every kubelet.
+        mounted = f'mkdir -p {DEVICE_PLUGINS} && mount --bind {self._plugins} {DEVICE_PLUGINS} && exec "$@"'
+        own_mounts = ["unshare", "--mount", "--propagation", "private", "sh", "-c", mounted, "kubelet"]
         self._kubelet = self._nodes.launch(
             self.root / "kubelet.log",
-            # Its mounts are its own, and gone with it.
-            ["unshare", "--mount", "--propagation", "private", str(self._nodes.binary), "kubelet"],
+            [*own_mounts, str(self._nodes.binary), "kubelet"],
             f"--config={config}",
             f"--kubeconfig={self._nodes.plane.kubeconfig}",
             f"--root-dir={kubelet}",
@@ -138,9 +171,11 @@ class Node:
         assert self._kubelet is not None
         end(self._kubelet)
 
-    def restart(self) -> None:
-        """Kill the kubelet and start it again."""
+    def restart(self, *, forget: bool = False) -> None:
+        """Kill the kubelet and start it again; with `forget` without its checkpoint of the claims it has prepared."""
         self.stop()
+        if forget:
+            (self.root / "k" / "dra_manager_state").unlink()
         self.start()
 
     def fail(self) -> None:
@@ -148,6 +183,10 @@ class Node:
         self.stop()
         for driver in self.drivers:
             driver.crash()
+        self.end_runtime()
+
+    def end_runtime(self) -> None:
+        """Kill the container runtime, and with it all containers."""
         assert self._runtime is not None
         end(self._runtime)
 
@@ -196,6 +235,18 @@ class Node:
         made.start(instance=instance, services=services, health=health, elsewhere=elsewhere)
         return made
 
+    def plugin(self, resource: str, *, error: str = "") -> None:
+        """Start a device plugin that offers one device of an extended resource; with `error` it gives it to nobody."""
+        behaviour = self.root / "plugin.json"
+        _replace(behaviour, {"prepare": {"error": error}})
+        self._nodes.launch(
+            self.root / "plugin.log",
+            [str(self._nodes.binary), "plugin"],
+            f"--resource={resource}",
+            f"--directory={self._plugins}",
+            f"--behaviour={behaviour}",
+        )
+
     def _configuration(self) -> Json:
         return {
             "apiVersion": "kubelet.config.k8s.io/v1beta1",
@@ -219,6 +270,7 @@ class Node:
             # Every pod would get a warning without.
             "clusterDNS": ["10.0.0.10"],
             "clusterDomain": "cluster.local",
+            **self._config,
         }
 
 

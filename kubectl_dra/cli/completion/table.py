@@ -465,6 +465,7 @@ VALUES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
         ("prepare-failed", "The driver could not prepare the devices on the node"),
         ("prepare-timed-out", "The driver did not answer the kubelet in time"),
         ("requests-compete", "The pod's requests fit one by one, but not together"),
+        ("runs-without-its-devices", "The pod runs, but without the devices that it asked for"),
         ("scheduler-crashes", "The scheduler of this release crashes on this request"),
         ("scheduler-not-permitted", "The scheduler may not write the allocation"),
         ("scheduling-gated", "The pod has scheduling gates"),

@@ -25,8 +25,8 @@ class ExplainFlags(opt.CommandFlags, frozen=True):
     target: Annotated[
         tuple[str, ...],
         typer.Argument(
-            metavar="[pod/NAME | claim/NAME | NAME]",
-            help="The pod or claim. Default: list everything pending.",
+            metavar="[pod/NAME | claim/NAME | node/NAME | NAME]",
+            help="The pod, claim or node. Default: list everything pending.",
             show_default=False,
         ),
     ] = ()

@@ -22,7 +22,7 @@ from kubectl_dra.cli.explain.questions import (
     settings_of,
     with_daemon_sets,
 )
-from kubectl_dra.cli.explain.target import NotThere
+from kubectl_dra.cli.explain.target import NotThere, target_of
 from kubectl_dra.cli.live import Progress, passes
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags, repeated
 from kubectl_dra.command import Argv, CommandLine
@@ -59,6 +59,10 @@ def run(asked: ExplainFlags, connection: ConnectionFlags) -> int:
     changes = [parse(text) for text in asked.what_if]
     # What is wrong with it is said before anything is read.
     scheduler_config(asked, UNTOLD)
+    if asked.target and not asked.everything and (target := target_of(asked.target)).kind == "node":
+        from kubectl_dra.cli.explain.node import run_node
+
+        return run_node(target.name, asked, connection)
     if asked.everything:
         return _run_all(asked, connection, asked.output.value, asked.color.value)
     if asked.output is ExplainOutput.html:
@@ -94,6 +98,11 @@ def _diagnosed(one: Posed, asked: ExplainFlags, connection: ConnectionFlags) -> 
         from kubectl_dra.explain.rivals import with_rivals
 
         diagnosis = with_rivals(diagnosis, one.question, one.snapshot, one.settings)
+    if asked.whole_page or asked.output is not ExplainOutput.text:
+        from kubectl_dra.explain.way import also_possible, way_of
+
+        elsewhere = also_possible(one.question, one.snapshot, one.settings) if asked.whole_page else ""
+        diagnosis = replace(diagnosis, way=way_of(one.question, one.snapshot), elsewhere=elsewhere)
     if asked.trace:
         from kubectl_dra.explain.selector_trace import trace
 

@@ -23,6 +23,9 @@ KINDS = {
     "resourceclaim": "claim",
     "resourceclaims": "claim",
     "resourceclaims.resource.k8s.io": "claim",
+    "node": "node",
+    "nodes": "node",
+    "no": "node",
 }
 WORKLOADS = frozenset(
     f"{name}{end}"
@@ -41,7 +44,7 @@ class NotThere(InputError):
 
 
 class TypedTarget(NamedTuple):
-    """The arguments: ``kind`` is ``pod`` or ``claim``, or empty if only a name was given."""
+    """The arguments: ``kind`` is ``pod``, ``claim`` or ``node``, or empty if only a name was given."""
 
     kind: str
     name: str
@@ -51,7 +54,7 @@ def target_of(words: Sequence[str]) -> TypedTarget:
     """The target in the arguments, of which there is at least one.
 
     Raises:
-        UsageError: they name no pod or claim.
+        UsageError: they name no pod, claim or node.
     """
     written = " ".join(words)
     kind, slash, name = "/".join(words).partition("/")
@@ -66,7 +69,7 @@ def target_of(words: Sequence[str]) -> TypedTarget:
             return TypedTarget("", kind)
     if slash and (not name or "/" in name):
         hint = "; explain takes one at a time" if len(words) > 1 else ""
-        raise UsageError(f'"{written}" is not of the form pod/NAME or claim/NAME{hint}')
+        raise UsageError(f'"{written}" is not of the form pod/NAME, claim/NAME or node/NAME{hint}')
     known = KINDS.get(kind.lower())
     if known is None:
         near = nearest(kind, KINDS)
@@ -75,7 +78,7 @@ def target_of(words: Sequence[str]) -> TypedTarget:
             hint = "; name one of its pods (kubectl get pods), or explain its manifest with -f"
         elif kind.lower() in TEMPLATES:
             hint = "; name a claim that was made from it, or explain its manifest with -f"
-        raise UsageError(f'explain knows pods and claims, not "{kind}"{hint}')
+        raise UsageError(f'explain knows pods, claims and nodes, not "{kind}"{hint}')
     return TypedTarget(known, name)
 
 

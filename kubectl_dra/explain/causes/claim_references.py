@@ -314,6 +314,8 @@ def _deleting(context: QuestionContext) -> Iterator[Finding]:
             ),
             _remedy(listed, users, finalizers),
             next=NextStep(Look.POD, first.name, claim.metadata.namespace) if users and first is not None else None,
+            # The pods that have it keep its devices; nobody else gets them.
+            state="takes no further pod" if claim.allocation is not None and context.question.pod is None else "",
         )
 
 

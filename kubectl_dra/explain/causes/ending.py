@@ -1,4 +1,4 @@
-"""The pod has ended, is being deleted or would be evicted; or its devices are not ready to be bound."""
+"""The pod has ended, is being deleted, or would be evicted."""
 
 from __future__ import annotations
 
@@ -20,9 +20,8 @@ from kubectl_dra.explain.causes.on_node import ANSWER, drivers_of, forced_end, r
 from kubectl_dra.explain.causes.registry import Finder, QuestionContext, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.funnel.stages import with_rule
-from kubectl_dra.explain.phrase import Joined, ObjectName, Phrase, Subject, Words, named, nodes_named, say
+from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, Words, named, nodes_named, say
 from kubectl_dra.explain.scene.holders import GIVEN, Clock
-from kubectl_dra.scheduling.outcome import SCHEDULER_ERROR
 
 if TYPE_CHECKING:
     from kubectl_dra.explain.eviction import Eviction
@@ -38,6 +37,11 @@ def _ended(context: QuestionContext) -> Iterator[Finding]:
         return
     condition = pod.condition("DisruptionTarget")
     if condition is not None and condition.status == "True" and condition.reason == EVICTION_REASON:
+        stuck = None
+        if pod.metadata.deletion_timestamp and not pod.finished:
+            stuck = waits_for_driver(pod, context.question.existing_claims, context.snapshot)
+        if stuck is not None:
+            yield _with_its_pod(stuck, pod, context.snapshot, _held(pod, context.question.existing_claims))
         yield _evicted(pod, condition.message or condition.reason, context.question.existing_claims, context.snapshot)
     elif rejected(pod):
         yield rejection(pod)
@@ -89,12 +93,7 @@ def _terminating(analysis: Analysis) -> Iterator[Finding]:
     pod, snapshot = analysis.question.pod, analysis.scene.snapshot
     if pod is None:
         return
-    held = [
-        result.device
-        for claim in analysis.scene.allocated
-        if relation_of(claim, pod) is ClaimRelation.ENDING
-        for result in (claim.allocation.results if claim.allocation else ())
-    ]
+    held = _held(pod, analysis.scene.allocated)
     if not held:
         return
     if (stuck := waits_for_driver(pod, analysis.scene.allocated, snapshot)) is not None:
@@ -108,14 +107,26 @@ def _terminating(analysis: Analysis) -> Iterator[Finding]:
     yield _waiting_for_driver(found, pod, snapshot, held) if late else found
 
 
+def _held(pod: Pod, claims: Sequence[ResourceClaim]) -> list[DeviceID]:
+    """The devices that a pod has until it is gone."""
+    return [
+        result.device
+        for claim in claims
+        if relation_of(claim, pod) is ClaimRelation.ENDING
+        for result in (claim.allocation.results if claim.allocation else ())
+    ]
+
+
 def _with_its_pod(found: Finding, pod: Pod, snapshot: Snapshot, held: Sequence[DeviceID]) -> Finding:
     """The finding that a driver keeps a pod, with what is wrong with the driver's own pod, if that is known."""
     from kubectl_dra.explain.driver_words import next_look
-    from kubectl_dra.explain.node_driver import without_driver
+    from kubectl_dra.explain.node_driver import on_node, without_driver
 
     away = without_driver(pod, snapshot, held)
     if away is None:
-        return found
+        rows = on_node(snapshot, sorted({device.driver for device in held}), pod.node_name)
+        logs = next((row for row in rows if row.pod is not None), None)
+        return replace(found, next=next_look(logs)) if logs is not None else found
     row, said = away
     node = say("on node {node}", node=ObjectName("Node", pod.node_name))
     fact = Evidence(Subject("driver", row.driver), node, said)
@@ -289,120 +300,6 @@ def _no_execute(result: DeviceResult, snapshot: Snapshot) -> Iterator[DeviceTain
             yield rule.taint
 
 
-# An allocated device is not ready for binding: a failure condition is True, or a condition is not yet.
-
-BINDING_PENDING = CauseKind(
-    code="binding-condition-pending",
-    state="has its devices, but is not bound to its node yet",
-    family=Family.CLAIM,
-    look=Look.CLAIM,
-)
-BINDING_FAILED = CauseKind(code="binding-failed", family=Family.CLAIM, look=Look.CLAIM)
-_Conditions = dict[str, tuple[str, tuple[str, ...]]]
-"""By type: the status, and what is said about it."""
-
-
-def _before_binding(analysis: Analysis) -> Iterator[Finding]:
-    pod = analysis.question.pod
-    if pod is not None and not pod.node_name and not pod.finished:
-        yield from _not_ready(analysis)
-
-
-def _of_claim(analysis: Analysis) -> Iterator[Finding]:
-    if analysis.question.pod is None:
-        yield from _not_ready(analysis)
-
-
-def _not_ready(analysis: Analysis) -> Iterator[Finding]:
-    if not analysis.view.cycle.features.binding_conditions:
-        return
-    for claim in analysis.scene.allocated:
-        for result in claim.allocation.results if claim.allocation else ():
-            conditions = _conditions(claim, result)
-            for name in result.binding_failure_conditions:
-                if conditions.get(name, ("",))[0] == "True":
-                    yield _failed(claim, result, name, conditions[name][1])
-                    return
-            missing = [name for name in result.binding_conditions if conditions.get(name, ("",))[0] != "True"]
-            if missing:
-                yield _pending(analysis.question.pod, claim, result, missing, conditions)
-                return
-
-
-def _conditions(claim: ResourceClaim, result: DeviceResult) -> _Conditions:
-    """The reported conditions of a device in the allocation."""
-    out: _Conditions = {}
-    for entry in claim.device_statuses:
-        if entry.device == result.device and entry.share_id == result.share_id:
-            for condition in entry.conditions:
-                said = tuple(part for part in (condition.get("reason"), condition.get("message")) if part)
-                out[condition.get("type") or ""] = (condition.get("status") or "", said)
-    return out
-
-
-def _field(result: DeviceResult, name: str) -> Words:
-    return say("status.devices[{device}] {name}", device=result.device, name=name)
-
-
-def _failed(claim: ResourceClaim, result: DeviceResult, name: str, parts: tuple[str, ...]) -> Finding:
-    said = Joined(parts, ": ")
-    return Finding(
-        BINDING_FAILED,
-        say(
-            "device {device} of claim {claim} failed to get ready: {name} is True{said}",
-            device=result.device,
-            claim=claim.key,
-            name=name,
-            said=say(" ({said})", said=said) if parts else "",
-        ),
-        (
-            Evidence(
-                Subject("ResourceClaim", named("ResourceClaim", claim)),
-                _field(result, name),
-                say("True, {said}", said=said),
-            ),
-        ),
-        claim=claim.key,
-        request=result.request,
-    )
-
-
-def _pending(
-    pod: Pod | None, claim: ResourceClaim, result: DeviceResult, missing: Sequence[str], conditions: _Conditions
-) -> Finding:
-    own = Subject("ResourceClaim", named("ResourceClaim", claim))
-    evidence = [Evidence(own, _field(result, name), _state(conditions.get(name))) for name in missing]
-    if claim.allocation is not None and claim.allocation.timestamp:
-        evidence.append(Evidence(own, "status.allocation.allocationTimestamp", claim.allocation.timestamp))
-    text = "device {device} of claim {claim} is not ready: the scheduler waits for {missing}"
-    if pod is not None and _given_up(pod, claim):
-        text = (
-            "device {device} of claim {claim} was not ready in time: the scheduler has given up waiting for {missing}, "
-            "takes the device back and tries again"
-        )
-    return Finding(
-        BINDING_PENDING,
-        say(text, device=result.device, claim=claim.key, missing=tuple(missing)),
-        tuple(evidence),
-        claim=claim.key,
-        request=result.request,
-    )
-
-
-def _given_up(pod: Pod, claim: ResourceClaim) -> bool:
-    """Whether the scheduler has waited until its bindingTimeout: it then gives the reservation back, and reports."""
-    condition = pod.condition("PodScheduled")
-    return condition is not None and condition.reason == SCHEDULER_ERROR and not relation_of(claim, pod).listed
-
-
-def _state(condition: tuple[str, tuple[str, ...]] | None) -> Words:
-    """A condition that is not True."""
-    if condition is None:
-        return "not set"
-    status, said = condition
-    return say("{state}, {said}" if said else "{state}", state=status or "no status", said=Joined(said, ": "))
-
-
 # The pod fits, and would be evicted as soon as it has its node: its toleration lets it be placed, not stay.
 
 MAX_NODES = 3
@@ -481,7 +378,5 @@ def eviction_notes(analysis: Analysis) -> Iterator[Phrase]:
 FINDERS = (
     Finder(When.QUESTION, _ended, 10),
     Finder(When.PLACED, _terminating, -10),
-    Finder(When.SCENE, _before_binding, 20),
-    Finder(When.PLACED, _of_claim),
     Finder(When.FITS, _at_once, 40),
 )

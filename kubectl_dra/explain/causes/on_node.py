@@ -47,25 +47,32 @@ def rejected(pod: Pod) -> bool:
 
 
 def rejection(pod: Pod) -> Finding:
-    """The kubelet's refusal, in its own words."""
-    owner = owner_of(pod)
-    text = (
-        "The pod never runs again: delete it, and make it again once the node has what it asks for, or without "
-        "spec.nodeName so that the scheduler finds a node."
-    )
+    """The kubelet's refusal, in its own words, and what they mean."""
+    from kubectl_dra.data.messages import understood
+
+    owner, own = owner_of(pod), Subject("Pod", named("Pod", pod))
+    again = "The pod never runs again: delete it, and make it again once the node has what it asks for{unbound}."
     if owner is not None and owner.kind in MAKES_AGAIN:
-        text = (
+        again = (
             "Nothing has to be done for this pod: {owner} makes the next one. If that is refused too, see the reason."
         )
-    words = {"node": pod.node_name, "reason": pod.status.reason, "said": pod.status.message}
-    own = Subject("Pod", named("Pod", pod))
+    text, said = again, "{pod} was refused by the kubelet of node {node}: {reason}"
+    words: dict[str, object] = {"node": ObjectName("Node", pod.node_name), "reason": pod.status.reason}
+    words |= {"said": pod.status.message, "owner": str(owner)}
+    by_hand = not (pod.extended_resource_claim or pod.status.reason == "UnexpectedAdmissionError")
+    words["unbound"] = ", or without spec.nodeName so that the scheduler finds a node" if by_hand else ""
+    facts = [Evidence(own, "status.reason", pod.status.reason), Evidence(own, "status.phase", pod.phase)]
+    known = understood(f"{pod.status.reason} {pod.status.message}")
+    # Where nobody allocated devices the kubelet is right to find none.
+    if known is not None and (pod.extended_resource_claim or not known.entry.known):
+        facts.insert(0, Evidence("the kubelet", "means", known.means))
+        text = "{do} It is a known defect ({url}), mended in {fixed}." if known.entry.known else "{do} {again}"
+        words |= {"do": known.do, "url": known.url, "fixed": known.entry.fixed, "again": say(again, **words)}
     return Finding(
         REJECTED,
-        say("{pod} was refused by the kubelet of node {node}: {reason}, {said}", pod="the pod", **words)
-        if pod.status.message
-        else say("{pod} was refused by the kubelet of node {node}: {reason}", pod="the pod", **words),
-        (Evidence(own, "status.reason", pod.status.reason), Evidence(own, "status.phase", pod.phase)),
-        Remedy(say(text, owner=str(owner))),
+        say(f"{said}, {{said}}" if pod.status.message else said, pod="the pod", **words),
+        tuple(facts),
+        Remedy(say(text, **words)),
     )
 
 

@@ -11,6 +11,7 @@ from tests.controlplane.fixtures import (  # noqa: F401
     control_plane_directory,
     control_plane_program,
     defaults_plane,
+    machines,
 )
 from tools.controlplane.cluster import Cluster
 from tools.live.command import Command

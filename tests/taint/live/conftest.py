@@ -10,6 +10,7 @@ from tests.controlplane.fixtures import (  # noqa: F401
     control_plane_directory,
     control_plane_program,
     defaults_plane,
+    machines,
 )
 from tests.taint.live.team import Kubelet, Team
 from tools.controlplane.cluster import Cluster

@@ -1,5 +1,5 @@
 // Node is what a machine of a cluster runs, for tests: a container runtime that only pretends, a real kubelet, and a
-// real DRA driver whose devices and answers a file decides. One process each: the first argument says which.
+// real DRA driver and a device plugin whose answers a file decides. One process each: the first argument says which.
 //
 // Each ends when its standard input closes, so nothing outlives whoever started it.
 package main
@@ -20,6 +20,7 @@ import (
 var parts = map[string]func(ctx context.Context) error{
 	"runtime": runRuntime,
 	"driver":  runDriver,
+	"plugin":  runPlugin,
 	"kubelet": func(ctx context.Context) error {
 		os.Exit(cli.Run(kubelet.NewKubeletCommand(ctx)))
 		return nil
@@ -28,7 +29,7 @@ var parts = map[string]func(ctx context.Context) error{
 
 func main() {
 	if len(os.Args) < 2 || parts[os.Args[1]] == nil {
-		fmt.Fprintln(os.Stderr, "usage: node runtime|kubelet|driver FLAGS")
+		fmt.Fprintln(os.Stderr, "usage: node runtime|kubelet|driver|plugin FLAGS")
 		os.Exit(2)
 	}
 	run := parts[os.Args[1]]

@@ -31,11 +31,11 @@ from tools.controlplane.program import (
     find_program,
     kubernetes_version,
 )
-from tools.recorder.nodes import healthy, later, preparation
+from tools.recorder.nodes import admission, binding, healthy, later, preparation
 from tools.recorder.nodes.stage import Stage
 from tools.recorder.recorded import DATA, lines
 
-STATES = {**healthy.STATES, **preparation.STATES, **later.STATES}
+STATES = {**healthy.STATES, **binding.STATES, **admission.STATES, **preparation.STATES, **later.STATES}
 
 
 def main() -> None:
@@ -63,7 +63,7 @@ def _record(states: list[str], kept: dict[str, Any], path: Path) -> list[str]:
         own_plane(program, ["--profile=full", *_gates()], Path(scratch)) as plane,
         nodes(plane, binary) as machines,
     ):
-        stage = Stage(machines, program)
+        stage = Stage(machines, program, _of_kubelets())
         for name in states:
             started = time.monotonic()
             try:
@@ -80,9 +80,20 @@ def _record(states: list[str], kept: dict[str, Any], path: Path) -> list[str]:
 
 
 def _gates() -> list[str]:
-    """Up to 1.35 the API server drops the health of devices by default, and kubelets do not report it."""
-    minor = int(kubernetes_version().split(".")[1])
-    return ["--feature-gates=ResourceHealthStatus=true"] if minor <= 35 else []
+    """What is off by default up to 1.35: the API server drops the health of devices, and the states of `binding.py`
+    and of extended resources are not there.
+    """
+    return [
+        "--feature-gates=ResourceHealthStatus=true,DRADeviceBindingConditions=true,DRAExtendedResource=true"
+    ] * _old()
+
+
+def _of_kubelets() -> str:
+    return "DRAExtendedResource=true" if _old() else ""
+
+
+def _old() -> bool:
+    return int(kubernetes_version().split(".")[1]) <= 35
 
 
 def _write(path: Path, kept: dict[str, Any]) -> None:

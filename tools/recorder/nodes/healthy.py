@@ -68,6 +68,37 @@ def kubelet_restarted_and_back(stage: Stage) -> Truth:
     return Truth("the kubelet restarted and the slices are back", "running")
 
 
+def kubelet_restarted_without_checkpoint(stage: Stage) -> Truth:
+    node, _ = stage.node_with_driver()
+    stage.pod()
+    stage.running()
+    node.restart(forget=True)
+    stage.slices("gpu-1", 0)
+    stage.slices("gpu-1", 1, 120)
+    return Truth("the kubelet restarted without its checkpoint of prepared claims; the pod runs on", "running")
+
+
+def driver_restarted(stage: Stage) -> Truth:
+    _, driver = stage.node_with_driver()
+    stage.pod()
+    stage.running()
+    driver.crash()
+    driver.start()
+    stage.pod("next")
+    stage.running("next")
+    return Truth("the driver crashed and was started again at once; both pods run", "running")
+
+
+def registered_late(stage: Stage) -> Truth:
+    _, driver = stage.node_with_driver(elsewhere=True)
+    stage.pod()
+    stage.event("FailedPrepareDynamicResources", "not registered")
+    driver.stop()
+    driver.start()
+    stage.running()
+    return Truth("the driver registered later than it published; the pod waited for it, and runs", "running")
+
+
 def node_boots(stage: Stage) -> Truth:
     stage.class_()
     stage.daemon_set()
@@ -153,6 +184,9 @@ STATES: States = {
     "rolling-update": rolling_update,
     "kubelet-restarted": kubelet_restarted,
     "kubelet-restarted-and-back": kubelet_restarted_and_back,
+    "kubelet-restarted-without-checkpoint": kubelet_restarted_without_checkpoint,
+    "driver-restarted": driver_restarted,
+    "registered-late": registered_late,
     "node-boots": node_boots,
     "ends-in-order": ends_in_order,
     "finished": finished,

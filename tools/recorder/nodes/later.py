@@ -130,6 +130,18 @@ def two_pods_on_one_device(stage: Stage) -> Truth:
     )
 
 
+def runtime_down_while_running(stage: Stage) -> Truth:
+    node, _ = stage.node_with_driver()
+    stage.pod()
+    stage.running()
+    node.end_runtime()
+    stage.until(lambda: _ready(stage) == "False", "the node to be NotReady", 120)
+    time.sleep(2)
+    return Truth(
+        "the container runtime of the node is down, and the kubelet says so", "running", "Node/gpu-1", "start it"
+    )
+
+
 def node_lost_while_running(stage: Stage) -> Truth:
     node, _ = stage.node_with_driver()
     stage.pod()
@@ -259,6 +271,23 @@ def finalizer_keeps(stage: Stage) -> Truth:
     return Truth("the pod has ended, a finalizer a.example/b keeps it", "ending", "Pod/train", "remove the finalizer")
 
 
+def evicted_and_unprepare_hangs(stage: Stage) -> Truth:
+    _, driver = stage.node_with_driver()
+    stage.pod()
+    stage.running()
+    driver.unprepare(hang=True)
+    driver.publish([_tainted("gpu-0", "NoExecute"), _tainted("gpu-1", "NoExecute")])
+    stage.until(lambda: stage.get_pod()["metadata"].get("deletionTimestamp"), "the eviction")
+    stage.terminated()
+    time.sleep(40)
+    return Truth(
+        "the driver tainted its devices with NoExecute; the pod was evicted, and nobody answers the unprepare",
+        "ending",
+        _FAULT,
+        REPAIR,
+    )
+
+
 # The next pod waits
 
 
@@ -360,6 +389,7 @@ STATES: States = {
     "claim-deallocated": claim_deallocated,
     "claim-force-deleted": claim_force_deleted,
     "two-pods-on-one-device": two_pods_on_one_device,
+    "runtime-down-while-running": runtime_down_while_running,
     "node-lost-while-running": node_lost_while_running,
     "node-lost-and-pod-evicted": node_lost_and_pod_evicted,
     "node-gone": node_gone,
@@ -370,6 +400,7 @@ STATES: States = {
     "waits-for-a-terminating-pod": waits_for_a_terminating_pod,
     "force-deleted-while-prepared": force_deleted_while_prepared,
     "finalizer-keeps": finalizer_keeps,
+    "evicted-and-unprepare-hangs": evicted_and_unprepare_hangs,
     "slices-wiped-and-next-waits": slices_wiped_and_next_waits,
     "driver-crash-loops-and-next-waits": driver_crash_loops_and_next_waits,
     "one-of-two-nodes-without-driver": one_of_two_nodes_without_driver,

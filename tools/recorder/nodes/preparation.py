@@ -196,23 +196,21 @@ def container_crashes(stage: Stage) -> Truth:
     return Truth("the pod has its devices; its own container crashes", "running", "Pod/train", "read the pod's log")
 
 
-def rejected_for_cpu(stage: Stage) -> Truth:
+def bound_by_hand_elsewhere(stage: Stage) -> Truth:
     stage.node_with_driver()
-    resources = {"claims": [{"name": "gpu"}], "requests": {"cpu": "64"}}
-    container = {"name": "main", "image": "example.com/train:1", "resources": resources}
-    stage.pod(node="gpu-1", containers=[container])
-    stage.phase("Failed")
-    time.sleep(3)
-    return Truth("the kubelet refused the pod: too little cpu", "node admission", "Pod/train", "make the pod again")
-
-
-def rejected_for_its_node(stage: Stage) -> Truth:
-    stage.node_with_driver()
-    stage.pod(node="gpu-1", nodeSelector={"zone": "a"})
-    stage.phase("Failed")
-    time.sleep(3)
+    stage.node_with_driver("gpu-2")
+    claim = stage.claim()
+    stage.pod("first", claim=claim)
+    stage.running("first")
+    home = str(stage.get_pod("first")["spec"]["nodeName"])
+    other = "gpu-2" if home == "gpu-1" else "gpu-1"
+    stage.pod(claim=claim, node=other)
+    time.sleep(15)
     return Truth(
-        "the kubelet refused the pod: the node has not its labels", "node admission", "Pod/train", "make the pod again"
+        f"somebody set nodeName {other}, and the claim's device is on {home}",
+        "preparation",
+        "Pod/train",
+        "delete the pod and let the scheduler place it",
     )
 
 
@@ -233,6 +231,5 @@ STATES: States = {
     "kubelet-stopped": kubelet_stopped,
     "node-not-ready-before-start": node_not_ready_before_start,
     "container-crashes": container_crashes,
-    "rejected-for-cpu": rejected_for_cpu,
-    "rejected-for-its-node": rejected_for_its_node,
+    "bound-by-hand-elsewhere": bound_by_hand_elsewhere,
 }

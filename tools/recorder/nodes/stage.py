@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from subprocess import Popen
 from typing import Any
 
 from kubectl_dra.cli.main import run
@@ -63,7 +64,8 @@ class Stage:
         self._program = program
         self.drivers: dict[str, Driver] = {}
         """The driver of each node."""
-        self._made: list[Node] = []
+        self.made: list[Node] = []
+        """The nodes of the state, in the order in which they were started."""
         self._lifecycle = False
         for name in (NAMESPACE, SYSTEM):
             with contextlib.suppress(ApiError):
@@ -71,25 +73,40 @@ class Stage:
 
     # The machines
 
-    def node(self, name: str = "gpu-1", *, gates: str = "") -> Node:
+    def node(self, name: str = "gpu-1", *, gates: str = "", config: Json | None = None) -> Node:
         """A Ready node without a driver."""
-        node = self.machines.node(name, gates=gates or self.gates)
-        self._made.append(node)
+        node = self.machines.node(name, gates=gates or self.gates, config=config)
+        self.made.append(node)
         return node
 
     def node_with_driver(
-        self, name: str = "gpu-1", devices: int = 2, *, gates: str = "", health: bool = True, **start: Any
+        self,
+        name: str = "gpu-1",
+        devices: int = 2,
+        *,
+        gates: str = "",
+        config: Json | None = None,
+        health: bool = True,
+        device_fields: Json | None = None,
+        **start: Any,
     ) -> tuple[Node, Driver]:
         """A node on which the pod of the driver's DaemonSet runs, and the driver publishes devices."""
-        node = self.node(name, gates=gates)
+        node = self.node(name, gates=gates, config=config)
         self.class_()
         self.daemon_set()
         self.driver_pod(name)
         driver = node.driver(DRIVER, health=health, **start)
         self.drivers[name] = driver
-        driver.publish([device(f"gpu-{index}", {"model": "A100"}) for index in range(devices)])
+        fields = device_fields or {}
+        driver.publish([device(f"gpu-{index}", {"model": "A100"}, **fields) for index in range(devices)])
         self.slices(name)
         return node, driver
+
+    def scheduler(self, name: str, binding_seconds: int) -> Popen[bytes]:
+        """Start a scheduler of this name that waits so long for binding conditions; it ends with the state."""
+        arguments = {"name": "DynamicResources", "args": {"bindingTimeout": f"{binding_seconds}s"}}
+        profile = {"schedulerName": name, "pluginConfig": [arguments]}
+        return self.machines.scheduler(self._program, {"profiles": [profile]})
 
     def lifecycle(self) -> None:
         """Start the controllers that judge nodes; they stay until the state is over."""
@@ -145,7 +162,7 @@ class Stage:
         """The driver crashes at each start, and so does its container."""
         pod = self.driver_pod(node)["metadata"]["name"]
         self.drivers[node].crash()
-        next(each for each in self._made if each.name == node).end_containers({f"{SYSTEM}/{pod}/plugin": 1})
+        next(each for each in self.made if each.name == node).end_containers({f"{SYSTEM}/{pod}/plugin": 1})
 
         def crashing() -> bool | None:
             statuses = self.api.get("v1", "Pod", pod, SYSTEM)["status"].get("containerStatuses", [])
@@ -188,6 +205,7 @@ class Stage:
             **({"nodeName": node} if node else {}),
             **spec,
         }
+        whole = {key: value for key, value in whole.items() if value is not None}
         metadata = {"name": name, "namespace": NAMESPACE}
         self.api.create({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": whole})
         return name
@@ -312,7 +330,7 @@ class Stage:
     def clear(self) -> None:
         """End the nodes and delete everything of the state."""
         self.machines.stop()
-        self._made.clear()
+        self.made.clear()
         self.drivers.clear()
         with contextlib.suppress(ApiError):
             metadata = {"name": DAEMON_SET, "namespace": SYSTEM}

@@ -1,0 +1,131 @@
+"""The pod is placed, and not bound yet: a device that it is to get has conditions for that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from kubectl_dra.api.claims import DeviceResult, ResourceClaim
+from kubectl_dra.api.pods import Pod
+from kubectl_dra.cluster.relation import relation_of
+from kubectl_dra.explain.analysis import Analysis
+from kubectl_dra.explain.causes.registry import Finder, When
+from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
+from kubectl_dra.explain.phrase import Joined, Subject, Words, named, say
+from kubectl_dra.scheduling.outcome import SCHEDULER_ERROR
+
+BINDING_PENDING = CauseKind(
+    code="binding-condition-pending",
+    state="has its devices, but is not bound to its node yet",
+    family=Family.CLAIM,
+    look=Look.CLAIM,
+)
+BINDING_FAILED = CauseKind(code="binding-failed", family=Family.CLAIM, look=Look.CLAIM)
+_Conditions = dict[str, tuple[str, tuple[str, ...]]]
+"""By type: the status, and what is said about it."""
+
+
+def _before_binding(analysis: Analysis) -> Iterator[Finding]:
+    pod = analysis.question.pod
+    if pod is not None and not pod.node_name and not pod.finished:
+        yield from _not_ready(analysis)
+
+
+def _of_claim(analysis: Analysis) -> Iterator[Finding]:
+    if analysis.question.pod is None:
+        yield from _not_ready(analysis)
+
+
+def _not_ready(analysis: Analysis) -> Iterator[Finding]:
+    if not analysis.view.cycle.features.binding_conditions:
+        return
+    for claim in analysis.scene.allocated:
+        for result in claim.allocation.results if claim.allocation else ():
+            conditions = _conditions(claim, result)
+            for name in result.binding_failure_conditions:
+                if conditions.get(name, ("",))[0] == "True":
+                    yield _failed(claim, result, name, conditions[name][1])
+                    return
+            missing = [name for name in result.binding_conditions if conditions.get(name, ("",))[0] != "True"]
+            if missing:
+                yield _pending(analysis.question.pod, claim, result, missing, conditions)
+                return
+
+
+def _conditions(claim: ResourceClaim, result: DeviceResult) -> _Conditions:
+    """The reported conditions of a device in the allocation."""
+    out: _Conditions = {}
+    for entry in claim.device_statuses:
+        if entry.device == result.device and entry.share_id == result.share_id:
+            for condition in entry.conditions:
+                said = tuple(part for part in (condition.get("reason"), condition.get("message")) if part)
+                out[condition.get("type") or ""] = (condition.get("status") or "", said)
+    return out
+
+
+def _field(result: DeviceResult, name: str) -> Words:
+    return say("status.devices[{device}] {name}", device=result.device, name=name)
+
+
+def _failed(claim: ResourceClaim, result: DeviceResult, name: str, parts: tuple[str, ...]) -> Finding:
+    said = Joined(parts, ": ")
+    return Finding(
+        BINDING_FAILED,
+        say(
+            "device {device} of claim {claim} failed to get ready: {name} is True{said}",
+            device=result.device,
+            claim=claim.key,
+            name=name,
+            said=say(" ({said})", said=said) if parts else "",
+        ),
+        (
+            Evidence(
+                Subject("ResourceClaim", named("ResourceClaim", claim)),
+                _field(result, name),
+                say("True, {said}", said=said),
+            ),
+        ),
+        claim=claim.key,
+        request=result.request,
+    )
+
+
+def _pending(
+    pod: Pod | None, claim: ResourceClaim, result: DeviceResult, missing: Sequence[str], conditions: _Conditions
+) -> Finding:
+    own = Subject("ResourceClaim", named("ResourceClaim", claim))
+    evidence = [Evidence(own, _field(result, name), _state(conditions.get(name))) for name in missing]
+    if claim.allocation is not None and claim.allocation.timestamp:
+        evidence.append(Evidence(own, "status.allocation.allocationTimestamp", claim.allocation.timestamp))
+    text = "device {device} of claim {claim} is not ready: the scheduler waits for {missing}"
+    if pod is not None and _given_up(pod, claim):
+        text = (
+            "device {device} of claim {claim} was not ready in time: the scheduler has given up waiting for {missing}, "
+            "takes the device back and tries again"
+        )
+    return Finding(
+        BINDING_PENDING,
+        say(text, device=result.device, claim=claim.key, missing=tuple(missing)),
+        tuple(evidence),
+        claim=claim.key,
+        request=result.request,
+    )
+
+
+def _given_up(pod: Pod, claim: ResourceClaim) -> bool:
+    """Whether the scheduler has waited until its bindingTimeout: it then gives the reservation back, and reports."""
+    condition = pod.condition("PodScheduled")
+    return condition is not None and condition.reason == SCHEDULER_ERROR and not relation_of(claim, pod).listed
+
+
+def _state(condition: tuple[str, tuple[str, ...]] | None) -> Words:
+    """A condition that is not True."""
+    if condition is None:
+        return "not set"
+    status, said = condition
+    return say("{state}, {said}" if said else "{state}", state=status or "no status", said=Joined(said, ": "))
+
+
+FINDERS = (
+    Finder(When.SCENE, _before_binding, 20),
+    Finder(When.PLACED, _of_claim),
+)

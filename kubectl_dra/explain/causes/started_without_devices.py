@@ -1,0 +1,94 @@
+"""A pod whose containers run, though its devices are on another node, or nobody allocated any: it was bound by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from kubectl_dra.allocation.extended_resources import amount_of, class_by_resource, resources_of
+from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.pods import Pod
+from kubectl_dra.api.slices import DeviceID, PoolID
+from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.explain.analysis import Analysis
+from kubectl_dra.explain.causes.on_node import started
+from kubectl_dra.explain.causes.registry import Finder, When
+from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
+from kubectl_dra.explain.phrase import ObjectName, Subject, named, say
+
+WITHOUT = CauseKind(
+    code="runs-without-its-devices", family=Family.NODE, look=Look.POD, state="runs without its devices"
+)
+
+
+def devices_elsewhere(pod: Pod, claims: Sequence[ResourceClaim], snapshot: Snapshot) -> dict[DeviceID, str]:
+    """The allocated devices of a pod that only another node publishes, and that node.
+
+    The kubelet does not compare its node with the allocation, and the claim controller reserves a claim that is
+    allocated for whatever pod has a node.
+    """
+    if not pod.node_name:
+        return {}
+    homes: dict[PoolID, set[str]] = {}
+    for entry in snapshot.slices:
+        homes.setdefault(entry.pool, set()).add(entry.scope.node_name)
+    out: dict[DeviceID, str] = {}
+    for claim in claims:
+        for result in claim.allocation.results if claim.allocation else ():
+            there = homes.get(PoolID(result.device.driver, result.device.pool), set())
+            if there and "" not in there and pod.node_name not in there:
+                out[result.device] = min(there)
+    return out
+
+
+def _elsewhere(analysis: Analysis) -> Iterator[Finding]:
+    pod, snapshot = analysis.question.pod, analysis.scene.snapshot
+    if pod is None or not started(pod) or pod.metadata.deletion_timestamp:
+        return
+    elsewhere = devices_elsewhere(pod, analysis.scene.allocated, snapshot)
+    if not elsewhere:
+        return
+    device, home = next(iter(elsewhere.items()))
+    text = "it was bound to node {node} without the scheduler, and device {device} is on node {home}"
+    words = {"node": ObjectName("Node", pod.node_name), "device": device, "home": ObjectName("Node", home)}
+    yield Finding(
+        WITHOUT,
+        say(text, **words),
+        (
+            Evidence(Subject("Pod", named("Pod", pod)), "spec.nodeName", ObjectName("Node", pod.node_name)),
+            Evidence(Subject("device", device), "is published for", ObjectName("Node", home)),
+        ),
+    )
+
+
+def _never_allocated(analysis: Analysis) -> Iterator[Finding]:
+    pod, snapshot = analysis.question.pod, analysis.scene.snapshot
+    if pod is None or not started(pod) or pod.extended_resource_claim or pod.metadata.deletion_timestamp:
+        return
+    resources = unserved(pod, snapshot)
+    if not resources or not analysis.view.cycle.features.extended_resources:
+        return
+    text = "it was bound to node {node} without the scheduler, so nobody allocated {resources:some}"
+    words = {"node": ObjectName("Node", pod.node_name), "resources": resources}
+    yield Finding(
+        WITHOUT,
+        say(text, **words),
+        (
+            Evidence(Subject("Pod", named("Pod", pod)), "status.extendedResourceClaimStatus", "not set"),
+            Evidence(Subject("Node", words["node"]), say("status.allocatable of {resources:some}", **words), "none"),
+        ),
+    )
+
+
+def unserved(pod: Pod, snapshot: Snapshot) -> tuple[str, ...]:
+    """The extended resources of a pod that a class serves, and no device plugin of its node does."""
+    node = snapshot.nodes.get(pod.node_name)
+    if node is None:
+        return ()
+    classes = class_by_resource(snapshot.classes)
+    return tuple(name for name in resources_of(pod) if name in classes and not amount_of(node.allocatable.get(name)))
+
+
+FINDERS = (
+    Finder(When.PLACED, _elsewhere, -6),
+    Finder(When.SCENE, _never_allocated, 10),
+)

@@ -1,0 +1,129 @@
+"""A node with its drivers, its devices and the pods that use them: who is at fault, and who acts next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kubectl_dra.allocation.budgets import ANSWER_STEPS, STEPS_PER_NODE, Budget
+from kubectl_dra.api.nodes import Node
+from kubectl_dra.api.pods import Pod
+from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.drivers.health import DriverState, NodeDriver
+from kubectl_dra.drivers.join import joined
+from kubectl_dra.explain.causes.on_node import unready_since
+from kubectl_dra.explain.causes.started_without_devices import unserved
+from kubectl_dra.explain.devices.unpublished import Unpublished, unpublished
+from kubectl_dra.explain.diagnosis import Diagnosis, Look, NextStep
+from kubectl_dra.explain.driver_words import next_look, why
+from kubectl_dra.explain.phrase import ObjectName, Words, say
+from kubectl_dra.explain.pipeline import diagnose
+from kubectl_dra.explain.question.resolve import about_pod
+from kubectl_dra.explain.scene.holders import Clock
+from kubectl_dra.explain.scene.prepare import Settings
+from kubectl_dra.explain.unread import Stake, Unread, unread_of
+
+BOOTING: Final = timedelta(seconds=30)
+_READ: Final = {
+    "Pod": "which pods use devices of the node is unknown",
+    "ResourceClaim": "which devices are held is unknown",
+    "ResourceSlice": "which devices its drivers publish is unknown",
+}
+
+
+class NodeAnswer(Struct, frozen=True):
+    """A node as far as devices are concerned.
+
+    ``object`` is None where the cluster has no such node. ``drivers`` are those on it, worst first; ``pods`` the
+    answers about its pods that need devices and have not ended; ``held`` its devices that are held and not published.
+    ``fault`` is what is wrong first, empty if nothing is, and ``next`` what to look at for that.
+    """
+
+    name: str
+    object: Node | None
+    drivers: tuple[NodeDriver, ...]
+    pods: tuple[Diagnosis, ...]
+    held: tuple[Unpublished, ...]
+    fault: Words = ""
+    fix: Words = ""
+    next: NextStep | None = None
+    unread: tuple[Unread, ...] = ()
+
+    @property
+    def troubled(self) -> tuple[Diagnosis, ...]:
+        """The pods that something keeps from starting, running or ending."""
+        return tuple(pod for pod in self.pods if pod.exit_code == 1)
+
+    @property
+    def exit_code(self) -> int:
+        """1 if something is wrong, 3 if that is unknown."""
+        if self.fault or self.troubled:
+            return 1
+        return 3 if self.unread else 0
+
+
+def node_state(name: str, snapshot: Snapshot, settings: Settings) -> NodeAnswer:
+    """What is the case on a node, which exists or to which pods are bound."""
+    settings = replace(settings, with_ways=False)
+    budget = Budget(ANSWER_STEPS + STEPS_PER_NODE * len(snapshot.nodes))
+    pods = tuple(
+        diagnose(about_pod(pod, snapshot, exists=True), snapshot, settings, budget) for pod in _users(name, snapshot)
+    )
+    drivers = tuple(row for row in joined(snapshot).rows if row.node == name)
+    lost = tuple(entry for entry in unpublished(snapshot) if entry.node == name)
+    unread = tuple(unread_of((Stake(kind, "", say(what)) for kind, what in _READ.items()), snapshot))
+    state = NodeAnswer(name, snapshot.nodes.get(name), drivers, pods, lost, unread=unread)
+    for fault, fix, look in _faults(state, snapshot):
+        return replace(state, fault=fault, fix=fix, next=look)
+    return state
+
+
+def known(name: str, snapshot: Snapshot) -> bool:
+    """Whether there is such a node, or something that names it."""
+    return name in snapshot.nodes or any(pod.node_name == name for pod in snapshot.pods.values())
+
+
+def _users(name: str, snapshot: Snapshot) -> Iterator[Pod]:
+    for pod in snapshot.pods.values():
+        uses = pod.claims or pod.extended_resource_claim or unserved(pod, snapshot)
+        if pod.node_name == name and uses and not pod.finished:
+            yield pod
+
+
+def _faults(state: NodeAnswer, snapshot: Snapshot) -> Iterator[tuple[Words, Words, NextStep]]:
+    """What is wrong with the node itself, its drivers, and its devices. Of a pod its own answer says that."""
+    words = {"node": ObjectName("Node", state.name)}
+    look = NextStep(Look.ONE_NODE, state.name)
+    since = unready_since(state.name, snapshot)
+    if state.object is None and not snapshot.is_gap("Node"):
+        text = "there is no node {node} any more, and pods are bound to it"
+        yield say(text, **words), say("If the machine is gone, delete its pods by force: they hold devices."), look
+    elif since is not None and not _boots(state, snapshot):
+        text = "it has not been ready since {since}" if since else "it is not ready"
+        change = "Bring node {node} and its kubelet back: until then nobody starts, ends or unprepares pods there."
+        yield say(text, since=since, **words), say(change, **words), look
+    for row in state.drivers:
+        if row.state.broken and row.state is not DriverState.NODE_DOWN:
+            text = "driver {driver} is {state}: {why}"
+            change = "Repair driver {driver} on node {node}."
+            named = {"driver": row.driver, "state": row.state.value, "why": why(row), **words}
+            yield say(text, **named), say(change, **named), next_look(row)
+    there = {row.driver for row in state.drivers if row.pod is not None}
+    for entry in state.held:
+        # Where its pod runs, the kubelet has just started: it deletes all slices of the node, and they come back.
+        if entry.silent and entry.driver not in there:
+            text = "driver {driver} is away, and {count:device} of it {count:is|are} held there: {devices:some 3}"
+            change = "Start driver {driver} on node {node}: its ResourceSlices come back with it."
+            fault = say(text, driver=entry.driver, count=len(entry.devices), devices=entry.devices)
+            yield fault, say(change, driver=entry.driver, **words), NextStep(Look.DAEMON_SETS)
+
+
+def _boots(state: NodeAnswer, snapshot: Snapshot) -> bool:
+    """Whether the node is so new that its kubelet need not have said yet that it is ready."""
+    if state.object is None or Clock(snapshot).age(state.object.metadata.creation_timestamp) >= BOOTING:
+        return False
+    return any(each.type == "Ready" and each.status == "False" for each in state.object.status.conditions)

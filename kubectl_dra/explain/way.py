@@ -1,0 +1,126 @@
+"""The way of a pod so far, with times: made, claims, place, kubelet, devices, end; and what else it could have got.
+
+Each step is a fact of the API server's objects or of an event; what nobody wrote down is not there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from msgspec.structs import replace
+
+from kubectl_dra.api.meta import EVICTION_REASON
+from kubectl_dra.api.pods import Pod
+from kubectl_dra.cluster.cluster import Cluster
+from kubectl_dra.cluster.relation import relation_of
+from kubectl_dra.cluster.snapshot import Event, Snapshot
+from kubectl_dra.explain.diagnosis import Milestone
+from kubectl_dra.explain.phrase import ObjectName, Words, named, nodes_named, say
+from kubectl_dra.explain.question.resolve import Question
+from kubectl_dra.explain.scene.prepare import Settings
+
+_STATIONS: Final = (
+    "admission",
+    "claims",
+    "scheduling",
+    "binding",
+    "node admission",
+    "preparation",
+    "running",
+    "ending",
+)
+"""In the order in which a pod passes them."""
+_EVENTS: Final = {
+    "FailedScheduling": ("scheduling", "not placed"),
+    "FailedPrepareDynamicResources": ("preparation", "devices not prepared"),
+    "FailedResourceClaimCreation": ("claims", "claim not made"),
+    "BindingConditionsPending": ("binding", "waits for binding conditions"),
+}
+"""Reasons of events that say what kept the pod, with the station and what it means."""
+
+
+def way_of(question: Question, snapshot: Snapshot) -> tuple[Milestone, ...]:
+    """The steps of a pod that exists, in the order of their times; none of a claim."""
+    pod = question.pod
+    if pod is None or not question.exists:
+        return ()
+    steps = [*_of_pod(pod), *_of_claims(question, pod), *_of_events(pod, snapshot)]
+    return tuple(sorted((step for step in steps if step.time), key=_moment))
+
+
+def _moment(step: Milestone) -> tuple[str, int]:
+    """When a step was: objects have whole seconds, and of the same second the station tells which came first."""
+    return step.time[: len("2026-01-02T03:04:05")], _STATIONS.index(step.station)
+
+
+def _of_pod(pod: Pod) -> Iterator[Milestone]:
+    meta, node = pod.metadata, ObjectName("Node", pod.node_name)
+    yield Milestone(meta.creation_timestamp, "admission", "pod made")
+    yield Milestone(pod.status.start_time, "node admission", say("seen by the kubelet of node {node}", node=node))
+    scheduled, prepared = pod.condition("PodScheduled"), pod.condition("PodReadyToStartContainers")
+    if scheduled is not None and scheduled.status == "True":
+        yield Milestone(scheduled.last_transition_time, "scheduling", say("placed on node {node}", node=node))
+    if prepared is not None and prepared.status == "True":
+        yield Milestone(prepared.last_transition_time, "preparation", "devices prepared, sandbox made")
+    ready, evicted = pod.condition("Ready"), pod.condition("DisruptionTarget")
+    if ready is not None and ready.status == "True":
+        yield Milestone(ready.last_transition_time, "running", "containers ready")
+    if evicted is not None and evicted.status == "True":
+        why = "chosen for eviction by a device taint" if evicted.reason == EVICTION_REASON else "chosen for eviction"
+        yield Milestone(evicted.last_transition_time, "ending", why)
+    ending = "ending" if meta.deletion_timestamp or pod.finished else "running"
+    for status in (*pod.status.init_container_statuses, *pod.status.container_statuses):
+        if (ended := status.state.terminated) is not None:
+            words = {"name": status.name, "code": str(ended.exit_code)}
+            yield Milestone(ended.finished_at, ending, say("container {name} ended with exit code {code}", **words))
+    yield Milestone(meta.deletion_timestamp, "ending", "the time to end is over")
+
+
+def _of_claims(question: Question, pod: Pod) -> Iterator[Milestone]:
+    for entry in question.claims:
+        claim = entry.claim
+        if claim is None or entry.hypothetical:
+            continue
+        words = {"claim": named("ResourceClaim", claim)}
+        if entry.template:
+            yield Milestone(claim.metadata.creation_timestamp, "claims", say("claim {claim} made", **words))
+        if claim.allocation is not None and relation_of(claim, pod).listed:
+            devices = [result.device for result in claim.allocation.results]
+            text = "claim {claim} allocated: {devices:some 3}"
+            yield Milestone(claim.allocation.timestamp, "scheduling", say(text, devices=devices, **words))
+
+
+def _of_events(pod: Pod, snapshot: Snapshot) -> Iterator[Milestone]:
+    events: dict[str, list[Event]] = {}
+    for event in snapshot.events_about("Pod", pod.metadata.namespace, pod.metadata.name):
+        if event.reason in _EVENTS and event.uid in ("", pod.metadata.uid):
+            events.setdefault(event.reason, []).append(event)
+    for reason, said in events.items():
+        station, what = _EVENTS[reason]
+        first = min(event.first or event.last for event in said)
+        last = max(event.last for event in said)
+        count = sum(max(event.count, 1) for event in said)
+        text = "{what}, {count:time} until {last}" if count > 1 else "{what}"
+        yield Milestone(first, station, say(text, what=what, count=count, last=last))
+
+
+def also_possible(question: Question, snapshot: Snapshot, settings: Settings) -> Words:
+    """Where a pod that has its place and devices would fit now, if it had none yet; empty where that is not known."""
+    pod = question.pod
+    if pod is None or not pod.node_name or pod.finished or pod.metadata.deletion_timestamp:
+        return ""
+    unread = snapshot.is_gap("Node") or snapshot.is_gap("ResourceSlice")
+    if unread or pod.extended_resource_claim or not settings.scheduler.schedules(pod):
+        return ""
+    waiting = replace(pod, node_name="")
+    outcome = settings.scheduler.attempt(waiting, Cluster(snapshot).unbinding(waiting))
+    fits = outcome.feasible
+    if outcome.undetermined:
+        return ""
+    others = [name for name in fits if name != pod.node_name]
+    words = {"node": ObjectName("Node", pod.node_name), "others": nodes_named(others), "count": len(others)}
+    if not others:
+        return say("As things are now, no other node would suit it.", **words)
+    text = "As things are now, {count} other {count:node|nodes} would suit it too: {others:some 3}."
+    return say(text, **words)

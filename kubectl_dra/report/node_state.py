@@ -1,0 +1,117 @@
+"""The state of a node as text and as JSON, the latter in the shape of ``schemas/explain.json``."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from typing import Any, Final
+
+from kubectl_dra.drivers.health import DriverState
+from kubectl_dra.explain.diagnosis import SCHEMA_VERSION, Diagnosis
+from kubectl_dra.explain.driver_words import why
+from kubectl_dra.explain.node_state import NodeAnswer
+from kubectl_dra.report.blocks import Answer, Block, Para, Section, TableBlock, Tone, noted, prose
+from kubectl_dra.report.blocks_text import write_blocks
+from kubectl_dra.report.explain_json import items_json
+from kubectl_dra.report.explain_words import Invocation, command, fix, parts
+from kubectl_dra.report.paint import Painter
+from kubectl_dra.report.phrases import written
+from kubectl_dra.report.remedy_json import command_json, device_json, unread_json
+from kubectl_dra.report.table import EMPTY
+from kubectl_dra.text import amount, some
+
+_ROWS: Final = 5
+"""Pods of which short text has a row."""
+
+
+def node_answer(state: NodeAnswer) -> tuple[str, str]:
+    """The first sentence: what is wrong with the node, a driver of it or a pod on it."""
+    subject = f"Node {state.name}"
+    if state.fault:
+        return subject, written(state.fault)
+    if state.troubled:
+        more = f" (and {amount(len(state.troubled) - 1, 'more pod')})" if state.troubled[1:] else ""
+        said = ": ".join(filter(None, parts(state.troubled[0])))
+        return subject, f"{said[:1].lower()}{said[1:]}{more}"
+    if state.unread:
+        return f"{subject}: undetermined", written(state.unread[0])
+    if not state.drivers:
+        return subject, "nothing is wrong here; it has no DRA driver"
+    new = [row.driver for row in state.drivers if row.state is DriverState.STARTING]
+    if new:
+        return subject, f"nothing is wrong here; {some(new)} {'is' if len(new) == 1 else 'are'} starting"
+    served = amount(len(state.pods), "pod")
+    return subject, f"nothing is wrong with {some([row.driver for row in state.drivers])} or with {served} served here"
+
+
+def write_node_state(state: NodeAnswer, asked: Invocation, color: str = "auto", *, full: bool = False) -> None:
+    """Write who is at fault, the drivers, the pods that need devices, and the next command."""
+    write_blocks(Painter(color=color), list(_blocks(state, asked, full=full)))
+
+
+def _blocks(state: NodeAnswer, asked: Invocation, *, full: bool) -> Iterator[Block]:
+    yield Answer(*node_answer(state), Tone.BAD if state.exit_code == 1 else Tone.GOOD)
+    if state.drivers:
+        drivers = [
+            (row.driver, row.state.value, f"{row.devices:,}", written(why(row)) or EMPTY) for row in state.drivers
+        ]
+        yield Section("Drivers", (TableBlock([("DRIVER", "STATE", "DEVICES", "WHY"), *drivers], ("WHY",), True),))
+    if state.pods:
+        ranked = sorted(state.pods, key=lambda pod: -pod.exit_code)
+        shown = ranked if full else ranked[:_ROWS]
+        rows: list[tuple[str, ...]] = [("POD", "DEVICES", "CAUSE", "STATE"), *map(_row, shown)]
+        left = len(ranked) - len(shown)
+        table = TableBlock(rows, ("STATE", "CAUSE"), True, left=left, how="--full shows them")
+        yield Section("Pods that need devices", (table,))
+    if text := _fix(state):
+        yield Section("Fixes", (prose(f"- {text}", Tone.GOOD, 2),))
+    notes = [*(written(entry.words) for entry in state.held), *(written(entry) for entry in state.unread)]
+    if notes:
+        yield noted(notes)
+    if following := _next(state, asked):
+        yield Para(("Next: ", following), hang=6)
+
+
+def _row(pod: Diagnosis) -> tuple[str, ...]:
+    first = pod.findings[0] if pod.findings else None
+    devices = some([str(device) for device in pod.held], 2) or EMPTY
+    said = written(first.summary) if first is not None else EMPTY
+    return f"{pod.namespace}/{pod.name}", devices, first.kind.code if first is not None else EMPTY, said
+
+
+def _fix(state: NodeAnswer) -> str:
+    if state.fault:
+        return written(state.fix)
+    first = state.troubled[0].findings[0] if state.troubled and state.troubled[0].findings else None
+    return fix(first) if first is not None else ""
+
+
+def _next(state: NodeAnswer, asked: Invocation) -> str:
+    if state.fault or not state.troubled:
+        return command(state.next, asked)
+    first = state.troubled[0]
+    return f"kubectl dra explain {shlex.quote(f'pod/{first.name}')} -n {shlex.quote(first.namespace)}{asked.where}"
+
+
+def node_state_json(state: NodeAnswer, asked: Invocation) -> dict[str, Any]:
+    """The same as data, with the whole answer about each pod."""
+    lead, reason = node_answer(state)
+    ready = state.object.ready if state.object is not None else None
+    out: dict[str, Any] = {
+        "schemaVersion": SCHEMA_VERSION,
+        "kind": "NodeAnswer",
+        "node": {"name": state.name, "exists": state.object is not None, **({} if ready is None else {"ready": ready})},
+        "exitCode": state.exit_code,
+        "answer": f"{lead}: {reason}.",
+        "fix": _fix(state),
+        "drivers": [
+            {"driver": row.driver, "state": row.state.value, "devices": row.devices, "why": written(why(row))}
+            for row in state.drivers
+        ],
+        "heldAndNotPublished": [device_json(device) for entry in state.held for device in entry.devices],
+        "unread": unread_json(state.unread),
+        "items": items_json(state.pods, asked),
+    }
+    if following := _next(state, asked):
+        out["next"] = command_json(tuple(shlex.split(following)))
+    return out

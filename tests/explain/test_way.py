@@ -1,0 +1,60 @@
+"""The way of a pod with times, and where else it would fit, of recorded states of real nodes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.explain.test_on_nodes import NAMES, RECORDED, gates, said
+
+LAST = {
+    "running": ("running", "containers ready"),
+    "prepare-error": ("preparation", "devices not prepared"),
+    "prepare-recovered": ("running", "containers ready"),
+    "unprepare-error": ("ending", "the time to end is over"),
+    "no-driver": ("scheduling", "not placed"),
+    "kubelet-stopped": ("scheduling", "placed on node gpu-1"),
+    "container-crashes": ("running", "container main ended with exit code 1"),
+}
+"""The last step of the way, by state."""
+
+
+def explained(line: dict[str, Any], folder: Path, *more: str) -> str:
+    path = folder / "cluster.json"
+    path.write_text(json.dumps(line["served"]))
+    _, out, err = said("explain", "pod/train", "-n", "ml", "--snapshot", str(path), *gates(line), *more)
+    assert out, err
+    return out
+
+
+@pytest.mark.parametrize("line", RECORDED, ids=NAMES)
+def test_the_way_is_told_in_order(line: dict[str, Any], tmp_path: Path) -> None:
+    way = json.loads(explained(line, tmp_path, "-o", "json"))["way"]
+    assert way[0]["station"] == "admission" and way[0]["what"] == "pod made"
+    times = [step["time"][:19] for step in way]
+    assert times == sorted(times)
+    if line["id"] in LAST:
+        station, what = LAST[line["id"]]
+        assert way[-1]["station"] == station and what in way[-1]["what"], way
+
+
+def test_repeated_events_are_counted(tmp_path: Path) -> None:
+    counts = [
+        step["what"]
+        for line in RECORDED
+        if line["id"] == "driver-gone-and-wiped-before-start"
+        for step in json.loads(explained(line, tmp_path, "-o", "json"))["way"]
+        if step["station"] == "preparation"
+    ]
+    assert counts and all(" times until " in what for what in counts)
+
+
+def test_a_pod_that_runs_is_told_where_else_it_would_fit(tmp_path: Path) -> None:
+    lines = {line["id"]: line for line in RECORDED if line["release"].startswith("1.36.")}
+    assert "As things are now, no other node would suit it." in explained(lines["running"], tmp_path, "--full")
+    two = explained(lines["bound-by-hand-elsewhere"], tmp_path, "--full")
+    assert "As things are now, 1 other node would suit it too: gpu-" in two
+    assert "As things are now" not in explained(lines["unprepare-error"], tmp_path, "--full")
