@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache, cached_property
 from pathlib import Path as File
 from typing import Any, Final
 
-from msgspec import Struct
+from msgspec import Struct, convert
 
 from kubectl_dra.cel.columns import Column
 
@@ -69,12 +69,14 @@ class Attribute(Struct, frozen=True):
     """An attribute of a driver. ``type`` is string, int, bool or version; empty if unknown.
 
     ``values`` are all possible values; empty if open. No two devices have the same value of a ``unique`` one.
+    A ``single`` one says which device of a node it is, and nothing about what kind of device that is.
     ``names`` says which list of names its values come from: "products" or "mig".
     """
 
     type: str = ""
     values: tuple[str, ...] = ()
     unique: bool = False
+    single: bool = False
     example: str = ""
     names: str = ""
 
@@ -120,11 +122,43 @@ class Kind(Struct, frozen=True):
 
 
 class ConfigKind(Struct, frozen=True):
-    """An opaque config of a driver. A field's type is int, string, bool, quantity, any, a list or a mapping."""
+    """An opaque config of a driver. A field's type is int, string, bool, quantity, any, a list or a mapping.
+
+    A list has the possible values; a mapping has fields, or what each entry of a list has under ``[]``. ``kind`` and
+    ``api_version`` are empty if the parameters of the driver have none.
+    """
 
     kind: str
     api_version: str
     fields: Mapping[str, Any]
+
+
+class DriverGate(Struct, frozen=True):
+    """A feature gate of a driver: the release that it is ``since``, whether it is ``on`` by default, what it ``does``.
+
+    Configs of these ``kinds``, or with these values (by path), fail where it is off; devices of these ``classes`` are
+    published only where it is on.
+    """
+
+    name: str
+    since: str
+    does: str
+    on: bool = False
+    kinds: tuple[str, ...] = ()
+    config: Mapping[str, str] = {}
+    classes: tuple[str, ...] = ()
+
+    def needed_by(self, parameters: Mapping[str, Any]) -> str:
+        """What in the parameters needs the gate: a path, or "kind"; empty if nothing does."""
+        if parameters.get("kind") in self.kinds:
+            return "kind"
+        for path, wanted in self.config.items():
+            value: Any = parameters
+            for part in path.split("."):
+                value = value.get(part) if isinstance(value, Mapping) else None
+            if value == wanted:
+                return path
+        return ""
 
 
 class InstalledClass(Struct, frozen=True):
@@ -161,7 +195,8 @@ class PodLook(Struct, frozen=True):
 class Driver(Struct, frozen=True):
     """A driver as its document describes it. ``configs`` is None if its parameters are unknown.
 
-    ``kubernetes`` is the first release that it runs on, ``notes`` are what to know before installing it.
+    ``kubernetes`` is the first release that it runs on, ``notes`` are what to know before installing it, ``unseen`` is
+    what defeats it on a ``{node}`` though no object of the API says so.
 
     Devices of a ``pod_level`` driver, such as network interfaces, reach the pod without a container that uses
     the claim. Claims of a ``shareable`` one are meant to be shared.
@@ -188,6 +223,14 @@ class Driver(Struct, frozen=True):
     taints: tuple[str, ...]
     pod_level: bool
     shareable: bool
+    gates: tuple[DriverGate, ...] = ()
+    unseen: str = ""
+
+    def gates_needed(self, parameters: Any) -> Iterator[tuple[DriverGate, str]]:
+        """The gates that a config needs, each with what in it needs the gate."""
+        for gate in self.gates if isinstance(parameters, Mapping) else ():
+            if path := gate.needed_by(parameters):
+                yield gate, path
 
     def knows(self, column: Column) -> bool:
         """Whether the driver has, or had, the attribute or capacity."""
@@ -315,6 +358,8 @@ def _driver(raw: Mapping[str, Any]) -> Driver:
         taints=tuple(raw.get("taints") or ()),
         pod_level=bool(raw.get("pod_level")),
         shareable=bool(raw.get("shareable")),
+        gates=tuple(convert(entry, DriverGate) for entry in raw.get("gates") or ()),
+        unseen=raw.get("unseen") or "",
     )
 
 
@@ -336,6 +381,7 @@ def _attribute(raw: Mapping[str, Any]) -> Attribute:
         raw.get("type", ""),
         tuple(raw.get("values") or ()),
         bool(raw.get("unique")),
+        bool(raw.get("single")),
         str(raw.get("example", "")),
         raw.get("names", ""),
     )

@@ -19,6 +19,7 @@ from kubectl_dra.explain.causes import devices_held
 from kubectl_dra.explain.causes import ending as evicted_at_once
 from kubectl_dra.explain.causes import extended_resources as claim_and_device_plugin
 from kubectl_dra.explain.causes import pools as pool_name_shared
+from kubectl_dra.explain.causes.kubelet_defects import kubelet_notes
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Look, NextStep, Verdict, Way
 from kubectl_dra.explain.phrase import ObjectName, Phrase, Statement, Subject, Words, named, say
 from kubectl_dra.explain.question.resolve import ClaimEntry, LastWord, last_word
@@ -96,6 +97,7 @@ def _about_causes(trial: Trial, findings: Sequence[Finding]) -> Iterator[Phrase]
                 name=name,
             )
     yield from _handed_out_twice(trial)
+    yield from kubelet_notes(trial)
     for name in trial.fitting:
         if view.node_by_name[name].ready is False:
             text = "node {name} is not ready: its slices may be left over, and its devices not be prepared"

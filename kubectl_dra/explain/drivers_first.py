@@ -16,6 +16,7 @@ from kubectl_dra.drivers.health import DriverState
 from kubectl_dra.explain.causes.claim_references import CLASS_MISSING
 from kubectl_dra.explain.causes.devices_published import NO_SLICES
 from kubectl_dra.explain.causes.driver_unhealthy import UNHEALTHY
+from kubectl_dra.explain.causes.queue import NO_SCALE_UP
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
 from kubectl_dra.explain.phrase import ObjectName, Subject, Words, nodes_named, say
 from kubectl_dra.explain.trial import Trial
@@ -33,7 +34,17 @@ _CERTAIN: Final = (DriverState.CRASHING, DriverState.NOT_STARTING, DriverState.N
 
 
 def drivers_first(trial: Trial, found: Sequence[Finding]) -> list[Finding]:
-    """The findings, before them the broken driver that keeps the pod or claim waiting, if there is one."""
+    """The findings, before them the broken driver that keeps the pod or claim waiting, if there is one.
+
+    Where no driver is broken and none publishes anything, an autoscaler that adds no node comes before the driver.
+    """
+    first = _with_broken(trial, found)
+    if first and first[0].kind is NO_SLICES and not first[0].under_way:
+        return sorted(first, key=lambda finding: finding.kind is not NO_SCALE_UP)
+    return first
+
+
+def _with_broken(trial: Trial, found: Sequence[Finding]) -> list[Finding]:
     snapshot = trial.scene.snapshot
     counted = bool(trial.attempts) or all(finding.kind in (NO_SLICES, CLASS_MISSING) for finding in found)
     if not found or not trial.claims or not counted or any(finding.kind.passes for finding in found):

@@ -14,6 +14,7 @@ from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import DeviceTaint
 from kubectl_dra.cluster.relation import ClaimRelation, relation_of
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.explain.causes.kubelet_defects import with_defect
 from kubectl_dra.explain.causes.on_node import ANSWER, drivers_of, rejected, rejection, waits_for_driver
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
@@ -40,7 +41,7 @@ def _ended(question: Question, snapshot: Snapshot, _: Sequence[Finding]) -> Iter
     if condition is not None and condition.status == "True" and condition.reason == EVICTION_REASON:
         yield _evicted(pod, condition.message or condition.reason, question.existing_claims, snapshot)
     elif rejected(pod):
-        yield rejection(pod)
+        yield with_defect(rejection(pod), pod, snapshot)
     elif pod.finished:
         yield _finished(pod, question.existing_claims)
     elif pod.metadata.deletion_timestamp and not pod.node_name:

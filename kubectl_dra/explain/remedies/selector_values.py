@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from kubectl_dra.allocation.selectors import Selectors
 from kubectl_dra.api.claims import DeviceRequest
+from kubectl_dra.api.hardware_id import identifies
 from kubectl_dra.api.quantity import QuantityError, nanos_of
 from kubectl_dra.api.semver import Semver, SemverError
 from kubectl_dra.api.slices import Device
@@ -110,6 +111,9 @@ def loosened(selectors: Selectors, expression: str, term: int, items: Sequence[P
     everything = DeviceTable([item.exact for item in different]) if len(different) <= MAX_DEVICES else None
     found = 0
     for slot in slots(program):
+        if slot.kind == "bool" or names_single(slot.comparison):
+            # The opposite of what is wanted, or another device instead of this one, is no way to get it.
+            continue
         seen = _values(slot, program, different, items)
         texts = list(_texts(slot, program, seen))
         carriers = seen.carriers(value for value, _ in texts)
@@ -125,6 +129,23 @@ def loosened(selectors: Selectors, expression: str, term: int, items: Sequence[P
             found += 1
             if found == MAX_OFFERS:
                 return
+
+
+def names_single(comparison: ast.Expression) -> bool:
+    """Whether a comparison asks for one single device: by its serial number, its name on the node or its address."""
+    return any(column.kind == "attribute" and _tells_apart(column) for column in columns_of(comparison) or ())
+
+
+def _tells_apart(column: Column) -> bool:
+    if identifies(column.id or ""):
+        return True
+    from kubectl_dra.data.drivers import catalogue, name_in
+
+    driver = catalogue().driver(column.domain or "")
+    if driver is None:
+        return False
+    known = driver.attributes.get(name_in(driver.name, column))
+    return known is not None and (known.single or known.unique)
 
 
 def _holds(selectors: Selectors, expression: str, term: int, devices: Sequence[Device] | DeviceTable) -> bool:
