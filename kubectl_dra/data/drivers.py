@@ -137,7 +137,7 @@ class DriverGate(Struct, frozen=True):
     """A feature gate of a driver: the release that it is ``since``, whether it is ``on`` by default, what it ``does``.
 
     Configs of these ``kinds``, or with these values (by path), fail where it is off; devices of these ``classes`` are
-    published only where it is on.
+    published only where it is on, unless somebody does what ``instead`` says.
     """
 
     name: str
@@ -147,6 +147,7 @@ class DriverGate(Struct, frozen=True):
     kinds: tuple[str, ...] = ()
     config: Mapping[str, str] = {}
     classes: tuple[str, ...] = ()
+    instead: str = ""
 
     def needed_by(self, parameters: Mapping[str, Any]) -> str:
         """What in the parameters needs the gate: a path, or "kind"; empty if nothing does."""
@@ -159,6 +160,29 @@ class DriverGate(Struct, frozen=True):
             if value == wanted:
                 return path
         return ""
+
+
+class DriverDefect(Struct, frozen=True):
+    """A known defect of a driver: the ``state`` that it leaves (a DriverState), and its number as OWNER/NAME#NUMBER.
+
+    ``fixed`` is the first release without it, empty while there is none; only nodes with the ``label`` have it.
+    """
+
+    known: str
+    state: str
+    means: str
+    fixed: str = ""
+    label: str = ""
+
+    def affects(self, version: str) -> bool:
+        """Whether a release, such as the tag of an image, may have it."""
+        if not self.fixed:
+            return True
+        return bool(version) and _numbers(version) < _numbers(self.fixed)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", version.partition("-")[0]))
 
 
 class InstalledClass(Struct, frozen=True):
@@ -182,7 +206,8 @@ class PodLook(Struct, frozen=True):
 
     ``signs`` are parts of the name of its DaemonSet, of its images or of its program; ``container`` is the one that
     serves the devices, which a ``required`` look has always: other drivers are in the same pod. ``gates`` is the
-    variable or the flag with the driver's feature gates, if it has any.
+    variable or the flag with the driver's feature gates, if it has any. ``needs`` are parts of names of DaemonSets on
+    which it depends: it has to start after their pods. ``waits`` is for what its init container waits, and what to do.
     """
 
     driver: str
@@ -190,6 +215,8 @@ class PodLook(Struct, frozen=True):
     signs: tuple[str, ...]
     required: bool = False
     gates: str = ""
+    needs: tuple[str, ...] = ()
+    waits: str = ""
 
 
 class Driver(Struct, frozen=True):
@@ -224,6 +251,7 @@ class Driver(Struct, frozen=True):
     pod_level: bool
     shareable: bool
     gates: tuple[DriverGate, ...] = ()
+    defects: tuple[DriverDefect, ...] = ()
     unseen: str = ""
 
     def gates_needed(self, parameters: Any) -> Iterator[tuple[DriverGate, str]]:
@@ -309,7 +337,15 @@ class Catalogue:
         """How the pods of drivers look, without parsing anything else of the documents."""
         found = ((name, _POD.search(text)) for name, text in self._texts.items())
         return tuple(
-            PodLook(name, raw["container"], tuple(raw["signs"]), bool(raw.get("required")), raw.get("gates", ""))
+            PodLook(
+                name,
+                raw["container"],
+                tuple(raw["signs"]),
+                bool(raw.get("required")),
+                raw.get("gates", ""),
+                tuple(raw.get("needs", ())),
+                raw.get("waits", ""),
+            )
             for name, raw in ((name, parsed(section[0])["pod"]) for name, section in found if section is not None)
         )
 
@@ -359,6 +395,7 @@ def _driver(raw: Mapping[str, Any]) -> Driver:
         pod_level=bool(raw.get("pod_level")),
         shareable=bool(raw.get("shareable")),
         gates=tuple(convert(entry, DriverGate) for entry in raw.get("gates") or ()),
+        defects=tuple(convert(entry, DriverDefect) for entry in raw.get("defects") or ()),
         unseen=raw.get("unseen") or "",
     )
 

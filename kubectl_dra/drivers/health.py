@@ -125,7 +125,8 @@ class NodeDriver(Struct, frozen=True):
 
     ``usual`` is how many devices it publishes on each of the ``likes``, the nodes that are alike; 0 without any.
     ``created`` is when its newest slice there was made. ``labelled``: labels say that the likes are alike; without
-    it they are all nodes that no label tells apart.
+    it they are all nodes that no label tells apart. ``in_use`` is how many devices claims hold that it does not
+    publish, where it takes those in use out of its slices.
     """
 
     driver: str
@@ -142,6 +143,7 @@ class NodeDriver(Struct, frozen=True):
     usual: int = 0
     likes: tuple[str, ...] = ()
     labelled: bool = False
+    in_use: int = 0
 
     @property
     def since(self) -> str:

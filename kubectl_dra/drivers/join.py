@@ -20,6 +20,7 @@ from kubectl_dra.api.slices import ResourceSlice
 from kubectl_dra.cluster.moment import moment
 from kubectl_dra.cluster.snapshot import ABSENT, Gap, Key, Snapshot
 from kubectl_dra.data.drivers import catalogue
+from kubectl_dra.drivers.concerns import held_unpublished
 from kubectl_dra.drivers.daemons import daemon_state, missing_nodes
 from kubectl_dra.drivers.health import (
     SEVERITY,
@@ -105,7 +106,17 @@ _last: list[tuple[Sequence[object], NodeDrivers]] = []
 def joined(snapshot: Snapshot) -> NodeDrivers:
     """Every driver on every node that it publishes for, runs on, or should run on."""
     read = snapshot
-    parts = (read.slices, read.pods, read.nodes, read.classes, read.others, read.events, read.gaps, read.read_at)
+    parts = (
+        read.claims,
+        read.slices,
+        read.pods,
+        read.nodes,
+        read.classes,
+        read.others,
+        read.events,
+        read.gaps,
+        read.read_at,
+    )
     if _last and all(part is known for part, known in zip(parts, _last[0][0], strict=True)):
         return _last[0][1]
     found = _joined(snapshot)
@@ -318,6 +329,7 @@ def _judged(
             running.add(row.driver)
     usual = {key: usual_count([row.devices for row in alike]) for key, alike in by_kind.items()}
     slices_known = not snapshot.is_gap("ResourceSlice")
+    held: Mapping[tuple[str, str], int] | None = None
     for row in rows.values():
         node = snapshot.nodes.get(row.node)
         key = row.driver, kinds.get(row.node)
@@ -338,6 +350,12 @@ def _judged(
         state = _state(row, node, slices_known, pods_known and row.driver in running, kinds.get(row.node) is not None)
         if state is DriverState.IDLE and (row.driver not in publishing or _promised(node, row.driver)):
             state = DriverState.SILENT
+        if state in (DriverState.SILENT, DriverState.FEWER) and row.slices:
+            held = held_unpublished(snapshot) if held is None else held
+            in_use = held.get((row.driver, row.node), 0)
+            if in_use and row.devices + in_use >= row.usual:
+                # Some drivers take devices in use out of their slices.
+                state, row = DriverState.HEALTHY, replace(row, in_use=in_use)
         yield replace(row, state=state)
 
 

@@ -21,6 +21,7 @@ from kubectl_dra.explain.causes import extended_resources as claim_and_device_pl
 from kubectl_dra.explain.causes import pools as pool_name_shared
 from kubectl_dra.explain.causes.kubelet_defects import kubelet_notes
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Look, NextStep, Verdict, Way
+from kubectl_dra.explain.driver_gates import gate_notes
 from kubectl_dra.explain.phrase import ObjectName, Phrase, Statement, Subject, Words, named, say
 from kubectl_dra.explain.question.resolve import ClaimEntry, LastWord, last_word
 from kubectl_dra.explain.question.what_if_flag import Supposition, to_make
@@ -98,6 +99,8 @@ def _about_causes(trial: Trial, findings: Sequence[Finding]) -> Iterator[Phrase]
             )
     yield from _handed_out_twice(trial)
     yield from kubelet_notes(trial)
+    yield from gate_notes(trial)
+    yield from _unseen_of_drivers(trial)
     for name in trial.fitting:
         if view.node_by_name[name].ready is False:
             text = "node {name} is not ready: its slices may be left over, and its devices not be prepared"
@@ -146,6 +149,24 @@ def _handed_out_twice(trial: Trial) -> Iterator[Phrase]:
                         resource=resource,
                         driver=driver,
                     )
+
+
+def _unseen_of_drivers(trial: Trial) -> Iterator[Phrase]:
+    """What defeats a driver on the pod's node though no object says so."""
+    pod = trial.question.pod
+    if pod is None or not pod.node_name or pod.finished:
+        return
+    from kubectl_dra.data.drivers import catalogue
+
+    held = {
+        result.device.driver
+        for claim in trial.scene.allocated
+        for result in (claim.allocation.results if claim.allocation else ())
+    }
+    for name in sorted(held):
+        driver = catalogue().driver(name)
+        if driver is not None and driver.unseen:
+            yield say(driver.unseen, node=pod.node_name)
 
 
 def _not_looked_at(trial: Trial, findings: Sequence[Finding]) -> Iterator[Phrase]:

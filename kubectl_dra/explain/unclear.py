@@ -34,9 +34,9 @@ class NotBoundByDefect(Statement, frozen=True):
     """A known defect decides whether the pod is bound, whatever else was not seen."""
 
     TEXT = (
-        "whether the pod is bound is not known: devices of its extended resources take of the node {node}, and with that "
-        "Kubernetes refuses to bind ({reference}, not mended in 1.37.2); ask for the devices with a claim, or turn "
-        "DRANodeAllocatableResources off"
+        "whether the pod is bound is not known: devices of its extended resources take of the node {node}, and with "
+        "that Kubernetes refuses to bind ({reference}, not mended in 1.37.2); ask for the devices with a claim, or "
+        "turn DRANodeAllocatableResources off"
     )
     node: str
     reference: str

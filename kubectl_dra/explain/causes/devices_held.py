@@ -147,7 +147,10 @@ def _by_sharing(blocked: Blocked, held: Sequence[ResourceClaim]) -> Remedy | Non
         return None
     pods = blocked.scene.snapshot.pods
     holders = [
-        pods.get((claim.metadata.namespace, use.name)) for claim in held for use in claim.reserved_for if use.resource == "pods"
+        pods.get((claim.metadata.namespace, use.name))
+        for claim in held
+        for use in claim.reserved_for
+        if use.resource == "pods"
     ]
     space = own.claim.metadata.namespace
     for pod in holders:
@@ -157,9 +160,9 @@ def _by_sharing(blocked: Blocked, held: Sequence[ResourceClaim]) -> Remedy | Non
     if not holders or not (blocked.tested == 1 or _meant_to_be_shared(blocked)):
         return None
     text = (
-        "Template {template} makes a claim for each pod, and each claim takes a device of its own. To share one, make one "
-        "ResourceClaim of the same content and let {pods:some 2} and this pod name it (resourceClaimName); pods that "
-        "exist have to be made anew."
+        "Template {template} makes a claim for each pod, and each claim takes a device of its own. To share one, make "
+        "one ResourceClaim of the same content and let {pods:some 2} and this pod name it (resourceClaimName); pods "
+        "that exist have to be made anew."
     )
     names = [pod.metadata.name for pod in holders if pod is not None]
     return Remedy(say(text, template=own.template, pods=names))

@@ -39,8 +39,8 @@ def with_defect(found: Finding, pod: Pod, snapshot: Snapshot) -> Finding:
         return found
     node = ObjectName("Node", pod.node_name)
     text = (
-        "It is a defect of kubelets before 1.{gone} ({reference}): ask for the devices with a claim instead of {resource}, "
-        "or upgrade the kubelet of {node}. This pod never runs again: make a new one."
+        "It is a defect of kubelets before 1.{gone} ({reference}): ask for the devices with a claim instead of "
+        "{resource}, or upgrade the kubelet of {node}. This pod never runs again: make a new one."
     )
     words = {"gone": OUT_OF_EXTENDED.gone, "reference": OUT_OF_EXTENDED.reference, "resource": resource, "node": node}
     why = "a driver serves it, and this kubelet looks for a device plugin"

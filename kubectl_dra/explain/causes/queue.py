@@ -173,9 +173,9 @@ def _not_scaled(trial: Trial) -> Iterator[Finding]:
         text = "no node has devices yet, and {who} does not know that a new one would: {message}"
         remedy = Remedy(
             say(
-                "Add a node with such devices yourself, and keep one: give the node group a minimum of 1, or Karpenter a "
-                "static NodePool. What a group of no nodes would publish, {who} learns only from its cloud provider, and "
-                "few say it.",
+                "Add a node with such devices yourself, and keep one: give the node group a minimum of 1, or Karpenter "
+                "a static NodePool. What a group of no nodes would publish, {who} learns only from its cloud provider, "
+                "and few say it.",
                 who=who,
             )
         )

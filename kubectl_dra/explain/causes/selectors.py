@@ -162,8 +162,8 @@ def _bring_back(blocked: Blocked) -> Remedy:
     """What to do for a single device that nobody publishes: another one is another one."""
     drivers = sorted({item.id.driver for item in blocked.lost})
     text = (
-        "Bring that device back: driver {drivers:some} does not publish it (any more). Look for it on its node, and why in "
-        "the driver's log there. If any device of its kind will do, ask for what the kind has in common."
+        "Bring that device back: driver {drivers:some} does not publish it (any more). Look for it on its node, and "
+        "why in the driver's log there. If any device of its kind will do, ask for what the kind has in common."
     )
     return Remedy(say(text, drivers=drivers))
 
