@@ -12,6 +12,10 @@ from kubectl_dra.api.plugins import NodePlugin, PluginStatus
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.moment import Moment, parse
 
+SILENT_SECONDS: Final = 30
+"""How long after its start a driver may take until it publishes."""
+JUST_UP_SECONDS: Final = 60
+"""A container that failed again and again counts as one that crashes until it has run for so long."""
 STARTING_SECONDS: Final = 300
 """How long a driver's pod may take to start; some wait for the driver of the hardware."""
 
@@ -25,6 +29,8 @@ class DriverState(StrEnum):
     """Its pod is there and a container cannot start."""
     NO_POD = "no-pod"
     """It has no pod on a node that should have one."""
+    GONE = "gone"
+    """Claims hold devices of it on a node, and it neither publishes there nor has a pod there."""
     SILENT = "publishes-nothing"
     """Its pod runs, and it publishes no devices though it should."""
     FEWER = "publishes-less"
@@ -34,7 +40,7 @@ class DriverState(StrEnum):
     NOT_READY = "not-ready"
     """Its pod runs and fails its probe."""
     NODE_DOWN = "node-not-ready"
-    """The node does not answer, so nothing on it serves anybody."""
+    """The node does not answer, or is not there any more, so nothing on it serves anybody."""
     ENDING = "ending"
     """Its pod is being deleted."""
     STARTING = "starting"
@@ -60,6 +66,7 @@ _BROKEN: Final = (
     DriverState.CRASHING,
     DriverState.NOT_STARTING,
     DriverState.NO_POD,
+    DriverState.GONE,
     DriverState.SILENT,
     DriverState.FEWER,
     DriverState.INCOMPLETE,
@@ -126,7 +133,7 @@ class NodeDriver(Struct, frozen=True):
     ``usual`` is how many devices it publishes on each of the ``likes``, the nodes that are alike; 0 without any.
     ``created`` is when its newest slice there was made. ``labelled``: labels say that the likes are alike; without
     it they are all nodes that no label tells apart. ``in_use`` is how many devices claims hold that it does not
-    publish, where it takes those in use out of its slices.
+    publish, where it takes those in use out of its slices, or is gone. ``node_gone``: there is no such Node any more.
     """
 
     driver: str
@@ -144,6 +151,7 @@ class NodeDriver(Struct, frozen=True):
     likes: tuple[str, ...] = ()
     labelled: bool = False
     in_use: int = 0
+    node_gone: bool = False
 
     @property
     def since(self) -> str:
@@ -196,7 +204,7 @@ def _worst(pod: Pod, plugin: NodePlugin, container: str, at: Moment) -> tuple[Dr
         if status.state.running is not None:
             # An init container that goes on beside the others keeps nobody.
             if not any(_runs(one) for one in plugin.statuses):
-                young = _age(status.state.running.started_at, at) < STARTING_SECONDS
+                young = age(status.state.running.started_at, at) < STARTING_SECONDS
                 return (DriverState.STARTING if young else DriverState.NOT_STARTING), status, True
         elif state is not DriverState.HEALTHY:
             return state, status, True
@@ -205,11 +213,11 @@ def _worst(pod: Pod, plugin: NodePlugin, container: str, at: Moment) -> tuple[Dr
     if bad:
         state, status = min(bad, key=lambda each: SEVERITY[each[0]])
         waits = state is DriverState.STARTING
-        if waits and _age(pod.metadata.creation_timestamp, at) >= STARTING_SECONDS:
+        if waits and age(pod.metadata.creation_timestamp, at) >= STARTING_SECONDS:
             state = DriverState.NOT_STARTING
         return state, status, False
     if not own and pod.phase == "Pending":
-        young = _age(pod.metadata.creation_timestamp, at) < STARTING_SECONDS
+        young = age(pod.metadata.creation_timestamp, at) < STARTING_SECONDS
         return (DriverState.STARTING if young else DriverState.NOT_STARTING), None, False
     return DriverState.HEALTHY, first, False
 
@@ -226,11 +234,17 @@ def _container(status: PluginStatus, at: Moment) -> DriverState:
     if state.running is not None and not status.ready:
         if status.restart_count > _MANY:
             return DriverState.CRASHING
-        young = _age(state.running.started_at, at) < STARTING_SECONDS
+        young = age(state.running.started_at, at) < STARTING_SECONDS
         return DriverState.STARTING if young else DriverState.NOT_READY
+    last = status.last_state.terminated
+    if state.running is not None and last is not None and last.exit_code and status.restart_count >= _AGAIN:
+        # Without a probe it is ready as soon as it is up.
+        return DriverState.CRASHING if age(state.running.started_at, at) < JUST_UP_SECONDS else DriverState.HEALTHY
     return DriverState.HEALTHY
 
 
+_AGAIN: Final = 2
+"""Restarts after which an error is no single one."""
 _MANY: Final = 3
 """Restarts after which a container that is up and not ready counts as one that crashes: it is between two ends."""
 
@@ -239,7 +253,7 @@ def _runs(status: PluginStatus) -> bool:
     return status.state.running is not None
 
 
-def _age(time: str, at: Moment) -> float:
+def age(time: str, at: Moment) -> float:
     """Seconds; 0 where the time is not known."""
     began = parse(time)
     return (at.at - began).total_seconds() if began is not None else 0

@@ -21,6 +21,8 @@ def why(row: NodeDriver, *, naming: bool = True) -> Words:
     """Why a driver is in its state on a node, ``naming`` its pod or not; empty where it is healthy."""
     if row.state is DriverState.NO_POD:
         return _no_pod(row)
+    if row.node_gone:
+        return say("there is no node {node} any more", node=row.node)
     pod = say("pod {pod}", pod=pod_named(row.pod)) if naming else "its pod"
     if row.pod is not None and row.state in _OF_POD:
         return _of_pod(row.pod, row.state, pod, say(" of {pod}", pod=pod) if naming else "")
@@ -35,11 +37,13 @@ def why(row: NodeDriver, *, naming: bool = True) -> Words:
         generation=row.generation,
         beside=_beside(row),
         node=row.node,
+        in_use=row.in_use,
     )
 
 
 _OF_POD: Final = (DriverState.CRASHING, DriverState.NOT_STARTING)
 _TEXTS: Final = {
+    DriverState.GONE: "it publishes nothing any more and has no pod there, though claims hold {in_use:device} of it",
     DriverState.SILENT: "{pod} runs and publishes no devices{beside}",
     DriverState.FEWER: "it publishes {devices:device}{beside}",
     DriverState.INCOMPLETE: "{missing:ResourceSlice} of generation {generation} {missing:is|are} missing, so nothing "

@@ -139,8 +139,8 @@ def configured(found: Finding, pod: Pod, claims: Sequence[ResourceClaim], away: 
     text = "{summary}; that began {seconds:second} after it was placed there with a {kind} for {driver}"
     seconds = int((down - placed).total_seconds())
     change = (
-        "Bring node {node} back. If it goes down again with this claim, leave {kind} out of claim {claim}: read the log "
-        "of driver {driver} and of the kubelet there first."
+        "Bring node {node} back. If it goes down again with this claim, leave {kind} out of claim {claim}: read the "
+        "log of driver {driver} and of the kubelet there first."
     )
     words: dict[str, Words] = {"kind": kind, "driver": driver, "node": pod.node_name, "claim": claim.key}
     summary = say(text, summary=found.summary, seconds=seconds, **words)

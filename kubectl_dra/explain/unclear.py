@@ -264,7 +264,7 @@ def _too_long(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
             return
 
 
-def _of_nodes(trial: Trial, verdict: Verdict) -> Iterator[Phrase]:
+def _of_nodes(trial: Trial, verdict: Verdict) -> Iterator[Words]:
     """What devices take of their nodes, where the scheduler itself may read or write it in several ways."""
     if verdict is Verdict.UNDETERMINED:
         for reason in trial.published_twice[:1]:

@@ -46,7 +46,7 @@ def test_two_plugins_of_a_node_look_for_the_kubelet_in_different_folders() -> No
 
 def test_a_driver_is_older_than_what_it_needs() -> None:
     own = plugin("n1", containers=GPUS, daemon="nvidia-dra-driver-gpu-kubelet-plugin")
-    toolkit = {
+    toolkit: JSON = {
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {
