@@ -40,7 +40,10 @@ OTHERWISE: dict[str, DriverState | None] = {
     "publishes-nothing": DriverState.SILENT,
     "no-driver": None,
 }
-"""Where the driver is not healthy on the node at fault, or on gpu-1, as far as the API shows it. In the other states it runs and publishes."""
+"""Where the driver is not healthy on the node at fault, or on gpu-1, as far as the API shows it.
+
+In the other states it runs and publishes.
+"""
 
 
 @pytest.mark.parametrize("line", RECORDED, ids=[f"{line['release']}: {line['id']}" for line in RECORDED])
