@@ -166,6 +166,7 @@ class DriverDefect(Struct, frozen=True):
     """A known defect of a driver: the ``state`` that it leaves (a DriverState), and its number as OWNER/NAME#NUMBER.
 
     ``fixed`` is the first release without it, empty while there is none; only nodes with the ``label`` have it.
+    ``empty``: it publishes slices without devices, and not just no slices.
     """
 
     known: str
@@ -173,6 +174,7 @@ class DriverDefect(Struct, frozen=True):
     means: str
     fixed: str = ""
     label: str = ""
+    empty: bool = False
 
     def affects(self, version: str) -> bool:
         """Whether a release, such as the tag of an image, may have it."""

@@ -199,7 +199,8 @@ def _defect(row: NodeDriver, trial: Trial) -> Words | None:
     for defect in driver.defects if driver is not None else ():
         here = not defect.label or (node is not None and defect.label in node.labels)
         version = row.pod.version if row.pod is not None else ""
-        if defect.state == row.state and here and defect.affects(version):
+        same = defect.state == row.state and defect.empty == bool(row.slices)
+        if same and here and defect.affects(version):
             text = ": its log says whether it is the known defect ({url}{fixed}): {means}."
             fixed = say(", mended in {release}", release=defect.fixed) if defect.fixed else ""
             return say(text, url=issue_url(defect.known), fixed=fixed, means=defect.means)

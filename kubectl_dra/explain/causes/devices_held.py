@@ -140,7 +140,7 @@ def _by_sharing(blocked: Blocked, held: Sequence[ResourceClaim]) -> Remedy | Non
     """To share the devices, which the pods' one template cannot say: it makes a claim for each of them.
 
     None where nothing says that sharing is meant: neither a configuration of the driver for that, nor a driver whose
-    claims are meant to be shared, nor a device that is the only one.
+    claims are meant to be shared.
     """
     own = next((entry for entry in blocked.scene.question.claims if entry.claim is blocked.located.claim), None)
     if own is None or not own.template or own.claim is None:
@@ -157,7 +157,7 @@ def _by_sharing(blocked: Blocked, held: Sequence[ResourceClaim]) -> Remedy | Non
         named_by = {entry.template_name for entry in pod.spec.resource_claims} if pod is not None else set()
         if pod is None or own.template not in named_by or pod.metadata.namespace != space:
             return None
-    if not holders or not (blocked.tested == 1 or _meant_to_be_shared(blocked)):
+    if not holders or not _meant_to_be_shared(blocked):
         return None
     text = (
         "Template {template} makes a claim for each pod, and each claim takes a device of its own. To share one, make "
