@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any, Final, TextIO
 
 from kubectl_dra.drivers.concerns import Concern
-from kubectl_dra.drivers.drain import DriverUsers, WhileAway
+from kubectl_dra.drivers.drain import DriverUsers, Update, WhileAway
 from kubectl_dra.drivers.health import DaemonState, DriverPod, DriverState, NodeDriver
 from kubectl_dra.drivers.join import NodeDrivers
 from kubectl_dra.explain.driver_words import concern_words, next_look, why
@@ -123,6 +123,8 @@ def write_drain(found: DriverUsers, node: str, color: str = "auto", *, stream: T
     """Write which pods and claims a restart of the node's drivers concerns."""
     out = Painter(stream, color)
     out.sentence(_drain_answer(found, node))
+    for update in found.updates:
+        out.sentence(_updated(update))
     if not found.claims:
         return
     out.write("")
@@ -140,6 +142,18 @@ def write_drain(found: DriverUsers, node: str, color: str = "auto", *, stream: T
         "To remove the driver for good, or to change how it divides its devices, end all of these pods first: "
         f"kubectl drain {node} --ignore-daemonsets."
     )
+
+
+def _updated(update: Update) -> str:
+    name = f"DaemonSet {update.namespace}/{update.name} of {update.driver}"
+    if update.strategy == "OnDelete":
+        return f"{name} replaces its pod only when somebody deletes that (OnDelete)."
+    if update.surge:
+        return (
+            f"{name} starts the new pod before the old one ends (maxSurge): nobody waits during an update, if the "
+            "driver supports two instances of itself on a node."
+        )
+    return f"{name} ends its pod before it starts the new one (RollingUpdate); the driver is away in between."
 
 
 def _drain_answer(found: DriverUsers, node: str) -> str:
@@ -250,6 +264,16 @@ def drain_json(found: DriverUsers, node: str) -> dict[str, Any]:
         "schemaVersion": SCHEMA_VERSION,
         "kind": "DrainCheck",
         "node": node,
+        "updates": [
+            {
+                "driver": update.driver,
+                "namespace": update.namespace,
+                "name": update.name,
+                "strategy": update.strategy or "RollingUpdate",
+                "newPodFirst": update.surge,
+            }
+            for update in found.updates
+        ],
         "claims": [
             {
                 "driver": claim.driver,

@@ -45,7 +45,7 @@ def run(asked: DriversFlags, connection: ConnectionFlags) -> int:
     snapshot.require_dra()
     found = _chosen(joined(snapshot), asked, snapshot)
     if asked.drain_check:
-        return _drain(asked, connection, snapshot)
+        return _drain(asked, found, snapshot)
     _print(found, asked, connection, snapshot)
     if any(row.state.broken for row in found.rows):
         return EXIT_NO
@@ -133,12 +133,13 @@ def _chosen(found: NodeDrivers, asked: DriversFlags, snapshot: Snapshot) -> Node
     return found._replace(rows=tuple(rows))
 
 
-def _drain(asked: DriversFlags, connection: ConnectionFlags, snapshot: Snapshot) -> int:
-    from kubectl_dra.drivers.drain import WhileAway
+def _drain(asked: DriversFlags, drivers: NodeDrivers, snapshot: Snapshot) -> int:
+    from kubectl_dra.drivers.drain import WhileAway, updates_of
 
     (node,) = asked.nodes
     checks = [drain_check(snapshot, node, driver) for driver in asked.drivers or ("",)]
-    found = checks[0]._replace(claims=tuple(claim for check in checks for claim in check.claims))
+    claims = tuple(claim for check in checks for claim in check.claims)
+    found = checks[0]._replace(claims=claims, updates=updates_of(drivers.rows))
     output = asked.output.value
     if output in ("json", "yaml"):
         from kubectl_dra.report.drivers import drain_json
