@@ -240,7 +240,7 @@ def test_what_is_odd_is_said_below_the_driver_and_as_data(dra: Dra, tmp_path: Pa
 def test_how_an_update_replaces_the_pod(dra: Dra, tmp_path: Path) -> None:
     words = ("drivers", "--node", "n2", "--drain-check")
     own = daemon_set(desired=2, current=2)
-    strategies = {
+    strategies: dict[str, JSON] = {
         "ends its pod before it starts the new one": {"type": "RollingUpdate"},
         "starts the new pod before the old one ends": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1}},
         "only when somebody deletes that": {"type": "OnDelete"},
