@@ -59,7 +59,8 @@ def with_driver(
     known = understood(message, drivers)
     change: Words = found.remedy.change if found.remedy is not None else ""
     facts = list(found.evidence)
-    broken = next((row for row in rows if row.state.broken), None)
+    # Of a driver that is gone the cause itself says more.
+    broken = next((row for row in rows if row.state.broken and row.state is not DriverState.GONE), None)
     if known is not None and not known.entry.generic:
         change = known.do
         who: Words | Subject = "the kubelet"

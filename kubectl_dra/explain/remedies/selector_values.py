@@ -33,6 +33,7 @@ MAX_TEXTS = 50
 """If devices have more different texts than this, the texts are names, and only a similar one is worth offering."""
 _COMPARISONS: Final = frozenset(("_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_"))
 _TEXT_CALLS: Final = frozenset(("startsWith", "endsWith", "contains"))
+_BOOLEANS: Final = frozenset(("true", "false"))
 _MAKERS: Final = {"quantity": "quantity", "semver": "version"}
 
 
@@ -74,7 +75,14 @@ def loosened_term(
     """Changes of one term of a request's selector ``index`` with which it holds on some of the devices it rejects."""
     selectors, expression = view.cycle.selectors, spec.selectors[index] or ""
     written = " ".join(text for text in spec.selectors if text)
+    terms = selectors.terms(expression)
+    if terms and any(names_single(slot.comparison) for slot in slots(terms[term])):
+        # Another device instead of this one is no way to get it.
+        return
     for offer in loosened(selectors, expression, term, refused):
+        if offer.old in _BOOLEANS:
+            # Neither is the opposite of what is wanted.
+            continue
         near = tuple(view.near(_like(view, offer.carriers, refused)))
         change = ReplaceTerm(
             place,
@@ -111,9 +119,6 @@ def loosened(selectors: Selectors, expression: str, term: int, items: Sequence[P
     everything = DeviceTable([item.exact for item in different]) if len(different) <= MAX_DEVICES else None
     found = 0
     for slot in slots(program):
-        if slot.kind == "bool" or names_single(slot.comparison):
-            # The opposite of what is wanted, or another device instead of this one, is no way to get it.
-            continue
         seen = _values(slot, program, different, items)
         texts = list(_texts(slot, program, seen))
         carriers = seen.carriers(value for value, _ in texts)

@@ -193,7 +193,7 @@ def _sentence(text: str | None) -> str | None:
 _VALUE_FIELDS: Final = ("bool", "int", "string", "version", "StringValue", "IntValue", "BoolValue", "VersionValue")
 
 
-class GateOff(Rule):
+class DriverGateOff(Rule):
     """A configuration that needs a feature gate of the driver that is off by default."""
 
     code = "DRA608"
@@ -371,5 +371,5 @@ RULES = (
     MigProfile,
     DomainAndName,
     UnknownTaint,
-    GateOff,
+    DriverGateOff,
 )
