@@ -368,6 +368,14 @@ CRASH_ON_ALL: Final = Defect(
 """The scheduler crashes if a request for all devices meets a device that uses shared counters."""
 SCORING_FAILS: Final = Defect(139016, since=35, gone=37, fixed={35: 6, 36: 2})
 """Scoring nodes fails for a pod with both allocated and unallocated claims."""
+OUT_OF_EXTENDED: Final = Defect(135667, since=34, gone=36)
+"""The kubelet counts extended resources that devices of claims serve as its own, has none, and refuses the pod."""
+UNPREPARED_IN_USE: Final = Defect(140212, gone=37)
+"""The end of one pod makes the kubelet give back devices of a claim that another pod still uses."""
+JOINS_UNPREPARED: Final = Defect(140527, gone=37)
+"""A pod that joins a claim while its devices are given back runs with devices that are gone."""
+EXTENDED_TAKES_OF_NODE: Final = Defect(141467, since=37)
+"""A pod is not bound if a device that takes resources of its node serves an extended resource of it."""
 ALLOCATED_TWICE: Final = Defect(136269, gone=36, fixed={34: 4, 35: 1})
 """Under a burst of pods the scheduler gives one exclusive device to two claims."""
 TAINTS_NAMED: Final = Defect(134740, gone=35, fixed={34: 2})

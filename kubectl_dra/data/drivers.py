@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache, cached_property
 from pathlib import Path as File
 from typing import Any, Final
 
-from msgspec import Struct
+from msgspec import Struct, convert
 
 from kubectl_dra.cel.columns import Column
 
@@ -69,12 +69,14 @@ class Attribute(Struct, frozen=True):
     """An attribute of a driver. ``type`` is string, int, bool or version; empty if unknown.
 
     ``values`` are all possible values; empty if open. No two devices have the same value of a ``unique`` one.
+    A ``single`` one says which device of a node it is, and nothing about what kind of device that is.
     ``names`` says which list of names its values come from: "products" or "mig".
     """
 
     type: str = ""
     values: tuple[str, ...] = ()
     unique: bool = False
+    single: bool = False
     example: str = ""
     names: str = ""
 
@@ -120,11 +122,69 @@ class Kind(Struct, frozen=True):
 
 
 class ConfigKind(Struct, frozen=True):
-    """An opaque config of a driver. A field's type is int, string, bool, quantity, any, a list or a mapping."""
+    """An opaque config of a driver. A field's type is int, string, bool, quantity, any, a list or a mapping.
+
+    A list has the possible values; a mapping has fields, or what each entry of a list has under ``[]``. ``kind`` and
+    ``api_version`` are empty if the parameters of the driver have none.
+    """
 
     kind: str
     api_version: str
     fields: Mapping[str, Any]
+
+
+class DriverGate(Struct, frozen=True):
+    """A feature gate of a driver: the release that it is ``since``, whether it is ``on`` by default, what it ``does``.
+
+    Configs of these ``kinds``, or with these values (by path), fail where it is off; devices of these ``classes`` are
+    published only where it is on, unless somebody does what ``instead`` says.
+    """
+
+    name: str
+    since: str
+    does: str
+    on: bool = False
+    kinds: tuple[str, ...] = ()
+    config: Mapping[str, str] = {}
+    classes: tuple[str, ...] = ()
+    instead: str = ""
+
+    def needed_by(self, parameters: Mapping[str, Any]) -> str:
+        """What in the parameters needs the gate: a path, or "kind"; empty if nothing does."""
+        if parameters.get("kind") in self.kinds:
+            return "kind"
+        for path, wanted in self.config.items():
+            value: Any = parameters
+            for part in path.split("."):
+                value = value.get(part) if isinstance(value, Mapping) else None
+            if value == wanted:
+                return path
+        return ""
+
+
+class DriverDefect(Struct, frozen=True):
+    """A known defect of a driver: the ``state`` that it leaves (a DriverState), and its number as OWNER/NAME#NUMBER.
+
+    ``fixed`` is the first release without it, empty while there is none; only nodes with the ``label`` have it.
+    ``empty``: it publishes slices without devices, and not just no slices.
+    """
+
+    known: str
+    state: str
+    means: str
+    fixed: str = ""
+    label: str = ""
+    empty: bool = False
+
+    def affects(self, version: str) -> bool:
+        """Whether a release, such as the tag of an image, may have it."""
+        if not self.fixed:
+            return True
+        return bool(version) and _numbers(version) < _numbers(self.fixed)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", version.partition("-")[0]))
 
 
 class InstalledClass(Struct, frozen=True):
@@ -148,7 +208,8 @@ class PodLook(Struct, frozen=True):
 
     ``signs`` are parts of the name of its DaemonSet, of its images or of its program; ``container`` is the one that
     serves the devices, which a ``required`` look has always: other drivers are in the same pod. ``gates`` is the
-    variable or the flag with the driver's feature gates, if it has any.
+    variable or the flag with the driver's feature gates, if it has any. ``needs`` are parts of names of DaemonSets on
+    which it depends: it has to start after their pods. ``waits`` is for what its init container waits, and what to do.
     """
 
     driver: str
@@ -156,12 +217,15 @@ class PodLook(Struct, frozen=True):
     signs: tuple[str, ...]
     required: bool = False
     gates: str = ""
+    needs: tuple[str, ...] = ()
+    waits: str = ""
 
 
 class Driver(Struct, frozen=True):
     """A driver as its document describes it. ``configs`` is None if its parameters are unknown.
 
-    ``kubernetes`` is the first release that it runs on, ``notes`` are what to know before installing it.
+    ``kubernetes`` is the first release that it runs on, ``notes`` are what to know before installing it, ``unseen`` is
+    what defeats it on a ``{node}`` though no object of the API says so.
 
     Devices of a ``pod_level`` driver, such as network interfaces, reach the pod without a container that uses
     the claim. Claims of a ``shareable`` one are meant to be shared.
@@ -188,6 +252,15 @@ class Driver(Struct, frozen=True):
     taints: tuple[str, ...]
     pod_level: bool
     shareable: bool
+    gates: tuple[DriverGate, ...] = ()
+    defects: tuple[DriverDefect, ...] = ()
+    unseen: str = ""
+
+    def gates_needed(self, parameters: Any) -> Iterator[tuple[DriverGate, str]]:
+        """The gates that a config needs, each with what in it needs the gate."""
+        for gate in self.gates if isinstance(parameters, Mapping) else ():
+            if path := gate.needed_by(parameters):
+                yield gate, path
 
     def knows(self, column: Column) -> bool:
         """Whether the driver has, or had, the attribute or capacity."""
@@ -266,7 +339,15 @@ class Catalogue:
         """How the pods of drivers look, without parsing anything else of the documents."""
         found = ((name, _POD.search(text)) for name, text in self._texts.items())
         return tuple(
-            PodLook(name, raw["container"], tuple(raw["signs"]), bool(raw.get("required")), raw.get("gates", ""))
+            PodLook(
+                name,
+                raw["container"],
+                tuple(raw["signs"]),
+                bool(raw.get("required")),
+                raw.get("gates", ""),
+                tuple(raw.get("needs", ())),
+                raw.get("waits", ""),
+            )
             for name, raw in ((name, parsed(section[0])["pod"]) for name, section in found if section is not None)
         )
 
@@ -315,6 +396,9 @@ def _driver(raw: Mapping[str, Any]) -> Driver:
         taints=tuple(raw.get("taints") or ()),
         pod_level=bool(raw.get("pod_level")),
         shareable=bool(raw.get("shareable")),
+        gates=tuple(convert(entry, DriverGate) for entry in raw.get("gates") or ()),
+        defects=tuple(convert(entry, DriverDefect) for entry in raw.get("defects") or ()),
+        unseen=raw.get("unseen") or "",
     )
 
 
@@ -336,6 +420,7 @@ def _attribute(raw: Mapping[str, Any]) -> Attribute:
         raw.get("type", ""),
         tuple(raw.get("values") or ()),
         bool(raw.get("unique")),
+        bool(raw.get("single")),
         str(raw.get("example", "")),
         raw.get("names", ""),
     )

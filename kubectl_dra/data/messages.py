@@ -56,11 +56,13 @@ class Understood(Struct, frozen=True):
     @property
     def url(self) -> str:
         """Where the defect is described; empty if it is none."""
-        known = self.entry.known
-        if not known:
-            return ""
-        place, _, number = known.rpartition("#")
-        return f"https://github.com/{place or 'kubernetes/kubernetes'}/issues/{number}"
+        return issue_url(self.entry.known)
+
+
+def issue_url(known: str) -> str:
+    """Where OWNER/NAME#NUMBER, or a NUMBER of Kubernetes, is described; empty for nothing."""
+    place, _, number = known.rpartition("#")
+    return f"https://github.com/{place or 'kubernetes/kubernetes'}/issues/{number}" if known else ""
 
 
 @cache

@@ -6,7 +6,7 @@ it needs nothing of it: pods that run keep their devices while the driver restar
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -14,6 +14,7 @@ from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.slices import DeviceID, PoolID
 from kubectl_dra.cluster.relation import ClaimRelation, consumers_of
 from kubectl_dra.cluster.snapshot import Gap, Snapshot
+from kubectl_dra.drivers.health import NodeDriver
 
 
 class WhileAway(StrEnum):
@@ -49,11 +50,25 @@ class ClaimOfDriver(NamedTuple):
     pods: tuple[PodOfDriver, ...]
 
 
+class Update(NamedTuple):
+    """How the DaemonSet of a driver replaces its pod on a node: ``surge`` starts the new pod before the old one ends.
+
+    Then nobody waits, if the driver supports two instances of itself on a node, which the API does not say.
+    """
+
+    driver: str
+    namespace: str
+    name: str
+    strategy: str
+    surge: bool
+
+
 class DriverUsers(NamedTuple):
-    """The claims that a restart concerns, and what could not be read."""
+    """The claims that a restart concerns, how the node's drivers are updated, and what could not be read."""
 
     claims: tuple[ClaimOfDriver, ...]
     gaps: tuple[Gap, ...]
+    updates: tuple[Update, ...] = ()
 
     def pods(self, *outcomes: WhileAway) -> tuple[PodOfDriver, ...]:
         """The pods of some outcomes, each once."""
@@ -66,6 +81,16 @@ def drain_check(snapshot: Snapshot, node: str, driver: str = "") -> DriverUsers:
     pools = {entry.pool for entry in snapshot.slices if entry.scope.node_name == node}
     claims = tuple(_claims(snapshot, node, driver, pools))
     return DriverUsers(claims, snapshot.unread(("ResourceClaim", "ResourceSlice", "Pod")))
+
+
+def updates_of(rows: Iterable[NodeDriver]) -> tuple[Update, ...]:
+    """How the DaemonSets of drivers replace their pods, as far as they were read."""
+    found = ((row.driver, row.daemon) for row in rows)
+    return tuple(
+        Update(driver, daemon.namespace, daemon.name, daemon.update, daemon.surge)
+        for driver, daemon in found
+        if daemon is not None
+    )
 
 
 def _claims(snapshot: Snapshot, node: str, driver: str, pools: set[PoolID]) -> Iterator[ClaimOfDriver]:

@@ -12,6 +12,8 @@ from kubectl_dra.api.plugins import NodePlugin, PluginStatus
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.moment import Moment, parse
 
+JUST_UP_SECONDS: Final = 60
+"""A container that failed again and again counts as one that crashes until it has run for so long."""
 STARTING_SECONDS: Final = 300
 """How long a driver's pod may take to start; some wait for the driver of the hardware."""
 
@@ -25,6 +27,8 @@ class DriverState(StrEnum):
     """Its pod is there and a container cannot start."""
     NO_POD = "no-pod"
     """It has no pod on a node that should have one."""
+    GONE = "gone"
+    """Claims hold devices of it on a node, and it neither publishes there nor has a pod there."""
     SILENT = "publishes-nothing"
     """Its pod runs, and it publishes no devices though it should."""
     FEWER = "publishes-less"
@@ -34,7 +38,7 @@ class DriverState(StrEnum):
     NOT_READY = "not-ready"
     """Its pod runs and fails its probe."""
     NODE_DOWN = "node-not-ready"
-    """The node does not answer, so nothing on it serves anybody."""
+    """The node does not answer, or is not there any more, so nothing on it serves anybody."""
     ENDING = "ending"
     """Its pod is being deleted."""
     STARTING = "starting"
@@ -60,6 +64,7 @@ _BROKEN: Final = (
     DriverState.CRASHING,
     DriverState.NOT_STARTING,
     DriverState.NO_POD,
+    DriverState.GONE,
     DriverState.SILENT,
     DriverState.FEWER,
     DriverState.INCOMPLETE,
@@ -125,7 +130,8 @@ class NodeDriver(Struct, frozen=True):
 
     ``usual`` is how many devices it publishes on each of the ``likes``, the nodes that are alike; 0 without any.
     ``created`` is when its newest slice there was made. ``labelled``: labels say that the likes are alike; without
-    it they are all nodes that no label tells apart.
+    it they are all nodes that no label tells apart. ``in_use`` is how many devices claims hold that it does not
+    publish, where it takes those in use out of its slices, or is gone. ``node_gone``: there is no such Node any more.
     """
 
     driver: str
@@ -142,6 +148,8 @@ class NodeDriver(Struct, frozen=True):
     usual: int = 0
     likes: tuple[str, ...] = ()
     labelled: bool = False
+    in_use: int = 0
+    node_gone: bool = False
 
     @property
     def since(self) -> str:
@@ -226,9 +234,19 @@ def _container(status: PluginStatus, at: Moment) -> DriverState:
             return DriverState.CRASHING
         young = seconds_since(state.running.started_at, at) < STARTING_SECONDS
         return DriverState.STARTING if young else DriverState.NOT_READY
+    last = status.last_state.terminated
+    if state.running is not None and last is not None and last.exit_code and status.restart_count >= _AGAIN:
+        # Without a probe it is ready as soon as it is up.
+        return (
+            DriverState.CRASHING
+            if seconds_since(state.running.started_at, at) < JUST_UP_SECONDS
+            else DriverState.HEALTHY
+        )
     return DriverState.HEALTHY
 
 
+_AGAIN: Final = 2
+"""Restarts after which an error is no single one."""
 _MANY: Final = 3
 """Restarts after which a container that is up and not ready counts as one that crashes: it is between two ends."""
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -20,6 +20,7 @@ from kubectl_dra.api.slices import ResourceSlice
 from kubectl_dra.cluster.moment import Moment, moment
 from kubectl_dra.cluster.snapshot import ABSENT, Gap, Key, Snapshot
 from kubectl_dra.data.drivers import catalogue
+from kubectl_dra.drivers.concerns import held_unpublished
 from kubectl_dra.drivers.daemons import daemon_state, missing_nodes
 from kubectl_dra.drivers.health import (
     SEVERITY,
@@ -110,7 +111,17 @@ _last: list[tuple[Sequence[object], NodeDrivers]] = []
 def joined(snapshot: Snapshot) -> NodeDrivers:
     """Every driver on every node that it publishes for, runs on, or should run on."""
     read = snapshot
-    parts = (read.slices, read.pods, read.nodes, read.classes, read.others, read.events, read.gaps, read.read_at)
+    parts = (
+        read.claims,
+        read.slices,
+        read.pods,
+        read.nodes,
+        read.classes,
+        read.others,
+        read.events,
+        read.gaps,
+        read.read_at,
+    )
     if _last and all(part is known for part, known in zip(parts, _last[0][0], strict=True)):
         return _last[0][1]
     found = _joined(snapshot)
@@ -123,8 +134,6 @@ def _joined(snapshot: Snapshot) -> NodeDrivers:
     named = {driver for driver, _ in published} | set(_asked_for(snapshot))
     plugins = [pod for pod in snapshot.pods.values() if pod.plugin is not None and not pod.finished]
     daemons: Mapping[Key, DaemonSet] = snapshot.others.get("DaemonSet", {})
-    if not named and not plugins and not daemons:
-        return NodeDrivers((), _gaps(snapshot))
     looks = Looks(named)
     pods = _pods(snapshot, plugins, published, looks)
     rows: dict[tuple[str, str], NodeDriver] = {}
@@ -132,6 +141,8 @@ def _joined(snapshot: Snapshot) -> NodeDrivers:
         rows[driver, node] = found.row(driver, node, wholes)
     for key, pod in pods.items():
         rows[key] = replace(rows.get(key) or NodeDriver(*key, DriverState.UNKNOWN), pod=pod)
+    for key, count in _held_elsewhere(snapshot, wholes).items():
+        rows.setdefault(key, NodeDriver(*key, DriverState.GONE, in_use=count))
     sets = _daemons(snapshot, daemons, looks, pods)
     for driver, node in _without_pods(snapshot, daemons, sets, looks):
         if (driver, node) not in pods:
@@ -166,6 +177,19 @@ def _published(
         if node := entry.scope.node_name:
             found.setdefault((entry.driver, node), _Published([])).slices.append(entry)
     return found, {key: (expected, count) for key, (_, expected, count) in pools.items()}
+
+
+def _held_elsewhere(snapshot: Snapshot, published: Container[tuple[str, str]]) -> Mapping[tuple[str, str], int]:
+    """By driver and node: how many devices claims hold of pools that nobody publishes, called like a node."""
+    if snapshot.is_gap("ResourceSlice"):
+        return {}
+    found: dict[tuple[str, str], int] = {}
+    for claim in snapshot.claims.values():
+        for result in claim.allocation.results if claim.allocation is not None else ():
+            key = result.device.driver, result.device.pool
+            if key not in published and key[1] in snapshot.nodes:
+                found[key] = found.get(key, 0) + 1
+    return found
 
 
 def named_in(selectors: Iterable[str | None]) -> Iterator[str]:
@@ -310,7 +334,8 @@ def _judged(
     snapshot: Snapshot, rows: Mapping[tuple[str, str], NodeDriver], sets: Mapping[str, _Set]
 ) -> Iterator[NodeDriver]:
     """The rows with their states, which depend on those of their likes."""
-    pods_known, at = not snapshot.is_gap("Pod"), moment(snapshot)
+    at = moment(snapshot)
+    pods_known = not snapshot.is_gap("Pod")
     by_kind: dict[tuple[str, object], list[NodeDriver]] = defaultdict(list)
     running: set[str] = set()
     publishing: set[str] = set()
@@ -323,6 +348,7 @@ def _judged(
             running.add(row.driver)
     usual = {key: usual_count([row.devices for row in alike]) for key, alike in by_kind.items()}
     slices_known = not snapshot.is_gap("ResourceSlice")
+    held: Mapping[tuple[str, str], int] | None = None
     for row in rows.values():
         node = snapshot.nodes.get(row.node)
         key = row.driver, kinds.get(row.node)
@@ -340,11 +366,22 @@ def _judged(
             labelled=kinds.get(row.node) is not None,
             daemon=told.state if told is not None else None,
         )
+        if row.node and node is None and snapshot.nodes and not snapshot.is_gap("Node"):
+            # A pod of it, or a slice, is left over.
+            yield replace(row, state=DriverState.NODE_DOWN, node_gone=True)
+            continue
         state = _state(row, node, slices_known, pods_known and row.driver in running, kinds.get(row.node) is not None)
-        if state is DriverState.IDLE and (row.driver not in publishing or _promised(node, row.driver)):
-            state = DriverState.SILENT
-        if state is DriverState.SILENT and _publishes_soon(row, node, at):
+        quiet = state is DriverState.SILENT or (state is DriverState.IDLE and not row.slices)
+        if quiet and _publishes_soon(row, node, at):
             state = DriverState.STARTING
+        elif state is DriverState.IDLE and (row.driver not in publishing or _promised(node, row.driver)):
+            state = DriverState.SILENT
+        if state in (DriverState.SILENT, DriverState.FEWER) and row.slices:
+            held = held_unpublished(snapshot) if held is None else held
+            in_use = held.get((row.driver, row.node), 0)
+            if in_use and row.devices + in_use >= row.usual:
+                # Some drivers take devices in use out of their slices.
+                state, row = DriverState.HEALTHY, replace(row, in_use=in_use)
         yield replace(row, state=state)
 
 
@@ -363,6 +400,8 @@ def _state(row: NodeDriver, node: Node | None, slices_known: bool, pods_known: b
     pod = row.pod
     if node is not None and node.ready is False:
         return DriverState.NODE_DOWN
+    if pod is None and row.state is DriverState.GONE:
+        return DriverState.GONE
     if pod is None:
         return DriverState.NO_POD if pods_known or row.state is DriverState.NO_POD else DriverState.UNKNOWN
     if pod.state in (DriverState.CRASHING, DriverState.NOT_STARTING, DriverState.ENDING, DriverState.STARTING):

@@ -20,7 +20,9 @@ from kubectl_dra.explain.causes import devices_held
 from kubectl_dra.explain.causes import ending as evicted_at_once
 from kubectl_dra.explain.causes import extended_resources as claim_and_device_plugin
 from kubectl_dra.explain.causes import pools as pool_name_shared
+from kubectl_dra.explain.causes.kubelet_defects import kubelet_notes
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Look, NextStep, RemedyPlan, Verdict
+from kubectl_dra.explain.driver_gates import gate_notes
 from kubectl_dra.explain.phrase import ObjectName, Phrase, Statement, Subject, Words, named, say
 from kubectl_dra.explain.question.resolve import ClaimEntry, LastMessage, last_message
 from kubectl_dra.explain.question.what_if_flag import WhatIfChange, to_make
@@ -96,6 +98,9 @@ def _about_causes(analysis: Analysis, findings: Sequence[Finding]) -> Iterator[P
                 name=name,
             )
     yield from _handed_out_twice(analysis)
+    yield from kubelet_notes(analysis)
+    yield from gate_notes(analysis)
+    yield from _unseen_of_drivers(analysis)
     for name in analysis.fitting:
         if view.node_by_name[name].ready is False:
             text = "node {name} is not ready: its slices may be left over, and its devices not be prepared"
@@ -144,6 +149,24 @@ def _handed_out_twice(analysis: Analysis) -> Iterator[Phrase]:
                         resource=resource,
                         driver=driver,
                     )
+
+
+def _unseen_of_drivers(analysis: Analysis) -> Iterator[Phrase]:
+    """What defeats a driver on the pod's node though no object says so."""
+    pod = analysis.question.pod
+    if pod is None or not pod.node_name or pod.finished:
+        return
+    from kubectl_dra.data.drivers import catalogue
+
+    held = {
+        result.device.driver
+        for claim in analysis.scene.allocated
+        for result in (claim.allocation.results if claim.allocation else ())
+    }
+    for name in sorted(held):
+        driver = catalogue().driver(name)
+        if driver is not None and driver.unseen:
+            yield say(driver.unseen, node=pod.node_name)
 
 
 def _not_looked_at(analysis: Analysis, findings: Sequence[Finding]) -> Iterator[Phrase]:

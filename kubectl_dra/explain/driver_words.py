@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from kubectl_dra.api.releases import ALLOCATED_TWICE
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.drivers.concerns import Concern, ConcernKind, devices_given_twice
 from kubectl_dra.drivers.health import DriverPod, DriverState, NodeDriver
 from kubectl_dra.explain.diagnosis import Look, NextStep
 from kubectl_dra.explain.phrase import ObjectName, Words, nodes_named, say
 
+MAX_NOTES: Final = 3
 MAX_WORDS: Final = 300
 """Of a container's last words, of which the last line says most."""
 
@@ -18,6 +21,8 @@ def why(row: NodeDriver, *, naming: bool = True) -> Words:
     """Why a driver is in its state on a node, ``naming`` its pod or not; empty where it is healthy."""
     if row.state is DriverState.NO_POD:
         return _no_pod(row)
+    if row.node_gone:
+        return say("there is no node {node} any more", node=row.node)
     pod = say("pod {pod}", pod=pod_named(row.pod)) if naming else "its pod"
     if row.pod is not None and row.state in _OF_POD:
         return _of_pod(row.pod, row.state, pod, say(" of {pod}", pod=pod) if naming else "")
@@ -32,11 +37,13 @@ def why(row: NodeDriver, *, naming: bool = True) -> Words:
         generation=row.generation,
         beside=_beside(row),
         node=row.node,
+        in_use=row.in_use,
     )
 
 
 _OF_POD: Final = (DriverState.CRASHING, DriverState.NOT_STARTING)
 _TEXTS: Final = {
+    DriverState.GONE: "it publishes nothing any more and has no pod there, though claims hold {in_use:device} of it",
     DriverState.SILENT: "{pod} runs and publishes no devices{beside}",
     DriverState.FEWER: "it publishes {devices:device}{beside}",
     DriverState.INCOMPLETE: "{missing:ResourceSlice} of generation {generation} {missing:is|are} missing, so nothing "
@@ -118,6 +125,33 @@ def next_look(row: NodeDriver) -> NextStep:
         return NextStep(Look.LOG_BEFORE, pod.name, pod.namespace, pod.container)
     waits = row.state is DriverState.NOT_STARTING and not (pod.init and not pod.waiting[0])
     return NextStep(Look.POD if waits else Look.LOG, pod.name, pod.namespace, pod.container)
+
+
+def concern_words(concern: Concern, driver: str, node: str) -> Words:
+    """What is odd about a driver on a node, and what follows."""
+    first, second, third = (*concern.values, "", "", "")[:3]
+    words = {"first": first, "second": second, "third": third, "driver": driver, "node": node}
+    return say(_CONCERNS[concern.kind], **words)
+
+
+_CONCERNS: Final = {
+    ConcernKind.OTHER_ROOT: "it announces itself below {first}, and pod {second} of the same node below {third}; the "
+    "kubelet looks below one of them only (Helm value for the kubelet's directory)",
+    ConcernKind.OLDER: "it has run since before pod {first} was made ({second}), which it needs; restart its pod",
+    ConcernKind.OTHER_VERSION: "it is {first} here and {second} on most nodes; a state file of the one may stop the "
+    "other",
+    ConcernKind.PLUGIN_TOO: "a device plugin offers {second} {first} on {node}, too: the same device may be handed out "
+    "twice; let only one of them serve the node",
+    ConcernKind.IN_USE: "{first} of its devices are in use and not published; it publishes what is free",
+    ConcernKind.TWICE: "device {first} is allocated to claim {second} and to claim {third}",
+}
+
+
+def twice_notes(snapshot: Snapshot) -> Iterator[Words]:
+    """Devices that two claims have though only one can, and the defect behind it."""
+    for device, claims in list(devices_given_twice(snapshot.claims.values()).items())[:MAX_NOTES]:
+        text = "device {device} is allocated to claims {claims:some 3}, and only one can have it ({reference})"
+        yield say(text, device=device, claims=[claim.key for claim in claims], reference=ALLOCATED_TWICE.reference)
 
 
 def driver_notes(snapshot: Snapshot) -> Iterator[Words]:

@@ -17,7 +17,9 @@ from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.claim_references import CLASS_MISSING
 from kubectl_dra.explain.causes.devices_published import NO_SLICES
 from kubectl_dra.explain.causes.driver_unhealthy import UNHEALTHY
+from kubectl_dra.explain.causes.queue import NO_SCALE_UP
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
+from kubectl_dra.explain.driver_gates import with_gates
 from kubectl_dra.explain.phrase import ObjectName, Subject, Words, nodes_named, say
 
 if TYPE_CHECKING:
@@ -30,10 +32,22 @@ MAX_NODES: Final = 6
 
 _CERTAIN: Final = (DriverState.CRASHING, DriverState.NOT_STARTING, DriverState.NO_POD)
 """States that need no comparison with other nodes."""
+_COMING: Final = (DriverState.STARTING, DriverState.ENDING)
+"""States of a driver that is about to publish, or whose next pod is."""
 
 
 def drivers_first(analysis: Analysis, found: Sequence[Finding]) -> list[Finding]:
-    """The findings, before them the broken driver that keeps the pod or claim waiting, if there is one."""
+    """The findings, before them the broken driver that keeps the pod or claim waiting, if there is one.
+
+    Where no driver is broken and none publishes anything, an autoscaler that adds no node comes before the driver.
+    """
+    first = with_gates(analysis, _with_broken(analysis, found))
+    if first and first[0].kind is NO_SLICES and not first[0].under_way:
+        return sorted(first, key=lambda finding: finding.kind is not NO_SCALE_UP)
+    return first
+
+
+def _with_broken(analysis: Analysis, found: Sequence[Finding]) -> list[Finding]:
     snapshot = analysis.scene.snapshot
     counted = bool(analysis.attempts) or all(finding.kind in (NO_SLICES, CLASS_MISSING) for finding in found)
     if not found or not analysis.claims or not counted or any(finding.kind.passes for finding in found):
@@ -44,11 +58,10 @@ def drivers_first(analysis: Analysis, found: Sequence[Finding]) -> list[Finding]
     from kubectl_dra.drivers.join import joined
 
     wanted = _wanted(analysis)
-    rows = [row for row in joined(snapshot).rows if row.state.broken and row.driver in wanted]
-    if not rows:
-        return list(found)
+    rows = [row for row in joined(snapshot).rows if row.driver in wanted]
     publishing = {entry.driver for entry in snapshot.slices if entry.devices}
-    absent = [row for row in rows if row.driver not in publishing]
+    absent = [row for row in rows if row.driver not in publishing and (row.state.broken or row.state in _COMING)]
+    rows = [row for row in rows if row.state.broken]
     if absent:
         own = [row for row in absent if row.driver == absent[0].driver]
         others = [finding for finding in found if finding.kind is not NO_SLICES]
@@ -112,6 +125,7 @@ def _finding(
     rows: Sequence[NodeDriver], proof: Proof | None, told: Finding | None, analysis: Analysis, *, missing: bool = False
 ) -> Finding:
     from kubectl_dra.explain.driver_words import next_look, why
+    from kubectl_dra.explain.node_driver import odd
 
     first = rows[0]
     if first.node:
@@ -126,12 +140,14 @@ def _finding(
         place=where if first.node else "",
         how=_how(first, analysis, missing=missing),
     )
+    if first.state in _COMING:
+        change = "Wait: a driver publishes its devices when it has started. If it does not start, its log says why."
     if first.state is DriverState.NODE_DOWN:
         change = say("Bring node {node} back; its driver publishes nothing meanwhile.", node=first.node)
     return Finding(
         UNHEALTHY,
         say(text, driver=first.driver, where=where, why=why(first), more=more),
-        (*_facts(first), *(told.evidence if told is not None else ())),
+        (*_facts(first), *odd(analysis.scene.snapshot, [first]), *(told.evidence if told is not None else ())),
         Remedy(change, proof, repairs=True),
         claim=told.claim if told is not None else "",
         request=told.request if told is not None else "",
@@ -144,10 +160,15 @@ def _how(row: NodeDriver, analysis: Analysis, *, missing: bool) -> Words:
     from kubectl_dra.data.messages import understood
     from kubectl_dra.drivers.health import DriverState
 
-    said = [row.pod.last.message if row.pod and row.pod.last else "", row.daemon.failure if row.daemon else ""]
+    said = [row.pod.last.message if row.pod and row.pod.last else "", row.pod.waiting[1] if row.pod else ""]
+    said.append(row.daemon.failure if row.daemon else "")
     known = next((one for text in said if text and (one := understood(text, [row.driver])) is not None), None)
     if known is not None:
         return say(". {means} {do}", means=known.means, do=known.do)
+    if (defect := _defect(row, analysis)) is not None:
+        return defect
+    if row.pod is not None and row.pod.init and (waits := _waits(row.driver)):
+        return say(". {waits}.", waits=waits)
     if row.state is DriverState.SILENT and not row.usual:
         version = say(
             "it finds no devices, or it is made for a version of resource.k8s.io that Kubernetes {release} does not "
@@ -157,11 +178,39 @@ def _how(row: NodeDriver, analysis: Analysis, *, missing: bool) -> Words:
         if missing:
             return say(": neither its class nor its slices are there, so {version}. Upgrade it.", version=version)
         return say(": its log says why it publishes nothing; mostly {version}.", version=version)
+    if row.state is DriverState.SILENT and not row.slices and row.pod is not None:
+        return (
+            ": its log says why. If somebody deleted its ResourceSlices, restart its pod: drivers made with libraries "
+            "before 0.37 do not write them again (kubernetes/kubernetes#140063)."
+        )
     if row.daemon is not None and row.daemon.labels:
         return ": give the nodes with its hardware the label, or change its node selector."
     if row.daemon is not None and row.daemon.failure and row.pod is None:
         return ": remove what keeps its DaemonSet from making the pod."
     return ": its log says why."
+
+
+def _defect(row: NodeDriver, analysis: Analysis) -> Words | None:
+    """A known defect of the driver's release that leaves it in this state, as the end of a sentence and more."""
+    from kubectl_dra.data.drivers import catalogue
+    from kubectl_dra.data.messages import issue_url
+
+    driver, node = catalogue().driver(row.driver), analysis.scene.snapshot.nodes.get(row.node)
+    for defect in driver.defects if driver is not None else ():
+        here = not defect.label or (node is not None and defect.label in node.labels)
+        version = row.pod.version if row.pod is not None else ""
+        same = defect.state == row.state and defect.empty == bool(row.slices)
+        if same and here and defect.affects(version):
+            text = ": its log says whether it is the known defect ({url}{fixed}): {means}."
+            fixed = say(", mended in {release}", release=defect.fixed) if defect.fixed else ""
+            return say(text, url=issue_url(defect.known), fixed=fixed, means=defect.means)
+    return None
+
+
+def _waits(driver: str) -> str:
+    from kubectl_dra.data.drivers import catalogue
+
+    return next((look.waits for look in catalogue().looks if look.driver == driver), "")
 
 
 def _facts(row: NodeDriver) -> Iterator[Evidence]:

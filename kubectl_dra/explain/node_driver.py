@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
@@ -11,14 +12,15 @@ from msgspec.structs import replace
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import DeviceID
+from kubectl_dra.cluster.moment import parse
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.data.messages import ANY, KUBELET, understood
+from kubectl_dra.drivers.concerns import ConcernKind, concerns_of
 from kubectl_dra.drivers.health import DriverState
 from kubectl_dra.drivers.join import joined
-from kubectl_dra.drivers.looks import kubelet_root
-from kubectl_dra.explain.diagnosis import Evidence, Finding, Relation, Remedy
-from kubectl_dra.explain.driver_words import next_look, pod_named, why
-from kubectl_dra.explain.phrase import Subject, Words, named, say
+from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
+from kubectl_dra.explain.driver_words import concern_words, next_look, pod_named, why
+from kubectl_dra.explain.phrase import ObjectName, Subject, Words, named, say
 
 if TYPE_CHECKING:
     from kubectl_dra.drivers.health import NodeDriver
@@ -57,12 +59,15 @@ def _changed(remedy: Remedy | None, change: Words) -> Remedy | None:
     return replace(remedy or Remedy(change), change=change, commands=())
 
 
-def with_driver(found: Finding, rows: Sequence[NodeDriver], drivers: Sequence[str], message: str) -> Finding:
+def with_driver(
+    found: Finding, rows: Sequence[NodeDriver], drivers: Sequence[str], message: str, snapshot: Snapshot
+) -> Finding:
     """A finding with what a message means, what to do about it, and the log of the driver that says it."""
     known = understood(message, drivers)
     change: Words = found.remedy.change if found.remedy is not None else ""
     facts = list(found.evidence)
-    broken = next((row for row in rows if row.state.broken), None)
+    # Of a driver that is gone the cause itself says more.
+    broken = next((row for row in rows if row.state.broken and row.state is not DriverState.GONE), None)
     if known is not None and not known.entry.generic:
         change = known.do
         who: Words | Subject = "the kubelet"
@@ -73,6 +78,7 @@ def with_driver(found: Finding, rows: Sequence[NodeDriver], drivers: Sequence[st
             text = "{do} It is a known defect ({url}{fixed})."
             fixed = say(", mended in {release}", release=known.entry.fixed) if known.entry.fixed else ""
             change = say(text, do=known.do, url=known.url, fixed=fixed)
+    facts += odd(snapshot, rows)
     if broken is not None:
         facts[0:0] = _state(broken)
         if known is None or known.entry.says == (KUBELET,):
@@ -89,21 +95,67 @@ def with_driver(found: Finding, rows: Sequence[NodeDriver], drivers: Sequence[st
 
 def other_root(snapshot: Snapshot, drivers: Sequence[str], node: str) -> Iterator[Evidence]:
     """That a driver announces itself in another folder than the other plugins of the node: the kubelet has only one."""
-    plugins = [pod for pod in snapshot.pods.values() if pod.plugin is not None and pod.node_name == node]
-    for row in on_node(snapshot, drivers, node):
-        own = row.pod.kubelet_root if row.pod is not None else ""
-        for pod in plugins:
-            root = kubelet_root(pod.plugin.spec) if pod.plugin is not None else ""
-            if own and root and root != own:
-                about = Subject("Pod", pod_named(row.pod))
-                text = "below {own}, and pod {pod} of the same node below {root}"
-                yield Evidence(
-                    about,
-                    "announces its driver",
-                    say(text, own=own, root=root, pod=named("Pod", pod)),
-                    relation=Relation.DOES,
-                )
-                return
+    yield from _odd(snapshot, on_node(snapshot, drivers, node), (ConcernKind.OTHER_ROOT,))
+
+
+def odd(snapshot: Snapshot, rows: Sequence[NodeDriver]) -> Iterator[Evidence]:
+    """What else is odd about these drivers on their nodes and may explain a failure."""
+    yield from _odd(snapshot, rows, (ConcernKind.OLDER, ConcernKind.OTHER_VERSION, ConcernKind.PLUGIN_TOO))
+
+
+def _odd(snapshot: Snapshot, rows: Sequence[NodeDriver], kinds: Sequence[ConcernKind]) -> Iterator[Evidence]:
+    # What is usual is so among all nodes.
+    found = concerns_of(snapshot, joined(snapshot).rows) if rows else {}
+    for row in rows:
+        for concern in found.get((row.driver, row.node), ()):
+            if concern.kind in kinds:
+                where = say("on {node}", node=ObjectName("Node", row.node))
+                yield Evidence(Subject("driver", row.driver), where, concern_words(concern, row.driver, row.node))
+
+
+def with_meaning(found: Finding, message: str, claims: Sequence[ResourceClaim]) -> Finding:
+    """A finding with what the container runtime's or kubelet's message means, if it is known."""
+    results = [result for claim in claims for result in (claim.allocation.results if claim.allocation else ())]
+    drivers = {result.device.driver for result in results}
+    known = understood(message, drivers)
+    if known is None or known.entry.generic:
+        return found
+    text = "{do} It is a known defect ({url})." if known.url else "{do}"
+    change = say(text, do=known.do, url=known.url)
+    fact = Evidence("the message", "means", known.means)
+    return replace(found, evidence=(fact, *found.evidence), remedy=Remedy(change))
+
+
+BEGAN: Final = timedelta(minutes=10)
+"""A node that goes down within this time after a pod was placed there may do so because of the pod's claims."""
+
+
+def configured(found: Finding, pod: Pod, claims: Sequence[ResourceClaim], away: str) -> Finding:
+    """That a node is down since ``away``, with the configurations that its driver was just given, if it was."""
+    kinds: list[tuple[ResourceClaim, str, str]] = []
+    for claim in claims:
+        for entry in claim.config:
+            opaque = entry.get("opaque") or {}
+            parameters = opaque.get("parameters")
+            if isinstance(parameters, dict):
+                kinds.append((claim, str(opaque.get("driver")), str(parameters.get("kind") or "parameters")))
+    bound = pod.condition("PodScheduled")
+    placed, down = parse(bound.last_transition_time if bound is not None else ""), parse(away)
+    if not kinds or placed is None or down is None or not timedelta() <= down - placed <= BEGAN:
+        return found
+    claim, driver, kind = kinds[0]
+    text = "{summary}; that began {seconds:second} after it was placed there with a {kind} for {driver}"
+    seconds = int((down - placed).total_seconds())
+    change = (
+        "Bring node {node} back. If it goes down again with this claim, leave {kind} out of claim {claim}: read the "
+        "log of driver {driver} and of the kubelet there first."
+    )
+    words: dict[str, Words] = {"kind": kind, "driver": driver, "node": pod.node_name, "claim": claim.key}
+    summary = say(text, summary=found.summary, seconds=seconds, **words)
+    fact = Evidence(
+        Subject("ResourceClaim", named("ResourceClaim", claim)), "configures", say("{driver}: {kind}", **words)
+    )
+    return replace(found, summary=summary, evidence=(fact, *found.evidence), remedy=Remedy(say(change, **words)))
 
 
 def without_driver(pod: Pod, snapshot: Snapshot, devices: Sequence[DeviceID]) -> tuple[NodeDriver, Words] | None:

@@ -27,7 +27,7 @@ from kubectl_dra.explain.remedies.proof import Beside, Proof
 from kubectl_dra.explain.remedies.prove import Change
 from kubectl_dra.explain.scene.attributes_read import complete
 from kubectl_dra.explain.scene.prepare import Settings, prepare
-from kubectl_dra.explain.unclear import missing_objects, not_decided, not_seen
+from kubectl_dra.explain.unclear import NotBoundByDefect, missing_objects, not_decided, not_seen
 from kubectl_dra.explain.unclear import unread as unread_for
 from kubectl_dra.explain.unread import NotProved
 from kubectl_dra.scheduling.default_preemption import VictimsEnding
@@ -137,7 +137,8 @@ def _judge(
     open_ = () if stopped else tuple(not_decided(analysis, expected, findings))
     if hidden or open_:
         # What was found without what was not seen means nothing.
-        return Judgement(Verdict.UNDETERMINED, before if hidden else findings, (*hidden, *open_))
+        known = sorted((*hidden, *open_), key=lambda one: not isinstance(one, NotBoundByDefect))
+        return Judgement(Verdict.UNDETERMINED, before if hidden else findings, tuple(known))
     return Judgement(expected, findings)
 
 

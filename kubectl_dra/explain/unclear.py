@@ -12,12 +12,13 @@ from typing import Final
 from kubectl_dra.allocation.attempt import AttemptVerdict
 from kubectl_dra.allocation.extended_resources import CLAIM_NAME, resources_of
 from kubectl_dra.api.behaviour import KNOWS_ALPHA
+from kubectl_dra.api.releases import EXTENDED_TAKES_OF_NODE
 from kubectl_dra.api.slices import MAPPINGS, DeviceID, PoolID
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.analysis import Analysis, Outlook
 from kubectl_dra.explain.causes.claim_creation import CREATION_FAILED
 from kubectl_dra.explain.diagnosis import Finding, Verdict
-from kubectl_dra.explain.phrase import Phrase, Words, say
+from kubectl_dra.explain.phrase import Phrase, Statement, Words, say
 from kubectl_dra.explain.question.resolve import Question, last_message
 from kubectl_dra.explain.scene.assumptions import NODE_RESOURCES
 from kubectl_dra.explain.scene.node_reasons import unread_kinds
@@ -27,6 +28,18 @@ from kubectl_dra.scheduling.gang_scheduling import Obstacle
 from kubectl_dra.scheduling.kinds_to_read import group_kind
 from kubectl_dra.scheduling.queue import kept_out
 from kubectl_dra.scheduling.reasons import PluginName, foreign
+
+
+class NotBoundByDefect(Statement, frozen=True):
+    """A known defect decides whether the pod is bound, whatever else was not seen."""
+
+    TEXT = (
+        "whether the pod is bound is not known: devices of its extended resources take of the node {node}, and with "
+        "that Kubernetes refuses to bind ({reference}, not mended in 1.37.2); ask for the devices with a claim, or "
+        "turn DRANodeAllocatableResources off"
+    )
+    node: str
+    reference: str
 
 
 def missing_objects(question: Question, snapshot: Snapshot, findings: Sequence[Finding]) -> Iterator[Unread]:
@@ -255,7 +268,7 @@ def _too_long(analysis: Analysis, verdict: Verdict) -> Iterator[Phrase]:
             return
 
 
-def _of_nodes(analysis: Analysis, verdict: Verdict) -> Iterator[Phrase]:
+def _of_nodes(analysis: Analysis, verdict: Verdict) -> Iterator[Words]:
     """What devices take of their nodes, where the scheduler itself may read or write it in several ways."""
     if verdict is Verdict.UNDETERMINED:
         for reason in analysis.published_twice[:1]:
@@ -266,8 +279,7 @@ def _of_nodes(analysis: Analysis, verdict: Verdict) -> Iterator[Phrase]:
     for name in analysis.takers if devices.takes_of_nodes else ():
         taken = devices.taken_on(analysis.view.node_by_name[name])
         if any(entry.resource_claim_name == CLAIM_NAME for entry in taken.claims):
-            text = "whether the pod is bound is not known: devices of its extended resources take of the node {node}"
-            yield say(text, node=name)
+            yield NotBoundByDefect(name, EXTENDED_TAKES_OF_NODE.reference)
             return
 
 

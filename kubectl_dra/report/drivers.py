@@ -6,15 +6,16 @@ JSON and YAML have the shape of ``schemas/drivers.json``.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any, Final, TextIO
 
 from kubectl_dra.command import CURRENT, ClusterFlags, CommandEffect, kubectl
-from kubectl_dra.drivers.drain import DriverUsers, WhileAway
+from kubectl_dra.drivers.concerns import Concern
+from kubectl_dra.drivers.drain import DriverUsers, Update, WhileAway
 from kubectl_dra.drivers.health import DaemonState, DriverPod, DriverState, NodeDriver
 from kubectl_dra.drivers.join import NodeDrivers
-from kubectl_dra.explain.driver_words import next_look, why
+from kubectl_dra.explain.driver_words import concern_words, next_look, why
 from kubectl_dra.report.blocks import TableBlock, shell
 from kubectl_dra.report.blocks_text import write_blocks
 from kubectl_dra.report.explain_words import Invocation, command
@@ -26,15 +27,18 @@ from kubectl_dra.taint import typed as times
 from kubectl_dra.text import amount, some
 
 MAX_ROWS: Final = 30
+Concerns = Mapping[tuple[str, str], tuple[Concern, ...]]
+"""What is odd, by driver and node."""
 HEADER: Final = ("DRIVER", "NODE", "STATE", "DEVICES", "RESTARTS", "VERSION", "SINCE", "POD")
 WIDE: Final = ("SLICES", "GENERATION", "IMAGE", "GATES")
-BELOW: Final = ("WHY", "POD", "GATES", "IMAGE", "GENERATION", "SLICES", "VERSION", "SINCE", "RESTARTS")
+BELOW: Final = ("NOTE", "WHY", "POD", "GATES", "IMAGE", "GENERATION", "SLICES", "VERSION", "SINCE", "RESTARTS")
 """What goes below a row that is too long, first to go first."""
 _BELOW: Final = tuple(name for name in BELOW if name not in WIDE)
 
 
 def write_drivers(
     found: NodeDrivers,
+    concerns: Concerns,
     at: datetime,
     color: str = "auto",
     *,
@@ -56,13 +60,22 @@ def write_drivers(
     out.write("")
     wide = output == "wide"
     shown = found.rows[: limit or MAX_ROWS]
+    odd = any((row.driver, row.node) in concerns for row in shown)
     rows = [(*HEADER, *(WIDE if wide else ()), "WHY"), *(tuple(_cells(row, wide, at)) for row in shown)]
+    if odd:
+        notes = ["NOTE", *(_notes(row, concerns) or EMPTY for row in shown)]
+        rows = [(*cells, note) for cells, note in zip(rows, notes, strict=True)]
     marks = [(row.state.value, _style(row.state)) for row in shown]
     left = len(found.rows) - len(shown)
     write_blocks(out, [TableBlock(rows, BELOW if wide else _BELOW, True, "STATE", marks, left, "--limit shows more")])
     first = found.rows[0]
     if first.state.broken and (following := command(next_look(first), Invocation())):
         write_blocks(out, [shell((following,), where, "Next")])
+
+
+def _notes(row: NodeDriver, concerns: Concerns) -> str:
+    found = concerns.get((row.driver, row.node), ())
+    return "; ".join(written(concern_words(concern, row.driver, row.node)) for concern in found)
 
 
 def summary(found: NodeDrivers) -> str:
@@ -108,6 +121,8 @@ def write_drain(
     """Write which pods and claims a restart of the node's drivers concerns."""
     out = Painter(stream, color)
     out.sentence(_drain_answer(found, node))
+    for update in found.updates:
+        out.sentence(_updated(update))
     if not found.claims:
         return
     out.write("")
@@ -124,6 +139,18 @@ def write_drain(
     out.sentence("To remove the driver for good, or to change how it divides its devices, end all of these pods first:")
     drain = kubectl("drain", node, "--ignore-daemonsets", others=(node,), effect=CommandEffect.DESTROYS)
     write_blocks(out, [shell((drain,), where)])
+
+
+def _updated(update: Update) -> str:
+    name = f"DaemonSet {update.namespace}/{update.name} of {update.driver}"
+    if update.strategy == "OnDelete":
+        return f"{name} replaces its pod only when somebody deletes that (OnDelete)."
+    if update.surge:
+        return (
+            f"{name} starts the new pod before the old one ends (maxSurge): nobody waits during an update, if the "
+            "driver supports two instances of itself on a node."
+        )
+    return f"{name} ends its pod before it starts the new one (RollingUpdate); the driver is away in between."
 
 
 def _drain_answer(found: DriverUsers, node: str) -> str:
@@ -144,7 +171,7 @@ def _drain_answer(found: DriverUsers, node: str) -> str:
 SCHEMA_VERSION: Final = "1"
 
 
-def to_json(found: NodeDrivers) -> dict[str, Any]:
+def to_json(found: NodeDrivers, concerns: Concerns) -> dict[str, Any]:
     """A DriverList."""
     states: dict[str, int] = {}
     for row in found.rows:
@@ -153,9 +180,21 @@ def to_json(found: NodeDrivers) -> dict[str, Any]:
         "schemaVersion": SCHEMA_VERSION,
         "kind": "DriverList",
         "summary": {"drivers": len({row.driver for row in found.rows}), "states": states},
-        "items": [_row(row) for row in found.rows],
+        "items": [{**_row(row), **_concerns(row, concerns)} for row in found.rows],
         "unread": [gap_json(gap) for gap in found.gaps],
     }
+
+
+def _concerns(row: NodeDriver, concerns: Concerns) -> dict[str, Any]:
+    found = [
+        {
+            "kind": concern.kind.value,
+            "text": written(concern_words(concern, row.driver, row.node)),
+            "values": list(concern.values),
+        }
+        for concern in concerns.get((row.driver, row.node), ())
+    ]
+    return {"concerns": found} if found else {}
 
 
 def _row(row: NodeDriver) -> dict[str, Any]:
@@ -222,6 +261,16 @@ def drain_json(found: DriverUsers, node: str) -> dict[str, Any]:
         "schemaVersion": SCHEMA_VERSION,
         "kind": "DrainCheck",
         "node": node,
+        "updates": [
+            {
+                "driver": update.driver,
+                "namespace": update.namespace,
+                "name": update.name,
+                "strategy": update.strategy or "RollingUpdate",
+                "newPodFirst": update.surge,
+            }
+            for update in found.updates
+        ],
         "claims": [
             {
                 "driver": claim.driver,

@@ -217,3 +217,44 @@ def test_top_and_devices_name_a_broken_driver(dra: Dra, tmp_path: Path) -> None:
         assert f"note: driver {DRIVER} on node n1 is crashing; kubectl dra drivers says more" in ran.err
     fine = saved(tmp_path, LIKES, [*READ, "DeviceTaintRule"])
     assert "driver" not in dra("top", "--snapshot", fine).err
+
+
+def test_what_is_odd_is_said_below_the_driver_and_as_data(dra: Dra, tmp_path: Path) -> None:
+    twice = [claim("a", "a"), claim("b", "b")]
+    cluster = saved(tmp_path, [*LIKES, *twice])
+    text = " ".join(dra("drivers", "--snapshot", cluster).out.split())
+    assert "device dev-0 is allocated to claim ml/a and to claim ml/b" in text
+    found = json.loads(dra("drivers", "--snapshot", cluster, "-o", "json").out)
+    SCHEMA.validate(found)
+    (odd,) = (row for row in found["items"] if "concerns" in row)
+    assert (odd["node"], odd["concerns"][0]["kind"]) == ("n2", "device-allocated-twice")
+    # Where devices and claims are listed, it is a note.
+    for words in (("devices",), ("claims",)):
+        told = dra(*words, "--snapshot", cluster)
+        assert "is allocated to claims ml/a, ml/b, and only one can have it" in " ".join(told.err.split())
+        assert "kubernetes/kubernetes#136269" in told.err
+    # What is usual is asked of all nodes, also where only one is shown.
+    assert "NOTE" not in dra("drivers", "--node", "n3", "--snapshot", cluster).out
+
+
+def test_how_an_update_replaces_the_pod(dra: Dra, tmp_path: Path) -> None:
+    words = ("drivers", "--node", "n2", "--drain-check")
+    own = daemon_set(desired=2, current=2)
+    strategies: dict[str, JSON] = {
+        "ends its pod before it starts the new one": {"type": "RollingUpdate"},
+        "starts the new pod before the old one ends": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1}},
+        "only when somebody deletes that": {"type": "OnDelete"},
+    }
+    for said, strategy in strategies.items():
+        own["spec"]["updateStrategy"] = strategy
+        cluster = saved(tmp_path, [*LIKES, own, claim("a", "a"), user("a", "Running")])
+        assert said in " ".join(dra(*words, "--snapshot", cluster).out.split())
+        found = json.loads(dra(*words, "--snapshot", cluster, "-o", "json").out)
+        SCHEMA.validate(found)
+        assert [update["newPodFirst"] for update in found["updates"]] == ["rollingUpdate" in strategy]
+
+
+def test_watching_shows_the_table_only(dra: Dra, tmp_path: Path) -> None:
+    cluster = saved(tmp_path, LIKES)
+    for words in (("-o", "json"), ("-o", "name"), ("--drain-check", "--node", "n2")):
+        assert dra("drivers", "--watch", "--snapshot", cluster, *words).code == 2

@@ -11,7 +11,17 @@ from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.releases import Release
 from kubectl_dra.api.semver import Semver
 from kubectl_dra.cel import Environment, compile_expression
-from kubectl_dra.data.drivers import Attribute, Driver, InstalledClass, PodLook, catalogue, parsed, vendor_files
+from kubectl_dra.data.drivers import (
+    Attribute,
+    Driver,
+    DriverDefect,
+    DriverGate,
+    InstalledClass,
+    PodLook,
+    catalogue,
+    parsed,
+    vendor_files,
+)
 
 each_driver = pytest.mark.parametrize("driver", catalogue().drivers.values(), ids=lambda driver: driver.name)
 
@@ -82,6 +92,10 @@ def test_no_field_is_misspelled() -> None:
             assert set(raw.get("pod", ())) <= set(PodLook.__struct_fields__) - {"driver"}, raw["driver"]
             for name, attribute in (raw.get("attributes") or {}).items():
                 assert set(attribute) <= set(Attribute.__struct_fields__), name
+            for entry in raw.get("defects", ()):
+                assert set(entry) <= set(DriverDefect.__struct_fields__), entry
+            for entry in raw.get("gates", ()):
+                assert set(entry) <= set(DriverGate.__struct_fields__), entry
             for entry in raw.get("classes", ()):
                 assert set(entry) <= set(InstalledClass.__struct_fields__) - {"driver"}, entry
             for entry in raw.get("kinds", ()):

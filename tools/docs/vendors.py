@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from kubectl_dra.data.drivers import InstalledClass, VendorFile, catalogue, vendor_files
+from kubectl_dra.data.drivers import Driver, InstalledClass, VendorFile, catalogue, vendor_files
+from kubectl_dra.data.messages import issue_url, known_messages
 from kubectl_dra.migrate.vendors.check import schema
 
 _OUTCOMES: Final = {
@@ -106,6 +108,8 @@ def _vendor(file: VendorFile) -> Iterator[str]:
         notes = [f"It needs Kubernetes {driver.kubernetes} or later."] if driver.kubernetes else []
         if notes or driver.notes:
             yield f"Driver `{driver.name}`: {' '.join((*notes, *driver.notes))}\n"
+        yield from _gates(driver)
+        yield from _messages(driver)
     classes = {name: each for driver in drivers for name, each in driver.classes.items()}
     for name in dict.fromkeys(entry["class"] for entry in raw["resources"] if "class" in entry):
         other = catalogue().of_class(name)
@@ -119,6 +123,34 @@ def _vendor(file: VendorFile) -> Iterator[str]:
     yield from _table(
         "Not one to one | Advice", [(entry["what"], entry["advice"]) for entry in raw.get("not_one_to_one", ())]
     )
+
+
+def _gates(driver: Driver) -> Iterator[str]:
+    """The feature gates of a driver, and what needs them."""
+    rows = []
+    for gate in driver.gates:
+        needed = [f"class `{name}`" for name in gate.classes] + [f"config `{kind}`" for kind in gate.kinds]
+        needed += [f"config `{path}: {value}`" for path, value in gate.config.items()]
+        rows.append((f"`{gate.name}`", gate.since, "on" if gate.on else "off", gate.does, ", ".join(needed)))
+    yield from _table(f"Feature gate of `{driver.name}` | Since | Default | What it does | Needed by", rows)
+
+
+def _messages(driver: Driver) -> Iterator[str]:
+    """What a driver says, what it means and what to do."""
+    rows = []
+    said = next((entry.says for entry in known_messages() if entry.says[0] == driver.name), ())
+    for entry in known_messages():
+        if driver.name == entry.says[0]:
+            # Once for all drivers of the vendor that say it.
+            known = f" ([{entry.known}]({issue_url(entry.known)}))" if entry.known else ""
+            rows.append((_code(entry.example), _text(_plain(entry.means)), _text(_plain(entry.do)) + known))
+    names = ", ".join(f"`{name}`" for name in said)
+    yield from _table(f"Message of {names} | What it means | What to do", rows)
+
+
+def _plain(text: str) -> str:
+    """A template of a message, with names in place of its parts."""
+    return re.sub(r"\{(\w+)\}", r"\1", text)
 
 
 def _table(head: str, rows: Sequence[Sequence[str]]) -> Iterator[str]:

@@ -32,6 +32,9 @@ class DriversFlags(opt.CommandFlags, frozen=True):
         typer.Option("--drain-check", help="Say who needs the drivers of --node while they are restarted or upgraded."),
     ] = False
     limit: opt.LimitOption = None
+    watch: Annotated[
+        bool, typer.Option("--watch", "-w", help="Look again every five seconds; on a terminal in place.")
+    ] = False
     snapshots: opt.Snapshots = ()
     complete: opt.Complete = False
     output: Annotated[

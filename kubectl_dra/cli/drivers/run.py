@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import gc
 import sys
+import time
 from typing import Final
 
 from kubectl_dra.cli.drivers import DriversFlags, DriversOutput
-from kubectl_dra.cli.live import Progress, connection_options, read_saved
+from kubectl_dra.cli.live import Progress, connection_options, passes, read_saved
 from kubectl_dra.cli.notes import tell_age
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags
 from kubectl_dra.cluster.moment import moment
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.console import clear_screen, put
+from kubectl_dra.drivers.concerns import concerns_of
 from kubectl_dra.drivers.drain import drain_check
 from kubectl_dra.drivers.join import NodeDrivers, joined
-from kubectl_dra.errors import InputError, UsageError
+from kubectl_dra.errors import ClusterError, InputError, UsageError
 from kubectl_dra.text import nearest
 
-KINDS: Final = ("ResourceSlice", "DeviceClass", "Node", "Pod", "DaemonSet", "Event")
+KINDS: Final = ("ResourceSlice", "DeviceClass", "ResourceClaim", "Node", "Pod", "DaemonSet", "Event")
 """The kinds that tell how drivers are; of events those about DaemonSets."""
 EXIT_NO: Final = 1
 EXIT_UNDETERMINED: Final = 3
+WATCH_SECONDS: Final = 5.0
 
 
 def run(asked: DriversFlags, connection: ConnectionFlags) -> int:
@@ -32,17 +37,61 @@ def run(asked: DriversFlags, connection: ConnectionFlags) -> int:
         raise UsageError("--drain-check is about one node: add --node NODE")
     if asked.drain_check and asked.output is DriversOutput.name:
         raise UsageError("--drain-check lists claims and pods: use -o text, wide, json or yaml")
+    if asked.watch and (asked.drain_check or asked.output not in (DriversOutput.text, DriversOutput.wide)):
+        raise UsageError("--watch shows the table: leave --drain-check and other outputs out")
+    if asked.watch:
+        return _watch(asked, connection)
     snapshot = _read(asked, connection)
     snapshot.require_dra()
     found = _chosen(joined(snapshot), asked, snapshot)
     if asked.drain_check:
-        return _drain(asked, connection, snapshot)
+        return _drain(asked, connection, found, snapshot)
+    _print(found, asked, connection, snapshot)
+    if any(row.state.broken for row in found.rows):
+        return EXIT_NO
+    if found.gaps or any(row.state.open for row in found.rows):
+        return EXIT_UNDETERMINED
+    return 0 if found.rows else EXIT_NO
+
+
+def _watch(asked: DriversFlags, connection: ConnectionFlags) -> int:
+    """Looks until it is interrupted: in place on a terminal, else prints again whenever something has changed."""
+    from kubectl_dra.report.paint import tell
+
+    # This may take hours, and each look leaves garbage.
+    gc.enable()
+    shown: NodeDrivers | None = None
+    while True:
+        try:
+            snapshot = _read(asked, connection)
+            snapshot.require_dra()
+            found = _chosen(joined(snapshot), asked, snapshot)
+        except ClusterError as error:
+            if shown is None or not passes(error):
+                raise
+            tell(f"note: {error}; asking again")
+            time.sleep(WATCH_SECONDS)
+            continue
+        if sys.stdout.isatty():
+            clear_screen()
+            _print(found, asked, connection, snapshot)
+        elif found != shown:
+            put("\n" if shown is not None else "")
+            _print(found, asked, connection, snapshot)
+        sys.stdout.flush()
+        shown = found
+        time.sleep(WATCH_SECONDS)
+
+
+def _print(found: NodeDrivers, asked: DriversFlags, connection: ConnectionFlags, snapshot: Snapshot) -> None:
+    # What is usual is so among all nodes, not among those that were asked for.
+    concerns = concerns_of(snapshot, joined(snapshot).rows)
     output = asked.output.value
     if output in ("json", "yaml"):
         from kubectl_dra.report.drivers import to_json
         from kubectl_dra.report.table import write
 
-        write(to_json(found), output, sys.stdout)
+        write(to_json(found, concerns), output, sys.stdout)
     else:
         from kubectl_dra.report.drivers import write_drivers
         from kubectl_dra.report.paint import tell
@@ -53,12 +102,16 @@ def run(asked: DriversFlags, connection: ConnectionFlags) -> int:
         if output != "name":
             tell_age(at)
         where = cluster_flags(asked, connection)
-        write_drivers(found, at.at, asked.color.value, output=output, where=where, limit=asked.limit)
-    if any(row.state.broken for row in found.rows):
-        return EXIT_NO
-    if found.gaps or any(row.state.open for row in found.rows):
-        return EXIT_UNDETERMINED
-    return 0 if found.rows else EXIT_NO
+        write_drivers(
+            found,
+            concerns,
+            at.at,
+            asked.color.value,
+            output=output,
+            where=where,
+            saved=bool(asked.snapshots),
+            limit=asked.limit,
+        )
 
 
 def _chosen(found: NodeDrivers, asked: DriversFlags, snapshot: Snapshot) -> NodeDrivers:
@@ -80,12 +133,13 @@ def _chosen(found: NodeDrivers, asked: DriversFlags, snapshot: Snapshot) -> Node
     return found._replace(rows=tuple(rows))
 
 
-def _drain(asked: DriversFlags, connection: ConnectionFlags, snapshot: Snapshot) -> int:
-    from kubectl_dra.drivers.drain import WhileAway
+def _drain(asked: DriversFlags, connection: ConnectionFlags, drivers: NodeDrivers, snapshot: Snapshot) -> int:
+    from kubectl_dra.drivers.drain import WhileAway, updates_of
 
     (node,) = asked.nodes
     checks = [drain_check(snapshot, node, driver) for driver in asked.drivers or ("",)]
-    found = checks[0]._replace(claims=tuple(claim for check in checks for claim in check.claims))
+    claims = tuple(claim for check in checks for claim in check.claims)
+    found = checks[0]._replace(claims=claims, updates=updates_of(drivers.rows))
     output = asked.output.value
     if output in ("json", "yaml"):
         from kubectl_dra.report.drivers import drain_json
@@ -111,6 +165,5 @@ def _read(asked: DriversFlags, connection: ConnectionFlags) -> Snapshot:
     from kubectl_dra.cluster.live import About, ApiServer
 
     cluster = ApiServer(connection_options(connection, ""))
-    kinds = (*KINDS, "ResourceClaim") if asked.drain_check else KINDS
     with Progress() as progress:
-        return cluster.read_snapshot(kinds, progress=progress, about=About("", kind="DaemonSet"))
+        return cluster.read_snapshot(KINDS, progress=progress, about=About("", kind="DaemonSet"))

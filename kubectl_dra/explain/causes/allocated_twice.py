@@ -8,6 +8,7 @@ from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.releases import ALLOCATED_TWICE
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.cluster.relation import consumers_of
+from kubectl_dra.drivers.concerns import exclusive
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Relation, Remedy
@@ -19,13 +20,6 @@ TWICE = CauseKind(
     look=Look.VERSION,
     state="has a device that another claim has as well",
 )
-
-
-def exclusive(claim: ResourceClaim) -> Iterator[DeviceID]:
-    """The devices that a claim has to itself: neither a share of one nor administrative access."""
-    for result in claim.allocation.results if claim.allocation is not None else ():
-        if not result.share_id and not result.admin_access:
-            yield result.device
 
 
 def _twice(analysis: Analysis) -> Iterator[Finding]:

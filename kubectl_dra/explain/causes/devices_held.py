@@ -111,6 +111,8 @@ def _held(blocked: Blocked) -> Iterator[Finding]:
     siblings = among[0] if stuck is None and all(holder.replica for holder in among) else None
     if siblings is not None:
         remedy = _for_replicas(blocked, siblings)
+    elif stuck is None and (shared := _by_sharing(blocked, tuple(claims.values()))) is not None:
+        remedy = shared
     summary = _held_by_stuck(blocked, stuck) if stuck is not None else _summary(blocked, siblings)
     if words := _priority(blocked, among):
         summary = say("{summary}{words}", summary=summary, words=words)
@@ -135,6 +137,48 @@ def _for_replicas(blocked: Blocked, sibling: ClaimHolder) -> Remedy:
             "a claim for each of them."
         )
     return Remedy(say(text, owner=str(sibling.owner)))
+
+
+def _by_sharing(blocked: Blocked, held: Sequence[ResourceClaim]) -> Remedy | None:
+    """To share the devices, which the pods' one template cannot say: it makes a claim for each of them.
+
+    None where nothing says that sharing is meant: neither a configuration of the driver for that, nor a driver whose
+    claims are meant to be shared.
+    """
+    own = next((entry for entry in blocked.scene.question.claims if entry.claim is blocked.located.claim), None)
+    if own is None or not own.template or own.claim is None:
+        return None
+    pods = blocked.scene.snapshot.pods
+    holders = [
+        pods.get((claim.metadata.namespace, use.name))
+        for claim in held
+        for use in claim.reserved_for
+        if use.resource == "pods"
+    ]
+    space = own.claim.metadata.namespace
+    for pod in holders:
+        named_by = {entry.template_name for entry in pod.spec.resource_claims} if pod is not None else set()
+        if pod is None or own.template not in named_by or pod.metadata.namespace != space:
+            return None
+    if not holders or not _meant_to_be_shared(blocked):
+        return None
+    text = (
+        "Template {template} makes a claim for each pod, and each claim takes a device of its own. To share one, make "
+        "one ResourceClaim of the same content and let {pods:some 2} and this pod name it (resourceClaimName); pods "
+        "that exist have to be made anew."
+    )
+    names = [pod.metadata.name for pod in holders if pod is not None]
+    return Remedy(say(text, template=own.template, pods=names))
+
+
+def _meant_to_be_shared(blocked: Blocked) -> bool:
+    from kubectl_dra.data.drivers import catalogue
+
+    drivers = {item.id.driver for item in blocked.lost}
+    known = [driver for name in drivers if (driver := catalogue().driver(name)) is not None]
+    opaque = [entry.get("opaque") or {} for entry in blocked.located.claim.config]
+    shares = any("sharing" in (entry.get("parameters") or {}) for entry in opaque)
+    return shares or any(driver.shareable for driver in known)
 
 
 def _one_channel(blocked: Blocked) -> Iterator[Evidence]:

@@ -16,6 +16,7 @@ from kubectl_dra.cluster.relation import ClaimRelation, relation_of
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.command import deleting
 from kubectl_dra.explain.analysis import Analysis
+from kubectl_dra.explain.causes.kubelet_defects import with_defect
 from kubectl_dra.explain.causes.on_node import ANSWER, drivers_of, forced_end, rejected, rejection, waits_for_driver
 from kubectl_dra.explain.causes.registry import Finder, QuestionContext, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
@@ -44,7 +45,8 @@ def _ended(context: QuestionContext) -> Iterator[Finding]:
             yield _with_its_pod(stuck, pod, context.snapshot, _held(pod, context.question.existing_claims))
         yield _evicted(pod, condition.message or condition.reason, context.question.existing_claims, context.snapshot)
     elif rejected(pod):
-        yield rejection(pod)
+        refused = rejection(pod)
+        yield refused if pod.extended_resource_claim else with_defect(refused, pod, context.snapshot)
     elif pod.finished:
         yield _finished(pod, context.question.existing_claims)
     elif pod.metadata.deletion_timestamp and not pod.node_name:

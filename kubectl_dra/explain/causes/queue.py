@@ -170,13 +170,25 @@ def _not_scaled(analysis: Analysis) -> Iterator[Finding]:
         "{bound} of {total} name an existing node" if slices else "there are none", bound=bound, total=len(slices)
     )
     who = event.component or "the autoscaler"
+    text, remedy = "{who} adds no node for the pod: {message}", None
+    if not any(entry.devices for entry in slices):
+        text = "no node has devices yet, and {who} does not know that a new one would: {message}"
+        remedy = Remedy(
+            say(
+                "Add a node with such devices yourself, and keep one: give the node group a minimum of 1, or Karpenter "
+                "a static NodePool. What a group of no nodes would publish, {who} learns only from its cloud provider, "
+                "and few say it.",
+                who=who,
+            )
+        )
     yield Finding(
         NO_SCALE_UP,
-        say("{who} adds no node for the pod: {message}", who=who, message=event.message),
+        say(text, who=who, message=event.message),
         (
             Evidence(Subject("Event on Pod", named("Pod", pod)), event.reason, event.message),
             Evidence("ResourceSlices", "nodes", scope),
         ),
+        remedy,
     )
 
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from kubectl_dra.allocation.errors import AllocationCheck
 from kubectl_dra.api.quantity import Quantity, QuantityError
-from kubectl_dra.cel import CompileError
+from kubectl_dra.cel import CompileError, Program
 from kubectl_dra.explain.causes import devices_published as driver_publishes_nothing
 from kubectl_dra.explain.causes.devices_held import TOO_FEW, counted_lower
 from kubectl_dra.explain.causes.registry import FailedAttempt, Finder, When
@@ -23,7 +23,7 @@ from kubectl_dra.explain.phrase import Joined, ObjectName, Phrase, Subject, Word
 from kubectl_dra.explain.remedies.candidates import fitting_classes
 from kubectl_dra.explain.remedies.change import ReplaceTerm, RequestChange, UseClass
 from kubectl_dra.explain.remedies.proof import Tried
-from kubectl_dra.explain.remedies.selector_values import MAX_TEXTS, loosened_term
+from kubectl_dra.explain.remedies.selector_values import MAX_TEXTS, loosened_term, names_single, slots
 from kubectl_dra.explain.scene.device_view import DeviceView, distinct
 
 _CONTAINER = " (in container '')"
@@ -110,7 +110,10 @@ def _selector(blocked: Blocked, kind: CauseKind, owner: Subject, what: Phrase, w
     parts = tuple(say("{name}: {values}", name=one.name, values=_listed(one)) for one in seen[:_MAX_NAMES])
     have = Joined(parts) if parts else ""
     if asked is not None and not stage.errors and (instead := _instead(blocked, seen)):
-        summary = say("{who} wants {asked}; {instead}", who=who, asked=asked, instead=instead)
+        text = "{who} wants {asked}; {instead}"
+        if any(names_single(slot.comparison) for slot in slots(_term(blocked))):
+            text = "{who} wants the device with {asked}, which is not published; {instead}"
+        summary = say(text, who=who, asked=asked, instead=instead)
         if also := tuple(_also_false(blocked)):
             summary = say("{summary}; it also wants {also}", summary=summary, also=Joined(also, ", and "))
         return Finding(kind, summary, evidence, _remedy(blocked, have))
@@ -141,6 +144,8 @@ def _remedy(blocked: Blocked, have: Words) -> Remedy | None:
     if not terms:
         # It does not compile.
         return None
+    if any(names_single(slot.comparison) for slot in slots(terms[stage.term])):
+        return _bring_back(blocked)
     index = blocked.spec.selectors.index(stage.program)
     for offer in loosened_term(blocked.view, place, index, blocked.spec, stage.term, blocked.lost):
         if remedy := _proved(blocked, offer.change, "Ask for what there is: {what}."):
@@ -154,9 +159,23 @@ def _remedy(blocked: Blocked, have: Words) -> Remedy | None:
     return Remedy(say(text, have=have), without, offers=(drop,))
 
 
+def _bring_back(blocked: Blocked) -> Remedy:
+    """What to do for a single device that nobody publishes: another one is another one."""
+    drivers = sorted({item.id.driver for item in blocked.lost})
+    text = (
+        "Bring that device back: driver {drivers:some} does not publish it (any more). Look for it on its node, and "
+        "why in the driver's log there. If any device of its kind will do, ask for what the kind has in common."
+    )
+    return Remedy(say(text, drivers=drivers))
+
+
 def _proved(blocked: Blocked, change: RequestChange, text: str) -> Remedy | None:
     proof = blocked.world.proof_with(change)
     return Remedy(say(text, what=change.what), proof, offers=(change,)) if proof is not None else None
+
+
+def _term(blocked: Blocked) -> Program:
+    return blocked.view.cycle.selectors.terms(blocked.stage.program)[blocked.stage.term]
 
 
 def _asked(view: DeviceView, stage: StageResult) -> Words | None:

@@ -76,7 +76,7 @@ def _on_node(analysis: Analysis) -> Iterator[Finding]:
         if not gone:
             # Of the other causes their own pages say more than the kubelet's words.
             said = events[-1].message if found.kind is PREPARE_FAILED and found.remedy is None else ""
-            found = with_driver(found, on_node(snapshot, drivers, pod.node_name), drivers, said)
+            found = with_driver(found, on_node(snapshot, drivers, pod.node_name), drivers, said, snapshot)
             if found.kind is NOT_REGISTERED:
                 found = replace(found, evidence=(*other_root(snapshot, drivers, pod.node_name), *found.evidence))
         yield found
@@ -85,7 +85,9 @@ def _on_node(analysis: Analysis) -> Iterator[Finding]:
         away = unready_since(pod.node_name, snapshot)
         text = "node {node} is not ready{when}, so nobody starts the pod there"
         when = say(" since {away}", away=away) if away else ""
-        yield Finding(DRIVER_GONE, say(text, node=pod.node_name, when=when), facts)
+        from kubectl_dra.explain.node_driver import configured
+
+        yield configured(Finding(DRIVER_GONE, say(text, node=pod.node_name, when=when), facts), pod, claims, away or "")
 
 
 def _not_reserved(claim: ResourceClaim, pod: Pod) -> Finding:
@@ -284,7 +286,9 @@ def _other(analysis: Analysis) -> Iterator[Finding]:
         words = {"name": waiting.name, "reason": why.reason, "said": why.message}
         text = "container {name} waits: {reason}, {said}" if why.message else "container {name} waits: {reason}"
         fact = Evidence(own, say("container {name}", **words), say("{reason}", **words))
-        yield Finding(NOT_STARTED, say(text, **words), (fact,))
+        from kubectl_dra.explain.node_driver import with_meaning
+
+        yield with_meaning(Finding(NOT_STARTED, say(text, **words), (fact,)), why.message, analysis.scene.allocated)
         return
     ended = next(
         (

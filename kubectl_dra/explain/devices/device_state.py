@@ -176,7 +176,7 @@ def _usage(device: Device, consumed: Mapping[str, Quantity]) -> Words:
 
 # What a device is for a person: the product, and which part of it.
 
-_PARTS: Final = ("profile", "computePartition", "memoryPartition")
+_PARTS: Final = ("profile", "partitionProfile", "computePartition", "memoryPartition")
 """Attributes that tell parts of one product apart: a MIG profile, the partition modes of an AMD GPU."""
 _NAMED: Final = ("productName", "model")
 _IDENTIFYING: Final = (

@@ -20,7 +20,7 @@ from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
 from kubectl_dra.errors import InputError, UndeterminedError
 from kubectl_dra.explain.devices.device_state import NOTHING, DeviceState, DeviceStates
 from kubectl_dra.explain.devices.unpublished import Unpublished, unpublished
-from kubectl_dra.explain.driver_words import driver_notes
+from kubectl_dra.explain.driver_words import driver_notes, twice_notes
 from kubectl_dra.explain.phrase import Words, say
 from kubectl_dra.explain.scene.device_view import DeviceView, PublishedDevice
 from kubectl_dra.explain.unread import UNKNOWN, NotSeen, Stake, Unread, unread_devices, unread_of
@@ -181,7 +181,13 @@ class _Listing:
         self._cycle = cycle
         self._wanted = wanted
         self._unread = unread_devices(snapshot)
-        self._notes: list[Words] = [*notes, *driver_notes(snapshot), *snapshot.notes, *self._unread]
+        self._notes: list[Words] = [
+            *notes,
+            *driver_notes(snapshot),
+            *twice_notes(snapshot),
+            *snapshot.notes,
+            *self._unread,
+        ]
         self._notes += [NotSeen(gap) for gap in snapshot.unread(("DeviceClass",))]
         nodes = Cluster(snapshot).nodes
         check_names(snapshot, [node.name for node in nodes], wanted)

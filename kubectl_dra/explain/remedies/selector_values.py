@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from kubectl_dra.allocation.selectors import Selectors
 from kubectl_dra.api.claims import DeviceRequest
+from kubectl_dra.api.hardware_id import identifies
 from kubectl_dra.api.quantity import QuantityError, nanos_of
 from kubectl_dra.api.semver import Semver, SemverError
 from kubectl_dra.api.slices import Device
@@ -32,6 +33,7 @@ MAX_TEXTS = 50
 """If devices have more different texts than this, the texts are names, and only a similar one is worth offering."""
 _COMPARISONS: Final = frozenset(("_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_"))
 _TEXT_CALLS: Final = frozenset(("startsWith", "endsWith", "contains"))
+_BOOLEANS: Final = frozenset(("true", "false"))
 _MAKERS: Final = {"quantity": "quantity", "semver": "version"}
 
 
@@ -78,7 +80,14 @@ def loosened_term(
     """Changes of one term of a request's selector ``index`` with which it holds on some of the devices it rejects."""
     selectors, expression = view.cycle.selectors, spec.selectors[index] or ""
     written = " ".join(text for text in spec.selectors if text)
+    terms = selectors.terms(expression)
+    if terms and any(names_single(slot.comparison) for slot in slots(terms[term])):
+        # Another device instead of this one is no way to get it.
+        return
     for offer in loosened(selectors, expression, term, refused):
+        if offer.old in _BOOLEANS:
+            # Neither is the opposite of what is wanted.
+            continue
         near = tuple(view.near(_like(view, offer.carriers, refused)))
         change = ReplaceTerm(
             place,
@@ -134,6 +143,23 @@ def loosened(selectors: Selectors, expression: str, term: int, items: Sequence[P
             found += 1
             if found == MAX_OFFERS:
                 return
+
+
+def names_single(comparison: ast.Expression) -> bool:
+    """Whether a comparison asks for one single device: by its serial number, its name on the node or its address."""
+    return any(column.kind == "attribute" and _tells_apart(column) for column in columns_of(comparison) or ())
+
+
+def _tells_apart(column: Column) -> bool:
+    if identifies(column.id or ""):
+        return True
+    from kubectl_dra.data.drivers import catalogue, name_in
+
+    driver = catalogue().driver(column.domain or "")
+    if driver is None:
+        return False
+    known = driver.attributes.get(name_in(driver.name, column))
+    return known is not None and (known.single or known.unique)
 
 
 def _holds(selectors: Selectors, expression: str, term: int, devices: Sequence[Device] | DeviceTable) -> bool:

@@ -50,6 +50,12 @@ class UnknownConfig(Rule, code="DRA603", name="unknown-config", severity="error"
         choices = ", ".join(f"{config.kind} ({config.api_version})" for config in known.values())
         if not known:
             return self.finding(path, f"{driver.name} knows no configuration", fix="Leave the entry out.")
+        if "" in known:
+            wanted = known[""].api_version
+            if wanted and version != wanted:
+                text = f"parameters for {driver.name} have apiVersion {wanted}, not {version or 'none'}"
+                return self.finding(path, text, fix=f"Write apiVersion: {wanted}.")
+            return None
         if not isinstance(kind, str) or not kind:
             hint = next((driver.config_hints[key] for key in parameters if key in driver.config_hints), None)
             return self.finding(
@@ -82,16 +88,23 @@ class UnknownConfigField(Rule, code="DRA604", name="unknown-config-field", sever
             if driver is None or not isinstance(parameters, dict):
                 continue
             for config in driver.configs or ():
-                if config.kind == parameters.get("kind") and config.api_version == parameters.get("apiVersion"):
+                kind, version = parameters.get("kind") or "", parameters.get("apiVersion") or ""
+                if not config.kind or (config.kind == kind and config.api_version == version):
                     yield from self._fields(config, (*path, "parameters"), parameters)
 
     def _fields(self, config: ConfigKind, path: Path, parameters: Mapping[str, Any]) -> Iterator[LintFinding]:
         body = {key: value for key, value in parameters.items() if key not in ("apiVersion", "kind", "metadata")}
-        yield from self._below(config.kind, config.fields, path, body)
+        yield from self._below(config.kind or "the configuration", config.fields, path, body)
 
     def _below(self, kind: str, known: Any, path: Path, value: Any) -> Iterator[LintFinding]:
         if isinstance(known, dict):
             if value is None:
+                return
+            if "[]" in known:
+                if not isinstance(value, list):
+                    yield self.finding(path, f"{path[-1]} of {kind} must be a list")
+                for index, below in enumerate(value if isinstance(value, list) else ()):
+                    yield from self._below(kind, known["[]"], (*path, index), below)
                 return
             if not isinstance(value, dict):
                 yield self.finding(path, f"{path[-1]} of {kind} holds fields: {', '.join(known)}")
@@ -161,14 +174,28 @@ def _sentence(text: str | None) -> str | None:
 _VALUE_FIELDS: Final = ("bool", "int", "string", "version", "StringValue", "IntValue", "BoolValue", "VersionValue")
 
 
-class NotOnClass(
-    Rule,
-    code="DRA606",
-    name="attribute-not-on-class",
-    severity="error",
-    kinds=("ResourceClaim", "ResourceClaimTemplate"),
-    scope="set",
-):
+class DriverGateOff(Rule):
+    """A configuration that needs a feature gate of the driver that is off by default."""
+
+    code = "DRA608"
+    name = "driver-gate-off"
+    severity = "warning"
+    kinds = SELECTOR_KINDS
+
+    def check(self, context: Context) -> Iterator[LintFinding]:
+        for path, opaque in opaque_configs(context):
+            driver, parameters = catalogue().driver(str(opaque.get("driver"))), opaque.get("parameters")
+            for gate, needing in driver.gates_needed(parameters) if driver is not None else ():
+                if not gate.on:
+                    assert driver is not None
+                    yield self.finding(
+                        (*path, "parameters", *needing.split(".")),
+                        f"{driver.title} does this only with its feature gate {gate.name}, which is off by default",
+                        fix=f"Install the driver with the Helm value featureGates.{gate.name}=true.",
+                    )
+
+
+class NotOnClass(Rule):
     """An attribute that the class's devices do not have."""
 
     def check(self, context: Context) -> Iterator[LintFinding]:
@@ -300,4 +327,12 @@ class UnknownTaint(
                 )
 
 
-RULES = (UnknownConfig, UnknownConfigField, NotOnClass, MigProfile, DomainAndName, UnknownTaint)
+RULES = (
+    UnknownConfig,
+    UnknownConfigField,
+    NotOnClass,
+    MigProfile,
+    DomainAndName,
+    UnknownTaint,
+    DriverGateOff,
+)

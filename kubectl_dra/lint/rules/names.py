@@ -224,6 +224,9 @@ class UnknownAttribute(
                     "error" if driver.complete else "warning",
                     instead,
                 )
+            elif not driver.complete and (slip := _misspelled(driver, column)):
+                text = f"{message} that is known"
+                yield self._told(mention, text, f"Did you mean {slip}?", "warning", f"{what} {slip}")
             elif driver.complete:
                 names = driver.capacities if what == "capacity" else driver.attributes
                 near = nearest(name, names, 1)
@@ -326,6 +329,17 @@ def _domain_literals(program: Program, domain: str) -> tuple[ast.Expression, ...
         and node.arguments[1].value == domain
     ]
     return tuple(sorted(found, key=lambda node: node.start))
+
+
+def _sure(driver: Driver) -> Severity:
+    return "error" if driver.complete else "warning"
+
+
+def _misspelled(driver: Driver, column: Column) -> str:
+    """The known name of which this one is a slip; empty for any other, which the driver may publish."""
+    name = column.id or ""
+    names = driver.capacities if column.kind == "capacity" else driver.attributes
+    return next((other for other in names if _slip(name, other) or sorted(name) == sorted(other)), "")
 
 
 def _instead(driver: Driver, column: Column) -> str | None:

@@ -59,12 +59,11 @@ CLEAN = {
     "a driver's version": template(
         "new", "gpu.nvidia.com", "device.attributes['gpu.nvidia.com'].driverVersion.isGreaterThan(semver('570.0.0'))"
     ),
-    "time slicing": template(
+    "a configuration of the driver": template(
         "shared",
         "gpu.nvidia.com",
         rest="config:\n- requests: [gpu]\n  opaque:\n    driver: gpu.nvidia.com\n    parameters:\n"
-        "      apiVersion: resource.nvidia.com/v1beta1\n      kind: GpuConfig\n"
-        "      sharing:\n        strategy: TimeSlicing\n        timeSlicingConfig: {interval: Long}",
+        "      apiVersion: resource.nvidia.com/v1beta1\n      kind: GpuConfig\n",
     ),
     "a network interface that no container names": template(
         "nic", "dranet", "has(device.attributes['dra.net'].ifName) && device.attributes['dra.net'].ifName == 'eth1'"

@@ -1,0 +1,91 @@
+"""Feature gates of drivers, which the scheduler does not know: what a claim needs, and what drivers' pods have on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from kubectl_dra.explain.analysis import Analysis
+from kubectl_dra.explain.causes.selectors import CLASS_MATCHES_NOTHING
+from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
+from kubectl_dra.explain.phrase import Phrase, Subject, Words, nodes_named, say
+
+if TYPE_CHECKING:
+    from kubectl_dra.data.drivers import DriverGate
+    from kubectl_dra.drivers.health import NodeDriver
+
+
+def gate_notes(analysis: Analysis) -> Iterator[Phrase]:
+    """Configurations of the claims that need a gate which is off where the pod is, or on every node where it may go."""
+    pod = analysis.question.pod
+    for claim in (*analysis.scene.allocated, *analysis.claims):
+        for entry in claim.config:
+            opaque = entry.get("opaque") or {}
+            driver, parameters = str(opaque.get("driver") or ""), opaque.get("parameters")
+            if not isinstance(parameters, dict):
+                continue
+            node = pod.node_name if pod is not None and claim.allocation is not None else ""
+            for gate, needing in _needed(driver, parameters):
+                off = _off(analysis, driver, gate, node)
+                if off:
+                    text = (
+                        "driver {driver} has gate {gate} off on {nodes:some 2}, and claim {claim} needs it "
+                        "({needing}): its driver refuses the claim; install it with featureGates.{gate}=true"
+                    )
+                    words: dict[str, Words] = {"gate": gate.name, "driver": driver, "needing": needing}
+                    yield say(text, claim=claim.key, nodes=nodes_named([row.node for row in off]), **words)
+
+
+def with_gates(analysis: Analysis, found: Sequence[Finding]) -> list[Finding]:
+    """The findings; of a class that nothing matches, because a gate of its driver is off, with that as the reason."""
+    return [_with_gate(analysis, finding) if finding.kind is CLASS_MATCHES_NOTHING else finding for finding in found]
+
+
+def _with_gate(analysis: Analysis, finding: Finding) -> Finding:
+    from kubectl_dra.data.drivers import catalogue
+
+    names = {located.funnel.device_class.name for located in analysis.funnels if located.funnel.name == finding.request}
+    for name in names:
+        driver = catalogue().of_class(name)
+        for gate in driver.gates if driver is not None else ():
+            if name not in gate.classes or driver is None:
+                continue
+            off = _off(analysis, driver.name, gate, "")
+            if off:
+                nodes = nodes_named([row.node for row in off])
+                text = (
+                    "Install the driver with the Helm value featureGates.{gate}=true: without it {title} publishes no "
+                    "such devices{instead}."
+                )
+                instead: Words = say(". Or {instead}", instead=gate.instead) if gate.instead else ""
+                fact = Evidence(
+                    Subject("driver", driver.name),
+                    say("feature gate {gate}", gate=gate.name),
+                    say("off on {nodes:some 2} ({does})", nodes=nodes, does=gate.does),
+                )
+                remedy = Remedy(say(text, gate=gate.name, title=driver.title, instead=instead))
+                return replace(finding, evidence=(fact, *finding.evidence), remedy=remedy)
+    return finding
+
+
+def _needed(driver: str, parameters: dict[str, object]) -> Iterator[tuple[DriverGate, str]]:
+    from kubectl_dra.data.drivers import catalogue
+
+    known = catalogue().driver(driver)
+    if known is not None:
+        yield from known.gates_needed(parameters)
+
+
+def _off(analysis: Analysis, driver: str, gate: DriverGate, node: str) -> Sequence[NodeDriver]:
+    """The driver on the node, or on all nodes, if its pod was seen there and has the gate off; else nothing."""
+    snapshot = analysis.scene.snapshot
+    if not any(pod.plugin is not None for pod in snapshot.pods.values()):
+        return ()
+    from kubectl_dra.drivers.join import joined
+
+    rows = [row for row in joined(snapshot).rows if row.driver == driver and row.pod is not None]
+    rows = [row for row in rows if node in ("", row.node)]
+    off = [row for row in rows if row.pod is not None and not dict(row.pod.gates).get(gate.name, gate.on)]
+    return off if len(off) == len(rows) else ()
