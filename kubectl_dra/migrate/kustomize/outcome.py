@@ -85,6 +85,13 @@ def remote(word: str) -> BuildObstacle:
     )
 
 
+def of_deployer(problem: str) -> BuildObstacle:
+    """An object of Argo CD or Flux would build something else."""
+    return BuildObstacle(
+        problem, "let a kustomization in the repository set the prefix or the patch instead, and give it to migrate too"
+    )
+
+
 def unbuilt(error: str) -> BuildObstacle:
     """It fails before anything is changed."""
     way_out = "make it build (a file that a script makes has to be there), then migrate again"
@@ -174,6 +181,11 @@ def shown(path: str) -> str:
     return path if relative.startswith("..") else relative
 
 
+def name_of(one: Kustomization) -> str:
+    """What people call a kustomization: its file, or the object that it stands for."""
+    return one.deployer or shown(one.path)
+
+
 def _name(key: ObjectKey) -> str:
     kind, namespace, name = key
     return f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}"
@@ -238,6 +250,9 @@ def remarks(made: Repaired, name: str) -> list[Remark]:
     if made.does == "labels":
         message = "labels of the patch choose devices; the claim says that now"
         return [Remark("change", GONE, name, 1, 1, "", "", message)]
+    if made.does == "unused":
+        message = "its patches delete the workload, so they delete the claim template too"
+        return [Remark("change", PATCHED, name, 1, 1, "Kustomization", "patches", message)]
     if made.does == "namespaces":
         message = "replacements that give the workload its namespace give it to its claims, too"
         return [Remark("change", NAMES, name, 1, 1, "Kustomization", "replacements", message)]
@@ -270,7 +285,7 @@ def original(path: str, name: str) -> Source:
 def put_back(group: Group, files: dict[str, MigratedFile], names: Mapping[str, str]) -> None:
     """Leave all files of a group unchanged."""
     assert group.at is not None and group.problem is not None
-    place = names.get(group.at.path, shown(group.at.path))
+    place = names.get(group.at.path, name_of(group.at))
     for path in group.texts:
         old = files.get(path)
         if old is not None and old.text is not None:

@@ -12,7 +12,7 @@ from kubectl_dra.manifests.changes import EditRefused, changed
 from kubectl_dra.manifests.documents import parse
 from kubectl_dra.manifests.edits import edits_of, verified
 from kubectl_dra.manifests.inputs import SUFFIXES, Input
-from kubectl_dra.manifests.kustomization import Kustomization, closure
+from kubectl_dra.manifests.kustomization import Kustomization, closure, kustomization_in
 from kubectl_dra.manifests.objects import ObjectKey, object_key, title
 from kubectl_dra.manifests.source import Source
 from kubectl_dra.migrate.engine import MigrationJob, migrate, misread
@@ -23,10 +23,17 @@ from kubectl_dra.migrate.kustomize.asking import AskingPatch, asking_patches, pa
 from kubectl_dra.migrate.kustomize.brought import brought_claims, is_brought
 from kubectl_dra.migrate.kustomize.builds import Workshop, can_build
 from kubectl_dra.migrate.kustomize.counts import claim_patches, counted_inline
-from kubectl_dra.migrate.kustomize.layout import built_from, is_for
+from kubectl_dra.migrate.kustomize.layout import Layout, built_from, is_for
 from kubectl_dra.migrate.kustomize.outcome import BuildObstacle, Group, groups_of
 from kubectl_dra.migrate.kustomize.patches import followed_namespaces, labels_taken_out, without_json_patches
-from kubectl_dra.migrate.kustomize.repair import BuildDifference, Repaired, differences, followed_names, objects_of
+from kubectl_dra.migrate.kustomize.repair import (
+    BuildDifference,
+    Repaired,
+    differences,
+    followed_names,
+    objects_of,
+    without_unused,
+)
 from kubectl_dra.migrate.model import MigratedFile, MigrationReport, Remark
 from kubectl_dra.migrate.reading import pointed
 
@@ -56,12 +63,16 @@ def migrate_built(inputs: Sequence[Input], job: MigrationJob) -> MigrationReport
         for file in files.values()
         if file.changed and file.text is not None and (path := _absolute(file.name)) in names
     }
-    found = built_from(sorted(changed)) if changed else []
+    layout = built_from(sorted(changed), names) if changed else Layout([], ())
     groups = groups_of(
-        found,
+        layout.kustomizations,
         {path: Source(text.file, text.after, text.source.encoding, text.source.bom) for path, text in changed.items()},
     )
     notes = list(report.notes)
+    notes += [
+        f"{obstacles.shown(top)} is in no git repository: overlays elsewhere that were not named are not built"
+        for top in layout.unseen
+    ]
     built = {path for group in groups for path in group.texts}
     unbuilt = {path: file for path, file in files.items() if path not in built and _patches(file)}
     if not groups and not unbuilt:
@@ -92,7 +103,7 @@ def _order(name: str, names: Mapping[str, str]) -> tuple[int, str]:
 
 
 def _absolute(name: str) -> str:
-    return os.path.abspath(name)  # noqa: PTH100
+    return os.path.realpath(name)
 
 
 def _unverified(group: Group, notes: list[str]) -> None:
@@ -100,7 +111,7 @@ def _unverified(group: Group, notes: list[str]) -> None:
         if _touched(one, group.texts):
             group.at, group.problem = one, obstacles.UNKNOWN
             return
-    names = ", ".join(obstacles.shown(one.path) for one in group.kustomizations)
+    names = ", ".join(obstacles.name_of(one) for one in group.kustomizations)
     notes.append(f"{names}: not built before and after, because neither kubectl nor kustomize is available")
 
 
@@ -221,7 +232,12 @@ def _settled(
         after = objects_of(built.decode("utf-8", "replace"))
         found = list(differences(objects_of(before), wanted, after))
         if not found:
-            return None
+            unused = list(without_unused(one, wanted, after, group.texts)) if one.path in names else []
+            if not unused:
+                return None
+            _recorded(group, one, unused, names)
+            shop.put({each.path: group.texts[each.path].encode(each.text) for each in unused})
+            continue
         offered = next((offers[name] for each in found if (name := titles.get(each.object, "")) in offers), None)
         if offered is not None:
             return obstacles.unsafe(offered)
@@ -239,7 +255,8 @@ def _settled(
                 return obstacles.lacking(brought, one.path in names)
             if why is not None:
                 return why
-            return _by_patch(one, found[0], group, names, job) or obstacles.of_difference(found[0], after)
+            obstacle = _by_patch(one, found[0], group, names, job) or obstacles.of_difference(found[0], after)
+            return obstacles.of_deployer(obstacle.problem) if one.deployer else obstacle
         shop.put({each.path: group.texts[each.path].encode(each.text) for each in repaired})
     return None
 
@@ -251,6 +268,8 @@ def _by_patch(
     if difference is not None and not _ASKED.intersection(difference.path):
         return None
     stays = next((patch for patch in _asking(one, difference, group, job) if patch.stays), None)
+    if stays is not None and stays.file == one.path and one.deployer:
+        return obstacles.of_deployer(f"its patch names {stays.resource}")
     return None if stays is None else obstacles.asking(stays, in_run=stays.file in names)
 
 
@@ -275,6 +294,8 @@ def _migrated(
 
     Objects that comments of their files say to leave (``left``) stay; in the build they may have longer names.
     """
+    if not objects_of(before):
+        return [], {}
     report = migrate([Input("<build>", True, before.encode())], job._replace(claims_file=""))
     made = objects_of(next((file.text.after for file in report.files if file.text is not None), before))
     offers = {item.object: item for item in report.items() if item.sort == "offer" and not item.new}
@@ -299,8 +320,13 @@ def _repaired(
         _OutOfRun: a file that would have to be changed is not of the run.
     """
     before, wanted, after = builds
+    if one.deployer:
+        # Its base can say where names are; the rest is for people to change.
+        base = next((each for root in one.roots if (each := kustomization_in(root)) is not None), None)
+        made = [] if base is None or base.path not in names else followed_names(one, base, found, after, group.texts)
+        return _recorded(group, one, list(made), names)
     made = [each for each in labels_taken_out(one, found, group.texts) if each.path in names]
-    made = made or list(followed_names(one, found, after, group.texts))
+    made = made or list(followed_names(one, one, found, after, group.texts))
     made = made or list(followed_namespaces(one, found, after, group.texts))
     made = made or list(brought_claims(one, found, before, wanted, group.texts))
     made = made or list(counted_inline(one, found, group.texts, group.kustomizations))
