@@ -86,6 +86,7 @@ def migrate(inputs: Sequence[Input], job: MigrationJob) -> MigrationReport:
         claims,
         ignored=sum(file.ignored.count for file in files if file is not None),
         left=frozenset((file.name, key) for file in mine for key in file.left),
+        set_aside=tuple(run.set_aside),
     )
 
 

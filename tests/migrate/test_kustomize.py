@@ -3,6 +3,7 @@
 A case has the files ``before``; those that are other ones ``after`` (read as objects where they are manifests, else
 byte by byte), those of ``exact`` with their comments; which are ``changed``; the ``codes`` that are said; and
 ``parts`` of messages. ``paths`` are given to migrate, all files if there are none. ``links`` are symbolic links.
+``claims`` is the file of --claims-file.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ def written(folder: Path, files: dict[str, str]) -> None:
 
 def run(folder: Path, case: dict[str, Any]) -> MigrationReport:
     paths = [str(folder / path) for path in case.get("paths", [""])]
-    return migrate_built(find_inputs(paths), MigrationJob(settings(), unsafe=case.get("unsafe", False)))
+    claims = str(folder / case["claims"]) if "claims" in case else ""
+    return migrate_built(find_inputs(paths), MigrationJob(settings(), case.get("unsafe", False), claims))
 
 
 def texts(report: MigrationReport) -> dict[str, str]:

@@ -13,6 +13,7 @@ from kubectl_dra.manifests.workloads import (
     WorkloadPodSpec,
     containers,
     evident_specs,
+    is_in_knative,
     key_of,
     pod_specs,
     specs_at,
@@ -173,6 +174,15 @@ _HYPERPOD: Final = Claimless(
     "HyperPod's inference operator makes the pods, and the kind has no field for claims",
     "Leave it with the device plugin, or run the model server in a Deployment.",
 )
+_DYNAMO: Final = Claimless(
+    "its resources name GPUs in a field of their own",
+    "Write the claims into extraPodSpec (resourceClaims, and claims of mainContainer), and remove the GPU limit.",
+)
+_IN_KNATIVE: Final = Claimless(
+    "in this deployment mode KServe hands its pod to Knative, whose webhook refuses claims of containers",
+    "Run it in the mode Standard (RawDeployment before KServe 0.16; the mode of an InferenceService cannot be changed, "
+    "so create it anew), or leave it with the device plugin.",
+)
 CLAIMLESS: Final[Mapping[Key, Claimless]] = {
     **{
         ("argoproj.io", kind): _WORKFLOW
@@ -195,10 +205,8 @@ CLAIMLESS: Final[Mapping[Key, Claimless]] = {
     ),
     ("apps.nvidia.com", "NIMService"): _NIM,
     ("apps.nvidia.com", "NIMPipeline"): _NIM,
-    ("nvidia.com", "DynamoGraphDeployment"): Claimless(
-        "its resources name GPUs in a field of their own",
-        "Write the claims into extraPodSpec (resourceClaims, and claims of mainContainer), and remove the GPU limit.",
-    ),
+    ("nvidia.com", "DynamoGraphDeployment"): _DYNAMO,
+    ("nvidia.com", "DynamoComponentDeployment"): _DYNAMO,
     ("production-stack.vllm.ai", "VLLMRuntime"): Claimless(
         "the kind has no field for claims",
         "Leave it with the device plugin, let a DeviceClass carry the resource's name (--strategy extended-resource), "
@@ -234,7 +242,7 @@ CLAIMLESS: Final[Mapping[Key, Claimless]] = {
         "controllers.NAME.pod.resourceClaims, resources.claims of the container, and rawResources for the template.",
     ),
 }
-"""Kinds that name devices of device plugins in places that cannot hold claims."""
+"""Kinds that name devices of device plugins in places that cannot hold claims; see ``claimless``."""
 NEVER: Final[frozenset[str]] = frozenset(
     (
         "ClusterPolicy",
@@ -254,6 +262,15 @@ NEVER: Final[frozenset[str]] = frozenset(
     )
 )
 """Kinds that may name such resources without requesting any: settings of administrators, and texts."""
+
+
+def claimless(raw: Mapping[str, Any]) -> Claimless | None:
+    """Why an object cannot have claims; None if it can, or is of an unknown kind."""
+    key = key_of(raw)
+    if key[0] == "nvidia.com" and raw.get("apiVersion") != "nvidia.com/v1alpha1":
+        return None
+    return _IN_KNATIVE if is_in_knative(raw) else CLAIMLESS.get(key)
+
 
 # Their values are the input of other programs, whatever they look like.
 _VALUES: Final = frozenset(("values", "valuesObject", "parameters"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path as File
 from typing import Any, Final, NamedTuple
@@ -90,6 +91,14 @@ def of_deployer(problem: str) -> BuildObstacle:
     return BuildObstacle(
         problem, "let a kustomization in the repository set the prefix or the patch instead, and give it to migrate too"
     )
+
+
+def of_outside(name: str, item: Remark) -> Remark:
+    """The refusal for a kustomization that builds from a file that is not of the run; ``item`` is said of that."""
+    message = f"it is built from {shown(item.file)}, which is not in this run and has something to migrate"
+    directory = os.path.dirname(name) or "."  # noqa: PTH120
+    way_out = f"give migrate that as well, or -k {shlex.quote(directory)}"
+    return Remark("refusal", refusals.BUILD, name, 1, 1, "Kustomization", "", message, way_out)
 
 
 def unbuilt(error: str) -> BuildObstacle:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path as File
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -12,7 +12,7 @@ from kubectl_dra.manifests.changes import EditRefused, changed
 from kubectl_dra.manifests.documents import parse
 from kubectl_dra.manifests.edits import edits_of, verified
 from kubectl_dra.manifests.inputs import SUFFIXES, Input
-from kubectl_dra.manifests.kustomization import Kustomization, closure, kustomization_in
+from kubectl_dra.manifests.kustomization import NAMES, Kustomization, closure, kustomization_in
 from kubectl_dra.manifests.objects import ObjectKey, object_key, title
 from kubectl_dra.manifests.source import Source
 from kubectl_dra.migrate.engine import MigrationJob, migrate, misread
@@ -35,6 +35,7 @@ from kubectl_dra.migrate.kustomize.repair import (
     without_unused,
 )
 from kubectl_dra.migrate.model import MigratedFile, MigrationReport, Remark
+from kubectl_dra.migrate.new_objects import claims_file
 from kubectl_dra.migrate.reading import pointed
 
 _ROUNDS: Final = 6
@@ -75,8 +76,12 @@ def migrate_built(inputs: Sequence[Input], job: MigrationJob) -> MigrationReport
     ]
     built = {path for group in groups for path in group.texts}
     unbuilt = {path: file for path, file in files.items() if path not in built and _patches(file)}
-    if not groups and not unbuilt:
+    outside = list(_outside(names, job))
+    if not groups and not unbuilt and not outside:
         return report
+    for item in outside:
+        file = files.get(_absolute(item.file), MigratedFile(item.file, None))
+        files[_absolute(item.file)] = file._replace(items=(*file.items, item))
     files |= {path: outcome.without_changes(file, "", obstacles.UNSEEN) for path, file in unbuilt.items()}
     for group in groups:
         if not can_build():
@@ -88,9 +93,32 @@ def migrate_built(inputs: Sequence[Input], job: MigrationJob) -> MigrationReport
         else:
             outcome.put(group, files, names)
     results = tuple(sorted(files.values(), key=lambda file: _order(file.name, names)))
+    back = {names[path] for group in groups if group.problem for path in group.texts if path in names}
+    if back.intersection(item.file for item, _ in report.set_aside):
+        # What stays as it is has no claims.
+        aside = [(item, raw) for item, raw in report.set_aside if item.file not in back]
+        report = report._replace(claims=claims_file(job.claims_file, aside, results) if aside else None)
     return report._replace(
         files=results, notes=tuple(dict.fromkeys(notes)), defects=(*report.defects, *_new_defects(results, report))
     )
+
+
+def _outside(names: Mapping[str, str], job: MigrationJob) -> Iterator[Remark]:
+    """The kustomizations of a run that build from files with something to migrate that are not of the run."""
+    read: dict[str, list[str]] = {}
+    for path in names:
+        one = kustomization_in(os.path.dirname(path)) if path.endswith(NAMES) else None  # noqa: PTH120
+        if one is not None and one.path == path:
+            files = {each for part in closure(one) for each in part.files if each.lower().endswith(SUFFIXES)}
+            read[path] = sorted(each for each in files if each not in names)
+    inputs = [Input(path, False) for path in sorted({each for files in read.values() for each in files})]
+    # Where nothing is of them, that can be read, there is nothing to say.
+    found = migrate([Input("<none>", False, b"{}"), *inputs], job._replace(claims_file="")) if inputs else None
+    asking = {item.file: item for item in (found.items() if found is not None else ()) if item.sort != "note"}
+    for path, files in read.items():
+        item = next((asking[each] for each in files if each in asking), None)
+        if item is not None:
+            yield obstacles.of_outside(names[path], item)
 
 
 def _new_defects(results: Sequence[MigratedFile], report: MigrationReport) -> list[str]:
