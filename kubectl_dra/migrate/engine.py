@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple, overload
 from kubectl_dra.errors import FileError
 from kubectl_dra.lint.accepted import is_baseline
 from kubectl_dra.manifests.changes import EditRefused
+from kubectl_dra.manifests.charts import embedding_template
 from kubectl_dra.manifests.documents import NotAnObject, TemplateError, parse
 from kubectl_dra.manifests.files import Rewritten
 from kubectl_dra.manifests.inputs import Input
@@ -298,6 +299,12 @@ class _Run:
                 continue
             file.items += want.told
             if not want.changes and not want.objects:
+                continue
+            template = embedding_template(file.name)
+            if template:
+                why = f"{template} puts this file into a text, and its reader may want it as it is"
+                way_out = "migrate what reads the text, or what it makes of it"
+                file.items.append(want.refused(refusals.NO_PLACE, why)._replace(way_out=way_out))
                 continue
             # Before the next object is planned, so that it finds these names taken, as in a second run.
             try:

@@ -93,10 +93,10 @@ def migrate_built(inputs: Sequence[Input], job: MigrationJob) -> MigrationReport
         else:
             outcome.put(group, files, names)
     results = tuple(sorted(files.values(), key=lambda file: _order(file.name, names)))
-    back = {names[path] for group in groups if group.problem for path in group.texts if path in names}
-    if back.intersection(item.file for item, _ in report.set_aside):
+    unchanged = {names[path] for group in groups if group.problem for path in group.texts if path in names}
+    if unchanged.intersection(item.file for item, _ in report.set_aside):
         # What stays as it is has no claims.
-        aside = [(item, raw) for item, raw in report.set_aside if item.file not in back]
+        aside = [(item, raw) for item, raw in report.set_aside if item.file not in unchanged]
         report = report._replace(claims=claims_file(job.claims_file, aside, results) if aside else None)
     return report._replace(
         files=results, notes=tuple(dict.fromkeys(notes)), defects=(*report.defects, *_new_defects(results, report))
@@ -350,9 +350,9 @@ def _repaired(
     before, wanted, after = builds
     if one.deployer:
         # Its base can say where names are; the rest is for people to change.
-        base = next((each for root in one.roots if (each := kustomization_in(root)) is not None), None)
-        made = [] if base is None or base.path not in names else followed_names(one, base, found, after, group.texts)
-        return _recorded(group, one, list(made), names)
+        base = next((part for root in one.roots if (part := kustomization_in(root)) is not None), None)
+        followed = followed_names(one, base, found, after, group.texts) if base and base.path in names else ()
+        return _recorded(group, one, list(followed), names)
     made = [each for each in labels_taken_out(one, found, group.texts) if each.path in names]
     made = made or list(followed_names(one, one, found, after, group.texts))
     made = made or list(followed_namespaces(one, found, after, group.texts))
