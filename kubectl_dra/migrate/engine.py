@@ -238,7 +238,8 @@ class _Run:
             return self._unreadable(source, error)
         file = File(source, documents, found.data is None and is_patch(found.name))
         for document in file.strangers:
-            if is_baseline(document.object):
+            # A schema says what values may be, and asks for nothing.
+            if is_baseline(document.object) or "$schema" in document.object:
                 continue
             start = document.position().offset
             following = [one.position().offset for one in documents if one.index > document.index]

@@ -19,7 +19,7 @@ from kubectl_dra.manifests.workloads import (
     specs_at,
 )
 from kubectl_dra.migrate.device_plugins.asks import Ask, by_name, read_asks
-from kubectl_dra.migrate.device_plugins.environment import of_driver
+from kubectl_dra.migrate.device_plugins.environment import environment, of_driver
 from kubectl_dra.migrate.device_plugins.placement import PlacementPlan, placement
 from kubectl_dra.migrate.model import MigrationSettings, ObjectPlan, PlanRefusal, Safety, Step
 from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue
@@ -108,12 +108,15 @@ def plan_patch(raw: Mapping[str, Any], around: Iterable[Mapping[str, Any]], sett
     gone: list[Path] = []
     moved: dict[str, Resource] = {}
     for spec in pod_specs(raw):
-        asks = read_asks(spec, settings.catalogue)
+        asks = read_asks(spec, settings.catalogue, patch=True)
         refusals += asks.refusals
         moving = [ask for ask in asks.asks if ask.resource.vendor not in asks.held]
         if moving and by_name(moving, _placements(raw, spec, moving, around, settings), settings):
             continue
         gone += [*(path for ask in moving for path in ask.keys), *asks.zeros]
+        users = {ask.container.path for ask in moving}
+        vendors = tuple(dict.fromkeys(ask.resource.vendor for ask in moving))
+        gone += [change.path for change in environment(spec, users, vendors, settings.catalogue).changes]
         moved.update((ask.resource.name, ask.resource) for ask in moving)
     if not gone:
         return ObjectPlan(refusals=tuple(refusals))

@@ -76,7 +76,9 @@ def _brought_by(
                 for each in missing:
                     fits = is_for(patch, each.object, one) if patch.target else is_of(raw.object, each.object)
                     if fits and each.object in old and each.object in new:
-                        names = _named(raw, each, _added(each, old, new), new, templates)
+                        # The base's namespace is no longer given to what stands in an overlay.
+                        space = "" if one.document.object.get("namespace") else each.object[1]
+                        names = _named(raw, each, space, _added(each, old, new), new, templates)
                         changes += _referring(raw, each, old, new, names)
             if changes:
                 edits += edits_of(document, changes)
@@ -155,13 +157,18 @@ def _added(
 def _named(
     patch: ManifestObject,
     difference: BuildDifference,
+    namespace: str,
     added: Sequence[Mapping[str, Any]],
     new: Mapping[ObjectKey, Mapping[str, Any]],
     templates: dict[str, Mapping[str, Any]],
 ) -> dict[str, str]:
-    """What the new claims of a build are called in the overlay; the objects are added to ``templates``."""
+    """What the new claims of a build are called in the overlay; the objects are added to ``templates``.
+
+    ``namespace`` is that of the workload where the overlay gives it none itself.
+    """
     _, space, built = difference.object
     metadata = patch.object.get("metadata") or {}
+    namespace = metadata.get("namespace") or namespace
     own = str(metadata.get("name") or "patched")
     names: dict[str, str] = {}
     for entry in added:
@@ -174,7 +181,7 @@ def _named(
             mine = name.replace(built, own) if built in name else f"{own}-{entry.get('name')}"
             names[name] = mine
             # The namespace of the kustomization is given to all that it builds.
-            inner = {"name": mine, **({"namespace": metadata["namespace"]} if metadata.get("namespace") else {})}
+            inner = {"name": mine, **({"namespace": namespace} if namespace else {})}
             templates[mine] = {**raw, "metadata": inner}
     return names
 

@@ -117,6 +117,11 @@ def unsafe(offer: Remark) -> BuildObstacle:
     return BuildObstacle(f"there: {offer.message}", "", True)
 
 
+def refused_there(refusal: Remark) -> BuildObstacle:
+    """What is built from the files is refused."""
+    return BuildObstacle(f"there: {refusal.message}", refusal.way_out or refusals.WAY_OUT_BUILD)
+
+
 def lacking(difference: BuildDifference, in_run: bool) -> BuildObstacle:
     """A pod got its devices by a patch, and lacks a claim; ``in_run``: the kustomization may be changed."""
     who = _name(difference.object)

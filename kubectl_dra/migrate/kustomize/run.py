@@ -115,8 +115,8 @@ def _outside(names: Mapping[str, str], job: MigrationJob) -> Iterator[Remark]:
     # Where nothing is of them, that can be read, there is nothing to say.
     found = migrate([Input("<none>", False, b"{}"), *inputs], job._replace(claims_file="")) if inputs else None
     asking = {item.file: item for item in (found.items() if found is not None else ()) if item.sort != "note"}
-    for path, files in read.items():
-        item = next((asking[each] for each in files if each in asking), None)
+    for path, others in read.items():
+        item = next((asking[each] for each in others if each in asking), None)
         if item is not None:
             yield obstacles.of_outside(names[path], item)
 
@@ -251,7 +251,7 @@ def _settled(
 ) -> BuildObstacle | None:
     """Make what an overlay needs until its build is as wanted; returns the obstacle if that fails."""
     mine = {names.get(path, path) for part in closure(one) for path in part.files}
-    wanted, offers = _migrated(before, job, {key for file, key in left if file in mine})
+    wanted, offers, refused_there = _migrated(before, job, {key for file, key in left if file in mine})
     titles = {object_key(raw): title(raw) for raw in objects_of(before)}
     for number in range(_ROUNDS):
         built = shop.built(one)
@@ -283,7 +283,13 @@ def _settled(
                 return obstacles.lacking(brought, one.path in names)
             if why is not None:
                 return why
-            obstacle = _by_patch(one, found[0], group, names, job) or obstacles.of_difference(found[0], after)
+            obstacle = _by_patch(one, found[0], group, names, job)
+            there = next(
+                (refused_there[name] for each in found if (name := titles.get(each.object, "")) in refused_there), None
+            )
+            obstacle = obstacle or (
+                obstacles.refused_there(there) if there else obstacles.of_difference(found[0], after)
+            )
             return obstacles.of_deployer(obstacle.problem) if one.deployer else obstacle
         shop.put({each.path: group.texts[each.path].encode(each.text) for each in repaired})
     return None
@@ -316,22 +322,23 @@ def _asking(
 
 def _migrated(
     before: str, job: MigrationJob, left: Collection[ObjectKey]
-) -> tuple[list[Mapping[str, Any]], dict[str, Remark]]:
+) -> tuple[list[Mapping[str, Any]], dict[str, Remark], dict[str, Remark]]:
     """What migrate makes of a build, which the build of the migrated files has to be, and the unsafe changes that
-    it does not make, by the titles of the objects.
+    it does not make, and the refusals, by the titles of the objects.
 
     Objects that comments of their files say to leave (``left``) stay; in the build they may have longer names.
     """
     if not objects_of(before):
-        return [], {}
+        return [], {}, {}
     report = migrate([Input("<build>", True, before.encode())], job._replace(claims_file=""))
     made = objects_of(next((file.text.after for file in report.files if file.text is not None), before))
     offers = {item.object: item for item in report.items() if item.sort == "offer" and not item.new}
+    refused = {item.object: item for item in report.items("refusal")}
     if not left:
-        return made, offers
+        return made, offers, refused
     old = {object_key(raw): raw for raw in objects_of(before)}
     stay = {key for key in old if any(key[0] == kind and name in key[2] for kind, _, name in left)}
-    return [old[key] if (key := object_key(raw)) in stay else raw for raw in made], offers
+    return [old[key] if (key := object_key(raw)) in stay else raw for raw in made], offers, refused
 
 
 def _repaired(
