@@ -20,7 +20,7 @@ from kubectl_dra.manifests.source import Source, decode
 from kubectl_dra.manifests.style import Style, flow
 from kubectl_dra.migrate import refusals
 from kubectl_dra.migrate.inline_patches import GONE
-from kubectl_dra.migrate.kustomize.asking import AskingPatch
+from kubectl_dra.migrate.kustomize.device_patches import DevicePatch
 from kubectl_dra.migrate.kustomize.repair import BuildDifference, Repaired
 from kubectl_dra.migrate.model import MigratedFile, Remark
 from kubectl_dra.text import amount
@@ -57,7 +57,7 @@ def refused(why: str) -> BuildObstacle:
     return BuildObstacle(why)
 
 
-def asking(patch: AskingPatch, *, in_run: bool) -> BuildObstacle:
+def asking(patch: DevicePatch, *, in_run: bool) -> BuildObstacle:
     """A patch stays and asks for a resource of what would claim devices; ``in_run``: its file may be changed."""
     problem = f"its patch in {shown(patch.file)}:{patch.line} still names {patch.resource}"
     if patch.ignored:
@@ -243,7 +243,7 @@ def groups_of(found: Sequence[Kustomization], texts: Mapping[str, Source]) -> li
 
 PATCHED: Final = "MIG110"
 NAMES: Final = "MIG139"
-BROUGHT: Final = "MIG127"
+OVERLAY_CLAIMS: Final = "MIG127"
 TEXT: Final = "MIG123"
 """A text is not changed: said of patches before a build shows what of them has to go."""
 
@@ -260,7 +260,7 @@ def remarks(made: Repaired, name: str) -> list[Remark]:
         return [Remark("change", PATCHED, name, 1, 1, "Kustomization", "patches", message)]
     if made.does == "claims":
         message = "the overlay asks for devices that its base does not ask for: it has claims of its own"
-        return [Remark("change", BROUGHT, name, 1, 1, "", "", message)]
+        return [Remark("change", OVERLAY_CLAIMS, name, 1, 1, "", "", message)]
     if made.does == "labels":
         message = "labels of the patch choose devices; the claim says that now"
         return [Remark("change", GONE, name, 1, 1, "", "", message)]
@@ -281,7 +281,7 @@ def put(group: Group, files: dict[str, MigratedFile], names: Mapping[str, str]) 
         source = old.text.source if old is not None and old.text is not None else original(path, name)
         more = group.said.get(path, ())
         kept = old.items if old is not None else ()
-        if any(item.code == BROUGHT for item in more):
+        if any(item.code == OVERLAY_CLAIMS for item in more):
             kept = tuple(item for item in kept if item.code != GONE)
         if any(item.code == GONE for item in more):
             kept = tuple(item for item in kept if item.code != TEXT)

@@ -26,7 +26,7 @@ from kubectl_dra.migrate.inline_patches import (
     inline_patches,
     operations_without,
 )
-from kubectl_dra.migrate.kustomize.asking import patch_files
+from kubectl_dra.migrate.kustomize.device_patches import patch_files
 from kubectl_dra.migrate.kustomize.layout import is_for
 from kubectl_dra.migrate.kustomize.repair import BuildDifference, Repaired, claims_in, is_of, read
 from kubectl_dra.migrate.model import MigratedFile, Remark

@@ -19,12 +19,12 @@ from kubectl_dra.migrate.engine import MigrationJob, migrate, misread
 from kubectl_dra.migrate.inline_patches import GONE, without_empty_lists
 from kubectl_dra.migrate.kustomize import outcome
 from kubectl_dra.migrate.kustomize import outcome as obstacles
-from kubectl_dra.migrate.kustomize.asking import AskingPatch, asking_patches, patch_files
-from kubectl_dra.migrate.kustomize.brought import brought_claims, is_brought
 from kubectl_dra.migrate.kustomize.builds import Workshop, can_build
 from kubectl_dra.migrate.kustomize.counts import claim_patches, counted_inline
+from kubectl_dra.migrate.kustomize.device_patches import DevicePatch, device_patches, patch_files
 from kubectl_dra.migrate.kustomize.layout import Layout, built_from, is_for
 from kubectl_dra.migrate.kustomize.outcome import BuildObstacle, Group, groups_of
+from kubectl_dra.migrate.kustomize.overlay_claims import lacks_claims, overlay_claims
 from kubectl_dra.migrate.kustomize.patches import followed_namespaces, labels_taken_out, without_json_patches
 from kubectl_dra.migrate.kustomize.repair import (
     BuildDifference,
@@ -278,9 +278,9 @@ def _settled(
         except _OutOfRun as missing:
             why = obstacles.out_of_run(missing.args[0], one.path)
         if not repaired:
-            brought = next((each for each in found if is_brought(each)), None)
-            if brought is not None:
-                return obstacles.lacking(brought, one.path in names)
+            lacking = next((each for each in found if lacks_claims(each)), None)
+            if lacking is not None:
+                return obstacles.lacking(lacking, one.path in names)
             if why is not None:
                 return why
             obstacle = _by_patch(one, found[0], group, names, job)
@@ -309,12 +309,12 @@ def _by_patch(
 
 def _asking(
     one: Kustomization, difference: BuildDifference | None, group: Group, job: MigrationJob
-) -> list[AskingPatch]:
+) -> list[DevicePatch]:
     """The patches that ask, or asked, for devices: those for the object of ``difference``, or without it those that
     fail where the request is gone, as JSON patches do.
     """
     catalogue = job.settings.catalogue
-    found = asking_patches(one, group.texts, catalogue)
+    found = device_patches(one, group.texts, catalogue)
     if difference is None:
         return [each for each in found if pointed(each.patch.text, catalogue)]
     return [each for each in found if is_for(each.patch, difference.object, one)]
@@ -363,7 +363,7 @@ def _repaired(
     made = [each for each in labels_taken_out(one, found, group.texts) if each.path in names]
     made = made or list(followed_names(one, one, found, after, group.texts))
     made = made or list(followed_namespaces(one, found, after, group.texts))
-    made = made or list(brought_claims(one, found, before, wanted, group.texts))
+    made = made or list(overlay_claims(one, found, before, wanted, group.texts))
     made = made or list(counted_inline(one, found, group.texts, group.kustomizations))
     for each in made:
         if each.path not in names and each.path not in group.texts and File(each.path).exists():

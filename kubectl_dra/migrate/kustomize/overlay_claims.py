@@ -16,7 +16,7 @@ from kubectl_dra.manifests.source import Source
 from kubectl_dra.manifests.style import Style
 from kubectl_dra.manifests.workloads import containers, pod_specs
 from kubectl_dra.migrate.inline_patches import InlinePatch, inline_patches
-from kubectl_dra.migrate.kustomize.asking import patch_files
+from kubectl_dra.migrate.kustomize.device_patches import patch_files
 from kubectl_dra.migrate.kustomize.layout import is_for
 from kubectl_dra.migrate.kustomize.repair import FIELDS, BuildDifference, Repaired, is_of, listed_in, objects_in, read
 from kubectl_dra.migrate.new_objects import added_behind, documents_of
@@ -26,14 +26,14 @@ HEADING: Final = "# The claims for devices that patches here ask for, written by
 Objects = Sequence[Mapping[str, Any]]
 
 
-def is_brought(difference: BuildDifference) -> bool:
+def lacks_claims(difference: BuildDifference) -> bool:
     """Whether a pod lacks claims: a patch asked for devices, and what it patches did not."""
     found = difference.found
     fewer = found is None or (isinstance(found, list) and len(found) < len(difference.wanted or ()))
     return fewer and difference.path[-1:] == ("resourceClaims",)
 
 
-def brought_claims(
+def overlay_claims(
     one: Kustomization, found: Sequence[BuildDifference], before: Objects, wanted: Objects, texts: Mapping[str, Source]
 ) -> Iterator[Repaired]:
     """The patches with references to claims, and the claim templates as a file beside the patches: of the overlay, or
@@ -44,14 +44,14 @@ def brought_claims(
     Raises:
         EditRefused: a file cannot be changed for certain.
     """
-    missing = [each for each in found if is_brought(each)]
+    missing = [each for each in found if lacks_claims(each)]
     old = {object_key(raw): raw for raw in before}
     new = {object_key(raw): raw for raw in wanted}
     for part in with_components(one) if missing else ():
-        yield from _brought_by(part, one, missing, old, new, texts)
+        yield from _claims_of_patches(part, one, missing, old, new, texts)
 
 
-def _brought_by(
+def _claims_of_patches(
     part: Kustomization,
     one: Kustomization,
     missing: Sequence[BuildDifference],
