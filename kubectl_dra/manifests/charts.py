@@ -6,6 +6,8 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -34,7 +36,9 @@ def is_chart(path: str) -> bool:
     return (Path(path) / "Chart.yaml").is_file()
 
 
-def rendered_charts(paths: Sequence[str], release: Release) -> ChartInputs:
+def rendered_charts(
+    paths: Sequence[str], release: Release, values: Sequence[str] = (), sets: Sequence[str] = ()
+) -> ChartInputs:
     """What helm renders for a release of those of the paths that are charts, and the other paths.
 
     Raises:
@@ -43,12 +47,12 @@ def rendered_charts(paths: Sequence[str], release: Release) -> ChartInputs:
     charts = [path for path in paths if is_chart(path)]
     if charts and shutil.which("helm") is None:
         return ChartInputs((), tuple(paths), tuple(charts))
-    inputs = tuple(Input(f"{path.rstrip('/')}/{HELMED}", True, render(path, release)) for path in charts)
+    inputs = tuple(Input(f"{path.rstrip('/')}/{HELMED}", True, render(path, release, values, sets)) for path in charts)
     return ChartInputs(inputs, tuple(path for path in paths if path not in charts), ())
 
 
-def render(chart: str, release: Release) -> bytes:
-    """What ``helm template`` prints for a chart with its own values.
+def render(chart: str, release: Release, values: Sequence[str] = (), sets: Sequence[str] = ()) -> bytes:
+    """What ``helm template`` prints for a chart with its own values, and with files and single ones laid over them.
 
     Helm is told the release: its own default is that of the year it was built in, which charts may be too new for.
 
@@ -57,6 +61,8 @@ def render(chart: str, release: Release) -> bytes:
     """
     version = f"{release.major}.{release.minor}.{release.patch}"
     command = ["helm", "template", "release", chart, "--kube-version", version]
+    command += [word for file in values for word in ("--values", file)]
+    command += [word for value in sets for word in ("--set", value)]
     try:
         done = subprocess.run(command, capture_output=True, timeout=HELM_SECONDS)
     except subprocess.TimeoutExpired:
@@ -69,6 +75,41 @@ def render(chart: str, release: Release) -> bytes:
         said = [line for line in lines if line.startswith("Error:")] or lines or ["no message"]
         raise FileError(f"helm template failed: {said[-1]}", chart)
     return done.stdout
+
+
+def values_files(chart: str) -> list[str]:
+    """The files of a chart with other values than its own: those beside values.yaml, and those of its CI."""
+    root = Path(chart)
+    beside = [path for path in root.glob("*.y*ml") if "values" in path.name.lower()]
+    return [
+        path.as_posix()
+        for path in sorted((*beside, *root.glob("ci/*.y*ml")))
+        if path.is_file() and path.suffix in (".yaml", ".yml") and path != root / "values.yaml"
+    ]
+
+
+# As a template names files of its chart: .Files.Get "files/pod.yaml", (.Files.Glob "files/*").AsConfig.
+_FILES: Final = re.compile(r"\.Files\.(?:Get|GetBytes|Lines|Glob)\s+(?:\"([^\"\n]+)\"|`([^`\n]+)`|(\S))")
+
+
+@cache
+def embedding_template(name: str) -> str:
+    """The template of a chart that puts a file (its path) into what it renders as a text; empty if there is none.
+
+    A template that works out the names of files may mean any of them.
+    """
+    path = Path(name)
+    chart = next((above for above in path.parents if (above / "Chart.yaml").is_file()), None)
+    inside = path.relative_to(chart) if chart is not None else path
+    if chart is None or inside.parts[0] in ("templates", "crds", "charts"):
+        return ""
+    for template in sorted((chart / "templates").rglob("*")):
+        text = template.read_text("utf-8", "replace") if template.is_file() else ""
+        for match in _FILES.finditer(text):
+            pattern = match[1] or match[2]
+            if pattern is None or fnmatchcase(inside.as_posix(), pattern.removeprefix("/")):
+                return template.as_posix()
+    return ""
 
 
 def template_of(name: str, text: str, line: int, word: str) -> str:

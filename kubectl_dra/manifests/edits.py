@@ -31,16 +31,21 @@ def smallest(raw: Any, changes: Sequence[Change]) -> list[Change]:
 
 def _moves(raw: Any, changes: Sequence[Change]) -> list[Change]:
     """The changes; if all entries of a mapping are set beside its key and the key is deleted, they become a move."""
-    out = list(changes)
+    sets = {change.path: change for change in changes if isinstance(change, Set)}
+    moved: set[Path] = set()
+    unwrapped: list[Unwrap] = []
     for gone in [change for change in changes if isinstance(change, Delete)]:
         inner = value_at(raw, gone.path)
         if not isinstance(inner, dict) or not inner:
             continue
         beside = [Set((*gone.path[:-1], key), value) for key, value in inner.items()]
-        if all(change in out for change in beside):
-            out = [change for change in out if change != gone and change not in beside]
-            out.append(Unwrap(gone.path))
-    return out
+        if all(sets.get(change.path) == change for change in beside):
+            moved.update((gone.path, *(change.path for change in beside)))
+            unwrapped.append(Unwrap(gone.path))
+    return [
+        *(change for change in changes if not (isinstance(change, Set | Delete) and change.path in moved)),
+        *unwrapped,
+    ]
 
 
 def _old(raw: Any, path: Path) -> Any:

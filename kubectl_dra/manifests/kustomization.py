@@ -31,7 +31,10 @@ class Kustomization(Struct, frozen=True, eq=False):
 
     ``files`` are those that it reads, including itself; ``roots`` are the directories of other
     kustomizations; ``patches`` are the strategic merge patches among the files; ``remote`` is what it takes
-    from elsewhere.
+    from elsewhere; ``links`` are the symbolic links on the way to files and roots, whose paths have none.
+
+    ``deployer`` is the object of Argo CD or Flux, with its place, that the kustomization stands for; empty for one of
+    a file.
     """
 
     directory: str
@@ -41,6 +44,8 @@ class Kustomization(Struct, frozen=True, eq=False):
     roots: tuple[str, ...]
     patches: frozenset[str]
     remote: tuple[str, ...]
+    links: tuple[tuple[str, str], ...] = ()
+    deployer: str = ""
 
     @property
     def is_component(self) -> bool:
@@ -58,7 +63,20 @@ class Kustomization(Struct, frozen=True, eq=False):
 
 
 def _path_in(directory: str, word: str) -> str:
+    return os.path.realpath(_as_written(directory, word))
+
+
+def _as_written(directory: str, word: str) -> str:
     return os.path.normpath(os.path.join(directory, word))  # noqa: PTH118
+
+
+def _links(path: str) -> Iterator[tuple[str, str]]:
+    """The symbolic links on the way to a path, and what each stands for."""
+    while os.path.realpath(path) != path:
+        link = next(part for part in reversed((Path(path), *Path(path).parents)) if part.is_symlink())
+        target = os.path.realpath(link)
+        yield str(link), target
+        path = str(Path(target) / Path(path).relative_to(link))
 
 
 @lru_cache(maxsize=4096)
@@ -71,24 +89,28 @@ def kustomization_in(directory: str) -> Kustomization | None:
                 documents = parse(decode(file.read(_LARGEST), path))
         except (OSError, InputError):
             continue
-        return _read(directory, path, documents[0])
+        return kustomization(directory, path, documents[0])
     return None
 
 
-def _read(directory: str, path: str, document: Document) -> Kustomization:
+def kustomization(directory: str, path: str, document: Document, deployer: str = "") -> Kustomization:
+    """The kustomization that a document says; ``path`` is that of its file."""
     raw = document.object
     files, roots, remote = {path}, [], []
+    links: dict[str, str] = {}
     for word in _words(raw):
         # Generators write a file as KEY=FILE.
         for part in {word, word.rpartition("=")[2]}:
             found = _path_in(directory, part)
             if part and os.path.isfile(found):  # noqa: PTH113
                 files.add(found)
+                links.update(_links(_as_written(directory, part)))
     for field in _ROOTS:
         for entry in _list(raw.get(field)):
             found = _path_in(directory, str(entry))
             if os.path.isdir(found):  # noqa: PTH112
                 roots.append(found)
+                links.update(_links(_as_written(directory, str(entry))))
             elif found not in files and _REMOTE.match(str(entry)):
                 remote.append(str(entry))
     patches = {
@@ -99,7 +121,15 @@ def _read(directory: str, path: str, document: Document) -> Kustomization:
         if isinstance(word, str) and "\n" not in word
     }
     return Kustomization(
-        directory, path, document, frozenset(files), tuple(roots), frozenset(patches & files), tuple(remote)
+        directory,
+        path,
+        document,
+        frozenset(files),
+        tuple(roots),
+        frozenset(patches & files),
+        tuple(remote),
+        tuple(links.items()),
+        deployer,
     )
 
 
@@ -125,20 +155,20 @@ def is_patch(name: str) -> bool:
     """
     if not is_file(name):
         return False
-    path = os.path.abspath(name)  # noqa: PTH100
+    path = os.path.realpath(name)
     return any(path in found.patches for found in kustomizations_above(path))
 
 
 def kustomizations_above(path: str) -> Iterator[Kustomization]:
     """The kustomizations in the directories above a file. Kustomize reads no files outside its own directory."""
-    for directory in _upward(os.path.dirname(path)):  # noqa: PTH120
+    for directory in upward(os.path.dirname(path)):  # noqa: PTH120
         found = kustomization_in(directory)
         if found is not None:
             yield found
 
 
 @lru_cache(maxsize=4096)
-def _upward(directory: str) -> tuple[str, ...]:
+def upward(directory: str) -> tuple[str, ...]:
     """The directory and those above it, up to the root of its repository."""
     out = [directory]
     while (above := os.path.dirname(out[-1])) != out[-1] and not os.path.exists(f"{out[-1]}/.git"):  # noqa: PTH110, PTH120

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from operator import is_
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from msgspec import Struct
 
@@ -28,6 +29,8 @@ class TooDeep(Exception):
 
 _Loader: type[Any] | None = None
 _LoaderOfJson: type[Any] | None = None
+_LoaderOfRepeated: type[Any] | None = None
+_ANCHOR: Final = re.compile(r"(?<![^\s,\[{])&([^\s,\[\]{}]+)")
 
 
 def loader() -> type[Any]:
@@ -60,6 +63,45 @@ def loader_of_json() -> type[Any]:
 
         _LoaderOfJson = LoaderOfJson
     return _LoaderOfJson
+
+
+def _loader_of_repeated() -> type[Any]:
+    """A slower loader that takes an anchor defined twice, of which an alias means the nearest above, as YAML 1.2 says
+    and kubectl does; PyYAML's composers refuse it.
+    """
+    global _LoaderOfRepeated
+    if _LoaderOfRepeated is None:
+        import yaml
+
+        class LoaderOfRepeated(_untyped(), yaml.composer.Composer, _parser()):  # type: ignore[misc]
+            def __init__(self, stream: Any) -> None:
+                _parser().__init__(self, stream)
+                yaml.composer.Composer.__init__(self)
+
+            def compose_node(self, parent: Any, index: Any) -> Any:
+                event = self.peek_event()
+                if not isinstance(event, yaml.AliasEvent):
+                    self.anchors.pop(event.anchor, None)
+                return super().compose_node(parent, index)
+
+        _LoaderOfRepeated = LoaderOfRepeated
+    return _LoaderOfRepeated
+
+
+def _parser() -> type[Any]:
+    """PyYAML's parser of events: the one in C if available."""
+    import yaml
+
+    if yaml.__with_libyaml__:
+        from yaml._yaml import CParser
+
+        return cast("type[Any]", CParser)
+    return _slow_loader()
+
+
+def _has_repeated_anchors(text: str) -> bool:
+    anchors = _ANCHOR.findall(text) if "&" in text and "*" in text else []
+    return len(anchors) > len(set(anchors))
 
 
 def _slow_loader() -> type[Any]:
@@ -102,7 +144,7 @@ def roots(text: str) -> Iterator[Node]:
         yaml.YAMLError: the text is not YAML from there on.
     """
     _check_depth(text)
-    stream = loader()(text)
+    stream = (_loader_of_repeated() if _has_repeated_anchors(text) else loader())(text)
     try:
         while stream.check_node():
             yield stream.get_node()

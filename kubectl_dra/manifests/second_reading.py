@@ -1,8 +1,11 @@
-"""A second reading of edited text by ruamel.yaml, a parser that shares no code with the one behind the edits."""
+"""A second reading of edited text by parsers that share no code with PyYAML, by whose nodes edits are made: ruamel.yaml
+and, for JSON, the json module.
+"""
 
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -15,6 +18,8 @@ _MARKER: Final = re.compile(r"^(?=---(?:\s|\Z))", re.MULTILINE)
 _FIRST_MARKER: Final = re.compile(r"\A((?:[ \t]*(?:#.*)?\r?\n)*)---[ \t]*\r?\n")
 _DIRECTIVE: Final = re.compile(r"^%", re.MULTILINE)
 _PAIR: Final = re.compile("[\ud800-\udbff][\udc00-\udfff]")
+_BLANKS: Final = re.compile(r"\s*")
+_BEYOND: Final = re.compile("[\U00010000-\U0010ffff]")
 
 
 def confirmed(file: Rewritten) -> bool:
@@ -28,8 +33,58 @@ def confirmed(file: Rewritten) -> bool:
         )
     except FileError:
         return False
+    values = _json_values(file.after)
+    if values is not None:
+        return len(values) == len(documents) and all(map(_alike_json, values, (one.root for one in documents)))
     alike = read_alike(file.after, documents)
     return bool(alike) or (alike is None and read_alike(file.before, ()) is None)
+
+
+class _Pairs(list[tuple[str, Any]]):
+    """The keys and values of a JSON object, in order."""
+
+
+def _json_values(text: str) -> list[Any] | None:
+    """The values of a JSON stream, with numbers as they are written; None if it is none."""
+    import json
+
+    if not text.lstrip().startswith("{"):
+        return None
+    decoder = json.JSONDecoder(
+        parse_int=str, parse_float=str, parse_constant=str, object_pairs_hook=_Pairs, strict=False
+    )
+    out, at = list[Any](), text.index("{")
+    try:
+        while at < len(text):
+            value, end = decoder.raw_decode(text, at)
+            out.append(value)
+            at = _BLANKS.match(text, end).end()  # type: ignore[union-attr]
+    except (ValueError, RecursionError):
+        return None
+    return out
+
+
+def _alike_json(value: Any, root: Any) -> bool:
+    """Whether a value that json has read is what PyYAML's nodes say, scalars as they are written."""
+    stack = [(value, root)]
+    while stack:
+        value, node = stack.pop()
+        if isinstance(value, _Pairs):
+            if node.id != "mapping" or len(value) != len(node.value):
+                return False
+            for (key, below), (name, twin) in zip(value, node.value, strict=True):
+                stack += ((key, name), (below, twin))
+        elif isinstance(value, list):
+            if node.id != "sequence" or len(value) != len(node.value):
+                return False
+            stack += zip(value, node.value, strict=True)
+        else:
+            words = "null" if value is None else str(value).lower() if isinstance(value, bool) else value
+            if node.id != "scalar" or (
+                words != node.value and _BEYOND.sub("??", words) != _BEYOND.sub("??", node.value)
+            ):
+                return False
+    return True
 
 
 def _below_key(text: str) -> str:
@@ -45,15 +100,18 @@ def read_alike(text: str, documents: Sequence[Document]) -> bool | None:
     the second parser cannot read the text.
     """
     from ruamel.yaml import YAML
-    from ruamel.yaml.error import YAMLError
+    from ruamel.yaml.error import ReusedAnchorWarning, YAMLError
 
     read: dict[str, list[Any]] = {}
     try:
-        for part in _parts(text):
-            if part not in read:
-                # Documents that are written alike are read once: it is slow.
-                found = YAML(typ="safe", pure=True).compose_all(part)
-                read[part] = [root for root in found if root is not None and _has(root)]
+        with warnings.catch_warnings():
+            # PyYAML is told the same, as kubectl is: an anchor defined twice is no mistake.
+            warnings.simplefilter("ignore", ReusedAnchorWarning)
+            for part in _parts(text):
+                if part not in read:
+                    # Documents that are written alike are read once: it is slow.
+                    found = YAML(typ="safe", pure=True).compose_all(part)
+                    read[part] = [root for root in found if root is not None and _has(root)]
     except (YAMLError, RecursionError, ValueError):
         return None
     roots = [root for part in _parts(text) for root in read[part]]

@@ -49,6 +49,9 @@ TEMPLATES: Final[Mapping[Key, tuple[Path, ...]]] = {
     ("argoproj.io", "ClusterAnalysisTemplate"): (("spec", "metrics", "*", "provider", "job", "spec", "template"),),
     ("serving.knative.dev", "Service"): (("spec", "template"),),
     ("sparkoperator.k8s.io", "SparkApplication"): (("spec", "driver", "template"), ("spec", "executor", "template")),
+    # From v1beta1 on.
+    ("nvidia.com", "DynamoGraphDeployment"): (("spec", "components", "*", "podTemplate"),),
+    ("nvidia.com", "DynamoComponentDeployment"): (("spec", "podTemplate"),),
 }
 """Where the pod templates are: mappings with ``metadata`` and ``spec``."""
 
@@ -123,6 +126,25 @@ CLAIMS_SINCE: Final[Mapping[Key, str]] = {
 """The first release whose custom resource keeps ``resourceClaimTemplateName`` and a container's ``request``.
 Older ones drop the fields, so that a pod starts without its devices. Kubernetes' own kinds are not listed.
 """
+
+
+# KServe copies the pod of a model in this mode into a Service of Knative, whose webhook admits no claims of containers.
+KSERVE_MODE: Final = "serving.kserve.io/deploymentMode"
+_KNATIVE_MODES: Final = ("Serverless", "Knative")
+
+
+def kserve_mode(workload: Mapping[str, Any]) -> str:
+    """The deployment mode that an InferenceService says; empty where the cluster's default decides, and for others."""
+    if key_of(workload) != ("serving.kserve.io", "InferenceService"):
+        return ""
+    metadata = workload.get("metadata")
+    annotations = metadata.get("annotations") if isinstance(metadata, Mapping) else None
+    return str(annotations.get(KSERVE_MODE) or "") if isinstance(annotations, Mapping) else ""
+
+
+def is_in_knative(workload: Mapping[str, Any]) -> bool:
+    """Whether Knative runs the pods of an InferenceService, by what its annotation says."""
+    return kserve_mode(workload) in _KNATIVE_MODES
 
 
 def claims_since(workload: Mapping[str, Any]) -> str | None:

@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple, overload
 from kubectl_dra.errors import FileError
 from kubectl_dra.lint.accepted import is_baseline
 from kubectl_dra.manifests.changes import EditRefused
+from kubectl_dra.manifests.charts import embedding_template
 from kubectl_dra.manifests.documents import NotAnObject, TemplateError, parse
 from kubectl_dra.manifests.files import Rewritten
 from kubectl_dra.manifests.inputs import Input
@@ -28,10 +29,10 @@ from kubectl_dra.migrate.model import (
 )
 from kubectl_dra.migrate.new_objects import claims_file, template_key
 from kubectl_dra.migrate.other_texts import fill_in, is_chart_test, not_mentioned
+from kubectl_dra.migrate.planned_edit import PlannedEdit
 from kubectl_dra.migrate.reading import File, check_readable, evidence, is_json_patch, pointed, relevant, source_of
 from kubectl_dra.migrate.refusals import MIGRATE
 from kubectl_dra.migrate.registry import all_migrations
-from kubectl_dra.migrate.want import Want
 
 _MOST_LINES: Final = 20
 _WAY_OUT_YAML = (
@@ -86,6 +87,7 @@ def migrate(inputs: Sequence[Input], job: MigrationJob) -> MigrationReport:
         claims,
         ignored=sum(file.ignored.count for file in files if file is not None),
         left=frozenset((file.name, key) for file in mine for key in file.left),
+        set_aside=tuple(run.set_aside),
     )
 
 
@@ -235,8 +237,9 @@ class _Run:
         except FileError as error:
             return self._unreadable(source, error)
         file = File(source, documents, found.data is None and is_patch(found.name))
-        for document in file.strangers:
-            if is_baseline(document.object):
+        for document in file.non_objects:
+            # A schema says what values may be, and asks for nothing.
+            if is_baseline(document.object) or "$schema" in document.object:
                 continue
             start = document.position().offset
             following = [one.position().offset for one in documents if one.index > document.index]
@@ -247,7 +250,7 @@ class _Run:
                 message = f"a test of a chart: it changes with the chart; {_names(source, seen)}"
                 file.items.append(_of_file(source, seen[0][0], _NAMED, message)._replace(sort="note"))
             elif seen:
-                message, way_out = _stranger(document.object)
+                message, way_out = _non_object(document.object)
                 message = f"{message}; {_names(source, seen)}"
                 file.items.append(_of_file(source, seen[0][0], refusals.NOT_AN_OBJECT, message, way_out))
         return file
@@ -290,13 +293,19 @@ class _Run:
 
     def stage(self, file: File, migration: Migration) -> None:
         """Run one migration on all objects of a file, and apply as much of its plan as possible."""
-        wants: list[Want] = []
+        wants: list[PlannedEdit] = []
         for found in file.objects:
             want = self._wanted(file, found, migration)
             if want is None:
                 continue
             file.items += want.told
             if not want.changes and not want.objects:
+                continue
+            template = embedding_template(file.name)
+            if template:
+                why = f"{template} puts this file into a text, and its reader may want it as it is"
+                way_out = "migrate what reads the text, or what it makes of it"
+                file.items.append(want.refused(refusals.NO_PLACE, why)._replace(way_out=way_out))
                 continue
             # Before the next object is planned, so that it finds these names taken, as in a second run.
             try:
@@ -308,14 +317,14 @@ class _Run:
         if wants:
             self._make(file, wants)
 
-    def _resolve(self, file: File, want: Want) -> None:
+    def _resolve(self, file: File, want: PlannedEdit) -> None:
         """Drop new objects that already exist, and record the others."""
         new = [(item, raw) for item, raw in want.objects if self.world.is_new(raw, want.owner, file.name)]
         want.objects = new
         for _, raw in new:
             self.world.add(raw, want.owner, file.name)
 
-    def _make(self, file: File, wants: Sequence[Want]) -> None:
+    def _make(self, file: File, wants: Sequence[PlannedEdit]) -> None:
         apart = bool(self.job.claims_file)
         settled = settle(file, wants, apart)
         file.items += [want.refused(code_of(refused), str(refused)) for want, refused in settled.refused]
@@ -335,13 +344,13 @@ class _Run:
             else:
                 file.items += [item for item, _ in new]
 
-    def _wanted(self, file: File, found: ManifestObject, migration: Migration) -> Want | None:
+    def _wanted(self, file: File, found: ManifestObject, migration: Migration) -> PlannedEdit | None:
         """What a migration wants for an object; None if nothing, or the migration fails."""
         raw, settings = found.object, self.job.settings
         try:
             plan = migration.plan(raw, self.world.around(raw, file.name, file.patch), settings)
             if plan.steps or plan.objects or plan.notes or plan.refusals:
-                return Want.of(file, found, plan, settings, self.job.unsafe)
+                return PlannedEdit.of(file, found, plan, settings, self.job.unsafe)
         except Exception as error:
             if os.environ.get("KUBECTL_DRA_DEBUG"):
                 raise
@@ -354,7 +363,7 @@ def _line(source: Source, number: int | None) -> str:
     return "\n".join(source.text.splitlines()[max(0, (number or 1) - 2) : number or 1])
 
 
-def _stranger(raw: Any) -> tuple[str, str]:
+def _non_object(raw: Any) -> tuple[str, str]:
     """What a document is that is not an object, and what to do."""
     missing = [field for field in ("apiVersion", "kind") if not (isinstance(raw, Mapping) and raw.get(field))]
     if not missing:

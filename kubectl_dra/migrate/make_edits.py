@@ -15,8 +15,8 @@ from kubectl_dra.manifests.source import Source, comment_spans, comments_of
 from kubectl_dra.manifests.style import is_json
 from kubectl_dra.migrate import refusals
 from kubectl_dra.migrate.new_objects import added_behind
+from kubectl_dra.migrate.planned_edit import PlannedEdit
 from kubectl_dra.migrate.reading import TEMPLATE_OBJECTS, File, MadeFile
-from kubectl_dra.migrate.want import Want
 
 # Removes documents from a text and keeps one marker between their neighbours.
 
@@ -180,18 +180,18 @@ class Settled(NamedTuple):
     """The resulting file, the wants that it includes, and the reason for each one that it does not."""
 
     made: MadeFile | None
-    good: tuple[Want, ...]
-    refused: tuple[tuple[Want, EditRefused], ...]
+    good: tuple[PlannedEdit, ...]
+    refused: tuple[tuple[PlannedEdit, EditRefused], ...]
 
 
-def settle(file: File, wants: Sequence[Want], apart: bool = False) -> Settled:
+def settle(file: File, wants: Sequence[PlannedEdit], apart: bool = False) -> Settled:
     """Apply as many wants as possible; with ``apart`` new objects do not go into the file.
 
     If all together fail, each half is tried, which finds few bad ones among many quickly.
     """
     result: MadeFile | None = None
-    good: list[Want] = []
-    refused: list[tuple[Want, EditRefused]] = []
+    good: list[PlannedEdit] = []
+    refused: list[tuple[PlannedEdit, EditRefused]] = []
     waiting = [list(wants)] if wants else []
     while waiting:
         part = waiting.pop()
@@ -214,7 +214,7 @@ def code_of(refused: EditRefused) -> str:
     return refusals.NO_PLACE if isinstance(refused, NoPlace) else refusals.NO_EDIT
 
 
-def made(file: File, wants: Sequence[Want], apart: bool = False) -> MadeFile:
+def made(file: File, wants: Sequence[PlannedEdit], apart: bool = False) -> MadeFile:
     """The file with all wants applied; with ``apart`` new objects do not go into it.
 
     Raises:
@@ -226,7 +226,7 @@ def made(file: File, wants: Sequence[Want], apart: bool = False) -> MadeFile:
     expected: list[Any] = []
     origins: list[int | None] = []
     removed: list[Document] = []
-    by_document: dict[int, list[Want]] = {}
+    by_document: dict[int, list[PlannedEdit]] = {}
     for want in wants:
         by_document.setdefault(id(want.found.document), []).append(want)
     added: set[ObjectKey] = set()
@@ -272,7 +272,7 @@ def made(file: File, wants: Sequence[Want], apart: bool = False) -> MadeFile:
 
 
 def _of_comments(
-    file: File, documents: Sequence[Document], origins: Sequence[int | None], wants: Mapping[int, Sequence[Want]]
+    file: File, documents: Sequence[Document], origins: Sequence[int | None], wants: Mapping[int, Sequence[PlannedEdit]]
 ) -> list[Edit]:
     """The edits that take comments along to what they explain."""
     before = {file.origins[number]: document for number, document in enumerate(file.documents)}
@@ -303,7 +303,7 @@ def _keeps_comments(file: File, text: str, documents: Sequence[Document]) -> Non
 
 
 def _in_document(
-    document: Document, wants: Sequence[Want], apart: bool, added: set[ObjectKey]
+    document: Document, wants: Sequence[PlannedEdit], apart: bool, added: set[ObjectKey]
 ) -> tuple[list[Change], list[Mapping[str, Any]]]:
     """The changes inside a document, and the objects to add after it; ``added`` are those of the file so far."""
     changes: list[Change] = []
@@ -335,13 +335,13 @@ def _in_plain_list(document: Document, path: Path) -> bool:
     return isinstance(around, Mapping) and (around.get("kind") == "List" or path[-2] == TEMPLATE_OBJECTS)
 
 
-def _check_list(document: Document, want: Want) -> None:
+def _check_list(document: Document, want: PlannedEdit) -> None:
     """Refuse to write apiVersion and kind into items that inherit them from a typed list."""
     if want.found.path and not is_object(value_at(document.object, want.found.path)):
         raise EditRefused("items of a list of one kind have no apiVersion of their own: write kind: List")
 
 
-def _check_keys(document: Document, want: Want) -> None:
+def _check_keys(document: Document, want: PlannedEdit) -> None:
     """Refuse to change an object with a duplicate key: its author may have meant the value that is ignored.
 
     Two that say the same are in the way only of a change of what they say.
@@ -367,7 +367,7 @@ def _check_keys(document: Document, want: Want) -> None:
                 stack.append(value)
 
 
-def _check_ways(document: Document, want: Want) -> None:
+def _check_ways(document: Document, want: PlannedEdit) -> None:
     """Refuse to change what is there twice."""
     for change in want.changes:
         for length in range(len(change.path)):

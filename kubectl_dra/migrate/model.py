@@ -258,6 +258,7 @@ class MigrationReport(NamedTuple):
     file of --claims-file. ``notes`` are sentences about what was left out, ``defects`` are failures of
     migrate itself. ``comparisons`` show where migrated pods would run, if a cluster was read. ``ignored`` counts
     comments in the files that say to leave something, ``left`` are the objects that stay for one, with their files.
+    ``set_aside`` are the new objects of the claims file, with what is said of them.
     """
 
     files: tuple[MigratedFile, ...]
@@ -271,6 +272,7 @@ class MigrationReport(NamedTuple):
     comparisons: tuple[LandingComparison, ...] | None = None
     ignored: int = 0
     left: frozenset[tuple[str, ObjectKey]] = frozenset()
+    set_aside: tuple[tuple[Remark, Mapping[str, Any]], ...] = ()
 
     @property
     def all_files(self) -> tuple[MigratedFile, ...]:

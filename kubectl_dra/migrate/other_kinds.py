@@ -11,7 +11,7 @@ from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.manifests.changes import Path, value_at
 from kubectl_dra.manifests.workloads import SPECS, TEMPLATES, containers, key_of, pod_specs
 from kubectl_dra.migrate.device_plugins.asks import Ask, ask_elsewhere, by_name, extended, said
-from kubectl_dra.migrate.device_plugins.pods import CLAIMLESS, NEVER, pods_of
+from kubectl_dra.migrate.device_plugins.pods import NEVER, claimless, pods_of
 from kubectl_dra.migrate.inline_patches import inline_patches, plan_inline
 from kubectl_dra.migrate.landing import autoscaler, claims_devices
 from kubectl_dra.migrate.model import Migration, MigrationSettings, Note, ObjectPlan, PlanRefusal, PlanSurroundings
@@ -105,17 +105,17 @@ def _reported(
     raw: Mapping[str, Any], key: tuple[str, str], surroundings: PlanSurroundings, settings: MigrationSettings
 ) -> ObjectPlan:
     """What certainly asks for devices."""
-    if (key in TEMPLATES or key in SPECS) and key not in CLAIMLESS:
+    why = claimless(raw)
+    if (key in TEMPLATES or key in SPECS) and why is None:
         return ObjectPlan(refusals=tuple(_outside(raw, key, settings.catalogue)))
     if key[0] == _KUSTOMIZE:
         return plan_inline(raw, surroundings.objects, settings)
     if key[0] == _FLUX:
         return ObjectPlan(refusals=tuple(_patches(raw, settings.catalogue)))
-    claimless = CLAIMLESS.get(key)
     unchanged = replace(settings, strategy="auto")
     out: list[PlanRefusal] = []
     asks: list[Ask] = []
-    pods = tuple(_of_pods(raw, key, settings.catalogue)) if claimless is None else ()
+    pods = tuple(_of_pods(raw, key, settings.catalogue)) if why is None else ()
     for path, name in _mentions_of(raw, key, settings.catalogue):
         if any(path[: len(pod)] == pod for pod in pods):
             continue
@@ -125,13 +125,11 @@ def _reported(
             out.append(PlanRefusal(code, path, said(name, resource), resource.way_out))
         elif resource is not None and by_name([ask := ask_elsewhere(path, resource)], {}, settings):
             asks.append(ask)
-        elif claimless is not None and resource is not None and by_name([ask_elsewhere(path, resource)], {}, unchanged):
-            message = f"{name} of {with_article(key[1])}: {claimless.why}"
-            out.append(PlanRefusal("MIG120", path, message, f"{claimless.way_out} {_UNCHANGED}"))
-        elif claimless is not None:
-            out.append(
-                PlanRefusal("MIG120", path, f"{name} of {with_article(key[1])}: {claimless.why}", claimless.way_out)
-            )
+        elif why is not None and resource is not None and by_name([ask_elsewhere(path, resource)], {}, unchanged):
+            message = f"{name} of {with_article(key[1])}: {why.why}"
+            out.append(PlanRefusal("MIG120", path, message, f"{why.way_out} {_UNCHANGED}"))
+        elif why is not None:
+            out.append(PlanRefusal("MIG120", path, f"{name} of {with_article(key[1])}: {why.why}", why.way_out))
         elif key in _ARGO_CD:
             message = f"{name} in the values of a chart: only the chart knows what they mean"
             out.append(PlanRefusal("MIG121", path, message, _OF_VALUES + _OF_ARGO_CD))
@@ -139,7 +137,7 @@ def _reported(
             message = f"{name}: where {with_article(key[1])} of {key[0] or 'v1'} keeps its pods is not known"
             way_out = "Migrate the pods that it makes, or write its claims by hand if its fields keep them."
             out.append(PlanRefusal("MIG121", path, message, way_out))
-    if claimless is None or key[0] in _CHARTS:
+    if why is None or key[0] in _CHARTS:
         out += _of_texts(raw, key, settings.catalogue)
     found = extended(asks, {}, surroundings, settings)
     return ObjectPlan((), found.objects, found.notes, tuple(dict.fromkeys((*out, *found.refusals))))
@@ -147,7 +145,7 @@ def _reported(
 
 def _of_pods(raw: Mapping[str, Any], key: tuple[str, str], catalogue: VendorCatalogue) -> Iterator[Path]:
     """Where requests stand that other migrations look at."""
-    if key not in CLAIMLESS or key in _PARTLY:
+    if claimless(raw) is None or key in _PARTLY:
         for spec in pods_of(raw, catalogue).specs:
             yield (*spec.path, "resources")
             yield from ((*container.path, "resources") for container in containers(spec))
@@ -221,8 +219,8 @@ def _mentions_of(raw: Mapping[str, Any], key: tuple[str, str], catalogue: Vendor
         yield from _gpu_limits(spec, ("spec",))
     migrated = [container.path for pod in pod_specs(raw) for container in containers(pod)]
     for field, value in raw.items():
-        if field not in ("metadata", "status"):
-            for mention in _mentions(value, (field,), catalogue, everywhere=key in CLAIMLESS):
+        if field not in ("apiVersion", "kind", "metadata", "status"):
+            for mention in _mentions(value, (field,), catalogue, everywhere=claimless(raw) is not None):
                 if key in _PARTLY and any(mention.path[: len(path)] == path for path in migrated):
                     continue
                 yield mention

@@ -226,7 +226,7 @@ def in_template(document: Document) -> Iterator[ManifestObject]:
 class File:
     """A file: ``original`` as read, ``source`` as it is now with its ``documents`` and ``objects``.
 
-    ``origins`` maps each document to its index in the original, None for added ones. ``strangers`` are
+    ``origins`` maps each document to its index in the original, None for added ones. ``non_objects`` are
     documents that are not Kubernetes objects. With ``patch``, kustomize lays its objects over others.
     ``rounds`` are the edits so far, each applied to the result of the one before it.
     """
@@ -245,7 +245,7 @@ class File:
     def _set(self, source: Source, documents: tuple[Document, ...], origins: tuple[int | None, ...]) -> None:
         self.source, self.documents, self.origins = source, documents, origins
         self.objects: list[ManifestObject] = []
-        self.strangers: list[Document] = []
+        self.non_objects: list[Document] = []
         self.numbers = {id(document): number for number, document in enumerate(documents)}
         for document in documents:
             try:
@@ -256,7 +256,7 @@ class File:
                 self.objects += list(objects((document,)))
                 self.objects += in_template(document)
             except InputError:
-                self.strangers.append(document)
+                self.non_objects.append(document)
 
     def take(self, made: MadeFile) -> None:
         """Adopt a changed version."""

@@ -90,3 +90,15 @@ def test_the_post_renderer_stops_a_release_that_is_refused(chart: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode != 0
     assert "MIG114" in done.stderr
+
+
+def test_other_values_that_ask_for_devices_are_named(dra: Callable[..., Ran], chart: Path) -> None:
+    (chart / "values.yaml").write_text("gpus: 0\nreplicas: 1\n")
+    (chart / "gpu-values.yaml").write_text("gpus: 4\n")
+    (chart / "more-values.yaml").write_text("replicas: 2\n")
+    ran = dra("migrate", "llm", "--check")
+    assert ran.code == 1
+    said = dra("migrate", "llm").out
+    assert "llm/gpu-values.yaml" in said and "MIG903" in said and "more-values" not in said
+    assert re.search(r"^\+\s+count: 4$", dra("migrate", "llm", "--values", "llm/gpu-values.yaml", "--diff").out, re.M)
+    assert re.search(r"^\+\s+count: 2$", dra("migrate", "llm", "--set", "gpus=2", "--diff").out, re.M)

@@ -338,3 +338,8 @@ def test_percent_signs_and_dashes_inside_of_documents_are_text() -> None:
         {"a": "%YAML 1.1\n--- {b: 2}\n", "b": "%"},
         {"c": 1},
     ]
+
+
+def test_an_alias_means_the_nearest_anchor_of_its_name() -> None:
+    (document,) = read_documents("a: &x 1\nb: *x\nc: &x 2\nd: *x\n", "a.yaml")
+    assert document.object == {"a": 1, "b": 1, "c": 2, "d": 2}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import process_time
 from typing import Any
 
 import pytest
@@ -23,7 +24,7 @@ from kubectl_dra.manifests.changes import (
     changed,
 )
 from kubectl_dra.manifests.documents import read_documents
-from kubectl_dra.manifests.edits import edited, edits_of, verified
+from kubectl_dra.manifests.edits import edited, edits_of, smallest, verified
 from tests.manifests.reversing import reversed_edits
 
 
@@ -172,3 +173,13 @@ def test_a_set_value_is_read_again_and_the_rest_stays(raw: dict[str, Any], value
         return
     assert read_documents(after, "f.yaml")[0].object == {**documents[0].object, key: value}
     assert edited(text, edits) == after
+
+
+def test_the_smallest_changes_of_a_long_list_take_time_in_proportion() -> None:
+    raw = {"items": [{"limits": {"gpu": 1}, "name": str(index)} for index in range(20_000)]}
+    changes: list[Change] = []
+    for index in range(20_000):
+        changes += [Delete(("items", index, "limits")), Set(("items", index, "claims"), [{"name": "gpu"}])]
+    start = process_time()
+    assert len(smallest(raw, changes)) == 40_000
+    assert process_time() - start < 10

@@ -2,7 +2,8 @@
 
 A case has the files ``before``; those that are other ones ``after`` (read as objects where they are manifests, else
 byte by byte), those of ``exact`` with their comments; which are ``changed``; the ``codes`` that are said; and
-``parts`` of messages. ``paths`` are given to migrate, all files if there are none.
+``parts`` of messages. ``paths`` are given to migrate, all files if there are none. ``links`` are symbolic links.
+``claims`` is the file of --claims-file.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ def written(folder: Path, files: dict[str, str]) -> None:
 
 def run(folder: Path, case: dict[str, Any]) -> MigrationReport:
     paths = [str(folder / path) for path in case.get("paths", [""])]
-    return migrate_built(find_inputs(paths), MigrationJob(settings(), unsafe=case.get("unsafe", False)))
+    claims = str(folder / case["claims"]) if "claims" in case else ""
+    return migrate_built(find_inputs(paths), MigrationJob(settings(), case.get("unsafe", False), claims))
 
 
 def texts(report: MigrationReport) -> dict[str, str]:
@@ -53,6 +55,8 @@ def texts(report: MigrationReport) -> dict[str, str]:
 def test_case(case: dict[str, Any], tmp_path: Path) -> None:
     """The first run makes what is wanted, and a second one changes nothing."""
     written(tmp_path, case["before"])
+    for name, target in case.get("links", {}).items():
+        (tmp_path / name).symlink_to(target)
     report = run(tmp_path, case)
     assert not report.defects
     found = {str(Path(name).relative_to(tmp_path)): text for name, text in texts(report).items()}

@@ -126,6 +126,14 @@ class MigrateFlags(opt.CommandFlags, frozen=True):
         tuple[str, ...],
         typer.Option("--vendors", metavar="FILE", help="More vendors, as in kubectl_dra/data/vendors."),
     ] = ()
+    values: Annotated[
+        tuple[str, ...],
+        typer.Option("--values", "-f", metavar="FILE", help="Values for charts, as helm takes them. Repeatable."),
+    ] = ()
+    sets: Annotated[
+        tuple[str, ...],
+        typer.Option("--set", metavar="KEY=VALUE", help="One value for charts, as helm takes it. Repeatable."),
+    ] = ()
     exclude: Annotated[
         tuple[str, ...],
         typer.Option("--exclude", metavar="PATTERN", help="Skip matching files and directories below PATH."),

@@ -12,20 +12,21 @@ from kubectl_dra.api.releases import TARGET, WRITTEN, Release, gate_default, ver
 from kubectl_dra.cli.baseline import check_usage as check_baseline
 from kubectl_dra.cli.baseline import new_findings, write_baseline
 from kubectl_dra.cli.migrate import MigrateFlags
+from kubectl_dra.cli.migrate.charts import of_charts
 from kubectl_dra.cli.migrate.files import output_names, output_texts, tell_links, write_all, write_below
 from kubectl_dra.cli.notes import tell_defects, tell_notes
 from kubectl_dra.cli.release import named_release
 from kubectl_dra.console import document, put, typed_line
 from kubectl_dra.errors import InputError, UsageError
-from kubectl_dra.manifests.charts import claim_values, is_chart, rendered_charts, template_of
+from kubectl_dra.manifests.charts import is_chart, rendered_charts
 from kubectl_dra.manifests.files import unified_diff
-from kubectl_dra.manifests.inputs import HELMED, STDIN, Input, find_inputs
+from kubectl_dra.manifests.inputs import STDIN, Input, find_inputs
 from kubectl_dra.migrate.engine import MigrationJob
 from kubectl_dra.migrate.kustomize.run import migrate_built
-from kubectl_dra.migrate.model import MigratedFile, MigrationReport, MigrationSettings, Remark
+from kubectl_dra.migrate.model import MigratedFile, MigrationReport, MigrationSettings
 from kubectl_dra.migrate.refusals import MIGRATE
 from kubectl_dra.report.paint import tell
-from kubectl_dra.text import nearest, some
+from kubectl_dra.text import nearest
 
 if TYPE_CHECKING:
     from kubectl_dra.cli.migrate.cluster import ClusterSeen
@@ -60,7 +61,7 @@ def run(asked: MigrateFlags, connection: ConnectionFlags) -> int:
     charts = [path for path in asked.paths if path != STDIN and is_chart(path)]
     report = _reversed(inputs, job) if asked.reverse else migrate_built(inputs, job)
     if charts:
-        report = _of_charts(report, charts, inputs)
+        report = of_charts(report, charts, inputs, job, others=not (asked.values or asked.sets))
     if asked.write_baseline:
         tell_notes(report.notes)
         return write_baseline(asked.baseline, report.items(), MIGRATE)
@@ -278,7 +279,7 @@ def _check_usage(asked: MigrateFlags) -> None:
 
 def _inputs(asked: MigrateFlags) -> list[Input]:
     """Every input; of a kustomization its own files, where they are to be edited and all of them are here."""
-    charts = rendered_charts(asked.paths, _release(asked.release))
+    charts = rendered_charts(asked.paths, _release(asked.release), asked.values, asked.sets)
     return [*charts.inputs, *_files_and_kustomizations(replace(asked, paths=charts.paths))]
 
 
@@ -293,33 +294,6 @@ def _files_and_kustomizations(asked: MigrateFlags) -> list[Input]:
         here += found or ()
         built += [] if found else [directory]
     return find_inputs(here, built, asked.exclude)
-
-
-def _of_charts(report: MigrationReport, charts: Sequence[str], inputs: Sequence[Input]) -> MigrationReport:
-    """The report with the template that each item comes from, and notes about what the charts can do themselves."""
-    notes = []
-    for chart in charts:
-        own = list(claim_values(chart))
-        notes.append(
-            f"{chart}: it speaks of claims itself, in {some(own)}: set its values before you change what it renders"
-            if own
-            else f"{chart}: it has no values for claims; migrate as a post-renderer changes what it renders"
-        )
-        if not any(found.name.startswith(chart.rstrip("/")) and found.name.endswith(HELMED) for found in inputs):
-            notes.append(f"{chart}: not rendered, because helm is not there: only its files were looked at")
-    files = []
-    for file in report.files:
-        if file.name.endswith(HELMED) and file.text is not None:
-            text = file.text.before
-            items = [item._replace(origin=template_of(file.name, text, item.line, _named(item))) for item in file.items]
-            file = file._replace(items=tuple(items))
-        files.append(file)
-    return report._replace(files=tuple(files), notes=(*report.notes, *notes))
-
-
-def _named(item: Remark) -> str:
-    """The resource that an item is about, by the last part of its field."""
-    return item.field[item.field.rindex("[") + 1 : -1] if item.field.endswith("]") else ""
 
 
 def _check_inputs(asked: MigrateFlags, inputs: Sequence[Input]) -> None:

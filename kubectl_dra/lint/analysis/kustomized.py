@@ -48,7 +48,7 @@ def replaced_list(item: Item, field: str, lost: str) -> ReplacedList | None:
     place = (item.owner or item).place.file
     if not place.endswith(KUSTOMIZED):
         return None
-    one = kustomization_in(os.path.abspath(place.removesuffix(KUSTOMIZED) or "."))  # noqa: PTH100
+    one = kustomization_in(os.path.realpath(place.removesuffix(KUSTOMIZED) or "."))
     parts = [] if one is None else closure(one)
     patch = next((path for path, names in _patches(parts, item, field) if names and lost not in names), "")
     base = next((path for path, names in _bases(parts, item, field) if lost in names), "")

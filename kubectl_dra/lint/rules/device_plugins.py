@@ -11,7 +11,7 @@ from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import Rule
 from kubectl_dra.manifests.changes import Delete, Path, Rename, value_at
-from kubectl_dra.manifests.workloads import MODEL_SERVERS
+from kubectl_dra.manifests.workloads import KSERVE_MODE, MODEL_SERVERS, is_in_knative, kserve_mode
 
 
 class PluginAndClaim(
@@ -135,6 +135,21 @@ class VisibleDevices(
                     )
 
 
+class ClaimInKnative(Rule, code="DRA704", name="claim-in-knative", severity="error", kinds=("Pod",)):
+    """A claim in a pod that Knative runs."""
+
+    def check(self, context: Context) -> Iterator[LintFinding]:
+        owner = context.item.owner
+        if owner is not None and items(context.raw.get("spec"), "resourceClaims") and is_in_knative(owner.raw):
+            yield self.finding(
+                ("spec", "resourceClaims"),
+                f"Knative refuses claims, and {KSERVE_MODE}: {kserve_mode(owner.raw)} gives it the pod",
+                fix="Use the mode Standard (RawDeployment before KServe 0.16) in a new InferenceService: the mode of "
+                "one that is there cannot be changed.",
+                on_key=True,
+            )
+
+
 class QuotaKey(
     Rule, code="DRA410", name="quota-key-counts-nothing", severity="error", kinds=("ResourceQuota",), fixable="unsafe"
 ):
@@ -226,4 +241,4 @@ def _claimed_drivers(context: Context) -> frozenset[str] | None:
     return frozenset(found)
 
 
-RULES = (QuotaKey, PluginAndClaim, PluginResource, VisibleDevices)
+RULES = (QuotaKey, PluginAndClaim, PluginResource, VisibleDevices, ClaimInKnative)

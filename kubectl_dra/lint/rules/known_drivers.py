@@ -174,13 +174,8 @@ def _sentence(text: str | None) -> str | None:
 _VALUE_FIELDS: Final = ("bool", "int", "string", "version", "StringValue", "IntValue", "BoolValue", "VersionValue")
 
 
-class DriverGateOff(Rule):
+class DriverGateOff(Rule, code="DRA608", name="driver-gate-off", severity="warning", kinds=SELECTOR_KINDS):
     """A configuration that needs a feature gate of the driver that is off by default."""
-
-    code = "DRA608"
-    name = "driver-gate-off"
-    severity = "warning"
-    kinds = SELECTOR_KINDS
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         for path, opaque in opaque_configs(context):
@@ -195,7 +190,14 @@ class DriverGateOff(Rule):
                     )
 
 
-class NotOnClass(Rule):
+class NotOnClass(
+    Rule,
+    code="DRA606",
+    name="attribute-not-on-class",
+    severity="error",
+    kinds=("ResourceClaim", "ResourceClaimTemplate"),
+    scope="set",
+):
     """An attribute that the class's devices do not have."""
 
     def check(self, context: Context) -> Iterator[LintFinding]:

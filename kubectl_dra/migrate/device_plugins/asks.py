@@ -64,8 +64,11 @@ def extended_amounts(pod: Pod) -> dict[str, int]:
     return {name: amount.value() for name, amount in found.items() if is_extended(name) and amount.sign() > 0}
 
 
-def read_asks(spec: WorkloadPodSpec, catalogue: VendorCatalogue) -> Asks:
-    """The requests in a pod spec, in the order of its containers and their resources."""
+def read_asks(spec: WorkloadPodSpec, catalogue: VendorCatalogue, *, patch: bool = False) -> Asks:
+    """The requests in a pod spec, in the order of its containers and their resources.
+
+    ``patch``: it is laid over another one, where null removes what that has.
+    """
     asks: list[Ask] = []
     zeros: list[Path] = []
     refusals: list[PlanRefusal] = []
@@ -90,6 +93,9 @@ def read_asks(spec: WorkloadPodSpec, catalogue: VendorCatalogue) -> Asks:
                 continue
             if resource.outcome == "keep":
                 kept.append(name)
+                continue
+            if patch and all(value is None for _, value in found):
+                zeros += keys
                 continue
             try:
                 count = _count(name, found)

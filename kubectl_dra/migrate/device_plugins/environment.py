@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from kubectl_dra.manifests.changes import Change, Delete, Path, Set, value_at
-from kubectl_dra.manifests.workloads import WorkloadPodSpec, claims_since, containers, key_of
+from kubectl_dra.manifests.workloads import KSERVE_MODE, WorkloadPodSpec, claims_since, containers, key_of, kserve_mode
 from kubectl_dra.migrate.device_plugins.asks import Ask, within
 from kubectl_dra.migrate.model import Note, PlanRefusal
 from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue
@@ -139,6 +139,12 @@ def is_queued(raw: Mapping[str, Any]) -> bool:
     return isinstance(labels, Mapping) and _KUEUE_LABEL in labels
 
 
+_MODE: Final = (
+    f"no annotation {KSERVE_MODE} says the mode, so the cluster's default decides: if that is Knative (Serverless), "
+    "Knative refuses the claims; Standard (RawDeployment before KServe 0.16) keeps them"
+)
+
+
 def of_object(raw: Mapping[str, Any], classes: Sequence[str], every: bool = False) -> tuple[Note, ...]:
     """What a workload needs once, however many pods it has. ``classes`` are the requested DeviceClasses.
 
@@ -150,6 +156,8 @@ def of_object(raw: Mapping[str, Any], classes: Sequence[str], every: bool = Fals
     if since is not None:
         message = f"needs {since} or later: an older CustomResourceDefinition of {key[1]} drops the claims"
         out.append(Note("MIG132", (), message))
+    if key == ("serving.kserve.io", "InferenceService") and not kserve_mode(raw):
+        out.append(Note("MIG134", ("metadata",), _MODE))
     if key[0] == "trainer.kubeflow.org":
         out += _trainer(raw)
     if key[1].startswith("Cluster"):

@@ -27,7 +27,7 @@ from kubectl_dra.migrate.device_plugins.claims import (
 from kubectl_dra.migrate.device_plugins.environment import environment, of_driver
 from kubectl_dra.migrate.device_plugins.pages import ABOUT
 from kubectl_dra.migrate.device_plugins.placement import PlacementPlan, missing, placement
-from kubectl_dra.migrate.device_plugins.pods import CLAIMLESS, base_claims, is_patch, plan_patch, pods_of, tidied
+from kubectl_dra.migrate.device_plugins.pods import base_claims, claimless, is_patch, plan_patch, pods_of, tidied
 from kubectl_dra.migrate.landing import by_labels
 from kubectl_dra.migrate.model import (
     Migration,
@@ -92,7 +92,7 @@ class _Said(NamedTuple):
 
 def plan(raw: Mapping[str, Any], surroundings: PlanSurroundings, settings: MigrationSettings) -> ObjectPlan:
     """Plan the claims of one workload; see ``model.Plan``."""
-    if settings.reverse or (key_of(raw) in CLAIMLESS and key_of(raw)[0] not in _IN_PART):
+    if settings.reverse or (claimless(raw) is not None and key_of(raw)[0] not in _IN_PART):
         return ObjectPlan()
     if surroundings.patch:
         return plan_patch(raw, surroundings.objects, settings)

@@ -13,12 +13,13 @@ from kubectl_dra.manifests.workloads import (
     WorkloadPodSpec,
     containers,
     evident_specs,
+    is_in_knative,
     key_of,
     pod_specs,
     specs_at,
 )
 from kubectl_dra.migrate.device_plugins.asks import Ask, by_name, read_asks
-from kubectl_dra.migrate.device_plugins.environment import of_driver
+from kubectl_dra.migrate.device_plugins.environment import environment, of_driver
 from kubectl_dra.migrate.device_plugins.placement import PlacementPlan, placement
 from kubectl_dra.migrate.model import MigrationSettings, ObjectPlan, PlanRefusal, Safety, Step
 from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue
@@ -107,12 +108,15 @@ def plan_patch(raw: Mapping[str, Any], around: Iterable[Mapping[str, Any]], sett
     gone: list[Path] = []
     moved: dict[str, Resource] = {}
     for spec in pod_specs(raw):
-        asks = read_asks(spec, settings.catalogue)
+        asks = read_asks(spec, settings.catalogue, patch=True)
         refusals += asks.refusals
         moving = [ask for ask in asks.asks if ask.resource.vendor not in asks.held]
         if moving and by_name(moving, _placements(raw, spec, moving, around, settings), settings):
             continue
         gone += [*(path for ask in moving for path in ask.keys), *asks.zeros]
+        users = {ask.container.path for ask in moving}
+        vendors = tuple(dict.fromkeys(ask.resource.vendor for ask in moving))
+        gone += [change.path for change in environment(spec, users, vendors, settings.catalogue).changes]
         moved.update((ask.resource.name, ask.resource) for ask in moving)
     if not gone:
         return ObjectPlan(refusals=tuple(refusals))
@@ -173,6 +177,15 @@ _HYPERPOD: Final = Claimless(
     "HyperPod's inference operator makes the pods, and the kind has no field for claims",
     "Leave it with the device plugin, or run the model server in a Deployment.",
 )
+_DYNAMO: Final = Claimless(
+    "its resources name GPUs in a field of their own",
+    "Write the claims into extraPodSpec (resourceClaims, and claims of mainContainer), and remove the GPU limit.",
+)
+_IN_KNATIVE: Final = Claimless(
+    "in this deployment mode KServe hands its pod to Knative, whose webhook refuses claims of containers",
+    "Run it in the mode Standard (RawDeployment before KServe 0.16; the mode of an InferenceService cannot be changed, "
+    "so create it anew), or leave it with the device plugin.",
+)
 CLAIMLESS: Final[Mapping[Key, Claimless]] = {
     **{
         ("argoproj.io", kind): _WORKFLOW
@@ -195,10 +208,8 @@ CLAIMLESS: Final[Mapping[Key, Claimless]] = {
     ),
     ("apps.nvidia.com", "NIMService"): _NIM,
     ("apps.nvidia.com", "NIMPipeline"): _NIM,
-    ("nvidia.com", "DynamoGraphDeployment"): Claimless(
-        "its resources name GPUs in a field of their own",
-        "Write the claims into extraPodSpec (resourceClaims, and claims of mainContainer), and remove the GPU limit.",
-    ),
+    ("nvidia.com", "DynamoGraphDeployment"): _DYNAMO,
+    ("nvidia.com", "DynamoComponentDeployment"): _DYNAMO,
     ("production-stack.vllm.ai", "VLLMRuntime"): Claimless(
         "the kind has no field for claims",
         "Leave it with the device plugin, let a DeviceClass carry the resource's name (--strategy extended-resource), "
@@ -234,7 +245,7 @@ CLAIMLESS: Final[Mapping[Key, Claimless]] = {
         "controllers.NAME.pod.resourceClaims, resources.claims of the container, and rawResources for the template.",
     ),
 }
-"""Kinds that name devices of device plugins in places that cannot hold claims."""
+"""Kinds that name devices of device plugins in places that cannot hold claims; see ``claimless``."""
 NEVER: Final[frozenset[str]] = frozenset(
     (
         "ClusterPolicy",
@@ -254,6 +265,15 @@ NEVER: Final[frozenset[str]] = frozenset(
     )
 )
 """Kinds that may name such resources without requesting any: settings of administrators, and texts."""
+
+
+def claimless(raw: Mapping[str, Any]) -> Claimless | None:
+    """Why an object cannot have claims; None if it can, or is of an unknown kind."""
+    key = key_of(raw)
+    if key[0] == "nvidia.com" and raw.get("apiVersion") != "nvidia.com/v1alpha1":
+        return None
+    return _IN_KNATIVE if is_in_knative(raw) else CLAIMLESS.get(key)
+
 
 # Their values are the input of other programs, whatever they look like.
 _VALUES: Final = frozenset(("values", "valuesObject", "parameters"))

@@ -33,7 +33,15 @@ class Workshop:
             for part in closure(one):
                 if part.remote:
                     self._remote[part.path] = part.remote
-                for path in part.files:
+                for link, target in part.links:
+                    copy = self._copy(link)
+                    if not os.path.lexists(copy):
+                        copy.parent.mkdir(parents=True, exist_ok=True)
+                        copy.symlink_to(self._copy(target))
+                if part.deployer:
+                    self._copy(part.directory).mkdir(parents=True, exist_ok=True)
+                    self._copy(part.path).write_text(part.document.source.text)
+                for path in part.files - ({part.path} if part.deployer else set()):
                     copy = self._copy(path)
                     if not copy.exists():
                         copy.parent.mkdir(parents=True, exist_ok=True)

@@ -14,7 +14,7 @@ from kubectl_dra.manifests.kustomization import Kustomization, closure, with_com
 from kubectl_dra.manifests.source import Source, decode
 from kubectl_dra.manifests.style import Style
 from kubectl_dra.migrate.inline_patches import InlinePatch, inline_patches
-from kubectl_dra.migrate.kustomize.asking import patch_files
+from kubectl_dra.migrate.kustomize.device_patches import patch_files
 from kubectl_dra.migrate.kustomize.layout import is_for
 from kubectl_dra.migrate.kustomize.repair import (
     FIELDS,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, NamedTuple
 
 from kubectl_dra.errors import InputError
 from kubectl_dra.manifests.documents import parse
@@ -13,23 +13,42 @@ from kubectl_dra.manifests.kustomization import NAMES, Kustomization, closure, k
 from kubectl_dra.manifests.objects import ObjectKey, objects
 from kubectl_dra.manifests.source import Source
 from kubectl_dra.migrate.inline_patches import InlinePatch
+from kubectl_dra.migrate.kustomize.deployers import deployed
 from kubectl_dra.migrate.kustomize.repair import is_of, objects_in, read
 
 _LEFT_OUT: Final = frozenset(("node_modules", "vendor", "__pycache__"))
 
 
-def built_from(files: Sequence[str]) -> list[Kustomization]:
-    """Every kustomization that reads one of the files (absolute paths), dependencies first.
-
-    Searches the repository of the files or, without one, their common directory.
+class Layout(NamedTuple):
+    """Every kustomization that reads some files, dependencies first; ``unseen`` are directories outside of any
+    repository, around which others may be.
     """
-    direct = {one.directory: one for path in files for one in kustomizations_above(path) if path in one.files}
-    if not direct:
-        return []
-    every = dict(direct)
-    for top in dict.fromkeys(_top(directory, files) for directory in direct):
-        every.update(_below(top))
-    affected = set(direct)
+
+    kustomizations: list[Kustomization]
+    unseen: tuple[str, ...]
+
+
+def built_from(changed: Sequence[str], run: Iterable[str]) -> Layout:
+    """The kustomizations that read the changed files, among those of the run and of the repositories of the files.
+
+    Paths are absolute and have no links. Without a repository, the common directory of the changed files is searched.
+    Objects of Argo CD and Flux in the files of the run and of the repository count as kustomizations.
+    """
+    run = tuple(run)
+    here = [kustomization_in(os.path.dirname(path)) for path in run if path.endswith(NAMES)]  # noqa: PTH120
+    every = {part.directory: part for one in here if one is not None for part in closure(one)}
+    above = [one for path in changed for one in kustomizations_above(path) if path in one.files]
+    every |= {one.directory: one for one in above}
+    manifests, unseen = dict.fromkeys(run), list[str]()
+    for top in dict.fromkeys(_top(one.directory, changed) for one in above):
+        every |= _below(top)
+        if os.path.exists(f"{top}/.git"):  # noqa: PTH110
+            manifests |= dict.fromkeys(_manifests_below(top))
+        else:
+            unseen.append(top)
+    for one in deployed(manifests):
+        every.setdefault(one.directory, one)
+    affected = {place for place, one in every.items() if one.files.intersection(changed)}
     grown = True
     while grown:
         more = {place for place, one in every.items() if place not in affected and affected.intersection(one.roots)}
@@ -37,7 +56,7 @@ def built_from(files: Sequence[str]) -> list[Kustomization]:
         grown = bool(more)
     out: list[Kustomization] = []
     _sorted(sorted(affected), every, affected, set(), out)
-    return out
+    return Layout(out, tuple(unseen))
 
 
 def _sorted(
@@ -67,14 +86,22 @@ def _top(directory: str, files: Sequence[str]) -> str:
 
 
 def _below(top: str) -> dict[str, Kustomization]:
-    out: dict[str, Kustomization] = {}
+    return {
+        directory: found
+        for directory, names in _folders(top)
+        if any(name in names for name in NAMES) and (found := kustomization_in(directory)) is not None
+    }
+
+
+def _manifests_below(top: str) -> Iterator[str]:
+    for directory, names in _folders(top):
+        yield from (f"{directory}/{name}" for name in names if name.lower().endswith(SUFFIXES))
+
+
+def _folders(top: str) -> Iterator[tuple[str, list[str]]]:
     for directory, folders, names in os.walk(top):
         folders[:] = [name for name in folders if not name.startswith(".") and name not in _LEFT_OUT]
-        if any(name in names for name in NAMES):
-            found = kustomization_in(directory)
-            if found is not None:
-                out[directory] = found
-    return out
+        yield directory, names
 
 
 def sources(directory: str) -> list[str] | None:
@@ -82,7 +109,7 @@ def sources(directory: str) -> list[str] | None:
 
     None where it takes some from elsewhere, or its own file cannot be read.
     """
-    one = kustomization_in(os.path.abspath(directory))  # noqa: PTH100
+    one = kustomization_in(os.path.realpath(directory))
     parts = closure(one) if one is not None else []
     if not parts or any(part.remote for part in parts):
         return None

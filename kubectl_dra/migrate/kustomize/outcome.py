@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path as File
 from typing import Any, Final, NamedTuple
@@ -19,7 +20,7 @@ from kubectl_dra.manifests.source import Source, decode
 from kubectl_dra.manifests.style import Style, flow
 from kubectl_dra.migrate import refusals
 from kubectl_dra.migrate.inline_patches import GONE
-from kubectl_dra.migrate.kustomize.asking import AskingPatch
+from kubectl_dra.migrate.kustomize.device_patches import DevicePatch
 from kubectl_dra.migrate.kustomize.repair import BuildDifference, Repaired
 from kubectl_dra.migrate.model import MigratedFile, Remark
 from kubectl_dra.text import amount
@@ -56,7 +57,7 @@ def refused(why: str) -> BuildObstacle:
     return BuildObstacle(why)
 
 
-def asking(patch: AskingPatch, *, in_run: bool) -> BuildObstacle:
+def asking(patch: DevicePatch, *, in_run: bool) -> BuildObstacle:
     """A patch stays and asks for a resource of what would claim devices; ``in_run``: its file may be changed."""
     problem = f"its patch in {shown(patch.file)}:{patch.line} still names {patch.resource}"
     if patch.ignored:
@@ -85,6 +86,21 @@ def remote(word: str) -> BuildObstacle:
     )
 
 
+def of_deployer(problem: str) -> BuildObstacle:
+    """An object of Argo CD or Flux would build something else."""
+    return BuildObstacle(
+        problem, "let a kustomization in the repository set the prefix or the patch instead, and give it to migrate too"
+    )
+
+
+def of_outside(name: str, item: Remark) -> Remark:
+    """The refusal for a kustomization that builds from a file that is not of the run; ``item`` is said of that."""
+    message = f"it is built from {shown(item.file)}, which is not in this run and has something to migrate"
+    directory = os.path.dirname(name) or "."  # noqa: PTH120
+    way_out = f"give migrate that as well, or -k {shlex.quote(directory)}"
+    return Remark("refusal", refusals.BUILD, name, 1, 1, "Kustomization", "", message, way_out)
+
+
 def unbuilt(error: str) -> BuildObstacle:
     """It fails before anything is changed."""
     way_out = "make it build (a file that a script makes has to be there), then migrate again"
@@ -99,6 +115,11 @@ def broken(error: str) -> BuildObstacle:
 def unsafe(offer: Remark) -> BuildObstacle:
     """What is built from the files is only changed with ``--unsafe``."""
     return BuildObstacle(f"there: {offer.message}", "", True)
+
+
+def refused_there(refusal: Remark) -> BuildObstacle:
+    """What is built from the files is refused."""
+    return BuildObstacle(f"there: {refusal.message}", refusal.way_out or refusals.WAY_OUT_BUILD)
 
 
 def lacking(difference: BuildDifference, in_run: bool) -> BuildObstacle:
@@ -174,6 +195,11 @@ def shown(path: str) -> str:
     return path if relative.startswith("..") else relative
 
 
+def name_of(one: Kustomization) -> str:
+    """What people call a kustomization: its file, or the object that it stands for."""
+    return one.deployer or shown(one.path)
+
+
 def _name(key: ObjectKey) -> str:
     kind, namespace, name = key
     return f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}"
@@ -217,7 +243,7 @@ def groups_of(found: Sequence[Kustomization], texts: Mapping[str, Source]) -> li
 
 PATCHED: Final = "MIG110"
 NAMES: Final = "MIG139"
-BROUGHT: Final = "MIG127"
+OVERLAY_CLAIMS: Final = "MIG127"
 TEXT: Final = "MIG123"
 """A text is not changed: said of patches before a build shows what of them has to go."""
 
@@ -234,10 +260,13 @@ def remarks(made: Repaired, name: str) -> list[Remark]:
         return [Remark("change", PATCHED, name, 1, 1, "Kustomization", "patches", message)]
     if made.does == "claims":
         message = "the overlay asks for devices that its base does not ask for: it has claims of its own"
-        return [Remark("change", BROUGHT, name, 1, 1, "", "", message)]
+        return [Remark("change", OVERLAY_CLAIMS, name, 1, 1, "", "", message)]
     if made.does == "labels":
         message = "labels of the patch choose devices; the claim says that now"
         return [Remark("change", GONE, name, 1, 1, "", "", message)]
+    if made.does == "unused":
+        message = "its patches delete the workload, so they delete the claim template too"
+        return [Remark("change", PATCHED, name, 1, 1, "Kustomization", "patches", message)]
     if made.does == "namespaces":
         message = "replacements that give the workload its namespace give it to its claims, too"
         return [Remark("change", NAMES, name, 1, 1, "Kustomization", "replacements", message)]
@@ -252,7 +281,7 @@ def put(group: Group, files: dict[str, MigratedFile], names: Mapping[str, str]) 
         source = old.text.source if old is not None and old.text is not None else original(path, name)
         more = group.said.get(path, ())
         kept = old.items if old is not None else ()
-        if any(item.code == BROUGHT for item in more):
+        if any(item.code == OVERLAY_CLAIMS for item in more):
             kept = tuple(item for item in kept if item.code != GONE)
         if any(item.code == GONE for item in more):
             kept = tuple(item for item in kept if item.code != TEXT)
@@ -270,7 +299,7 @@ def original(path: str, name: str) -> Source:
 def put_back(group: Group, files: dict[str, MigratedFile], names: Mapping[str, str]) -> None:
     """Leave all files of a group unchanged."""
     assert group.at is not None and group.problem is not None
-    place = names.get(group.at.path, shown(group.at.path))
+    place = names.get(group.at.path, name_of(group.at))
     for path in group.texts:
         old = files.get(path)
         if old is not None and old.text is not None:

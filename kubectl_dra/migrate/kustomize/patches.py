@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from kubectl_dra.api.schema import path_text
 from kubectl_dra.errors import FileError
-from kubectl_dra.manifests.changes import Append, Change, Clear, Delete, EditRefused, Set, changed, value_at
+from kubectl_dra.manifests.changes import Append, Change, Clear, Delete, EditRefused, Path, Set, changed, value_at
 from kubectl_dra.manifests.documents import Document, parse
 from kubectl_dra.manifests.edits import Edit, edited, edits_of, reread, verified
 from kubectl_dra.manifests.files import Rewritten
@@ -26,7 +26,7 @@ from kubectl_dra.migrate.inline_patches import (
     inline_patches,
     operations_without,
 )
-from kubectl_dra.migrate.kustomize.asking import patch_files
+from kubectl_dra.migrate.kustomize.device_patches import patch_files
 from kubectl_dra.migrate.kustomize.layout import is_for
 from kubectl_dra.migrate.kustomize.repair import BuildDifference, Repaired, claims_in, is_of, read
 from kubectl_dra.migrate.model import MigratedFile, Remark
@@ -86,7 +86,21 @@ def _taken_out(
         and (is_for(patch, each.object, one) if patch.target else is_of(raw.object, each.object))
     ]
     made = tidied(raw.object, (Delete(path) for path in paths)) if paths else ()
-    return [Delete((*raw.path, *change.path)) for change in made]
+    return [Delete((*raw.path, *path)) for path in _with_emptied(raw.object, {change.path for change in made})]
+
+
+def _with_emptied(raw: Mapping[str, Any], paths: set[Path]) -> list[Path]:
+    """The paths that go; those of which nothing would be left above them instead, which say nothing in a patch."""
+    gone = set(paths)
+    waiting = list(paths)
+    while waiting:
+        above = waiting.pop()[:-1]
+        value = value_at(raw, above) if above else None
+        if isinstance(value, Mapping) and above not in gone and all((*above, key) in gone for key in value):
+            gone -= {(*above, key) for key in value}
+            gone.add(above)
+            waiting.append(above)
+    return sorted(gone, key=repr)
 
 
 def _documents(source: Source) -> tuple[Document, ...]:

@@ -142,12 +142,12 @@ class Repaired(NamedTuple):
     """A file (absolute path) with its new text. ``objects`` are those added, by the place of their patch.
 
     ``does`` says what it is for: counts in patches of claims, claims of the overlay's own, names or namespaces of
-    claims that kustomize changes, labels that patches no longer say.
+    claims that kustomize changes, labels that patches no longer say, templates that nothing uses.
     """
 
     path: str
     text: str
-    does: Literal["counts", "claims", "names", "namespaces", "labels"]
+    does: Literal["counts", "claims", "names", "namespaces", "labels", "unused"]
     objects: tuple[tuple[Path, int, Mapping[str, Any]], ...] = ()
 
 
@@ -202,12 +202,14 @@ def _base(claim: ObjectKey | None, bases: Iterable[Mapping[str, Any]]) -> Mappin
 
 def followed_names(
     one: Kustomization,
+    holder: Kustomization,
     found: Sequence[BuildDifference],
     built: Iterable[Mapping[str, Any]],
     texts: Mapping[str, Source],
 ) -> Iterator[Repaired]:
     """A configuration that makes kustomize update claim names in pods, and the kustomization that uses it.
 
+    ``holder`` is that kustomization: the one that renames, or its base where that is none of a file.
     ``texts`` are the changed files as they are now, by absolute path.
 
     Raises:
@@ -222,7 +224,7 @@ def followed_names(
         path = "/".join(str(part) for part in difference.path if isinstance(part, str))
         kind = difference.object[0]
         kinds.setdefault(difference.claim[0], {}).setdefault(field, set()).add((f"{path}/{field}", kind, groups[kind]))
-    path = f"{one.directory}/{CONFIGURATION}"
+    path = f"{holder.directory}/{CONFIGURATION}"
     if not kinds or not one.renames or path in texts:
         return
     entries = [
@@ -238,14 +240,14 @@ def followed_names(
         for claim, fields in sorted(kinds.items())
     ]
     if File(path).exists():
-        yield Repaired(path, _more_names(path, entries, one), "names")
+        yield Repaired(path, _more_names(path, entries, holder), "names")
         return
     text = (
         "# Where workloads refer to claims, so that kustomize writes the names there that it gives the claims.\n"
         + documents_of([{"nameReference": entries}], Style())
     )
     yield Repaired(path, text, "names")
-    yield Repaired(one.path, listed_in(one, "configurations", CONFIGURATION, texts), "names")
+    yield Repaired(holder.path, listed_in(holder, "configurations", CONFIGURATION, texts), "names")
 
 
 def _more_names(path: str, entries: Sequence[Mapping[str, Any]], one: Kustomization) -> str:
@@ -271,6 +273,42 @@ def _more_names(path: str, entries: Sequence[Mapping[str, Any]], one: Kustomizat
         else:
             changes += [Append(("nameReference", index, "fieldSpecs"), place) for place in entry["fieldSpecs"]]
     return verified((document,), edits_of(document, changes), {document.index: changed(document.object, changes)})
+
+
+def without_unused(
+    one: Kustomization,
+    wanted: Iterable[Mapping[str, Any]],
+    built: Sequence[Mapping[str, Any]],
+    texts: Mapping[str, Source],
+) -> Iterator[Repaired]:
+    """The kustomization with patches that delete the new claim templates whose workloads it deletes.
+
+    Raises:
+        EditRefused: it cannot be changed for certain.
+    """
+    used = {
+        str(entry.get(field))
+        for raw in built
+        for spec in pod_specs(raw)
+        for _, entry in _claims(spec.content).values()
+        for field in FIELDS
+    }
+    should = {object_key(raw) for raw in wanted}
+    raw = parse(texts[one.path])[0].object if one.path in texts else one.document.object
+    prefix, suffix = (str(raw.get(field) or "") for field in ("namePrefix", "nameSuffix"))
+    now = dict(texts)
+    for claim in built:
+        kind, _, name = key = object_key(claim)
+        if kind not in FIELDS.values() or key in should or name in used:
+            continue
+        name = name.removeprefix(prefix).removesuffix(suffix)
+        patch = {"apiVersion": claim["apiVersion"], "kind": kind, "metadata": {"name": name}, "$patch": "delete"}
+        entry = {"target": {"kind": kind, "name": name}, "patch": documents_of([patch], Style())}
+        if entry not in (parse(now[one.path])[0].object if one.path in now else raw).get("patches", ()):
+            source = now.get(one.path, one.document.source)
+            now[one.path] = Source(source.name, listed_in(one, "patches", entry, now), source.encoding, source.bom)
+    if now.get(one.path) is not texts.get(one.path):
+        yield Repaired(one.path, now[one.path].text, "unused")
 
 
 def listed_in(one: Kustomization, field: str, entry: Any, texts: Mapping[str, Source]) -> str:

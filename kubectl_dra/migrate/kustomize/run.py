@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path as File
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -12,22 +12,30 @@ from kubectl_dra.manifests.changes import EditRefused, changed
 from kubectl_dra.manifests.documents import parse
 from kubectl_dra.manifests.edits import edits_of, verified
 from kubectl_dra.manifests.inputs import SUFFIXES, Input
-from kubectl_dra.manifests.kustomization import Kustomization, closure
+from kubectl_dra.manifests.kustomization import NAMES, Kustomization, closure, kustomization_in
 from kubectl_dra.manifests.objects import ObjectKey, object_key, title
 from kubectl_dra.manifests.source import Source
 from kubectl_dra.migrate.engine import MigrationJob, migrate, misread
 from kubectl_dra.migrate.inline_patches import GONE, without_empty_lists
 from kubectl_dra.migrate.kustomize import outcome
 from kubectl_dra.migrate.kustomize import outcome as obstacles
-from kubectl_dra.migrate.kustomize.asking import AskingPatch, asking_patches, patch_files
-from kubectl_dra.migrate.kustomize.brought import brought_claims, is_brought
 from kubectl_dra.migrate.kustomize.builds import Workshop, can_build
 from kubectl_dra.migrate.kustomize.counts import claim_patches, counted_inline
-from kubectl_dra.migrate.kustomize.layout import built_from, is_for
+from kubectl_dra.migrate.kustomize.device_patches import DevicePatch, device_patches, patch_files
+from kubectl_dra.migrate.kustomize.layout import Layout, built_from, is_for
 from kubectl_dra.migrate.kustomize.outcome import BuildObstacle, Group, groups_of
+from kubectl_dra.migrate.kustomize.overlay_claims import lacks_claims, overlay_claims
 from kubectl_dra.migrate.kustomize.patches import followed_namespaces, labels_taken_out, without_json_patches
-from kubectl_dra.migrate.kustomize.repair import BuildDifference, Repaired, differences, followed_names, objects_of
+from kubectl_dra.migrate.kustomize.repair import (
+    BuildDifference,
+    Repaired,
+    differences,
+    followed_names,
+    objects_of,
+    without_unused,
+)
 from kubectl_dra.migrate.model import MigratedFile, MigrationReport, Remark
+from kubectl_dra.migrate.new_objects import claims_file
 from kubectl_dra.migrate.reading import pointed
 
 _ROUNDS: Final = 6
@@ -56,16 +64,24 @@ def migrate_built(inputs: Sequence[Input], job: MigrationJob) -> MigrationReport
         for file in files.values()
         if file.changed and file.text is not None and (path := _absolute(file.name)) in names
     }
-    found = built_from(sorted(changed)) if changed else []
+    layout = built_from(sorted(changed), names) if changed else Layout([], ())
     groups = groups_of(
-        found,
+        layout.kustomizations,
         {path: Source(text.file, text.after, text.source.encoding, text.source.bom) for path, text in changed.items()},
     )
     notes = list(report.notes)
+    notes += [
+        f"{obstacles.shown(top)} is in no git repository: overlays elsewhere that were not named are not built"
+        for top in layout.unseen
+    ]
     built = {path for group in groups for path in group.texts}
     unbuilt = {path: file for path, file in files.items() if path not in built and _patches(file)}
-    if not groups and not unbuilt:
+    outside = list(_outside(names, job))
+    if not groups and not unbuilt and not outside:
         return report
+    for item in outside:
+        file = files.get(_absolute(item.file), MigratedFile(item.file, None))
+        files[_absolute(item.file)] = file._replace(items=(*file.items, item))
     files |= {path: outcome.without_changes(file, "", obstacles.UNSEEN) for path, file in unbuilt.items()}
     for group in groups:
         if not can_build():
@@ -77,9 +93,32 @@ def migrate_built(inputs: Sequence[Input], job: MigrationJob) -> MigrationReport
         else:
             outcome.put(group, files, names)
     results = tuple(sorted(files.values(), key=lambda file: _order(file.name, names)))
+    unchanged = {names[path] for group in groups if group.problem for path in group.texts if path in names}
+    if unchanged.intersection(item.file for item, _ in report.set_aside):
+        # What stays as it is has no claims.
+        aside = [(item, raw) for item, raw in report.set_aside if item.file not in unchanged]
+        report = report._replace(claims=claims_file(job.claims_file, aside, results) if aside else None)
     return report._replace(
         files=results, notes=tuple(dict.fromkeys(notes)), defects=(*report.defects, *_new_defects(results, report))
     )
+
+
+def _outside(names: Mapping[str, str], job: MigrationJob) -> Iterator[Remark]:
+    """The kustomizations of a run that build from files with something to migrate that are not of the run."""
+    read: dict[str, list[str]] = {}
+    for path in names:
+        one = kustomization_in(os.path.dirname(path)) if path.endswith(NAMES) else None  # noqa: PTH120
+        if one is not None and one.path == path:
+            files = {each for part in closure(one) for each in part.files if each.lower().endswith(SUFFIXES)}
+            read[path] = sorted(each for each in files if each not in names)
+    inputs = [Input(path, False) for path in sorted({each for files in read.values() for each in files})]
+    # Where nothing is of them, that can be read, there is nothing to say.
+    found = migrate([Input("<none>", False, b"{}"), *inputs], job._replace(claims_file="")) if inputs else None
+    asking = {item.file: item for item in (found.items() if found is not None else ()) if item.sort != "note"}
+    for path, others in read.items():
+        item = next((asking[each] for each in others if each in asking), None)
+        if item is not None:
+            yield obstacles.of_outside(names[path], item)
 
 
 def _new_defects(results: Sequence[MigratedFile], report: MigrationReport) -> list[str]:
@@ -92,7 +131,7 @@ def _order(name: str, names: Mapping[str, str]) -> tuple[int, str]:
 
 
 def _absolute(name: str) -> str:
-    return os.path.abspath(name)  # noqa: PTH100
+    return os.path.realpath(name)
 
 
 def _unverified(group: Group, notes: list[str]) -> None:
@@ -100,7 +139,7 @@ def _unverified(group: Group, notes: list[str]) -> None:
         if _touched(one, group.texts):
             group.at, group.problem = one, obstacles.UNKNOWN
             return
-    names = ", ".join(obstacles.shown(one.path) for one in group.kustomizations)
+    names = ", ".join(obstacles.name_of(one) for one in group.kustomizations)
     notes.append(f"{names}: not built before and after, because neither kubectl nor kustomize is available")
 
 
@@ -212,7 +251,7 @@ def _settled(
 ) -> BuildObstacle | None:
     """Make what an overlay needs until its build is as wanted; returns the obstacle if that fails."""
     mine = {names.get(path, path) for part in closure(one) for path in part.files}
-    wanted, offers = _migrated(before, job, {key for file, key in left if file in mine})
+    wanted, offers, refused_there = _migrated(before, job, {key for file, key in left if file in mine})
     titles = {object_key(raw): title(raw) for raw in objects_of(before)}
     for number in range(_ROUNDS):
         built = shop.built(one)
@@ -221,7 +260,12 @@ def _settled(
         after = objects_of(built.decode("utf-8", "replace"))
         found = list(differences(objects_of(before), wanted, after))
         if not found:
-            return None
+            unused = list(without_unused(one, wanted, after, group.texts)) if one.path in names else []
+            if not unused:
+                return None
+            _recorded(group, one, unused, names)
+            shop.put({each.path: group.texts[each.path].encode(each.text) for each in unused})
+            continue
         offered = next((offers[name] for each in found if (name := titles.get(each.object, "")) in offers), None)
         if offered is not None:
             return obstacles.unsafe(offered)
@@ -234,12 +278,19 @@ def _settled(
         except _OutOfRun as missing:
             why = obstacles.out_of_run(missing.args[0], one.path)
         if not repaired:
-            brought = next((each for each in found if is_brought(each)), None)
-            if brought is not None:
-                return obstacles.lacking(brought, one.path in names)
+            lacking = next((each for each in found if lacks_claims(each)), None)
+            if lacking is not None:
+                return obstacles.lacking(lacking, one.path in names)
             if why is not None:
                 return why
-            return _by_patch(one, found[0], group, names, job) or obstacles.of_difference(found[0], after)
+            obstacle = _by_patch(one, found[0], group, names, job)
+            there = next(
+                (refused_there[name] for each in found if (name := titles.get(each.object, "")) in refused_there), None
+            )
+            obstacle = obstacle or (
+                obstacles.refused_there(there) if there else obstacles.of_difference(found[0], after)
+            )
+            return obstacles.of_deployer(obstacle.problem) if one.deployer else obstacle
         shop.put({each.path: group.texts[each.path].encode(each.text) for each in repaired})
     return None
 
@@ -251,17 +302,19 @@ def _by_patch(
     if difference is not None and not _ASKED.intersection(difference.path):
         return None
     stays = next((patch for patch in _asking(one, difference, group, job) if patch.stays), None)
+    if stays is not None and stays.file == one.path and one.deployer:
+        return obstacles.of_deployer(f"its patch names {stays.resource}")
     return None if stays is None else obstacles.asking(stays, in_run=stays.file in names)
 
 
 def _asking(
     one: Kustomization, difference: BuildDifference | None, group: Group, job: MigrationJob
-) -> list[AskingPatch]:
+) -> list[DevicePatch]:
     """The patches that ask, or asked, for devices: those for the object of ``difference``, or without it those that
     fail where the request is gone, as JSON patches do.
     """
     catalogue = job.settings.catalogue
-    found = asking_patches(one, group.texts, catalogue)
+    found = device_patches(one, group.texts, catalogue)
     if difference is None:
         return [each for each in found if pointed(each.patch.text, catalogue)]
     return [each for each in found if is_for(each.patch, difference.object, one)]
@@ -269,20 +322,23 @@ def _asking(
 
 def _migrated(
     before: str, job: MigrationJob, left: Collection[ObjectKey]
-) -> tuple[list[Mapping[str, Any]], dict[str, Remark]]:
+) -> tuple[list[Mapping[str, Any]], dict[str, Remark], dict[str, Remark]]:
     """What migrate makes of a build, which the build of the migrated files has to be, and the unsafe changes that
-    it does not make, by the titles of the objects.
+    it does not make, and the refusals, by the titles of the objects.
 
     Objects that comments of their files say to leave (``left``) stay; in the build they may have longer names.
     """
+    if not objects_of(before):
+        return [], {}, {}
     report = migrate([Input("<build>", True, before.encode())], job._replace(claims_file=""))
     made = objects_of(next((file.text.after for file in report.files if file.text is not None), before))
     offers = {item.object: item for item in report.items() if item.sort == "offer" and not item.new}
+    refused = {item.object: item for item in report.items("refusal")}
     if not left:
-        return made, offers
+        return made, offers, refused
     old = {object_key(raw): raw for raw in objects_of(before)}
     stay = {key for key in old if any(key[0] == kind and name in key[2] for kind, _, name in left)}
-    return [old[key] if (key := object_key(raw)) in stay else raw for raw in made], offers
+    return [old[key] if (key := object_key(raw)) in stay else raw for raw in made], offers, refused
 
 
 def _repaired(
@@ -299,10 +355,15 @@ def _repaired(
         _OutOfRun: a file that would have to be changed is not of the run.
     """
     before, wanted, after = builds
+    if one.deployer:
+        # Its base can say where names are; the rest is for people to change.
+        base = next((part for root in one.roots if (part := kustomization_in(root)) is not None), None)
+        followed = followed_names(one, base, found, after, group.texts) if base and base.path in names else ()
+        return _recorded(group, one, list(followed), names)
     made = [each for each in labels_taken_out(one, found, group.texts) if each.path in names]
-    made = made or list(followed_names(one, found, after, group.texts))
+    made = made or list(followed_names(one, one, found, after, group.texts))
     made = made or list(followed_namespaces(one, found, after, group.texts))
-    made = made or list(brought_claims(one, found, before, wanted, group.texts))
+    made = made or list(overlay_claims(one, found, before, wanted, group.texts))
     made = made or list(counted_inline(one, found, group.texts, group.kustomizations))
     for each in made:
         if each.path not in names and each.path not in group.texts and File(each.path).exists():

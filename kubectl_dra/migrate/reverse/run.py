@@ -17,11 +17,11 @@ from kubectl_dra.manifests.objects import ObjectKey, object_key, title
 from kubectl_dra.migrate.engine import MigrationJob, misread, result_of
 from kubectl_dra.migrate.make_edits import code_of, settle
 from kubectl_dra.migrate.model import MigratedFile, MigrationReport
+from kubectl_dra.migrate.planned_edit import PlannedEdit
 from kubectl_dra.migrate.reading import File, check_readable, source_of
 from kubectl_dra.migrate.refusals import BUILD
 from kubectl_dra.migrate.reverse.pages import REMOVED, STILL_USED
 from kubectl_dra.migrate.reverse.plan import plan, references
-from kubectl_dra.migrate.want import Want
 
 
 def reverse(inputs: Sequence[Input], job: MigrationJob) -> MigrationReport:
@@ -80,11 +80,11 @@ def _restore(
     # Copies of a workload, as overlays have them, have claims of the same name each in its own file.
     own = {object_key(one.object): one.object for one in reversed(file.objects)}
     around = ChainMap(own, dict(world))
-    wants: list[Want] = []
+    wants: list[PlannedEdit] = []
     freed: dict[int, tuple[ObjectKey, ...]] = {}
     for found in file.objects:
         reversal = plan(found.object, around, job.settings)
-        want = Want.of(file, found, reversal.plan, job.settings, job.unsafe)
+        want = PlannedEdit.of(file, found, reversal.plan, job.settings, job.unsafe)
         file.items += want.told
         if want.changes and not patched.isdisjoint(reversal.freed):
             file.items.append(want.refused(BUILD, "an overlay patches its claim, and what that asks for would be lost"))
@@ -101,10 +101,10 @@ def _restore(
 
 def _remove(file: File, freed: AbstractSet[ObjectKey]) -> None:
     """Remove the claims and templates that nothing needs any more."""
-    wants: list[Want] = []
+    wants: list[PlannedEdit] = []
     for found in file.objects:
         if object_key(found.object) in freed and found.object.get("apiVersion", "").startswith("resource.k8s.io/"):
-            want = Want(file, found)
+            want = PlannedEdit(file, found)
             want.removes = True
             wants.append(want)
     message = "nothing among these files needs it any more; in the cluster it goes after its last pod"

@@ -16,7 +16,7 @@ from kubectl_dra.manifests.source import Source
 from kubectl_dra.manifests.style import Style
 from kubectl_dra.manifests.workloads import containers, pod_specs
 from kubectl_dra.migrate.inline_patches import InlinePatch, inline_patches
-from kubectl_dra.migrate.kustomize.asking import patch_files
+from kubectl_dra.migrate.kustomize.device_patches import patch_files
 from kubectl_dra.migrate.kustomize.layout import is_for
 from kubectl_dra.migrate.kustomize.repair import FIELDS, BuildDifference, Repaired, is_of, listed_in, objects_in, read
 from kubectl_dra.migrate.new_objects import added_behind, documents_of
@@ -26,14 +26,14 @@ HEADING: Final = "# The claims for devices that patches here ask for, written by
 Objects = Sequence[Mapping[str, Any]]
 
 
-def is_brought(difference: BuildDifference) -> bool:
+def lacks_claims(difference: BuildDifference) -> bool:
     """Whether a pod lacks claims: a patch asked for devices, and what it patches did not."""
     found = difference.found
     fewer = found is None or (isinstance(found, list) and len(found) < len(difference.wanted or ()))
     return fewer and difference.path[-1:] == ("resourceClaims",)
 
 
-def brought_claims(
+def overlay_claims(
     one: Kustomization, found: Sequence[BuildDifference], before: Objects, wanted: Objects, texts: Mapping[str, Source]
 ) -> Iterator[Repaired]:
     """The patches with references to claims, and the claim templates as a file beside the patches: of the overlay, or
@@ -44,14 +44,14 @@ def brought_claims(
     Raises:
         EditRefused: a file cannot be changed for certain.
     """
-    missing = [each for each in found if is_brought(each)]
+    missing = [each for each in found if lacks_claims(each)]
     old = {object_key(raw): raw for raw in before}
     new = {object_key(raw): raw for raw in wanted}
     for part in with_components(one) if missing else ():
-        yield from _brought_by(part, one, missing, old, new, texts)
+        yield from _claims_of_patches(part, one, missing, old, new, texts)
 
 
-def _brought_by(
+def _claims_of_patches(
     part: Kustomization,
     one: Kustomization,
     missing: Sequence[BuildDifference],
@@ -76,7 +76,9 @@ def _brought_by(
                 for each in missing:
                     fits = is_for(patch, each.object, one) if patch.target else is_of(raw.object, each.object)
                     if fits and each.object in old and each.object in new:
-                        names = _named(raw, each, _added(each, old, new), new, templates)
+                        # The base's namespace is no longer given to what stands in an overlay.
+                        space = "" if one.document.object.get("namespace") else each.object[1]
+                        names = _named(raw, each, space, _added(each, old, new), new, templates)
                         changes += _referring(raw, each, old, new, names)
             if changes:
                 edits += edits_of(document, changes)
@@ -155,13 +157,18 @@ def _added(
 def _named(
     patch: ManifestObject,
     difference: BuildDifference,
+    namespace: str,
     added: Sequence[Mapping[str, Any]],
     new: Mapping[ObjectKey, Mapping[str, Any]],
     templates: dict[str, Mapping[str, Any]],
 ) -> dict[str, str]:
-    """What the new claims of a build are called in the overlay; the objects are added to ``templates``."""
+    """What the new claims of a build are called in the overlay; the objects are added to ``templates``.
+
+    ``namespace`` is that of the workload where the overlay gives it none itself.
+    """
     _, space, built = difference.object
     metadata = patch.object.get("metadata") or {}
+    namespace = metadata.get("namespace") or namespace
     own = str(metadata.get("name") or "patched")
     names: dict[str, str] = {}
     for entry in added:
@@ -174,7 +181,7 @@ def _named(
             mine = name.replace(built, own) if built in name else f"{own}-{entry.get('name')}"
             names[name] = mine
             # The namespace of the kustomization is given to all that it builds.
-            inner = {"name": mine, **({"namespace": metadata["namespace"]} if metadata.get("namespace") else {})}
+            inner = {"name": mine, **({"namespace": namespace} if namespace else {})}
             templates[mine] = {**raw, "metadata": inner}
     return names
 

@@ -17,7 +17,7 @@ from kubectl_dra.migrate.refusals import Ignored
 from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue
 
 
-class AskingPatch(NamedTuple):
+class DevicePatch(NamedTuple):
     """A patch that asks, or asked, for ``resource`` in a line (from 1) of a file (an absolute path).
 
     ``stays``: it still does. ``ignored``: because of a comment. ``patch`` is as the kustomization has it; of a patch
@@ -32,9 +32,9 @@ class AskingPatch(NamedTuple):
     patch: InlinePatch
 
 
-def asking_patches(
+def device_patches(
     one: Kustomization, texts: Mapping[str, Source], catalogue: VendorCatalogue
-) -> Iterator[AskingPatch]:
+) -> Iterator[DevicePatch]:
     """The patches of a kustomization and of all that it reads; ``texts`` are the changed files by absolute path."""
     for part in closure(one):
         now = parse(texts[part.path])[0].object if part.path in texts else part.document.object
@@ -48,7 +48,7 @@ def asking_patches(
                 inside = named[0] if node is not None and node.value.style in ("|", ">") else 0
                 ignored = Ignored(part.document.source, (part.document,)).covers(GONE, part.document, patch.path)
                 ignored = ignored or _says_ignore(patch.text, named[0])
-                yield AskingPatch(part.path, line + inside, named[1], patch.text in left, ignored, patch)
+                yield DevicePatch(part.path, line + inside, named[1], patch.text in left, ignored, patch)
         files = {path: patch for patch, path in patch_files(part)}
         for path in sorted(part.files - {part.path}):
             source = read(path)
@@ -59,7 +59,7 @@ def asking_patches(
             if named is not None:
                 patch = files.get(path, InlinePatch((), "", {}))._replace(text=source.text)
                 stays = path not in texts or _named(texts[path].text, catalogue) is not None
-                yield AskingPatch(path, named[0], named[1], stays, _says_ignore(source.text, named[0]), patch)
+                yield DevicePatch(path, named[0], named[1], stays, _says_ignore(source.text, named[0]), patch)
 
 
 def patch_files(part: Kustomization) -> Iterator[tuple[InlinePatch, str]]:

@@ -1,4 +1,4 @@
-"""The wanted changes of one object, and what to report about it."""
+"""The planned changes of one object, and what to report about it."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _WAYS_OUT = {
 }
 
 
-class Want:
-    """What is wanted for one object: ``changes`` with document paths, and new ``objects`` with their remarks.
+class PlannedEdit:
+    """What is planned for one object: ``changes`` with document paths, and new ``objects`` with their remarks.
 
     ``told`` is reported in any case, ``made`` only if the changes are made. With ``removes`` the object
     itself is removed.
@@ -43,8 +43,10 @@ class Want:
         self.removes = False
 
     @classmethod
-    def of(cls, file: File, found: ManifestObject, plan: ObjectPlan, settings: MigrationSettings, unsafe: bool) -> Want:
-        """The wants of a plan; unsafe steps and objects only with ``unsafe``."""
+    def of(
+        cls, file: File, found: ManifestObject, plan: ObjectPlan, settings: MigrationSettings, unsafe: bool
+    ) -> PlannedEdit:
+        """The edit of a plan; unsafe steps and objects only with ``unsafe``."""
         out = cls(file, found)
         plan = _not_ignored(file, found, plan)
         for step in plan.steps:
@@ -91,7 +93,7 @@ class Want:
         )
 
     def refused(self, code: str, why: str) -> Remark:
-        """The refusal of the whole want."""
+        """The refusal of the whole edit."""
         place = next((item for item in self.made if item.sort == "change"), self.item("refusal", code, (), ""))
         return place._replace(
             sort="refusal", code=code, message=f"left as it is: {why}", way_out=_WAYS_OUT[code], safety="safe"
