@@ -331,10 +331,6 @@ def _domain_literals(program: Program, domain: str) -> tuple[ast.Expression, ...
     return tuple(sorted(found, key=lambda node: node.start))
 
 
-def _sure(driver: Driver) -> Severity:
-    return "error" if driver.complete else "warning"
-
-
 def _misspelled(driver: Driver, column: Column) -> str:
     """The known name of which this one is a slip; empty for any other, which the driver may publish."""
     name = column.id or ""
