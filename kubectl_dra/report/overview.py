@@ -60,7 +60,7 @@ def write_overview(
         for line in block:
             out.write(line)
     if len(blocks) < len(ranked):
-        scope = ("-n", overview.namespace) if overview.namespace else ("-A",)
+        scope = ("-n", overview.namespace) if overview.namespace else ()
         whole = where.asks(CommandLine(("kubectl", "dra", "explain", *scope, "--full", *flags)))
         out.write(f"and {len(ranked) - len(blocks):,} more: {whole}")
     out.write("")
