@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import ssl
+import subprocess
 import threading
 import time
 from collections.abc import Callable
@@ -49,8 +51,8 @@ def forbidden(resource: str, scope: str = "at the cluster scope") -> Answer:
 class APIServer:
     """Serves ``routes``: path to an answer, an object, a list of items, or a function of the request."""
 
-    def __init__(self, date: str = "") -> None:
-        """``date``: what it takes the time to be, as HTTP writes it; else it is right."""
+    def __init__(self, date: str = "", tls: ssl.SSLContext | None = None) -> None:
+        """``date``: what it takes the time to be, as HTTP writes it; else it is right. ``tls``: its certificate."""
         self.routes: dict[str, Route] = {}
         self.asked: list[Asked] = []
         owner = self
@@ -90,7 +92,10 @@ class APIServer:
 
         self._server = Server(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+        self._secure = tls is not None
+        if tls is not None:
+            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True)
+        self.url = f"http{'s' if self._secure else ''}://127.0.0.1:{self._server.server_address[1]}"
         threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
 
     def close(self) -> None:
@@ -122,7 +127,8 @@ class APIServer:
     def kubeconfig(self, directory: Path, **user: Any) -> str:
         """Writes a kubeconfig for this server, context ``test`` with namespace ``team``; gives its path."""
         path = directory / "kubeconfig"
-        path.write_text(json.dumps(kubeconfig(self.url, user or {"token": "secret"})))
+        unchecked: dict[str, Any] = {"insecure-skip-tls-verify": True} if self._secure else {}
+        path.write_text(json.dumps(kubeconfig(self.url, user or {"token": "secret"}, **unchecked)))
         return str(path)
 
     def paths(self) -> list[str]:
@@ -138,6 +144,17 @@ def kubeconfig(server: str, user: Any, name: str = "test", **cluster: Any) -> di
         "users": [{"name": "u", "user": user}],
         "contexts": [{"name": name, "context": {"cluster": "c", "user": "u", "namespace": "team"}}],
     }
+
+
+def own_certificate(directory: Path) -> ssl.SSLContext:
+    """The TLS of a server whose certificate nobody else signed."""
+    pair = [str(directory / name) for name in ("key.pem", "certificate.pem")]
+    made = ["-nodes", "-subj", "/CN=somebody else", "-days", "1", "-keyout", pair[0], "-out", pair[1]]
+    curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"]
+    subprocess.run(["openssl", "req", "-x509", *curve, *made], check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pair[1], pair[0])
+    return context
 
 
 def paged(kind: str, items: list[Any], size: int) -> Callable[[Asked], Answer]:

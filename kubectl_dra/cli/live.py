@@ -11,7 +11,7 @@ from msgspec.structs import asdict
 
 from kubectl_dra.cli.options import ConnectionFlags, Reading
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.console import CLEAR_LINE, exact, one_line
+from kubectl_dra.console import CLEAR_LINE, exact, one_line, put
 from kubectl_dra.errors import ClusterError, UsageError
 from kubectl_dra.report.paint import limit_of
 
@@ -80,11 +80,17 @@ def read_kinds(connection: ConnectionFlags, namespace: str, kinds: Sequence[str]
 
 def connection_options(connection: ConnectionFlags, namespace: str) -> ConnectionOptions:
     """The connection flags as the cluster layer takes them."""
+    from kubectl_dra.cluster.exec_plugin import listeners
     from kubectl_dra.cluster.kubeconfig import ConnectionOptions
 
+    listeners[:] = [_plugin_said]
     given = asdict(connection)
     given |= {"namespace": namespace, "request_timeout": seconds(connection.request_timeout)}
     return ConnectionOptions(**given)
+
+
+def _plugin_said(text: str) -> None:
+    put(f"{text}\n", sys.stderr)
 
 
 def seconds(text: str) -> float:

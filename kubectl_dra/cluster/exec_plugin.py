@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from base64 import b64encode
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from threading import Thread
 from typing import IO, Any, Final, NamedTuple
 
+from kubectl_dra.cluster.kubeconfig_file import ClusterEntry, ExecPlugin
+from kubectl_dra.console import conceal
 from kubectl_dra.errors import ClusterError
 
-_GROUP: Final = "client.authentication.k8s.io/"
+_VERSIONS: Final = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 _CLUSTER_EXTENSION: Final = "client.authentication.k8s.io/exec"
 _LARGEST_OUTPUT: Final = 1 << 20
 _INTERACTIVE_SECONDS: Final = 300.0
 """A person may have to log in."""
 _SECRET: Final = re.compile(r"[A-Za-z0-9_\-.+/=]{32,}")
+
+
+listeners: Final[list[Callable[[str], None]]] = []
+"""Called with what a plugin that works says on standard error. The command line adds one."""
 
 
 class ExecCredential(NamedTuple):
@@ -31,45 +40,69 @@ class ExecCredential(NamedTuple):
     expires: float | None
 
 
-def run_plugin(plugin: Mapping[str, Any], cluster: Mapping[str, Any], seconds: float | None) -> ExecCredential:
+def run_plugin(plugin: ExecPlugin, cluster: ClusterEntry, seconds: float | None) -> ExecCredential:
     """Run the plugin of a kubeconfig's user for at most ``seconds``; None sets no limit.
+
+    What it says on standard error goes to ``listeners``: kubectl shows it, too.
 
     Raises:
         ClusterError: the plugin cannot be started, fails, takes too long, or does not return a credential.
     """
-    command, version = plugin.get("command"), plugin.get("apiVersion")
-    if not isinstance(command, str) or not command:
-        raise ClusterError("the kubeconfig's user has an exec without a command")
-    if not isinstance(version, str) or not version.startswith(_GROUP):
-        raise _failed(command, f"its apiVersion must be one of {_GROUP.rstrip('/')}")
-    interactive = plugin.get("interactiveMode") != "Never" and sys.stdin is not None and sys.stdin.isatty()
-    if plugin.get("interactiveMode") == "Always" and not interactive:
+    command, version = plugin.command, plugin.api_version
+    if version not in _VERSIONS:
+        raise _failed(command, f"its apiVersion must be {' or '.join(_VERSIONS)}")
+    interactive = plugin.interactive_mode != "Never" and sys.stdin is not None and sys.stdin.isatty()
+    if plugin.interactive_mode == "Always" and not interactive:
         raise _failed(command, "it needs a terminal, but standard input is not one")
     spec: dict[str, Any] = {"interactive": interactive}
-    if plugin.get("provideClusterInfo"):
+    if plugin.provide_cluster_info:
         spec["cluster"] = _cluster_info(cluster)
     info = {"apiVersion": version, "kind": "ExecCredential", "spec": spec}
-    environment = {**os.environ, "KUBERNETES_EXEC_INFO": json.dumps(info)}
-    for entry in _list(plugin, "env", command):
-        if isinstance(entry, dict):
-            environment[str(entry.get("name") or "")] = str(entry.get("value") or "")
-    environment.pop("", None)
-    words = [command, *map(str, _list(plugin, "args", command))]
+    environment = {**os.environ, **{variable.name: variable.value for variable in plugin.env}}
+    environment["KUBERNETES_EXEC_INFO"] = json.dumps(info)
     if interactive and seconds is not None:
         seconds = max(seconds, _INTERACTIVE_SECONDS)
     try:
-        output = _output(words, environment, seconds, interactive=interactive)
+        output, said = _output(_program(command), [command, *plugin.args], environment, seconds, interactive)
     except (OSError, ValueError) as error:
-        hint = " ".join(str(plugin.get("installHint") or "").split())
+        hint = " ".join(plugin.install_hint.split())
         reason = getattr(error, "strerror", None) or str(error)
         raise _failed(command, f"{reason}; {hint}" if hint else reason) from None
-    return _read(output, command, version)
+    credential = _read(output, command, version)
+    for secret in (credential.token, credential.key):
+        conceal(secret)
+    if said.strip():
+        for listener in listeners:
+            listener(said.rstrip("\n"))
+    return credential
 
 
-def _output(words: list[str], environment: Mapping[str, str], seconds: float | None, *, interactive: bool) -> bytes:
-    """The program's standard output. Raises OSError, ClusterError."""
+def _program(command: str) -> str:
+    """The path of a program that is looked for in ``PATH``.
+
+    One in a folder without an absolute name is refused: it may belong to the repository that one happens to be in.
+
+    Raises:
+        OSError: there is none.
+    """
+    if "/" in command:
+        return command
+    for folder in os.environ.get("PATH", "").split(os.pathsep):
+        path = Path(folder or ".") / command
+        if path.is_file() and os.access(path, os.X_OK):
+            if not path.is_absolute():
+                raise OSError(errno.ENOENT, f"PATH finds it in {folder or '.'}, relative to the current directory")
+            return str(path)
+    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+
+
+def _output(
+    program: str, words: list[str], environment: Mapping[str, str], seconds: float | None, interactive: bool
+) -> tuple[bytes, str]:
+    """What the program writes to standard output and standard error. Raises OSError, ClusterError."""
     process = subprocess.Popen(
         words,
+        executable=program,
         env=environment,
         stdin=None if interactive else subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -97,10 +130,10 @@ def _output(words: list[str], environment: Mapping[str, str], seconds: float | N
             process.wait()
     if any(len(text) > _LARGEST_OUTPUT for text in texts.values()):
         raise _failed(words[0], f"it writes more than {_LARGEST_OUTPUT >> 20} MB")
+    said = texts.get("err", b"").decode(errors="replace")
     if code:
-        said = texts.get("err", b"").decode(errors="replace")
         raise _failed(words[0], f"process returned {code}. {said}" if said.strip() else f"process returned {code}")
-    return texts.get("out", b"")
+    return texts.get("out", b""), said
 
 
 def _drain(texts: dict[str, bytes], name: str, stream: IO[bytes], process: subprocess.Popen[bytes]) -> None:
@@ -124,43 +157,40 @@ def _read(output: bytes, command: str, version: str) -> ExecCredential:
     if not isinstance(status, dict) or not all(isinstance(status.get(name) or "", str) for name in texts):
         raise _failed(command, "malformed response: no status with a token or a certificate")
     token, certificate, key, expires = (str(status.get(name) or "") for name in texts)
-    if not token and not (certificate and key):
+    if bool(certificate) != bool(key) or not (token or certificate):
         raise _failed(command, "malformed response: it has neither a token nor a certificate with its key")
-    return ExecCredential(token, certificate, key, _moment(expires))
+    return ExecCredential(token, certificate, key, _moment(expires, command))
 
 
-def _moment(text: str) -> float | None:
+def _moment(text: str, command: str) -> float | None:
     if not text:
         return None
     from datetime import datetime
 
     try:
-        return datetime.fromisoformat(text).timestamp()
+        moment = datetime.fromisoformat(text)
     except ValueError:
-        return None
+        moment = None
+    if moment is None or moment.tzinfo is None:
+        raise _failed(command, "malformed response: its expirationTimestamp is not a time such as 2030-01-02T03:04:05Z")
+    return moment.timestamp()
 
 
-def _cluster_info(cluster: Mapping[str, Any]) -> dict[str, Any]:
-    names = (
-        "server",
-        "tls-server-name",
-        "insecure-skip-tls-verify",
-        "certificate-authority-data",
-        "proxy-url",
-        "disable-compression",
-    )
-    out = {name: cluster[name] for name in names if cluster.get(name)}
-    for entry in cluster.get("extensions") or ():
-        if isinstance(entry, dict) and entry.get("name") == _CLUSTER_EXTENSION:
-            out["config"] = entry.get("extension")
-    return out
-
-
-def _list(plugin: Mapping[str, Any], name: str, command: str) -> list[Any]:
-    found = plugin.get(name) or []
-    if not isinstance(found, list):
-        raise _failed(command, f"{name} of the kubeconfig's exec must be a list")
-    return found
+def _cluster_info(cluster: ClusterEntry) -> dict[str, Any]:
+    """The cluster as the plugin's API has it: with the authority itself, where the kubeconfig names a file."""
+    authority = cluster.certificate_authority_data
+    if cluster.certificate_authority:
+        authority = Path(cluster.certificate_authority).read_bytes()
+    configs = (extension.extension for extension in cluster.extensions if extension.name == _CLUSTER_EXTENSION)
+    info = {
+        "server": cluster.server,
+        "tls-server-name": cluster.tls_server_name,
+        "insecure-skip-tls-verify": cluster.insecure_skip_tls_verify,
+        "certificate-authority-data": b64encode(authority).decode(),
+        "proxy-url": cluster.proxy_url,
+        "disable-compression": cluster.disable_compression,
+    }
+    return {name: value for name, value in info.items() if value} | {"config": next(configs, None)}
 
 
 def _failed(command: str, reason: str) -> ClusterError:

@@ -90,6 +90,8 @@ class ServerConnection(http.client.HTTPConnection):
 
     def __init__(self, endpoint: Endpoint, proxy: Any) -> None:
         super().__init__(endpoint.host, endpoint.port)
+        # The header Host is without it.
+        self.default_port = http.client.HTTP_PORT if endpoint.tls is None else http.client.HTTPS_PORT
         self._endpoint = endpoint
         self._proxy = proxy
         self._socks = proxy is not None and proxy.scheme in SOCKS
@@ -109,7 +111,8 @@ class ServerConnection(http.client.HTTPConnection):
         path = f"{self._endpoint.prefix}{path}"
         if not self._reads_requests():
             return path
-        return f"http://{address_of(self._endpoint.host, self._endpoint.port)}{path}"
+        host, port = self._endpoint.host, self._endpoint.port
+        return f"http://{address_of(host, port).removesuffix(f':{http.client.HTTP_PORT}')}{path}"
 
     def for_proxy(self) -> Sequence[tuple[str, str]]:
         """Headers that a plain HTTP proxy reads from the request itself."""

@@ -1,8 +1,4 @@
-"""Merges kubeconfig files and kubectl's connection flags into one client configuration.
-
-As in kubectl, the first file that has a name or the current context wins. ``credentials`` derives the
-endpoint and the authorization from it.
-"""
+"""Makes one client configuration of kubeconfig files and kubectl's connection flags, by kubectl's rules."""
 
 from __future__ import annotations
 
@@ -13,17 +9,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kubectl_dra.cluster.credentials import Authorization, prepared
 from kubectl_dra.cluster.http_connection import Endpoint
-from kubectl_dra.errors import ClusterError, InputError
-from kubectl_dra.special_files import special
-from kubectl_dra.text import nearest
+from kubectl_dra.cluster.kubeconfig_file import ClusterEntry, ContextEntry, Kubeconfig, UserEntry, merged
+from kubectl_dra.errors import ClusterError
 
 _SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-_LARGEST: Final = 16 << 20
 _DEFAULT_SECONDS: Final = 60.0
-_SECTIONS: Final = (("clusters", "cluster"), ("contexts", "context"), ("users", "user"))
 
 
 class ConnectionOptions(Struct, frozen=True):
@@ -70,38 +64,34 @@ def connect(options: ConnectionOptions) -> Connection:
         ClusterError: no kubeconfig or a broken one, an unknown context, or credentials that cannot be obtained.
     """
     paths = _paths(options)
+    config = merged(paths)
+    if not options.server and not options.kubeconfig and config == Kubeconfig() and _in_a_pod():
+        return _in_cluster(options)
     if not paths and not options.server:
-        if os.environ.get("KUBERNETES_SERVICE_HOST"):
-            return _in_cluster(options)
         raise ClusterError(
             f"there is no kubeconfig at {_looked_at(options)}: name one with --kubeconfig, "
             "or read a snapshot with --snapshot"
         )
-    merged = _merged(paths)
-    name, context = _context(merged, options)
-    cluster = _entry(merged, "clusters", options.cluster or str(context.get("cluster") or ""), options.server)
-    user = _entry(merged, "users", options.user or str(context.get("user") or ""), "optional")
+    name, context = _context(config, options)
+    cluster_name, user_name = options.cluster or context.cluster, options.user or context.user
+    cluster = config.entry(ClusterEntry, cluster_name) if cluster_name else ClusterEntry()
+    user = config.entry(UserEntry, user_name) if user_name else UserEntry()
     cluster, user = _with_flags(cluster, user, options)
-    if not cluster.get("server"):
+    if not cluster.server:
         raise ClusterError(
             f'the cluster of context "{name}" has no server in the kubeconfig'
             if name
             else "the kubeconfig names no cluster: give --context or --server"
         )
     try:
+        impersonation = _impersonation(user)
         endpoint, authorization = prepared(cluster, user, options.seconds)
     except ClusterError as error:
-        if user.get("exec"):
+        if user.exec is not None:
             raise
         raise ClusterError(f'the kubeconfig\'s context "{name or "kubectl-dra"}" cannot be used: {error}') from None
-    return Connection(
-        _shown(cluster["server"]),
-        endpoint,
-        authorization,
-        name,
-        options.namespace or str(context.get("namespace") or "default"),
-        _impersonation(user, options),
-    )
+    namespace = options.namespace or context.namespace or "default"
+    return Connection(_shown(cluster.server), endpoint, authorization, name, namespace, impersonation)
 
 
 def _paths(options: ConnectionOptions) -> list[str]:
@@ -113,7 +103,7 @@ def _paths(options: ConnectionOptions) -> list[str]:
     listed = os.environ.get("KUBECONFIG", "")
     # A user without an entry in passwd has no home, as in a container that is run with any uid.
     usual = os.path.expanduser("~/.kube/config")  # noqa: PTH111 - Path.expanduser raises an error then
-    candidates = [path for path in listed.split(os.pathsep) if path] or [usual]
+    candidates = [path for path in listed.split(os.pathsep) if path] if listed else [usual]
     return [path for path in candidates if Path(path).exists()]
 
 
@@ -121,172 +111,90 @@ def _looked_at(options: ConnectionOptions) -> str:
     return options.kubeconfig or os.environ.get("KUBECONFIG") or "~/.kube/config"
 
 
-def _merged(paths: list[str]) -> dict[str, Any]:
-    """``{"current-context": name, "clusters": {name: {...}}, ...}`` from all files; the first one wins."""
-    out: dict[str, Any] = {"current-context": "", "clusters": {}, "contexts": {}, "users": {}}
-    for path in paths:
-        config = _read(path)
-        current = config.get("current-context")
-        if not out["current-context"] and isinstance(current, str):
-            out["current-context"] = current
-        for section, inner in _SECTIONS:
-            entries = config.get(section) or []
-            if not isinstance(entries, list):
-                raise ClusterError(f"{path}: the kubeconfig's {section} must be a list")
-            for entry in entries:
-                content = entry.get(inner) if isinstance(entry, dict) else None
-                if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
-                    raise ClusterError(f"{path}: an entry of the kubeconfig's {section} has no name")
-                if content is not None and not isinstance(content, dict):
-                    raise ClusterError(f"{path}: {section} entry {entry['name']} of the kubeconfig is broken")
-                out[section].setdefault(entry["name"], _absolute(content or {}, Path(path).parent))
-    return out
-
-
-def _read(path: str) -> dict[str, Any]:
-    import yaml
-
-    from kubectl_dra.cluster.contents import beginning
-
-    try:
-        if special(path) == "a socket":
-            raise ClusterError(f"{path}: is a socket, not a kubeconfig")
-        data = beginning(path, _LARGEST + 1)
-        if len(data) > _LARGEST:
-            raise ClusterError(f"{path}: has more than {_LARGEST >> 20} MB, which no kubeconfig has")
-        config = yaml.safe_load(data.decode("utf-8-sig"))
-    except InputError as error:
-        raise ClusterError(str(error)) from None
-    except OSError as error:
-        raise ClusterError(f"{path}: the kubeconfig cannot be read: {error.strerror or error}") from None
-    except UnicodeDecodeError:
-        raise ClusterError(f"{path}: the kubeconfig is not a text file") from None
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f":{mark.line + 1}" if mark is not None else ""
-        problem = getattr(error, "problem", None) or "not valid YAML"
-        raise ClusterError(f"{path}{line}: the kubeconfig is not valid YAML: {problem}") from None
-    if config is None:
-        return {}
-    if not isinstance(config, dict):
-        raise ClusterError(f"{path}: not a kubeconfig")
-    if _has_surrogate(config):
-        # No header, file name or address can hold one; kubectl refuses the file as well.
-        raise ClusterError(f"{path}: the kubeconfig is not valid YAML: an escape of half a character")
-    return config
-
-
-def _has_surrogate(value: object) -> bool:
-    """Whether a text of the value has a character that UTF-8 has not."""
-    if isinstance(value, str):
-        return not value.isascii() and any("\ud800" <= mark <= "\udfff" for mark in value)
-    if isinstance(value, dict):
-        return any(_has_surrogate(key) or _has_surrogate(inner) for key, inner in value.items())
-    return isinstance(value, list) and any(map(_has_surrogate, value))
-
-
-def _absolute(content: Mapping[str, Any], base: Path) -> dict[str, Any]:
-    """Resolve relative paths against the directory of the file that contains them."""
-    out = dict(content)
-    for key in ("certificate-authority", "client-certificate", "client-key", "tokenFile"):
-        value = out.get(key)
-        if isinstance(value, str) and value:
-            out[key] = str((base / value).absolute())
-    plugin = out.get("exec")
-    if isinstance(plugin, dict) and "/" in str(plugin.get("command") or ""):
-        out["exec"] = {**plugin, "command": str((base / str(plugin["command"])).absolute())}
-    return out
-
-
-def _context(merged: Mapping[str, Any], options: ConnectionOptions) -> tuple[str, Mapping[str, Any]]:
-    name = options.context or merged["current-context"]
-    contexts: Mapping[str, Any] = merged["contexts"]
-    if name in contexts:
-        return name, contexts[name]
-    if options.context or (name and not options.server):
-        near = nearest(name, contexts) or sorted(contexts)[:3]
-        hint = f"; there is {', '.join(near)}" if near else "; the kubeconfig has no contexts"
-        raise ClusterError(f'the kubeconfig has no context "{name}"{hint}')
+def _context(config: Kubeconfig, options: ConnectionOptions) -> tuple[str, ContextEntry]:
+    name = options.context or config.current_context
+    if name:
+        return name, config.entry(ContextEntry, name)
     if not options.server and not options.cluster:
         raise ClusterError("the kubeconfig has no current context: choose one with --context")
-    return "", {}
+    return "", ContextEntry()
 
 
-def _entry(merged: Mapping[str, Any], section: str, name: str, optional: str) -> dict[str, Any]:
-    entries: Mapping[str, Any] = merged[section]
-    if name in entries:
-        return dict(entries[name])
-    if name and not (optional and not entries):
-        near = nearest(name, entries) or sorted(entries)[:3]
-        hint = f"; there is {', '.join(near)}" if near else ""
-        raise ClusterError(f'the kubeconfig has no {section.removesuffix("s")} "{name}"{hint}')
-    return {}
-
-
-def _with_flags(
-    cluster: dict[str, Any], user: dict[str, Any], options: ConnectionOptions
-) -> tuple[dict[str, Any], dict[str, Any]]:
+def _with_flags(cluster: ClusterEntry, user: UserEntry, options: ConnectionOptions) -> tuple[ClusterEntry, UserEntry]:
     if options.server:
-        server = options.server if "://" in options.server else f"http://{options.server}"
-        cluster["server"] = server
         # The name belongs to the kubeconfig's server, and not to another one.
-        cluster.pop("tls-server-name", None)
+        cluster = replace(cluster, server=options.server, tls_server_name="")
     if options.insecure_skip_tls_verify:
-        cluster["insecure-skip-tls-verify"] = True
-        cluster.pop("certificate-authority", None)
-        cluster.pop("certificate-authority-data", None)
+        cluster = replace(
+            cluster, insecure_skip_tls_verify=True, certificate_authority="", certificate_authority_data=b""
+        )
     if options.tls_server_name:
-        cluster["tls-server-name"] = options.tls_server_name
-    if options.token:
-        kept = ("client-certificate", "client-certificate-data", "client-key", "client-key-data")
-        user = {key: user[key] for key in kept if key in user} | {"token": options.token}
-    return cluster, user
+        cluster = replace(cluster, tls_server_name=options.tls_server_name)
+    flags: Mapping[str, Any] = {
+        "token": options.token,
+        "as_user": options.as_user,
+        "as_groups": options.as_groups,
+        "as_uid": options.as_uid,
+    }
+    return cluster, replace(user, **{name: value for name, value in flags.items() if value})
+
+
+def _in_a_pod() -> bool:
+    address = os.environ.get("KUBERNETES_SERVICE_HOST") and os.environ.get("KUBERNETES_SERVICE_PORT")
+    return bool(address) and (_SERVICE_ACCOUNT / "token").is_file()
 
 
 def _in_cluster(options: ConnectionOptions) -> Connection:
     """A pod's own cluster, from the files and variables that the kubelet provides."""
-    host, port = os.environ["KUBERNETES_SERVICE_HOST"], os.environ.get("KUBERNETES_SERVICE_PORT") or "443"
+    host, port = os.environ["KUBERNETES_SERVICE_HOST"], os.environ["KUBERNETES_SERVICE_PORT"]
     server = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
-    cluster = {"server": server, "certificate-authority": str(_SERVICE_ACCOUNT / "ca.crt")}
+    cluster, user = _with_flags(
+        ClusterEntry(server, certificate_authority=str(_SERVICE_ACCOUNT / "ca.crt")),
+        UserEntry(token_file="" if options.token else str(_SERVICE_ACCOUNT / "token")),
+        options,
+    )
     try:
-        cluster, user = _with_flags(cluster, {"tokenFile": str(_SERVICE_ACCOUNT / "token")}, options)
+        impersonation = _impersonation(user)
         endpoint, authorization = prepared(cluster, user, options.seconds)
     except ClusterError as error:
         raise ClusterError(f"the pod's service account cannot be used: {error}") from None
     try:
-        namespace = (_SERVICE_ACCOUNT / "namespace").read_text().strip()
+        namespace = os.environ.get("POD_NAMESPACE") or (_SERVICE_ACCOUNT / "namespace").read_text().strip()
     except OSError:
         namespace = ""
-    return Connection(
-        _shown(server),
-        endpoint,
-        authorization,
-        "in-cluster",
-        options.namespace or namespace or "default",
-        _impersonation({}, options),
-    )
+    namespace = options.namespace or namespace or "default"
+    return Connection(_shown(server), endpoint, authorization, "in-cluster", namespace, impersonation)
 
 
 def _shown(server: str) -> str:
     """The address without password and query, for messages and reports."""
+    server = server if "://" in server else f"http://{server}"
     head, separator, rest = server.partition("://")
     rest = re.split(r"[?#]", rest, maxsplit=1)[0]
     authority, slash, path = rest.partition("/")
     return f"{head}{separator}{authority.rpartition('@')[2]}{slash}{path}".rstrip("/")
 
 
-def _impersonation(user: Mapping[str, Any], options: ConnectionOptions) -> tuple[tuple[str, str], ...]:
-    name = options.as_user or str(user.get("as") or "")
-    if not name:
-        if options.as_groups or options.as_uid:
-            raise ClusterError("--as-group and --as-uid need --as")
+def _impersonation(user: UserEntry) -> tuple[tuple[str, str], ...]:
+    """The headers. Raises ClusterError: groups, a uid or more, and nobody whose they are."""
+    if not user.as_user:
+        if user.as_groups or user.as_uid or user.as_user_extra:
+            raise ClusterError(
+                "groups, a uid or extra values are impersonated, but no user: --as-group and --as-uid need --as, "
+                "and as-groups, as-uid and as-user-extra of the kubeconfig's user need as"
+            )
         return ()
-    listed = user.get("as-groups") or []
-    if not isinstance(listed, list):
-        raise ClusterError("the kubeconfig's user has as-groups that are not a list")
-    groups = options.as_groups or tuple(listed)
-    uid = options.as_uid or str(user.get("as-uid") or "")
-    headers = [("Impersonate-User", name), *(("Impersonate-Group", str(group)) for group in groups)]
-    if uid:
-        headers.append(("Impersonate-Uid", uid))
+    headers = [("Impersonate-User", user.as_user), *(("Impersonate-Group", group) for group in user.as_groups)]
+    if user.as_uid:
+        headers.append(("Impersonate-Uid", user.as_uid))
+    for key, values in user.as_user_extra.items():
+        headers += [(f"Impersonate-Extra-{_ESCAPED.sub(_percent, key)}", value) for value in values]
     return tuple(headers)
+
+
+_ESCAPED: Final = re.compile(r"[^!#$&'*+.^_`|~0-9A-Za-z-]")
+"""What a header's name cannot have, and the sign of escapes."""
+
+
+def _percent(found: re.Match[str]) -> str:
+    return "".join(f"%{byte:02X}" for byte in found[0].encode())

@@ -16,14 +16,29 @@ from kubectl_dra.cluster.live import ApiServer, read_snapshot
 from kubectl_dra.cluster.overlay import with_kinds
 from kubectl_dra.cluster.snapshot import ABSENT, EVERY_KIND, FORBIDDEN, KINDS, NOT_FOUND, NOT_SERVED, UNREADABLE, Gap
 from kubectl_dra.errors import ClusterError
-from tools.api_server import GROUP, Answer, APIServer, Asked, forbidden, kubeconfig, paged, status
+from tools.api_server import GROUP, Answer, APIServer, Asked, forbidden, kubeconfig, own_certificate, paged, status
 
 ALL = ("deviceclasses", "resourceclaims", "resourceclaimtemplates", "resourceslices", "devicetaintrules")
 
 
 @pytest.fixture
 def server() -> Iterator[APIServer]:
-    server = APIServer()
+    server = _serving(APIServer())
+    yield server
+    server.close()
+    assert {asked.method for asked in server.asked} <= {"GET"}
+
+
+@pytest.fixture
+def secure(tmp_path: Path) -> Iterator[APIServer]:
+    """A token is only sent over TLS."""
+    server = _serving(APIServer(tls=own_certificate(tmp_path)))
+    yield server
+    server.close()
+    assert {asked.method for asked in server.asked} <= {"GET"}
+
+
+def _serving(server: APIServer) -> APIServer:
     server.routes["/version"] = {"major": "1", "minor": "36", "gitVersion": "v1.36.2"}
     server.serve_group(v1=ALL[:4], v1beta2=ALL)
     for plural in ALL[:4]:
@@ -31,9 +46,7 @@ def server() -> Iterator[APIServer]:
     server.routes[f"/apis/{GROUP}/v1beta2/devicetaintrules"] = []
     for plural in ("pods", "nodes", "namespaces", "resourcequotas", "events"):
         server.routes[f"/api/v1/{plural}"] = []
-    yield server
-    server.close()
-    assert {asked.method for asked in server.asked} <= {"GET"}
+    return server
 
 
 @pytest.fixture
@@ -59,14 +72,15 @@ def _list(kind: str, *items: Any, version: str = f"{GROUP}/v1") -> dict[str, Any
     return {"kind": f"{kind}List", "apiVersion": version, "metadata": {}, "items": list(items)}
 
 
-def test_a_whole_snapshot(server: APIServer, cluster: ApiServer) -> None:
-    server.routes[f"/apis/{GROUP}/v1/resourceslices"] = _list("ResourceSlice", _slice("a"), _slice("b"))
+def test_a_whole_snapshot(secure: APIServer, tmp_path: Path) -> None:
+    cluster = ApiServer(ConnectionOptions(kubeconfig=secure.kubeconfig(tmp_path)))
+    secure.routes[f"/apis/{GROUP}/v1/resourceslices"] = _list("ResourceSlice", _slice("a"), _slice("b"))
     taint = {"key": "k", "effect": "NoSchedule"}
     rule = {"metadata": {"name": "r"}, "spec": {"deviceSelector": {}, "taint": taint}}
     rules = _list("DeviceTaintRule", rule, version=f"{GROUP}/v1beta2")
-    server.routes[f"/apis/{GROUP}/v1beta2/devicetaintrules"] = rules
-    server.routes["/api/v1/nodes"] = _list("Node", {"metadata": {"name": "n"}}, version="v1")
-    server.routes["/api/v1/pods"] = _list("Pod", _pod("p"), version="v1")
+    secure.routes[f"/apis/{GROUP}/v1beta2/devicetaintrules"] = rules
+    secure.routes["/api/v1/nodes"] = _list("Node", {"metadata": {"name": "n"}}, version="v1")
+    secure.routes["/api/v1/pods"] = _list("Pod", _pod("p"), version="v1")
     snapshot = cluster.read_snapshot()
     assert [entry.name for entry in snapshot.slices] == ["a", "b"]
     assert snapshot.taint_rules[0].taint.key == "k"
@@ -76,12 +90,12 @@ def test_a_whole_snapshot(server: APIServer, cluster: ApiServer) -> None:
     # The others are read where a pod needs them.
     assert {gap.kind for gap in snapshot.gaps} == SCHEDULING_KINDS.keys()
     assert (snapshot.release, snapshot.release_source) == (Release(1, 36, 2), "server")
-    assert snapshot.sources == (server.url,)
+    assert snapshot.sources == (secure.url,)
     assert (cluster.context, cluster.namespace) == ("test", "team")
-    queries = [asked.query.get("fieldSelector") for asked in server.asked if asked.path == "/api/v1/events"]
+    queries = [asked.query.get("fieldSelector") for asked in secure.asked if asked.path == "/api/v1/events"]
     assert queries == ["involvedObject.kind=Pod", "involvedObject.kind=ResourceClaim"]
     # The bearer token is sent, and answers may be compressed.
-    assert all(("authorization", "Bearer secret") in _lower(asked) for asked in server.asked)
+    assert all(("authorization", "Bearer secret") in _lower(asked) for asked in secure.asked)
 
 
 def _lower(asked: Asked) -> list[tuple[str, str]]:
@@ -340,9 +354,9 @@ def test_a_server_that_does_not_tell_its_release(server: APIServer, cluster: Api
     assert snapshot.release_source.startswith("kubelet of node n")
 
 
-def test_impersonation_and_token(server: APIServer, tmp_path: Path) -> None:
+def test_impersonation_and_token(secure: APIServer, tmp_path: Path) -> None:
     options = ConnectionOptions(
-        kubeconfig=server.kubeconfig(tmp_path),
+        kubeconfig=secure.kubeconfig(tmp_path),
         token="other",
         as_user="jane",
         as_groups=("dev", "ops"),
@@ -351,7 +365,7 @@ def test_impersonation_and_token(server: APIServer, tmp_path: Path) -> None:
     )
     cluster = ApiServer(options)
     cluster.read_snapshot(("Node",))
-    sent = [entry for entry in _lower(server.asked[-1]) if entry[0].startswith(("imp", "auth"))]
+    sent = [entry for entry in _lower(secure.asked[-1]) if entry[0].startswith(("imp", "auth"))]
     assert sorted(sent) == [
         ("authorization", "Bearer other"),
         ("impersonate-group", "dev"),

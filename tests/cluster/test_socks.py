@@ -87,11 +87,16 @@ def test_requests_go_through_it(
     kind: int,
     address: bytes,
     login: Login | None,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     proxy = Socks(server.url.removeprefix("http://"), login)
     user = "jane:p%40ss@" if login else ""
     try:
-        client = client_of(tmp_path, f"http://{to}:81", proxy=f"{scheme}://{user}{proxy.address}")
+        url = f"{scheme}://{user}{proxy.address}"
+        # A kubeconfig may not say socks5h, as kubectl has it; the environment may.
+        if scheme == "socks5h":
+            monkeypatch.setenv("HTTP_PROXY", url)
+        client = client_of(tmp_path, f"http://{to}:81", proxy=url if scheme == "socks5" else "")
         assert client.get("/x") == client.get("/x") == {"a": 1}
     finally:
         proxy.close()

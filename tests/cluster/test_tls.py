@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import ssl
 import subprocess
 import sys
 import threading
@@ -14,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tools.api_server import kubeconfig
+from tools.api_server import kubeconfig, own_certificate
 from tools.hostile_server import DISCOVERY
 
 
@@ -35,14 +34,8 @@ class Empty(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def url(tmp_path: Path) -> Iterator[str]:
-    pair = [str(tmp_path / name) for name in ("key.pem", "certificate.pem")]
-    made = ["-nodes", "-subj", "/CN=somebody else", "-days", "1", "-keyout", pair[0], "-out", pair[1]]
-    curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"]
-    subprocess.run(["openssl", "req", "-x509", *curve, *made], check=True, capture_output=True)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(pair[1], pair[0])
     server = HTTPServer(("127.0.0.1", 0), Empty)
-    server.socket = context.wrap_socket(server.socket, server_side=True)
+    server.socket = own_certificate(tmp_path).wrap_socket(server.socket, server_side=True)
     threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
     yield f"https://127.0.0.1:{server.server_port}"
     server.shutdown()
