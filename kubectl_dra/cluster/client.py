@@ -275,7 +275,9 @@ class Client:
             within = f" within {seconds:g} s" if seconds is not None else ""
             return ClusterError(f"{self.server} did not answer{within}; try again, or give --request-timeout")
         if error.failure is Failure.TOO_LARGE:
-            return ClusterError(f"{self.server}{path}: the answer has more than {LARGEST_ANSWER >> 20} MB")
+            return ClusterError(
+                f"{self.server}{path}: {reason or f'the answer has more than {LARGEST_ANSWER >> 20} MB'}"
+            )
         text = {
             Failure.CONNECT: f"no connection: {reason}; is the cluster up, and the address right?",
             Failure.TLS: f"no TLS connection: {reason}; check the certificate authority of the kubeconfig's cluster",

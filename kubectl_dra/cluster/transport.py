@@ -13,7 +13,7 @@ from contextlib import suppress
 from email.message import Message
 from queue import Full, Queue
 from select import select
-from threading import Event, Thread
+from threading import Event, Lock, Thread
 from typing import Any, Final, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
@@ -28,6 +28,11 @@ from kubectl_dra.cluster.http_connection import (
 
 LARGEST_ANSWER: Final = 512 * 2**20
 """Bytes of one decoded answer: a page of 500 objects is a few megabytes."""
+LARGEST_TOGETHER: Final = 512 * 2**20
+"""Bytes of all answers that are being read from a server at a time."""
+_SUSPECT: Final = 16 * 2**20
+_RATIO: Final = 100
+"""Lists of equal objects compress to a fiftieth; blanks to a thousandth."""
 _STEP: Final = 1 << 18
 _LONGEST_EVENT: Final = 64 * 2**20
 
@@ -55,12 +60,35 @@ class Reply(NamedTuple):
     data: bytes
 
 
+class _Room:
+    """How much of all answers together is still allowed. Several threads take from it at once."""
+
+    def __init__(self, size: int) -> None:
+        self._left = size
+        self._lock = Lock()
+
+    def take(self, size: int) -> None:
+        """Raises TransportError: there is not so much."""
+        with self._lock:
+            self._left -= size
+            if self._left < 0:
+                raise TransportError(
+                    Failure.TOO_LARGE, f"its answers have more than {LARGEST_TOGETHER >> 20} MB together"
+                )
+
+    def give_back(self, size: int) -> None:
+        """What was taken is read, or lost."""
+        with self._lock:
+            self._left += size
+
+
 class Transport:
     """Sends requests to an endpoint. Several threads may use it at once."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
         self._idle: list[ServerConnection] = []
+        self._room = _Room(LARGEST_TOGETHER)
         scheme = "http" if endpoint.tls is None else "https"
         self._proxy = urlsplit(endpoint.proxy) if endpoint.proxy else None
         self._url = f"{scheme}://{address_of(endpoint.host, endpoint.port)}{endpoint.prefix}"
@@ -81,7 +109,7 @@ class Transport:
         began = time.monotonic()
         connection, response = self._open(method, target, headers, body, deadline, None)
         try:
-            data = _body(response)
+            data = _body(response, self._room)
         except BaseException as error:
             connection.close()
             raise _told(error) from None
@@ -96,7 +124,7 @@ class Transport:
         began = time.monotonic()
         connection, response = self._open("GET", target, headers, None, None, silence)
         _tell(Sent("GET", self._url + target, response.status, 0, time.monotonic() - began))
-        return Stream(connection, response)
+        return Stream(connection, response, self._room)
 
     def _open(
         self,
@@ -147,8 +175,9 @@ class Transport:
 class Stream:
     """An answer that is read line by line."""
 
-    def __init__(self, connection: ServerConnection, response: http.client.HTTPResponse) -> None:
+    def __init__(self, connection: ServerConnection, response: http.client.HTTPResponse, room: _Room) -> None:
         self._connection = connection
+        self._room = room
         self._socket: Any = connection.sock
         self._response = response
         self.status: Final = response.status
@@ -157,7 +186,7 @@ class Stream:
     def whole(self) -> Reply:
         """The whole answer of a refused request. Raises TransportError."""
         try:
-            return Reply(self.status, self.reason, self._response.headers, _body(self._response))
+            return Reply(self.status, self.reason, self._response.headers, _body(self._response, self._room))
         except BaseException as error:
             raise _told(error) from None
 
@@ -183,23 +212,33 @@ class Stream:
         self._connection.close()
 
 
-def _body(response: http.client.HTTPResponse) -> bytes:
+def _body(response: http.client.HTTPResponse, room: _Room) -> bytes:
     """The unpacked answer. Raises TransportError if it is too large; reading may raise other errors."""
-    packed = response.headers.get("Content-Encoding", "").strip().lower()
-    if packed not in ("", "identity", "gzip"):
+    encoding = response.headers.get("Content-Encoding", "").strip().lower()
+    if encoding not in ("", "identity", "gzip"):
         raise TransportError(Failure.BROKEN, "the answer has an unrequested encoding")
-    unpack = zlib.decompressobj(31) if packed == "gzip" else None
+    unpack = zlib.decompressobj(31) if encoding == "gzip" else None
     parts: list[bytes] = []
-    size = 0
-    while data := response.read(_STEP):
-        part = data if unpack is None else unpack.decompress(data, LARGEST_ANSWER - size + 1)
-        size += len(part)
-        if size > LARGEST_ANSWER:
-            raise TransportError(Failure.TOO_LARGE)
-        parts.append(part)
-    if response.length or (unpack is not None and size and not unpack.eof):
-        raise TransportError(Failure.BROKEN, "the answer breaks off")
-    return b"".join(parts)
+    size = packed = 0
+    try:
+        while data := response.read(_STEP):
+            packed += len(data)
+            # Step by step: a packed piece may become a thousand times as much.
+            part = data if unpack is None else unpack.decompress(data, _SUSPECT)
+            while part:
+                size += len(part)
+                room.take(len(part))
+                if size > LARGEST_ANSWER:
+                    raise TransportError(Failure.TOO_LARGE)
+                if size > max(_SUSPECT, _RATIO * packed):
+                    raise TransportError(Failure.TOO_LARGE, f"the answer unpacks to more than {_RATIO} times its size")
+                parts.append(part)
+                part = b"" if unpack is None else unpack.decompress(unpack.unconsumed_tail, _SUSPECT)
+        if response.length or (unpack is not None and size and not unpack.eof):
+            raise TransportError(Failure.BROKEN, "the answer breaks off")
+        return b"".join(parts)
+    finally:
+        room.give_back(size)
 
 
 def _told(error: BaseException) -> BaseException:

@@ -23,7 +23,7 @@ from kubectl_dra.cluster.kubeconfig import ConnectionOptions, connect
 from kubectl_dra.cluster.live import ApiServer
 from kubectl_dra.cluster.snapshot import KINDS
 from kubectl_dra.errors import ClusterError
-from tools.api_server import GROUP, Answer, APIServer, Asked, kubeconfig, status
+from tools.api_server import GROUP, Answer, APIServer, Asked, kubeconfig, own_certificate, status
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 SECRET = "eyJhbGciOiJSUzI1NiIsImtpZCI6IlNFQ1JFVCJ9"
@@ -78,6 +78,14 @@ def raw(request: pytest.FixtureRequest) -> Iterator[Callable[[Callable[[socket.s
 @pytest.fixture
 def server() -> Iterator[APIServer]:
     started = APIServer()
+    yield started
+    started.close()
+
+
+@pytest.fixture
+def secure(tmp_path: Path) -> Iterator[APIServer]:
+    """Credentials are only sent over TLS."""
+    started = APIServer(tls=own_certificate(tmp_path))
     yield started
     started.close()
 
@@ -260,40 +268,42 @@ def test_a_status_is_a_field_of_errors(server: APIServer, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", " \n\n", ""])
-def test_a_token_may_end_in_a_newline(server: APIServer, tmp_path: Path, end: str) -> None:
-    server.routes["/x"] = {}
+def test_a_token_may_end_in_a_newline(secure: APIServer, tmp_path: Path, end: str) -> None:
+    secure.routes["/x"] = {}
     (tmp_path / "token").write_text(SECRET + end)
     for user in ({"token": SECRET + end}, {"tokenFile": "token"}):
-        config = server.kubeconfig(tmp_path, **user)
+        config = secure.kubeconfig(tmp_path, **user)
         ApiServer(ConnectionOptions(kubeconfig=config)).client.get("/x")
-        assert ("Authorization", f"Bearer {SECRET}") in server.asked[-1].headers
+        assert ("Authorization", f"Bearer {SECRET}") in secure.asked[-1].headers
 
 
 @pytest.mark.parametrize("inside", ["\n", "\x00", " ", "\u2028", "é"])
-def test_a_token_is_never_shown(server: APIServer, tmp_path: Path, inside: str) -> None:
+def test_a_token_is_never_shown(secure: APIServer, tmp_path: Path, inside: str) -> None:
     token = f"{SECRET}{inside}{SECRET}"
     with pytest.raises(ClusterError, match="the token has characters") as caught:
-        connect(ConnectionOptions(kubeconfig=server.kubeconfig(tmp_path, token=token)))
+        connect(ConnectionOptions(kubeconfig=secure.kubeconfig(tmp_path, token=token)))
     assert SECRET not in str(caught.value)
 
 
-def test_a_password_in_the_address_is_used_and_not_shown(server: APIServer, tmp_path: Path) -> None:
-    server.routes["/x"] = status(404, "NotFound", "nothing")
+def test_a_password_in_the_address_is_used_and_not_shown(secure: APIServer, tmp_path: Path) -> None:
+    secure.routes["/x"] = status(404, "NotFound", "nothing")
     config = tmp_path / "config"
-    address = server.url.replace("://", f"://jane:{SECRET}@") + f"/?token={SECRET}"
-    config.write_text(json.dumps(kubeconfig(address, {})))
+    address = secure.url.replace("://", f"://jane:{SECRET}@") + f"/?token={SECRET}"
+    unchecked: dict[str, Any] = {"insecure-skip-tls-verify": True}
+    config.write_text(json.dumps(kubeconfig(address, {}, **unchecked)))
     cluster = ApiServer(ConnectionOptions(kubeconfig=str(config)))
     with pytest.raises(ClusterError) as caught:
         cluster.client.get("/x")
     assert SECRET not in str(caught.value) and SECRET not in cluster.server
-    assert any(name == "Authorization" and value.startswith("Basic ") for name, value in server.asked[-1].headers)
+    assert any(name == "Authorization" and value.startswith("Basic ") for name, value in secure.asked[-1].headers)
 
 
 def _plugin(directory: Path, script: str) -> dict[str, Any]:
     path = directory / "plugin"
     path.write_text(f"#!{sys.executable}\nimport sys, time\n{script}\n")
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
-    return {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "./plugin"}}
+    plugin = {"apiVersion": "client.authentication.k8s.io/v1", "command": "./plugin", "interactiveMode": "Never"}
+    return {"exec": plugin}
 
 
 @pytest.mark.parametrize(
@@ -318,7 +328,7 @@ def test_a_plugin_has_a_time_and_a_size(tmp_path: Path, script: str, message: st
     assert time.monotonic() - began < 10
 
 
-def test_a_plugin_is_run_again_when_its_token_expires(server: APIServer, tmp_path: Path) -> None:
+def test_a_plugin_is_run_again_when_its_token_expires(secure: APIServer, tmp_path: Path) -> None:
     credential = {"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential"}
     user = _plugin(
         tmp_path,
@@ -328,17 +338,22 @@ def test_a_plugin_is_run_again_when_its_token_expires(server: APIServer, tmp_pat
         f"print(json.dumps({{**{credential!r}, 'status': status}}))",
     )
     (tmp_path / "plugin").write_text((tmp_path / "plugin").read_text().replace("'ran'", repr(str(tmp_path / "ran"))))
-    server.routes["/x"] = {}
-    client = ApiServer(ConnectionOptions(kubeconfig=server.kubeconfig(tmp_path, **user))).client
+    secure.routes["/x"] = {}
+    client = ApiServer(ConnectionOptions(kubeconfig=secure.kubeconfig(tmp_path, **user))).client
     client.get("/x")
     client.get("/x")
-    tokens = [value for asked in server.asked for name, value in asked.headers if name == "Authorization"]
+    tokens = [value for asked in secure.asked for name, value in asked.headers if name == "Authorization"]
     assert tokens == ["Bearer token1", "Bearer token1"]
 
 
 @pytest.mark.parametrize(
     ("server", "message"),
-    [(5, "must be a URL"), ("ftp://x", "is not a URL"), ("https://", "is not a URL"), ("http://x:port", "not a URL")],
+    [
+        (5, "Expected `str`, got `int`"),
+        ("ftp://x", "is not a URL"),
+        ("https://", "is not a URL"),
+        ("http://x:port", "not a URL"),
+    ],
 )
 def test_a_server_that_is_no_address(tmp_path: Path, server: Any, message: str) -> None:
     config = tmp_path / "config"
@@ -350,7 +365,7 @@ def test_a_server_that_is_no_address(tmp_path: Path, server: Any, message: str) 
 def test_an_exec_that_is_no_object(tmp_path: Path) -> None:
     config = tmp_path / "config"
     config.write_text(json.dumps(kubeconfig("https://x", {"exec": "x"})))
-    with pytest.raises(ClusterError, match="exec that is not an object"):
+    with pytest.raises(ClusterError, match=r"got `str` - at `\$.exec`"):
         connect(ConnectionOptions(kubeconfig=str(config)))
 
 
@@ -435,3 +450,48 @@ def test_bytes_that_are_no_text_are_replaced(tmp_path: Path, server: APIServer) 
     server.routes["/api/v1/nodes"] = Answer(200, b'{"kind": "NodeList", "apiVersion": "v1", "items": [%s]}' % item)
     found = client_of(tmp_path, server.url).list_items("/api/v1/nodes")
     assert found[0]["metadata"]["annotations"] == {"a": "\ufffd\ufffd"}
+
+
+def _blanks(size: int) -> bytes:
+    data = gzip.compress(b'{"items": [' + b" " * size + b"]}")
+    return HEAD + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(data) + data
+
+
+def test_what_gzip_may_become_is_limited(tmp_path: Path, raw: Callable[..., Raw]) -> None:
+    packed = _blanks(200 << 20)
+    hostile = raw(lambda sock: sock.sendall(packed))
+    with pytest.raises(ClusterError, match="the answer unpacks to more than 100 times its size"):
+        client_of(tmp_path, f"http://{hostile.address}", 30).get("/x")
+
+
+def test_all_answers_of_a_server_have_one_budget(
+    tmp_path: Path, raw: Callable[..., Raw], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Four answers at a time, none of which is too large by itself."""
+    monkeypatch.setattr(transport, "LARGEST_TOGETHER", 4 << 20)
+    together = threading.Barrier(4)
+
+    def serve(sock: socket.socket) -> None:
+        sock.sendall(HEAD + b"Content-Length: 3000000\r\n\r\n" + b" " * 1_900_000)
+        together.wait(20)
+        sock.sendall(b" " * 1_099_998 + b"{}")
+
+    hostile = raw(serve)
+    client = client_of(tmp_path, f"http://{hostile.address}", 30)
+    errors: list[str] = []
+
+    def ask() -> None:
+        try:
+            client.get("/x")
+        except ClusterError as error:
+            errors.append(str(error))
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert any("its answers have more than 4 MB together" in error for error in errors)
+    # What was lost is given back.
+    alone = raw(lambda sock: sock.sendall(HEAD + b"Content-Length: 2\r\n\r\n{}"))
+    assert client_of(tmp_path, f"http://{alone.address}", 30).get("/x") == {}
