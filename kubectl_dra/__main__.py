@@ -14,11 +14,21 @@ _AGAIN_SECONDS = (0.001, 0.05)
 """After how long, and then how often."""
 
 
+_ENDS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+
+
+def _end(number: int, _: FrameType | None) -> None:
+    sys.exit(128 + number)
+
+
 def main() -> None:
     """Runs the command line and exits with its code; errors become one sentence on stderr."""
     try:
         # What is being written is then tidied up as after Ctrl-C.
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+        for number in _ENDS:
+            # What a parent ignores, such as nohup's SIGHUP, stays ignored.
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, _end)
         sys.unraisablehook = _unraisable
         _main()
     except KeyboardInterrupt:

@@ -6,6 +6,7 @@ import errno
 import os
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
@@ -181,6 +182,8 @@ def _run(arguments: Sequence[str]) -> int:
         if isinstance(stop.__context__, OSError) and stop.__context__.errno == errno.EPIPE:
             _drop_output()
             return 141
+        if notes := getattr(stop, "__notes__", ()):
+            return _fail(f"ended: {'; '.join(notes)}", _code(stop.code))
         return _code(stop.code)
     except NoDRA as answer:
         return _answer(str(answer), EXIT_NO)
@@ -188,8 +191,8 @@ def _run(arguments: Sequence[str]) -> int:
         return _fail(str(error), EXIT_UNDETERMINED, error.more)
     except DraError as error:
         return _fail(str(error), EXIT_ERROR, error.more)
-    except KeyboardInterrupt:
-        return _fail("interrupted", 130)
+    except KeyboardInterrupt as stop:
+        return _fail("; ".join(("interrupted", *getattr(stop, "__notes__", ()))), 130)
     except BrokenPipeError:
         _drop_output()
         return 141
@@ -199,7 +202,7 @@ def _run(arguments: Sequence[str]) -> int:
         if wrong := _usage(error):
             return _fail(str(wrong), EXIT_ERROR, wrong.more)
         if type(error).__name__ == "Abort":
-            return _fail("interrupted", 130)
+            return _fail("; ".join(("interrupted", *getattr(error.__cause__, "__notes__", ()))), 130)
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
             _drop_output()
             return _fail(f"cannot write: {error.strerror}", EXIT_ERROR)
@@ -250,6 +253,8 @@ def _answer(sentence: str, code: int) -> int:
 def _fail(message: str, code: int, more: Sequence[str] = ()) -> int:
     from kubectl_dra.report.paint import tell
 
-    sys.stdout.flush()
+    # What cannot be written any more is no reason to end without the message.
+    with suppress(OSError, ValueError):
+        sys.stdout.flush()
     tell(f"error: {message}", more=more)
     return code

@@ -6,7 +6,7 @@ import os
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -30,31 +30,111 @@ class Rewritten(NamedTuple):
         return self.source.encode(self.after)
 
 
-def replace_file(file: Rewritten) -> None:
-    """Replace the file's text atomically, keeping mode and owner. Links remain links.
+class Through(NamedTuple):
+    """A file that was written through a link."""
+
+    link: str
+    file: str
+
+
+class _Pending(NamedTuple):
+    file: Rewritten
+    target: Path
+    before: bytes | None
+    new: Path
+
+
+def replace_files(files: Sequence[Rewritten], named: Collection[str] = ()) -> list[Through]:
+    """Replace each file as a whole, keeping mode and owner. Links that are ``named`` are followed, and remain links.
+
+    All new files are complete on the disk before the first takes the place of an old one, and each old one is compared
+    once more directly before. A link that is not named is left, and an error unless its file is replaced itself.
+    An end in the middle (Ctrl-C, a signal) carries a note that names the files that are new.
 
     Raises:
-        FileError: it has changed meanwhile, or cannot be written.
+        FileError: one has changed meanwhile, cannot be written, or is such a link; says what is written already.
     """
+    pending: list[_Pending] = []
+    written: list[str] = []
+    name = ""
     try:
-        replace_bytes(unchanged(file), file.data)
+        for file in files:
+            name = file.file
+            target = _target(file, named, files)
+            if target is None:
+                continue
+            before = _unchanged(file, target)
+            # Known before the file is made, so that it can be tidied up.
+            pending.append(_Pending(file, target, before, name_beside(target)))
+            write_beside(pending[-1].new, target, file.data)
+        for file, target, before, new in pending:
+            name = file.file
+            if _content(target) != before:
+                raise FileError("it changed meanwhile and is left as it is", name)
+            new.replace(target)
+            written.append(name)
+    except FileError as error:
+        raise FileError(f"{error.problem} ({_done(written)})", error.file) from None
     except OSError as error:
-        raise FileError(f"cannot be written: {error.strerror or error}", file.file) from None
+        raise FileError(f"cannot be written: {error.strerror or error} ({_done(written)})", name) from None
+    except BaseException as end:
+        # The signal may have come between a replacement and the line that records it.
+        last = pending[len(written)] if name and len(written) < len(pending) else None
+        if last is not None and last.file.file == name and _content(last.target) == last.file.data:
+            written.append(name)
+        end.add_note(f"{_done(written)}, of {len(files)} files")
+        raise
+    finally:
+        for item in pending[len(written) :]:
+            discard(item.new)
+    return [Through(file.file, str(target)) for file, target, *_ in pending if Path(file.file).is_symlink()]
 
 
-def unchanged(file: Rewritten) -> Path:
-    """The file to be replaced, with links followed.
+def _done(written: Sequence[str]) -> str:
+    return f"written before: {', '.join(written)}" if written else "nothing is written"
+
+
+def _target(file: Rewritten, named: Collection[str], files: Sequence[Rewritten]) -> Path | None:
+    """The file to replace; None for a link to one that is replaced itself, to the same text.
+
+    Raises:
+        FileError: a link that was only met in a directory.
+    """
+    path = Path(file.file)
+    target = path.resolve()
+    if not path.is_symlink():
+        return target
+    others = (other for other in files if other is not file and Path(other.file).resolve() == target)
+    if any(other.after == file.after and not Path(other.file).is_symlink() for other in others):
+        return None
+    if file.file not in named:
+        raise FileError(f"is a link to {target}, which is only written if the link itself is named", file.file)
+    return target
+
+
+def _unchanged(file: Rewritten, target: Path) -> bytes | None:
+    """The bytes of the file to be replaced; None for one that is new.
 
     Raises:
         FileError: it has changed meanwhile, or is read-only.
         OSError: it can no longer be read.
     """
-    target = Path(file.file).resolve()
-    if target.read_bytes() != file.source.encode(file.before):
-        raise FileError("it changed meanwhile; nothing is written", file.file)
+    content = _content(target)
+    if content is None and not file.before:
+        return None
+    if content != file.source.encode(file.before):
+        raise FileError("it changed meanwhile", file.file)
     if not os.access(target, os.W_OK):
         raise FileError("cannot be written: it is read-only", file.file)
-    return target
+    return content
+
+
+def _content(path: Path) -> bytes | None:
+    """The bytes of a file; None if there is none. Raises OSError."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
 
 
 def replace_bytes(target: Path, data: bytes) -> None:

@@ -16,7 +16,7 @@ from tools.fuzz.kills import POD
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_end_at_any_moment(tmp_path: Path, sent: signal.Signals) -> None:
     chance = random.Random(int(sent))
     for number in range(20):
@@ -62,7 +62,7 @@ entry.main()
 """
 
 
-@pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_an_end_in_a_callback(sent: signal.Signals, code: int) -> None:
     words = [sys.executable, "-c", IN_A_CALLBACK.format(int(sent))]
     ended = subprocess.run(words, capture_output=True, text=True, timeout=20)

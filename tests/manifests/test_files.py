@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kubectl_dra.errors import InputError
-from kubectl_dra.manifests.files import Rewritten, replace_bytes, replace_file, unified_diff
+from kubectl_dra.manifests.files import Rewritten, replace_bytes, replace_files, unified_diff
 from kubectl_dra.manifests.source import decode
 
 
@@ -21,7 +21,7 @@ def test_mode_mark_and_line_ends_stay(tmp_path: Path) -> None:
     file = tmp_path / "a.yaml"
     file.write_bytes(b"\xef\xbb\xbfa: 1\r\n")
     file.chmod(0o640)
-    replace_file(rewritten(file, "a: 2\r\n"))
+    replace_files([rewritten(file, "a: 2\r\n")])
     assert file.read_bytes() == b"\xef\xbb\xbfa: 2\r\n"
     assert file.stat().st_mode & 0o777 == 0o640
     assert [path.name for path in tmp_path.iterdir()] == ["a.yaml"]
@@ -31,7 +31,7 @@ def test_a_link_stays_a_link(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text("a: 1\n")
     link = tmp_path / "b.yaml"
     link.symlink_to("a.yaml")
-    replace_file(rewritten(link, "a: 2\n"))
+    assert replace_files([rewritten(link, "a: 2\n")], [str(link)]) == [(str(link), str(tmp_path / "a.yaml"))]
     assert link.is_symlink()
     assert (tmp_path / "a.yaml").read_text() == "a: 2\n"
 
@@ -42,8 +42,94 @@ def test_what_changed_meanwhile_is_left_alone(tmp_path: Path) -> None:
     change = rewritten(file, "a: 2\n")
     file.write_text("a: 3\n")
     with pytest.raises(InputError, match="it changed meanwhile"):
-        replace_file(change)
+        replace_files([change])
     assert file.read_text() == "a: 3\n"
+
+
+def three(folder: Path) -> list[Rewritten]:
+    for name in "abc":
+        (folder / f"{name}.yaml").write_text(f"{name}: 1\n")
+    return [rewritten(folder / f"{name}.yaml", f"{name}: 2\n") for name in "abc"]
+
+
+def test_what_changes_while_others_are_made_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody saves a file while the new ones are put beside the old ones."""
+    changes = three(tmp_path)
+    sync = os.fsync
+
+    def saving(handle: int) -> None:
+        (tmp_path / "b.yaml").write_text("b: mine\n")
+        sync(handle)
+
+    monkeypatch.setattr(os, "fsync", saving)
+    changed = "b.yaml: it changed meanwhile"
+    with pytest.raises(InputError, match=changed):
+        replace_files([changes[1], changes[0]])
+    (tmp_path / "b.yaml").write_text("b: 1\n")
+    with pytest.raises(InputError, match=rf"{changed} and is left as it is \(written before: .*a.yaml\)"):
+        # Here b is compared before a is made, and changes while c is.
+        monkeypatch.setattr(os, "fsync", lambda handle: sync(handle))
+        order = [changes[0], changes[1], changes[2]]
+        seen: list[int] = []
+
+        def third(handle: int) -> None:
+            seen.append(handle)
+            if len(seen) == 3:
+                (tmp_path / "b.yaml").write_text("b: mine\n")
+            sync(handle)
+
+        monkeypatch.setattr(os, "fsync", third)
+        replace_files(order)
+    texts = {path.name: path.read_text() for path in tmp_path.iterdir()}
+    assert texts == {"a.yaml": "a: 2\n", "b.yaml": "b: mine\n", "c.yaml": "c: 1\n"}
+
+
+def test_a_new_file_does_not_take_the_place_of_one_that_comes_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    new = tmp_path / "new.yaml"
+    change = Rewritten(str(new), "", "a: 1\n", decode(b"", str(new)))
+    sync = os.fsync
+    monkeypatch.setattr(os, "fsync", lambda handle: (new.write_text("mine"), sync(handle))[1])
+    with pytest.raises(InputError, match="it changed meanwhile"):
+        replace_files([change])
+    assert new.read_text() == "mine"
+
+
+@pytest.mark.parametrize("end", [KeyboardInterrupt, SystemExit])
+def test_an_end_in_the_middle_names_what_is_new(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: type[BaseException]
+) -> None:
+    changes = three(tmp_path)
+    replace = Path.replace
+
+    def ends_after_it(self: Path, target: Path) -> Path:
+        done = replace(self, target)
+        if target.name == "b.yaml":
+            raise end
+        return done
+
+    monkeypatch.setattr(Path, "replace", ends_after_it)
+    with pytest.raises(end) as caught:
+        replace_files(changes)
+    names = ", ".join(str(tmp_path / name) for name in ("a.yaml", "b.yaml"))
+    assert caught.value.__notes__ == [f"written before: {names}, of 3 files"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.yaml", "b.yaml", "c.yaml"]
+    assert (tmp_path / "c.yaml").read_text() == "c: 1\n"
+
+
+def test_a_link_that_nobody_named_is_not_followed(tmp_path: Path) -> None:
+    outside, inside = tmp_path / "outside.yaml", tmp_path / "in"
+    inside.mkdir()
+    outside.write_text("a: 1\n")
+    link = inside / "a.yaml"
+    link.symlink_to(outside)
+    with pytest.raises(InputError, match=rf"is a link to {outside}, which is only written if the link itself is named"):
+        replace_files([rewritten(link, "a: 2\n")], [str(inside)])
+    assert outside.read_text() == "a: 1\n"
+    # Its file is replaced itself: nothing is left to do for the link.
+    assert replace_files([rewritten(link, "a: 2\n"), rewritten(outside, "a: 2\n")]) == []
+    assert outside.read_text() == "a: 2\n" and link.is_symlink()
 
 
 def test_a_write_that_fails_leaves_the_old_file_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,7 +141,7 @@ def test_a_write_that_fails_leaves_the_old_file_only(tmp_path: Path, monkeypatch
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(InputError, match="No space left on device"):
-        replace_file(rewritten(file, "a: 2\n"))
+        replace_files([rewritten(file, "a: 2\n")])
     assert file.read_text() == "a: 1\n"
     assert [path.name for path in tmp_path.iterdir()] == ["a.yaml"]
 

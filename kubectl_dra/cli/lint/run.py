@@ -86,7 +86,7 @@ def run(asked: LintFlags, connection: ConnectionFlags) -> int:
     fixed = _fix(asked, report, inputs, job)
     if asked.diff:
         return _show(fixed, report, unsafe=asked.unsafe_fixes)
-    _write(fixed)
+    _write(fixed, asked.paths)
     report = lint(inputs, job)
     if asked.baseline:
         report = replace(report, findings=tuple(new_findings(asked.baseline, report.findings, FAMILY)))
@@ -334,15 +334,15 @@ def _show(fixed: Sequence[Fixed], report: Report, *, unsafe: bool) -> int:
     return EXIT_FINDINGS if differs else 0
 
 
-def _write(fixed: Sequence[Fixed]) -> None:
-    from kubectl_dra.manifests.files import replace_file
+def _write(fixed: Sequence[Fixed], named: Sequence[str]) -> None:
+    from kubectl_dra.manifests.files import replace_files
 
-    for one in fixed:
-        if one.text.after != one.text.before:
-            replace_file(one.text)
+    through = replace_files([one.text for one in fixed if one.text.after != one.text.before], named)
     made = sum(len(one.made) for one in fixed)
     files = sum(one.text.after != one.text.before for one in fixed)
     tell(f"{_many(made, 'fix', 'fixes')} made in {_many(files, 'file', 'files')}")
+    for link, file in through:
+        tell(f"{link} is a link: {file} is written")
     _refusals(fixed)
 
 

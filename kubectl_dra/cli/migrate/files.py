@@ -3,48 +3,32 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from kubectl_dra.errors import InputError, UsageError
-from kubectl_dra.manifests.files import discard, name_beside, replace_bytes, unchanged, write_beside
+from kubectl_dra.manifests.files import Through, replace_bytes, replace_files
 from kubectl_dra.manifests.inputs import Input, read
 from kubectl_dra.manifests.source import decode
 from kubectl_dra.migrate.model import MigratedFile, MigrationReport
+from kubectl_dra.report.paint import tell
 
 
-def write_all(files: Sequence[MigratedFile]) -> None:
-    """Replace each file as a whole, after checking that all are writable and unchanged.
+def write_all(files: Sequence[MigratedFile], named: Collection[str]) -> list[Through]:
+    """Replace each file as a whole, after checking that all are writable and unchanged; ``named`` are the words typed.
 
     Raises:
         InputError: one cannot be written; names those already written.
     """
     for file in files:
         _check_writable(file)
-    made: list[tuple[MigratedFile, Path, Path]] = []
-    written: list[str] = []
-    name = ""
-    try:
-        # All new files are complete on the disk before the first takes the place of an old one.
-        for file in files:
-            assert file.text is not None
-            name = file.name
-            there = file.text.before or Path(name).exists()
-            target = unchanged(file.text) if there else Path(name)
-            new = name_beside(target)
-            made.append((file, target, new))
-            write_beside(new, target, file.text.data)
-        for file, target, new in made:
-            name = file.name
-            new.replace(target)
-            written.append(name)
-    except (InputError, OSError) as error:
-        done = f"written before: {', '.join(written)}" if written else "nothing is written"
-        why = f"{name}: cannot be written: {error.strerror or error}" if isinstance(error, OSError) else str(error)
-        raise InputError(f"{why} ({done})") from None
-    finally:
-        for _, _, new in made[len(written) :]:
-            discard(new)
+    return replace_files([file.text for file in files if file.text is not None], named)
+
+
+def tell_links(through: Sequence[Through]) -> None:
+    """Name the files that were written through links."""
+    for link, file in through:
+        tell(f"{link} is a link: {file} is written")
 
 
 def _check_writable(file: MigratedFile) -> None:

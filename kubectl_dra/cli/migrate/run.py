@@ -12,7 +12,7 @@ from kubectl_dra.api.releases import TARGET, WRITTEN, Release, gate_default, ver
 from kubectl_dra.cli.baseline import check_usage as check_baseline
 from kubectl_dra.cli.baseline import new_findings, write_baseline
 from kubectl_dra.cli.migrate import MigrateFlags
-from kubectl_dra.cli.migrate.files import output_names, output_texts, write_all, write_below
+from kubectl_dra.cli.migrate.files import output_names, output_texts, tell_links, write_all, write_below
 from kubectl_dra.cli.notes import tell_defects, tell_notes
 from kubectl_dra.cli.release import named_release
 from kubectl_dra.console import document, put, typed_line
@@ -167,11 +167,12 @@ def _act(asked: MigrateFlags, inputs: Sequence[Input], report: MigrationReport) 
         _print(asked, report, f"{_files(written)} written below {asked.output_dir}.")
         return EXIT_OPEN if report.open else 0
     if asked.interactive:
-        return _interactive(report)
+        return _interactive(report, asked.paths)
     if asked.write:
         # The claims first: a claim that nobody uses yet does no harm.
-        write_all(sorted(report.changed, key=lambda file: file is not report.claims))
+        through = write_all(sorted(report.changed, key=lambda file: file is not report.claims), asked.paths)
         _print(asked, report, f"{_files(len(report.changed))} written.")
+        tell_links(through)
         return EXIT_OPEN if report.open else 0
     if asked.diff:
         for file in report.changed:
@@ -367,7 +368,7 @@ def _explain(code: str) -> int:
 # --- file by file --------------------------------------------------------------------------------
 
 
-def _interactive(report: MigrationReport) -> int:
+def _interactive(report: MigrationReport, named: Sequence[str]) -> int:
     """Shows each file's diff and asks; claims of --claims-file are written with the first that needs them."""
     written: list[MigratedFile] = []
     skipped = 0
@@ -383,7 +384,7 @@ def _interactive(report: MigrationReport) -> int:
         if rest in ("y", "a"):
             # Whoever stops in the middle must not be left with a file whose claims are nowhere.
             these = [file] if report.claims is None or written else [report.claims, file]
-            write_all(these)
+            tell_links(write_all(these, named))
             written += these
         else:
             skipped += 1
