@@ -11,6 +11,7 @@ from msgspec import Struct, structs
 
 from kubectl_dra.allocation.budgets import CHOICES, CHOICES_STEPS
 from kubectl_dra.api.behaviour import GROUP_OF_ONE_PRIORITY
+from kubectl_dra.api.pod_resources import amounts
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.policy import PodGroup
 from kubectl_dra.cluster.cluster import Cluster
@@ -35,6 +36,7 @@ from kubectl_dra.fit.result import FirstUnplaced, FitAnswer, FitVerdict, Workloa
 from kubectl_dra.fit.workload import WorkloadPods
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.gang_scheduling import Gang, Obstacle, domains_of, gang_of, group_priority, priority_differs
+from kubectl_dra.scheduling.node_resources import PODS
 from kubectl_dra.scheduling.scheduler import Scheduler
 
 # What is not modelled about groups of pods, so that it is undetermined whether they fit.
@@ -74,6 +76,10 @@ def unclear_groups(pods: Sequence[NewPod], refused: Sequence[Unplaced], placemen
 
 MOST_PODS: Final = 5_000
 """With ``--max`` no more are placed."""
+_NANOS: Final = 10**9
+_FEWEST_TRIED: Final = 1_000
+_MOST_TRIED: Final = 100_000
+"""Of a role: more pods than the largest clusters run."""
 MOST_FOLLOWING: Final = 64
 """With it, so many pods more are tried with each change."""
 _EXCLUSIVE: Final = frozenset(
@@ -98,13 +104,27 @@ class FitWish(Struct, frozen=True):
 
 
 class FitPlan(Struct, frozen=True):
-    """A workload with all that is needed to place it, and its ``existing`` pods by their places."""
+    """A workload with all that is needed to place it, and its ``existing`` pods by their places.
+
+    Of each role ``most`` pods are tried, more than nodes can take: a count may be larger than any list.
+    """
 
     workload: WorkloadPods
     number: int
     molds: tuple[Mold, ...]
     replicas: int
     existing: Mapping[PodPlace, Pod]
+    most: int
+
+    @property
+    def tried(self) -> int:
+        """How many replicas are tried; the nodes have no room for those after."""
+        return min(self.replicas, _replicas(self.workload, self.most))
+
+    @property
+    def listed(self) -> int:
+        """How many pods are tried, or run already."""
+        return self.tried * sum(min(role.each, self.most) for role in self.workload.roles)
 
     @property
     def running(self) -> int:
@@ -115,7 +135,7 @@ class FitPlan(Struct, frozen=True):
         """The pods of one replica, but those that run already."""
         found = []
         for number, (mold, role) in enumerate(zip(self.molds, self.workload.roles, strict=True)):
-            for ordinal in ordinals(role, replica):
+            for ordinal in ordinals(role, replica, self.most):
                 known = self.existing.get(PodPlace(number, ordinal))
                 if known is None:
                     found.append(mold.make(ordinal, snapshot))
@@ -142,6 +162,7 @@ def fit(
     if (wish.most or wish.replicas is not None) and len(workloads) != 1:
         raise UsageError(f"--replicas and --max are about one workload; the manifest has {len(workloads)}")
     snapshot = with_controllers(snapshot, workloads)
+    most = _room(snapshot)
     plans = []
     for number, workload in enumerate(workloads):
         molds = tuple(Mold(workload, number, role, snapshot, settings) for role in range(len(workload.roles)))
@@ -150,8 +171,10 @@ def fit(
         # A pod that waits is made anew where it ends, or is no longer as it is written.
         outdated = {pod.key: pod for pod in own if workload.raw and not pod.node_name and not _stays(pod, molds)}
         snapshot = Cluster(snapshot).ending(outdated.values()).snapshot
-        kept = existing.filled(workload, [pod for pod in own if pod.key not in outdated], replicas)
-        plans.append(FitPlan(workload, number, molds, replicas, kept))
+        kept = existing.filled(
+            workload, [pod for pod in own if pod.key not in outdated], min(replicas, _replicas(workload, most)), most
+        )
+        plans.append(FitPlan(workload, number, molds, replicas, kept, most))
     for plan in plans:
         for mold in plan.molds:
             snapshot = complete(mold.question, snapshot, settings)
@@ -179,6 +202,18 @@ def fit(
     )
 
 
+def _room(snapshot: Snapshot) -> int:
+    """More pods than the nodes can take beside those that are there, and than any small workload has."""
+    limits = (amounts(node.allocatable).get(PODS) for node in snapshot.nodes.values())
+    room = sum(limit.nanos // _NANOS for limit in limits if limit is not None) + len(snapshot.pods) + 1
+    return min(max(_FEWEST_TRIED, room), _MOST_TRIED)
+
+
+def _replicas(workload: WorkloadPods, most: int) -> int:
+    """How many replicas of a workload have so many pods."""
+    return -(-most // max(1, workload.size))
+
+
 def _stays(pod: Pod, molds: Sequence[Mold]) -> bool:
     return pod.is_queued and any(mold.is_as_written(pod) for mold in molds)
 
@@ -193,7 +228,7 @@ def _existing(plans: Sequence[FitPlan]) -> Iterator[Pod]:
 
 
 def _pods(plans: Sequence[FitPlan], snapshot: Snapshot) -> list[NewPod]:
-    return [new for plan in plans for replica in range(plan.replicas) for new in plan.pods_of(replica, snapshot)]
+    return [new for plan in plans for replica in range(plan.tried) for new in plan.pods_of(replica, snapshot)]
 
 
 def _ground(snapshot: Snapshot, plans: Sequence[FitPlan], scheduler: Scheduler) -> ClusterState:
@@ -234,9 +269,11 @@ def _result(
         unclear.extend(stop.diagnosis.unclear[:1] or ("the search did not end in time",))
     kinds = {new.likeness: new for new in (*(seat.new for seat in seats), *(one.new for one in refused))}
     unclear.extend(unclear_groups(list(kinds.values()), refused, placement))
+    if plan.listed < plan.replicas * workload.size and not refused and not wish.most:
+        unclear.append(say("only {number} pods are tried, and all of them fit", number=plan.listed))
     if placement.volumes_open:
         unclear.append("volumes are bound together with the pods; which are left for the next pod is not known")
-    fitting = plan.replicas if wish.most else plan.replicas - len({one.new.ordinal.replica for one in refused})
+    fitting = plan.replicas if wish.most else plan.tried - len({one.new.ordinal.replica for one in refused})
     wanted = [one.new for one in refused] if not wish.most else list(_following(plan, snapshot))
     changes = Changes(placement, () if unclear or wish.only_counts else refused, wanted)
     placed = plan.running + len(seats)
@@ -317,7 +354,8 @@ def _stop(plan: FitPlan, refused: Sequence[Unplaced], placement: Placement, sett
     gang = gang_of(first.new.pod, ground) if first.new.group[2] else None
     own = (one for one in refused if one.new.group[2] and one.new.group == first.new.group)
     differs = next((found for one in own if (found := priority_differs(one.new.pod, ground))), None)
-    stop = FirstUnplaced(first.new.pod.key, diagnosis, first.denied, differs=differs, others=len(refused) - 1)
+    others = len(refused) - 1 + plan.replicas * plan.workload.size - plan.listed
+    stop = FirstUnplaced(first.new.pod.key, diagnosis, first.denied, differs=differs, others=others)
     if differs is not None or not isinstance(gang, Gang):
         return stop
     placed = sum(one.alone for one in refused)

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from msgspec import ValidationError
+
 from kubectl_dra.api.meta import OwnerReference
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.errors import InputError
 from kubectl_dra.fit.workload import WorkloadPods
 from kubectl_dra.manifests.workloads import key_of
 
@@ -29,14 +32,18 @@ def controller_of(workload: WorkloadPods) -> OwnerReference | None:
 
 
 def with_controllers(snapshot: Snapshot, workloads: Iterable[WorkloadPods]) -> Snapshot:
-    """The cluster with the owners of the workloads' pods."""
+    """The cluster with the owners of the workloads' pods. Raises InputError: a selector with a wrong type in it."""
     cluster = Cluster(snapshot)
     for workload in workloads:
         made = _selecting(workload)
         if made is not None:
             kind, raw = made
             key = (workload.namespace, raw["metadata"]["name"])
-            cluster = cluster.adding_other(kind, key, SCHEDULING_KINDS[kind].decode(raw))
+            try:
+                owner = SCHEDULING_KINDS[kind].decode(raw)
+            except ValidationError as error:
+                raise InputError(f"{workload.title}: {error}") from None
+            cluster = cluster.adding_other(kind, key, owner)
     return cluster.snapshot
 
 

@@ -12,6 +12,9 @@ from kubectl_dra.manifests.workloads import Key, key_of, pod_templates
 
 Path = tuple[str | int, ...]
 
+_LARGEST: Final = 2**31 - 1
+"""These fields have 32 bits."""
+
 
 class Counts(NamedTuple):
     """How many replicas there are, and how many pods of each template (in the order of ``pod_templates``) one has.
@@ -98,7 +101,7 @@ def _number(workload: Mapping[str, Any], path: Path, default: int = 1) -> int:
             value = value[step]
         else:
             return default
-    return max(0, value) if isinstance(value, int) and not isinstance(value, bool) else default
+    return min(max(0, value), _LARGEST) if isinstance(value, int) and not isinstance(value, bool) else default
 
 
 _COUNTS: Final[Mapping[Key, Callable[[Mapping[str, Any], list[Path]], Counts]]] = {

@@ -49,16 +49,18 @@ def _made_by(workload: WorkloadPods, pod: Pod) -> bool:
     return owner.kind in _BETWEEN.get(workload.kind, ()) and owner.name.startswith(f"{workload.name}-")
 
 
-def filled(workload: WorkloadPods, pods: Collection[Pod], replicas: int) -> dict[PodPlace, Pod]:
-    """The places of a workload that pods have already.
+def filled(workload: WorkloadPods, pods: Collection[Pod], replicas: int, most: int) -> dict[PodPlace, Pod]:
+    """The places of a workload that pods have already. Of each role in a replica ``most`` are looked at.
 
     A pod that is called as its controller calls the one of a place has that place. Of the others, those with a node
     come first; a StatefulSet does not count them.
     """
+    if not pods:
+        return {}
     places: dict[str, PodPlace] = {}
     for replica in range(replicas + len(pods)):
         for number, role in enumerate(workload.roles):
-            for ordinal in ordinals(role, replica):
+            for ordinal in ordinals(role, replica, most):
                 places[identity(workload, role, ordinal).name] = PodPlace(number, ordinal)
     found = {places[pod.metadata.name]: pod for pod in pods if pod.metadata.name in places}
     if workload.kind != "StatefulSet":

@@ -49,9 +49,9 @@ class Identity(NamedTuple):
     own: Mapping[str, str]
 
 
-def ordinals(role: Role, replica: int) -> Iterator[Ordinal]:
-    """The pods of a role in one replica."""
-    return (Ordinal(replica, place) for place in range(role.each))
+def ordinals(role: Role, replica: int, most: int) -> Iterator[Ordinal]:
+    """The pods of a role in one replica, at most so many."""
+    return (Ordinal(replica, place) for place in range(min(role.each, most)))
 
 
 def identity(workload: WorkloadPods, role: Role, ordinal: Ordinal) -> Identity:
@@ -87,7 +87,8 @@ def _job_set(workload: WorkloadPods, role: Role, ordinal: Ordinal) -> Identity:
     """The jobs of one entry of ``replicatedJobs`` one after the other, each with its pods."""
     entry = _entry_of(workload, role)
     spec = ((entry.get("template") or {}).get("spec")) or {}
-    jobs = max(1, int(entry.get("replicas") or 1))
+    written = entry.get("replicas")
+    jobs = max(1, written) if isinstance(written, int) else 1
     in_job = max(1, role.each // jobs)
     job, index = divmod(ordinal.place, in_job)
     again = f"-{ordinal.replica}" if ordinal.replica else ""
