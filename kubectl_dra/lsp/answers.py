@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Final, NamedTuple
@@ -183,9 +184,33 @@ def hover_at(text: str, offset: int, findings: Sequence[LocatedFinding], known: 
     return Hover("\n\n---\n\n".join([*parts, *((meaning.text,) if meaning is not None else ())]), span)
 
 
+# What strangers wrote, in manifests and snapshots, must not become a picture or a link.
+
+_WORD: Final = re.compile(r"[A-Za-z0-9]+([._/-][A-Za-z0-9]+)*")
+_MARKS: Final = re.compile(r"[\\`*_{}\[\]<>()#!|~&]")
+
+
+def _code(value: str) -> str:
+    """A value as code, which nothing in it can end."""
+    line = " ".join(value.split("\n"))
+    fence = "`" * (1 + max(map(len, re.findall("`+", line)), default=0))
+    space = " " if line.startswith(("`", " ")) or line.endswith(("`", " ")) or not line else ""
+    return f"{fence}{space}{line}{space}{fence}"
+
+
+def _name(value: str) -> str:
+    """A name of a stranger: as it is where nothing in it means something to Markdown."""
+    return value if _WORD.fullmatch(value) else _code(value)
+
+
+def _plain(sentence: str) -> str:
+    """A sentence of ours with a stranger's words in it, none of which is Markdown."""
+    return _MARKS.sub(r"\\\g<0>", sentence)
+
+
 def _rule(found: LocatedFinding) -> str:
     rule = BY_CODE[found.code]
-    advice = f"\n\n{found.advice}" if found.advice else ""
+    advice = f"\n\n{_plain(found.advice)}" if found.advice else ""
     return f"**{rule.code}**: {rule.title()}{advice}\n\n{rule.why()}"
 
 
@@ -216,13 +241,17 @@ def _hover_in_selector(text: str, offset: int, selector: Span, known: Knowledge)
 
 def _attribute(domain: str, name: str, meaning: Meaning | None, known: Knowledge) -> str:
     if meaning is None:
-        where = "No device of the snapshot has it" if known.target.snapshot is not None else "No driver is known to"
-        return f"**{name}** of {domain}\n\n{where}{'' if known.target.snapshot is not None else ' publish it'}."
-    lines = [f"**{name}** of {domain}: {meaning.type}"]
+        where = (
+            "No device of the snapshot has it"
+            if known.target.snapshot is not None
+            else "No driver is known to publish it"
+        )
+        return f"**{_name(name)}** of {_name(domain)}\n\n{where}."
+    lines = [f"**{_name(name)}** of {_name(domain)}: {meaning.type}"]
     if meaning.values:
-        lines.append(f"One of {', '.join(f'`{value}`' for value in meaning.values)}.")
+        lines.append(f"One of {', '.join(map(_code, meaning.values))}.")
     elif meaning.example and meaning.published is None:
-        lines.append(f"For example `{meaning.example}`.")
+        lines.append(f"For example {_code(meaning.example)}.")
     if meaning.published is not None:
         total = known.seen.drivers.get(domain)
         of = f" of {total:,}" if total else ""
@@ -235,7 +264,7 @@ def _attribute(domain: str, name: str, meaning: Meaning | None, known: Knowledge
 def _hover_values(meaning: Meaning) -> str:
     assert meaning.published is not None
     ranked = sorted(meaning.published.values.items(), key=lambda item: (-item[1], item[0]))
-    shown = ", ".join(f"`{value}` ({count:,})" for value, count in ranked[:_FEW])
+    shown = ", ".join(f"{_code(value)} ({count:,})" for value, count in ranked[:_FEW])
     return shown if len(ranked) <= _FEW else f"{shown}, and {amount(len(ranked) - _FEW, 'other value')}"
 
 
@@ -259,10 +288,10 @@ def _device_class(name: str, known: Knowledge) -> str:
         there = ""
     driver = catalogue().of_class(name)
     if driver is None:
-        return f"DeviceClass **{name}**\n\n{there}" if there else ""
+        return f"DeviceClass **{_name(name)}**\n\n{there}" if there else ""
     installed = driver.classes[name]
     selector = f"\n\n```cel\n{installed.selector}\n```" if installed.selector else ""
     resource = f"\n\nServes the extended resource `{installed.extended_resource}`." * bool(installed.extended_resource)
-    return f"DeviceClass **{name}**, installed by {driver.title}{selector}{resource}" + (
+    return f"DeviceClass **{_name(name)}**, installed by {driver.title}{selector}{resource}" + (
         f"\n\n{there}" if there else ""
     )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import BinaryIO, Final, NamedTuple, cast
 
 from lsprotocol import types as lsp
 from pygls.lsp.server import LanguageServer
@@ -20,6 +21,7 @@ from kubectl_dra.lint.fixes import Replacement, replacements
 from kubectl_dra.lsp.answers import Proposal, Sort, hover_at, proposals_at
 from kubectl_dra.lsp.cursor import Span
 from kubectl_dra.lsp.knowledge import Knowledge
+from kubectl_dra.lsp.streams import Protocol, Requests, answers
 from kubectl_dra.manifests.documents import Skipped, each
 from kubectl_dra.manifests.inputs import SUFFIXES, Input
 from kubectl_dra.manifests.source import Source, SourcePosition
@@ -120,9 +122,16 @@ _SORT: Final = {
 }
 
 
+def serve(job: Job) -> None:
+    """Lint with a job for an editor at standard input and output, until it ends."""
+    made = server(job)
+    protocol = cast(Protocol, made.protocol)
+    made.start_io(cast(BinaryIO, Requests(sys.stdin.buffer, protocol.refuse)), answers())
+
+
 def server(job: Job) -> LanguageServer:
     """A server that lints with a job, which starts when its ``start_io`` is called."""
-    made = LanguageServer(NAME, __version__)
+    made = LanguageServer(NAME, __version__, protocol_cls=Protocol)
     known = Knowledge(job.target)
     answers = _Answers(made, job, known)
     # pygls writes on what it registers, and methods cannot be written on.

@@ -22,8 +22,8 @@ def run(asked: LspFlags, connection: ConnectionFlags) -> int:
         import pygls.lsp.server  # noqa: F401
     except ImportError:
         raise UsageError("lsp needs pygls, which is not installed: pip install 'kubectl-dra[lsp]'") from None
-    from kubectl_dra.lsp.server import server
+    from kubectl_dra.lsp.server import serve
 
     job, _ = job_for(asked.as_lint(), connection)
-    server(job).start_io()
+    serve(job)
     return 0
