@@ -5,8 +5,8 @@ set -eu
 manifests=${1:-manifests}
 tools=$(mktemp -d)
 trap 'rm -rf "$tools"' EXIT
-python3 -m venv "$tools"
-"$tools/bin/python" -m pip install --quiet "${KUBECTL_DRA:-kubectl-dra}"
+python3 -I -m venv "$tools"
+"$tools/bin/python" -I -m pip install --quiet "${KUBECTL_DRA:-kubectl-dra}"
 "$tools/bin/kubectl-dra" lint --allow-empty -o sarif "$manifests" > kubectl-dra.sarif || true
 "$tools/bin/kubectl-dra" lint --allow-empty -o junit "$manifests" > kubectl-dra.xml || true
 "$tools/bin/kubectl-dra" lint --allow-empty "$manifests"
