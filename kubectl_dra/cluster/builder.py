@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache
 from typing import Any, Final
 
-from msgspec import Struct, ValidationError, json
+from msgspec import MsgspecError, Struct, ValidationError, json
 
 from kubectl_dra.api.claims import DeviceClass, ResourceClaim, ResourceClaimTemplate
 from kubectl_dra.api.codec import VERSIONS, Mismatch, decoded, mismatch, reshaped, struct_mismatch
@@ -22,6 +22,7 @@ from kubectl_dra.api.taints import DeviceTaintRule
 from kubectl_dra.cluster.copies import Kept, Place, essence, newer
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS, is_namespaced
 from kubectl_dra.cluster.moment import newest
+from kubectl_dra.cluster.never_stored import in_claim, in_slice
 from kubectl_dra.cluster.reader import Page, Reader, page
 from kubectl_dra.cluster.snapshot import (
     ABSENT,
@@ -80,6 +81,8 @@ READ: Final[Mapping[str, Callable[[Any], Any]]] = {
     "ResourceSlice": ResourceSlice.from_json,
 }
 
+_CLAIMS: Final = ("ResourceClaim", "ResourceClaimTemplate")
+_MOST_NOTED: Final = 5
 _EVENT_ABOUT: Final = frozenset(("Pod", "ResourceClaim", "DaemonSet"))
 _TYPED: Final = frozenset(
     (("ResourceSlice", f"{GROUP}/v1"), ("ResourceClaim", f"{GROUP}/v1"), ("Pod", "v1"), ("Node", "v1"))
@@ -106,6 +109,15 @@ def _name(text: bytes) -> str:
     return text.decode()
 
 
+def item_of(data: Any, place: Place) -> dict[str, Any]:
+    """An item of a List. Raises InputError: a number that no field can have, such as 1e999, or text that is no JSON."""
+    try:
+        raw: dict[str, Any] = json.decode(data)
+    except MsgspecError as error:
+        raise InputError(f"{place}: cannot be read: {error}") from None
+    return raw
+
+
 class SnapshotBuilder:
     """Collects objects, then builds a Snapshot from them. Use once."""
 
@@ -124,6 +136,7 @@ class SnapshotBuilder:
         self._present: set[str] = set()
         self._gaps: list[Gap] = []
         self._notes: list[str] = []
+        self._claims_read: list[tuple[Mapping[str, Any], str, Place]] = []
         self._sources: list[str] = []
         self._server = self._context = self._read_at = ""
         self._release: Release | None = None
@@ -151,7 +164,10 @@ class SnapshotBuilder:
         if self._workloads and kind != "Pod":
             from kubectl_dra.cluster.workload_pods import pods_of
 
-            made = list(pods_of(raw))
+            try:
+                made = list(pods_of(raw))
+            except InputError as error:
+                raise InputError(f"{place}: {kind}: {error}") from None
             for pod in made:
                 self._keep("Pod", pod, "v1", place)
             if made:
@@ -214,7 +230,7 @@ class SnapshotBuilder:
             found = self._reader.read(kind, data)
             if found is not None and self._add_found(kind, *found, place):
                 return
-        raw = json.decode(data)
+        raw = item_of(data, place)
         self.add({**raw, "apiVersion": api_version, "kind": kind}, place)
 
     def forget(self, kind: str) -> None:
@@ -291,6 +307,7 @@ class SnapshotBuilder:
         if release is None:
             release, release_source = self._kubelet_release()
         slices = tuple(self._all("ResourceSlice"))
+        self._note_never_stored(slices)
         return Snapshot(
             slices=slices,
             classes=self._by_name("DeviceClass"),
@@ -318,6 +335,16 @@ class SnapshotBuilder:
             declared=complete,
         )
 
+    def _note_never_stored(self, slices: Iterable[ResourceSlice]) -> None:
+        """Say of objects that no server has stored: what follows from them is not to be relied on."""
+        told = [(str(place), kind, in_claim(raw, kind)) for raw, kind, place in self._claims_read]
+        told += [(f"ResourceSlice {entry.name}", "ResourceSlice", in_slice(entry)) for entry in slices]
+        wrong = [(where, kind, mistake) for where, kind, mistake in told if mistake]
+        for where, kind, mistake in wrong[:_MOST_NOTED]:
+            self.note(f"{where}: no API server stores such a {kind}: {mistake}; answers about it may mean nothing")
+        if len(wrong) > _MOST_NOTED:
+            self.note(f"{len(wrong) - _MOST_NOTED} more objects that no API server stores")
+
     def _keep(self, kind: str, raw: dict[str, Any], version: str, place: Place) -> None:
         meta = raw.get("metadata") or EMPTY
         if not isinstance(meta, dict):
@@ -330,6 +357,8 @@ class SnapshotBuilder:
                 namespace = self._namespace
                 raw = {**raw, "metadata": {**meta, "namespace": namespace}}
         objects = self._objects[kind]
+        if kind in _CLAIMS and not self._workloads:
+            self._claims_read.append((raw, kind, place))
         if kind == "DeviceTaintRule":
             self._rule_version = version
         if not name:

@@ -32,7 +32,7 @@ from kubectl_dra.api.releases import UNTOLD
 from kubectl_dra.api.schema import Field, each
 from kubectl_dra.api.volumes import PodVolume
 from kubectl_dra.cel import CompileError, Environment, compile_expression
-from kubectl_dra.cluster.builder import SnapshotBuilder
+from kubectl_dra.cluster.builder import SnapshotBuilder, item_of
 from kubectl_dra.cluster.copies import Place
 from kubectl_dra.cluster.files import SAID, add_files
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
@@ -81,7 +81,7 @@ class Recorder(SnapshotBuilder):
         return super().add_page(raw or given, kind, place)
 
     def add_item(self, data: Any, place: Place, kind: str = "", api_version: str = "") -> None:
-        raw = {"apiVersion": api_version, "kind": kind, **msgspec.json.decode(data)}
+        raw = {"apiVersion": api_version, "kind": kind, **item_of(data, place)}
         if not all(isinstance(raw[field], str) for field in ("apiVersion", "kind")):
             raise InputError(f"{place}: this item of the List has no apiVersion and kind")
         self.add(raw, place)

@@ -17,7 +17,7 @@ from kubectl_dra.api.taints import DeviceTaintRule
 from kubectl_dra.cluster.client import Answered, Client
 from kubectl_dra.cluster.live import ApiServer
 from kubectl_dra.console import one_line
-from kubectl_dra.errors import ClusterError
+from kubectl_dra.errors import ClusterError, InputError
 from kubectl_dra.taint.typed import TaintSpec
 
 MANAGED_BY: Final = "app.kubernetes.io/managed-by"
@@ -78,7 +78,10 @@ def rule_name(device: DeviceID, key: str) -> str:
 def content(wish: Wish, stage: RuleStage, version: str) -> dict[str, Any]:
     """The rule to apply. It always names driver, pool and device, so it never selects anything else."""
     if not all(wish.device):
-        raise ValueError(f"a rule needs driver, pool and device: {wish.device}")
+        raise InputError(
+            f"a taint needs the device's driver, pool and name, and its ResourceSlice does not have all of them: "
+            f"{'/'.join(part or '?' for part in wish.device)}"
+        )
     annotations = {
         REASON: wish.reason,
         TICKET: wish.ticket,
