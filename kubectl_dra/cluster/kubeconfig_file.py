@@ -156,7 +156,7 @@ def merged(paths: Sequence[str]) -> Kubeconfig:
 
 
 def _read(path: str) -> Kubeconfig:
-    raw = _object(path)
+    raw = content_of(path)
     api_version, kind = raw.get("apiVersion", ""), raw.get("kind", "")
     if api_version not in ("", "v1") or kind not in ("", "Config"):
         raise ClusterError(f"{path}: not a kubeconfig: its apiVersion and kind are not v1 and Config")
@@ -238,7 +238,7 @@ def _absolute(entry: Any, base: Path) -> Any:
 # --- the object of a file ------------------------------------------------------------------------
 
 
-def _object(path: str) -> dict[str, Any]:
+def content_of(path: str) -> dict[str, Any]:
     """What a file says, without nulls. Raises ClusterError."""
     from kubectl_dra.cluster.contents import beginning
     from kubectl_dra.manifests.documents import NotAnObject, Skipped, each

@@ -10,7 +10,7 @@ import pytest
 from kubectl_dra.cluster.anonymize import Anonymizer
 from kubectl_dra.cluster.copies import Place
 from kubectl_dra.cluster.save import Recorder, said
-from kubectl_dra.errors import DraError
+from kubectl_dra.errors import DraError, InputError
 from tools.fuzz.odd_fields import ODD, fields_by_kind
 
 FIELDS = fields_by_kind()
@@ -37,3 +37,10 @@ def test_what_cannot_be_written_is_not_kept() -> None:
     with pytest.raises(DraError, match="Pod"):
         recorder.add(pod, Place("page", 1, 0))
     assert not recorder.items()
+
+
+@pytest.mark.parametrize("number", ["1e999", "9" * 100_000])
+def test_a_number_that_no_field_has(number: str) -> None:
+    item = b'{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n", "generation": %s}}' % number.encode()
+    with pytest.raises(InputError, match="cannot be read"):
+        Recorder().add_item(item, Place("s", 1, 1), "Node", "v1")

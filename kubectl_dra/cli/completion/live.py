@@ -271,14 +271,14 @@ def _named_in_kubeconfig(asked: TypedWords, kind: str) -> list[Named]:
     def names() -> list[Named]:
         from pathlib import Path
 
-        import yaml
+        from kubectl_dra.cluster.kubeconfig_file import content_of
 
         listed = _given(asked, "--kubeconfig") or os.environ.get("KUBECONFIG") or str(Path.home() / ".kube" / "config")
         found: dict[str, str] = {}
         for path in filter(None, listed.split(os.pathsep)):
             file = Path(path).expanduser()
-            config: object = yaml.safe_load(file.read_text(encoding="utf-8-sig")) if file.exists() else None
-            entries = config.get(f"{kind}s") if isinstance(config, Mapping) else None
+            # One that is broken elsewhere still has names; aliases are limited.
+            entries = content_of(str(file)).get(f"{kind}s") if file.exists() else None
             for entry in entries if isinstance(entries, list) else ():
                 if isinstance(entry, Mapping) and isinstance(entry.get("name"), str):
                     found.setdefault(entry["name"], "")
