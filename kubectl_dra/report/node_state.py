@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 from typing import Any, Final
 
+from kubectl_dra.command import CommandLine, kubectl
 from kubectl_dra.drivers.health import DriverState
 from kubectl_dra.explain.diagnosis import SCHEMA_VERSION, Diagnosis
 from kubectl_dra.explain.driver_words import why
 from kubectl_dra.explain.node_state import NodeAnswer
-from kubectl_dra.report.blocks import Answer, Block, Para, Section, TableBlock, Tone, noted, prose
+from kubectl_dra.report.blocks import Answer, Block, Section, TableBlock, Tone, noted, prose, shell
 from kubectl_dra.report.blocks_text import write_blocks
 from kubectl_dra.report.explain_json import items_json
 from kubectl_dra.report.explain_words import Invocation, command, fix, parts
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import written
-from kubectl_dra.report.remedy_json import command_json, device_json, unread_json
+from kubectl_dra.report.remedy_json import commands_json, device_json, unread_json
 from kubectl_dra.report.table import EMPTY
 from kubectl_dra.text import amount, some
 
@@ -69,7 +69,7 @@ def _blocks(state: NodeAnswer, asked: Invocation, *, full: bool) -> Iterator[Blo
     if notes:
         yield noted(notes)
     if following := _next(state, asked):
-        yield Para(("Next: ", following), hang=6)
+        yield shell((following,), asked.where, "Next")
 
 
 def _row(pod: Diagnosis) -> tuple[str, ...]:
@@ -86,11 +86,11 @@ def _fix(state: NodeAnswer) -> str:
     return fix(first) if first is not None else ""
 
 
-def _next(state: NodeAnswer, asked: Invocation) -> str:
+def _next(state: NodeAnswer, asked: Invocation) -> CommandLine | None:
     if state.fault or not state.troubled:
         return command(state.next, asked)
     first = state.troubled[0]
-    return f"kubectl dra explain {shlex.quote(f'pod/{first.name}')} -n {shlex.quote(first.namespace)}{asked.where}"
+    return kubectl("dra", "explain", kind="pod", name=first.name, namespace=first.namespace)
 
 
 def node_state_json(state: NodeAnswer, asked: Invocation) -> dict[str, Any]:
@@ -112,6 +112,6 @@ def node_state_json(state: NodeAnswer, asked: Invocation) -> dict[str, Any]:
         "unread": unread_json(state.unread),
         "items": items_json(state.pods, asked),
     }
-    if following := _next(state, asked):
-        out["next"] = command_json(tuple(shlex.split(following)))
+    if shown := commands_json(_next(state, asked), where=asked.where):
+        (out["next"],) = shown
     return out

@@ -109,7 +109,6 @@ def _print(found: NodeDrivers, asked: DriversFlags, connection: ConnectionFlags,
             asked.color.value,
             output=output,
             where=where,
-            saved=bool(asked.snapshots),
             limit=asked.limit,
         )
 

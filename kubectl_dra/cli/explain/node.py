@@ -37,7 +37,7 @@ def run_node(name: str, asked: ExplainFlags, connection: ConnectionFlags) -> int
         raise NotThere(f"Node {name}", f"there is no node {name}; there are: {', '.join(near) or 'none'}")
     state = node_state(name, snapshot, settings_of(asked, snapshot))
     where = cluster_flags(asked, connection)
-    invocation = Invocation(f"kubectl dra explain node/{name}{where}", where, bool(asked.snapshots))
+    invocation = Invocation(("kubectl", "dra", "explain", f"node/{name}", *where.flags), where)
     if asked.output is ExplainOutput.text:
         from kubectl_dra.report.node_state import write_node_state
 

@@ -12,10 +12,9 @@ from typing import Any, Final, NamedTuple
 
 from kubectl_dra.allocation.selectors import Selectors
 from kubectl_dra.api.claims import DeviceRequest
-from kubectl_dra.api.hardware_id import identifies
 from kubectl_dra.api.quantity import QuantityError, nanos_of
 from kubectl_dra.api.semver import Semver, SemverError
-from kubectl_dra.api.slices import Device
+from kubectl_dra.api.slices import Device, identifies
 from kubectl_dra.cel import CompileError, Program, ast, compile_expression
 from kubectl_dra.cel.columns import Column, DeviceTable, columns_of
 from kubectl_dra.explain.funnel.observed_values import counted_values, own_values_in, values_of
