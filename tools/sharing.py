@@ -75,7 +75,7 @@ def compared(case: Case) -> tuple[int, int, list[str]]:
     found = [] if shared.exact().slices == whole.slices else ["the slices differ when they are exact again"]
     pairs = list(zip(answers(shared, settings), answers(whole, settings), strict=True))
     found += [f"{ours}\n  instead of\n{theirs}" for ours, theirs in pairs if ours != theirs]
-    return len(pairs), sum(entry.own_texts is not None for entry in shared.slices), found
+    return len(pairs), sum(entry.individual is not None for entry in shared.slices), found
 
 
 def main(names: list[str]) -> int:

@@ -33,7 +33,7 @@ def _counters_apart(slices: Sequence[ResourceSlice]) -> Iterator[ResourceSlice]:
             yield entry
             continue
         yield replace(entry, shared_counters=())
-        yield replace(entry, name=f"{entry.name} (counters)", devices=(), own_texts=None)
+        yield replace(entry, name=f"{entry.name} (counters)", devices=(), individual=None)
 
 
 def _exclusive(entry: ResourceSlice) -> ResourceSlice:

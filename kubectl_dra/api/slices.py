@@ -228,7 +228,7 @@ class ResourceSlice(Struct, frozen=True, gc=False):
 
     ``skip_node_operations``: what the kubelet need not do for its devices, if it knows how to omit that (1.37).
 
-    Large snapshots share one tuple of devices among slices that differ only in ``own_texts``. The shared
+    Large snapshots share one tuple of devices among slices that differ only in ``individual``. The shared
     devices carry another slice's values of these columns, and no names if NAMES is one; ``exact`` gives its own.
     """
 
@@ -244,22 +244,22 @@ class ResourceSlice(Struct, frozen=True, gc=False):
     creation_timestamp: str = ""
     resource_version: str = ""
     unmodelled: tuple[str, ...] = ()
-    own_texts: PerDeviceTexts | None = None
+    individual: PerDeviceTexts | None = None
     skip_node_operations: tuple[str, ...] = ()
 
     @property
     def names(self) -> Sequence[str]:
         """The names of the devices, in their order."""
-        own = self.own_texts.of(NAMES) if self.own_texts is not None else ()
+        own = self.individual.of(NAMES) if self.individual is not None else ()
         return own or [device.name for device in self.devices]
 
     def has_own(self, columns: Set[PerDeviceColumn]) -> bool:
         """Whether the devices have values of their own in any of these columns."""
-        return self.own_texts is not None and not columns.isdisjoint(self.own_texts.columns)
+        return self.individual is not None and not columns.isdisjoint(self.individual.columns)
 
     def told_apart(self, answers: Mapping[PerDeviceColumn, Callable[[str], Hashable]]) -> ResourceSlice:
         """The slice itself if its devices get the same answers as those that stand in for them, else exact."""
-        if self.own_texts is None or self.own_texts.answered_alike(self.devices, answers):
+        if self.individual is None or self.individual.answered_alike(self.devices, answers):
             return self
         return self.exact(answers)
 
@@ -272,14 +272,14 @@ class ResourceSlice(Struct, frozen=True, gc=False):
 
         The devices have to be those that were read, or others with the same taints.
         """
-        if self.own_texts is None:
+        if self.individual is None:
             return self
-        devices, rest = self.own_texts.restored(self.devices, only)
-        return self if rest == self.own_texts else replace(self, devices=devices, own_texts=rest)
+        devices, rest = self.individual.restored(self.devices, only)
+        return self if rest == self.individual else replace(self, devices=devices, individual=rest)
 
     @classmethod
     def from_json(
-        cls, raw: JSONObject, devices: tuple[Device, ...] | None = None, own_texts: PerDeviceTexts | None = None
+        cls, raw: JSONObject, devices: tuple[Device, ...] | None = None, individual: PerDeviceTexts | None = None
     ) -> ResourceSlice:
         """Read a v1 ResourceSlice (convert older versions first). ``devices`` are its devices, if already read."""
         meta = raw.get("metadata") or EMPTY
@@ -305,7 +305,7 @@ class ResourceSlice(Struct, frozen=True, gc=False):
             creation_timestamp=meta.get("creationTimestamp") or "",
             resource_version=meta.get("resourceVersion") or "",
             unmodelled=() if spec.keys() <= _SLICE_KEYS else tuple(sorted(spec.keys() - _SLICE_KEYS)),
-            own_texts=own_texts,
+            individual=individual,
             skip_node_operations=tuple(spec.get("skipNodeOperations") or ()),
         )
 

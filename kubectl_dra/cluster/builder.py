@@ -331,7 +331,7 @@ class SnapshotBuilder:
             read_at=self._read_at or newest(self._all("Pod"), self._all("ResourceClaim"), self._all("Event")),
             written=self._written,
             workloads=tuple(self._makers),
-            individual=frozenset(each for entry in slices if entry.own_texts for each in entry.own_texts.columns),
+            individual=frozenset(each for entry in slices if entry.individual for each in entry.individual.columns),
             declared=complete,
         )
 

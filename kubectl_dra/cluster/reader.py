@@ -137,7 +137,7 @@ class Reader:
     def _slice(self, raw: _Slice) -> Found:
         spec, meta = raw.spec, raw.metadata
         driver = intern(spec.driver)
-        devices, own_texts = self._devices.read(driver, bytes(memoryview(spec.devices)))
+        devices, individual = self._devices.read(driver, bytes(memoryview(spec.devices)))
         found = ResourceSlice(
             name=meta.name,
             driver=driver,
@@ -150,7 +150,7 @@ class Reader:
             devices=devices,
             creation_timestamp=self._times.first(meta.creation_timestamp, meta.creation_timestamp),
             resource_version=meta.resource_version,
-            own_texts=own_texts,
+            individual=individual,
         )
         return Found(found, meta, meta.resource_version)
 

@@ -93,9 +93,9 @@ def test_devices_that_differ_in_individual_values_only_are_shared(version: str) 
         assert entry.exact() == expected
         assert list(entry.exact().devices[0].attributes) == list(expected.devices[0].attributes)
     later = found[SAMPLE:]
-    assert {entry.own_texts.columns for entry in later if entry.own_texts} == {(PARENT, UUID)}
+    assert {entry.individual.columns for entry in later if entry.individual} == {(PARENT, UUID)}
     assert len({id(entry.devices) for entry in later}) == 3
-    assert all(entry.own_texts is None for entry in found[:SAMPLE])
+    assert all(entry.individual is None for entry in found[:SAMPLE])
 
 
 def test_only_the_attributes_asked_for_become_exact() -> None:
@@ -105,7 +105,7 @@ def test_only_the_attributes_asked_for_become_exact() -> None:
     expected = slow_slice(raws[-1], "v1")
     assert isinstance(expected, ResourceSlice)
     some = last.exact({UUID, BUS})
-    assert some.own_texts is not None and some.own_texts.columns == (PARENT,)
+    assert some.individual is not None and some.individual.columns == (PARENT,)
     for found, wanted in zip(some.devices, expected.devices, strict=True):
         assert found.attributes["uuid"] == wanted.attributes["uuid"]
         assert found.attributes["parent"] != wanted.attributes["parent"]
@@ -331,7 +331,7 @@ def test_names_amounts_and_times_are_kept_apart() -> None:
     assert [entry.exact() for entry in found] == [slow_slice(raw, "v1") for raw in raws]
     later = found[SAMPLE:]
     assert len({id(entry.devices) for entry in later}) == 1
-    assert all(entry.own_texts and {NAMES, TIMES, MEMORY} < set(entry.own_texts.columns) for entry in later)
+    assert all(entry.individual and {NAMES, TIMES, MEMORY} < set(entry.individual.columns) for entry in later)
     assert later[0].names == [device["name"] for device in raws[SAMPLE]["spec"]["devices"]]
     assert later[0].exact({NAMES}).names == later[0].names and not later[0].devices[0].name
     assert later[0].exact_device(3) == later[0].exact().devices[3]

@@ -72,7 +72,7 @@ def counted_values(items: Sequence[PublishedDevice], column: Column) -> Counter[
 def own_values_in(items: Iterable[PublishedDevice], columns: Iterable[Column]) -> bool:
     """Whether some of the devices share an object, but have values of their own in these columns."""
     every = [_own(column) for column in columns]
-    return any(own.of(entry.driver, entry.devices, entry.own_texts) for entry, _ in in_slices(items) for own in every)
+    return any(own.of(entry.driver, entry.devices, entry.individual) for entry, _ in in_slices(items) for own in every)
 
 
 def _own(column: Column) -> OwnValues:
@@ -91,7 +91,7 @@ def values_of(items: Iterable[PublishedDevice], column: Column) -> Iterator[str 
     domain, name, qualified = column.domain, column.id or "", f"{column.domain}/{column.id}"
     apart = _own(column)
     for entry, group in in_slices(items):
-        if own := apart.of(entry.driver, entry.devices, entry.own_texts):
+        if own := apart.of(entry.driver, entry.devices, entry.individual):
             yield from [own[item.position] for item in group]
             continue
         for item in group:

@@ -179,7 +179,7 @@ def _facts(row: DeviceRow, mark: Mark | None) -> Iterator[tuple[str, str]]:
 
 def _kind(row: DeviceRow) -> str:
     """The few attributes that identify the kind of device, without those that differ from device to device."""
-    own = [column.name for column in row.slice.own_texts.columns] if row.slice.own_texts else ()
+    own = [column.name for column in row.slice.individual.columns] if row.slice.individual else ()
     names = identifying(name for name in row.device.attributes if name not in own)[:MAX_KIND]
     return ", ".join(plain(row.device.attributes[name]) for name in names)
 
