@@ -28,9 +28,9 @@ NOT_THERE = {
     "1.34": {"unhealthy", "rejected-for-implicit-resource", *BINDING, *NOT_YET},
     "1.35": {"rejected-for-implicit-resource", *BINDING},
 }
-"""States that a release does not come into: the kubelet of 1.34 reports no health of this driver's devices, whatever
-the gates; with their gates on, 1.34 and 1.35 go on otherwise after a binding that failed, and their kubelets take a pod
-whose implicit extended resource nobody allocated.
+"""States that are not recorded. The kubelet of 1.34 reports no health of this driver's devices, whatever the gates. On
+1.35 the recorder waited in vain for a binding that failed or timed out, and for the refusal of an implicit extended
+resource; why is not known. Nobody has tried those on 1.34.
 """
 OFF = {
     "binding-waits": "DRADeviceBindingConditions",
