@@ -51,7 +51,7 @@ def _in_request(request: Mapping[str, Any], path: str) -> Iterator[str]:
 def in_slice(entry: ResourceSlice) -> str:
     """The first such mistake in a ResourceSlice; empty if there is none."""
     names: set[str] = set()
-    apart = entry.own_texts is not None
+    apart = entry.individual is not None
     for at, device in enumerate(entry.devices):
         if not apart and (not device.name or device.name in names):
             return f"devices[{at}] has {'the name of another' if device.name else 'no name'}"
