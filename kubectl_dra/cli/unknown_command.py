@@ -48,7 +48,7 @@ def _meant(first: str, rest: Sequence[str], commands: Collection[str]) -> str:
                 named = name or (len(rest) > 1 and not rest[1].startswith("-"))
                 if named and command in ("explain", "claims"):
                     return f"write: {_ours('explain', *rest)}"
-                return f"write: {_ours(command, *rest[1:])}"
+                return f"write: {_ours(*command.split(), *rest[1:])}"
         if noun in commands:
             return f"write: {_ours(*rest)}"
     for command, names in _OTHER_NAMES.items():

@@ -393,7 +393,7 @@ def _publishes_soon(row: NodeDriver, node: Node | None, at: Moment) -> bool:
         next((each.last_transition_time for each in node.status.conditions if each.type == "Ready"), "") if node else ""
     )
     starts = ((row.pod.since if row.pod is not None else "", PUBLISHES_SECONDS), (ready, COMES_BACK_SECONDS))
-    return any(time and seconds_since(time, at) < limit for time, limit in starts)
+    return any(time and 0 <= seconds_since(time, at) < limit for time, limit in starts)
 
 
 def _state(row: NodeDriver, node: Node | None, slices_known: bool, pods_known: bool, sure: bool) -> DriverState:

@@ -45,7 +45,8 @@ def way_of(question: Question, snapshot: Snapshot) -> tuple[Milestone, ...]:
     pod = question.pod
     if pod is None or not question.exists:
         return ()
-    steps = [*_of_pod(pod), *_of_claims(question, pod), *_of_events(pod, snapshot)]
+    # Of one second and station, what is listed first came first: devices are allocated before the place is written.
+    steps = [*_of_claims(question, pod), *_of_pod(pod), *_of_events(pod, snapshot)]
     return tuple(sorted((step for step in steps if step.time), key=_moment))
 
 
@@ -71,7 +72,7 @@ def _of_pod(pod: Pod) -> Iterator[Milestone]:
         yield Milestone(evicted.last_transition_time, "ending", why)
     ending = "ending" if meta.deletion_timestamp or pod.finished else "running"
     for status in (*pod.status.init_container_statuses, *pod.status.container_statuses):
-        if (ended := status.state.terminated) is not None:
+        if (ended := status.state.terminated or status.last_state.terminated) is not None:
             words = {"name": status.name, "code": str(ended.exit_code)}
             yield Milestone(ended.finished_at, ending, say("container {name} ended with exit code {code}", **words))
     yield Milestone(meta.deletion_timestamp, "ending", "the time to end is over")
@@ -87,8 +88,12 @@ def _of_claims(question: Question, pod: Pod) -> Iterator[Milestone]:
             yield Milestone(claim.metadata.creation_timestamp, "claims", say("claim {claim} made", **words))
         if claim.allocation is not None and relation_of(claim, pod).listed:
             devices = [result.device for result in claim.allocation.results]
+            time, made = claim.allocation.timestamp, pod.metadata.creation_timestamp
             text = "claim {claim} allocated: {devices:some 3}"
-            yield Milestone(claim.allocation.timestamp, "scheduling", say(text, devices=devices, **words))
+            if time and time < made:
+                text = "claim {claim} is allocated since {time}: {devices:some 3}"
+            what = say(text, devices=devices, time=time, **words)
+            yield Milestone(max(time, made) if time else "", "scheduling", what)
 
 
 def _of_events(pod: Pod, snapshot: Snapshot) -> Iterator[Milestone]:

@@ -67,7 +67,7 @@ def write_table(
     rows += [tuple(column.cell(group) for column in shown) for group in groups]
     omitted: Sequence[str] = ()
     if several:
-        rows, omitted = narrowed(rows, out.limit, _OMITTED, (rows[0][0],), ("WHY", "MODEL"))
+        rows, omitted = narrowed(rows, out.limit, _OMITTED, (rows[0][0], "MODEL"), ("WHY",))
     marks = [(group.first.state, STATE_STYLES.get(group.first.state, "red")) for group in groups[:MAX_COLOURED]]
     table = TableBlock(rows, _BELOW, not wide, "STATE", marks, whole - len(groups), "leave --limit out", omitted)
     write_blocks(out, [table])

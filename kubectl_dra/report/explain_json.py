@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -184,7 +185,7 @@ def _plain(value: Any, name: str = "") -> Any:
             first, second = _PAIRS[name]
             return [{first: _plain(one), second: two} for one, two in value]
         return [entry if entry.__class__ is str else _plain(entry) for entry in value]
-    return value
+    return value.value if isinstance(value, Enum) else value
 
 
 # Written even when empty: readers should not have to guess what is always there.

@@ -257,7 +257,8 @@ def test_the_example_takes_few_lines(dra: Dra, monkeypatch: pytest.MonkeyPatch) 
     for columns in (80, 120, 160):
         monkeypatch.setenv("COLUMNS", str(columns))
         ran = dra("devices", "--snapshot", str(EXAMPLES / "mixed-fleet" / "cluster.yaml"))
-        assert ran.out.startswith("46 devices on 4 nodes") and len(ran.out.splitlines()) < 20
+        shown = [line for line in ran.out.splitlines() if not line.startswith("Left out for want of room: ")]
+        assert ran.out.startswith("46 devices on 4 nodes") and len(shown) < 20
 
 
 @pytest.mark.parametrize(

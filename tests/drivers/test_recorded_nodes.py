@@ -20,6 +20,7 @@ OTHERWISE: dict[str, DriverState | None] = {
     # Its pod is seconds old, or the kubelet has just deleted the slices.
     "node-boots": DriverState.STARTING,
     "kubelet-restarted": DriverState.STARTING,
+    "one-of-two-nodes-without-driver": DriverState.STARTING,
     # A pod that was here before is gone. That its slices are left over says nothing about a driver outside of pods.
     "driver-gone-before-start": DriverState.UNKNOWN,
     "driver-gone-while-running": DriverState.UNKNOWN,
@@ -36,7 +37,7 @@ OTHERWISE: dict[str, DriverState | None] = {
     "node-lost-and-pod-evicted": DriverState.NODE_DOWN,
     "node-lost-and-next-waits": DriverState.NODE_DOWN,
     "node-gone": DriverState.NODE_DOWN,
-    "one-of-two-nodes-without-driver": DriverState.SILENT,
+    "runtime-down-while-running": DriverState.NODE_DOWN,
     "publishes-nothing": DriverState.SILENT,
     "no-driver": None,
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from pathlib import Path
 
@@ -15,8 +16,9 @@ def next_of(capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
     """The words of the command after ``Next:`` in the answer, without ``kubectl dra``."""
     run(words)
     last = capsys.readouterr().out.rstrip().splitlines()[-1]
-    assert last.startswith("Next: ")
-    return shlex.split(last.removeprefix("Next: "))[2:]
+    following = re.fullmatch(r"Next( \(\d+ more notes?\))?: (?P<command>.*)", last)
+    assert following is not None, last
+    return shlex.split(following["command"])[2:]
 
 
 @pytest.mark.parametrize(
@@ -75,4 +77,4 @@ spec: {driver: d, nodeName: n1, pool: {name: n1, generation: 1, resourceSliceCou
 """
     )
     run(["explain", "claim/gpu", "-n", "ml", "--snapshot", str(path)])
-    assert capsys.readouterr().out.endswith("\nNext: kubectl get deviceclass gpu -o yaml\n")
+    assert capsys.readouterr().out.endswith("\nNext: kubectl get deviceclass/gpu -o yaml\n")

@@ -17,7 +17,7 @@ OF_NODE = {
     "runtime-down-while-running": "Node gpu-1: it has not been ready since",
     "node-gone": "Node gpu-1: there is no node gpu-1 any more, and pods are bound to it",
     "driver-crash-loops-and-next-waits": "Node gpu-1: driver gpu.example.com is crashing: container plugin of pod",
-    "slices-wiped-while-running": "Node gpu-1: driver gpu.example.com is away, and 1 device of it is held there",
+    "slices-wiped-while-running": "Node gpu-1: driver gpu.example.com is gone: it publishes nothing any more",
     "publishes-nothing": "Node gpu-1: driver gpu.example.com is publishes-nothing",
 }
 """The answer where the node itself or a driver of it is at fault, not what a pod shows."""

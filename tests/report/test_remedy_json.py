@@ -69,7 +69,7 @@ def test_a_claim_that_nobody_uses(asked: Callable[[str], JSON]) -> None:
     placed = remedy["proof"]["devices"][0]
     assert (remedy["proof"]["node"], {name: placed[name] for name in device}) == ("l40s-2", device)
     assert [command["argv"] for command in remedy["commands"]] == [
-        ["kubectl", "delete", "resourceclaim", "-n", "research", "scratch-gpu"]
+        ["kubectl", "delete", "resourceclaim/scratch-gpu", "-n", "research"]
     ]
     assert remedy["tryWith"]["argv"][-2:] == ["--what-if", "free=research/scratch-gpu"]
 

@@ -23,7 +23,7 @@ def example(request: pytest.FixtureRequest, dra: Dra, monkeypatch: pytest.Monkey
 
 def commands(text: str) -> list[str]:
     """Those below fixes."""
-    return re.findall(r"^ +\$ (.*)$", text, re.MULTILINE)
+    return re.findall(r"^ +(?:[A-Z][^$]*: )?\$ (.*)$", text, re.MULTILINE)
 
 
 def notes(text: str) -> list[str]:
@@ -47,9 +47,11 @@ def test_a_page_says_what_a_command_does(dra: Dra, example: Path) -> None:
     for at, element in enumerate(elements):
         if element.name == "pre":
             verb = "".join(elements[at + 1].text).split()[1]
-            assert element.attributes["data-effect"] == ("reads" if verb in READING else "destroys"), verb
-            warned = elements[at + 2].text if len(elements) > at + 2 else []
-            assert (warned == ["It deletes objects or ends pods."]) is (verb not in READING)
+            effect = element.attributes["data-effect"]
+            assert (effect == "reads") is (verb in READING) and (effect == "destroys" or verb != "delete"), verb
+            warned = elements[at - 1].text[0] if elements[at - 1].text else ""
+            marks = {"writes": "Writes", "destroys": "Destructive"}
+            assert warned.startswith(marks[effect]) if effect in marks else not warned.startswith(tuple(marks.values()))
 
 
 def test_what_kubernetes_says_is_said_once(dra: Dra, example: Path) -> None:
