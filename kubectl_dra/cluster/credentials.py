@@ -36,6 +36,9 @@ def prepared(cluster: ClusterEntry, user: UserEntry, seconds: float | None) -> t
     Raises:
         ClusterError: contradictory entries, a missing file, an invalid URL or certificate, or a failing plugin.
     """
+    # Also where they are not sent: a server may know them all the same, and say them.
+    for secret in (user.token.strip(), user.password):
+        conceal(secret)
     _check_cluster(cluster)
     _check_user(user)
     url = _server(cluster.server)

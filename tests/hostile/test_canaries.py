@@ -138,8 +138,8 @@ def test_what_a_plugin_says(code: int, stream: str, tmp_path: Path, capsys: pyte
     plugin = tmp_path / "plugin"
     plugin.write_text(f"#!{sys.executable}\nimport sys\nsys.{stream}.write({CANARY + SECRET!r})\nsys.exit({code})\n")
     plugin.chmod(plugin.stat().st_mode | stat.S_IXUSR)
-    said = {"apiVersion": "client.authentication.k8s.io/v1", "command": "./plugin"}
-    (tmp_path / "config").write_text(json.dumps(kubeconfig("http://127.0.0.1:1", {"exec": said})))
+    said = {"apiVersion": "client.authentication.k8s.io/v1", "command": "./plugin", "interactiveMode": "Never"}
+    (tmp_path / "config").write_text(json.dumps(kubeconfig("https://127.0.0.1:1", {"exec": said})))
     text = checked(["devices", "--kubeconfig", "config"], capsys)
     assert "credential plugin" in text
 
