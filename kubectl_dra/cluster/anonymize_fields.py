@@ -23,12 +23,14 @@ _CLAIM: Final = "claim:"
 _HEAD: Final = frozenset(("apiVersion", "kind", "metadata"))
 _NUMERIC: Final = frozenset(("Gt", "Lt"))
 _TEXTS: Final = frozenset(("string", "any", "object"))
+OUT_OF: Final = "OutOf"
+"""How the kubelet's reasons begin where a node lacks a resource of a pod (pkg/kubelet/lifecycle)."""
 _OBJECTS: Final = (
     *("claim", "container", "node", "pod", "podgroup", "podvolume", "pool", "priorityclass", "storageclass"),
     *("template", "volume", "volumeclaim", "workload"),
 )
 """Words of rows that name an object: each is a category of names."""
-_WORDS: Final = ("condition", "group", "operation", "podclaim", "reason")
+_WORDS: Final = ("condition", "group", "operation", "podclaim")
 """Words of rows whose texts stay if they are nothing but known words."""
 _CONSUMERS: Final = {"pods": "pod", "podgroups": "podgroup"}
 _SUBJECTS: Final = {"Pod": "pod", "ResourceClaim": "claim"}
@@ -52,6 +54,7 @@ class Fields:
             "namespace": new.namespace,
             "opaque": lambda value: {LEFT_OUT: True},
             "qualified": new.qualified,
+            "reason": self._reason,
             "request": new.request,
             "resource": new.resource,
             "scheduler": new.scheduler,
@@ -124,6 +127,11 @@ class Fields:
         if all(isinstance(one, str) for one in value.values()):
             return self._new.labels(value)
         return self._struct(value, "LabelSelector", "v1")
+
+    def _reason(self, text: str) -> str:
+        """A reason; the kubelet's for a lack of something has the resource's name in it."""
+        resource = text.removeprefix(OUT_OF)
+        return OUT_OF + self._new.resource(resource) if resource != text else self._new.plain("reason", text)
 
     def _device_source(self, name: str) -> str:
         """A resource's name, or ``claim:`` with the pod's name of the claim and that of a request."""

@@ -272,9 +272,11 @@ CASES = [case for case in explain_cases.CASES if "/" in case.raw.get("explain", 
 NO_DRIVERS = (
     "driver-unhealthy: it crashes on one node, and another claim holds the devices of its like",
     "driver-unhealthy: its pod is ready and publishes nothing, and its class is missing",
+    "dra-driver-nvidia-gpu-1080: three nodes run 25.12, the upgraded one crashes",
+    "dra-driver-nvidia-gpu-501: it began a minute after the pod was placed",
 )
-"""Cases in which the answer needs what runs in the driver's pod. A copy keeps nothing of it: arguments, variables and
-folders hold anything."""
+"""Cases in which the answer needs what runs in the driver's pod, or a claim's parameters. A copy keeps nothing of
+them: arguments, variables, folders and parameters hold anything."""
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.file}: {case.name}")
