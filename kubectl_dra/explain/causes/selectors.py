@@ -144,8 +144,7 @@ def _remedy(blocked: Blocked, have: Words) -> Remedy | None:
     if not terms:
         # It does not compile.
         return None
-    if any(names_single(slot.comparison) for slot in slots(terms[stage.term])):
-        return _bring_back(blocked)
+    single = any(names_single(slot.comparison) for slot in slots(terms[stage.term]))
     index = blocked.spec.selectors.index(stage.program)
     for offer in loosened_term(blocked.view, place, index, blocked.spec, stage.term, blocked.lost):
         if remedy := _proved(blocked, offer.change, "Ask for what there is: {what}."):
@@ -153,9 +152,11 @@ def _remedy(blocked: Blocked, have: Words) -> Remedy | None:
     drop = ReplaceTerm(place, selectors, index, stage.term, terms[stage.term].expression)
     proof = blocked.world.proof_with(drop)
     if proof is None:
-        return None
-    text = "Ask for what there is ({have}), or drop the term." if have else "Relax or drop the term."
+        return _bring_back(blocked) if single else None
     without = replace(proof, tried=Tried.WITHOUT_TERM)
+    if single:
+        return replace(_bring_back(blocked), proof=without, offers=(drop,))
+    text = "Ask for what there is ({have}), or drop the term." if have else "Relax or drop the term."
     return Remedy(say(text, have=have), without, offers=(drop,))
 
 
@@ -164,7 +165,7 @@ def _bring_back(blocked: Blocked) -> Remedy:
     drivers = sorted({item.id.driver for item in blocked.lost})
     text = (
         "Bring that device back: driver {drivers:some} does not publish it (any more). Look for it on its node, and "
-        "why in the driver's log there. If any device of its kind will do, ask for what the kind has in common."
+        "why in the driver's log there. If any device will do, ask for what its kind has in common, or drop the term."
     )
     return Remedy(say(text, drivers=drivers))
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from difflib import SequenceMatcher
 from functools import cached_property
 from heapq import nsmallest
+from operator import ne
 from typing import Any, Final, NamedTuple
 
 from kubectl_dra.allocation.selectors import Selectors
@@ -32,6 +33,8 @@ MAX_TEXTS = 50
 """If devices have more different texts than this, the texts are names, and only a similar one is worth offering."""
 _COMPARISONS: Final = frozenset(("_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_"))
 _TEXT_CALLS: Final = frozenset(("startsWith", "endsWith", "contains"))
+_LONG_NAME: Final = 18
+"""Identifiers from this length on, with their quotes, differ in many places unless somebody typed one of them."""
 _BOOLEANS: Final = frozenset(("true", "false"))
 _MAKERS: Final = {"quantity": "quantity", "semver": "version"}
 
@@ -80,12 +83,10 @@ def loosened_term(
     selectors, expression = view.cycle.selectors, spec.selectors[index] or ""
     written = " ".join(text for text in spec.selectors if text)
     terms = selectors.terms(expression)
-    if terms and any(names_single(slot.comparison) for slot in slots(terms[term])):
-        # Another device instead of this one is no way to get it.
-        return
+    single = terms and any(names_single(slot.comparison) for slot in slots(terms[term]))
     for offer in loosened(selectors, expression, term, refused):
-        if offer.old in _BOOLEANS:
-            # Neither is the opposite of what is wanted.
+        # Another device is no way to get this one, nor is the opposite of what is wanted.
+        if offer.old in _BOOLEANS or (single and not _misspelt(offer.old, offer.new)):
             continue
         near = tuple(view.near(_like(view, offer.carriers, refused)))
         change = ReplaceTerm(
@@ -102,6 +103,15 @@ def loosened_term(
             once=len(re.findall(rf"(?<![\w.-]){re.escape(offer.old)}(?![\w.-])", written)) == 1,
         )
         yield TermOffer(change, offer.amount)
+
+
+def _misspelt(written: str, other: str) -> bool:
+    """Whether an identifier is another one with a slip of the pen: two long ones do not come so near by chance."""
+    if min(len(written), len(other)) < _LONG_NAME or abs(len(written) - len(other)) > 1:
+        return False
+    return sum(map(ne, written, other)) == 1 or (
+        len(written) != len(other) and nearest(written, (other,), 1) == [other]
+    )
 
 
 def _like(
