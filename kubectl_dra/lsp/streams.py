@@ -57,6 +57,7 @@ class Requests:
             return b"Content-Length: " + header[1] + b"\r\n"
         if _ANY_LENGTH.search(line):
             self._refuse()
+            return b"\r\n"
         return line
 
     def read(self, size: int) -> bytes:

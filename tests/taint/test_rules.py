@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import DeviceTaintRule
+from kubectl_dra.errors import InputError
 from kubectl_dra.taint.rules import Decision, RuleStage, Wish, content, decide, rule_name
 from kubectl_dra.taint.typed import TaintSpec
 
@@ -46,7 +47,7 @@ def decided(wish: Wish, raw: dict[str, Any] | None, *, overwrite: bool) -> Decis
 
 @pytest.mark.parametrize("part", ["driver", "pool", "device"])
 def test_no_rule_without_every_part_of_the_name(part: str) -> None:
-    with pytest.raises(ValueError, match="driver, pool and device"):
+    with pytest.raises(InputError, match="driver, pool and name"):
         content(replace(WISH, device=DEVICE._replace(**{part: ""})), FINAL, "v1")
 
 
