@@ -1,4 +1,4 @@
-"""A front of the API server over plain HTTP that passes everything on, except where a test wants a fault."""
+"""A front of the API server, over TLS of its own, that passes everything on, except where a test wants a fault."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+from tools.api_server import own_certificate
 from tools.controlplane.plane import ControlPlane
 
 LOST = 0
@@ -104,14 +106,18 @@ class Front:
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+        # Over plain HTTP nobody says who he is.
+        with TemporaryDirectory() as folder:
+            tls = own_certificate(Path(folder))
+        self._server.socket = tls.wrap_socket(self._server.socket, server_side=True, do_handshake_on_connect=False)
+        self.url = f"https://127.0.0.1:{self._server.server_address[1]}"
         threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
         self._config = config
 
     def kubeconfig(self, directory: Path) -> str:
         """A kubeconfig for the front."""
         for cluster in self._config["clusters"]:
-            cluster["cluster"] = {"server": self.url}
+            cluster["cluster"] = {"server": self.url, "insecure-skip-tls-verify": True}
         path = directory / "front.json"
         path.write_text(json.dumps(self._config))
         return str(path)
