@@ -110,7 +110,7 @@ def _misspelt(written: str, other: str) -> bool:
     if min(len(written), len(other)) < _LONG_NAME or abs(len(written) - len(other)) > 1:
         return False
     return sum(map(ne, written, other)) == 1 or (
-        len(written) != len(other) and nearest(written, (other,), 1) == [other]
+        len(written) != len(other) and nearest(written, (other,), 1) == (other,)
     )
 
 
