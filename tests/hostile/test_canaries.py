@@ -13,6 +13,7 @@ from typing import Any, Final
 import pytest
 
 from kubectl_dra.cli.main import run
+from kubectl_dra.console import conceal
 from tests.hostile.test_commands import RAW
 from tools.api_server import kubeconfig
 from tools.command_runs import FORMATS, POD, RUNS
@@ -136,6 +137,8 @@ def test_what_a_kubeconfig_holds(config: Any, tmp_path: Path, capsys: pytest.Cap
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
 def test_what_a_plugin_says(code: int, stream: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plugin = tmp_path / "plugin"
+    # A credential that was read before, which the plugin says once more.
+    conceal(SECRET)
     plugin.write_text(f"#!{sys.executable}\nimport sys\nsys.{stream}.write({CANARY + SECRET!r})\nsys.exit({code})\n")
     plugin.chmod(plugin.stat().st_mode | stat.S_IXUSR)
     said = {"apiVersion": "client.authentication.k8s.io/v1", "command": "./plugin", "interactiveMode": "Never"}
