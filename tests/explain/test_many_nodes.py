@@ -60,6 +60,14 @@ def test_a_misspelt_uuid(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert f"fits on node-{LAST:05}" in proof_of(cause)
 
 
+def test_the_next_number_of_a_series_is_another_device(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    uuid = slice_of(LAST)["spec"]["devices"][3]["attributes"]["uuid"]["string"]
+    pod = list(question("gone", f'{A}.uuid == "{uuid[:-1]}f"'))
+    pod[0]["spec"]["devices"]["requests"][0]["exactly"]["count"] = 1
+    (cause,) = explained(pod, "gone", tmp_path / "c.json", capsys)["causes"]
+    assert cause["fix"].startswith("Bring that device back") and uuid not in cause["fix"]
+
+
 def test_a_uuid_that_nothing_has(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Values of single devices are no way out for two; that the term can go is said once, and not with more."""
     found = explained(question("none", f'{A}.uuid == "GPU-bad"'), "none", tmp_path / "c.json", capsys)

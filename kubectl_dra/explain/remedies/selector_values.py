@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from difflib import SequenceMatcher
 from functools import cached_property
 from heapq import nsmallest
-from operator import ne
+from string import hexdigits
 from typing import Any, Final, NamedTuple
 
 from kubectl_dra.allocation.selectors import Selectors
@@ -34,7 +34,7 @@ MAX_TEXTS = 50
 _COMPARISONS: Final = frozenset(("_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_"))
 _TEXT_CALLS: Final = frozenset(("startsWith", "endsWith", "contains"))
 _LONG_NAME: Final = 18
-"""Identifiers from this length on, with their quotes, differ in many places unless somebody typed one of them."""
+"""Shorter names, with their quotes, differ in few places anyway."""
 _BOOLEANS: Final = frozenset(("true", "false"))
 _MAKERS: Final = {"quantity": "quantity", "semver": "version"}
 
@@ -106,12 +106,13 @@ def loosened_term(
 
 
 def _misspelt(written: str, other: str) -> bool:
-    """Whether an identifier is another one with a slip of the pen: two long ones do not come so near by chance."""
-    if min(len(written), len(other)) < _LONG_NAME or abs(len(written) - len(other)) > 1:
-        return False
-    return sum(map(ne, written, other)) == 1 or (
-        len(written) != len(other) and nearest(written, (other,), 1) == (other,)
-    )
+    """Whether an identifier is another one with a slip of the pen: a sign in one place that no such number has.
+
+    Where that sign were a digit as well, it may be the next device of the series.
+    """
+    slips = [own for own, right in zip(written, other, strict=False) if own != right]
+    alike = len(written) == len(other) >= _LONG_NAME
+    return alike and len(slips) == 1 and slips[0] not in hexdigits
 
 
 def _like(
