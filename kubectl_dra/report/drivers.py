@@ -54,7 +54,8 @@ def write_drivers(
             out.write(f"{row.driver}/{row.node}")
         return
     if not found.rows:
-        out.sentence("No driver was found: none publishes devices, and no pod looks like one.")
+        known = "none publishes devices, and no pod looks like one"
+        out.sentence(f"No driver was found in what was read{'.' if found.gaps else f': {known}.'}")
         return
     out.sentence(summary(found))
     out.write("")
