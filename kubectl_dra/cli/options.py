@@ -188,8 +188,25 @@ class ClusterCommand(TyperCommand):
         formatter.write('\nUse "kubectl dra options" for the other flags that choose and reach the cluster.\n')
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the arguments, including kubectl's forms: -o=json, --live=true, -A=false."""
-        return super().parse_args(ctx, list(self._plain(args)))
+        """Parse the arguments, including kubectl's forms: -o=json, --live=true, -A=false.
+
+        Raises:
+            UsageError: words that the command has no argument for.
+        """
+        ctx.allow_extra_args = True
+        try:
+            super().parse_args(ctx, list(self._plain(args)))
+        except Exception as error:
+            # The parser does not say whose option lacks its value; the error is to name this command's help.
+            if getattr(error, "ctx", ctx) is None:
+                error.ctx = ctx  # type: ignore[attr-defined]
+            raise
+        if ctx.args and not ctx.resilient_parsing:
+            from kubectl_dra.cli.unknown_command import unexpected_words
+
+            raise unexpected_words(self.name or "", ctx.args, files=any("-f" in one.opts for one in self.params))
+        rest: list[str] = ctx.args
+        return rest
 
     def _plain(self, words: list[str]) -> Iterator[str]:
         options: dict[str, Any] = {

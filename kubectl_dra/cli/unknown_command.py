@@ -1,8 +1,10 @@
-"""An unknown first word: guesses what was meant, in kubectl's terms or misspelt."""
+"""Words that no command takes: guesses what was meant, in kubectl's terms or misspelt."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Sequence
+from pathlib import Path
 from typing import Final
 
 from kubectl_dra.command import CommandLine
@@ -58,6 +60,24 @@ def _meant(first: str, rest: Sequence[str], commands: Collection[str]) -> str:
         return f"write: {_ours('explain', first, *rest)}"
     near = nearest(first, commands, 1)
     return f"did you mean: {_ours(*near, *rest)}" if near else ""
+
+
+def unexpected_words(command: str, words: Sequence[str], *, files: bool) -> UsageError:
+    """The error for words after a command that takes none; ``files``: it reads manifests with ``-f``."""
+    first = words[0]
+    if files and like_file(first):
+        meant = f"for a file write: {_ours(command, '-f', first)}"
+    elif command == "claims":
+        meant = f"for one claim write: {_ours('explain', first if '/' in first else f'claim/{first}')}"
+    else:
+        meant = "leave it out" if len(words) == 1 else "leave them out"
+    more = (f"See '{_ours(command, '--help')}' for usage.",)
+    return UsageError(f"{command} takes no {shlex.join(words)}; {meant}", more)
+
+
+def like_file(word: str) -> bool:
+    """Whether a word looks like a path: it ends like a manifest, or such a file exists."""
+    return word.lower().endswith((".yaml", ".yml", ".json")) or Path(word).is_file()
 
 
 def _ours(*words: str) -> CommandLine:

@@ -1,11 +1,13 @@
-"""The pods that a workload would make, from its templates."""
+"""The pods of a workload: those that it would make, from its templates, and those that it has made."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from kubectl_dra.api.meta import EMPTY, title
+from kubectl_dra.api.pods import Owner, Pod, owner_of
 from kubectl_dra.cluster.snapshot import MADE_BY
 from kubectl_dra.errors import InputError
 from kubectl_dra.manifests.workloads import pod_templates
@@ -48,3 +50,39 @@ def _check(path: str, holder: Any, field: str, below: Sequence[str]) -> None:
     for name in below if value else ():
         if not isinstance((value or EMPTY).get(name), Mapping | None):
             raise InputError(f"{path}{field}.{name} must be an object")
+
+
+# The workloads that a pod belongs to.
+
+_LABELS: Final[Mapping[str, str]] = {
+    "jobset.sigs.k8s.io/jobset-name": "JobSet",
+    "leaderworkerset.sigs.k8s.io/name": "LeaderWorkerSet",
+}
+"""Labels with which controllers name the workload above the one that controls a pod."""
+_SUFFIXES: Final = (
+    ("ReplicaSet", "Deployment", re.compile(r"-[a-z0-9]+\Z")),
+    ("ReplicaSet", "Rollout", re.compile(r"-[a-z0-9]+\Z")),
+    ("Job", "CronJob", re.compile(r"-[0-9]+\Z")),
+)
+"""What a kind is called that another one makes, where no label says it: the name and a hash, or a time."""
+
+
+def workloads_of(pod: Pod) -> frozenset[Owner]:
+    """What made the pod: its controller, and what made that as far as names and labels tell."""
+    direct, owner = pod.metadata.controller(), owner_of(pod)
+    if direct is None or owner is None:
+        return frozenset()
+    labelled = (
+        Owner(kind, pod.metadata.labels[label]) for label, kind in _LABELS.items() if label in pod.metadata.labels
+    )
+    by_name = (
+        Owner(above, suffix.sub("", owner.name))
+        for below, above, suffix in _SUFFIXES
+        if owner.kind == below and suffix.search(owner.name)
+    )
+    return frozenset((Owner(direct.own_kind, direct.name), owner, *labelled, *by_name))
+
+
+def belongs_to(pod: Pod, workload: Owner) -> bool:
+    """Whether a workload made the pod, by itself or through a ReplicaSet, Job or StatefulSet of its own."""
+    return workload in workloads_of(pod)

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import Final, NamedTuple
+from collections.abc import Collection
+from typing import NamedTuple
 
-from kubectl_dra.api.pods import Pod, owner_of
+from kubectl_dra.api.pods import Owner, Pod, owner_of
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.cluster.workload_pods import belongs_to
 from kubectl_dra.fit.pod_factory import Ordinal, identity, ordinals
 from kubectl_dra.fit.workload import WorkloadPods
-
-_BETWEEN: Final[Mapping[str, tuple[str, ...]]] = {
-    "Deployment": ("ReplicaSet",),
-    "Rollout": ("ReplicaSet",),
-    "CronJob": ("Job",),
-    "JobSet": ("Job",),
-    "LeaderWorkerSet": ("StatefulSet",),
-}
-"""What stands between a workload and its pods; its name begins with that of the workload."""
 
 
 class PodPlace(NamedTuple):
@@ -44,9 +36,7 @@ def _made_by(workload: WorkloadPods, pod: Pod) -> bool:
     if pod.metadata.deletion_timestamp and owner.kind != "StatefulSet":
         # Its successor is made at once, while it holds its devices; in a StatefulSet it has the same name, and waits.
         return False
-    if owner == (workload.kind, workload.name):
-        return True
-    return owner.kind in _BETWEEN.get(workload.kind, ()) and owner.name.startswith(f"{workload.name}-")
+    return belongs_to(pod, Owner(workload.kind, workload.name))
 
 
 def filled(workload: WorkloadPods, pods: Collection[Pod], replicas: int, most: int) -> dict[PodPlace, Pod]:

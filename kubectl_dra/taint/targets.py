@@ -11,6 +11,7 @@ from kubectl_dra.api.slices import DeviceID, hardware_id
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.explain.devices.inventory import DeviceRow
+from kubectl_dra.explain.devices.typed_names import is_called, single_names
 from kubectl_dra.text import nearest, some
 
 
@@ -58,20 +59,21 @@ class Devices:
     def named(self, words: Iterable[str]) -> tuple[Target, ...]:
         """The devices with these names, in order, each once.
 
-        A name is ``driver/pool/device`` or any unambiguous end of that; the node may stand for the pool.
+        A name is ``driver/pool/device`` or any unambiguous end of that; the node may stand for the pool. Several of
+        one pool may be written as ``devices`` prints them: ``n1/gpu-0,1`` or ``n1/gpu-0..3``.
 
         Raises:
             InputError: no device of that name, or several.
         """
-        return tuple(dict.fromkeys(self._one(word) for word in words))
+        return tuple(dict.fromkeys(self._one(name) for word in words for name in single_names(word)))
 
     def knows(self, word: str) -> bool:
         """Whether it is the name of one device or several."""
-        return bool(self._meant(word))
+        return any(self._meant(name) for name in single_names(word))
 
     def _meant(self, word: str) -> list[Target]:
-        found = [target for target in self._targets.values() if str(target.id) == word]
-        return found or [target for target in self._targets.values() if _ends(target, word)]
+        exact = [target for target in self._targets.values() if str(target.id) == word]
+        return exact or [target for target in self._targets.values() if is_called(target.id, target.where, word)]
 
     def _one(self, word: str) -> Target:
         found = self._meant(word)
@@ -87,6 +89,10 @@ class Devices:
     def _hint(self, word: str) -> str:
         if not self._targets:
             return "; no device is published"
+        if word in self._snapshot.nodes:
+            return f"; it is a node: write --node {word}"
+        if word in ("node", "nodes", "no"):
+            return "; for all devices of a node write --node NODE"
         slashes = word.count("/")
         ends = sorted({"/".join(str(id).rsplit("/", slashes + 1)[-slashes - 1 :]) for id in self._targets})
         near = nearest(word, ends)
@@ -145,13 +151,6 @@ def refuse_nothing(targets: Sequence[Target]) -> None:
     """Raise UsageError for an empty selection: no rule is ever made without a device."""
     if not targets:
         raise UsageError("no device is selected; nothing is done")
-
-
-def _ends(target: Target, word: str) -> bool:
-    if str(target.id).endswith(f"/{word}"):
-        return True
-    node, slash, device = word.rpartition("/")
-    return bool(slash) and target.id.device == device and node in (target.where, f"{target.id.driver}/{target.where}")
 
 
 def _key(name: str, namespace: str) -> tuple[str, str]:

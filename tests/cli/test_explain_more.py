@@ -176,8 +176,8 @@ def test_kind_and_name_as_two_words(dra: Dra) -> None:
     one = dra("explain", "pod/train-0", "-n", "ml", *snapshot)
     two = dra("explain", "pod", "train-0", "-n", "ml", *snapshot)
     assert (one.code, one.out) == (two.code, two.out) and one.code == 1
-    three = dra("explain", "pod", "train-0", "train-1", *snapshot)
-    assert three.code == 2 and "explain takes one at a time" in three.err
+    three = dra("explain", "pod", "train-0", "train-1", "-n", "ml", *snapshot)
+    assert three.code == 2 and "Pod train-1 does not exist in namespace ml" in three.err
 
 
 def saved(folder: Path, example: str, *kinds: str) -> str:
@@ -308,9 +308,9 @@ def test_an_allocated_claim_fits_only_where_it_can_be_used(dra: Dra, monkeypatch
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (["deployment/train"], "explain its manifest with -f"),
+        (["deployment/train"], "kubectl describe deployment/train -n default"),
         (["some/good.yaml"], "kubectl dra explain -f some/good.yaml"),
-        (["claim/a100-80gb", "-n", "ml"], "it is a ResourceClaimTemplate; ask about a pod that uses it: pod/train-0"),
+        (["claim/a100-80gb", "-n", "ml"], "there is template/a100-80gb"),
         (["pod/train-0-gpu-d5rtn", "-n", "ml"], "write claim/train-0-gpu-d5rtn"),
         (["claim/train-0", "-n", "ml"], "write pod/train-0"),
         (["-A", "--request", "gpu"], "--request needs one pod or claim"),

@@ -62,6 +62,28 @@ def test_names_that_mean_nothing_or_too_much(word: str, said: str) -> None:
         names(word)
 
 
+@pytest.mark.parametrize("word", ["n1/gpu-0,1", "n1/gpu-0..1", "gpu.example.com/n1/gpu-0,1..1", "n1/gpu-0,gpu-1"])
+def test_several_devices_as_the_list_prints_them(word: str) -> None:
+    assert names(word) == ["gpu.example.com/n1/gpu-0", "gpu.example.com/n1/gpu-1"]
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("n1", "write --node n1"),
+        ("node", "write --node NODE"),
+        ("n1/gpu-0,9", 'no device "n1/gpu-9"'),
+        ("n1/gpu-0..2000000000", "no range"),
+        ("n1/gpu-3..1", "no range"),
+        ("n1/gpu-0,,1", "no device"),
+        ("n1/,", "no device"),
+    ],
+)
+def test_what_is_no_device(word: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        names(word)
+
+
 def test_a_device_named_twice_is_meant_once() -> None:
     assert names("gpu-1", "n1/gpu-1", "n1/gpu-0") == ["gpu.example.com/n1/gpu-1", "gpu.example.com/n1/gpu-0"]
 

@@ -27,7 +27,11 @@ class DevicesFlags(opt.CommandFlags, frozen=True):
 
     places: Annotated[
         tuple[str, ...],
-        typer.Argument(metavar="[NODE]...", help="Only devices that these nodes can use.", show_default=False),
+        typer.Argument(
+            metavar="[NODE | NODE/DEVICE]...",
+            help="Only devices that these nodes can use, or these devices.",
+            show_default=False,
+        ),
     ] = ()
     drivers: Annotated[
         tuple[str, ...], typer.Option("--driver", metavar="NAME", help="Only devices of this driver.")

@@ -39,9 +39,11 @@ def run(asked: DevicesFlags, connection: ConnectionFlags) -> int:
     snapshot.require_dra()
     settings = assumed(snapshot, asked.release, asked.gates)
     cycle = settings.scheduler.cycle(snapshot)
+    named = tuple(word for word in asked.places if "/" in word)
     wanted = Wanted(
+        devices=named,
         drivers=asked.drivers,
-        nodes=(*asked.places, *asked.nodes),
+        nodes=(*(word for word in asked.places if word not in named), *asked.nodes),
         pools=asked.pools,
         classes=asked.classes,
         selector=compiled_selector(asked.selector, cycle.selectors.environment) if asked.selector else None,

@@ -25,8 +25,9 @@ class ExplainFlags(opt.CommandFlags, frozen=True):
     target: Annotated[
         tuple[str, ...],
         typer.Argument(
-            metavar="[pod/NAME | claim/NAME | node/NAME | NAME]",
-            help="The pod, claim or node. Default: list everything pending.",
+            metavar="[pod/NAME | deployment/NAME | node/NAME | NAME]...",
+            help="A pod, claim, template, workload (its pod that hangs), node, class, device or driver. Default: list "
+            "everything pending.",
             show_default=False,
         ),
     ] = ()

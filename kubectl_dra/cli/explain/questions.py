@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
-from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.claims import ResourceClaim, ResourceClaimTemplate
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cli.assumed import assumed
 from kubectl_dra.cli.explain import ExplainFlags, ExplainOutput
-from kubectl_dra.cli.explain.target import TypedTarget, find, target_of
+from kubectl_dra.cli.explain.target import Looked, StandIn, TypedTarget, find, targets_of
 from kubectl_dra.cli.live import Progress, read_saved
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cluster.snapshot import MADE_BY, Snapshot
@@ -45,12 +45,16 @@ if TYPE_CHECKING:
 
 
 class Posed(NamedTuple):
-    """A question ready to be answered, with its hypothetical changes and the cluster under them, and the manifest."""
+    """A question ready to be answered, with its hypothetical changes and the cluster under them, and the manifest.
+
+    ``stand_in``: what was asked about instead, a workload or a template.
+    """
 
     question: Question
     snapshot: Snapshot
     settings: Settings
     manifest: Snapshot | None = None
+    stand_in: StandIn = None
 
 
 class Answers(NamedTuple):
@@ -72,15 +76,17 @@ def questions_of(asked: ExplainFlags, connection: ConnectionFlags, changes: Sequ
     Raises:
         DraError: arguments that name no object, unreadable input, or a cluster that does not answer.
     """
-    target = target_of(asked.target) if asked.target else None
-    given = read(asked, connection, target)
+    targets = targets_of(asked.target) if asked.target else ()
+    given = read(asked, connection, targets)
     snapshot = given.snapshot
     if given.manifest is not None:
         snapshot = with_admission(snapshot, given.manifest, asked, connection)
-    questions = _questions(asked, target, given._replace(snapshot=snapshot))
-    snapshot = completed(snapshot, [one.pod for one in questions if one.pod is not None], asked, connection)
+    questions = _questions(asked, targets, given._replace(snapshot=snapshot))
+    snapshot = completed(snapshot, [one.pod for one, _ in questions if one.pod is not None], asked, connection)
     settings = replace(settings_of(asked, snapshot), supposed=tuple(changes))
-    return [Posed(*suppose(question, snapshot, changes), settings, given.manifest) for question in questions]
+    return [
+        Posed(*suppose(question, snapshot, changes), settings, given.manifest, picked) for question, picked in questions
+    ]
 
 
 class Given(NamedTuple):
@@ -95,9 +101,9 @@ class Given(NamedTuple):
     namespace: str
 
 
-def read(asked: ExplainFlags, connection: ConnectionFlags, target: TypedTarget | None = None) -> Given:
+def read(asked: ExplainFlags, connection: ConnectionFlags, targets: Sequence[TypedTarget] = ()) -> Given:
     """The cluster and the manifest."""
-    cluster, namespace = read_cluster(asked, connection, target)
+    cluster, namespace = read_cluster(asked, connection, targets)
     if not asked.manifests:
         return Given(cluster, cluster, None, namespace)
     manifest = read_manifest(asked, namespace)
@@ -119,7 +125,7 @@ def _server(asked: ExplainFlags, snapshot: Snapshot) -> Server:
 
 
 def read_cluster(
-    asked: ExplainFlags, connection: ConnectionFlags, target: TypedTarget | None = None
+    asked: ExplainFlags, connection: ConnectionFlags, targets: Sequence[TypedTarget] = ()
 ) -> tuple[Snapshot, str]:
     """The snapshot and the namespace meant.
 
@@ -133,7 +139,7 @@ def read_cluster(
     else:
         from kubectl_dra.cli.live import read_live
 
-        pod = target.name if target is not None and target.kind == "pod" else ""
+        pod = targets[0].name if len(targets) == 1 and targets[0].kind == "pod" else ""
         snapshot, namespace = read_live(connection, asked.namespace, compact=True, everything=asked.everything, pod=pod)
     snapshot.require_dra()
     return snapshot, namespace
@@ -204,14 +210,28 @@ def with_admission(
     return snapshot
 
 
-def _questions(asked: ExplainFlags, target: TypedTarget | None, given: Given) -> list[Question]:
+def _questions(asked: ExplainFlags, targets: Sequence[TypedTarget], given: Given) -> list[tuple[Question, StandIn]]:
+    """The questions, each with what it stands in for."""
+    if not targets:
+        return [(question, None) for question in _of_manifest(asked, given)]
+    everywhere = bool(asked.snapshots) and not asked.namespace
+    return [
+        _about(find(target, given.namespace, given.snapshot, anywhere=everywhere), asked, given) for target in targets
+    ]
+
+
+def _about(looked: Looked, asked: ExplainFlags, given: Given) -> tuple[Question, StandIn]:
+    item = looked.item
+    if isinstance(item, ResourceClaim):
+        return about_claim(item), None
+    if isinstance(item, ResourceClaimTemplate):
+        return about_claim(item.claim(item.metadata.name, item.metadata.namespace)), looked.stand_in
+    check_selectors(item)
+    return _about_pod(item, given, settings_of(asked, given.snapshot)), looked.stand_in
+
+
+def _of_manifest(asked: ExplainFlags, given: Given) -> list[Question]:
     snapshot, manifest = given.snapshot, given.manifest
-    if target is not None:
-        found = find(target, given.namespace, snapshot, anywhere=bool(asked.snapshots) and not asked.namespace)
-        if isinstance(found, ResourceClaim):
-            return [about_claim(found)]
-        check_selectors(found)
-        return [_about_pod(found, given, settings_of(asked, snapshot))]
     assert manifest is not None
     if manifest.pods:
         settings = settings_of(asked, snapshot)

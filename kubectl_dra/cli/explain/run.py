@@ -22,7 +22,7 @@ from kubectl_dra.cli.explain.questions import (
     settings_of,
     with_daemon_sets,
 )
-from kubectl_dra.cli.explain.target import NotThere, target_of
+from kubectl_dra.cli.explain.target import MadeFrom, NotThere, Picked, TypedTarget, targets_of
 from kubectl_dra.cli.live import Progress, passes
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags, repeated
 from kubectl_dra.command import Argv, CommandLine
@@ -31,9 +31,11 @@ from kubectl_dra.errors import ClusterError, InputError, UsageError
 from kubectl_dra.explain.causes.devices_published import NO_SLICES
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.pipeline import diagnose
+from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.explain.question.what_if_flag import WhatIfChange, parse
 from kubectl_dra.process import keep
 from kubectl_dra.report.explain_words import Invocation
+from kubectl_dra.text import some
 
 if TYPE_CHECKING:
     from kubectl_dra.explain.devices.inventory import Inventory
@@ -59,10 +61,9 @@ def run(asked: ExplainFlags, connection: ConnectionFlags) -> int:
     changes = [parse(text) for text in asked.what_if]
     # What is wrong with it is said before anything is read.
     scheduler_config(asked, UNTOLD)
-    if asked.target and not asked.everything and (target := target_of(asked.target)).kind == "node":
-        from kubectl_dra.cli.explain.node import run_node
-
-        return run_node(target.name, asked, connection)
+    targets = targets_of(asked.target) if asked.target and not asked.everything else ()
+    if any(target.kind == "node" or target.is_listed for target in targets):
+        return _run_by_itself(targets, asked, connection)
     if asked.everything:
         return _run_all(asked, connection, asked.output.value, asked.color.value)
     if asked.output is ExplainOutput.html:
@@ -70,10 +71,48 @@ def run(asked: ExplainFlags, connection: ConnectionFlags) -> int:
     if asked.watch:
         return _run_watch(asked, connection, changes)
     posed = questions_of(asked, connection, changes)
+    _tell_stand_ins(posed)
     found = _answered(posed, [_diagnosed(one, asked, connection) for one in posed], asked)
     _print(found, asked, _invocation(asked, connection))
     keep(posed, found)
     return found.code
+
+
+def _run_by_itself(targets: Sequence[TypedTarget], asked: ExplainFlags, connection: ConnectionFlags) -> int:
+    """Answers about a node, or about what ``devices`` and ``drivers`` list.
+
+    Raises:
+        UsageError: it stands beside something else, or flags that do not go with it.
+    """
+    if len(targets) > 1:
+        raise UsageError("a node, class, device or driver is explained by itself: name one at a time")
+    target = targets[0]
+    if target.kind == "node":
+        from kubectl_dra.cli.explain.node import run_node
+
+        return run_node(target.name, asked, connection)
+    from kubectl_dra.cli.explain.listed import run_listed
+
+    return run_listed(target, asked, connection)
+
+
+def _tell_stand_ins(posed: Sequence[Posed]) -> None:
+    """Says what answers for a workload or a template, as ``kubectl logs deployment/NAME`` does."""
+    from kubectl_dra.report.paint import tell
+
+    for each in posed:
+        if each.stand_in is not None:
+            tell(f"note: {_stands_for(each.question, each.stand_in)}")
+
+
+def _stands_for(question: Question, stand_in: Picked | MadeFrom) -> str:
+    if isinstance(stand_in, MadeFrom):
+        users = f"; used by {some(stand_in.users)}" if stand_in.users else "; no pod uses it"
+        return f"this is about a claim as ResourceClaimTemplate {question.name} makes it{users}"
+    workload, pods, waiting = stand_in
+    which = "the newest that does not run" if waiting else "the newest"
+    many = f"{pods} pods, {f'{waiting} not running' if waiting else 'none waits'}" if pods > 1 else "one pod"
+    return f"{workload} has {many}; this is about {which if pods > 1 else 'it'}, pod/{question.name}"
 
 
 def _answered(posed: Sequence[Posed], diagnoses: Sequence[Diagnosis], asked: ExplainFlags) -> Answers:
@@ -125,6 +164,7 @@ def _run_html(asked: ExplainFlags, connection: ConnectionFlags, changes: Sequenc
     answers: list[tuple[Diagnosis, Inventory | None]] = []
     known: dict[int, Inventory | None] = {}
     posed = questions_of(asked, connection, changes)
+    _tell_stand_ins(posed)
     for number, one in enumerate(posed):
         pictured = number < MAX_FLEETS
         diagnosis = _diagnosed(one._replace(settings=replace(one.settings, with_devices=pictured)), asked, connection)
@@ -224,7 +264,7 @@ def _run_all(asked: ExplainFlags, connection: ConnectionFlags, output: str, colo
 def _invocation(asked: ExplainFlags, connection: ConnectionFlags) -> Invocation:
     """The command line without what only refines the output, to be repeated with other flags."""
     where = cluster_flags(asked, connection)
-    target = ("/".join(asked.target),) if asked.target else ()
+    target = tuple(map(str, targets_of(asked.target))) if asked.target else ()
     return Invocation(("kubectl", "dra", "explain", *target, *_flags(asked), *where.flags), where)
 
 

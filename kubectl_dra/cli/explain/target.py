@@ -1,42 +1,56 @@
-"""Finds the pod or claim in question: parses the arguments, then looks up the object."""
+"""Finds what is asked about: parses the arguments, then looks up the object."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
-from kubectl_dra.api.claims import ResourceClaim
-from kubectl_dra.api.pods import Pod
+from kubectl_dra.api.claims import ResourceClaim, ResourceClaimTemplate
+from kubectl_dra.api.pods import Owner, Pod
+from kubectl_dra.cli.unknown_command import like_file
 from kubectl_dra.cluster.snapshot import ABSENT, Key, Snapshot
+from kubectl_dra.cluster.workload_pods import belongs_to, workloads_of
 from kubectl_dra.command import CommandLine
 from kubectl_dra.errors import InputError, UndeterminedError, UsageError
-from kubectl_dra.text import nearest, some
+from kubectl_dra.text import nearest
 
 T = TypeVar("T")
-KINDS = {
-    "pod": "pod",
-    "pods": "pod",
-    "po": "pod",
-    "claim": "claim",
-    "claims": "claim",
-    "resourceclaim": "claim",
-    "resourceclaims": "claim",
-    "resourceclaims.resource.k8s.io": "claim",
-    "node": "node",
-    "nodes": "node",
-    "no": "node",
+
+
+def _forms(kind: str, *names: str) -> dict[str, str]:
+    """The words for a kind: these names and their plurals, as kubectl takes them."""
+    return {f"{name}{end}": kind for name in names for end in ("", "s", "es")}
+
+
+KINDS: Final[Mapping[str, str]] = {
+    **_forms("pod", "pod", "po"),
+    **_forms("claim", "claim", "resourceclaim", "resourceclaims.resource.k8s.io"),
+    **_forms("template", "template", "resourceclaimtemplate", "resourceclaimtemplates.resource.k8s.io"),
+    **_forms("node", "node", "no"),
+    **_forms("class", "class", "deviceclass", "deviceclasses.resource.k8s.io"),
+    **_forms("device", "device", "dev"),
+    **_forms("driver", "driver"),
 }
-WORKLOADS = frozenset(
-    f"{name}{end}"
-    for name in ("deployment", "statefulset", "daemonset", "replicaset", "job", "cronjob")
-    for end in ("", "s", "s.apps", "s.batch")
-) | {"deploy", "sts", "ds", "rs", "cj"}
-TEMPLATES = frozenset(("resourceclaimtemplate", "resourceclaimtemplates", "template", "templates"))
+"""What can be asked about by itself, by the words for it."""
+WORKLOADS: Final[Mapping[str, str]] = {
+    **_forms("Deployment", "deployment", "deploy", "deployments.apps"),
+    **_forms("ReplicaSet", "replicaset", "rs", "replicasets.apps"),
+    **_forms("StatefulSet", "statefulset", "sts", "statefulsets.apps"),
+    **_forms("DaemonSet", "daemonset", "ds", "daemonsets.apps"),
+    **_forms("Job", "job", "jobs.batch"),
+    **_forms("CronJob", "cronjob", "cj", "cronjobs.batch"),
+    **_forms("JobSet", "jobset", "js"),
+    **_forms("LeaderWorkerSet", "leaderworkerset", "lws"),
+    **_forms("Rollout", "rollout", "ro"),
+    **_forms("RayCluster", "raycluster"),
+    **_forms("PyTorchJob", "pytorchjob"),
+}
+"""Workloads that are explained through one of their pods, by the words for them."""
+FORM: Final = "pod/NAME, claim/NAME, deployment/NAME or node/NAME"
 
 
 class NotThere(InputError):
-    """The pod or claim does not exist; ``subject`` names it."""
+    """The object does not exist; ``subject`` names it."""
 
     def __init__(self, subject: str, message: str) -> None:
         super().__init__(message)
@@ -44,86 +58,172 @@ class NotThere(InputError):
 
 
 class TypedTarget(NamedTuple):
-    """The arguments: ``kind`` is ``pod``, ``claim`` or ``node``, or empty if only a name was given."""
+    """What is asked about: ``kind`` is a value of ``KINDS`` or ``WORKLOADS``, or empty if only a name was typed."""
 
     kind: str
     name: str
 
+    def __str__(self) -> str:
+        return f"{self.kind.lower()}/{self.name}" if self.kind else self.name
 
-def target_of(words: Sequence[str]) -> TypedTarget:
-    """The target in the arguments, of which there is at least one.
+    @property
+    def is_listed(self) -> bool:
+        """Whether the answer is that of ``devices`` or ``drivers``."""
+        return self.kind in ("class", "device", "driver")
+
+
+def targets_of(words: Sequence[str]) -> tuple[TypedTarget, ...]:
+    """The targets in the arguments, of which there is at least one: ``TYPE NAME...``, ``TYPE/NAME...`` or names.
 
     Raises:
-        UsageError: they name no pod, claim or node.
+        UsageError: they name nothing that can be explained.
     """
-    written = " ".join(words)
-    kind, slash, name = "/".join(words).partition("/")
-    if kind.lower() not in KINDS and _like_file(written):
-        command = CommandLine(("kubectl", "dra", "explain", "-f", written))
-        raise UsageError(f'"{written}" looks like a file, not a pod or claim; write: {command}')
+    kind, *names = words
+    if _kind(kind) and names and not any("/" in name for name in names):
+        return tuple(TypedTarget(_kind(kind), name) for name in names)
+    return tuple(_target(word) for word in words)
+
+
+def _kind(word: str) -> str:
+    return KINDS.get(word.lower()) or WORKLOADS.get(word.lower(), "")
+
+
+def _target(word: str) -> TypedTarget:
+    typed, slash, name = word.partition("/")
+    kind = _kind(typed)
+    if not kind and like_file(word):
+        command = CommandLine(("kubectl", "dra", "explain", "-f", word))
+        raise UsageError(f'"{word}" looks like a file, not a pod or claim; write: {command}')
     if not slash:
-        if kind.lower() in KINDS:
-            shown = KINDS[kind.lower()]
+        if kind:
+            shown = typed.lower() if kind in WORKLOADS.values() else kind
             raise UsageError(f"which {shown}? Write {shown}/NAME; kubectl dra explain lists what is pending")
-        if kind.lower() not in WORKLOADS | TEMPLATES:
-            return TypedTarget("", kind)
-    if slash and (not name or "/" in name):
-        hint = "; explain takes one at a time" if len(words) > 1 else ""
-        raise UsageError(f'"{written}" is not of the form pod/NAME, claim/NAME or node/NAME{hint}')
-    known = KINDS.get(kind.lower())
-    if known is None:
-        near = nearest(kind, KINDS)
-        hint = f"; did you mean {near[0]}/{name}?" if near else ""
-        if kind.lower() in WORKLOADS:
-            hint = "; name one of its pods (kubectl get pods), or explain its manifest with -f"
-        elif kind.lower() in TEMPLATES:
-            hint = "; name a claim that was made from it, or explain its manifest with -f"
-        raise UsageError(f'explain knows pods, claims and nodes, not "{kind}"{hint}')
-    return TypedTarget(known, name)
+        return TypedTarget("", word)
+    if not name or ("/" in name and kind != "device"):
+        raise UsageError(f'"{word}" is not of the form {FORM}')
+    if not kind:
+        alike = (word for word in (*KINDS, *WORKLOADS) if word[:1] == typed[:1].lower() and len(word) > len("dev"))
+        near = nearest(typed.lower(), ("pod", *alike))
+        hint = f"did you mean {near[0]}/{name}?" if near else f"write {FORM}"
+        raise UsageError(f'explain knows no kind "{typed}"; {hint}')
+    return TypedTarget(kind, name)
 
 
-def _like_file(word: str) -> bool:
-    """Whether a target looks like a path: it ends like a manifest, or such a file exists."""
-    return word.lower().endswith((".yaml", ".yml", ".json")) or Path(word).is_file()
+class Picked(NamedTuple):
+    """The pod that answers for a workload: the first that waits, of ``pods`` in all, ``waiting`` of which wait."""
+
+    workload: Owner
+    pods: int
+    waiting: int
 
 
-def find(target: TypedTarget, namespace: str, snapshot: Snapshot, *, anywhere: bool = False) -> Pod | ResourceClaim:
-    """The object that a target names.
+class MadeFrom(NamedTuple):
+    """The claim that a template makes answers for it; ``users`` are the pods that use the template."""
 
-    A bare name that the namespace does not have is looked up ``anywhere``, and accepted if exactly one object
-    has it.
+    users: tuple[str, ...]
+
+
+StandIn = Picked | MadeFrom | None
+
+
+class Looked(NamedTuple):
+    """An object that was found, and what it stands in for, if that was asked about."""
+
+    item: Pod | ResourceClaim | ResourceClaimTemplate
+    stand_in: StandIn = None
+
+
+def find(target: TypedTarget, namespace: str, snapshot: Snapshot, *, anywhere: bool = False) -> Looked:
+    """The object that a target names; of a workload, the pod that hangs.
+
+    What the namespace does not have is looked up ``anywhere``, and accepted if exactly one namespace has it.
 
     Raises:
         UsageError: a bare name that both a pod and a claim have.
         NotThere: no such object.
         UndeterminedError: the possible objects could not be read.
     """
+    if anywhere:
+        spaces = _spaces(_keys(target, snapshot), target.name)
+        namespace = spaces[0] if len(spaces) == 1 else namespace
     if target.kind == "pod":
-        return _find(snapshot.pods, namespace, target.name, "Pod", snapshot)
+        return Looked(_find(snapshot.pods, namespace, target.name, "Pod", snapshot))
     if target.kind == "claim":
-        return _find(snapshot.claims, namespace, target.name, "ResourceClaim", snapshot)
-    spaces = _spaces([*snapshot.pods, *snapshot.claims], target.name)
-    if anywhere and len(spaces) == 1:
-        namespace = spaces[0]
+        return Looked(_find(snapshot.claims, namespace, target.name, "ResourceClaim", snapshot))
+    if target.kind == "template":
+        template = _find(snapshot.templates, namespace, target.name, "ResourceClaimTemplate", snapshot)
+        return Looked(template, MadeFrom(_users_of(template, snapshot)))
+    if target.kind:
+        return _of_workload(Owner(target.kind, target.name), namespace, snapshot)
     return _of_any_kind(target.name, namespace, snapshot)
 
 
-def _of_any_kind(name: str, namespace: str, snapshot: Snapshot) -> Pod | ResourceClaim:
+def _keys(target: TypedTarget, snapshot: Snapshot) -> Iterable[Key]:
+    """Namespaces and names of what a target can mean."""
+    if target.kind in ("pod", "claim", "template"):
+        return {"pod": snapshot.pods, "claim": snapshot.claims, "template": snapshot.templates}[target.kind]
+    if target.kind:
+        workload = Owner(target.kind, target.name)
+        return [(space, target.name) for (space, _), pod in snapshot.pods.items() if belongs_to(pod, workload)]
+    made_by = ((pod.metadata.namespace, owner.name) for pod in snapshot.pods.values() for owner in workloads_of(pod))
+    return [*snapshot.pods, *snapshot.claims, *made_by]
+
+
+def _of_workload(workload: Owner, namespace: str, snapshot: Snapshot) -> Looked:
+    """The pod of a workload that has come least far, and of several the newest."""
+    pods = [pod for (space, _), pod in snapshot.pods.items() if space == namespace and belongs_to(pod, workload)]
+    if not pods:
+        _raise_unread("Pod", namespace, f"of {workload}", snapshot)
+        subject = f"{workload.kind} {namespace}/{workload.name}"
+        names = {name for kind, name in _workloads(namespace, snapshot) if kind == workload.kind}
+        near = nearest(workload.name, sorted(names))
+        look = CommandLine(("kubectl", "describe", f"{workload.kind.lower()}/{workload.name}", "-n", namespace))
+        hint = f"nearest: {', '.join(near)}" if near else f"if it exists, see why it makes none: {look}"
+        raise NotThere(subject, f"no pod of {workload} was found in namespace {namespace}; {hint}")
+    pods.sort(key=lambda pod: pod.metadata.creation_timestamp, reverse=True)
+    waiting = sum(_progress(pod) < _RUNS for pod in pods)
+    return Looked(min(pods, key=_progress), Picked(workload, len(pods), waiting))
+
+
+def _workloads(namespace: str, snapshot: Snapshot) -> set[Owner]:
+    """What made the pods of a namespace."""
+    pods = (pod for (space, _), pod in snapshot.pods.items() if space == namespace)
+    return {owner for pod in pods for owner in workloads_of(pod) if owner.kind in WORKLOADS.values()}
+
+
+_RUNS: Final = 3
+
+
+def _progress(pod: Pod) -> int:
+    """How far a pod has come: 0 no node, 1 not started, 2 being deleted, 3 running, 4 ended."""
+    if pod.finished:
+        return 4
+    if pod.metadata.deletion_timestamp:
+        return 2
+    if not pod.node_name:
+        return 0
+    return _RUNS if pod.status.phase == "Running" else 1
+
+
+def _of_any_kind(name: str, namespace: str, snapshot: Snapshot) -> Looked:
     pod, claim = snapshot.pods.get((namespace, name)), snapshot.claims.get((namespace, name))
     if pod is not None and claim is not None:
         raise UsageError(
             f"a pod and a claim of namespace {namespace} are called {name}; write pod/{name} or claim/{name}"
         )
-    found = pod or claim
-    if found is not None:
-        return found
+    item = pod or claim
+    if item is not None:
+        return Looked(item)
+    made_by = sorted(owner for owner in _workloads(namespace, snapshot) if owner.name == name)
+    if made_by:
+        return _of_workload(made_by[0], namespace, snapshot)
     for kind in ("Pod", "ResourceClaim"):
         _raise_unread(kind, namespace, name, snapshot)
     near = [f"pod/{other}" for other in _near(snapshot.pods, namespace, name)]
     near += [f"claim/{other}" for other in _near(snapshot.claims, namespace, name)]
     hint = _elsewhere([*snapshot.pods, *snapshot.claims], name)
-    if (namespace, name) in snapshot.templates:
-        hint = _template(namespace, name, snapshot)
+    if other := _named_otherwise(name, namespace, snapshot):
+        hint = f"write {other}"
     elif not hint and near:
         hint = f"nearest: {', '.join(near)}"
     hint = hint or "kubectl dra explain lists what is pending"
@@ -165,22 +265,31 @@ def _near(table: Mapping[Key, object], namespace: str, name: str) -> tuple[str, 
     return nearest(name, [other for space, other in table if space == namespace])
 
 
+def _named_otherwise(name: str, namespace: str, snapshot: Snapshot) -> str:
+    """What else has that name, as it is asked about."""
+    if (namespace, name) in snapshot.templates:
+        return f"template/{name}"
+    for kind, names in (("node", snapshot.nodes), ("class", snapshot.classes)):
+        if name in names:
+            return f"{kind}/{name}"
+    return ""
+
+
 def _of_other_kind(kind: str, namespace: str, name: str, snapshot: Snapshot) -> str:
     """What else has that name, and how to ask about it."""
     key = (namespace, name)
-    if kind == "Pod" and key in snapshot.claims:
-        return f"there is a ResourceClaim of that name: write claim/{name}"
-    if kind == "ResourceClaim" and key in snapshot.pods:
+    if kind != "Pod" and key in snapshot.pods:
         return f"there is a Pod of that name: write pod/{name}"
-    return _template(namespace, name, snapshot) if kind == "ResourceClaim" and key in snapshot.templates else ""
+    if kind != "ResourceClaim" and key in snapshot.claims:
+        return f"there is a ResourceClaim of that name: write claim/{name}"
+    return f"there is template/{name}" if kind != "ResourceClaimTemplate" and key in snapshot.templates else ""
 
 
-def _template(namespace: str, name: str, snapshot: Snapshot) -> str:
-    """What to ask about instead of a template."""
-    users = [
+def _users_of(template: ResourceClaimTemplate, snapshot: Snapshot) -> tuple[str, ...]:
+    """The pods that use a template, as they are asked about."""
+    return tuple(
         f"pod/{pod.metadata.name}"
         for (space, _), pod in snapshot.pods.items()
-        if space == namespace and any(entry.template_name == name for entry in pod.claims)
-    ]
-    ask = f"ask about a pod that uses it: {some(users)}" if users else "no pod uses it"
-    return f"it is a ResourceClaimTemplate; {ask}"
+        if space == template.metadata.namespace
+        and any(entry.template_name == template.metadata.name for entry in pod.claims)
+    )

@@ -19,6 +19,7 @@ from kubectl_dra.cluster.cluster import ANY_NODE, Cluster
 from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
 from kubectl_dra.errors import InputError, UndeterminedError
 from kubectl_dra.explain.devices.device_state import NOTHING, DeviceState, DeviceStates
+from kubectl_dra.explain.devices.typed_names import is_called, single_names
 from kubectl_dra.explain.devices.unpublished import Unpublished, unpublished
 from kubectl_dra.explain.driver_words import driver_notes, twice_notes
 from kubectl_dra.explain.phrase import Words, say
@@ -34,10 +35,11 @@ MAX_NAMES = 8
 class Wanted(Struct, frozen=True):
     """Which devices to list: those for which every part that is set holds; names of one part are alternatives.
 
-    A pool is ``NAME`` or ``DRIVER/NAME``. ``selector`` is a compiled CEL selector. ``namespace`` is one whose claims
-    hold the device.
+    A pool is ``NAME`` or ``DRIVER/NAME``; a device is named as ``typed_names`` says. ``selector`` is a compiled CEL
+    selector. ``namespace`` is one whose claims hold the device.
     """
 
+    devices: tuple[str, ...] = ()
     drivers: tuple[str, ...] = ()
     nodes: tuple[str, ...] = ()
     pools: tuple[str, ...] = ()
@@ -215,6 +217,8 @@ class _Listing:
             items = keep(f"in {_or('pool', wanted.pools)}", in_pool)
         if wanted.nodes:
             items = keep(f"on {_or('node', wanted.nodes)}", [i for i in items if self._is_on(i, wanted.nodes)])
+        if wanted.devices:
+            items = keep(f"called {' or '.join(wanted.devices)}", self._called(items, wanted.devices))
         if wanted.selector is not None:
             items = keep("with the selector", self._selected(items, wanted.selector))
         classes = self._classes(items)
@@ -288,6 +292,26 @@ class _Listing:
     def _is_on(self, item: PublishedDevice, names: Sequence[str]) -> bool:
         place = self._states.place(item)
         return place.named in names or any(name in place.nodes for name in names)
+
+    def _called(self, items: Sequence[PublishedDevice], words: Sequence[str]) -> list[PublishedDevice]:
+        """The devices with these names. Raises InputError for a name that no device has."""
+        meant: set[DeviceID] = set()
+        for name in (name for word in words for name in single_names(word)):
+            ids = [item.id for item in items if is_called(item.id, self._states.place(item).where, name)]
+            if not ids:
+                slashes = name.count("/")
+                ends = {"/".join(str(item.id).rsplit("/", slashes + 1)[-slashes - 1 :]) for item in items}
+                near = nearest(name, sorted(ends))
+                hint = f"; nearest: {', '.join(near)}" if near else ""
+                lost = (id for group in unpublished(self._snapshot) for id in group.devices)
+                held = next((id for id in lost if is_called(id, id.pool, name)), None)
+                raise InputError(
+                    f"a claim holds device {held}, which no ResourceSlice has"
+                    if held is not None
+                    else f"no device is called {name}{hint}"
+                )
+            meant.update(ids)
+        return [item for item in items if item.id in meant]
 
     def _selected(self, items: Sequence[PublishedDevice], selector: Program) -> list[PublishedDevice]:
         verdicts = selector.evaluate_devices([item.device for item in items])

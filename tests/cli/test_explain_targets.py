@@ -1,0 +1,142 @@
+"""What ``explain`` can be asked about: workloads through their pods, templates, classes, devices, drivers, several."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Ran
+
+EXAMPLES = Path(__file__).parent.parent.parent / "examples" / "explain"
+Dra = Callable[..., Ran]
+
+ALL_HELD = str(EXAMPLES / "all-held" / "cluster.yaml")
+TRAIN = str(EXAMPLES / "no-device-matches" / "cluster.yaml")
+
+
+@pytest.mark.parametrize(
+    "words", [["deployment/sdxl"], ["sdxl"], ["deploy", "sdxl"], ["Deployments.apps/sdxl"], ["rs/sdxl-66d9f7b8c"]]
+)
+def test_a_workload_is_explained_through_the_pod_that_hangs(dra: Dra, words: list[str]) -> None:
+    ran = dra("explain", *words, "-n", "inference", "--snapshot", ALL_HELD)
+    assert ran.code == 1
+    assert "has 2 pods, 1 not running; this is about the newest that does not run" in " ".join(ran.err.split())
+    assert ran.out.startswith("Pod inference/sdxl-66d9f7b8c-h7m6r cannot be scheduled")
+
+
+def test_a_workload_whose_pods_all_run(dra: Dra) -> None:
+    ran = dra("explain", "deploy/llama", "--snapshot", ALL_HELD)
+    assert ran.code == 0 and "2 pods, none waits; this is about the newest" in " ".join(ran.err.split())
+    assert "kubectl dra explain deployment/llama --snapshot" in ran.out
+
+
+def test_the_only_namespace_that_has_it_is_found_in_a_file(dra: Dra) -> None:
+    ran = dra("explain", "pod/sdxl-66d9f7b8c-h7m6r", "--snapshot", ALL_HELD)
+    assert ran.code == 1 and ran.out.startswith("Pod inference/")
+    ran = dra("explain", "pod/sdxl-66d9f7b8c-h7m6r", "-n", "ml", "--snapshot", ALL_HELD)
+    assert ran.code == 2 and "there is one in namespace inference" in ran.err
+
+
+def test_a_workload_without_pods(dra: Dra) -> None:
+    ran = dra("explain", "deploy/lama", "-n", "inference", "--snapshot", ALL_HELD)
+    assert ran.code == 2 and "no pod of Deployment lama was found" in ran.err and "nearest: llama" in ran.err
+
+
+def test_pods_of_another_workload_do_not_count(dra: Dra, tmp_path: Path) -> None:
+    def pod(name: str, owner: str, kind: str, labels: dict[str, str]) -> dict[str, Any]:
+        reference = {"kind": kind, "name": owner, "uid": "u", "controller": True}
+        return {
+            "kind": "Pod",
+            "apiVersion": "v1",
+            "metadata": {"name": name, "namespace": "a", "uid": name, "labels": labels, "ownerReferences": [reference]},
+            "spec": {"containers": [{"name": "c"}], "nodeName": "n"},
+            "status": {"phase": "Running"},
+        }
+
+    jobs = [
+        pod("a-0", "train-w-0", "Job", {"jobset.sigs.k8s.io/jobset-name": "train"}),
+        pod("b-0", "train-big-w-0", "Job", {"jobset.sigs.k8s.io/jobset-name": "train-big"}),
+        pod("c-0", "nightly-29000000", "Job", {}),
+        pod("d-0", "nightly-big-29000000", "Job", {}),
+    ]
+    path = tmp_path / "pods.json"
+    path.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": jobs}))
+    for words, name in (("jobset/train", "a-0"), ("jobset/train-big", "b-0"), ("cronjob/nightly", "c-0")):
+        ran = dra("explain", words, "--snapshot", str(path), "--complete")
+        assert f"has one pod; this is about it, pod/{name}" in " ".join(ran.err.split())
+
+
+def test_unread_pods_may_be_those_of_a_workload(dra: Dra, tmp_path: Path) -> None:
+    path = tmp_path / "slices.json"
+    path.write_text(json.dumps({"kind": "List", "items": [], "metadata": {"unread": []}}))
+    ran = dra("explain", "deploy/web", "--snapshot", str(path))
+    assert ran.code != 0 and "does not exist" not in ran.err
+
+
+def test_a_template_is_explained_by_the_claim_that_it_makes(dra: Dra) -> None:
+    ran = dra("explain", "template/a100-80gb", "-n", "ml", "--snapshot", TRAIN)
+    assert "a claim as ResourceClaimTemplate a100-80gb makes it; used by pod/train-0" in " ".join(ran.err.split())
+    assert ran.code == 1 and "a100-80gb" in ran.out
+
+
+def test_several_at_once(dra: Dra) -> None:
+    names = ("pod/sdxl-66d9f7b8c-h7m6r", "claim/scratch-gpu")
+    ran = dra("explain", *names, "--snapshot", ALL_HELD, "-o", "json")
+    assert ran.code == 1
+    assert [item["subject"]["name"] for item in json.loads(ran.out)["items"]] == ["sdxl-66d9f7b8c-h7m6r", "scratch-gpu"]
+
+
+@pytest.mark.parametrize(
+    ("target", "command"),
+    [
+        ("class/gpu.nvidia.com", ("devices", "--class", "gpu.nvidia.com")),
+        ("device/l40s-1/gpu-0", ("devices", "l40s-1/gpu-0")),
+        ("driver/gpu.nvidia.com", ("drivers", "gpu.nvidia.com")),
+    ],
+)
+def test_what_other_commands_list(dra: Dra, target: str, command: tuple[str, ...]) -> None:
+    asked, listed = (dra(*words, "--snapshot", ALL_HELD) for words in (("explain", target), command))
+    assert asked == listed and asked.out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["node/l40s-1", "pod/x"], "name one at a time"),
+        (["device/gpu-0"], "device/NODE/gpu-0"),
+        (["class/gpu.nvidia.com", "--what-if", "count=2"], "--what-if needs a pod or claim"),
+        (["driver/gpu.nvidia.com", "-o", "html"], "not html"),
+        (["l40s-1"], "write node/l40s-1"),
+        (["gpu.nvidia.com"], "write class/gpu.nvidia.com"),
+        (["pot/x"], "did you mean pod/x?"),
+    ],
+)
+def test_what_cannot_be_asked_says_what_can(dra: Dra, words: list[str], said: str) -> None:
+    ran = dra("explain", *words, "--snapshot", ALL_HELD)
+    assert ran.code == 2 and said in " ".join(ran.err.split()) and not ran.out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["fit", "dep.yaml"], "kubectl dra fit -f dep.yaml"),
+        (["claims", "gpus"], "kubectl dra explain claim/gpus"),
+        (["snapshot", "now"], "snapshot takes no now; leave it out"),
+        (["lint", "--select"], "kubectl dra lint --help"),
+        (["explain", "--node"], "kubectl dra explain --help"),
+    ],
+)
+def test_words_that_a_command_does_not_take(dra: Dra, words: list[str], said: str) -> None:
+    ran = dra(*words)
+    assert ran.code == 2 and said in ran.err
+
+
+def test_devices_are_listed_by_the_names_that_the_list_prints(dra: Dra) -> None:
+    ran = dra("devices", "l40s-1/gpu-0..2", "-o", "name", "--snapshot", ALL_HELD)
+    assert ran.out.split() == [f"gpu.nvidia.com/l40s-1/gpu-{number}" for number in range(3)]
+    ran = dra("devices", "t4-1/gpu-9", "--snapshot", ALL_HELD)
+    assert ran.code == 2 and "no device is called t4-1/gpu-9; nearest: t4-1/gpu-0" in ran.err
