@@ -226,7 +226,7 @@ def _usage(error: Exception) -> UsageError | None:
         return None
     context = getattr(error, "ctx", None)
     path = context.command_path if context is not None else "kubectl dra"
-    return UsageError(say().rstrip("."), (f"See '{path} --help' for usage.",))
+    return UsageError(" ".join(say().split()).rstrip("."), (f"See '{path} --help' for usage.",))
 
 
 def _drop_output() -> None:

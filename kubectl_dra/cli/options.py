@@ -121,6 +121,9 @@ WriteBaselineOption = Annotated[
     bool, typer.Option("--write-baseline", help="Write everything that is found to the file of --baseline, and exit.")
 ]
 Namespace = Annotated[str, typer.Option("--namespace", "-n", metavar="NS", help="Namespace of the pod or claim.")]
+Everywhere = Annotated[
+    bool, typer.Option("--all-namespaces", "-A", help="Of all namespaces, as without -n; for those used to kubectl.")
+]
 OutputOption = Annotated[Output, typer.Option("--output", "-o", help="Output format.")]
 ColorOption = Annotated[Color, typer.Option("--color", help="When to colour text output (NO_COLOR is honoured).")]
 SchedulerConfigOption = Annotated[

@@ -123,7 +123,7 @@ def summary(report: MigrationReport, done: str = "") -> str:
         text += f" Nothing is written yet: --diff shows it, {way}."
     codes = sorted({item.code for item in report.items() if item.sort == "refusal"})
     if codes:
-        text += f" About {codes[0]}: kubectl dra migrate --code {codes[0]}."
+        text += f" About {codes[0]}: kubectl dra migrate --explain {codes[0]}."
     return text
 
 

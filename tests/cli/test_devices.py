@@ -297,7 +297,7 @@ def test_names_are_put_together(dra: Dra, tmp_path: Path, names: list[str], show
             [["CLASS", "DEVICES", "NODES", "HELD", "TAINTED"], ["gpu", "3", "1", "2", "1"]],
         ),
         (
-            ["--by", "model", "--sort", "devices"],
+            ["--by", "model", "--sort-by", "devices"],
             [
                 ["MODEL", "DEVICES", "NODES", "FREE", "SHARED", "HELD", "TAINTED", "UNUSABLE"],
                 ["a", "6", "3", "1", "-", "2", "1", "2"],
@@ -338,7 +338,7 @@ def test_a_device_of_several_classes_counts_in_each(dra: Dra) -> None:
     ],
 )
 def test_sorted(dra: Dra, cluster: str, key: str, first: str) -> None:
-    words = ("devices", "--snapshot", cluster, "--sort", key)
+    words = ("devices", "--snapshot", cluster, "--sort-by", key)
     assert dra(*words, "-o", "name").out.startswith(f"{DRIVER}/{first}\n")
     assert next(iter(listed(dra(*words, "-o", "json")))) == first
 
@@ -348,7 +348,7 @@ def test_sorted(dra: Dra, cluster: str, key: str, first: str) -> None:
     [
         (["--by", "class", "-o", "wide"], "--by counts devices; -o wide lists them"),
         (["--by", "class", "--full"], "--by counts devices; --full lists each"),
-        (["--by", "class", "--sort", "model"], "sort by name, devices, free or held, not by model"),
+        (["--by", "class", "--sort-by", "model"], "sort by name, devices, free or held, not by model"),
     ],
 )
 def test_counting_does_not_go_with_listing(dra: Dra, cluster: str, words: list[str], said: str) -> None:

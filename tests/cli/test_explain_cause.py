@@ -1,4 +1,4 @@
-"""``kubectl dra explain --cause CODE``: the page of a cause, without a cluster."""
+"""``kubectl dra explain --explain CODE``: the page of a cause, without a cluster."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DOCS = Path(__file__).parents[2] / "docs" / "causes"
 
 
 def test_it_prints_the_page_of_the_documentation(dra: Callable[..., Ran]) -> None:
-    ran = dra("explain", "--cause", "devices-held")
+    ran = dra("explain", "--explain", "devices-held")
     assert ran.code == 0
     assert ran.out == (DOCS / "devices-held.md").read_text()
 
@@ -26,18 +26,18 @@ def test_a_terminal_gets_wrapped_prose_and_whole_commands(
     dra: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "60")
-    lines = dra("explain", "--cause", "devices-held").out.splitlines()
+    lines = dra("explain", "--explain", "devices-held").out.splitlines()
     prose = lines[lines.index("## Why") :]
     assert all(len(line) <= 60 for line in prose if not line.startswith(("kubectl", "#")))
     assert any(line.startswith("kubectl get resourceclaims -A") and line.endswith("'") for line in prose)
 
 
 def test_json_and_yaml_say_the_same(dra: Callable[..., Ran]) -> None:
-    found = json.loads(dra("explain", "--cause", "no-consumer", "-o", "json").out)
+    found = json.loads(dra("explain", "--explain", "no-consumer", "-o", "json").out)
     assert found["kind"] == "Cause"
     assert found["url"] == page_of_cause("no-consumer")
     assert found["confirm"][0]["command"].startswith("kubectl get pods")
-    assert yaml.safe_load(dra("explain", "--cause", "no-consumer", "-o", "yaml").out) == found
+    assert yaml.safe_load(dra("explain", "--explain", "no-consumer", "-o", "yaml").out) == found
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_json_and_yaml_say_the_same(dra: Callable[..., Ran]) -> None:
     ],
 )
 def test_what_it_does_not_take(dra: Callable[..., Ran], words: tuple[str, ...], said: str) -> None:
-    ran = dra("explain", "--cause", *words)
+    ran = dra("explain", "--explain", *words)
     assert ran.code == 2
     assert said in ran.err
     assert ran.out == ""

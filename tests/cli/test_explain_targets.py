@@ -127,12 +127,21 @@ def test_what_cannot_be_asked_says_what_can(dra: Dra, words: list[str], said: st
         (["claims", "gpus"], "kubectl dra explain claim/gpus"),
         (["snapshot", "now"], "snapshot takes no now; leave it out"),
         (["lint", "--select"], "kubectl dra lint --help"),
+        (["completion"], "Choose from: bash, zsh, fish, powershell, kubectl"),
         (["explain", "--node"], "kubectl dra explain --help"),
     ],
 )
 def test_words_that_a_command_does_not_take(dra: Dra, words: list[str], said: str) -> None:
     ran = dra(*words)
     assert ran.code == 2 and said in ran.err
+
+
+def test_flags_of_kubectl(dra: Dra) -> None:
+    names = dra("claims", "-n", "research", "-o", "name", "--snapshot", ALL_HELD).out.split()
+    assert "resourceclaim.resource.k8s.io/scratch-gpu" in names and len(names) == 3
+    for command in ("devices", "top"):
+        assert dra(command, "-A", "--snapshot", ALL_HELD) == dra(command, "--snapshot", ALL_HELD)
+    assert dra("devices", "-A", "-n", "research", "--snapshot", ALL_HELD).code == 2
 
 
 def test_devices_are_listed_by_the_names_that_the_list_prints(dra: Dra) -> None:

@@ -121,8 +121,8 @@ def test_wrong_configuration_is_one_sentence(dra: Dra, text: str, words: str) ->
 def test_rules_and_one_rule(dra: Dra) -> None:
     listed = dra("lint", "--rules")
     assert listed.code == 0 and listed.out.startswith("DRA101  unknown-field")
-    assert dra("lint", "--rule", "unknown-field").out == dra("lint", "--rule", "dra101").out
-    assert "did you mean" in dra("lint", "--rule", "unknown-fields").err
+    assert dra("lint", "--explain", "unknown-field").out == dra("lint", "--explain", "dra101").out
+    assert "did you mean" in dra("lint", "--explain", "unknown-fields").err
 
 
 def test_kustomize_that_is_not_there(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -184,7 +184,7 @@ def test_claims_file(dra: Dra) -> None:
         ("a.yaml", "--kubernetes-version", "1.33", "--to", "v1"),
         ("a.yaml", "--kubernetes-version", "1.35", "--strategy", "extended-resource"),
         ("a.yaml", "--vendors", "nowhere.yaml"),
-        ("--code", "MIG000"),
+        ("--explain", "MIG000"),
     ],
 )
 def test_usage(dra: Dra, words: tuple[str, ...]) -> None:
@@ -205,11 +205,11 @@ def test_releases_choose_the_version(dra: Dra) -> None:
 
 
 def test_code_explains(dra: Dra) -> None:
-    ran = dra("migrate", "--code", "mig301")
+    ran = dra("migrate", "--explain", "mig301")
     assert ran.code == 0 and ran.out.startswith("# MIG301: An older API version")
-    assert dra("migrate", "--code", "api-version").out == ran.out
-    assert "did you mean api-version?" in dra("migrate", "--code", "api-versions").err
-    assert "migrate prints it beside each change" in dra("migrate", "--code", "QQQ").err
+    assert dra("migrate", "--explain", "api-version").out == ran.out
+    assert "did you mean api-version?" in dra("migrate", "--explain", "api-versions").err
+    assert "migrate prints it beside each change" in dra("migrate", "--explain", "QQQ").err
 
 
 def test_stdin_is_not_written(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:

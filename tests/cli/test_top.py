@@ -55,8 +55,8 @@ def test_nodes(dra: Dra) -> None:
         ["flex-1", "2", "2", "-", "-", "-", "-", "0%"],
         ["mi300x-2", "32", "8", "-", "24", "-", "-", "0%"],
     ]
-    assert table(dra("top", "--sort", "free", "--snapshot", CLUSTER))[1][0] == "mi300x-2"
-    assert table(dra("top", "--sort", "name", "--snapshot", CLUSTER))[1][0] == "flex-1"
+    assert table(dra("top", "--sort-by", "free", "--snapshot", CLUSTER))[1][0] == "mi300x-2"
+    assert table(dra("top", "--sort-by", "name", "--snapshot", CLUSTER))[1][0] == "flex-1"
 
 
 def test_namespaces_and_owners(dra: Dra) -> None:
@@ -147,8 +147,8 @@ def test_nothing_to_count(dra: Dra, tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_sorted_by(dra: Dra) -> None:
-    ran = dra("top", "claims", "--sort", "free", "--snapshot", CLUSTER)
-    assert ran.code == 2 and "--sort free: claims are sorted by name, devices, held" in ran.err
+    ran = dra("top", "claims", "--sort-by", "free", "--snapshot", CLUSTER)
+    assert ran.code == 2 and "--sort-by free: claims are sorted by name, devices, held" in ran.err
     assert dra("top", "pods", "--snapshot", CLUSTER).code == 2
 
 

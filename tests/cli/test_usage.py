@@ -94,8 +94,8 @@ def test_help_is_a_command_too(capsys: pytest.CaptureFixture[str]) -> None:
     ("words", "said"),
     [
         (["lint", "-n", "ml", "a.yaml"], "--namespace goes with --live or --snapshot"),
-        (["lint", "--rules", "-o", "json"], "--rules and --rule print text, not json"),
-        (["lint", "--rule", "DRA101", "-o", "sarif"], "--rules and --rule print text, not sarif"),
+        (["lint", "--rules", "-o", "json"], "--rules and --explain print text, not json"),
+        (["lint", "--explain", "DRA101", "-o", "sarif"], "--rules and --explain print text, not sarif"),
         (["lint", "-", "--snapshot", "-"], "standard input can be read once"),
         (["migrate", "-", "--snapshot", "-"], "standard input can be read once"),
         (["snapshot", "-o", "json"], "-o is the file here: -o cluster.json"),

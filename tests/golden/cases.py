@@ -77,7 +77,7 @@ CASES: Final = (
     Case("lint", "lint .", SAMPLE, 1),
     Case("lint-clean", "lint manifests/good.yaml", SAMPLE),
     Case("lint-diff", "lint --diff .", SAMPLE, 1),
-    Case("lint-rule", "lint --rule DRA101", SAMPLE),
+    Case("lint-rule", "lint --explain DRA101", SAMPLE),
     Case(
         "lint-upgrade",
         "lint --from 1.35.8 --kubernetes-version 1.37.1 --snapshot cluster.yaml",
@@ -87,7 +87,7 @@ CASES: Final = (
     Case("migrate", "migrate pod.yaml", "tests/golden/before", 1),
     Case("migrate-check", "migrate --check pod.yaml", "tests/golden/before", 1),
     Case("migrate-diff", "migrate --diff pod.yaml", "tests/golden/before", 1),
-    Case("migrate-code", "migrate --code MIG103", SAMPLE),
+    Case("migrate-code", "migrate --explain MIG103", SAMPLE),
     Case("devices-none", "devices --snapshot cluster.yaml --tainted --node gpu-1", code=1),
     Case(
         "explain-trace", "explain pod/train-0 -n ml --snapshot cluster.yaml --trace gpu.nvidia.com/gpu-1/gpu-0", code=1

@@ -66,7 +66,7 @@ def _index() -> str:
         "# Causes",
         "",
         "Why a claim or pod gets no devices: the codes that `kubectl dra explain` prints. A code never changes its",
-        "meaning, and `kubectl dra explain --cause CODE` prints its page. `make docs` writes this list and",
+        "meaning, and `kubectl dra explain --explain CODE` prints its page. `make docs` writes this list and",
         "the samples.",
         "",
     ]

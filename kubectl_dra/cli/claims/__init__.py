@@ -18,6 +18,7 @@ class ClaimsOutput(StrEnum):
     wide = "wide"
     json = "json"
     yaml = "yaml"
+    name = "name"
 
 
 class ClaimsFlags(opt.CommandFlags, frozen=True):
@@ -26,9 +27,7 @@ class ClaimsFlags(opt.CommandFlags, frozen=True):
     namespace: Annotated[
         str, typer.Option("--namespace", "-n", metavar="NS", help="Only claims of this namespace.")
     ] = ""
-    all_namespaces: Annotated[
-        bool, typer.Option("--all-namespaces", "-A", help="Claims of all namespaces, as without -n.")
-    ] = False
+    all_namespaces: opt.Everywhere = False
     states: Annotated[
         tuple[ClaimState, ...], typer.Option("--state", help="Only claims in this state; may be repeated.")
     ] = ()

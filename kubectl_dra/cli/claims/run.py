@@ -10,6 +10,7 @@ from kubectl_dra.cli.notes import tell_age
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags
 from kubectl_dra.cluster.moment import moment
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.console import put
 from kubectl_dra.errors import UsageError
 from kubectl_dra.usage.claim_use import claim_uses
 
@@ -36,6 +37,12 @@ def run(asked: ClaimsFlags, connection: ConnectionFlags) -> int:
         from kubectl_dra.report.table import write
 
         write(to_json(found), output, sys.stdout)
+    elif output == "name":
+        put(
+            "".join(
+                f"resourceclaim.resource.k8s.io/{item.claim.metadata.name}\n" for item in found.items[: asked.limit]
+            )
+        )
     else:
         from kubectl_dra.explain.driver_words import driver_notes, twice_notes
         from kubectl_dra.report.claims import write_claims

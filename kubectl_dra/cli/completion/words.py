@@ -37,8 +37,6 @@ _BY_FLAG: Final = {
     "--feature-gates": "gate",
     "--select": "rule",
     "--ignore": "rule",
-    "--rule": "rule",
-    "--cause": "cause",
     "--what-if": "change",
 }
 _BY_METAVAR: Final = {
@@ -52,6 +50,8 @@ _BY_METAVAR: Final = {
     "DRIVER": "driver",
     "CLASS": "class",
     "TAINT": "taint",
+    "CAUSE": "cause",
+    "RULE": "rule",
 }
 
 

@@ -56,8 +56,11 @@ class DevicesFlags(opt.CommandFlags, frozen=True):
     by: Annotated[CountedBy | None, typer.Option("--by", help="Count devices by this.", show_default=False)] = None
     sort: Annotated[
         SortKey,
-        typer.Option("--sort", help="Sort by this: names from the first to the last, numbers from the largest down."),
+        typer.Option(
+            "--sort-by", help="Sort by this: names from the first to the last, numbers from the largest down."
+        ),
     ] = SortKey.name
+    all_namespaces: opt.Everywhere = False
     limit: opt.LimitOption = None
     snapshots: opt.Snapshots = ()
     complete: opt.Complete = False

@@ -77,6 +77,8 @@ def run(asked: DevicesFlags, connection: ConnectionFlags) -> int:
 
 def _check(asked: DevicesFlags) -> None:
     """Raises UsageError for flags that do not go together."""
+    if asked.namespace and asked.all_namespaces:
+        raise UsageError("-n and -A exclude one another: -A lists what claims of all namespaces hold")
     if asked.by is not None:
         if asked.output.value in ("wide", "name", "html"):
             raise UsageError(f"--by counts devices; -o {asked.output.value} lists them: use one of the two")

@@ -78,7 +78,7 @@ class ExplainFlags(opt.CommandFlags, frozen=True):
     all_namespaces: Annotated[bool, typer.Option("--all-namespaces", "-A", help="Like --all, for all namespaces.")] = (
         False
     )
-    cause: Annotated[str, typer.Option("--cause", metavar="CODE", help="Print the page of one cause and exit.")] = ""
+    cause: Annotated[str, typer.Option("--explain", metavar="CAUSE", help="Print the page of one cause and exit.")] = ""
     message: Annotated[
         str,
         typer.Option(

@@ -280,7 +280,7 @@ def scheduler_config(asked: ExplainFlags, release: Release) -> SchedulerConfig |
     return read_config(asked.scheduler_config, release)
 
 
-# ``explain --cause CODE``: the page of a cause.
+# ``explain --explain CODE``: the page of a cause.
 
 
 def print_page(asked: ExplainFlags) -> int:
@@ -290,9 +290,9 @@ def print_page(asked: ExplainFlags) -> int:
         UsageError: no such cause, or what does not go with it.
     """
     if asked.target or asked.manifests or asked.all_claims or asked.all_namespaces:
-        raise UsageError("--cause prints a page about one cause; leave the pod, claim or manifest out")
+        raise UsageError("--explain prints a page about one cause; leave the pod, claim or manifest out")
     if asked.output is ExplainOutput.html:
-        raise UsageError("--cause prints text, json or yaml, not html")
+        raise UsageError("--explain prints text, json or yaml, not html")
     known = {kind.code: kind for kind in all_kinds()}
     kind = known.get(asked.cause.lower())
     if kind is None:

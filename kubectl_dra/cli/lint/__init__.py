@@ -94,7 +94,7 @@ class LintFlags(opt.CommandFlags, frozen=True):
     baseline: opt.BaselineOption = ""
     write_baseline: opt.WriteBaselineOption = False
     rules: Annotated[bool, typer.Option("--rules", help="List all rules and exit.")] = False
-    rule: Annotated[str, typer.Option("--rule", metavar="CODE", help="Explain one rule and exit.")] = ""
+    rule: Annotated[str, typer.Option("--explain", metavar="RULE", help="Explain one rule and exit.")] = ""
     output: Annotated[LintOutput, typer.Option("--output", "-o", help="Output format.")] = LintOutput.text
     color: opt.ColorOption = opt.Color.auto
     release: Annotated[

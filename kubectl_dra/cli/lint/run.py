@@ -51,7 +51,7 @@ def run(asked: LintFlags, connection: ConnectionFlags) -> int:
     output, color = asked.output.value, asked.color.value
     if asked.rules or asked.rule:
         if output != "text":
-            raise UsageError(f"--rules and --rule print text, not {output}")
+            raise UsageError(f"--rules and --explain print text, not {output}")
         return _about_rules(asked)
     _check_usage(asked)
     of_cluster = is_of_cluster(asked)

@@ -146,7 +146,7 @@ class MigrateFlags(opt.CommandFlags, frozen=True):
             "--kubernetes-version", metavar="VERSION", help="Release to write for, 1.32 to 1.37. Default: 1.37."
         ),
     ] = ""
-    code: Annotated[str, typer.Option("--code", metavar="CODE", help="Explain one code and exit.")] = ""
+    code: Annotated[str, typer.Option("--explain", metavar="CODE", help="Explain one code and exit.")] = ""
     output: Annotated[
         MigrateOutput, typer.Option("--output", "-o", help="Output format; yaml prints the migrated manifests.")
     ] = MigrateOutput.text

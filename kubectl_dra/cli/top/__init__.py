@@ -29,8 +29,9 @@ class TopFlags(opt.CommandFlags, frozen=True):
     ] = None
     sort: Annotated[
         UseSort | None,
-        typer.Option("--sort", help="Sort by this. Default: what holds most devices first.", show_default=False),
+        typer.Option("--sort-by", help="Sort by this. Default: what holds most devices first.", show_default=False),
     ] = None
+    all_namespaces: opt.Everywhere = False
     limit: opt.LimitOption = None
     full: Annotated[bool, typer.Option("--full", help="Show all rows, not the first thirty.")] = False
     watch: Annotated[

@@ -37,7 +37,7 @@ def run(asked: TopFlags, connection: ConnectionFlags) -> int:
     by = asked.by or UseBy.nodes
     if asked.sort not in (None, UseSort.name, *SORTS[by]):
         others = ", ".join(["name", *SORTS[by]])
-        raise UsageError(f"--sort {asked.sort}: {by} are sorted by {others}")
+        raise UsageError(f"--sort-by {asked.sort}: {by} are sorted by {others}")
     if asked.full and asked.limit is not None:
         raise UsageError("--full shows all rows; leave --limit out")
     if asked.watch:
