@@ -12,9 +12,13 @@ def test_fast_paths_answer_as_evaluation_does() -> None:
     assert list(found(2_000)) == []
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(3600)
+def test_fast_paths_of_more_selectors() -> None:
+    assert next(found(5_000, seed=1), None) is None
+
+
+@pytest.mark.exhaustive
 def test_fast_paths_of_many_more_selectors() -> None:
+    """Eleven minutes of a processor, a third of what all other tests take."""
     assert next(found(100_000, seed=1), None) is None
 
 
