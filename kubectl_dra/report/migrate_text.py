@@ -91,8 +91,11 @@ def write_check(report: MigrationReport, stream: TextIO | None = None) -> None:
     out.sentence(summary(report), indent="")
 
 
-def summary(report: MigrationReport, done: str = "") -> str:
-    """One sentence: what changes in how many files, what is refused, for which Kubernetes."""
+def summary(report: MigrationReport, done: str = "", *, with_diff: bool = False) -> str:
+    """One sentence: what changes in how many files, what is refused, for which Kubernetes.
+
+    ``with_diff``: the differences stand beside it.
+    """
     changes, added = len(report.items("change")), len(report.items("object"))
     offers, refused, notes = (len(report.items(sort)) for sort in ("offer", "refusal", "note"))
     files = len(report.changed)
@@ -120,7 +123,8 @@ def summary(report: MigrationReport, done: str = "") -> str:
         # Only files can be changed in place: not standard input, nor what kustomize builds.
         in_place = all(is_file(file.name) for file in report.changed)
         way = "--write makes it" if in_place else "-o yaml prints the result, --output-dir DIR writes it"
-        text += f" Nothing is written yet: --diff shows it, {way}."
+        shows = "" if with_diff else "--diff shows it, "
+        text += f" Nothing is written yet: {shows}{way}."
     codes = sorted({item.code for item in report.items() if item.sort == "refusal"})
     if codes:
         text += f" About {codes[0]}: kubectl dra migrate --explain {codes[0]}."

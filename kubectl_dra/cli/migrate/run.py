@@ -180,7 +180,7 @@ def _act(asked: MigrateFlags, inputs: Sequence[Input], report: MigrationReport) 
             assert file.text is not None
             document(unified_diff(file.text))
         sys.stdout.flush()
-        _to_stderr(report)
+        _to_stderr(report, with_diff=True)
     elif asked.check and asked.output == "text":
         from kubectl_dra.report.migrate_text import write_check
 
@@ -227,14 +227,14 @@ def _print_for_ci(output: str, report: MigrationReport) -> None:
         write_junit(found, sys.stdout, "migrate")
 
 
-def _to_stderr(report: MigrationReport, done: str = "") -> None:
+def _to_stderr(report: MigrationReport, done: str = "", *, with_diff: bool = False) -> None:
     """What is left to people, beside a result on standard output; ``done`` says what that is."""
     from kubectl_dra.report.migrate_text import LEFT, summary
 
     for item in report.items():
         if item.sort in LEFT:
             tell(f"{item.file}:{item.line}:{item.column}: {item.code} {LEFT[item.sort]}: {item.message}")
-    tell(summary(report, done))
+    tell(summary(report, done, with_diff=with_diff))
 
 
 def _files(number: int) -> str:
