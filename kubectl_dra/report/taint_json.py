@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kubectl_dra.api.slices import DeviceID
-from kubectl_dra.report.table import gap_json
+from kubectl_dra.report.table import gap_json, yaml_text
 from kubectl_dra.report.taint_text import not_seen
 from kubectl_dra.taint.blast_radius import ClaimHit, PodHit, Radius
 from kubectl_dra.taint.listing import TaintLine
 from kubectl_dra.taint.result import SCHEMA_VERSION, RuleDone, Staying, Tainted, Untainted
+from kubectl_dra.taint.rules import REFUSED
 
 
 def tainted_json(result: Tainted) -> dict[str, Any]:
@@ -39,6 +40,20 @@ def tainted_json(result: Tainted) -> dict[str, Any]:
             ],
         }
     return out
+
+
+def rules_yaml(result: Tainted) -> str:
+    """The rules as kubectl prints objects, one document each; of a dry run only what ``kubectl apply`` takes."""
+    rules = [_clean(entry.rule) for entry in result.done if entry.outcome != REFUSED]
+    if result.dry_run != "none":
+        rules = [_as_written(rule) for rule in rules]
+    return "---\n".join(map(yaml_text, rules))
+
+
+def _as_written(rule: Mapping[str, Any]) -> dict[str, Any]:
+    """A rule without what the server adds."""
+    metadata = {key: value for key, value in rule["metadata"].items() if key in ("name", "labels", "annotations")}
+    return {"apiVersion": rule["apiVersion"], "kind": rule["kind"], "metadata": metadata, "spec": rule["spec"]}
 
 
 def untainted_json(result: Untainted) -> dict[str, Any]:

@@ -137,7 +137,12 @@ class TaintFlags(DeviceFlags, frozen=True):
     ] = ""
     yes: Yes = False
     dry_run: DryRunOption = DryRun.none
-    output: OutputOption = TaintOutput.text
+    output: Annotated[
+        TaintOutput,
+        typer.Option(
+            "--output", "-o", help="Output format; json is a report, yaml the rules, which kubectl apply -f - takes."
+        ),
+    ] = TaintOutput.text
     field_manager: FieldManager = "kubectl-dra"
     color: opt.ColorOption = opt.Color.auto
     snapshots: opt.Snapshots = ()

@@ -27,6 +27,7 @@ from kubectl_dra.cli.taint.session import (
 )
 from kubectl_dra.cluster.moment import moment
 from kubectl_dra.command import ClusterFlags
+from kubectl_dra.console import put
 from kubectl_dra.errors import ClusterError, UsageError
 from kubectl_dra.report import taint_text as text
 from kubectl_dra.taint import typed as times
@@ -273,16 +274,21 @@ class _Tainting:
             if not told:
                 text.write_planned(result.done, result.dry_run, sys.stdout)
             text.write_end(result, self._color, where=self._where)
-        elif self._output == "name":
-            text.write_names(result, sys.stdout)
-            for entry in result.done:
-                if entry.outcome == REFUSED:
-                    say(f"error: {entry.target.id} {entry.wish.taint}: {entry.why}")
-        else:
+        elif self._output == "json":
             from kubectl_dra.report.table import write
             from kubectl_dra.report.taint_json import tainted_json
 
             write(tainted_json(result), self._output, sys.stdout)
+        else:
+            if self._output == "name":
+                text.write_names(result, sys.stdout)
+            else:
+                from kubectl_dra.report.taint_json import rules_yaml
+
+                put(rules_yaml(result))
+            for entry in result.done:
+                if entry.outcome == REFUSED:
+                    say(f"error: {entry.target.id} {entry.wish.taint}: {entry.why}")
         return result.exit_code
 
 
