@@ -149,3 +149,10 @@ def test_devices_are_listed_by_the_names_that_the_list_prints(dra: Dra) -> None:
     assert ran.out.split() == [f"gpu.nvidia.com/l40s-1/gpu-{number}" for number in range(3)]
     ran = dra("devices", "t4-1/gpu-9", "--snapshot", ALL_HELD)
     assert ran.code == 2 and "no device is called t4-1/gpu-9; nearest: t4-1/gpu-0" in ran.err
+
+
+def test_a_device_that_nobody_read_may_be_there(dra: Dra, tmp_path: Path) -> None:
+    claim = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": "a", "namespace": "b"}}
+    (tmp_path / "claim.json").write_text(json.dumps({**claim, "spec": {}}))
+    ran = dra("devices", "n1/gpu-0", "--snapshot", str(tmp_path / "claim.json"))
+    assert ran.code == 3 and "whether there is a device n1/gpu-0 is unknown" in " ".join(ran.err.split())

@@ -299,6 +299,8 @@ class _Listing:
         for name in (name for word in words for name in single_names(word)):
             ids = [item.id for item in items if is_called(item.id, self._states.place(item).where, name)]
             if not ids:
+                for gap in self._snapshot.unread(("ResourceSlice",)):
+                    raise UndeterminedError(f"{gap}, so whether there is a device {name} is unknown{gap.help}")
                 slashes = name.count("/")
                 ends = {"/".join(str(item.id).rsplit("/", slashes + 1)[-slashes - 1 :]) for item in items}
                 near = nearest(name, sorted(ends))
