@@ -121,6 +121,9 @@ WriteBaselineOption = Annotated[
     bool, typer.Option("--write-baseline", help="Write everything that is found to the file of --baseline, and exit.")
 ]
 Namespace = Annotated[str, typer.Option("--namespace", "-n", metavar="NS", help="Namespace of the pod or claim.")]
+Labels = Annotated[
+    str, typer.Option("--selector", "-l", metavar="LABELS", help="Only what has these labels: app=web,tier!=test.")
+]
 Everywhere = Annotated[
     bool, typer.Option("--all-namespaces", "-A", help="Of all namespaces, as without -n; for those used to kubectl.")
 ]

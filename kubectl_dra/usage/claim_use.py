@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 
 from kubectl_dra.api.claims import DeviceResult, ResourceClaim
+from kubectl_dra.api.labels import LabelSelector
 from kubectl_dra.api.meta import ObjectMeta
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.relation import (
@@ -154,8 +155,10 @@ class ClaimUses(Struct, frozen=True):
         return {state: counts[state] for state in ClaimState if counts[state]}
 
 
-def claim_uses(snapshot: Snapshot, namespace: str = "", states: Iterable[ClaimState] = ()) -> ClaimUses:
-    """All claims, or those of a namespace and in one of these states.
+def claim_uses(
+    snapshot: Snapshot, namespace: str = "", states: Iterable[ClaimState] = (), labels: LabelSelector | None = None
+) -> ClaimUses:
+    """All claims, or those of a namespace, with these labels and in one of these states.
 
     Raises:
         UndeterminedError: no claims could be read.
@@ -168,7 +171,7 @@ def claim_uses(snapshot: Snapshot, namespace: str = "", states: Iterable[ClaimSt
     found = [
         _use(claim, users.get(key, []), snapshot)
         for key, claim in sorted(snapshot.claims.items())
-        if namespace in ("", key[0])
+        if namespace in ("", key[0]) and (labels is None or labels.matches(claim.metadata.labels))
     ]
     unread = tuple(_unread(snapshot, namespace, found))
     return ClaimUses(tuple(one for one in found if not wanted or one.state in wanted), unread)

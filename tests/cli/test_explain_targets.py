@@ -41,6 +41,31 @@ def test_the_only_namespace_that_has_it_is_found_in_a_file(dra: Dra) -> None:
     assert ran.code == 2 and "there is one in namespace inference" in ran.err
 
 
+def test_labels_choose_the_pod_that_hangs(dra: Dra, tmp_path: Path) -> None:
+    def pod(name: str, phase: str, **labels: str) -> dict[str, Any]:
+        metadata = {"name": name, "namespace": "a", "uid": name, "labels": labels}
+        spec = {"containers": [{"name": "c"}], **({"nodeName": "n"} if phase == "Running" else {})}
+        return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": {"phase": phase}}
+
+    pods = [pod("x", "Running", app="web"), pod("y", "Pending", app="web", tier="b"), pod("z", "Pending", app="db")]
+    path = tmp_path / "pods.json"
+    path.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": pods}))
+    for labels, name in (
+        ("app=web", "y"),
+        ("app==web, !tier", "x"),
+        ("app in (db, mail)", "z"),
+        ("app notin (web),app", "z"),
+        ("tier!=b,app=db", "z"),
+        ("tier", "y"),
+    ):
+        ran = dra("explain", "-l", labels, "--snapshot", str(path), "--complete")
+        assert f"pod/{name}" in " ".join(ran.err.split()), (labels, ran)
+    assert "-l app=nope was found" in " ".join(dra("explain", "-l", "app=nope", "--snapshot", str(path)).err.split())
+    assert "is no requirement" in dra("explain", "-l", "app=(", "--snapshot", str(path)).err
+    assert "leave other names" in dra("explain", "pod/x", "-l", "app=web", "--snapshot", str(path)).err
+    assert dra("claims", "-l", "nope", "--snapshot", ALL_HELD).out.startswith("No claim was found")
+
+
 def test_a_workload_without_pods(dra: Dra) -> None:
     ran = dra("explain", "deploy/lama", "-n", "inference", "--snapshot", ALL_HELD)
     assert ran.code == 2 and "no pod of Deployment lama was found" in ran.err and "nearest: llama" in ran.err

@@ -28,6 +28,7 @@ class ClaimsFlags(opt.CommandFlags, frozen=True):
         str, typer.Option("--namespace", "-n", metavar="NS", help="Only claims of this namespace.")
     ] = ""
     all_namespaces: opt.Everywhere = False
+    labels: opt.Labels = ""
     states: Annotated[
         tuple[ClaimState, ...], typer.Option("--state", help="Only claims in this state; may be repeated.")
     ] = ()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from kubectl_dra.cli.claims import ClaimsFlags
+from kubectl_dra.cli.label_selector import label_selector
 from kubectl_dra.cli.live import Progress, connection_options, read_saved
 from kubectl_dra.cli.notes import tell_age
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags
@@ -30,7 +31,8 @@ def run(asked: ClaimsFlags, connection: ConnectionFlags) -> int:
         raise UsageError("-n and -A exclude one another: -A lists the claims of all namespaces")
     snapshot = _read(asked, connection)
     snapshot.require_dra()
-    found = claim_uses(snapshot, asked.namespace, asked.states)
+    labels = label_selector(asked.labels) if asked.labels else None
+    found = claim_uses(snapshot, asked.namespace, asked.states, labels)
     output = asked.output.value
     if output in ("json", "yaml"):
         from kubectl_dra.report.claims import to_json

@@ -71,6 +71,7 @@ FLAGS: Final[dict[str, _Flags]] = {
     },
     "explain": {
         "--filename": ("file", True, "-f", "Explain what this manifest would get"),
+        "--selector": ("text", False, "-l", "The pod that hangs of those with these labels"),
         "--namespace": ("namespace", False, "-n", "Namespace of the pod or claim"),
         "--snapshot": ("file", True, "", "Read the cluster from a file or directory (kubectl get -o json or yaml, also gzipped),…"),
         "--complete": ("", False, "", "The files of --snapshot have everything: a kind of which they have no object has none in…"),
@@ -191,6 +192,7 @@ FLAGS: Final[dict[str, _Flags]] = {
     "claims": {
         "--namespace": ("namespace", False, "-n", "Only claims of this namespace"),
         "--all-namespaces": ("", False, "-A", "Of all namespaces, as without -n"),
+        "--selector": ("text", False, "-l", "Only what has these labels: app=web,tier!=test"),
         "--state": (("pending", "no-pod", "binding", "unused", "starting", "in-use", "reserved", "ended", "terminating", "unknown"), True, "", "Only claims in this state"),
         "--limit": ("text", False, "", "Show at most N rows of the text table"),
         "--snapshot": ("file", True, "", "Read the cluster from a file or directory (kubectl get -o json or yaml, also gzipped),…"),

@@ -41,6 +41,10 @@ class ExplainFlags(opt.CommandFlags, frozen=True):
             help="Explain what this manifest would get; - is standard input.",
         ),
     ] = ()
+    labels: Annotated[
+        str,
+        typer.Option("--selector", "-l", metavar="LABELS", help="The pod that hangs of those with these labels."),
+    ] = ""
     namespace: opt.Namespace = ""
     snapshots: opt.Snapshots = ()
     complete: opt.Complete = False
@@ -111,7 +115,7 @@ class ExplainFlags(opt.CommandFlags, frozen=True):
     @property
     def summary(self) -> bool:
         """Whether nothing is named, so that what is pending is to be listed in short."""
-        return not (self.target or self.manifests or self.all_claims or self.all_namespaces)
+        return not (self.target or self.labels or self.manifests or self.all_claims or self.all_namespaces)
 
     @property
     def everything(self) -> bool:

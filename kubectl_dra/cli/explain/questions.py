@@ -14,7 +14,7 @@ from kubectl_dra.api.claims import ResourceClaim, ResourceClaimTemplate
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cli.assumed import assumed
 from kubectl_dra.cli.explain import ExplainFlags, ExplainOutput
-from kubectl_dra.cli.explain.target import Looked, StandIn, TypedTarget, find, targets_of
+from kubectl_dra.cli.explain.target import LABELS, Looked, StandIn, TypedTarget, find, targets_of
 from kubectl_dra.cli.live import Progress, read_saved
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cluster.snapshot import MADE_BY, Snapshot
@@ -76,7 +76,7 @@ def questions_of(asked: ExplainFlags, connection: ConnectionFlags, changes: Sequ
     Raises:
         DraError: arguments that name no object, unreadable input, or a cluster that does not answer.
     """
-    targets = targets_of(asked.target) if asked.target else ()
+    targets = asked_targets(asked)
     given = read(asked, connection, targets)
     snapshot = given.snapshot
     if given.manifest is not None:
@@ -87,6 +87,15 @@ def questions_of(asked: ExplainFlags, connection: ConnectionFlags, changes: Sequ
     return [
         Posed(*suppose(question, snapshot, changes), settings, given.manifest, picked) for question, picked in questions
     ]
+
+
+def asked_targets(asked: ExplainFlags) -> tuple[TypedTarget, ...]:
+    """What the command line names. Raises UsageError where that is nothing that can be explained."""
+    if not asked.labels:
+        return targets_of(asked.target) if asked.target else ()
+    if asked.target or asked.manifests or asked.all_claims or asked.all_namespaces:
+        raise UsageError("-l chooses among the pods of a namespace; leave other names, -f, --all and -A out")
+    return (TypedTarget(LABELS, asked.labels),)
 
 
 class Given(NamedTuple):
@@ -333,7 +342,7 @@ def answered(posed: Sequence[Posed], diagnoses: Sequence[Diagnosis], asked: Expl
     """
     alone = Answers.of(diagnoses)
     manifest = posed[0].manifest if posed else None
-    narrowed = asked.target or asked.what_if or asked.node or asked.request
+    narrowed = asked.target or asked.labels or asked.what_if or asked.node or asked.request
     if narrowed or manifest is None or not manifest.workloads:
         return alone
     if any(diagnosis.verdict is Verdict.UNDETERMINED for diagnosis in diagnoses):

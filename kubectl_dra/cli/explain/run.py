@@ -15,6 +15,7 @@ from kubectl_dra.cli.explain import ExplainFlags, ExplainOutput
 from kubectl_dra.cli.explain.questions import (
     Answers,
     Posed,
+    asked_targets,
     completed,
     questions_of,
     read_cluster,
@@ -61,7 +62,7 @@ def run(asked: ExplainFlags, connection: ConnectionFlags) -> int:
     changes = [parse(text) for text in asked.what_if]
     # What is wrong with it is said before anything is read.
     scheduler_config(asked, UNTOLD)
-    targets = targets_of(asked.target) if asked.target and not asked.everything else ()
+    targets = () if asked.everything and not asked.labels else asked_targets(asked)
     if any(target.kind == "node" or target.is_listed for target in targets):
         return _run_by_itself(targets, asked, connection)
     if asked.everything:
@@ -109,10 +110,10 @@ def _stands_for(question: Question, stand_in: Picked | MadeFrom) -> str:
     if isinstance(stand_in, MadeFrom):
         users = f"; used by {some(stand_in.users)}" if stand_in.users else "; no pod uses it"
         return f"this is about a claim as ResourceClaimTemplate {question.name} makes it{users}"
-    workload, pods, waiting = stand_in
+    of, pods, waiting = stand_in
     which = "the newest that does not run" if waiting else "the newest"
     many = f"{pods} pods, {f'{waiting} not running' if waiting else 'none waits'}" if pods > 1 else "one pod"
-    return f"{workload} has {many}; this is about {which if pods > 1 else 'it'}, pod/{question.name}"
+    return f"{of} has {many}; this is about {which if pods > 1 else 'it'}, pod/{question.name}"
 
 
 def _answered(posed: Sequence[Posed], diagnoses: Sequence[Diagnosis], asked: ExplainFlags) -> Answers:
@@ -269,7 +270,10 @@ def _invocation(asked: ExplainFlags, connection: ConnectionFlags) -> Invocation:
 
 
 def _flags(asked: ExplainFlags) -> Argv:
-    files, changes = {"-f": asked.manifests, "-n": (asked.namespace,)}, {"--what-if": asked.what_if}
+    files, changes = (
+        {"-f": asked.manifests, "-l": (asked.labels,), "-n": (asked.namespace,)},
+        {"--what-if": asked.what_if},
+    )
     return repeated({**files, **changes, **_assumptions(asked)})
 
 

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple, TypeVar
 
 from kubectl_dra.api.claims import ResourceClaim, ResourceClaimTemplate
 from kubectl_dra.api.pods import Owner, Pod
+from kubectl_dra.cli.label_selector import label_selector
 from kubectl_dra.cli.unknown_command import like_file
 from kubectl_dra.cluster.snapshot import ABSENT, Key, Snapshot
 from kubectl_dra.cluster.workload_pods import belongs_to, workloads_of
@@ -46,6 +47,8 @@ WORKLOADS: Final[Mapping[str, str]] = {
     **_forms("PyTorchJob", "pytorchjob"),
 }
 """Workloads that are explained through one of their pods, by the words for them."""
+LABELS: Final = "labels"
+"""The kind of a target that is a label selector: the pods with these labels."""
 FORM: Final = "pod/NAME, claim/NAME, deployment/NAME or node/NAME"
 
 
@@ -110,9 +113,9 @@ def _target(word: str) -> TypedTarget:
 
 
 class Picked(NamedTuple):
-    """The pod that answers for a workload: the first that waits, of ``pods`` in all, ``waiting`` of which wait."""
+    """The pod that answers for a workload or for labels, ``of``; ``waiting`` of all its ``pods`` do not run."""
 
-    workload: Owner
+    of: str
     pods: int
     waiting: int
 
@@ -154,7 +157,7 @@ def find(target: TypedTarget, namespace: str, snapshot: Snapshot, *, anywhere: b
         template = _find(snapshot.templates, namespace, target.name, "ResourceClaimTemplate", snapshot)
         return Looked(template, MadeFrom(_users_of(template, snapshot)))
     if target.kind:
-        return _of_workload(Owner(target.kind, target.name), namespace, snapshot)
+        return _of_several(target, namespace, snapshot)
     return _of_any_kind(target.name, namespace, snapshot)
 
 
@@ -163,26 +166,38 @@ def _keys(target: TypedTarget, snapshot: Snapshot) -> Iterable[Key]:
     if target.kind in ("pod", "claim", "template"):
         return {"pod": snapshot.pods, "claim": snapshot.claims, "template": snapshot.templates}[target.kind]
     if target.kind:
-        workload = Owner(target.kind, target.name)
-        return [(space, target.name) for (space, _), pod in snapshot.pods.items() if belongs_to(pod, workload)]
+        return [(space, target.name) for (space, _), pod in snapshot.pods.items() if _is_meant(pod, target)]
     made_by = ((pod.metadata.namespace, owner.name) for pod in snapshot.pods.values() for owner in workloads_of(pod))
     return [*snapshot.pods, *snapshot.claims, *made_by]
 
 
-def _of_workload(workload: Owner, namespace: str, snapshot: Snapshot) -> Looked:
-    """The pod of a workload that has come least far, and of several the newest."""
-    pods = [pod for (space, _), pod in snapshot.pods.items() if space == namespace and belongs_to(pod, workload)]
+def _is_meant(pod: Pod, target: TypedTarget) -> bool:
+    """Whether a pod has the labels, or belongs to the workload, that a target names."""
+    if target.kind == LABELS:
+        return label_selector(target.name).matches(pod.metadata.labels)
+    return belongs_to(pod, Owner(target.kind, target.name))
+
+
+def _of_several(target: TypedTarget, namespace: str, snapshot: Snapshot) -> Looked:
+    """The pod of a workload, or with labels, that has come least far, and of several the newest."""
+    pods = [pod for (space, _), pod in snapshot.pods.items() if space == namespace and _is_meant(pod, target)]
+    title = f"-l {target.name}" if target.kind == LABELS else f"{target.kind} {target.name}"
     if not pods:
-        _raise_unread("Pod", namespace, f"of {workload}", snapshot)
-        subject = f"{workload.kind} {namespace}/{workload.name}"
-        names = {name for kind, name in _workloads(namespace, snapshot) if kind == workload.kind}
-        near = nearest(workload.name, sorted(names))
-        look = CommandLine(("kubectl", "describe", f"{workload.kind.lower()}/{workload.name}", "-n", namespace))
-        hint = f"nearest: {', '.join(near)}" if near else f"if it exists, see why it makes none: {look}"
-        raise NotThere(subject, f"no pod of {workload} was found in namespace {namespace}; {hint}")
+        _raise_unread("Pod", namespace, f"of {title}", snapshot)
+        said = f"no pod of {title} was found in namespace {namespace}"
+        raise NotThere(f"{title} in namespace {namespace}", f"{said}; {_no_pod_hint(target, namespace, snapshot)}")
     pods.sort(key=lambda pod: pod.metadata.creation_timestamp, reverse=True)
     waiting = sum(_progress(pod) < _RUNS for pod in pods)
-    return Looked(min(pods, key=_progress), Picked(workload, len(pods), waiting))
+    return Looked(min(pods, key=_progress), Picked(title, len(pods), waiting))
+
+
+def _no_pod_hint(target: TypedTarget, namespace: str, snapshot: Snapshot) -> str:
+    if target.kind == LABELS:
+        return f"see {CommandLine(('kubectl', 'get', 'pods', '--show-labels', '-n', namespace))}"
+    names = {name for kind, name in _workloads(namespace, snapshot) if kind == target.kind}
+    if near := nearest(target.name, sorted(names)):
+        return f"nearest: {', '.join(near)}"
+    return f"if it exists, see why it makes none: {CommandLine(('kubectl', 'describe', str(target), '-n', namespace))}"
 
 
 def _workloads(namespace: str, snapshot: Snapshot) -> set[Owner]:
@@ -216,7 +231,7 @@ def _of_any_kind(name: str, namespace: str, snapshot: Snapshot) -> Looked:
         return Looked(item)
     made_by = sorted(owner for owner in _workloads(namespace, snapshot) if owner.name == name)
     if made_by:
-        return _of_workload(made_by[0], namespace, snapshot)
+        return _of_several(TypedTarget(*made_by[0]), namespace, snapshot)
     for kind in ("Pod", "ResourceClaim"):
         _raise_unread(kind, namespace, name, snapshot)
     near = [f"pod/{other}" for other in _near(snapshot.pods, namespace, name)]
