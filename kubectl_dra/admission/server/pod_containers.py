@@ -99,10 +99,8 @@ def check_restart(container: Mapping[str, Any], at: Path, context: ServerContext
     policy = container.get("restartPolicy")
     if policy is None or context.release not in RESTART_POLICIES_READ:
         return
-    where, rule = (*at, "restartPolicy"), "container-restart-policy"
-    if not policy:
-        yield missing(where, rule)
-    yield from check_choice(policy, where, rule, _RESTARTS)
+    if policy not in _RESTARTS:
+        yield unsupported(policy, (*at, "restartPolicy"), "container-restart-policy", _RESTARTS)
 
 
 # Ports of containers, and the host ports that they request.

@@ -107,6 +107,9 @@ def check_pod_spec(
     yield from check_host_ports(spec, at, is_pod=is_pod)
     yield from check_ids(spec.get("securityContext") or {}, (*at, "securityContext"))
     yield from check_placement(spec, at, context, labels or {})
+    if spec.get("hostPID") and spec.get("shareProcessNamespace"):
+        where = (*at, "shareProcessNamespace")
+        yield violation(where, INVALID, "pod-process-namespace", "hostPID shares the node's processes already")
     if spec.get("hostUsers") is False:
         for name, reported in (("hostPID", "HostPID"), ("hostIPC", "HostIPC")):
             if spec.get(name):
