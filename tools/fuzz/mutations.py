@@ -44,13 +44,15 @@ def pool_of(items: Sequence[Any], most: int = 60) -> dict[str, list[Any]]:
 
 
 def mutated(items: Sequence[Any], chance: random.Random, pool: Pool) -> list[Any]:
-    """A copy of the objects with one to five changes."""
-    out = copy.deepcopy([*items])
+    """The objects, of which one to five changes made others. The given ones stay as they are."""
+    out = [*items]
     wild = chance.random() < WILD
     for _ in range(chance.choice((1, 1, 1, 2, 3, 5))):
-        places = list(_places(out))
-        if not places:
+        if not out:
             return out
+        at = chance.randrange(len(out))
+        out[at] = copy.deepcopy(out[at])
+        places = [(out, at), *_places(out[at])]
         holder, key = chance.choice(places)
         (_change if wild else _kept_type)(holder, key, chance, pool)
     return out
