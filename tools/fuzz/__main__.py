@@ -8,9 +8,10 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
-from tools.fuzz.runs import KINDS, fuzz
+from tools.fuzz.runs import KINDS, Count, fuzz
 
 
 def main() -> int:
@@ -22,16 +23,21 @@ def main() -> int:
     given = parser.parse_args()
     seconds = 60.0 if given.seconds is None and given.runs is None else given.seconds
     folder = Path(tempfile.mkdtemp(prefix="fuzz-"))
-    counts = fuzz(given.kind or [*KINDS], given.seed, folder, seconds=seconds, runs=given.runs)
+    counts = fuzz(given.kind or [*KINDS], given.seed, folder, seconds=seconds, runs=given.runs, tell=_tell)
+    _tell(counts)
+    sys.stdout.write(f"inputs of failures are in {folder}\n")
+    return 1 if any(count.failures for count in counts.values()) else 0
+
+
+def _tell(counts: Mapping[str, Count]) -> None:
+    lines = []
     for kind, count in counts.items():
         part = 100 * count.accepted / max(count.runs, 1)
-        sys.stdout.write(f"{kind:<12} {count.runs:>7,} runs, {part:.0f} % accepted, {len(count.failures)} failures\n")
+        lines.append(f"{kind:<12} {count.runs:>7,} runs, {part:.0f} % accepted, {len(count.failures)} failures")
     failures = [failure for count in counts.values() for failure in count.failures]
-    for failure in failures:
-        sys.stdout.write(f"{failure}\n")
-    total = sum(count.runs for count in counts.values())
-    sys.stdout.write(f"{total:,} runs, {len(failures)} failures; inputs of failures are in {folder}\n")
-    return 1 if failures else 0
+    lines += [*failures, f"{sum(count.runs for count in counts.values()):,} runs, {len(failures)} failures", ""]
+    sys.stdout.write("\n".join(lines))
+    sys.stdout.flush()
 
 
 sys.exit(main())

@@ -22,6 +22,9 @@ KINDS: Final[Mapping[str, Run]] = {
     "names": names.run,
 }
 
+TELL_AFTER: Final = 1000
+"""Runs."""
+
 
 @dataclass
 class Count:
@@ -40,9 +43,18 @@ class Count:
 
 
 def fuzz(
-    kinds: Sequence[str], seed: int, folder: Path, *, seconds: float | None = None, runs: int | None = None
+    kinds: Sequence[str],
+    seed: int,
+    folder: Path,
+    *,
+    seconds: float | None = None,
+    runs: int | None = None,
+    tell: Callable[[Mapping[str, Count]], None] = lambda counts: None,
 ) -> dict[str, Count]:
-    """Runs of these kinds in turn, until the time is over or there were so many, from the number ``seed`` on."""
+    """Runs of these kinds in turn, until the time is over or there were so many, from the number ``seed`` on.
+
+    ``tell`` gets the counts now and then.
+    """
     counts = {kind: Count() for kind in kinds}
     end = None if seconds is None else time.monotonic() + seconds
     number = seed
@@ -50,4 +62,6 @@ def fuzz(
         kind = kinds[number % len(kinds)]
         counts[kind].add(KINDS[kind](number, folder), number, kind)
         number += 1
+        if (number - seed) % TELL_AFTER == 0:
+            tell(counts)
     return counts
