@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import cache, partial
 from importlib import import_module
@@ -146,12 +146,12 @@ def _helped(arguments: Sequence[str]) -> list[str]:
 
 
 @cache
-def _parser(*commands: str) -> Callable[..., Any]:
-    """What parses a command line of these commands and runs it. To make it takes longer than a small answer."""
+def _parser(*commands: str) -> Any:
+    """The group of these commands, which parses a command line and runs it. To make it takes longer than a small answer."""
     return get_command(_with(commands))
 
 
-def _called(arguments: Sequence[str]) -> Callable[..., Any]:
+def _called(arguments: Sequence[str]) -> Any:
     """The command line with the command that is called; all of them where none is."""
     if list(arguments) in ([], ["--help"], ["-h"]):
         return get_command(_listing())
