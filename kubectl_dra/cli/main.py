@@ -147,7 +147,7 @@ def _helped(arguments: Sequence[str]) -> list[str]:
 
 @cache
 def _parser(*commands: str) -> Any:
-    """The group of these commands, which parses a command line and runs it. To make it takes longer than a small answer."""
+    """The group of these commands, which parses a command line and runs it. It takes time to make."""
     return get_command(_with(commands))
 
 

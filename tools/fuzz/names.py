@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -93,3 +93,12 @@ def _hostile(chance: random.Random) -> str:
     if chance.random() < 0.15:
         return f"--server=https://{HOSTILE}.example"
     return "".join(chance.choice(_PARTS) for _ in range(chance.choice((1, 2, 4, 8)))) or HOSTILE
+
+
+def renamed_everywhere(value: Any, names: Mapping[str, str]) -> Any:
+    """The same with other texts, whichever field has them as a whole."""
+    if isinstance(value, dict):
+        return {key: renamed_everywhere(below, names) for key, below in value.items()}
+    if isinstance(value, list):
+        return [renamed_everywhere(each, names) for each in value]
+    return names.get(value, value) if isinstance(value, str) else value
