@@ -161,8 +161,8 @@ class ServerConnection(http.client.HTTPConnection):
         sock.settimeout(_left(self._deadline, _CONNECT_SECONDS))
         try:
             name = end.tls_name or end.host
-            if "\0" in name:
-                # Python would leave the socket open.
+            # Of a name that is none, Python would leave the socket open.
+            if b"\0" in name.encode("idna"):
                 raise ValueError("a name with a NUL is in no certificate")
             self.sock = end.tls.wrap_socket(sock, server_hostname=name)
         except TimeoutError:
