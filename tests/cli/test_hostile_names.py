@@ -14,7 +14,7 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from kubectl_dra.cluster.save import EVERY_KIND
+from kubectl_dra.cluster.snapshot import EVERY_KIND
 from kubectl_dra.manifests.inputs import HELMED, KUSTOMIZED, arguments
 from tests.cli.conftest import Ran
 from tests.cli.test_pasted import HOSTILE
@@ -188,8 +188,7 @@ def test_what_lint_and_migrate_say_to_run(
         Path(name).unlink()
     assert len(commands) >= len(HOSTILE)
     _only_kubectl(commands)
-    for command in commands:
-        assert not shlex.split(command)[3].startswith("-")
+    assert not [line for line in commands if shlex.split(line)[3].startswith("-")]
 
 
 @pytest.mark.parametrize(

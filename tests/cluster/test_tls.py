@@ -100,7 +100,8 @@ def test_a_certificate_of_a_plugin_is_renewed(tmp_path: Path) -> None:
     user = {"apiVersion": "client.authentication.k8s.io/v1", "command": str(plugin), "interactiveMode": "Never"}
     config = tmp_path / "config"
     url = f"https://127.0.0.1:{server.server_port}"
-    config.write_text(json.dumps(kubeconfig(url, {"exec": user}, **{"insecure-skip-tls-verify": True})))
+    unchecked: dict[str, Any] = {"insecure-skip-tls-verify": True}
+    config.write_text(json.dumps(kubeconfig(url, {"exec": user}, **unchecked)))
     client = ApiServer(ConnectionOptions(kubeconfig=str(config))).client
     began = time.monotonic()
     client.get("/version")
