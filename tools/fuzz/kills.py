@@ -1,6 +1,6 @@
 """``python -m tools.fuzz.kills --runs N``: ends commands at random moments, and looks at what they leave behind.
 
-SIGINT and SIGTERM leave no traceback and no temporary file, SIGKILL at most a temporary one; and never is a file half
+SIGINT, SIGTERM and SIGHUP leave no traceback and no temporary file, SIGKILL at most a temporary one; and never is a file half
 written.
 """
 
@@ -33,7 +33,7 @@ spec:
 """
 ROOT: Final = Path(__file__).parents[2]
 CLUSTER: Final = ROOT / "examples" / "explain" / "mixed-fleet" / "cluster.yaml"
-SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
+SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL)
 LONGEST: Final = 1.5
 """Seconds until a signal is sent, at most."""
 
