@@ -57,7 +57,8 @@ def test_everything_is_there_with_its_checksum(released: Path) -> None:
 def test_the_provenance_names_each_file_and_all_that_is_built_from(released: Path) -> None:
     statement = json.loads((released / "provenance.json").read_text())
     assert statement["predicateType"] == "https://slsa.dev/provenance/v1"
-    sums = dict(reversed(line.split("  ")) for line in (released / "SHA256SUMS").read_text().splitlines())
+    lines = (line.split("  ") for line in (released / "SHA256SUMS").read_text().splitlines())
+    sums = {name: checksum for checksum, name in lines}
     subjects = {subject["name"]: subject["digest"]["sha256"] for subject in statement["subject"]}
     assert subjects == {name: checksum for name, checksum in sums.items() if name != "provenance.json"}
     sources = statement["predicate"]["buildDefinition"]["resolvedDependencies"]

@@ -1,7 +1,7 @@
 """``python -m tools.fuzz.kills --runs N``: ends commands at random moments, and looks at what they leave behind.
 
-SIGINT, SIGTERM and SIGHUP leave no traceback and no temporary file, SIGKILL at most a temporary one; and never is a file half
-written.
+SIGINT, SIGTERM and SIGHUP leave no traceback and no temporary file, SIGKILL at most a temporary one; and never is a
+file half written.
 """
 
 from __future__ import annotations

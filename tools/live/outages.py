@@ -110,7 +110,10 @@ class Running:
         """The exit code, after a signal if one is given."""
         if number:
             self._process.send_signal(number)
-        code = self._process.wait(LONGEST)
+        try:
+            code = self._process.wait(LONGEST)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"{self._words[0]} does not end: {self.text[-600:]}") from None
         self._reader.join(10)
         return code
 
@@ -188,7 +191,7 @@ def main() -> int:
             folder.mkdir()
             try:
                 wrong = tried(plane, fault, folder)
-            except (TimeoutError, AssertionError, subprocess.TimeoutExpired) as error:
+            except (TimeoutError, AssertionError) as error:
                 wrong = [str(error)]
             problems += len(wrong)
             sys.stdout.write(f"{fault}: {'; '.join(wrong) or 'nothing lost, nothing false'}\n")
