@@ -69,14 +69,22 @@ class Gate:
         while True:
             try:
                 near, _ = listener.accept()
-                if self._proxy:
-                    _asked_to_connect(near)
-                far = socket.create_connection(self._target)
             except OSError:
                 return
-            self._connections += [near, far]
-            for source, sink in ((near, far), (far, near)):
-                threading.Thread(target=_pump, args=(source, sink), daemon=True).start()
+            threading.Thread(target=self._pass_on, args=(near,), daemon=True).start()
+
+    def _pass_on(self, near: socket.socket) -> None:
+        try:
+            if self._proxy:
+                _asked_to_connect(near)
+            far = socket.create_connection(self._target)
+        except OSError:
+            # The server is away, and so is the way to it.
+            near.close()
+            return
+        self._connections += [near, far]
+        for source, sink in ((near, far), (far, near)):
+            threading.Thread(target=_pump, args=(source, sink), daemon=True).start()
 
 
 def _asked_to_connect(near: socket.socket) -> None:
