@@ -34,7 +34,7 @@ from tools.controlplane.program import find_program
 Json = dict[str, Any]
 KEY: Final = "example.com/maintenance"
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL)
-WARM: Final = 5
+WARM: Final = 3
 LONGEST: Final = 60.0
 _DONE: Final = ("created", "changed", "unchanged")
 
@@ -116,6 +116,8 @@ def _become(words: Sequence[str], folder: Path) -> None:
     """This forked process is the program with these arguments."""
     for number, name in ((1, "out"), (2, "err")):
         os.dup2(os.open(folder / name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), number)
+    # Where the parent had others in their place, as pytest has.
+    sys.stdout, sys.stderr = os.fdopen(1, "w", closefd=False), os.fdopen(2, "w", closefd=False)
     sys.argv = ["kubectl-dra", *words]
     code: Any = 1
     try:
