@@ -142,11 +142,12 @@ $(RELEASE_VENV)/.installed: packaging/locks/release.txt
 	$(call install,$(RELEASE_VENV)) --require-hashes --requirement $<
 	@touch $@
 
-dist: $(RELEASE_VENV)/.installed ## Build what runs here into dist/: wheel, one-file program, program without Python
-	rm -rf dist/*.whl dist/kubectl-dra.pyz
+dist: $(RELEASE_VENV)/.installed ## Build what runs here into dist/: wheel, programs; their bill of materials, provenance, checksums
+	rm -rf dist
 	$(RELEASE_VENV)/bin/python -m build --wheel --no-isolation --outdir dist . >/dev/null
 	$(RELEASE_VENV)/bin/python packaging/pyz.py --wheel dist/kubectl_dra-*.whl --output dist/kubectl-dra.pyz
 	$(RELEASE_VENV)/bin/python packaging/standalone.py --wheel dist/kubectl_dra-*.whl --output dist
+	$(RELEASE_VENV)/bin/python packaging/sealed.py --wheel dist/kubectl_dra-*.whl --output dist
 
 release: $(RELEASE_VENV)/.installed ## Build and check everything that a release publishes into dist/
 	$(RELEASE_VENV)/bin/python packaging/release.py $(RELEASE_ARGS)

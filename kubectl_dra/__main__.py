@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import signal
 import sys
-from contextlib import suppress
-from types import FrameType
-from typing import Any
 
-from kubectl_dra import process as short_run
+# All else is imported where Ctrl-C is caught.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import FrameType
+    from typing import Any
 
 _AGAIN_SECONDS = (0.001, 0.05)
 """After how long, and then how often."""
 
 
-_ENDS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+_ENDS = ("SIGTERM", "SIGHUP")
 
 
 def _end(number: int, _: FrameType | None) -> None:
@@ -24,8 +24,10 @@ def _end(number: int, _: FrameType | None) -> None:
 def main() -> None:
     """Runs the command line and exits with its code; errors become one sentence on stderr."""
     try:
+        import signal
+
         # What is being written is then tidied up as after Ctrl-C.
-        for number in _ENDS:
+        for number in [getattr(signal, name) for name in _ENDS if hasattr(signal, name)]:
             # What a parent ignores, such as nohup's SIGHUP, stays ignored.
             if signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, _end)
@@ -41,6 +43,8 @@ def _unraisable(lost: Any) -> None:
 
     Python can raise nothing there: it would print the exception and go on.
     """
+    import signal
+
     end = lost.exc_value
     if not isinstance(end, SystemExit | KeyboardInterrupt) or not hasattr(signal, "setitimer"):
         sys.__unraisablehook__(lost)
@@ -63,6 +67,10 @@ def _unraisable(lost: Any) -> None:
 
 
 def _main() -> None:
+    from contextlib import suppress
+
+    from kubectl_dra import process as short_run
+
     short_run.begin()
     if sys.argv[1:2] == ["__complete"]:
         from kubectl_dra.cli.completion.answer import answer

@@ -4,8 +4,8 @@
 
 Makes: sdist and wheel (checked by twine), a one-file program per target, the krew manifest for the programs that
 ``standalone.py`` has built on each platform, the software bill of materials (CycloneDX) of what the wheel installs, the
-notes of this version from CHANGELOG.md, and SHA256SUMS. It needs what the extra ``release`` of pyproject.toml installs.
-Nothing is uploaded.
+notes of this version from CHANGELOG.md, the provenance and SHA256SUMS. It needs what the extra ``release`` of
+pyproject.toml installs. Nothing is uploaded.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,6 +22,7 @@ from typing import Final
 
 import krew
 import pyz
+import sealed
 
 ROOT: Final = Path(__file__).parent.parent
 UNRELEASED: Final = "Unreleased"
@@ -83,11 +83,7 @@ def release(
     _write_manifest(
         output, {path.name: path for path in output.glob("kubectl-dra-*") if path.suffix in (".gz", ".zip")}
     )
-    _write_bill(wheel, output / f"kubectl-dra-{version()}.cdx.json", source)
-    files = sorted(path for path in output.iterdir() if path.is_file())
-    sums = output / "SHA256SUMS"
-    sums.write_text("".join(f"{krew.sha256(path)}  {path.name}\n" for path in files))
-    return [*files, sums]
+    return sealed.seal(wheel, output, homepage(), source)
 
 
 def _write_manifest(output: Path, archives: dict[str, Path]) -> None:
@@ -100,18 +96,6 @@ def _write_manifest(output: Path, archives: dict[str, Path]) -> None:
     if found := krew.problems(text, "dra", archives):
         raise SystemExit("the krew manifest is not right:\n  " + "\n  ".join(found))
     (output / "dra.yaml").write_text(text)
-
-
-def _write_bill(wheel: Path, path: Path, source: Sequence[str]) -> None:
-    """Installs the wheel alone and lists what came with it."""
-    with tempfile.TemporaryDirectory() as folder:
-        _run("-m", "uv", "venv", "--quiet", "--python", sys.executable, folder)
-        python = next(Path(folder).glob("[bS]*/python*"))
-        install = ["-m", "uv", "pip", "install", "--quiet", "--python", str(python), *source]
-        _run(*install, "--require-hashes", "--requirement", str(pyz.LOCK))
-        _run(*install, "--no-deps", str(wheel))
-        chosen = ["--output-reproducible", "--output-format", "JSON", "--output-file", str(path)]
-        _run("-m", "cyclonedx_py", "environment", "--pyproject", str(ROOT / "pyproject.toml"), *chosen, str(python))
 
 
 def _run(*arguments: str) -> None:

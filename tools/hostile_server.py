@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -43,14 +44,15 @@ def answer(body: Any, status: str = "200 OK", *headers: str) -> bytes:
 
 
 class HostileServer:
-    """Serves ``misbehave`` for every path, or for all but those of discovery."""
+    """Serves ``misbehave`` for every path, or for all but those of discovery; ``heads`` are of all requests."""
 
-    def __init__(self, misbehave: Misbehave, *, discovery: bool) -> None:
+    def __init__(self, misbehave: Misbehave, *, discovery: bool, tls: ssl.SSLContext | None = None) -> None:
         self._misbehave = misbehave
         self._discovery = discovery
-        self.asked = 0
+        self._tls = tls
+        self.heads: list[bytes] = []
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=64)
-        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        self.url = f"http{'' if tls is None else 's'}://127.0.0.1:{self._listener.getsockname()[1]}"
         threading.Thread(target=self._run, daemon=True).start()
 
     def _run(self) -> None:
@@ -59,17 +61,23 @@ class HostileServer:
                 sock, _ = self._listener.accept()
                 threading.Thread(target=self._serve, args=(sock,), daemon=True).start()
 
-    def _serve(self, sock: socket.socket) -> None:
-        with sock, suppress(OSError):
+    @property
+    def asked(self) -> int:
+        """How many requests there were."""
+        return len(self.heads)
+
+    def _serve(self, plain: socket.socket) -> None:
+        with plain, suppress(OSError):
             # Nobody waits for a test that has ended.
-            sock.settimeout(20)
+            plain.settimeout(20)
+            sock = plain if self._tls is None else self._tls.wrap_socket(plain, server_side=True)
             request = b""
             while b"\r\n\r\n" not in request:
                 data = sock.recv(65536)
                 if not data:
                     return
                 request += data
-            self.asked += 1
+            self.heads.append(request.partition(b"\r\n\r\n")[0])
             found = _PATH.match(request)
             path = found[1].decode() if found else "/"
             if self._discovery and path in DISCOVERY:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import typer
+from typer.main import get_command
 
 from kubectl_dra.cli import verbosity
 from kubectl_dra.console import install, put
@@ -144,14 +145,20 @@ def _helped(arguments: Sequence[str]) -> list[str]:
     return [*arguments[1:2], "--help"] if arguments[:1] == ["help"] else list(arguments)
 
 
-def _called(arguments: Sequence[str]) -> typer.Typer:
+@cache
+def _parser(*commands: str) -> Any:
+    """The group of these commands, which parses a command line and runs it. It takes time to make."""
+    return get_command(_with(commands))
+
+
+def _called(arguments: Sequence[str]) -> Any:
     """The command line with the command that is called; all of them where none is."""
     if list(arguments) in ([], ["--help"], ["-h"]):
-        return _listing()
+        return get_command(_listing())
     if arguments[0] in COMMANDS:
-        return _with(arguments[:1])
+        return _parser(arguments[0])
     if arguments[0].startswith("-"):
-        return everything()
+        return _parser(*COMMANDS)
     from kubectl_dra.cli.unknown_command import unknown_command
 
     raise unknown_command(arguments, COMMANDS)

@@ -71,6 +71,7 @@ def prepared(cluster: ClusterEntry, user: UserEntry, seconds: float | None) -> t
         proxy,
         # On the same machine packing only costs time.
         packed=not (cluster.disable_compression or host in ("localhost", "127.0.0.1", "::1")),
+        identity=(lambda: 0) if renewed is None else lambda: renewed.certificates,
     )
     if renewed is not None:
         return endpoint, renewed
@@ -235,7 +236,13 @@ class _Renewed:
     def __init__(self, plugin: ExecPlugin, cluster: ClusterEntry, seconds: float | None) -> None:
         self._asked = (plugin, cluster, seconds)
         self._context: ssl.SSLContext | None = None
+        self._certificates = 0
         self._run()
+
+    @property
+    def certificates(self) -> int:
+        """How many certificates there have been."""
+        return self._certificates
 
     def _run(self) -> None:
         self._made: ExecCredential = run_plugin(*self._asked)
@@ -247,6 +254,7 @@ class _Renewed:
         if self._made.certificate:
             certificate, key = self._made.certificate.encode(), self._made.key.encode()
             _identify(context, UserEntry(client_certificate_data=certificate, client_key_data=key))
+            self._certificates += 1
 
     def __call__(self) -> str:
         if self._made.expires is not None and time.time() > self._made.expires - _EARLY_SECONDS:

@@ -10,7 +10,7 @@ import socket
 import ssl
 import time
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import Enum
 from threading import Thread
 from typing import Any, Final
@@ -52,7 +52,8 @@ class Endpoint(Struct, frozen=True):
     empty.
 
     ``tls`` is None for plain HTTP; ``tls_name`` is the name that the certificate must have.
-    ``packed`` says whether answers may come compressed.
+    ``packed`` says whether answers may come compressed. ``identity`` counts the client certificates that ``tls`` has
+    had: a connection with an earlier one is of no use.
     """
 
     host: str
@@ -62,6 +63,7 @@ class Endpoint(Struct, frozen=True):
     tls_name: str = ""
     proxy: str = ""
     packed: bool = True
+    identity: Callable[[], int] = lambda: 0
 
 
 class _Timed:
@@ -97,6 +99,12 @@ class ServerConnection(http.client.HTTPConnection):
         self._socks = proxy is not None and proxy.scheme in SOCKS
         self._deadline: float | None = None
         self._silence: float | None = None
+        self._identity = endpoint.identity()
+
+    @property
+    def outdated(self) -> bool:
+        """Whether the client has another certificate by now."""
+        return self._identity != self._endpoint.identity()
 
     def begin(self, deadline: float | None, silence: float | None) -> None:
         """Set the limits for the next request."""
@@ -152,7 +160,11 @@ class ServerConnection(http.client.HTTPConnection):
         end.tls.sslsocket_class = _TLSSocket
         sock.settimeout(_left(self._deadline, _CONNECT_SECONDS))
         try:
-            self.sock = end.tls.wrap_socket(sock, server_hostname=end.tls_name or end.host)
+            name = end.tls_name or end.host
+            # Of a name that is none, Python would leave the socket open.
+            if b"\0" in name.encode("idna"):
+                raise ValueError("a name with a NUL is in no certificate")
+            self.sock = end.tls.wrap_socket(sock, server_hostname=name)
         except TimeoutError:
             raise TransportError(Failure.TIME_OUT) from None
         except (ssl.SSLError, OSError, ValueError) as error:

@@ -160,14 +160,15 @@ class Transport:
                 raise _told(error) from None
 
     def _kept(self) -> ServerConnection | None:
-        """A connection that the server has not closed, if any."""
+        """A connection that can still be used, if any."""
         while True:
             try:
                 connection = self._idle.pop()
             except IndexError:
                 return None
             with suppress(OSError, ValueError):
-                if connection.sock is not None and not select([connection.sock], (), (), 0)[0]:
+                open_ = connection.sock is not None and not select([connection.sock], (), (), 0)[0]
+                if open_ and not connection.outdated:
                     return connection
             connection.close()
 

@@ -21,6 +21,7 @@ from kubectl_dra.errors import InputError
 from kubectl_dra.lint.finding import LocatedFinding
 from kubectl_dra.lint.locate import excerpt
 from kubectl_dra.lint.registry import BY_CODE, RULES
+from kubectl_dra.manifests.files import replace_bytes
 from kubectl_dra.manifests.source import Source, SourcePosition
 
 _KIND: Final = "Baseline"
@@ -96,7 +97,7 @@ def write(path: str, findings: Iterable[PlacedFinding], family: str) -> int:
     mine = [KnownFindings(*key, count) for key, count in counts.items()]
     data = msgspec.json.format(msgspec.json.encode(_File(_VERSION, _KIND, sorted((*others, *mine)))), indent=1)
     try:
-        Path(path).write_bytes(data + b"\n")
+        replace_bytes(Path(path), data + b"\n")
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror or error}") from None
     return counts.total()

@@ -180,16 +180,28 @@ class _Answers:
         self._server.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, []))
 
     def _check(self, uri: str) -> None:
-        document = self._server.workspace.get_text_document(uri)
+        document = self._document(uri)
+        if document is None:
+            return
         checks = self._checks[uri] = checked(_name(document), document.source, self._job)
         shown = [_diagnostic(found, document) for found in checks.findings]
         self._server.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, shown, document.version))
+
+    def _document(self, uri: str) -> TextDocument | None:
+        """A document that is open, or a file; None for what is neither, or cannot be read."""
+        document = self._server.workspace.get_text_document(uri)
+        try:
+            return document if document.source is not None else None
+        except (OSError, ValueError):
+            return None
 
     # --- what stands there, and what may stand there ----------------------------------------------
 
     def hover(self, asked: lsp.HoverParams) -> lsp.Hover | None:
         """What a word means."""
-        document = self._server.workspace.get_text_document(asked.text_document.uri)
+        document = self._document(asked.text_document.uri)
+        if document is None:
+            return None
         offset = document.offset_at_position(asked.position)
         findings = self._checks.get(document.uri, CheckedText()).findings
         found = hover_at(document.source, offset, findings, self._known)
@@ -199,7 +211,9 @@ class _Answers:
 
     def completion(self, asked: lsp.CompletionParams) -> lsp.CompletionList:
         """The words that may stand there."""
-        document = self._server.workspace.get_text_document(asked.text_document.uri)
+        document = self._document(asked.text_document.uri)
+        if document is None:
+            return lsp.CompletionList(is_incomplete=False, items=[])
         offset = document.offset_at_position(asked.position)
         proposals = proposals_at(document.source, offset, self._known)
         items = [_item(document, number, proposal) for number, proposal in enumerate(proposals)]
@@ -209,7 +223,9 @@ class _Answers:
 
     def actions(self, asked: lsp.CodeActionParams) -> list[lsp.CodeAction]:
         """Fixes of the findings in a range, comments that silence them, and the migration of the file."""
-        document = self._server.workspace.get_text_document(asked.text_document.uri)
+        document = self._document(asked.text_document.uri)
+        if document is None:
+            return []
         checks = self._checks.get(document.uri, CheckedText())
         start, end = (document.offset_at_position(place) for place in (asked.range.start, asked.range.end))
         touched = at(checks, start, end)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import shutil
 import stat
 import subprocess
@@ -14,6 +13,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from kubectl_dra.command import Argv
 from kubectl_dra.errors import FileError
 from kubectl_dra.special_files import special
 
@@ -100,16 +100,21 @@ def is_file(name: str) -> bool:
     return name not in (STDIN_NAME, CLUSTER_NAME) and not name.endswith((KUSTOMIZED, HELMED))
 
 
-def argument(name: str) -> str:
+def arguments(name: str) -> Argv:
     """How to give the named input on a command line: a file, ``-``, or ``-k DIR``."""
     if is_file(name):
-        return shlex.quote(name)
+        return (_path(name),)
     if name == STDIN_NAME:
-        return STDIN
+        return (STDIN,)
     if name.endswith(HELMED):
-        return shlex.quote(name.removesuffix(HELMED).rstrip("/"))
+        return (_path(name.removesuffix(HELMED).rstrip("/")),)
     directory = name.removesuffix(KUSTOMIZED)
-    return f"-k {shlex.quote(directory if directory == '/' else directory.rstrip('/') or '.')}"
+    return ("-k", directory if directory == "/" else directory.rstrip("/") or ".")
+
+
+def _path(name: str) -> str:
+    """A path that nobody takes for a flag."""
+    return f"./{name}" if name.startswith("-") else name
 
 
 def _is_directory(path: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import random
 import re
 import signal
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tools.examples import ROOT
 from tools.fuzz.kills import POD
 
 
@@ -67,3 +69,10 @@ def test_an_end_in_a_callback(sent: signal.Signals, code: int) -> None:
     words = [sys.executable, "-c", IN_A_CALLBACK.format(int(sent))]
     ended = subprocess.run(words, capture_output=True, text=True, timeout=20)
     assert (ended.returncode, ended.stdout, ended.stderr) == (code, "", "")
+
+
+def test_nothing_is_imported_where_ctrl_c_is_a_traceback() -> None:
+    """All that takes time is imported in ``main``."""
+    body = ast.parse((ROOT / "kubectl_dra" / "__main__.py").read_text(encoding="utf-8")).body
+    imports = [node for node in body if isinstance(node, ast.Import | ast.ImportFrom)]
+    assert [ast.unparse(node) for node in imports] == ["from __future__ import annotations", "import sys"]

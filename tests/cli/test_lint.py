@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -209,9 +210,11 @@ def test_a_pod_that_cannot_be_decoded(dra: Dra, text: str) -> None:
 
 
 def test_what_has_no_file_is_migrated_as_it_was_linted(dra: Dra) -> None:
-    from kubectl_dra.manifests.inputs import argument
+    from kubectl_dra.manifests.inputs import arguments
 
-    assert [argument(name) for name in ("<stdin>", "overlays/prod/(kustomize)", "(kustomize)", "a b.yaml")] == [
+    assert [
+        shlex.join(arguments(name)) for name in ("<stdin>", "overlays/prod/(kustomize)", "(kustomize)", "a b.yaml")
+    ] == [
         "-",
         "-k overlays/prod",
         "-k .",

@@ -157,6 +157,27 @@ def test_output_dir_holds_everything(dra: Dra) -> None:
     assert Path("both/in/sub/a.yaml").exists() and Path("both/b/a.yaml").exists()
 
 
+@pytest.mark.parametrize("there", ["file", "link", "directory"])
+def test_output_dir_overwrites_nothing(dra: Dra, there: str) -> None:
+    """A file that is there stays, and no other is written either; what is the same already is no obstacle."""
+    Path("in").mkdir()
+    Path("in/a.yaml").write_text("a: 1\n")
+    Path("in/b.yaml").write_text(OLD)
+    Path("out").mkdir()
+    if there == "directory":
+        Path("out/b.yaml").mkdir()
+    else:
+        Path("kept.yaml").write_text("mine: 1\n")
+        Path("out/b.yaml").symlink_to("../kept.yaml") if there == "link" else Path("kept.yaml").rename("out/b.yaml")
+    ran = dra("migrate", "in", "--output-dir", "out")
+    assert ran.code == 2 and "out/b.yaml" in ran.err and not Path("out/a.yaml").exists()
+    if there != "directory":
+        assert "already exists with other content" in ran.err and Path("out/b.yaml").read_text() == "mine: 1\n"
+        Path("out/b.yaml").unlink()
+        assert dra("migrate", "in", "--output-dir", "out").code == 0 and Path("out/b.yaml").read_text() == NEW
+        assert dra("migrate", "in", "--output-dir", "out").code == 0
+
+
 def test_claims_file(dra: Dra) -> None:
     Path("a.yaml").write_text(POD)
     assert dra("migrate", "--claims-file", "claims.yaml", "--write", "a.yaml").code == 0

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from tools.examples import ROOT
 from tools.kubeconfigs import clients
-from tools.kubeconfigs.cases import cases
+from tools.kubeconfigs.cases import cases, subjects
 from tools.kubeconfigs.corpus import DIFFERENT, read
 from tools.kubeconfigs.lab import Lab
 
@@ -28,6 +29,15 @@ def test_the_corpus_has_the_cases() -> None:
     assert [row.case for row in ROWS] == cases()
     assert len(ROWS) > 600 and {row.version for row in ROWS} == {"v1.33.1"}
     assert DIFFERENT.keys() <= {row.case.name for row in ROWS}
+
+
+def test_the_table_of_the_page_counts_them() -> None:
+    refused = {row.case.name for row in ROWS if row.kubectl.refuses}
+    lines = []
+    for subject, found in [*subjects().items(), ("**all**", cases())]:
+        names = {case.name for case in found}
+        lines.append(f"| {subject} | {len(names)} | {len(names & refused)} | {len(names & DIFFERENT.keys())} |")
+    assert "\n".join(lines) in (ROOT / "docs" / "decisions" / "client.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("part", range(PARTS))

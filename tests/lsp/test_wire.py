@@ -51,6 +51,20 @@ def test_a_position_that_is_none_is_answered(tmp_path: Path, place: Any) -> None
 
 
 @pytest.mark.parametrize(
+    ("method", "nothing"),
+    [("hover", None), ("completion", {"isIncomplete": False, "items": []}), ("codeAction", [])],
+)
+def test_a_file_that_is_not_there_has_nothing_to_show(tmp_path: Path, method: str, nothing: Any) -> None:
+    place = {"line": 0, "character": 0}
+    fields: dict[str, Any] = {"textDocument": {"uri": (tmp_path / "none.yaml").as_uri()}, "position": place}
+    if method == "codeAction":
+        fields |= {"range": {"start": place, "end": place}, "context": {"diagnostics": []}}
+    code, err, answers = talk(tmp_path, HELLO, message(f"textDocument/{method}", 2, **fields), BYE)
+    assert code == 0 and "Traceback" not in err
+    assert answers[2]["result"] == nothing
+
+
+@pytest.mark.parametrize(
     "header", [b"Content-Length: abc", b"Content-Length: -5", b"Content-Length:", b"Content-Length: 99999999999999"]
 )
 def test_a_header_that_is_none_is_answered(tmp_path: Path, header: bytes) -> None:

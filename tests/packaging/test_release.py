@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import subprocess
 import sys
 import tarfile
@@ -47,9 +48,40 @@ def test_everything_is_there_with_its_checksum(released: Path) -> None:
         f"kubectl-dra-{target}.cdx.json",
         f"kubectl-dra-{__version__}.cdx.json",
         "RELEASE_NOTES.md",
+        "provenance.json",
     }
     for name, checksum in sums.items():
         assert hashlib.sha256((released / name).read_bytes()).hexdigest() == checksum
+
+
+def test_the_provenance_names_each_file_and_all_that_is_built_from(released: Path) -> None:
+    statement = json.loads((released / "provenance.json").read_text())
+    assert statement["predicateType"] == "https://slsa.dev/provenance/v1"
+    lines = (line.split("  ") for line in (released / "SHA256SUMS").read_text().splitlines())
+    sums = {name: checksum for checksum, name in lines}
+    subjects = {subject["name"]: subject["digest"]["sha256"] for subject in statement["subject"]}
+    assert subjects == {name: checksum for name, checksum in sums.items() if name != "provenance.json"}
+    sources = statement["predicate"]["buildDefinition"]["resolvedDependencies"]
+    locks = {source["uri"]: source.get("digest", {}).get("sha256") for source in sources[1:]}
+    assert locks == {
+        f"file:packaging/locks/{path.name}": hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in (ROOT / "packaging" / "locks").glob("*.txt")
+    }
+
+
+def test_the_commit_is_in_the_provenance() -> None:
+    import sealed
+
+    definition = sealed._provenance([ROOT / "LICENSE"], "https://x")["predicate"]["buildDefinition"]
+    source = definition["resolvedDependencies"][0]
+    head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert source.get("digest", {}).get("gitCommit", "") == (head.stdout.strip() if head.returncode == 0 else "")
+
+
+def test_what_make_dist_builds_is_sealed_as_well() -> None:
+    recipe = (ROOT / "Makefile").read_text().partition("\ndist: ")[2].partition("\n\n")[0]
+    built = re.findall(r"packaging/(\w+)\.py --wheel dist/kubectl_dra-\*\.whl", recipe)
+    assert built == ["pyz", "standalone", "sealed"]
 
 
 def test_the_bill_of_materials_names_what_is_installed(released: Path) -> None:

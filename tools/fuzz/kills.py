@@ -1,7 +1,7 @@
 """``python -m tools.fuzz.kills --runs N``: ends commands at random moments, and looks at what they leave behind.
 
-SIGINT and SIGTERM leave no traceback and no temporary file, SIGKILL at most a temporary one; and never is a file half
-written.
+SIGINT, SIGTERM and SIGHUP leave no traceback and no temporary file, SIGKILL at most a temporary one; and never is a
+file half written.
 """
 
 from __future__ import annotations
@@ -33,9 +33,7 @@ spec:
 """
 ROOT: Final = Path(__file__).parents[2]
 CLUSTER: Final = ROOT / "examples" / "explain" / "mixed-fleet" / "cluster.yaml"
-SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
-LONGEST: Final = 1.5
-"""Seconds until a signal is sent, at most."""
+SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL)
 
 
 class Command(NamedTuple):
@@ -56,8 +54,11 @@ COMMANDS: Final = (
 )
 
 
-def wrong(number: int, top: Path) -> tuple[str, int]:
-    """What goes wrong in the run of this number, empty if nothing does; and how the command ended."""
+def wrong(number: int, top: Path, longest: float) -> tuple[str, int]:
+    """What goes wrong in the run of this number, empty if nothing does; and how the command ended.
+
+    The signal comes within ``longest`` seconds.
+    """
     chance = random.Random(number)
     command, sent = chance.choice(COMMANDS), chance.choice(SIGNALS)
     folder = top / str(number)
@@ -73,7 +74,7 @@ def wrong(number: int, top: Path) -> tuple[str, int]:
         stderr=subprocess.PIPE,
         text=True,
     )
-    time.sleep(0.03 + chance.random() * LONGEST)
+    time.sleep(0.03 + chance.random() * longest)
     process.send_signal(sent)
     _, err = process.communicate(timeout=120)
     run = f"run {number}: {sent.name} to {' '.join(command.words[:2])}"
@@ -95,6 +96,14 @@ def wrong(number: int, top: Path) -> tuple[str, int]:
     return "", process.returncode
 
 
+def _seconds() -> float:
+    """How long a command takes here, and a little more."""
+    began = time.monotonic()
+    command = [sys.executable, "-m", "kubectl_dra", "explain", "-A", "--snapshot", str(CLUSTER)]
+    subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+    return 1.3 * (time.monotonic() - began)
+
+
 def _is_whole(text: str) -> bool:
     """Whether this is what migrate writes: a template, and a pod that asks for it, both to the end."""
     documents = list(yaml.safe_load_all(text))
@@ -108,10 +117,10 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="where to begin; each run has the next number")
     asked = parser.parse_args()
     ends: Counter[int] = Counter()
-    failures = 0
+    failures, longest = 0, _seconds()
     with tempfile.TemporaryDirectory(prefix="kills-") as top:
         for number in range(asked.seed, asked.seed + asked.runs):
-            failure, code = wrong(number, Path(top))
+            failure, code = wrong(number, Path(top), longest)
             ends[code] += 1
             if failure:
                 failures += 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from tools.fuzz.examples import examples
@@ -17,6 +17,14 @@ class ExampleField(NamedTuple):
 
     item: dict[str, Any]
     path: Path
+
+    @property
+    def value(self) -> Any:
+        """What the object has there."""
+        at: Any = self.item
+        for part in self.path:
+            at = at[part]
+        return at
 
     def holding(self, value: Any) -> dict[str, Any]:
         """The object with another value there."""
@@ -38,13 +46,19 @@ def _places(value: Any, path: Path = ()) -> Iterator[Path]:
 
 def fields_by_kind() -> dict[str, list[ExampleField]]:
     """By kind, each field that an object of the examples has, once; entries of a list count as one."""
-    seen: set[tuple[str, ...]] = set()
     found: dict[str, list[ExampleField]] = {}
-    for items, _ in examples():
+    for _, field in fields_of([items for items, _ in examples()]):
+        found.setdefault(field.item["kind"], []).append(field)
+    return found
+
+
+def fields_of(clusters: Iterable[Sequence[Any]]) -> Iterator[tuple[Sequence[Any], ExampleField]]:
+    """Each field that an object of the clusters has, once, with the cluster; entries of a list count as one."""
+    seen: set[tuple[str, ...]] = set()
+    for items in clusters:
         for item in items:
             for path in _places(item):
                 shape = (item["kind"], *(part if isinstance(part, str) else "*" for part in path))
                 if shape not in seen:
                     seen.add(shape)
-                    found.setdefault(item["kind"], []).append(ExampleField(item, path))
-    return found
+                    yield items, ExampleField(item, path)

@@ -1,72 +1,67 @@
-"""One run: an example of ours, mutated, through one command; and what must not be seen of it."""
+"""Runs of all kinds, one after the other, and what is counted of them."""
 
 from __future__ import annotations
 
-import json
-import random
 import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final, TypeAlias
 
-from tools.fuzz.examples import examples
-from tools.fuzz.judged import judged
-from tools.fuzz.mutations import mutated
-from tools.fuzz.served import served_once
+from tools.fuzz import editor, kubeconfigs, manifests, names, served, snapshots
+from tools.fuzz.judged import Outcome
 
-ON_SNAPSHOTS: tuple[tuple[str, ...], ...] = (
-    ("explain", "TARGET"),
-    ("explain", "TARGET"),
-    ("explain", "TARGET", "--full"),
-    ("explain", "TARGET", "-o", "json"),
-    ("explain", "TARGET", "-o", "html"),
-    ("explain", "TARGET", "--what-if", "selector=foo"),
-    ("explain", "TARGET", "--what-if", "count=2"),
-    ("explain", "-A"),
-    ("explain", "-A", "-o", "yaml"),
-    ("devices",),
-    ("devices", "-o", "wide"),
-    ("devices", "-o", "json"),
-    ("devices", "--free"),
-    ("claims", "-A"),
-    ("top",),
-    ("taint", "--list"),
-    ("snapshot", "-o", "-"),
-    ("snapshot", "-o", "-", "--anonymize"),
-)
-ON_FILES: tuple[tuple[str, ...], ...] = (
-    ("lint",),
-    ("lint", "-o", "sarif"),
-    ("lint", "-o", "junit"),
-    ("migrate",),
-    ("migrate", "-o", "json"),
-    ("migrate", "--diff"),
-)
-CODES = frozenset((0, 1, 2, 3))
+Run: TypeAlias = Callable[[int, Path], Outcome]
+"""The run of a number: the same number makes the same input."""
+KINDS: Final[Mapping[str, Run]] = {
+    "snapshots": snapshots.run,
+    "manifests": manifests.run,
+    "kubeconfigs": kubeconfigs.run,
+    "servers": served.run,
+    "editor": editor.run,
+    "names": names.run,
+}
+
+TELL_AFTER: Final = 1000
+"""Runs."""
 
 
-def fuzz(seconds: float, seed: int, folder: Path) -> tuple[int, list[str]]:
-    """As many runs as there is time for, each third one on a live cluster: their number, and what went wrong."""
-    end, number, found = time.monotonic() + seconds, seed, []
-    while time.monotonic() < end:
-        kind = served_once if number % 3 == 2 else once
-        if failure := kind(number, folder):
-            found.append(failure)
+@dataclass
+class Count:
+    """Of one kind: how many runs, how many of them whose input was accepted, and what went wrong."""
+
+    runs: int = 0
+    accepted: int = 0
+    failures: list[str] = field(default_factory=list)
+
+    def add(self, outcome: Outcome, number: int, kind: str) -> None:
+        """One more run."""
+        self.runs += 1
+        self.accepted += outcome.accepted
+        if outcome.failure:
+            self.failures.append(f"--kind {kind} --seed {number} --runs 1: {outcome.failure}")
+
+
+def fuzz(
+    kinds: Sequence[str],
+    seed: int,
+    folder: Path,
+    *,
+    seconds: float | None = None,
+    runs: int | None = None,
+    tell: Callable[[Mapping[str, Count]], None] = lambda counts: None,
+) -> dict[str, Count]:
+    """Runs of these kinds in turn, until the time is over or there were so many, from the number ``seed`` on.
+
+    ``tell`` gets the counts now and then.
+    """
+    counts = {kind: Count() for kind in kinds}
+    end = None if seconds is None else time.monotonic() + seconds
+    number = seed
+    while (runs is None or number - seed < runs) and (end is None or time.monotonic() < end):
+        kind = kinds[number % len(kinds)]
+        counts[kind].add(KINDS[kind](number, folder), number, kind)
         number += 1
-    return number - seed, found
-
-
-def once(seed: int, folder: Path) -> str:
-    """What goes wrong in the run of this number; empty if nothing does. The input of a failure is kept."""
-    chance = random.Random(seed)
-    items, target = chance.choice(examples())
-    path = folder / f"{seed}.json"
-    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": mutated(items, chance)}))
-    if chance.random() < 0.75:
-        words = [part for word in chance.choice(ON_SNAPSHOTS) for part in (target if word == "TARGET" else (word,))]
-        words += ["--snapshot", str(path)]
-    else:
-        words = [*chance.choice(ON_FILES), str(path)]
-    failure = judged(words, CODES)
-    if not failure:
-        path.unlink()
-        return ""
-    return f"seed {seed}: {' '.join(words)}: {failure}"
+        if (number - seed) % TELL_AFTER == 0:
+            tell(counts)
+    return counts

@@ -49,13 +49,26 @@ def one(name: str, user: Any, cluster: Any = CLUSTER, **more: Any) -> Case:
 
 def cases() -> list[Case]:
     """All of them; names are unique."""
-    parts = (
-        _types(), _authentication(), _plain_http(), _tls(), _impersonation(), _plugins(), _proxies(), _spared(),
-        _files(), _flags(), _pods(),
-    )  # fmt: skip
-    out = [case for part in parts for case in part]
+    out = [case for part in subjects().values() for case in part]
     assert len({case.name for case in out}) == len(out)
     return out
+
+
+def subjects() -> dict[str, list[Case]]:
+    """The cases by what they are about."""
+    return {
+        "types of values, keys, names": [*_types()],
+        "tokens, passwords, certificates": [*_authentication()],
+        "plain HTTP": [*_plain_http()],
+        "TLS": [*_tls()],
+        "impersonation": [*_impersonation()],
+        "credential plugins": [*_plugins()],
+        "proxies": [*_proxies()],
+        "NO_PROXY": [*_spared()],
+        "several files, relative paths": [*_files()],
+        "flags": [*_flags()],
+        "in a pod": [*_pods()],
+    }
 
 
 # --- each key, each wrong type -------------------------------------------------------------------

@@ -11,10 +11,10 @@ from msgspec import Struct
 
 from kubectl_dra.api.releases import WRITTEN
 from kubectl_dra.cli.live import Progress, connection_options, read_saved
+from kubectl_dra.cli.migrate.files import write_new
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cluster.snapshot import KINDS, Snapshot
 from kubectl_dra.errors import InputError, UsageError
-from kubectl_dra.manifests.files import replace_bytes
 from kubectl_dra.manifests.inputs import find_inputs
 from kubectl_dra.migrate.model import MigrationSettings
 
@@ -163,19 +163,9 @@ def write_plan(seen: ClusterSeen, settings: MigrationSettings, folder: str, *, l
     if not live:
         found = found._replace(notes=())
     target = Path(folder)
-    wanted = {
-        target / name: text.encode() for name, text in files(rollout(found, seen.snapshot, settings, live=live)).items()
-    }
-    try:
-        for path, data in wanted.items():
-            if path.exists() and path.read_bytes() != data:
-                raise InputError(f"{path}: already exists with other content; choose another --output-dir")
-        target.mkdir(parents=True, exist_ok=True)
-        for path, data in wanted.items():
-            replace_bytes(path, data)
-    except OSError as error:
-        raise InputError(f"{folder}: cannot be written: {error.strerror or error}") from None
-    return list(wanted)
+    wanted = files(rollout(found, seen.snapshot, settings, live=live))
+    write_new({target / name: text.encode for name, text in wanted.items()})
+    return [target / name for name in wanted]
 
 
 # --- where pods would land -------------------------------------------------------------------------

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from kubectl_dra.errors import InputError, UsageError
@@ -43,13 +44,6 @@ def _check_writable(file: MigratedFile) -> None:
         raise InputError(f"{file.name}: cannot be written: it is read-only; nothing is written")
     if not folder.is_dir() or not os.access(folder, os.W_OK):
         raise InputError(f"{file.name}: cannot be written: no files can be made in {folder}; nothing is written")
-
-
-def _create(target: Path, data: bytes) -> None:
-    try:
-        replace_bytes(target, data)
-    except OSError as error:
-        raise InputError(f"{target}: cannot be written: {error.strerror or error}") from None
 
 
 # --- below another directory ---------------------------------------------------------------------
@@ -99,18 +93,50 @@ def _common(paths: Sequence[str]) -> str:
 
 
 def write_below(inputs: Sequence[Input], report: MigrationReport, names: Mapping[str, Path]) -> int:
-    """Write every input to its place in ``names``, migrated or unchanged; returns the number of files."""
+    """Write every input to its place in ``names``, migrated or unchanged; returns the number of files.
+
+    Raises:
+        InputError: as ``write_new``.
+    """
     after = {file.name: file for file in report.all_files if file.text is not None}
     everything = {found.name: found for found in inputs}
-    for name, target in names.items():
+
+    def data(name: str) -> bytes:
         changed = after.get(name)
-        data = read(everything[name]) if changed is None or changed.text is None else changed.text.data
+        return read(everything[name]) if changed is None or changed.text is None else changed.text.data
+
+    write_new({target: partial(data, name) for name, target in names.items()})
+    return len(names)
+
+
+def write_new(files: Mapping[Path, Callable[[], bytes]]) -> None:
+    """Write files that are not there yet. One that is there stays, and must have the same content already.
+
+    Raises:
+        InputError: one has other content, or cannot be written.
+    """
+    for target, data in files.items():
+        _is_there(target, data)
+    for target, data in files.items():
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
+            if not _is_there(target, data):
+                replace_bytes(target, data())
         except OSError as error:
-            raise InputError(f"{target.parent}: cannot be made: {error.strerror or error}") from None
-        _create(target, data)
-    return len(names)
+            raise InputError(f"{target}: cannot be written: {error.strerror or error}") from None
+
+
+def _is_there(target: Path, data: Callable[[], bytes]) -> bool:
+    """Whether a file with this content is there. Raises InputError: it has another content."""
+    try:
+        if not target.is_symlink() and not target.exists():
+            return False
+        same = target.read_bytes() == data()
+    except OSError as error:
+        raise InputError(f"{target}: cannot be written: {error.strerror or error}") from None
+    if not same:
+        raise InputError(f"{target}: already exists with other content; remove it, or choose another --output-dir")
+    return True
 
 
 # --- as one stream -------------------------------------------------------------------------------

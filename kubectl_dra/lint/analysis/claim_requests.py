@@ -11,11 +11,12 @@ from msgspec import Struct
 from kubectl_dra.api.fields import gated
 from kubectl_dra.api.releases import GROUP
 from kubectl_dra.api.schema import Field
+from kubectl_dra.command import kubectl
 from kubectl_dra.data.drivers import Driver, catalogue
 from kubectl_dra.lint.analysis.selector_targets import drivers_of
 from kubectl_dra.lint.context import Context, Item, mappings_in, once
 from kubectl_dra.manifests.changes import Path, value_at
-from kubectl_dra.manifests.inputs import argument
+from kubectl_dra.manifests.inputs import arguments
 
 CLAIM_KINDS: Final = ("ResourceClaim", "ResourceClaimTemplate")
 
@@ -86,7 +87,7 @@ def gated_fields(context: Context) -> tuple[tuple[Path, Field], ...]:
 
 def migrate(item: Item) -> str:
     """``kubectl dra migrate FILE`` for the item's file; other inputs are given as they were here."""
-    return f"kubectl dra migrate {argument(item.place.file)}"
+    return str(kubectl("dra", "migrate", more=arguments(item.place.file)))
 
 
 # Claims from before structured parameters (v1alpha2), and what each field becomes.

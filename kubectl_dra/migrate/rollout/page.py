@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from kubectl_dra.api.releases import TARGET
+from kubectl_dra.command import CommandEffect, CommandLine, kubectl
 from kubectl_dra.migrate.rollout.survey import LABEL, REFUSED, Standing, Survey, Use
 from kubectl_dra.migrate.vendors.model import KnownDriver, Resource
 from kubectl_dra.text import some
@@ -298,19 +299,24 @@ def _warn(plan: Rollout) -> Iterator[str]:
     yield "Check: a pod like those of today brings the warning, and is made nevertheless (nothing is, in a dry run):"
     yield ""
     space, name = _example(plan)
-    yield f"    kubectl -n {space} run probe --image=none --dry-run=server --overrides='" + _probe(name) + "'"
+    flags = ("--image=none", "--dry-run=server", f"--overrides={_probe(name)}")
+    yield _command(kubectl("run", "probe", namespace=space, more=flags, effect=CommandEffect.DRY_RUN))
     yield ""
     yield "Back: `kubectl delete -f 3-policy.yaml`."
     yield ""
 
 
+def _command(line: CommandLine) -> str:
+    return f"    # not a name: {line.misnamed}" if line.misnamed else f"    {line}"
+
+
 def _example(plan: Rollout) -> tuple[str, str]:
-    """A namespace, and a resource used there that will move."""
+    """A namespace (empty for the current one), and a resource used there that will move."""
     for one in plan.order:
         for use in plan.survey.uses:
             if use.namespace == one.namespace and use.resource in plan.names:
                 return one.namespace, use.resource
-    return plan.order[0].namespace if plan.order else "NAMESPACE", plan.names[0]
+    return plan.order[0].namespace if plan.order else "", plan.names[0]
 
 
 def _probe(name: str) -> str:
@@ -321,7 +327,10 @@ def _probe(name: str) -> str:
 def _labels(plan: Rollout, value: str) -> Iterator[str]:
     spaces = [one.namespace for one in plan.order]
     if spaces:
-        yield from (f"    kubectl label namespace {space} {LABEL}={value} --overwrite" for space in spaces)
+        label = (f"{LABEL}={value}", "--overwrite")
+        for space in spaces:
+            line = kubectl("label", kind="namespace", name=space, more=label, effect=CommandEffect.WRITES)
+            yield _command(line)
         yield ""
 
 

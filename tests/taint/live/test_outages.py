@@ -18,13 +18,13 @@ from kubectl_dra.cluster.kubeconfig import ConnectionOptions
 from kubectl_dra.cluster.live import ApiServer as LiveServer
 from kubectl_dra.cluster.watch import Key, Watch
 from kubectl_dra.taint.drain import Blocker, Drain
-from tests.taint.live.apiserver import ApiServer
 from tests.taint.live.faults import HANGS, LOST, Asked, Front
-from tests.taint.live.proxy import Gate
 from tests.taint.live.team import KEY, Kubelet, Team, checked
 from tools.controlplane.cluster import wait
 from tools.live.command import ROOT, Answer
+from tools.live.gate import Gate
 from tools.live.releases import EFFECT_NONE, expected, needs_effect_none
+from tools.live.second_server import ApiServer
 
 
 @pytest.fixture

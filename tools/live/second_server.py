@@ -32,10 +32,10 @@ class ApiServer:
         self._log = directory / "apiserver.log"
         self._process: subprocess.Popen[bytes] | None = None
 
-    def start(self) -> None:
-        """Starts it and waits until it is ready."""
+    def start(self, *more: str) -> None:
+        """Starts it, with ``more`` flags, and waits until it is ready."""
         with self._log.open("ab") as log:
-            self._process = subprocess.Popen(self._command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+            self._process = subprocess.Popen([*self._command, *more], stdout=log, stderr=log, stdin=subprocess.DEVNULL)
         wait(lambda: True if self._ready() else None, "the second API server", 60, lambda: self._log.read_text()[-800:])
 
     def kill(self) -> None:
@@ -44,6 +44,11 @@ class ApiServer:
             self._process.send_signal(signal.SIGKILL)
             self._process.wait(10)
             self._process = None
+
+    def freeze(self, *, on: bool) -> None:
+        """It takes connections and answers nothing, until it is turned off again."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGSTOP if on else signal.SIGCONT)
 
     def _ready(self) -> bool:
         try:

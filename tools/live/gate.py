@@ -1,4 +1,4 @@
-"""A way to the API server that a test can close: what a client sees while the server is restarted."""
+"""A way to the API server that can be closed: what a client sees while the server is restarted, or a network is cut."""
 
 from __future__ import annotations
 
@@ -10,13 +10,18 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from tools.controlplane.plane import ControlPlane
+from tools.live.second_server import ApiServer
 
 
 class Gate:
-    """Passes TCP connections on to a control plane while it is open; closing it cuts those that there are."""
+    """Passes TCP connections on to an API server while it is open; closing it cuts those that there are.
 
-    def __init__(self, plane: ControlPlane) -> None:
+    As a ``proxy`` it wants to be asked for that (CONNECT).
+    """
+
+    def __init__(self, plane: ControlPlane | ApiServer, *, proxy: bool = False) -> None:
         config = json.loads(plane.kubeconfig.read_text())
+        self._proxy = proxy
         server = urlsplit(config["clusters"][0]["cluster"]["server"])
         assert server.hostname is not None and server.port is not None
         self._target = (server.hostname, server.port)
@@ -28,7 +33,10 @@ class Gate:
     def kubeconfig(self, directory: Path) -> Path:
         """A kubeconfig that goes through the gate."""
         for cluster in self._config["clusters"]:
-            cluster["cluster"]["server"] = f"https://127.0.0.1:{self.port}"
+            if self._proxy:
+                cluster["cluster"]["proxy-url"] = f"http://127.0.0.1:{self.port}"
+            else:
+                cluster["cluster"]["server"] = f"https://127.0.0.1:{self.port}"
         path = directory / "gate.json"
         path.write_text(json.dumps(self._config))
         return path
@@ -61,12 +69,30 @@ class Gate:
         while True:
             try:
                 near, _ = listener.accept()
-                far = socket.create_connection(self._target)
             except OSError:
                 return
-            self._connections += [near, far]
-            for source, sink in ((near, far), (far, near)):
-                threading.Thread(target=_pump, args=(source, sink), daemon=True).start()
+            threading.Thread(target=self._pass_on, args=(near,), daemon=True).start()
+
+    def _pass_on(self, near: socket.socket) -> None:
+        try:
+            if self._proxy:
+                _asked_to_connect(near)
+            far = socket.create_connection(self._target)
+        except OSError:
+            # The server is away, and so is the way to it.
+            near.close()
+            return
+        self._connections += [near, far]
+        for source, sink in ((near, far), (far, near)):
+            threading.Thread(target=_pump, args=(source, sink), daemon=True).start()
+
+
+def _asked_to_connect(near: socket.socket) -> None:
+    head = b""
+    while not head.endswith(b"\r\n\r\n") and (byte := near.recv(1)):
+        head += byte
+    if head.startswith(b"CONNECT "):
+        near.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
 
 
 def _pump(source: socket.socket, sink: socket.socket) -> None:
