@@ -11,11 +11,11 @@ from kubectl_dra.manifests.documents import Document, NotAnObject, parse
 from kubectl_dra.manifests.edits import edits_of, verified
 from kubectl_dra.manifests.objects import objects
 from kubectl_dra.manifests.source import Source, comments_of
+from kubectl_dra.migrate.codes import PATCH, WAY_OUT_PATCH, Safety
 from kubectl_dra.migrate.device_plugins.asks import ask_elsewhere, by_name
 from kubectl_dra.migrate.device_plugins.pods import plan_patch, request_gone
-from kubectl_dra.migrate.model import MigrationSettings, ObjectPlan, PlanRefusal, Safety, Step
-from kubectl_dra.migrate.reading import asked_in, named_in
-from kubectl_dra.migrate.refusals import PATCH, WAY_OUT_PATCH, Ignored
+from kubectl_dra.migrate.model import MigrationSettings, ObjectPlan, PlanRefusal, Step
+from kubectl_dra.migrate.reading import Ignored, asked_in, named_in
 from kubectl_dra.migrate.vendors.model import Resource
 
 FIELDS: Final = ("patches", "patchesStrategicMerge", "patchesJson6902")

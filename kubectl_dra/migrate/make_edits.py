@@ -13,7 +13,7 @@ from kubectl_dra.manifests.objects import ObjectKey, is_object, object_key
 from kubectl_dra.manifests.places import Places
 from kubectl_dra.manifests.source import Source, comment_spans, comments_of
 from kubectl_dra.manifests.style import is_json
-from kubectl_dra.migrate import refusals
+from kubectl_dra.migrate import codes
 from kubectl_dra.migrate.new_objects import added_behind
 from kubectl_dra.migrate.planned_edit import PlannedEdit
 from kubectl_dra.migrate.reading import TEMPLATE_OBJECTS, File, MadeFile
@@ -210,8 +210,8 @@ def settle(file: File, wants: Sequence[PlannedEdit], apart: bool = False) -> Set
 def code_of(refused: EditRefused) -> str:
     """The code for a want that cannot be applied."""
     if isinstance(refused, RepeatedKey):
-        return refusals.REPEATED
-    return refusals.NO_PLACE if isinstance(refused, NoPlace) else refusals.NO_EDIT
+        return codes.REPEATED
+    return codes.NO_PLACE if isinstance(refused, NoPlace) else codes.NO_EDIT
 
 
 def made(file: File, wants: Sequence[PlannedEdit], apart: bool = False) -> MadeFile:

@@ -10,15 +10,15 @@ from msgspec.structs import replace
 from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.manifests.changes import Path, value_at
 from kubectl_dra.manifests.workloads import SPECS, TEMPLATES, containers, key_of, pod_specs
+from kubectl_dra.migrate.codes import PATCH, WAY_OUT_PATCH
 from kubectl_dra.migrate.device_plugins.asks import Ask, ask_elsewhere, by_name, extended, said
 from kubectl_dra.migrate.device_plugins.pods import NEVER, claimless, pods_of
 from kubectl_dra.migrate.inline_patches import inline_patches, plan_inline
 from kubectl_dra.migrate.landing import autoscaler, claims_devices
-from kubectl_dra.migrate.model import Migration, MigrationSettings, Note, ObjectPlan, PlanRefusal, PlanSurroundings
+from kubectl_dra.migrate.model import MigrationSettings, Note, ObjectPlan, PlanRefusal, PlanSurroundings
 from kubectl_dra.migrate.other_texts import OTHER_USES, EmbeddedAsk, embedded_asks, named
 from kubectl_dra.migrate.quotas import QUOTAS
 from kubectl_dra.migrate.reading import TEMPLATE, named_in
-from kubectl_dra.migrate.refusals import PATCH, WAY_OUT_PATCH
 from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue, is_extended
 from kubectl_dra.text import with_article
 
@@ -282,6 +282,3 @@ def _is_zero(value: Any) -> bool:
         return Quantity.from_json(value).sign() == 0
     except QuantityError:
         return False
-
-
-MIGRATION: Final = Migration("elsewhere", plan, ())

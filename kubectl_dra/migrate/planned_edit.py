@@ -10,18 +10,18 @@ from msgspec.structs import replace
 from kubectl_dra.api.schema import path_text
 from kubectl_dra.manifests.changes import Change, Path
 from kubectl_dra.manifests.objects import ManifestObject, object_key, title
-from kubectl_dra.migrate import refusals
+from kubectl_dra.migrate import codes
 from kubectl_dra.migrate.model import MigrationSettings, ObjectPlan, Remark, Sort
 from kubectl_dra.migrate.new_objects import in_version
 from kubectl_dra.migrate.reading import File
 
 _WAYS_OUT = {
-    refusals.NO_PLACE: "give new objects another file with --claims-file FILE, or make this one a List",
-    refusals.REPEATED: "make one of the two, then run migrate again",
-    refusals.NAME_TAKEN: "rename one of the two, then run migrate again",
-    refusals.NO_EDIT: "change it by hand, or write the part out without anchors and comments in the middle; "
+    codes.NO_PLACE: "give new objects another file with --claims-file FILE, or make this one a List",
+    codes.REPEATED: "make one of the two, then run migrate again",
+    codes.NAME_TAKEN: "rename one of the two, then run migrate again",
+    codes.NO_EDIT: "change it by hand, or write the part out without anchors and comments in the middle; "
     "then run migrate again",
-    refusals.BUILD: "turn the overlay's patch of the claim into one of the limit by hand, then run migrate again",
+    codes.BUILD: "turn the overlay's patch of the claim into one of the limit by hand, then run migrate again",
 }
 
 

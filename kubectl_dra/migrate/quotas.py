@@ -10,8 +10,6 @@ from kubectl_dra.manifests.changes import Change, Path, Set, value_at
 from kubectl_dra.manifests.workloads import Key, key_of
 from kubectl_dra.migrate.device_plugins.asks import shown, within
 from kubectl_dra.migrate.model import (
-    ChangePage,
-    Migration,
     MigrationSettings,
     Note,
     ObjectPlan,
@@ -197,16 +195,3 @@ def _whole(value: Any) -> int | None:
 def _not_a_number(name: str, value: Any, path: Path) -> PlanRefusal:
     message = f"requests.{name} is {shown(value)}, which is not a number of devices"
     return PlanRefusal("MIG114", path, message, "Put the number in (fill the template in first), then migrate.")
-
-
-ABOUT: Final = (
-    ChangePage("MIG201", "quota-counts-claims", "safe"),
-    ChangePage("MIG202", "quota-key-counts-nothing", "note"),
-    ChangePage("MIG203", "limit-range", "note"),
-    ChangePage("MIG204", "old-quota-stays", "note"),
-    ChangePage("MIG205", "kueue-mapping", "note"),
-    ChangePage("MIG206", "volcano-queue", "safe"),
-    ChangePage("MIG207", "no-quota-for-it", "refusal"),
-)
-
-MIGRATION: Final = Migration("quotas", plan, ABOUT)

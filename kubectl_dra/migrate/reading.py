@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from functools import cache
+from collections.abc import Collection, Iterator, Sequence
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kubectl_dra.data.drivers import vendor_files
 from kubectl_dra.errors import FileError, InputError
+from kubectl_dra.lint.locate import enclosing_lines
 from kubectl_dra.manifests.changes import Path
 from kubectl_dra.manifests.documents import Document, NotAnObject, TemplateError, parse
 from kubectl_dra.manifests.edits import Edit
 from kubectl_dra.manifests.inputs import LARGEST, Input, read
 from kubectl_dra.manifests.kustomization import DEFAULTS, NAMES
 from kubectl_dra.manifests.objects import ManifestObject, ObjectKey, is_object, objects
-from kubectl_dra.manifests.source import Source, decode
+from kubectl_dra.manifests.source import Source, decode, scalar_spans
 from kubectl_dra.manifests.workloads import Key, key_of
-from kubectl_dra.migrate import refusals
+from kubectl_dra.migrate import codes
+from kubectl_dra.migrate.codes import MIGRATE
 from kubectl_dra.migrate.model import MigratedFile, Remark
-from kubectl_dra.migrate.refusals import Ignored
 
 if TYPE_CHECKING:
+    from kubectl_dra.lint.accepted import Suppression
     from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue
 
 
@@ -90,7 +92,7 @@ def source_of(found: Input, notes: list[str], closed: list[MigratedFile]) -> Sou
         if found.named:
             raise
         message = error.problem
-        item = Remark("refusal", refusals.UNREADABLE, found.name, 1, 1, "", "", message, _WAY_OUT)
+        item = Remark("refusal", codes.UNREADABLE, found.name, 1, 1, "", "", message, _WAY_OUT)
         closed.append(MigratedFile(found.name, None, (item,)))
         return None
     try:
@@ -285,3 +287,60 @@ class MadeFile(NamedTuple):
     documents: tuple[Document, ...]
     origins: tuple[int | None, ...]
     rounds: tuple[tuple[Edit, ...], ...]
+
+
+# Comments such as ``# kubectl-dra: ignore[MIG101] reason``: what they cover stays, and nothing is said of it.
+
+
+class Ignored:
+    """The comments of one file, as it was read, and which of them were needed."""
+
+    def __init__(self, source: Source, documents: Sequence[Document]) -> None:
+        self._source = source
+        self._documents = documents
+        self._used: set[int] = set()
+        self._inside = 0
+
+    @cached_property
+    def _comments(self) -> list[Suppression]:
+        text = self._source.text
+        if "kubectl-dra:" not in text or MIGRATE not in text:
+            return []
+        # It knows all rules of lint, which few runs need.
+        from kubectl_dra.lint.accepted import suppressions
+
+        scalars = scalar_spans(text, [document.root for document in self._documents])
+        return [one for one in suppressions(self._source, sorted(scalars)) if not one.problem and _codes(one)]
+
+    def covers(self, code: str, document: Document, path: Path) -> bool:
+        """Whether something that is said of a path of a document is not to be said, and not to be changed."""
+        if not self._comments:
+            return False
+        return self.covers_lines(code, {line for line, _ in enclosing_lines(document, path)})
+
+    def covers_lines(self, code: str, lines: Collection[int]) -> bool:
+        """As ``covers``, by the numbers of the lines."""
+        hits = [
+            index
+            for index, one in enumerate(self._comments)
+            if one.covers in lines and any(code.startswith(each) for each in _codes(one))
+        ]
+        self._used.update(hits)
+        return bool(hits)
+
+    def note_inside(self, number: int) -> None:
+        """Count comments inside a text of the file, such as a patch, that hid something."""
+        self._inside += number
+
+    @property
+    def count(self) -> int:
+        """How many comments hid something."""
+        return len(self._used) + self._inside
+
+    def unused(self) -> Iterator[Suppression]:
+        """Comments that hid nothing."""
+        yield from (one for index, one in enumerate(self._comments) if index not in self._used)
+
+
+def _codes(comment: Suppression) -> list[str]:
+    return [code for code in comment.codes if code.startswith(MIGRATE)]

@@ -24,8 +24,7 @@ from kubectl_dra.explain.scene.prepare import Settings
 from kubectl_dra.taint import typed as times
 from kubectl_dra.taint.pending_affected import Lost, lost_matches, selected, taint_of
 from kubectl_dra.taint.rules import Wish, blind_scheduler
-from kubectl_dra.taint.steps import RuleStep
-from kubectl_dra.taint.targets import Target
+from kubectl_dra.taint.targets import RuleStep, Target
 
 EXTENDED_CLAIM: Final = "resource.kubernetes.io/extended-resource-claim"
 

@@ -16,7 +16,7 @@ from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.console import one_line
 from kubectl_dra.explain.overview import Overview
 from kubectl_dra.report.phrases import written
-from kubectl_dra.ui import keys
+from kubectl_dra.ui import desk as keys
 from kubectl_dra.ui.desk import Desk, ScreenSource
 from kubectl_dra.ui.pages import DevicePage, Prompt, ScreenPage, TextPage, known, page_of
 from kubectl_dra.ui.row_list import RowList

@@ -28,9 +28,8 @@ from kubectl_dra.report.devices import write_device
 from kubectl_dra.report.explain_blocks import write_text
 from kubectl_dra.report.explain_words import Invocation
 from kubectl_dra.report.paint import Sheet
-from kubectl_dra.ui import keys
-from kubectl_dra.ui.desk import ScreenSource
-from kubectl_dra.ui.keys import ScreenHost
+from kubectl_dra.ui import desk as keys
+from kubectl_dra.ui.desk import ScreenHost, ScreenSource
 from kubectl_dra.ui.tables import Asked, Picture
 
 # What ``explain`` says of a pod or claim on the screen, with what is supposed.

@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.errors import DraError
 from kubectl_dra.report.paint import Sheet
-from kubectl_dra.ui import keys
+from kubectl_dra.ui import desk as keys
 from kubectl_dra.ui.desk import Tainting
 from kubectl_dra.ui.pages import MARGIN, ScreenPage
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kubectl_dra.admission.namespaces import with_label_keys
+from kubectl_dra.admission.plugins import with_label_keys
 from kubectl_dra.api.labels import LabelSelector, Requirement
 from kubectl_dra.api.pods import Pod
 

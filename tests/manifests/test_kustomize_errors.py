@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kubectl_dra.manifests.kustomize_errors import cause_of
+from kubectl_dra.manifests.inputs import cause_of
 
 LOGGED = 'E1122 12:00:00.1 7 run.go:72] "command failed" err='
 CHAIN = (

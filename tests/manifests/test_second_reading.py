@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kubectl_dra.manifests.documents import parse
+from kubectl_dra.manifests.edits import confirmed, read_alike
 from kubectl_dra.manifests.files import Rewritten
-from kubectl_dra.manifests.second_reading import confirmed, read_alike
 from kubectl_dra.manifests.source import Source
 
 
@@ -44,13 +44,13 @@ def test_what_cannot_be_read_after_edits_is_not_confirmed() -> None:
     "after", ['{"a": 1.50}', '{"a": "\\ud83d\\ude00 😀"}\n', '{"a": [true, null, "", -0]}', '{"a": 1}\n{"b": 2}\n']
 )
 def test_json_is_read_by_the_json_module(after: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kubectl_dra.manifests.second_reading.read_alike", None)
+    monkeypatch.setattr("kubectl_dra.manifests.edits.read_alike", None)
     assert confirmed(rewritten('{"a": 2}', after))
 
 
 def test_json_of_another_value_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     other = parse(Source("a.yaml", '{"a": [1, {"b": "2"}]}'))
-    monkeypatch.setattr("kubectl_dra.manifests.second_reading.parse", lambda _: other)
+    monkeypatch.setattr("kubectl_dra.manifests.edits.parse", lambda _: other)
     assert confirmed(rewritten("{}", '{"a": [1, {"b": "2"}]}'))
     for text in ('{"a": [1, {"b": "3"}]}', '{"a": [1, {"c": "2"}]}', '{"a": [1]}', '{"a": {}}', '{"a": [[], 1]}'):
         assert not confirmed(rewritten("{}", text))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from kubectl_dra.migrate.device_plugins.plan import MIGRATION as DEVICE_PLUGINS
+from kubectl_dra.migrate.engine import MIGRATIONS
 from tests.migrate.runs import after
+
+DEVICE_PLUGINS = MIGRATIONS[1]
 
 POD = """\
 apiVersion: v1

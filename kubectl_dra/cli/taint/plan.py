@@ -37,8 +37,7 @@ from kubectl_dra.taint.rules import (
     undetermined,
     version_assumed,
 )
-from kubectl_dra.taint.steps import RuleStep
-from kubectl_dra.taint.targets import Target, parts_of
+from kubectl_dra.taint.targets import RuleStep, Target, parts_of
 from kubectl_dra.taint.typed import TaintSpec, Words
 from kubectl_dra.text import amount, some
 

@@ -15,7 +15,7 @@ from kubectl_dra.manifests.changes import Path
 from kubectl_dra.manifests.workloads import PodContainer, WorkloadPodSpec, containers
 from kubectl_dra.migrate.device_plugins.placement import PlacementPlan
 from kubectl_dra.migrate.model import MigrationSettings, NewObject, Note, ObjectPlan, PlanRefusal, PlanSurroundings
-from kubectl_dra.migrate.naming import as_label
+from kubectl_dra.migrate.new_objects import as_label
 from kubectl_dra.migrate.other_texts import fill_in
 from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue, is_extended
 from kubectl_dra.migrate.vendors.model import Resource

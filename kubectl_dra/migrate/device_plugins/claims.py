@@ -12,7 +12,7 @@ from kubectl_dra.manifests.workloads import WorkloadPodSpec, containers
 from kubectl_dra.migrate.device_plugins.asks import Ask, parts_of
 from kubectl_dra.migrate.device_plugins.placement import PlacementPlan
 from kubectl_dra.migrate.model import PlanRefusal
-from kubectl_dra.migrate.naming import as_label, free, short, shortened
+from kubectl_dra.migrate.new_objects import as_label, free, short, shortened
 from kubectl_dra.migrate.vendors.model import Resource
 
 # The classes of a pod's existing claims, as far as this run has read them.

@@ -9,6 +9,7 @@ from kubectl_dra.api.limits import MAX_EXPRESSION_BYTES, MAX_SELECTORS
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.releases import Release, gate_default
 from kubectl_dra.manifests.changes import Change, Path
+from kubectl_dra.migrate.codes import Safety
 from kubectl_dra.migrate.device_plugins.labels import (
     TERMS,
     Stated,
@@ -20,7 +21,6 @@ from kubectl_dra.migrate.device_plugins.labels import (
     required_terms,
     translate,
 )
-from kubectl_dra.migrate.model import Safety
 from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue
 from kubectl_dra.migrate.vendors.label_to_cel import Untranslatable, condition, joined
 from kubectl_dra.migrate.vendors.model import EMPTY, Resource

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from kubectl_dra.api.releases import GROUP, gate_default
 from kubectl_dra.manifests.changes import Append, Change, Delete, Path, Set, value_at
 from kubectl_dra.manifests.workloads import WorkloadPodSpec, containers, key_of
+from kubectl_dra.migrate.codes import Safety
 from kubectl_dra.migrate.device_plugins import environment as frameworks
 from kubectl_dra.migrate.device_plugins.asks import Ask, Asks, by_name, extended, read_asks, why_claims
 from kubectl_dra.migrate.device_plugins.asks import said as said_of
@@ -25,23 +26,19 @@ from kubectl_dra.migrate.device_plugins.claims import (
     without_lone_parts,
 )
 from kubectl_dra.migrate.device_plugins.environment import environment, of_driver
-from kubectl_dra.migrate.device_plugins.pages import ABOUT
 from kubectl_dra.migrate.device_plugins.placement import PlacementPlan, missing, placement
 from kubectl_dra.migrate.device_plugins.pods import base_claims, claimless, is_patch, plan_patch, pods_of, tidied
 from kubectl_dra.migrate.landing import by_labels
 from kubectl_dra.migrate.model import (
-    Migration,
     MigrationSettings,
     NewObject,
     Note,
     ObjectPlan,
     PlanRefusal,
     PlanSurroundings,
-    Safety,
     Step,
 )
-from kubectl_dra.migrate.naming import free_object, roles, workload_name
-from kubectl_dra.migrate.new_objects import in_version, template_key
+from kubectl_dra.migrate.new_objects import free_object, in_version, roles, template_key, workload_name
 
 # Pods of one ResourceClaim run on one node, if its device is on one: only one pod, or pods that may stand together.
 _MAY_SHARE: Final = frozenset(
@@ -423,6 +420,3 @@ def _object(kind: str, name: str, namespace: str, claim: Claim, safety: Safety) 
     raw: dict[str, Any] = {"apiVersion": f"{GROUP}/v1", "kind": kind, "metadata": metadata, "spec": spec}
     reason = "each pod gets a claim like this" if kind == "ResourceClaimTemplate" else "all pods use this claim"
     return NewObject("MIG104" if kind == "ResourceClaim" else "MIG103", raw, reason, safety)
-
-
-MIGRATION: Final = Migration("device-plugins", plan, ABOUT)

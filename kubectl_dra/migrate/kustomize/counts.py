@@ -14,10 +14,9 @@ from kubectl_dra.manifests.kustomization import Kustomization, closure, with_com
 from kubectl_dra.manifests.source import Source, decode
 from kubectl_dra.manifests.style import Style
 from kubectl_dra.migrate.inline_patches import InlinePatch, inline_patches
-from kubectl_dra.migrate.kustomize.device_patches import patch_files
 from kubectl_dra.migrate.kustomize.layout import is_for
 from kubectl_dra.migrate.kustomize.repair import (
-    FIELDS,
+    CLAIM_FIELDS,
     BuildDifference,
     Repaired,
     as_wanted,
@@ -25,6 +24,7 @@ from kubectl_dra.migrate.kustomize.repair import (
     is_of,
     listed_in,
     objects_in,
+    patch_files,
 )
 from kubectl_dra.migrate.new_objects import added_behind, documents_of
 
@@ -194,7 +194,7 @@ def _read(path: str, part: Kustomization) -> Source | None:
     except (OSError, InputError):
         source = Source(path, "")
     kinds = {each.kind for each in objects_in(source)}
-    if path not in part.patches or not kinds or not kinds <= set(FIELDS.values()):
+    if path not in part.patches or not kinds or not kinds <= set(CLAIM_FIELDS.values()):
         raise EditRefused(f"{File(path).name}, which it would get, is there already and is no patch of claims")
     return source
 

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from pathlib import Path as File
 from typing import Any, Final, NamedTuple
 
 from msgspec import Struct, field
 
 from kubectl_dra.api.schema import path_text
-from kubectl_dra.errors import InputError
+from kubectl_dra.errors import FileError, InputError
 from kubectl_dra.manifests.changes import value_at
+from kubectl_dra.manifests.documents import parse
 from kubectl_dra.manifests.files import Rewritten
+from kubectl_dra.manifests.inputs import build
 from kubectl_dra.manifests.kustomization import Kustomization, closure
 from kubectl_dra.manifests.objects import ObjectKey, object_key, title
 from kubectl_dra.manifests.source import Source, decode
 from kubectl_dra.manifests.style import Style, flow
-from kubectl_dra.migrate import refusals
+from kubectl_dra.migrate import codes
 from kubectl_dra.migrate.inline_patches import GONE
-from kubectl_dra.migrate.kustomize.device_patches import DevicePatch
-from kubectl_dra.migrate.kustomize.repair import BuildDifference, Repaired
+from kubectl_dra.migrate.kustomize.repair import BuildDifference, DevicePatch, Repaired
 from kubectl_dra.migrate.model import MigratedFile, Remark
 from kubectl_dra.text import amount
 
@@ -34,7 +38,7 @@ class BuildObstacle(NamedTuple):
     """What is in the way. ``offered``: no more than that the change is unsafe."""
 
     problem: str
-    way_out: str = refusals.WAY_OUT_BUILD
+    way_out: str = codes.WAY_OUT_BUILD
     offered: bool = False
 
 
@@ -65,7 +69,7 @@ def asking(patch: DevicePatch, *, in_run: bool) -> BuildObstacle:
         return BuildObstacle(f"{problem}, as a comment there says", way_out)
     if not in_run:
         return BuildObstacle(f"{problem}, and is not in this run", "give migrate its directory as well, or -k with it")
-    return BuildObstacle(problem, refusals.WAY_OUT_PATCH)
+    return BuildObstacle(problem, codes.WAY_OUT_PATCH)
 
 
 def out_of_run(path: str, own: str) -> BuildObstacle:
@@ -98,7 +102,7 @@ def of_outside(name: str, item: Remark) -> Remark:
     message = f"it is built from {shown(item.file)}, which is not in this run and has something to migrate"
     directory = os.path.dirname(name) or "."  # noqa: PTH120
     way_out = f"give migrate that as well, or -k {shlex.quote(directory)}"
-    return Remark("refusal", refusals.BUILD, name, 1, 1, "Kustomization", "", message, way_out)
+    return Remark("refusal", codes.BUILD, name, 1, 1, "Kustomization", "", message, way_out)
 
 
 def unbuilt(error: str) -> BuildObstacle:
@@ -119,7 +123,7 @@ def unsafe(offer: Remark) -> BuildObstacle:
 
 def refused_there(refusal: Remark) -> BuildObstacle:
     """What is built from the files is refused."""
-    return BuildObstacle(f"there: {refusal.message}", refusal.way_out or refusals.WAY_OUT_BUILD)
+    return BuildObstacle(f"there: {refusal.message}", refusal.way_out or codes.WAY_OUT_BUILD)
 
 
 def lacking(difference: BuildDifference, in_run: bool) -> BuildObstacle:
@@ -323,4 +327,75 @@ def _left(item: Remark, place: str, obstacle: BuildObstacle) -> Remark:
     message = f"left as it is: {obstacle.problem if itself else f'{place} is built from it, and {obstacle.problem}'}"
     if obstacle.offered:
         return item._replace(sort="offer", message=message, safety="unsafe")
-    return item._replace(sort="refusal", code=refusals.BUILD, message=message, way_out=obstacle.way_out, safety="safe")
+    return item._replace(sort="refusal", code=codes.BUILD, message=message, way_out=obstacle.way_out, safety="safe")
+
+
+# Builds kustomizations in a copy of their files, some of which have other texts.
+
+
+def can_build() -> bool:
+    """Whether kubectl or kustomize is on the PATH."""
+    return shutil.which("kubectl") is not None or shutil.which("kustomize") is not None
+
+
+class Workshop:
+    """A copy of the files of kustomizations below ``folder``; the caller removes it.
+
+    What the kustomizations take from elsewhere is left out of the copy: a build fetches nothing.
+    """
+
+    def __init__(self, folder: str, kustomizations: Iterable[Kustomization]) -> None:
+        self._folder = folder
+        self._remote: dict[str, tuple[str, ...]] = {}
+        for one in kustomizations:
+            for part in closure(one):
+                if part.remote:
+                    self._remote[part.path] = part.remote
+                for link, target in part.links:
+                    copy = self._copy(link)
+                    if not os.path.lexists(copy):
+                        copy.parent.mkdir(parents=True, exist_ok=True)
+                        copy.symlink_to(self._copy(target))
+                if part.deployer:
+                    self._copy(part.directory).mkdir(parents=True, exist_ok=True)
+                    self._copy(part.path).write_text(part.document.source.text)
+                for path in part.files - ({part.path} if part.deployer else set()):
+                    copy = self._copy(path)
+                    if not copy.exists():
+                        copy.parent.mkdir(parents=True, exist_ok=True)
+                        copy.write_bytes(self._local(path, Path(path).read_bytes()))
+
+    def _copy(self, path: str) -> Path:
+        return Path(self._folder + path)
+
+    def put(self, files: Mapping[str, bytes]) -> None:
+        """Give files (absolute paths) other contents."""
+        for path, data in files.items():
+            copy = self._copy(path)
+            if copy.parent.is_dir():
+                copy.write_bytes(self._local(path, data))
+
+    def _local(self, path: str, data: bytes) -> bytes:
+        """The text of a file without what it takes from elsewhere."""
+        remote = self._remote.get(path, ())
+        if not remote:
+            return data
+        raw = dict(parse(decode(data, path))[0].object)
+        for key in ("resources", "bases"):
+            if isinstance(raw.get(key), list):
+                raw[key] = [entry for entry in raw[key] if entry not in remote]
+        return json.dumps(raw).encode()
+
+    def all_built(self, kustomizations: Sequence[Kustomization]) -> Iterator[tuple[Kustomization, bytes | str]]:
+        """Like ``built``, for several in parallel: most of the time is spent waiting for the program."""
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
+            yield from zip(kustomizations, pool.map(self.built, kustomizations), strict=True)
+
+    def built(self, one: Kustomization) -> bytes | str:
+        """What the kustomization builds, or why it fails."""
+        try:
+            return build(str(self._copy(one.directory)))
+        except FileError as error:
+            return error.problem.replace(self._folder, "")

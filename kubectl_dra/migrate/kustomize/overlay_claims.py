@@ -16,9 +16,17 @@ from kubectl_dra.manifests.source import Source
 from kubectl_dra.manifests.style import Style
 from kubectl_dra.manifests.workloads import containers, pod_specs
 from kubectl_dra.migrate.inline_patches import InlinePatch, inline_patches
-from kubectl_dra.migrate.kustomize.device_patches import patch_files
 from kubectl_dra.migrate.kustomize.layout import is_for
-from kubectl_dra.migrate.kustomize.repair import FIELDS, BuildDifference, Repaired, is_of, listed_in, objects_in, read
+from kubectl_dra.migrate.kustomize.repair import (
+    CLAIM_FIELDS,
+    BuildDifference,
+    Repaired,
+    is_of,
+    listed_in,
+    objects_in,
+    patch_files,
+    read,
+)
 from kubectl_dra.migrate.new_objects import added_behind, documents_of
 
 CLAIMS: Final = "kubectl-dra-claims.yaml"
@@ -133,7 +141,7 @@ def _beside(path: str, claims: Sequence[Mapping[str, Any]], one: Kustomization) 
         source is None
         or path not in one.files
         or not there
-        or not {each.kind for each in there} <= set(FIELDS.values())
+        or not {each.kind for each in there} <= set(CLAIM_FIELDS.values())
     ):
         raise EditRefused(f"{CLAIMS}, which it would get, is there already and is no file of its claims")
     if {object_key(each.object) for each in there} & {object_key(raw) for raw in claims}:
@@ -172,7 +180,7 @@ def _named(
     own = str(metadata.get("name") or "patched")
     names: dict[str, str] = {}
     for entry in added:
-        for field, kind in FIELDS.items():
+        for field, kind in CLAIM_FIELDS.items():
             name = str(entry.get(field, ""))
             raw = new.get((kind, space, name))
             if raw is None:
@@ -221,4 +229,4 @@ def _referring(
 
 
 def _renamed(entry: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    return {key: names.get(str(value), value) if key in FIELDS else value for key, value in entry.items()}
+    return {key: names.get(str(value), value) if key in CLAIM_FIELDS else value for key, value in entry.items()}

@@ -16,6 +16,7 @@ from kubectl_dra.manifests.files import Rewritten
 from kubectl_dra.manifests.kustomization import Kustomization, closure, kustomizations_above, with_components
 from kubectl_dra.manifests.objects import ManifestObject, object_key, objects
 from kubectl_dra.manifests.source import Source
+from kubectl_dra.migrate.codes import PATCH
 from kubectl_dra.migrate.device_plugins.pods import tidied
 from kubectl_dra.migrate.engine import MigrationJob
 from kubectl_dra.migrate.inline_patches import (
@@ -26,11 +27,9 @@ from kubectl_dra.migrate.inline_patches import (
     inline_patches,
     operations_without,
 )
-from kubectl_dra.migrate.kustomize.device_patches import patch_files
 from kubectl_dra.migrate.kustomize.layout import is_for
-from kubectl_dra.migrate.kustomize.repair import BuildDifference, Repaired, claims_in, is_of, read
+from kubectl_dra.migrate.kustomize.repair import BuildDifference, Repaired, claims_in, is_of, patch_files, read
 from kubectl_dra.migrate.model import MigratedFile, Remark
-from kubectl_dra.migrate.refusals import PATCH
 
 _FIELDS: Final = ("nodeSelector", "affinity")
 

@@ -8,19 +8,22 @@ from typing import Any, Final, Literal, NamedTuple
 
 from kubectl_dra.api.releases import GROUP
 from kubectl_dra.errors import InputError
-from kubectl_dra.manifests.changes import Append, Change, EditRefused, Path, Set, changed
+from kubectl_dra.manifests.changes import Append, Change, EditRefused, Path, Set, changed, value_at
 from kubectl_dra.manifests.documents import NotAnObject, parse
 from kubectl_dra.manifests.edits import edited, edits_of, reread, verified
-from kubectl_dra.manifests.kustomization import Kustomization
+from kubectl_dra.manifests.kustomization import Kustomization, closure
 from kubectl_dra.manifests.objects import ManifestObject, ObjectKey, object_key, objects
 from kubectl_dra.manifests.source import Source, decode
 from kubectl_dra.manifests.style import Style
 from kubectl_dra.manifests.workloads import key_of, pod_specs
+from kubectl_dra.migrate.inline_patches import FIELDS, GONE, InlinePatch, inline_patches
 from kubectl_dra.migrate.new_objects import documents_of
+from kubectl_dra.migrate.reading import Ignored, asked_in, pointed
+from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue
 
 # Compares two builds, with the content of claims in place of their names.
 
-FIELDS = {"resourceClaimTemplateName": "ResourceClaimTemplate", "resourceClaimName": "ResourceClaim"}
+CLAIM_FIELDS = {"resourceClaimTemplateName": "ResourceClaimTemplate", "resourceClaimName": "ResourceClaim"}
 """The fields of a pod's claim that refer to an object, and its kind."""
 
 
@@ -58,7 +61,7 @@ def differences(
         left, right = one.get(key), other.get(key)
         if (
             key not in old
-            and key[0] in FIELDS.values()
+            and key[0] in CLAIM_FIELDS.values()
             and str((left or right or {}).get("apiVersion")).startswith(GROUP)
         ):
             # A new claim counts where a pod refers to it.
@@ -90,7 +93,7 @@ def _of_claims(
             if name not in theirs:
                 continue
             index, mine = theirs[name]
-            for field, kind in FIELDS.items():
+            for field, kind in CLAIM_FIELDS.items():
                 if field in entry and field in mine:
                     wanted, meant = (kind, key[1], str(entry[field])), (kind, key[1], str(mine[field]))
                     should, does = one.get(wanted, {}).get("spec"), other.get(meant, {}).get("spec")
@@ -116,7 +119,7 @@ def _without_references(raw: Mapping[str, Any]) -> Any:
 def _copy(value: Any, path: Path, paths: set[Path]) -> Any:
     if isinstance(value, Mapping):
         return {
-            key: "" if key in FIELDS and path[:-1] in paths else _copy(below, (*path, key), paths)
+            key: "" if key in CLAIM_FIELDS and path[:-1] in paths else _copy(below, (*path, key), paths)
             for key, below in value.items()
         }
     if isinstance(value, list):
@@ -163,7 +166,7 @@ def claims_in(source: Source) -> Iterator[Mapping[str, Any]]:
     """The identities of claims and templates in a file."""
     for found in objects_in(source):
         metadata = found.object.get("metadata")
-        if found.kind in FIELDS.values() and isinstance(metadata, Mapping):
+        if found.kind in CLAIM_FIELDS.values() and isinstance(metadata, Mapping):
             kept = {key: metadata[key] for key in ("name", "namespace") if key in metadata}
             yield {"apiVersion": found.api_version, "kind": found.kind, "metadata": kept}
 
@@ -220,7 +223,7 @@ def followed_names(
     for difference in found:
         if difference.claim is None or difference.found is not None or difference.wanted is None:
             continue
-        field = next(field for field, kind in FIELDS.items() if kind == difference.claim[0])
+        field = next(field for field, kind in CLAIM_FIELDS.items() if kind == difference.claim[0])
         path = "/".join(str(part) for part in difference.path if isinstance(part, str))
         kind = difference.object[0]
         kinds.setdefault(difference.claim[0], {}).setdefault(field, set()).add((f"{path}/{field}", kind, groups[kind]))
@@ -291,7 +294,7 @@ def without_unused(
         for raw in built
         for spec in pod_specs(raw)
         for _, entry in _claims(spec.content).values()
-        for field in FIELDS
+        for field in CLAIM_FIELDS
     }
     should = {object_key(raw) for raw in wanted}
     raw = parse(texts[one.path])[0].object if one.path in texts else one.document.object
@@ -299,7 +302,7 @@ def without_unused(
     now = dict(texts)
     for claim in built:
         kind, _, name = key = object_key(claim)
-        if kind not in FIELDS.values() or key in should or name in used:
+        if kind not in CLAIM_FIELDS.values() or key in should or name in used:
             continue
         name = name.removeprefix(prefix).removesuffix(suffix)
         patch = {"apiVersion": claim["apiVersion"], "kind": kind, "metadata": {"name": name}, "$patch": "delete"}
@@ -324,3 +327,79 @@ def listed_in(one: Kustomization, field: str, entry: Any, texts: Mapping[str, So
     text = edited(document.source.text, edits_of(document, [change]))
     reread(document.source, text, [changed(raw, [change])])
     return text
+
+
+# Patches of a kustomization that ask device plugins for something, and where they stand.
+
+
+class DevicePatch(NamedTuple):
+    """A patch that asks, or asked, for ``resource`` in a line (from 1) of a file (an absolute path).
+
+    ``stays``: it still does. ``ignored``: because of a comment. ``patch`` is as the kustomization has it; of a patch
+    in a file its text is the file's.
+    """
+
+    file: str
+    line: int
+    resource: str
+    stays: bool
+    ignored: bool
+    patch: InlinePatch
+
+
+def device_patches(
+    one: Kustomization, texts: Mapping[str, Source], catalogue: VendorCatalogue
+) -> Iterator[DevicePatch]:
+    """The patches of a kustomization and of all that it reads; ``texts`` are the changed files by absolute path."""
+    for part in closure(one):
+        now = parse(texts[part.path])[0].object if part.path in texts else part.document.object
+        left = {patch.text for patch in inline_patches(now)}
+        for patch in inline_patches(part.document.object):
+            named = _named(patch.text, catalogue)
+            if named is not None:
+                line = part.document.position(patch.path).line
+                node = part.document.nodes(patch.path)
+                # The text of a block begins below its indicator.
+                inside = named[0] if node is not None and node.value.style in ("|", ">") else 0
+                ignored = Ignored(part.document.source, (part.document,)).covers(GONE, part.document, patch.path)
+                ignored = ignored or _says_ignore(patch.text, named[0])
+                yield DevicePatch(part.path, line + inside, named[1], patch.text in left, ignored, patch)
+        files = {path: patch for patch, path in patch_files(part)}
+        for path in sorted(part.files - {part.path}):
+            source = read(path)
+            # Transformers may have JSON patches, too.
+            if source is None or not (path in files or pointed(source.text, catalogue)):
+                continue
+            named = _named(source.text, catalogue)
+            if named is not None:
+                patch = files.get(path, InlinePatch((), "", {}))._replace(text=source.text)
+                stays = path not in texts or _named(texts[path].text, catalogue) is not None
+                yield DevicePatch(path, named[0], named[1], stays, _says_ignore(source.text, named[0]), patch)
+
+
+def patch_files(part: Kustomization) -> Iterator[tuple[InlinePatch, str]]:
+    """The patches of a kustomization that are files: each as its entry has it, without text, and its absolute path."""
+    for field in FIELDS:
+        listed = part.document.object.get(field)
+        for index, entry in enumerate(listed if isinstance(listed, list) else ()):
+            word = entry if isinstance(entry, str) else value_at(entry, ("path",))
+            path = part.path_of(word) if isinstance(word, str) else ""
+            if path in part.files:
+                target: Any = value_at(entry, ("target",))
+                yield InlinePatch((field, index), "", target if isinstance(target, Mapping) else {}), path
+
+
+def _named(text: str, catalogue: VendorCatalogue) -> tuple[int, str] | None:
+    """The first line of a text that asks for a resource, and its name."""
+    source = Source("<patch>", text)
+    return next(((source.place(at)[0], name) for at, name in asked_in(text, catalogue)), None)
+
+
+def _says_ignore(text: str, line: int) -> bool:
+    """Whether a comment of a text, on a line or above it, says to leave what it asks for."""
+    source = Source("<patch>", text)
+    try:
+        documents = parse(source)
+    except InputError:
+        documents = ()
+    return Ignored(source, documents).covers_lines(GONE, range(1, line + 1))

@@ -19,19 +19,20 @@ from kubectl_dra.migrate.engine import MigrationJob, migrate, misread
 from kubectl_dra.migrate.inline_patches import GONE, without_empty_lists
 from kubectl_dra.migrate.kustomize import outcome
 from kubectl_dra.migrate.kustomize import outcome as obstacles
-from kubectl_dra.migrate.kustomize.builds import Workshop, can_build
 from kubectl_dra.migrate.kustomize.counts import claim_patches, counted_inline
-from kubectl_dra.migrate.kustomize.device_patches import DevicePatch, device_patches, patch_files
 from kubectl_dra.migrate.kustomize.layout import Layout, built_from, is_for
-from kubectl_dra.migrate.kustomize.outcome import BuildObstacle, Group, groups_of
+from kubectl_dra.migrate.kustomize.outcome import BuildObstacle, Group, Workshop, can_build, groups_of
 from kubectl_dra.migrate.kustomize.overlay_claims import lacks_claims, overlay_claims
 from kubectl_dra.migrate.kustomize.patches import followed_namespaces, labels_taken_out, without_json_patches
 from kubectl_dra.migrate.kustomize.repair import (
     BuildDifference,
+    DevicePatch,
     Repaired,
+    device_patches,
     differences,
     followed_names,
     objects_of,
+    patch_files,
     without_unused,
 )
 from kubectl_dra.migrate.model import MigratedFile, MigrationReport, Remark

@@ -13,11 +13,11 @@ from kubectl_dra.manifests.changes import Change, Delete, Path, Set, changed, va
 from kubectl_dra.manifests.objects import ObjectKey
 from kubectl_dra.manifests.workloads import PodContainer, WorkloadPodSpec, containers
 from kubectl_dra.migrate import quotas
+from kubectl_dra.migrate.codes import NO_RESOURCE, NOT_OURS, QUOTA
 from kubectl_dra.migrate.device_plugins.labels import node_selector
 from kubectl_dra.migrate.device_plugins.placement import placement
 from kubectl_dra.migrate.model import MigrationSettings, ObjectPlan, PlanRefusal, PlanSurroundings, Share, Step
 from kubectl_dra.migrate.reverse.labels import Named, Unnamed, chosen, conditions
-from kubectl_dra.migrate.reverse.pages import NO_RESOURCE, NOT_OURS, QUOTA
 from kubectl_dra.migrate.vendors.model import Resource
 
 # Data for planning the reverse migration: claims of a pod, and why an object stays unchanged.

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from kubectl_dra.cel.library.netip import AddressError, parse_address, parse_network
+from kubectl_dra.cel.library.addresses import AddressError, parse_address, parse_network
 
 
 @given(st.ip_addresses(v=4) | st.ip_addresses(v=6))

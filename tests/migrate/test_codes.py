@@ -8,20 +8,20 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kubectl_dra.migrate.model import ChangePage
-from kubectl_dra.migrate.registry import FAMILIES, about, all_migrations
+from kubectl_dra.migrate.codes import CHANGES, FAMILIES, PAGES, ChangePage
+from kubectl_dra.migrate.engine import MIGRATIONS
 from tools.docs.changes import pages
 from tools.docs.folder import write
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "changes"
 
 
-@pytest.mark.parametrize("one", about().values(), ids=lambda one: str(one.code))
+@pytest.mark.parametrize("one", PAGES.values(), ids=lambda one: str(one.code))
 def test_texts(one: ChangePage) -> None:
     assert re.fullmatch(r"MIG\d{3}", one.code) and one.code[:4] in FAMILIES
     assert re.fullmatch(r"[a-z]+(-[a-z0-9]+)*", one.name)
     assert one.safety in ("safe", "unsafe", "note", "refusal")
-    assert one.why.endswith(".") and len(one.why) > 60 and len(one.title) < 90
+    assert one.why.endswith(".") and not one.title.endswith(".") and len(one.why) > 60 and len(one.title) < 90
     assert len(one.page.head) == 3, "a page has its name, its safety and one paragraph before the examples"
     before, after = one.page.code("Before"), one.page.code("After", "Instead")
     if one.safety in ("safe", "unsafe"):
@@ -31,10 +31,9 @@ def test_texts(one: ChangePage) -> None:
 
 
 def test_codes_and_names_are_unique() -> None:
-    found = [one for migration in all_migrations() for one in migration.about]
-    assert len({one.code for one in found}) == len(found)
-    assert len({one.name for one in about().values()}) == len(about())
-    assert next(iter(all_migrations())).name == "versions"
+    assert [page.code for page in CHANGES] == sorted(PAGES)
+    assert len({page.name for page in CHANGES}) == len(CHANGES)
+    assert MIGRATIONS[0].name == "versions"
 
 
 def test_pages_in_docs_are_those_of_the_codes() -> None:
