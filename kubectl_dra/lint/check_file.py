@@ -16,9 +16,8 @@ from kubectl_dra.lint.config import Selection
 from kubectl_dra.lint.context import AssumedCluster, Context, Item, ObjectPlace
 from kubectl_dra.lint.finding import LintFinding, LocatedFinding
 from kubectl_dra.lint.locate import Texts, excerpt, excerpt_of_line, locate, path_text, plain, spanned
-from kubectl_dra.lint.registry import RULES
 from kubectl_dra.lint.rule import ANY_KIND, Rule
-from kubectl_dra.lint.rules import files
+from kubectl_dra.lint.rules import RULES, files
 from kubectl_dra.manifests.changes import Path, value_at
 from kubectl_dra.manifests.documents import Document, NotAnObject, Skipped, TemplateError, each
 from kubectl_dra.manifests.inputs import LARGEST, Input, read

@@ -20,7 +20,7 @@ from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.data.drivers import catalogue
 from kubectl_dra.lint.context import AssumedCluster
 from kubectl_dra.lint.finding import LocatedFinding
-from kubectl_dra.lint.registry import BY_CODE
+from kubectl_dra.lint.rules import BY_CODE
 from kubectl_dra.lsp.cursor import Cursor, Span, Typed, cursor_at, member_at, typed, word_at
 from kubectl_dra.text import amount
 

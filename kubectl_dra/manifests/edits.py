@@ -9,7 +9,18 @@ from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 from kubectl_dra.errors import FileError
-from kubectl_dra.manifests.changes import Append, Change, Delete, EditRefused, Path, Set, Unwrap, below, value_at
+from kubectl_dra.manifests.changes import (
+    Append,
+    Change,
+    Delete,
+    EditRefused,
+    Path,
+    Set,
+    Unwrap,
+    below,
+    changed,
+    value_at,
+)
 from kubectl_dra.manifests.documents import Document, NotAnObject, parse
 from kubectl_dra.manifests.files import Rewritten
 from kubectl_dra.manifests.places import ELSEWHERE
@@ -178,6 +189,17 @@ def verified(documents: Sequence[Document], edits: Sequence[Edit], intended: Map
     text = edited(source.text, edits)
     reread(source, text, [intended.get(document.index, document.object) for document in documents])
     return text
+
+
+def with_changes(documents: Sequence[Document], changes: Mapping[int, Sequence[Change]]) -> str:
+    """The text of documents with changes made; ``changes`` are by the index of their document.
+
+    Raises:
+        EditRefused: a change cannot be made in this text, or the text would read differently.
+    """
+    edits = [edit for document in documents for edit in edits_of(document, changes.get(document.index, ()))]
+    intended = {document.index: changed(document.object, changes.get(document.index, ())) for document in documents}
+    return verified(documents, edits, intended)
 
 
 def reread(source: Source, text: str, objects: Sequence[Any]) -> tuple[Document, ...]:

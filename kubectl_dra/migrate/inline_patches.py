@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from kubectl_dra.errors import FileError
-from kubectl_dra.manifests.changes import Change, Clear, Delete, EditRefused, Path, Set, changed
+from kubectl_dra.manifests.changes import Change, Clear, Delete, EditRefused, Path, Set
 from kubectl_dra.manifests.documents import Document, NotAnObject, parse
-from kubectl_dra.manifests.edits import edits_of, verified
+from kubectl_dra.manifests.edits import with_changes
 from kubectl_dra.manifests.objects import objects
 from kubectl_dra.manifests.source import Source, comments_of
 from kubectl_dra.migrate.codes import PATCH, WAY_OUT_PATCH, Safety
@@ -185,7 +185,7 @@ def _operations_left(document: Document, settings: MigrationSettings) -> Without
     if len(asked) == len(listed):
         return Without("", reason, safety, tuple(comments_of(document.source.text, [document.root])))
     changes = [Delete((_OPERATIONS, index)) for index in asked]
-    text = verified((document,), edits_of(document, changes), {document.index: changed(document.object, changes)})
+    text = with_changes((document,), {document.index: changes})
     return Without(text.removeprefix(f"{_OPERATIONS}:")[1:], reason, safety)
 
 
@@ -204,12 +204,11 @@ def _asked(operation: Any, settings: MigrationSettings) -> Resource | None:
 def _merge_left(
     documents: Sequence[Document], around: Sequence[Mapping[str, Any]], settings: MigrationSettings
 ) -> Without | None:
-    edits = []
-    expected: dict[int, Any] = {}
+    changes: dict[int, list[Change]] = {}
     places: list[tuple[Document, Path]] = []
     steps: list[Step] = []
     for document in documents:
-        changes: list[Change] = []
+        deleted = changes.setdefault(document.index, [])
         for patched in objects((document,)):
             plan = plan_patch(patched.object, around, settings)
             if plan.refusals:
@@ -217,13 +216,10 @@ def _merge_left(
             steps += plan.steps
             for step in plan.steps:
                 places.append((document, (*patched.path, *step.path)))
-                changes += [Delete((*patched.path, *change.path)) for change in step.changes]
-        if changes:
-            edits += edits_of(document, changes)
-            expected[document.index] = changed(document.object, changes)
+                deleted += [Delete((*patched.path, *change.path)) for change in step.changes]
     if not steps:
         return None
     _check_comments(documents, places)
-    text = verified(documents, edits, expected)
+    text = with_changes(documents, changes)
     unsafe = any(step.safety == "unsafe" for step in steps)
     return Without(text, "; ".join(dict.fromkeys(step.reason for step in steps)), "unsafe" if unsafe else "safe")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from kubectl_dra.lint.registry import BY_CODE
+from kubectl_dra.lint.rules import BY_CODE
 
 _SEVERITIES: Final = {"safe": "warning", "unsafe": "warning", "note": "info", "refusal": "error"}
 

@@ -6,10 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path as File
 from typing import Any, Final
 
-from kubectl_dra.errors import FileError
-from kubectl_dra.manifests.changes import Change, EditRefused, Path, Set, changed, value_at
-from kubectl_dra.manifests.documents import Document, parse
-from kubectl_dra.manifests.edits import edited, edits_of, reread, verified
+from kubectl_dra.manifests.changes import Change, EditRefused, Path, Set, value_at
+from kubectl_dra.manifests.documents import parse
+from kubectl_dra.manifests.edits import edited, reread, with_changes
 from kubectl_dra.manifests.kustomization import Kustomization, with_components
 from kubectl_dra.manifests.objects import ManifestObject, ObjectKey, object_key, objects
 from kubectl_dra.manifests.source import Source
@@ -21,6 +20,7 @@ from kubectl_dra.migrate.kustomize.repair import (
     CLAIM_FIELDS,
     BuildDifference,
     Repaired,
+    documents_in,
     is_of,
     listed_in,
     objects_in,
@@ -75,11 +75,9 @@ def _claims_of_patches(
 
     def referring(patch: InlinePatch, source: Source) -> str:
         """The text of a patch with references to claims."""
-        documents = _documents(source)
-        expected = [document.object for document in documents]
-        edits = []
-        for number, document in enumerate(documents):
-            changes: list[Change] = []
+        documents = documents_in(source)
+        changes: dict[int, list[Change]] = {}
+        for document in documents:
             for raw in objects((document,)):
                 for each in missing:
                     fits = is_for(patch, each.object, one) if patch.target else is_of(raw.object, each.object)
@@ -87,14 +85,8 @@ def _claims_of_patches(
                         # The base's namespace is no longer given to what stands in an overlay.
                         space = "" if one.document.object.get("namespace") else each.object[1]
                         names = _named(raw, each, space, _added(each, old, new), new, templates)
-                        changes += _referring(raw, each, old, new, names)
-            if changes:
-                edits += edits_of(document, changes)
-                expected[number] = changed(document.object, changes)
-        text = edited(source.text, edits)
-        if edits:
-            reread(source, text, expected)
-        return text
+                        changes.setdefault(document.index, []).extend(_referring(raw, each, old, new, names))
+        return with_changes(documents, changes) if changes else source.text
 
     for patch, path in patch_files(part):
         if path in texts and (text := referring(patch, texts[path])) != texts[path].text:
@@ -108,7 +100,7 @@ def _claims_of_patches(
         for patch in inline_patches(document.object)
         if patch.text not in same and (text := referring(patch, Source(own.name, patch.text))) != patch.text
     ]
-    text = verified((document,), edits_of(document, changes), {document.index: changed(document.object, changes)})
+    text = with_changes((document,), {document.index: changes})
     if templates:
         beside = _beside(claims, list(templates.values()), part)
         yield Repaired(claims, beside or HEADING + documents_of(list(templates.values()), Style()), "claims")
@@ -117,14 +109,6 @@ def _claims_of_patches(
             text = listed_in(part, "resources", CLAIMS, now)
         if text != own.text:
             yield Repaired(part.path, text, "claims")
-
-
-def _documents(source: Source) -> tuple[Document, ...]:
-    """The documents of a patch; none of a JSON patch, which has no room for claims."""
-    try:
-        return parse(source)
-    except FileError:
-        return ()
 
 
 def _beside(path: str, claims: Sequence[Mapping[str, Any]], one: Kustomization) -> str:

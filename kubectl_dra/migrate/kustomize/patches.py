@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from kubectl_dra.api.schema import path_text
 from kubectl_dra.errors import FileError
-from kubectl_dra.manifests.changes import Append, Change, Clear, Delete, EditRefused, Path, Set, changed, value_at
-from kubectl_dra.manifests.documents import Document, parse
-from kubectl_dra.manifests.edits import Edit, edited, edits_of, reread, verified
+from kubectl_dra.manifests.changes import Append, Change, Clear, Delete, EditRefused, Path, Set, value_at
+from kubectl_dra.manifests.documents import parse
+from kubectl_dra.manifests.edits import with_changes
 from kubectl_dra.manifests.files import Rewritten
 from kubectl_dra.manifests.kustomization import Kustomization, closure, kustomizations_above, with_components
 from kubectl_dra.manifests.objects import ManifestObject, object_key, objects
@@ -28,7 +28,15 @@ from kubectl_dra.migrate.inline_patches import (
     operations_without,
 )
 from kubectl_dra.migrate.kustomize.layout import is_for
-from kubectl_dra.migrate.kustomize.repair import BuildDifference, Repaired, claims_in, is_of, patch_files, read
+from kubectl_dra.migrate.kustomize.repair import (
+    BuildDifference,
+    Repaired,
+    claims_in,
+    documents_in,
+    is_of,
+    patch_files,
+    read,
+)
 from kubectl_dra.migrate.model import MigratedFile, Remark
 
 _FIELDS: Final = ("nodeSelector", "affinity")
@@ -58,21 +66,18 @@ def labels_taken_out(
             if (text := _without(patch, Source(own.name, patch.text), surplus, one)) != patch.text
         ]
         if changes:
-            text = verified((document,), edits_of(document, changes), {0: changed(document.object, changes)})
+            text = with_changes((document,), {document.index: changes})
             yield Repaired(part.path, text, "labels")
 
 
 def _without(patch: InlinePatch, source: Source, surplus: Sequence[BuildDifference], one: Kustomization) -> str:
     """The text of a patch without the labels."""
-    documents = _documents(source)
-    expected: dict[int, Any] = {}
-    edits: list[Edit] = []
-    for document in documents:
-        changes = [change for raw in objects((document,)) for change in _taken_out(patch, raw, surplus, one)]
-        if changes:
-            edits += edits_of(document, changes)
-            expected[document.index] = changed(document.object, changes)
-    return verified(documents, edits, expected) if edits else source.text
+    documents = documents_in(source)
+    changes = {
+        document.index: [change for raw in objects((document,)) for change in _taken_out(patch, raw, surplus, one)]
+        for document in documents
+    }
+    return with_changes(documents, changes) if any(changes.values()) else source.text
 
 
 def _taken_out(
@@ -100,14 +105,6 @@ def _with_emptied(raw: Mapping[str, Any], paths: set[Path]) -> list[Path]:
             gone.add(above)
             waiting.append(above)
     return sorted(gone, key=repr)
-
-
-def _documents(source: Source) -> tuple[Document, ...]:
-    """The documents of a patch; none of a JSON patch, which has no labels of its own."""
-    try:
-        return parse(source)
-    except FileError:
-        return ()
 
 
 # Replacements that give workloads their namespace, and have to give it to the claims of these, too.
@@ -146,9 +143,7 @@ def followed_namespaces(
             for index in _replaced(raw.object, workload, claim)
         ]
         if changes:
-            text = edited(raw.source.text, edits_of(raw, changes))
-            reread(raw.source, text, [changed(raw.object, changes)])
-            yield Repaired(part.path, text, "namespaces")
+            yield Repaired(part.path, with_changes((raw,), {raw.index: changes}), "namespaces")
 
 
 def _has_claims(part: Kustomization, texts: Mapping[str, Source]) -> bool:
@@ -250,7 +245,7 @@ def _unnamed(
             if isinstance(entry, Mapping) and isinstance(word := entry.get("path"), str) and one.path_of(word) == path
         ]
         changes += [Clear((field,))] if gone and len(gone) == len(listed) else [Delete((field, at)) for at in gone]
-    text = verified((document,), edits_of(document, changes), {document.index: changed(document.object, changes)})
+    text = with_changes((document,), {document.index: changes})
     at = one.document.key_position(_entries(one, path)[0])
     message = f"nothing is left of the patch in {os.path.relpath(path, one.directory)}, which can be deleted"
     field = path_text(_entries(one, path)[0])

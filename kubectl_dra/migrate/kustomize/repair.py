@@ -7,10 +7,10 @@ from pathlib import Path as File
 from typing import Any, Final, Literal, NamedTuple
 
 from kubectl_dra.api.releases import GROUP
-from kubectl_dra.errors import InputError
-from kubectl_dra.manifests.changes import Append, Change, EditRefused, Path, Set, changed, value_at
-from kubectl_dra.manifests.documents import NotAnObject, parse
-from kubectl_dra.manifests.edits import edited, edits_of, reread, verified
+from kubectl_dra.errors import FileError, InputError
+from kubectl_dra.manifests.changes import Append, Change, EditRefused, Path, Set, value_at
+from kubectl_dra.manifests.documents import Document, NotAnObject, parse
+from kubectl_dra.manifests.edits import with_changes
 from kubectl_dra.manifests.kustomization import Kustomization, closure
 from kubectl_dra.manifests.objects import ManifestObject, ObjectKey, object_key, objects
 from kubectl_dra.manifests.source import Source, decode
@@ -171,6 +171,14 @@ def claims_in(source: Source) -> Iterator[Mapping[str, Any]]:
             yield {"apiVersion": found.api_version, "kind": found.kind, "metadata": kept}
 
 
+def documents_in(patch: Source) -> tuple[Document, ...]:
+    """The documents of a patch; none of a JSON patch, which has neither labels nor claims of its own."""
+    try:
+        return parse(patch)
+    except FileError:
+        return ()
+
+
 def objects_in(source: Source) -> Iterator[ManifestObject]:
     """The objects of a file; none if it cannot be read."""
     try:
@@ -275,7 +283,7 @@ def _more_names(path: str, entries: Sequence[Mapping[str, Any]], one: Kustomizat
             changes.append(Append(("nameReference",), entry))
         else:
             changes += [Append(("nameReference", index, "fieldSpecs"), place) for place in entry["fieldSpecs"]]
-    return verified((document,), edits_of(document, changes), {document.index: changed(document.object, changes)})
+    return with_changes((document,), {document.index: changes})
 
 
 def without_unused(
@@ -324,9 +332,7 @@ def listed_in(one: Kustomization, field: str, entry: Any, texts: Mapping[str, So
     raw = document.object
     there = isinstance(raw.get(field), list) and bool(raw[field])
     change = Append((field,), entry) if there else Set((field,), [entry])
-    text = edited(document.source.text, edits_of(document, [change]))
-    reread(document.source, text, [changed(raw, [change])])
-    return text
+    return with_changes((document,), {document.index: [change]})
 
 
 # Patches of a kustomization that ask device plugins for something, and where they stand.

@@ -8,9 +8,9 @@ from pathlib import Path as File
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from kubectl_dra.manifests.changes import EditRefused, changed
+from kubectl_dra.manifests.changes import EditRefused
 from kubectl_dra.manifests.documents import parse
-from kubectl_dra.manifests.edits import edits_of, verified
+from kubectl_dra.manifests.edits import with_changes
 from kubectl_dra.manifests.inputs import SUFFIXES, Input
 from kubectl_dra.manifests.kustomization import NAMES, Kustomization, closure, kustomization_in
 from kubectl_dra.manifests.objects import ObjectKey, object_key, title
@@ -18,7 +18,6 @@ from kubectl_dra.manifests.source import Source
 from kubectl_dra.migrate.engine import MigrationJob, migrate, misread
 from kubectl_dra.migrate.inline_patches import GONE, without_empty_lists
 from kubectl_dra.migrate.kustomize import outcome
-from kubectl_dra.migrate.kustomize import outcome as obstacles
 from kubectl_dra.migrate.kustomize.counts import claim_patches, counted_inline
 from kubectl_dra.migrate.kustomize.layout import Layout, built_from, is_for
 from kubectl_dra.migrate.kustomize.outcome import BuildObstacle, Group, Workshop, can_build, groups_of
@@ -72,7 +71,7 @@ def migrate_built(inputs: Sequence[Input], job: MigrationJob) -> MigrationReport
     )
     notes = list(report.notes)
     notes += [
-        f"{obstacles.shown(top)} is in no git repository: overlays elsewhere that were not named are not built"
+        f"{outcome.shown(top)} is in no git repository: overlays elsewhere that were not named are not built"
         for top in layout.unseen
     ]
     built = {path for group in groups for path in group.texts}
@@ -83,7 +82,7 @@ def migrate_built(inputs: Sequence[Input], job: MigrationJob) -> MigrationReport
     for item in outside:
         file = files.get(_absolute(item.file), MigratedFile(item.file, None))
         files[_absolute(item.file)] = file._replace(items=(*file.items, item))
-    files |= {path: outcome.without_changes(file, "", obstacles.UNSEEN) for path, file in unbuilt.items()}
+    files |= {path: outcome.without_changes(file, "", outcome.UNSEEN) for path, file in unbuilt.items()}
     for group in groups:
         if not can_build():
             _unverified(group, notes)
@@ -119,7 +118,7 @@ def _outside(names: Mapping[str, str], job: MigrationJob) -> Iterator[Remark]:
     for path, others in read.items():
         item = next((asking[each] for each in others if each in asking), None)
         if item is not None:
-            yield obstacles.of_outside(names[path], item)
+            yield outcome.of_outside(names[path], item)
 
 
 def _new_defects(results: Sequence[MigratedFile], report: MigrationReport) -> list[str]:
@@ -138,9 +137,9 @@ def _absolute(name: str) -> str:
 def _unverified(group: Group, notes: list[str]) -> None:
     for one in group.kustomizations:
         if _touched(one, group.texts):
-            group.at, group.problem = one, obstacles.UNKNOWN
+            group.at, group.problem = one, outcome.UNKNOWN
             return
-    names = ", ".join(obstacles.name_of(one) for one in group.kustomizations)
+    names = ", ".join(outcome.name_of(one) for one in group.kustomizations)
     notes.append(f"{names}: not built before and after, because neither kubectl nor kustomize is available")
 
 
@@ -156,15 +155,15 @@ def _verify(
     used = {part.path for one in buildable for part in closure(one)}
     for one in group.kustomizations:
         if one.path not in used and _touched(one, group.texts):
-            group.at, group.problem = one, obstacles.UNUSED
+            group.at, group.problem = one, outcome.UNUSED
             return
     for one in buildable:
         remote = _in_the_way(one, group.texts)
         if remote:
-            group.at, group.problem = one, obstacles.remote(remote)
+            group.at, group.problem = one, outcome.remote(remote)
             return
         notes += [
-            f"{obstacles.shown(part.path)}: {word} is not fetched; it was left out of the builds, and nothing of it "
+            f"{outcome.shown(part.path)}: {word} is not fetched; it was left out of the builds, and nothing of it "
             "is migrated"
             for part in closure(one)
             for word in part.remote
@@ -174,7 +173,7 @@ def _verify(
         before: dict[str, str] = {}
         for one, built in shop.all_built(buildable):
             if isinstance(built, str):
-                group.at, group.problem = one, obstacles.unbuilt(built)
+                group.at, group.problem = one, outcome.unbuilt(built)
                 return
             before[one.directory] = built.decode("utf-8", "replace")
         shop.put({path: text.encode(text.text) for path, text in group.texts.items()})
@@ -192,7 +191,7 @@ def _verify(
             if not waiting:
                 _without_empty_lists(group)
                 return
-        group.at, group.problem = waiting[0], obstacles.UNSETTLED
+        group.at, group.problem = waiting[0], outcome.UNSETTLED
 
 
 def _without_empty_lists(group: Group) -> None:
@@ -205,7 +204,7 @@ def _without_empty_lists(group: Group) -> None:
         changes = [
             change for change in without_empty_lists(document.object) if one.document.object[str(change.path[0])]
         ]
-        text = verified((document,), edits_of(document, changes), {0: changed(document.object, changes)})
+        text = with_changes((document,), {document.index: changes})
         group.texts[one.path] = Source(source.name, text, source.encoding, source.bom)
 
 
@@ -257,7 +256,7 @@ def _settled(
     for number in range(_ROUNDS):
         built = shop.built(one)
         if isinstance(built, str):
-            return _by_patch(one, None, group, names, job) or obstacles.broken(built)
+            return _by_patch(one, None, group, names, job) or outcome.broken(built)
         after = objects_of(built.decode("utf-8", "replace"))
         found = list(differences(objects_of(before), wanted, after))
         if not found:
@@ -269,29 +268,27 @@ def _settled(
             continue
         offered = next((offers[name] for each in found if (name := titles.get(each.object, "")) in offers), None)
         if offered is not None:
-            return obstacles.unsafe(offered)
+            return outcome.unsafe(offered)
         builds = (objects_of(before), wanted, after)
         repaired, why = list[Repaired](), None
         try:
             repaired = _repaired(group, one, found, builds, names) if number + 1 < _ROUNDS else []
         except EditRefused as refused:
-            why = obstacles.refused(str(refused))
+            why = outcome.refused(str(refused))
         except _OutOfRun as missing:
-            why = obstacles.out_of_run(missing.args[0], one.path)
+            why = outcome.out_of_run(missing.args[0], one.path)
         if not repaired:
             lacking = next((each for each in found if lacks_claims(each)), None)
             if lacking is not None:
-                return obstacles.lacking(lacking, one.path in names)
+                return outcome.lacking(lacking, one.path in names)
             if why is not None:
                 return why
             obstacle = _by_patch(one, found[0], group, names, job)
             there = next(
                 (refused_there[name] for each in found if (name := titles.get(each.object, "")) in refused_there), None
             )
-            obstacle = obstacle or (
-                obstacles.refused_there(there) if there else obstacles.of_difference(found[0], after)
-            )
-            return obstacles.of_deployer(obstacle.problem) if one.deployer else obstacle
+            obstacle = obstacle or (outcome.refused_there(there) if there else outcome.of_difference(found[0], after))
+            return outcome.of_deployer(obstacle.problem) if one.deployer else obstacle
         shop.put({each.path: group.texts[each.path].encode(each.text) for each in repaired})
     return None
 
@@ -304,8 +301,8 @@ def _by_patch(
         return None
     stays = next((patch for patch in _asking(one, difference, group, job) if patch.stays), None)
     if stays is not None and stays.file == one.path and one.deployer:
-        return obstacles.of_deployer(f"its patch names {stays.resource}")
-    return None if stays is None else obstacles.asking(stays, in_run=stays.file in names)
+        return outcome.of_deployer(f"its patch names {stays.resource}")
+    return None if stays is None else outcome.asking(stays, in_run=stays.file in names)
 
 
 def _asking(
@@ -379,9 +376,7 @@ def _recorded(group: Group, one: Kustomization, made: list[Repaired], names: Map
         source = group.texts.get(each.path)
         if source is None:
             source = (
-                one.document.source
-                if each.path == one.path
-                else outcome.original(each.path, obstacles.shown(each.path))
+                one.document.source if each.path == one.path else outcome.original(each.path, outcome.shown(each.path))
             )
         name = names.get(each.path, source.name)
         group.texts[each.path] = Source(name, each.text, source.encoding, source.bom)

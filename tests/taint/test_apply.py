@@ -1,3 +1,5 @@
+"""What the server is predicted to do with a rule, and what a drain says."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -8,6 +10,7 @@ from msgspec.structs import replace
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import DeviceTaintRule
 from kubectl_dra.taint.apply import ASKING, ServerAnswer, question_of, server_answer
+from kubectl_dra.taint.drain import slices_of
 from kubectl_dra.taint.rules import RuleStage, Wish, content, decide
 from kubectl_dra.taint.typed import TaintSpec
 
@@ -62,3 +65,19 @@ def test_counts() -> None:
 @pytest.mark.parametrize("raw", [rule(reason="NotStarted"), rule(observed=1), {}, {"status": {"conditions": []}}])
 def test_no_answer_yet(raw: dict[str, Any]) -> None:
     assert server_answer(raw) is None
+
+
+# What of a drain can be said without a cluster.
+
+
+@pytest.mark.parametrize(
+    ("drivers", "query"),
+    [
+        (["gpu.example.com"], {"fieldSelector": "spec.driver=gpu.example.com"}),
+        (["gpu.example.com", "gpu.example.com"], {"fieldSelector": "spec.driver=gpu.example.com"}),
+        (["gpu.example.com", "nic.example.com"], {}),
+        ([], {}),
+    ],
+)
+def test_slices_of_one_driver_are_asked_for_by_the_driver(drivers: list[str], query: dict[str, str]) -> None:
+    assert slices_of([DeviceID(driver, "n1", f"d-{number}") for number, driver in enumerate(drivers)]) == query

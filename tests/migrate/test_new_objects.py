@@ -1,4 +1,4 @@
-"""Names: valid, short, the same each time, free."""
+"""Names of new objects: valid, short, the same each time, free."""
 
 from __future__ import annotations
 
