@@ -43,13 +43,9 @@ def plan(raw: Mapping[str, Any], surroundings: PlanSurroundings, settings: Migra
     if target is None:
         way_out = f"Kubernetes {settings.release} has no {kind} in a version that migrate writes"
         return ObjectPlan(refusals=(PlanRefusal(UNCLEAR, ("apiVersion",), f"{version} has no successor", way_out),))
-    if target not in FLAT and _ORDER.index(version) > _ORDER.index(target) and not _older_wanted(settings):
+    if target not in FLAT and _ORDER.index(version) > _ORDER.index(target) and settings.version == "v1":
         return ObjectPlan()
     return _converted(raw, kind, version, target)
-
-
-def _older_wanted(settings: MigrationSettings) -> bool:
-    return settings.version != "v1"
 
 
 def _target(kind: str, settings: MigrationSettings) -> str | None:

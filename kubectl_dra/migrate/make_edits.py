@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from kubectl_dra.by_identity import ByIdentity
 from kubectl_dra.manifests.changes import Append, Change, Delete, EditRefused, Path, changed, value_at
 from kubectl_dra.manifests.documents import Document
 from kubectl_dra.manifests.edits import Edit, edited, edits_of, reread
@@ -226,12 +227,12 @@ def made(file: File, wants: Sequence[PlannedEdit], apart: bool = False) -> MadeF
     expected: list[Any] = []
     origins: list[int | None] = []
     removed: list[Document] = []
-    by_document: dict[int, list[PlannedEdit]] = {}
+    by_document = ByIdentity[Document, list[PlannedEdit]]()
     for want in wants:
-        by_document.setdefault(id(want.found.document), []).append(want)
+        by_document.of(want.found.document, lambda _: []).append(want)
     added: set[ObjectKey] = set()
     for number, document in enumerate(file.documents):
-        mine = by_document.get(id(document), [])
+        mine = by_document.get(document) or []
         if any(want.removes and not want.found.path for want in mine):
             removed.append(document)
             continue
@@ -272,17 +273,20 @@ def made(file: File, wants: Sequence[PlannedEdit], apart: bool = False) -> MadeF
 
 
 def _of_comments(
-    file: File, documents: Sequence[Document], origins: Sequence[int | None], wants: Mapping[int, Sequence[PlannedEdit]]
+    file: File,
+    documents: Sequence[Document],
+    origins: Sequence[int | None],
+    wants: ByIdentity[Document, list[PlannedEdit]],
 ) -> list[Edit]:
     """The edits that take comments along to what they explain."""
     before = {file.origins[number]: document for number, document in enumerate(file.documents)}
-    if not documents or not wants:
+    if not documents:
         return []
     comments = Comments(file.documents, documents)
     edits: list[Edit] = []
     for document, origin in zip(documents, origins, strict=True):
         old = before.get(origin) if origin is not None else None
-        changes = [change for want in wants.get(id(old), ()) for change in want.changes] if old is not None else []
+        changes = [change for want in wants.get(old) or () for change in want.changes] if old is not None else []
         edits += moved_comments(old, document, changes, comments) if old is not None and changes else []
     return edits
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from kubectl_dra.api.schema import path_text
 from kubectl_dra.manifests.changes import Change, Path
-from kubectl_dra.manifests.objects import ManifestObject, object_key, title
+from kubectl_dra.manifests.objects import ManifestObject, ObjectKey, object_key, title
 from kubectl_dra.migrate import codes
 from kubectl_dra.migrate.model import MigrationSettings, ObjectPlan, Remark, Sort
 from kubectl_dra.migrate.new_objects import in_version
@@ -29,7 +29,7 @@ class PlannedEdit:
     """What is planned for one object: ``changes`` with document paths, and new ``objects`` with their remarks.
 
     ``told`` is reported in any case, ``made`` only if the changes are made. With ``removes`` the object
-    itself is removed.
+    itself is removed. ``frees`` are the claims and templates that the object no longer needs then.
     """
 
     def __init__(self, file: File, found: ManifestObject) -> None:
@@ -41,6 +41,7 @@ class PlannedEdit:
         self.told: list[Remark] = []
         self.made: list[Remark] = []
         self.removes = False
+        self.frees: tuple[ObjectKey, ...] = ()
 
     @classmethod
     def of(

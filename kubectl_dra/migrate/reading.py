@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from kubectl_dra.by_identity import ByIdentity
 from kubectl_dra.data.drivers import vendor_files
 from kubectl_dra.errors import FileError, InputError
 from kubectl_dra.lint.locate import enclosing_lines
@@ -248,7 +249,8 @@ class File:
         self.source, self.documents, self.origins = source, documents, origins
         self.objects: list[ManifestObject] = []
         self.non_objects: list[Document] = []
-        self.numbers = {id(document): number for number, document in enumerate(documents)}
+        self._origins = ByIdentity[Document, int | None]()
+        self._origins.put_all(documents, origins)
         for document in documents:
             try:
                 if self.name.endswith(NAMES) and not is_object(document.object):
@@ -267,7 +269,7 @@ class File:
 
     def place(self, found: ManifestObject, path: Path) -> tuple[int, int, int]:
         """Line and column in the original for a path of an object, and the number of its document there."""
-        origin = self.origins[self.numbers[id(found.document)]]
+        origin = self._origins.get(found.document)
         if origin is None:
             return 1, 1, 0
         document = self.before[origin]
@@ -276,7 +278,7 @@ class File:
 
     def ignores(self, found: ManifestObject, code: str, path: Path) -> bool:
         """Whether a comment says that nothing is to be said or changed at a path of an object."""
-        origin = self.origins[self.numbers[id(found.document)]]
+        origin = self._origins.get(found.document)
         return origin is not None and self.ignored.covers(code, self.before[origin], (*found.path, *path))
 
 

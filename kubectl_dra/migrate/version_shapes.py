@@ -51,7 +51,7 @@ def conversion(raw: Mapping[str, Any], old: str, new: str) -> Conversion:
     dropped: list[Path] = []
     foreign: list[Path] = []
     if old == "v1alpha3":
-        dropped = [path for path in _removed(str(raw.get("kind"))) if _is_there(raw, path)]
+        dropped = [path for path in _REMOVED.get(str(raw.get("kind")), ()) if _is_there(raw, path)]
         changes += [Delete(path) for path in dropped]
     if (old in FLAT) == (new in FLAT):
         if raw.get("kind") == "ResourceSlice" and old == "v1alpha3":
@@ -203,11 +203,7 @@ _REMOVED: Final[Mapping[str, tuple[Path, ...]]] = {
     ),
     "ResourceClaimTemplate": (("spec", "spec", "controller"),),
 }
-
-
-def _removed(kind: str) -> tuple[Path, ...]:
-    """What existed only in v1alpha3 of 1.31."""
-    return _REMOVED.get(kind, ())
+"""What existed only in v1alpha3 of 1.31."""
 
 
 def _is_there(raw: Mapping[str, Any], path: Path) -> bool:

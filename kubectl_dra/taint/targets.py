@@ -13,7 +13,7 @@ from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.explain.devices.inventory import DeviceRow
 from kubectl_dra.taint import typed as times
-from kubectl_dra.taint.rules import CHANGED, CREATED, REFUSED, UNCHANGED, Decision, RuleStage, Wish
+from kubectl_dra.taint.rules import CHANGED, CREATED, REFUSED, UNCHANGED, Decision, DesiredRule, RuleStage
 from kubectl_dra.text import nearest, some
 
 
@@ -207,10 +207,10 @@ NO_EXECUTE = "NoExecute"
 
 
 class RuleStep(Struct, frozen=True):
-    """One rule: the device, what is wished, and how that compares with the rule that is there."""
+    """One rule: the device, the desired rule, and how that compares with the rule that is there."""
 
     target: Target
-    wish: Wish
+    desired: DesiredRule
     decision: Decision
 
     def stage(self, at: datetime) -> RuleStage:
@@ -219,11 +219,11 @@ class RuleStep(Struct, frozen=True):
         A drain that goes on keeps its time, and one that is over is not begun again.
         """
         now = self.decision.stage
-        if self.wish.grace is None or (now is not None and now.effect == NO_EXECUTE):
-            return RuleStage(self.wish.taint.effect)
+        if self.desired.grace is None or (now is not None and now.effect == NO_EXECUTE):
+            return RuleStage(self.desired.taint.effect)
         started = now is not None and now.effect == "NoSchedule" and now.next_at
-        due = now.next_at if started and now else times.stamp(times.later(at, self.wish.grace))
-        return RuleStage("NoSchedule", self.wish.taint.effect, due)
+        due = now.next_at if started and now else times.stamp(times.later(at, self.desired.grace))
+        return RuleStage("NoSchedule", self.desired.taint.effect, due)
 
     def outcome(self, at: datetime) -> str:
         """What writing that comes to: created, changed, unchanged or refused."""

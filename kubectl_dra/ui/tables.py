@@ -95,7 +95,7 @@ class Table(Struct, frozen=True):
     widths: tuple[int, ...] = ()
 
 
-class Picture(Struct, frozen=True):
+class ClusterView(Struct, frozen=True):
     """A cluster at one moment. ``fleet`` has a table for each of ``BY``; ``error`` says why there is none."""
 
     snapshot: Snapshot
@@ -129,7 +129,7 @@ _PENDING_GO: Final = ("CAUSE", "REASON", "NAMESPACE", "VERDICT", "WAITING")
 _COUNTED: Final = {UseBy.nodes: CountedBy.node, UseBy.classes: CountedBy.class_}
 
 
-def look(snapshot: Snapshot, settings: Settings, namespace: str, at: datetime) -> Picture:
+def look(snapshot: Snapshot, settings: Settings, namespace: str, at: datetime) -> ClusterView:
     """What a cluster shows before anything of it is explained.
 
     Raises:
@@ -153,7 +153,7 @@ def look(snapshot: Snapshot, settings: Settings, namespace: str, at: datetime) -
         ScreenTable.CLAIMS: _claims(claims, at) if claims is not None else Table(refused, empty=refused),
         ScreenTable.DEVICES: _devices(inventory),
     }
-    return Picture(snapshot, settings, namespace, at, inventory, claims, fleet, listed, tuple(dict.fromkeys(notes)))
+    return ClusterView(snapshot, settings, namespace, at, inventory, claims, fleet, listed, tuple(dict.fromkeys(notes)))
 
 
 def _fleet(report: UseReport, inventory: Inventory, at: datetime) -> Table:

@@ -11,7 +11,7 @@ from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import DeviceTaintRule
 from kubectl_dra.taint.apply import ASKING, ServerAnswer, question_of, server_answer
 from kubectl_dra.taint.drain import slices_of
-from kubectl_dra.taint.rules import RuleStage, Wish, content, decide
+from kubectl_dra.taint.rules import DesiredRule, RuleStage, content, decide
 from kubectl_dra.taint.typed import TaintSpec
 
 # As Kubernetes 1.36.4 writes it.
@@ -28,7 +28,7 @@ def rule(reason: str = "NoEffect", message: str = MESSAGE, observed: int = 2) ->
 
 
 DEVICE = DeviceID("gpu.example.com", "n1", "gpu-0")
-WISH = Wish(DEVICE, TaintSpec("k", "v", "NoExecute"))
+WISH = DesiredRule(DEVICE, TaintSpec("k", "v", "NoExecute"))
 
 
 @pytest.mark.parametrize(

@@ -17,9 +17,9 @@ from kubectl_dra.cluster.client import Answered
 from kubectl_dra.errors import InputError
 from kubectl_dra.taint.rules import (
     Decision,
+    DesiredRule,
     RuleStage,
     Serving,
-    Wish,
     blind_scheduler,
     content,
     decide,
@@ -31,12 +31,12 @@ from kubectl_dra.taint.rules import (
 from kubectl_dra.taint.typed import TaintSpec
 
 DEVICE = DeviceID("gpu.example.com", "n1", "gpu-0")
-WISH = Wish(DEVICE, TaintSpec("k", "v", "NoExecute"), "ecc", "OPS-1", "2026-11-21T10:00:00Z", "GPU-a")
+WISH = DesiredRule(DEVICE, TaintSpec("k", "v", "NoExecute"), "ecc", "OPS-1", "2026-11-21T10:00:00Z", "GPU-a")
 FINAL = RuleStage("NoExecute")
 
 
-def stored(wish: Wish = WISH, stage: RuleStage = FINAL) -> dict[str, Any]:
-    raw = content(wish, stage, "v1")
+def stored(desired: DesiredRule = WISH, stage: RuleStage = FINAL) -> dict[str, Any]:
+    raw = content(desired, stage, "v1")
     raw["metadata"]["resourceVersion"] = "7"
     return raw
 
@@ -58,8 +58,8 @@ def test_content_names_everything() -> None:
     }
 
 
-def decided(wish: Wish, raw: dict[str, Any] | None, *, overwrite: bool) -> Decision:
-    return decide(wish, None if raw is None else DeviceTaintRule.from_json(raw), overwrite=overwrite)
+def decided(desired: DesiredRule, raw: dict[str, Any] | None, *, overwrite: bool) -> Decision:
+    return decide(desired, None if raw is None else DeviceTaintRule.from_json(raw), overwrite=overwrite)
 
 
 @pytest.mark.parametrize("part", ["driver", "pool", "device"])
@@ -78,7 +78,7 @@ def test_names_differ_when_device_or_key_do(one: tuple[str, ...], other: tuple[s
 
 
 @pytest.mark.parametrize(
-    ("wish", "stage", "action", "why"),
+    ("desired", "stage", "action", "why"),
     [
         (WISH, FINAL, "keep", ""),
         (replace(WISH, reason="", ticket="", expires="", hardware=""), FINAL, "keep", ""),
@@ -100,13 +100,13 @@ def test_names_differ_when_device_or_key_do(one: tuple[str, ...], other: tuple[s
         (replace(WISH, hardware="GPU-b"), FINAL, "refuse", "other hardware"),
     ],
 )
-def test_decisions(wish: Wish, stage: RuleStage, action: str, why: str) -> None:
+def test_decisions(desired: DesiredRule, stage: RuleStage, action: str, why: str) -> None:
     raw = stored(stage=stage)
-    decision = decided(wish, raw, overwrite=False)
+    decision = decided(desired, raw, overwrite=False)
     assert (decision.action, decision.stage, decision.version) == (action, stage, "7")
     if action == "refuse":
         assert why in decision.why and "--overwrite" in decision.why
-        assert decided(wish, raw, overwrite=True).action == "change"
+        assert decided(desired, raw, overwrite=True).action == "change"
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_another_expiry_is_not_taken_silently(
 ) -> None:
     raw = stored(replace(WISH, expires=recorded), stage)
     decision = decided(replace(WISH, expires=asked), raw, overwrite=overwrite)
-    assert decision.wish.expires == expires
+    assert decision.desired.expires == expires
     assert bool(decision.note) is noted
     if noted:
         assert recorded in decision.note and asked in decision.note and "--overwrite" in decision.note
@@ -133,14 +133,14 @@ def test_another_expiry_is_not_taken_silently(
 def test_nothing_there_is_made_and_what_is_recorded_is_kept() -> None:
     assert decided(WISH, None, overwrite=False).action == "create"
     plain = replace(WISH, reason="", ticket="", expires="", hardware="")
-    assert decided(plain, stored(), overwrite=False).wish == WISH
+    assert decided(plain, stored(), overwrite=False).desired == WISH
     assert decided(WISH, stored(plain), overwrite=False).action == "change"
 
 
 def test_what_was_under_way_is_not_gone_on_with_after_overwriting() -> None:
     raw = stored(stage=RuleStage("NoSchedule", "NoExecute", "2026-11-21T11:00:00Z"))
-    wish = replace(WISH, taint=TaintSpec("k", "w", "NoExecute"))
-    assert decided(wish, raw, overwrite=True).stage == RuleStage("NoSchedule")
+    desired = replace(WISH, taint=TaintSpec("k", "w", "NoExecute"))
+    assert decided(desired, raw, overwrite=True).stage == RuleStage("NoSchedule")
 
 
 def test_foreign_rules_are_refused() -> None:

@@ -8,7 +8,7 @@ from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.cli.taint import DeviceFlags
 from kubectl_dra.cli.taint.session import resolve
 from kubectl_dra.errors import DraError, InputError, UsageError
-from kubectl_dra.taint.rules import RuleStage, Wish, content
+from kubectl_dra.taint.rules import DesiredRule, RuleStage, content
 from kubectl_dra.taint.typed import TaintSpec
 from tests.taint.world import claim, device_class, gpu, node, pod, result, rule, slice_of, world
 
@@ -118,6 +118,6 @@ def test_selections_that_mean_nothing(
 
 @pytest.mark.parametrize("device", [("d", "", "x"), ("", "p", "x"), ("d", "p", "")])
 def test_a_rule_names_its_device(device: tuple[str, str, str]) -> None:
-    wish = Wish(DeviceID(*device), TaintSpec("k", "", "NoSchedule"))
+    desired = DesiredRule(DeviceID(*device), TaintSpec("k", "", "NoSchedule"))
     with pytest.raises(InputError, match="needs the device's driver, pool and name"):
-        content(wish, RuleStage("NoSchedule"), "v1")
+        content(desired, RuleStage("NoSchedule"), "v1")

@@ -15,7 +15,7 @@ from kubectl_dra.cluster.kubeconfig import ConnectionOptions
 from kubectl_dra.cluster.live import ApiServer
 from kubectl_dra.errors import ClusterError
 from kubectl_dra.taint import watching as module
-from kubectl_dra.taint.watching import OUTAGE_SECONDS, Lookout, Patience, TimedOut
+from kubectl_dra.taint.watching import OUTAGE_SECONDS, Patience, TimedOut, Watcher
 from tools.api_server import Answer, APIServer, Asked, status
 
 PODS = "/api/v1/namespaces/team/pods"
@@ -34,7 +34,7 @@ class Pods:
         self.server.routes[PODS] = self._list
         self.server.routes[f"{PODS}/one"] = self._read
         cluster = ApiServer(ConnectionOptions(kubeconfig=self.server.kubeconfig(directory)))
-        self.lookout = Lookout(cluster, Patience(self.said.append, time.monotonic() + 20))
+        self.watcher = Watcher(cluster, Patience(self.said.append, time.monotonic() + 20))
 
     def change(self, name: str) -> None:
         self._name = name
@@ -42,7 +42,7 @@ class Pods:
 
     def read(self) -> int:
         """Reads the pod; returns how often the server was asked for it."""
-        pod = self.lookout.get("Pod", "one", "team")
+        pod = self.watcher.get("Pod", "one", "team")
         assert pod is not None and pod["metadata"]["name"] == "one"
         return self.reads
 
@@ -67,7 +67,7 @@ class Pods:
 @pytest.fixture
 def pods(tmp_path: Path) -> Iterator[Pods]:
     made = Pods(tmp_path)
-    with made.lookout:
+    with made.watcher:
         yield made
     made.server.close()
 
@@ -84,18 +84,18 @@ class Told:
 
 def live(pods: Pods, kind: str = "Pod", namespace: str = "team") -> Told:
     told = Told()
-    pods.lookout._watches[kind, namespace] = told  # type: ignore[assignment]
+    pods.watcher._watches[kind, namespace] = told  # type: ignore[assignment]
     return told
 
 
 def test_an_answer_is_kept_until_it_may_have_changed(pods: Pods) -> None:
     live(pods)
     assert (pods.read(), pods.read()) == (1, 1)
-    pods.lookout._take("Pod", False, ("team", "two"))
+    pods.watcher._take("Pod", False, ("team", "two"))
     assert pods.read() == 1
-    pods.lookout._take("Pod", False, ("team", "one"))
+    pods.watcher._take("Pod", False, ("team", "one"))
     assert (pods.read(), pods.read()) == (2, 2)
-    pods.lookout._take("Pod", False, None)
+    pods.watcher._take("Pod", False, None)
     assert (pods.read(), pods.read()) == (3, 3)
 
 
@@ -119,7 +119,7 @@ def test_a_change_while_the_object_is_read_is_not_lost(pods: Pods) -> None:
     answer = pods._read
 
     def changing(asked: Asked) -> Answer:
-        pods.lookout._take("Pod", False, ("team", "one"))
+        pods.watcher._take("Pod", False, ("team", "one"))
         return answer(asked)
 
     pods.server.routes[f"{PODS}/one"] = changing
@@ -132,9 +132,9 @@ def test_a_pause_ends_with_a_change_of_what_was_read(pods: Pods) -> None:
     live(pods)
     pods.read()
     for name, pause, least, most in (("one", 30.0, 0.0, 20.0), ("two", 1.0, 0.9, 20.0)):
-        threading.Timer(0.1, pods.lookout._take, ("Pod", False, ("team", name))).start()
+        threading.Timer(0.1, pods.watcher._take, ("Pod", False, ("team", name))).start()
         start = time.monotonic()
-        pods.lookout.pause(pause)
+        pods.watcher.pause(pause)
         assert least <= time.monotonic() - start < most
         pods.read()
 
@@ -143,36 +143,36 @@ def test_a_pause_is_short_without_a_watch(pods: Pods) -> None:
     watch = live(pods)
     watch.live = False
     start = time.monotonic()
-    pods.lookout.pause(30.0, unwatched=0.1)
+    pods.watcher.pause(30.0, unwatched=0.1)
     assert time.monotonic() - start < 20
 
 
 def test_what_matters_as_a_whole(pods: Pods) -> None:
     live(pods)
-    assert not pods.lookout.changed("Pod")
-    pods.lookout._take("Pod", True, ("team", "any"))
-    assert pods.lookout.changed("Pod") and not pods.lookout.changed("Pod")
+    assert not pods.watcher.changed("Pod")
+    pods.watcher._take("Pod", True, ("team", "any"))
+    assert pods.watcher.changed("Pod") and not pods.watcher.changed("Pod")
     # Without a watch it may always have changed.
-    assert pods.lookout.changed("Node") and pods.lookout.changed("Node")
+    assert pods.watcher.changed("Node") and pods.watcher.changed("Node")
 
 
 def test_a_refusal_is_said_once(pods: Pods) -> None:
     pods.refuse = status(403, "Forbidden", 'User "jane" cannot watch resource "pods"')
-    pods.lookout.follow("Pod", "team")
+    pods.watcher.follow("Pod", "team")
     for _ in range(3):
-        pods.lookout.pause(0.2, unwatched=0.2)
+        pods.watcher.pause(0.2, unwatched=0.2)
     (sentence,) = pods.said
     assert 'cannot watch resource "pods"' in sentence and sentence.startswith("note: polling")
 
 
 def test_a_real_watch_wakes_up(pods: Pods) -> None:
-    pods.lookout.follow("Pod", "team")
+    pods.watcher.follow("Pod", "team")
     pods.read()
     before = pods.reads
     pods.change("one")
     end = time.monotonic() + 10
     while pods.read() == before and time.monotonic() < end:
-        pods.lookout.pause(1.0)
+        pods.watcher.pause(1.0)
     assert pods.reads > before
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from msgspec.structs import replace
@@ -173,7 +173,10 @@ def _pod(
     changes, reasons, doubts = _placed(spec, moving, placements, said)
     wiring = wired(moving, placements, _claim_names(spec))
     changes += [Delete(path) for path in asks.zeros]
-    changes += [*_removed(moving), *_referred(raw, wiring), *beside.changes, *advice.changes]
+    changes += [Delete(path) for ask in moving for path in ask.keys]
+    for path, entries in wiring.references.items():
+        changes += _added(raw, (*path, "resources", "claims"), entries)
+    changes += [*beside.changes, *advice.changes]
     changes += _tolerated(spec, moving, settings, said)
     if is_patch(raw) and not base_claims(raw, surroundings.objects, settings.catalogue):
         doubts.append(
@@ -253,17 +256,6 @@ def _claim_names(spec: WorkloadPodSpec) -> set[str]:
     }
 
 
-def _removed(asks: Sequence[Ask]) -> Iterator[Change]:
-    for ask in asks:
-        for path in ask.keys:
-            yield Delete(path)
-
-
-def _referred(raw: Mapping[str, Any], wiring: Wiring) -> Iterator[Change]:
-    for path, entries in wiring.references.items():
-        yield from _added(raw, (*path, "resources", "claims"), entries)
-
-
 def _added(raw: Mapping[str, Any], path: Path, items: Sequence[Mapping[str, Any]]) -> Iterator[Change]:
     """Append items to a list that may not exist yet."""
     if value_at(raw, path):
@@ -334,7 +326,7 @@ def _named(
     mine: set[tuple[str, str, str]] = set()
     words = roles(raw, [pod.spec.path for pod in pods])
     made: dict[str, str] = {}
-    alike = len({repr(_specs(pod)) for pod in pods}) == 1
+    alike = len({repr([(claim.what, claim.spec) for claim in pod.wiring.claims]) for pod in pods}) == 1
     requests: list[Mapping[str, Any]] = []
     for pod, role in zip(pods, words, strict=True):
         entries: list[dict[str, str]] = []
@@ -356,7 +348,7 @@ def _named(
         changes = _with_parent(raw, pod.spec.path, tidied(raw, (*pod.changes, *added)))
         doubts = _doubts(pod, settings, raw)
         reason = f"{pod.reason}; unsafe, because {' and '.join(doubts)}" if doubts else pod.reason
-        yield Step("MIG101", pod.asks[0].keys[0], reason, changes, _safety(doubts))
+        yield Step("MIG101", pod.asks[0].keys[0], reason, changes, "unsafe" if doubts else "safe")
     classes = [request["deviceClassName"] for request in requests]
     every = any(request.get("allocationMode") == "All" for request in requests)
     said.notes.extend(frameworks.of_object(raw, classes, every))
@@ -390,10 +382,6 @@ def _with_parent(raw: Mapping[str, Any], path: Path, changes: Sequence[Change]) 
     return (*rest, Set(path, fields))
 
 
-def _specs(pod: _Pod) -> list[tuple[str, Any]]:
-    return [(claim.what, claim.spec) for claim in pod.wiring.claims]
-
-
 def _doubts(pod: _Pod, settings: MigrationSettings, raw: Mapping[str, Any]) -> tuple[str, ...]:
     """Why the change of a pod is unsafe; empty if it is safe."""
     doubts = list(pod.doubts)
@@ -402,10 +390,6 @@ def _doubts(pod: _Pod, settings: MigrationSettings, raw: Mapping[str, Any]) -> t
     if key_of(raw)[1] == "HelmRelease":
         doubts.append("what the chart makes of its values is not certain")
     return tuple(doubts)
-
-
-def _safety(doubts: Collection[str]) -> Safety:
-    return "unsafe" if doubts else "safe"
 
 
 def _of_all(pods: Sequence[_Pod], claim: Claim, settings: MigrationSettings, raw: Mapping[str, Any]) -> Safety:

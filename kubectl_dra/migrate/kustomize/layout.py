@@ -243,8 +243,8 @@ def _fields(options: Mapping[str, Any], namespace: Any) -> dict[str, Any]:
     merge, operations = (options.get(field) for field in ("patchesStrategicMerge", "patchesJson6902"))
     patches = [
         *(options.get("patches") or ()),
-        *({"patch": entry if isinstance(entry, str) else json.dumps(entry)} for entry in merge or ()),
-        *({**entry, "patch": _text(entry.get("patch"))} for entry in operations or ()),
+        *({"patch": _patch_text(entry)} for entry in merge or ()),
+        *({**entry, "patch": _patch_text(entry.get("patch"))} for entry in operations or ()),
     ]
     fields = {
         "namePrefix": _filled(options.get("namePrefix")),
@@ -256,7 +256,7 @@ def _fields(options: Mapping[str, Any], namespace: Any) -> dict[str, Any]:
     return {**given, "namespace": _filled(namespace)} if given and namespace else given
 
 
-def _text(patch: Any) -> str:
+def _patch_text(patch: Any) -> str:
     return patch if isinstance(patch, str) else json.dumps(patch)
 
 

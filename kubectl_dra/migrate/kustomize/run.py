@@ -18,10 +18,9 @@ from kubectl_dra.manifests.source import Source
 from kubectl_dra.migrate.engine import MigrationJob, migrate, misread
 from kubectl_dra.migrate.inline_patches import GONE, without_empty_lists
 from kubectl_dra.migrate.kustomize import outcome
-from kubectl_dra.migrate.kustomize.counts import claim_patches, counted_inline
 from kubectl_dra.migrate.kustomize.layout import Layout, built_from, is_for
 from kubectl_dra.migrate.kustomize.outcome import BuildObstacle, Group, Workshop, can_build, groups_of
-from kubectl_dra.migrate.kustomize.overlay_claims import lacks_claims, overlay_claims
+from kubectl_dra.migrate.kustomize.overlay_files import claim_patches, counted_inline, lacks_claims, overlay_claims
 from kubectl_dra.migrate.kustomize.patches import followed_namespaces, labels_taken_out, without_json_patches
 from kubectl_dra.migrate.kustomize.repair import (
     BuildDifference,
@@ -99,7 +98,9 @@ def migrate_built(inputs: Sequence[Input], job: MigrationJob) -> MigrationReport
         aside = [(item, raw) for item, raw in report.set_aside if item.file not in unchanged]
         report = report._replace(claims=claims_file(job.claims_file, aside, results) if aside else None)
     return report._replace(
-        files=results, notes=tuple(dict.fromkeys(notes)), defects=(*report.defects, *_new_defects(results, report))
+        files=results,
+        notes=tuple(dict.fromkeys(notes)),
+        defects=(*report.defects, *(defect for defect in misread(results) if defect not in report.defects)),
     )
 
 
@@ -119,10 +120,6 @@ def _outside(names: Mapping[str, str], job: MigrationJob) -> Iterator[Remark]:
         item = next((asking[each] for each in others if each in asking), None)
         if item is not None:
             yield outcome.of_outside(names[path], item)
-
-
-def _new_defects(results: Sequence[MigratedFile], report: MigrationReport) -> list[str]:
-    return [defect for defect in misread(results) if defect not in report.defects]
 
 
 def _order(name: str, names: Mapping[str, str]) -> tuple[int, str]:

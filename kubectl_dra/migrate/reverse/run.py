@@ -111,7 +111,6 @@ def _restore(
     own = {object_key(one.object): one.object for one in reversed(file.objects)}
     around = ChainMap(own, dict(world))
     wants: list[PlannedEdit] = []
-    freed: dict[int, tuple[ObjectKey, ...]] = {}
     for found in file.objects:
         reversal = plan(found.object, around, job.settings)
         want = PlannedEdit.of(file, found, reversal.plan, job.settings, job.unsafe)
@@ -119,14 +118,14 @@ def _restore(
         if want.changes and not patched.isdisjoint(reversal.freed):
             file.items.append(want.refused(BUILD, "an overlay patches its claim, and what that asks for would be lost"))
         elif want.changes:
+            want.frees = reversal.freed
             wants.append(want)
-            freed[id(want)] = reversal.freed
     settled = settle(file, wants)
     file.items += [want.refused(code_of(refused), str(refused)) for want, refused in settled.refused]
     file.items += [item for want in settled.good for item in want.made]
     if settled.made is not None:
         file.take(settled.made)
-    return [key for want in settled.good for key in freed[id(want)]]
+    return [key for want in settled.good for key in want.frees]
 
 
 def _remove(file: File, freed: AbstractSet[ObjectKey]) -> None:
@@ -184,9 +183,6 @@ def references(raw: Mapping[str, Any]) -> Iterator[ObjectKey]:
             for field, (kind, _) in _FIELDS.items():
                 if isinstance(entry, Mapping) and isinstance(entry.get(field), str):
                     yield kind, namespace, entry[field]
-
-
-# --- workloads -------------------------------------------------------------------------------------
 
 
 def _workload(

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from kubectl_dra.admission.server import check
 from kubectl_dra.admission.server.decoding import scalar_problem
+from kubectl_dra.admission.server.verdict import check
 from kubectl_dra.api.fields import fields
 from kubectl_dra.api.releases import Release
 from tests.admission.server.support import BASES, Edits, edited
