@@ -106,7 +106,7 @@ def kustomization(directory: str, path: str, document: Document, deployer: str =
                 files.add(found)
                 links.update(_links(_as_written(directory, part)))
     for field in _ROOTS:
-        for entry in _list(raw.get(field)):
+        for entry in items_at(raw, field):
             found = _path_in(directory, str(entry))
             if os.path.isdir(found):  # noqa: PTH112
                 roots.append(found)
@@ -116,7 +116,7 @@ def kustomization(directory: str, path: str, document: Document, deployer: str =
     patches = {
         _path_in(directory, word)
         for field in _PATCHES
-        for entry in _list(raw.get(field))
+        for entry in items_at(raw, field)
         for word in [entry.get("path") if isinstance(entry, dict) else entry]
         if isinstance(word, str) and "\n" not in word
     }

@@ -9,7 +9,7 @@ from kubectl_dra.api.codec import mismatch, quoted
 from kubectl_dra.api.fields import KINDS
 from kubectl_dra.api.limits import MAX_LABEL
 from kubectl_dra.api.releases import GROUP, lifecycle, versions_of
-from kubectl_dra.manifests.changes import Change, Delete, Path, Set, Unwrap, value_at
+from kubectl_dra.manifests.changes import Change, Delete, Path, Set, Unwrap, items_at, value_at
 from kubectl_dra.manifests.workloads import pod_specs
 from kubectl_dra.migrate.model import MigrationSettings, Note, ObjectPlan, PlanRefusal, PlanSurroundings, Step
 from kubectl_dra.migrate.version_shapes import FLAT, Conversion, Unclear, conversion
@@ -110,8 +110,7 @@ def _pods(raw: Mapping[str, Any]) -> ObjectPlan:
 
 def _sources(raw: Mapping[str, Any]) -> Iterator[tuple[Path, Mapping[str, Any], Mapping[str, Any]]]:
     for found in pod_specs(raw):
-        claims = found.content.get("resourceClaims")
-        for index, entry in enumerate(claims if isinstance(claims, list) else ()):
+        for index, entry in enumerate(items_at(found.content, "resourceClaims")):
             if isinstance(entry, Mapping) and isinstance(entry.get("source"), Mapping):
                 yield (*found.path, "resourceClaims", index, "source"), entry["source"], entry
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from kubectl_dra.errors import FileError
-from kubectl_dra.manifests.changes import Change, Clear, Delete, EditRefused, Path, Set
+from kubectl_dra.manifests.changes import Change, Clear, Delete, EditRefused, Path, Set, fields_at, items_at
 from kubectl_dra.manifests.documents import Document, NotAnObject, parse
 from kubectl_dra.manifests.edits import with_changes
 from kubectl_dra.manifests.objects import objects
@@ -57,15 +57,11 @@ class Without(NamedTuple):
 def inline_patches(raw: Mapping[str, Any]) -> Iterator[InlinePatch]:
     """The patches of a kustomization that are no files."""
     for field in FIELDS:
-        listed = raw.get(field)
-        for index, entry in enumerate(listed if isinstance(listed, list) else ()):
+        for index, entry in enumerate(items_at(raw, field)):
             if isinstance(entry, str):
                 yield InlinePatch((field, index), entry, {})
             elif isinstance(entry, Mapping) and isinstance(entry.get("patch"), str):
-                target = entry.get("target")
-                yield InlinePatch(
-                    (field, index, "patch"), entry["patch"], target if isinstance(target, Mapping) else {}
-                )
+                yield InlinePatch((field, index, "patch"), entry["patch"], fields_at(entry, "target"))
 
 
 def plan_inline(raw: Mapping[str, Any], around: Sequence[Mapping[str, Any]], settings: MigrationSettings) -> ObjectPlan:

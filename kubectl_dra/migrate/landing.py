@@ -23,7 +23,7 @@ from kubectl_dra.errors import DraError, FileError, InputError
 from kubectl_dra.explain.diagnosis import Verdict
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.resolve import about_pod
-from kubectl_dra.manifests.changes import Path, value_at
+from kubectl_dra.manifests.changes import Path, fields_at, items_at, value_at
 from kubectl_dra.manifests.documents import Document, NotAnObject, each, parse
 from kubectl_dra.manifests.objects import ManifestObject, objects, title
 from kubectl_dra.manifests.source import Source
@@ -300,18 +300,13 @@ def by_labels(spec: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
 
 
 def _labels(spec: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
-    selector = spec.get("nodeSelector")
-    for key in selector if isinstance(selector, Mapping) else ():
+    for key in fields_at(spec, "nodeSelector"):
         yield ("nodeSelector", key), str(key)
     at: Path = ("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
-    for index, term in enumerate(_list(value_at(spec, at))):
-        for number, wanted in enumerate(_list(term.get("matchExpressions")) if isinstance(term, Mapping) else ()):
+    for index, term in enumerate(items_at(spec, *at)):
+        for number, wanted in enumerate(items_at(term, "matchExpressions")):
             if isinstance(wanted, Mapping):
                 yield (*at, index, "matchExpressions", number, "key"), str(wanted.get("key"))
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
 
 
 def autoscaler(raw: Mapping[str, Any], others: Iterable[Mapping[str, Any]]) -> str:
@@ -361,8 +356,7 @@ def _replicated(text: str) -> Iterable[str]:
         return
     for document in documents:
         for strategy in ("timeSlicing", "mps"):
-            resources = value_at(document, ("sharing", strategy, "resources"))
-            for entry in resources if isinstance(resources, list) else ():
+            for entry in items_at(document, "sharing", strategy, "resources"):
                 if isinstance(entry, Mapping) and isinstance(entry.get("name"), str) and not entry.get("rename"):
                     replicas = entry.get("replicas")
                     if isinstance(replicas, int) and replicas > 1:

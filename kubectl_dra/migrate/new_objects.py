@@ -14,7 +14,7 @@ from kubectl_dra.api.codec import from_v1
 from kubectl_dra.api.limits import MAX_LABEL, MAX_SUBDOMAIN
 from kubectl_dra.api.releases import GROUP
 from kubectl_dra.errors import InputError
-from kubectl_dra.manifests.changes import EditRefused, Path, value_at
+from kubectl_dra.manifests.changes import EditRefused, Path, fields_at, value_at
 from kubectl_dra.manifests.documents import Document, NotAnObject, parse
 from kubectl_dra.manifests.edits import Edit, edited
 from kubectl_dra.manifests.files import Rewritten
@@ -222,8 +222,7 @@ class _Names:
 
 def workload_name(raw: Mapping[str, Any]) -> str | None:
     """The prefix for names of new objects; None if the object's own name is missing or invalid."""
-    metadata = raw.get("metadata")
-    metadata = metadata if isinstance(metadata, Mapping) else {}
+    metadata = fields_at(raw, "metadata")
     name = metadata.get("name") or str(metadata.get("generateName") or "").rstrip("-.")
     if not isinstance(name, str) or len(name) > MAX_SUBDOMAIN or _SUBDOMAIN.fullmatch(name) is None:
         return None

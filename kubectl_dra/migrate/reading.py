@@ -11,7 +11,7 @@ from kubectl_dra.by_identity import ByIdentity
 from kubectl_dra.data.drivers import vendor_files
 from kubectl_dra.errors import FileError, InputError
 from kubectl_dra.lint.locate import enclosing_lines
-from kubectl_dra.manifests.changes import Path
+from kubectl_dra.manifests.changes import Path, items_at
 from kubectl_dra.manifests.documents import Document, NotAnObject, TemplateError, parse
 from kubectl_dra.manifests.edits import Edit
 from kubectl_dra.manifests.inputs import LARGEST, Input, read
@@ -220,8 +220,7 @@ def in_template(document: Document) -> Iterator[ManifestObject]:
     """The objects of such a template; none for any other document."""
     if not is_object(document.object) or key_of(document.object) != TEMPLATE:
         return
-    found = document.object.get(TEMPLATE_OBJECTS)
-    for index, item in enumerate(found if isinstance(found, list) else ()):
+    for index, item in enumerate(items_at(document.object, TEMPLATE_OBJECTS)):
         if is_object(item):
             yield ManifestObject(item, document, (TEMPLATE_OBJECTS, index))
 

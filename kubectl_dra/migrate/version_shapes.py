@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from kubectl_dra.api.fields import fields
-from kubectl_dra.manifests.changes import Change, Delete, Enclose, Path, Set, Unwrap, Wrap, value_at
+from kubectl_dra.manifests.changes import Change, Delete, Enclose, Path, Set, Unwrap, Wrap, fields_at, value_at
 
 FLAT: Final = ("v1beta1", "v1alpha3")
 """The versions with flat requests and wrapped devices."""
@@ -173,8 +173,7 @@ def _device_up(path: Path, device: Mapping[str, Any], old: str) -> tuple[list[Ch
 
 def _capacities(path: Path, basic: Any) -> Iterator[Change]:
     """Plain quantities of v1alpha3."""
-    capacity = basic.get("capacity") if isinstance(basic, Mapping) else None
-    for name, value in capacity.items() if isinstance(capacity, Mapping) else ():
+    for name, value in fields_at(basic, "capacity").items():
         if not isinstance(value, Mapping):
             yield Enclose((*path, "capacity", name), "value")
 

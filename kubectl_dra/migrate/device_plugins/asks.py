@@ -11,7 +11,7 @@ from kubectl_dra.api.pod_resources import pod_requests
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.api.releases import GROUP, first_with, gate_default
-from kubectl_dra.manifests.changes import Path
+from kubectl_dra.manifests.changes import Path, fields_at, value_at
 from kubectl_dra.manifests.workloads import PodContainer, WorkloadPodSpec, containers
 from kubectl_dra.migrate.device_plugins.placement import PlacementPlan
 from kubectl_dra.migrate.model import MigrationSettings, NewObject, Note, ObjectPlan, PlanRefusal, PlanSurroundings
@@ -75,7 +75,7 @@ def read_asks(spec: WorkloadPodSpec, catalogue: VendorCatalogue, *, patch: bool 
     held: set[str] = set()
     beside: list[str] = []
     kept: list[str] = []
-    annotations = _mapping(spec.metadata, "annotations")
+    annotations = fields_at(spec.metadata, "annotations")
     scheduler = str(spec.content.get("schedulerName") or "")
     for container in containers(spec):
         refusals += _no_amounts(container, catalogue)
@@ -130,9 +130,8 @@ def read_asks(spec: WorkloadPodSpec, catalogue: VendorCatalogue, *, patch: bool 
 
 def _no_amounts(container: PodContainer, catalogue: VendorCatalogue) -> Iterator[PlanRefusal]:
     """Limits and requests that are a known name and no mapping, as where a file is cut off."""
-    resources = container.content.get("resources")
     for field in ("limits", "requests"):
-        found = resources.get(field) if isinstance(resources, Mapping) else None
+        found = value_at(container.content, ("resources", field))
         if isinstance(found, str) and catalogue.moves(found.strip()):
             path = (*container.path, "resources", field)
             message = f"{_who(container)}: {field} is {shown(found)}, a name without a number"
@@ -168,7 +167,7 @@ def _amounts(container: PodContainer) -> dict[str, list[tuple[Path, Any]]]:
     resources = container.content.get("resources")
     out: dict[str, list[tuple[Path, Any]]] = {}
     for field in ("limits", "requests"):
-        for name, value in _mapping(resources, field).items():
+        for name, value in fields_at(resources, field).items():
             out.setdefault(str(name), []).append(((*container.path, "resources", field, name), value))
     return out
 
@@ -275,11 +274,6 @@ def _is_zero(value: Any) -> bool:
         return Quantity.from_json(value).sign() == 0
     except QuantityError:
         return False
-
-
-def _mapping(value: Any, key: str) -> Mapping[str, Any]:
-    found = value.get(key) if isinstance(value, Mapping) else None
-    return found if isinstance(found, Mapping) else {}
 
 
 def parts_of(ask: Ask, asks: Iterable[Ask]) -> Iterator[Ask]:

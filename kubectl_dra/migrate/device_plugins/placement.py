@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 from kubectl_dra.api.limits import MAX_EXPRESSION_BYTES, MAX_SELECTORS
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.releases import Release, gate_default
-from kubectl_dra.manifests.changes import Change, Path
+from kubectl_dra.manifests.changes import Change, Path, items_at, value_at
 from kubectl_dra.migrate.codes import Safety
 from kubectl_dra.migrate.device_plugins.labels import (
     TERMS,
@@ -235,9 +235,8 @@ class _Reader:
 def _counts(spec: Mapping[str, Any]) -> Mapping[str, int | None]:
     """The total that a pod's containers request of each resource; None if an amount is not a whole number."""
     counts: dict[str, int | None] = {}
-    containers = spec.get("containers")
-    for container in containers if isinstance(containers, list) else ():
-        resources = container.get("resources") if isinstance(container, Mapping) else None
+    for container in items_at(spec, "containers"):
+        resources = value_at(container, ("resources",))
         if not isinstance(resources, Mapping):
             continue
         asked = [resources[part] for part in ("requests", "limits") if isinstance(resources.get(part), Mapping)]
@@ -266,8 +265,7 @@ def missing(spec: Mapping[str, Any], resources: Iterable[Resource]) -> Iterator[
     The admission plugin ExtendedResourceToleration considers only requests for extended resources. If a pod
     already tolerates the same key, its author knew the taint of those nodes, and nothing is added.
     """
-    found = spec.get("tolerations")
-    own = [item for item in found if isinstance(item, Mapping)] if isinstance(found, list) else []
+    own = [item for item in items_at(spec, "tolerations") if isinstance(item, Mapping)]
     added: list[Mapping[str, str]] = []
     for resource in resources:
         for toleration in resource.tolerations:

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 from msgspec.structs import replace
 
 from kubectl_dra.api.releases import GROUP, gate_default
-from kubectl_dra.manifests.changes import Append, Change, Delete, Path, Set, value_at
+from kubectl_dra.manifests.changes import Append, Change, Delete, Path, Set, fields_at, items_at, value_at
 from kubectl_dra.manifests.workloads import WorkloadPodSpec, containers, key_of
 from kubectl_dra.migrate.codes import Safety
 from kubectl_dra.migrate.device_plugins import environment as frameworks
@@ -202,8 +202,7 @@ def _pod(
 def _placements(
     spec: WorkloadPodSpec, asks: Sequence[Ask], settings: MigrationSettings, said: _Said, held: set[str]
 ) -> dict[str, PlacementPlan]:
-    annotations = spec.metadata.get("annotations")
-    annotations = annotations if isinstance(annotations, Mapping) else {}
+    annotations = fields_at(spec.metadata, "annotations")
     out: dict[str, PlacementPlan] = {}
     for ask in asks:
         resource = ask.resource
@@ -246,14 +245,10 @@ def _to_share(ask: Ask) -> str:
 
 def _claim_names(spec: WorkloadPodSpec) -> set[str]:
     """The names of the claims that a pod has or mentions."""
-    lists = [spec.content.get("resourceClaims")]
-    lists += [value_at(container.content, ("resources", "claims")) for container in containers(spec)]
-    return {
-        str(claim.get("name"))
-        for found in lists
-        for claim in (found if isinstance(found, list) else ())
-        if isinstance(claim, Mapping)
-    }
+    claims = [*items_at(spec.content, "resourceClaims")]
+    for container in containers(spec):
+        claims += items_at(container.content, "resources", "claims")
+    return {str(claim.get("name")) for claim in claims if isinstance(claim, Mapping)}
 
 
 def _added(raw: Mapping[str, Any], path: Path, items: Sequence[Mapping[str, Any]]) -> Iterator[Change]:
@@ -366,11 +361,8 @@ def _there(kind: str, namespace: str, claim: Claim, surroundings: PlanSurroundin
 
 
 def _namespace(raw: Mapping[str, Any]) -> str:
-    metadata, spec = raw.get("metadata"), raw.get("spec")
-    given = metadata.get("namespace") if isinstance(metadata, Mapping) else None
-    if key_of(raw)[1] == "HelmRelease" and isinstance(spec, Mapping):
-        given = spec.get("targetNamespace") or given
-    return str(given or "")
+    target = value_at(raw, ("spec", "targetNamespace")) if key_of(raw)[1] == "HelmRelease" else None
+    return str(target or value_at(raw, ("metadata", "namespace")) or "")
 
 
 def _with_parent(raw: Mapping[str, Any], path: Path, changes: Sequence[Change]) -> tuple[Change, ...]:

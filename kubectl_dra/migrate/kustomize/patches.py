@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from kubectl_dra.api.schema import path_text
 from kubectl_dra.errors import FileError
-from kubectl_dra.manifests.changes import Append, Change, Clear, Delete, EditRefused, Path, Set, value_at
+from kubectl_dra.manifests.changes import Append, Change, Clear, Delete, EditRefused, Path, Set, items_at, value_at
 from kubectl_dra.manifests.documents import parse
 from kubectl_dra.manifests.edits import with_changes
 from kubectl_dra.manifests.files import Rewritten
@@ -159,12 +159,10 @@ def _has_claims(part: Kustomization, texts: Mapping[str, Source]) -> bool:
 
 def _replaced(raw: Mapping[str, Any], workload: str, claim: str) -> Iterator[int]:
     """The replacements that write the namespace of a kind of workload, and not that of its claims."""
-    replacements = raw.get("replacements")
-    for index, entry in enumerate(replacements if isinstance(replacements, list) else ()):
-        targets = entry.get("targets") if isinstance(entry, Mapping) else None
+    for index, entry in enumerate(items_at(raw, "replacements")):
         kinds = {
             str(select.get("kind"))
-            for target in (targets if isinstance(targets, list) else ())
+            for target in items_at(entry, "targets")
             if isinstance(target, Mapping) and NAMESPACE in (target.get("fieldPaths") or ())
             if isinstance(select := target.get("select"), Mapping)
         }
@@ -238,7 +236,8 @@ def _unnamed(
     source = Source(name, before.after if before is not None else original.text, original.encoding, original.bom)
     document = parse(source)[0]
     changes: list[Delete | Clear] = []
-    for field, listed in _listed(document.object):
+    for field in ("patches", "patchesJson6902"):
+        listed = items_at(document.object, field)
         gone = [
             index
             for index, entry in enumerate(listed)
@@ -252,10 +251,3 @@ def _unnamed(
     said = Remark("change", GONE, name, at.line, at.column, "Kustomization", field, message)
     items = (*(old.items if old is not None else ()), said)
     return MigratedFile(name, Rewritten(name, original.text, text, original), items)
-
-
-def _listed(raw: Mapping[str, object]) -> Iterator[tuple[str, list[object]]]:
-    for field in ("patches", "patchesJson6902"):
-        listed = raw.get(field)
-        if isinstance(listed, list):
-            yield field, listed

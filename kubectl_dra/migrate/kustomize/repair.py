@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from kubectl_dra.api.releases import GROUP
 from kubectl_dra.errors import FileError, InputError
-from kubectl_dra.manifests.changes import Append, Change, EditRefused, Path, Set, value_at
+from kubectl_dra.manifests.changes import Append, Change, EditRefused, Path, Set, fields_at, items_at, value_at
 from kubectl_dra.manifests.documents import Document, NotAnObject, parse
 from kubectl_dra.manifests.edits import with_changes
 from kubectl_dra.manifests.kustomization import Kustomization, closure
@@ -102,10 +102,9 @@ def _of_claims(
 
 
 def _claims(spec: Mapping[str, Any]) -> dict[str, tuple[int, Mapping[str, Any]]]:
-    found = spec.get("resourceClaims")
     return {
         str(entry.get("name")): (index, entry)
-        for index, entry in enumerate(found if isinstance(found, list) else ())
+        for index, entry in enumerate(items_at(spec, "resourceClaims"))
         if isinstance(entry, Mapping)
     }
 
@@ -386,13 +385,11 @@ def device_patches(
 def patch_files(part: Kustomization) -> Iterator[tuple[InlinePatch, str]]:
     """The patches of a kustomization that are files: each as its entry has it, without text, and its absolute path."""
     for field in FIELDS:
-        listed = part.document.object.get(field)
-        for index, entry in enumerate(listed if isinstance(listed, list) else ()):
+        for index, entry in enumerate(items_at(part.document.object, field)):
             word = entry if isinstance(entry, str) else value_at(entry, ("path",))
             path = part.path_of(word) if isinstance(word, str) else ""
             if path in part.files:
-                target: Any = value_at(entry, ("target",))
-                yield InlinePatch((field, index), "", target if isinstance(target, Mapping) else {}), path
+                yield InlinePatch((field, index), "", fields_at(entry, "target")), path
 
 
 def _named(text: str, catalogue: VendorCatalogue) -> tuple[int, str] | None:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from kubectl_dra.api.codec import reshaped, to_v1
 from kubectl_dra.api.releases import GROUP
 from kubectl_dra.errors import InputError
-from kubectl_dra.manifests.changes import Change, Delete, Path, changed, value_at
+from kubectl_dra.manifests.changes import Change, Delete, Path, changed, items_at, value_at
 from kubectl_dra.manifests.documents import parse
 from kubectl_dra.manifests.inputs import Input
 from kubectl_dra.manifests.kustomization import is_patch
@@ -50,7 +50,7 @@ from kubectl_dra.migrate.new_objects import template_key
 from kubectl_dra.migrate.planned_edit import PlannedEdit
 from kubectl_dra.migrate.reading import File, check_readable, source_of
 from kubectl_dra.migrate.reverse.labels import Named, Unnamed, candidates
-from kubectl_dra.migrate.reverse.requests import MadeClaim, Stop, items_of, plan_quota, restored
+from kubectl_dra.migrate.reverse.requests import MadeClaim, Stop, plan_quota, restored
 from kubectl_dra.migrate.vendors.model import Resource
 
 
@@ -179,7 +179,7 @@ def references(raw: Mapping[str, Any]) -> Iterator[ObjectKey]:
     """The claims and templates that the pods of an object refer to."""
     namespace = object_key(raw)[1]
     for spec in pod_specs(raw):
-        for entry in items_of(spec.content.get("resourceClaims")):
+        for entry in items_at(spec.content, "resourceClaims"):
             for field, (kind, _) in _FIELDS.items():
                 if isinstance(entry, Mapping) and isinstance(entry.get(field), str):
                     yield kind, namespace, entry[field]
@@ -247,7 +247,7 @@ def _entries(
     """The claims that migrate may have created. ``choices`` get their resources, ``others`` the reasons why
     the rest stays.
     """
-    for index, entry in enumerate(items_of(spec.content.get("resourceClaims"))):
+    for index, entry in enumerate(items_at(spec.content, "resourceClaims")):
         path: Path = (*spec.path, "resourceClaims", index)
         try:
             found = _entry(raw, path, entry, world)
@@ -277,7 +277,7 @@ def _entry(
             devices = None
         requests = {
             str(request.get("name")): request["exactly"]
-            for request in items_of(devices.get("requests") if isinstance(devices, Mapping) else None)
+            for request in items_at(devices, "requests")
             if isinstance(request, Mapping) and isinstance(request.get("exactly"), Mapping)
         }
         if not requests or set(devices) != {"requests"} or len(requests) != len(devices["requests"]):
@@ -388,7 +388,7 @@ def _planned(
 
 def _tolerations(spec: WorkloadPodSpec, resources: Sequence[Resource]) -> list[Change]:
     """Deletes tolerations where migrate puts them: at the end of their list."""
-    found = items_of(spec.content.get("tolerations"))
+    found = items_at(spec.content, "tolerations")
     ours = [toleration for resource in resources for toleration in resource.tolerations]
     first = len(found)
     while first and found[first - 1] in ours:
