@@ -12,6 +12,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from kubectl_dra.errors import InputError
+from kubectl_dra.manifests.changes import items_at
 from kubectl_dra.manifests.documents import Document, parse
 from kubectl_dra.manifests.inputs import is_file
 from kubectl_dra.manifests.source import decode
@@ -142,10 +143,6 @@ def _words(value: Any) -> Iterator[str]:
             yield from _words(below)
     elif isinstance(value, str) and "\n" not in value and len(value) < 1024:
         yield value
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
 
 
 def is_patch(name: str) -> bool:

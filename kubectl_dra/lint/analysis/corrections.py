@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 from kubectl_dra.cel import ast
 from kubectl_dra.data.drivers import catalogue
 from kubectl_dra.lint.analysis.cel_terms import column_of, constant
-from kubectl_dra.lint.analysis.claim_requests import items, uses
+from kubectl_dra.lint.analysis.claim_requests import uses
+from kubectl_dra.lint.context import items
 from kubectl_dra.lint.finding import Fix
 from kubectl_dra.manifests.changes import Path, Set, Splice, value_at
 from kubectl_dra.text import nearest
