@@ -38,7 +38,7 @@ def fix_text(source: Source, found: Sequence[LocatedFinding], allowed: Sequence[
     text, made, refused = source.text, [], {}
     settled: set[tuple[Any, ...]] = set()
     for _ in range(ROUNDS):
-        current = Source(source.name, text, source.encoding, source.bom)
+        current = source.with_text(text)
         waiting = [one for one in found if one.changes and one.safety in allowed and _key(one) not in settled]
         if not waiting:
             break

@@ -210,7 +210,7 @@ def reread(source: Source, text: str, objects: Sequence[Any]) -> tuple[Document,
     """
     anchors = "&" in source.text and "*" in source.text
     try:
-        result = parse(Source(source.name, text, source.encoding, source.bom))
+        result = parse(source.with_text(text))
     except (FileError, RecursionError) as error:
         raise EditRefused(ELSEWHERE if anchors else f"the text could no longer be read: {error}") from None
     if len(result) != len(objects):

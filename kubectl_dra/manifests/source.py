@@ -50,6 +50,10 @@ class Source:
         self.bom: Final = bom
         self._line_starts: list[int] | None = None
 
+    def with_text(self, text: str, name: str = "") -> Source:
+        """The source with another text, under its name or another."""
+        return Source(name or self.name, text, self.encoding, self.bom)
+
     def place(self, offset: int) -> tuple[int, int]:
         """Line and column of an offset, both from 1."""
         starts = self._line_starts or self._lines()

@@ -258,7 +258,7 @@ def made(file: File, wants: Sequence[PlannedEdit], apart: bool = False) -> MadeF
         last = Edit(len(text) - (2 if text.endswith("\r\n") else 1), len(text), "")
         rounds.append((last,))
         text = edited(text, [last])
-    source = Source(file.name, text, file.source.encoding, file.source.bom)
+    source = file.source.with_text(text)
     documents = reread(file.source, text, expected) if expected else _nothing(text)
     if "#" in file.source.text:
         _keeps_comments(file, text, documents)
@@ -266,7 +266,7 @@ def made(file: File, wants: Sequence[PlannedEdit], apart: bool = False) -> MadeF
         if moves:
             rounds.append(tuple(moves))
             text = edited(text, moves)
-            source = Source(file.name, text, file.source.encoding, file.source.bom)
+            source = file.source.with_text(text)
             documents = reread(file.source, text, expected)
             _keeps_comments(file, text, documents)
     return MadeFile(source, documents, tuple(origins), tuple(rounds))

@@ -113,7 +113,7 @@ def claims_file(
         source = _existing(name)
         before = source.text
     items, new = _distinct(name, objects)
-    documents = _documents(Source(name, before, source.encoding, source.bom))
+    documents = _documents(source.with_text(before, name))
     edits: tuple[tuple[Edit, ...], ...] = () if own is None else own.edits
     if documents:
         if documents[-1].root.flow_style:

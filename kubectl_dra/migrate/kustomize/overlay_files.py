@@ -107,7 +107,7 @@ def _claims_of_patches(
         beside = _beside(claims, list(templates.values()), part)
         yield Repaired(claims, beside or HEADING + documents_of(list(templates.values()), Style()), "claims")
         if not beside:
-            now = {**texts, part.path: Source(own.name, text, own.encoding, own.bom)}
+            now = {**texts, part.path: own.with_text(text)}
             text = listed_in(part, "resources", CLAIMS, now)
         if text != own.text:
             yield Repaired(part.path, text, "claims")
@@ -319,7 +319,7 @@ def _counted(
     for entry in entries:
         there = parse(source)[0].object.get("patches")
         if not isinstance(there, list) or entry not in there:
-            source = Source(source.name, listed_in(part, "patches", entry, listed), source.encoding, source.bom)
+            source = source.with_text(listed_in(part, "patches", entry, listed))
             listed[part.path] = source
     if part.path not in texts or source.text != texts[part.path].text:
         yield Repaired(part.path, source.text, "counts")

@@ -191,7 +191,7 @@ def without_json_patches(
         users = [one for one in kustomizations_above(path) if _entries(one, path)] if source is not None else []
         if source is None or refused is None or not users or any(one.path not in names for one in users):
             continue
-        source = Source(file.name, source.text, source.encoding, source.bom)
+        source = source.with_text(source.text, file.name)
         try:
             lead = _LEAD.match(source.text)
             start = lead.end() if lead is not None else 0
@@ -233,7 +233,7 @@ def _unnamed(
     name = names[one.path]
     before = old.text if old is not None and old.text is not None else None
     original = before.source if before is not None else one.document.source
-    source = Source(name, before.after if before is not None else original.text, original.encoding, original.bom)
+    source = original.with_text(before.after if before is not None else original.text, name)
     document = parse(source)[0]
     changes: list[Delete | Clear] = []
     for field in ("patches", "patchesJson6902"):

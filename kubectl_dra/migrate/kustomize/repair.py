@@ -316,7 +316,7 @@ def without_unused(
         entry = {"target": {"kind": kind, "name": name}, "patch": documents_of([patch], Style())}
         if entry not in (parse(now[one.path])[0].object if one.path in now else raw).get("patches", ()):
             source = now.get(one.path, one.document.source)
-            now[one.path] = Source(source.name, listed_in(one, "patches", entry, now), source.encoding, source.bom)
+            now[one.path] = source.with_text(listed_in(one, "patches", entry, now))
     if now.get(one.path) is not texts.get(one.path):
         yield Repaired(one.path, now[one.path].text, "unused")
 

@@ -66,7 +66,7 @@ def migrate_built(inputs: Sequence[Input], job: MigrationJob) -> MigrationReport
     layout = built_from(sorted(changed), names) if changed else Layout([], ())
     groups = groups_of(
         layout.kustomizations,
-        {path: Source(text.file, text.after, text.source.encoding, text.source.bom) for path, text in changed.items()},
+        {path: text.source.with_text(text.after, text.file) for path, text in changed.items()},
     )
     notes = list(report.notes)
     notes += [
@@ -202,7 +202,7 @@ def _without_empty_lists(group: Group) -> None:
             change for change in without_empty_lists(document.object) if one.document.object[str(change.path[0])]
         ]
         text = with_changes((document,), {document.index: changes})
-        group.texts[one.path] = Source(source.name, text, source.encoding, source.bom)
+        group.texts[one.path] = source.with_text(text)
 
 
 def _texts_of(one: Kustomization, group: Group) -> Mapping[str, str]:
@@ -376,7 +376,7 @@ def _recorded(group: Group, one: Kustomization, made: list[Repaired], names: Map
                 one.document.source if each.path == one.path else outcome.original(each.path, outcome.shown(each.path))
             )
         name = names.get(each.path, source.name)
-        group.texts[each.path] = Source(name, each.text, source.encoding, source.bom)
+        group.texts[each.path] = source.with_text(each.text, name)
         said = group.said.setdefault(each.path, [])
         # What another overlay needs of the same file is said once.
         said += [item for item in outcome.remarks(each, name) if item not in said]
