@@ -50,22 +50,24 @@ def built_from(changed: Sequence[str], run: Iterable[str]) -> Layout:
     """
     run = tuple(run)
     here = [kustomization_in(os.path.dirname(path)) for path in run if path.endswith(NAMES)]  # noqa: PTH120
-    every = {part.directory: part for one in here if one is not None for part in closure(one)}
-    above = [one for path in changed for one in kustomizations_above(path) if path in one.files]
-    every |= {one.directory: one for one in above}
+    every = {part.directory: part for overlay in here if overlay is not None for part in closure(overlay)}
+    above = [overlay for path in changed for overlay in kustomizations_above(path) if path in overlay.files]
+    every |= {overlay.directory: overlay for overlay in above}
     manifests, unseen = dict.fromkeys(run), list[str]()
-    for top in dict.fromkeys(_top(one.directory, changed) for one in above):
+    for top in dict.fromkeys(_top(overlay.directory, changed) for overlay in above):
         every |= _below(top)
         if os.path.exists(f"{top}/.git"):  # noqa: PTH110
             manifests |= dict.fromkeys(_manifests_below(top))
         else:
             unseen.append(top)
-    for one in deployed(manifests):
-        every.setdefault(one.directory, one)
-    affected = {place for place, one in every.items() if one.files.intersection(changed)}
+    for overlay in deployed(manifests):
+        every.setdefault(overlay.directory, overlay)
+    affected = {place for place, overlay in every.items() if overlay.files.intersection(changed)}
     grown = True
     while grown:
-        more = {place for place, one in every.items() if place not in affected and affected.intersection(one.roots)}
+        more = {
+            place for place, overlay in every.items() if place not in affected and affected.intersection(overlay.roots)
+        }
         affected |= more
         grown = bool(more)
     out: list[Kustomization] = []
@@ -123,8 +125,8 @@ def sources(directory: str) -> list[str] | None:
 
     None where it takes some from elsewhere, or its own file cannot be read.
     """
-    one = kustomization_in(os.path.realpath(directory))
-    parts = closure(one) if one is not None else []
+    overlay = kustomization_in(os.path.realpath(directory))
+    parts = closure(overlay) if overlay is not None else []
     if not parts or any(part.remote for part in parts):
         return None
     every = {path for part in parts for path in part.files if path.lower().endswith(SUFFIXES) or path == part.path}
@@ -134,15 +136,15 @@ def sources(directory: str) -> list[str] | None:
 # Which objects of a build a patch in a kustomization is for.
 
 
-def is_for(patch: InlinePatch, key: ObjectKey, one: Kustomization) -> bool:
-    """Whether a patch may be for an object of a build of ``one``, in which it may have a longer name."""
+def is_for(patch: InlinePatch, key: ObjectKey, overlay: Kustomization) -> bool:
+    """Whether a patch may be for an object of a build of ``overlay``, in which it may have a longer name."""
     if not patch.target:
         try:
             return any(is_of(each.object, key) for each in objects(parse(Source("<patch>", patch.text))))
         except InputError:
             return False
     kind, name = patch.target.get("kind"), patch.target.get("name")
-    return _matches(kind, key[0]) and (not name or any(_matches(name, each) for each in _names(key, one)))
+    return _matches(kind, key[0]) and (not name or any(_matches(name, each) for each in _names(key, overlay)))
 
 
 def _matches(pattern: object, text: str) -> bool:
@@ -163,17 +165,17 @@ def _matches(pattern: object, text: str) -> bool:
         return False
 
 
-def _names(key: ObjectKey, one: Kustomization) -> Iterator[str]:
+def _names(key: ObjectKey, overlay: Kustomization) -> Iterator[str]:
     """The names that an object may have where the patches of a kustomization are applied.
 
     Kustomize compares the name in the file, and the one that other kustomizations have made of it by then
     (Select in api/resmap/reswrangler.go); its own prefix and suffix come last.
     """
     built = key[2]
-    own = one.document.object
+    own = overlay.document.object
     yield built
     yield built.removeprefix(str(own.get("namePrefix") or "")).removesuffix(str(own.get("nameSuffix") or ""))
-    for part in closure(one):
+    for part in closure(overlay):
         for path in sorted(part.files):
             source = read(path)
             for found in objects_in(source) if source is not None else ():

@@ -199,9 +199,9 @@ def shown(path: str) -> str:
     return path if relative.startswith("..") else relative
 
 
-def name_of(one: Kustomization) -> str:
+def name_of(overlay: Kustomization) -> str:
     """What people call a kustomization: its file, or the object that it stands for."""
-    return one.deployer or shown(one.path)
+    return overlay.deployer or shown(overlay.path)
 
 
 def _name(key: ObjectKey) -> str:
@@ -235,11 +235,11 @@ class Group(Struct):
 def groups_of(found: Sequence[Kustomization], texts: Mapping[str, Source]) -> list[Group]:
     """The kustomizations, grouped by the changed files that they share."""
     out: list[Group] = []
-    for one in found:
-        mine = {path: texts[path] for part in closure(one) for path in part.files if path in texts}
+    for overlay in found:
+        mine = {path: texts[path] for part in closure(overlay) for path in part.files if path in texts}
         joined = [group for group in out if group.texts.keys() & mine.keys()]
         kept = [group for group in out if group not in joined]
-        members = [*(each for group in joined for each in group.kustomizations), one]
+        members = [*(each for group in joined for each in group.kustomizations), overlay]
         merged = {path: text for group in joined for path, text in group.texts.items()}
         out = [*kept, Group(members, {**merged, **mine})]
     return out
@@ -347,8 +347,8 @@ class Workshop:
     def __init__(self, folder: str, kustomizations: Iterable[Kustomization]) -> None:
         self._folder = folder
         self._remote: dict[str, tuple[str, ...]] = {}
-        for one in kustomizations:
-            for part in closure(one):
+        for overlay in kustomizations:
+            for part in closure(overlay):
                 if part.remote:
                     self._remote[part.path] = part.remote
                 for link, target in part.links:
@@ -393,9 +393,9 @@ class Workshop:
         with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
             yield from zip(kustomizations, pool.map(self.built, kustomizations), strict=True)
 
-    def built(self, one: Kustomization) -> bytes | str:
+    def built(self, overlay: Kustomization) -> bytes | str:
         """What the kustomization builds, or why it fails."""
         try:
-            return build(str(self._copy(one.directory)))
+            return build(str(self._copy(overlay.directory)))
         except FileError as error:
             return error.problem.replace(self._folder, "")

@@ -44,7 +44,11 @@ def lacks_claims(difference: BuildDifference) -> bool:
 
 
 def overlay_claims(
-    one: Kustomization, found: Sequence[BuildDifference], before: Objects, wanted: Objects, texts: Mapping[str, Source]
+    overlay: Kustomization,
+    found: Sequence[BuildDifference],
+    before: Objects,
+    wanted: Objects,
+    texts: Mapping[str, Source],
 ) -> Iterator[Repaired]:
     """The patches with references to claims, and the claim templates as a file beside the patches: of the overlay, or
     of its component.
@@ -57,19 +61,19 @@ def overlay_claims(
     missing = [each for each in found if lacks_claims(each)]
     old = {object_key(raw): raw for raw in before}
     new = {object_key(raw): raw for raw in wanted}
-    for part in with_components(one) if missing else ():
-        yield from _claims_of_patches(part, one, missing, old, new, texts)
+    for part in with_components(overlay) if missing else ():
+        yield from _claims_of_patches(part, overlay, missing, old, new, texts)
 
 
 def _claims_of_patches(
     part: Kustomization,
-    one: Kustomization,
+    overlay: Kustomization,
     missing: Sequence[BuildDifference],
     old: Mapping[ObjectKey, Mapping[str, Any]],
     new: Mapping[ObjectKey, Mapping[str, Any]],
     texts: Mapping[str, Source],
 ) -> Iterator[Repaired]:
-    """The claims of the patches of a kustomization, which is ``one`` itself or a component of it."""
+    """The claims of the patches of a kustomization, which is ``overlay`` itself or a component of it."""
     claims = f"{part.directory}/{CLAIMS}"
     if claims in texts:
         return
@@ -82,10 +86,10 @@ def _claims_of_patches(
         for document in documents:
             for raw in objects((document,)):
                 for each in missing:
-                    fits = is_for(patch, each.object, one) if patch.target else is_of(raw.object, each.object)
+                    fits = is_for(patch, each.object, overlay) if patch.target else is_of(raw.object, each.object)
                     if fits and each.object in old and each.object in new:
                         # The base's namespace is no longer given to what stands in an overlay.
-                        space = "" if one.document.object.get("namespace") else each.object[1]
+                        space = "" if overlay.document.object.get("namespace") else each.object[1]
                         names = _named(raw, each, space, _added(each, old, new), new, templates)
                         changes.setdefault(document.index, []).extend(_referring(raw, each, old, new, names))
         return with_changes(documents, changes) if changes else source.text
@@ -113,7 +117,7 @@ def _claims_of_patches(
             yield Repaired(part.path, text, "claims")
 
 
-def _beside(path: str, claims: Sequence[Mapping[str, Any]], one: Kustomization) -> str:
+def _beside(path: str, claims: Sequence[Mapping[str, Any]], overlay: Kustomization) -> str:
     """The text of the file of an earlier run with more claims; empty if there is none.
 
     Raises:
@@ -125,7 +129,7 @@ def _beside(path: str, claims: Sequence[Mapping[str, Any]], one: Kustomization) 
     there = list(objects_in(source)) if source is not None else []
     if (
         source is None
-        or path not in one.files
+        or path not in overlay.files
         or not there
         or not {each.kind for each in there} <= set(CLAIM_FIELDS.values())
     ):
@@ -235,10 +239,10 @@ class _Written(NamedTuple):
     new: Mapping[int, Mapping[str, Any]]
 
 
-def claim_patches(one: Kustomization, found: Sequence[BuildDifference], texts: Texts) -> Iterator[Repaired]:
+def claim_patches(overlay: Kustomization, found: Sequence[BuildDifference], texts: Texts) -> Iterator[Repaired]:
     """Patches of claims whose spec must differ in an overlay, in the files of its patches of workloads."""
     bases = [raw for source in texts.values() for raw in claims_in(source)]
-    patches = {path for part in with_components(one) for path in part.patches}
+    patches = {path for part in with_components(overlay) for path in part.patches}
     for path in sorted(patches & set(texts)):
         source = texts[path]
         mine = list(objects_in(source))
@@ -261,7 +265,7 @@ def claim_patches(one: Kustomization, found: Sequence[BuildDifference], texts: T
 
 
 def counted_inline(
-    one: Kustomization, found: Sequence[BuildDifference], texts: Texts, group: Sequence[Kustomization]
+    overlay: Kustomization, found: Sequence[BuildDifference], texts: Texts, group: Sequence[Kustomization]
 ) -> Iterator[Repaired]:
     """Patches of claims whose spec must differ, as files beside a kustomization that has patches in its own file, or
     files of patches with a target.
@@ -273,11 +277,11 @@ def counted_inline(
     """
     bases = [raw for source in texts.values() for raw in claims_in(source)]
     waiting = [(difference, raw) for difference in found if (raw := as_wanted(difference, bases)) is not None]
-    for part in with_components(one):
+    for part in with_components(overlay):
         gone = list(_changed(part, texts))
         mine: dict[str, Mapping[str, Any]] = {}
         for difference, raw in waiting:
-            if any(is_for(patch, difference.object, one) for patch in gone):
+            if any(is_for(patch, difference.object, overlay) for patch in gone):
                 mine.setdefault(repr(raw["metadata"]), raw)
         # What an overlay patches itself is not for its components to say.
         waiting = [(difference, raw) for difference, raw in waiting if repr(raw["metadata"]) not in mine]
@@ -393,7 +397,7 @@ def _users(part: Kustomization, group: Sequence[Kustomization]) -> list[Kustomiz
     """The kustomizations that are built with this one; for an overlay it is enough to know that it is built itself."""
     if not part.is_component:
         return [part]
-    return [one for one in group if not one.is_component and part.directory in _places(closure(one))]
+    return [overlay for overlay in group if not overlay.is_component and part.directory in _places(closure(overlay))]
 
 
 def _places(parts: Iterable[Kustomization]) -> Collection[str]:

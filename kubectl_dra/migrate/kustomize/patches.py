@@ -43,7 +43,7 @@ _FIELDS: Final = ("nodeSelector", "affinity")
 
 
 def labels_taken_out(
-    one: Kustomization, found: Sequence[BuildDifference], texts: Mapping[str, Source]
+    overlay: Kustomization, found: Sequence[BuildDifference], texts: Mapping[str, Source]
 ) -> Iterator[Repaired]:
     """Patches without the labels that the build has and should not have.
 
@@ -53,41 +53,41 @@ def labels_taken_out(
         EditRefused: a patch cannot be changed for certain.
     """
     surplus = [each for each in found if each.wanted is None and any(field in each.path for field in _FIELDS)]
-    for part in with_components(one) if surplus else ():
+    for part in with_components(overlay) if surplus else ():
         for patch, path in patch_files(part):
             source = texts.get(path) or read(path)
-            if source is not None and (text := _without(patch, source, surplus, one)) != source.text:
+            if source is not None and (text := _without(patch, source, surplus, overlay)) != source.text:
                 yield Repaired(path, text, "labels")
         own = texts.get(part.path, part.document.source)
         document = parse(own)[0]
         changes = [
             Set(patch.path, text)
             for patch in inline_patches(document.object)
-            if (text := _without(patch, Source(own.name, patch.text), surplus, one)) != patch.text
+            if (text := _without(patch, Source(own.name, patch.text), surplus, overlay)) != patch.text
         ]
         if changes:
             text = with_changes((document,), {document.index: changes})
             yield Repaired(part.path, text, "labels")
 
 
-def _without(patch: InlinePatch, source: Source, surplus: Sequence[BuildDifference], one: Kustomization) -> str:
+def _without(patch: InlinePatch, source: Source, surplus: Sequence[BuildDifference], overlay: Kustomization) -> str:
     """The text of a patch without the labels."""
     documents = documents_in(source)
     changes = {
-        document.index: [change for raw in objects((document,)) for change in _taken_out(patch, raw, surplus, one)]
+        document.index: [change for raw in objects((document,)) for change in _taken_out(patch, raw, surplus, overlay)]
         for document in documents
     }
     return with_changes(documents, changes) if any(changes.values()) else source.text
 
 
 def _taken_out(
-    patch: InlinePatch, raw: ManifestObject, surplus: Sequence[BuildDifference], one: Kustomization
+    patch: InlinePatch, raw: ManifestObject, surplus: Sequence[BuildDifference], overlay: Kustomization
 ) -> Sequence[Change]:
     paths = [
         each.path
         for each in surplus
         if value_at(raw.object, each.path) == each.found
-        and (is_for(patch, each.object, one) if patch.target else is_of(raw.object, each.object))
+        and (is_for(patch, each.object, overlay) if patch.target else is_of(raw.object, each.object))
     ]
     made = tidied(raw.object, (Delete(path) for path in paths)) if paths else ()
     return [Delete((*raw.path, *path)) for path in _with_emptied(raw.object, {change.path for change in made})]
@@ -113,7 +113,7 @@ NAMESPACE: Final = "metadata.namespace"
 
 
 def followed_namespaces(
-    one: Kustomization,
+    overlay: Kustomization,
     found: Sequence[BuildDifference],
     built: Iterable[Mapping[str, Any]],
     texts: Mapping[str, Source],
@@ -133,7 +133,7 @@ def followed_namespaces(
         kind, space, name = difference.claim
         if any(key[0] == kind and key[1] != space and name in key[2] for key in keys):
             wanted[(difference.object[0], kind)] = None
-    for part in closure(one) if wanted else ():
+    for part in closure(overlay) if wanted else ():
         raw = parse(texts[part.path])[0] if part.path in texts else part.document
         if not _has_claims(part, texts):
             continue
@@ -188,8 +188,10 @@ def without_json_patches(
     for path, file in files.items():
         refused = next((item for item in file.items if item.code == PATCH), None)
         source = read(path) if path in names and file.text is None and refused is not None else None
-        users = [one for one in kustomizations_above(path) if _entries(one, path)] if source is not None else []
-        if source is None or refused is None or not users or any(one.path not in names for one in users):
+        users = (
+            [overlay for overlay in kustomizations_above(path) if _entries(overlay, path)] if source is not None else []
+        )
+        if source is None or refused is None or not users or any(overlay.path not in names for overlay in users):
             continue
         source = source.with_text(source.text, file.name)
         try:
@@ -199,7 +201,11 @@ def without_json_patches(
             if left is None or (left.safety == "unsafe" and not job.unsafe):
                 continue
             text = source.text[:start] + (left.text or _emptied(source.text, left))
-            unnamed = {} if left.text else {one.path: _unnamed(one, path, {**files, **out}, names) for one in users}
+            unnamed = (
+                {}
+                if left.text
+                else {overlay.path: _unnamed(overlay, path, {**files, **out}, names) for overlay in users}
+            )
         except CommentsLeave:
             out[path] = file._replace(items=tuple(item for item in file.items if item is not refused))
             continue
@@ -211,9 +217,9 @@ def without_json_patches(
     return out
 
 
-def _entries(one: Kustomization, path: str) -> list[tuple[str, int]]:
+def _entries(overlay: Kustomization, path: str) -> list[tuple[str, int]]:
     """Where a kustomization names the file as a patch."""
-    return [(str(patch.path[0]), int(patch.path[1])) for patch, found in patch_files(one) if found == path]
+    return [(str(patch.path[0]), int(patch.path[1])) for patch, found in patch_files(overlay) if found == path]
 
 
 def _emptied(text: str, left: Without) -> str:
@@ -222,17 +228,17 @@ def _emptied(text: str, left: Without) -> str:
 
 
 def _unnamed(
-    one: Kustomization, path: str, files: Mapping[str, MigratedFile], names: Mapping[str, str]
+    overlay: Kustomization, path: str, files: Mapping[str, MigratedFile], names: Mapping[str, str]
 ) -> MigratedFile:
     """The file of a kustomization that no longer names a patch.
 
     Raises:
         EditRefused: it cannot be changed for certain.
     """
-    old = files.get(one.path)
-    name = names[one.path]
+    old = files.get(overlay.path)
+    name = names[overlay.path]
     before = old.text if old is not None and old.text is not None else None
-    original = before.source if before is not None else one.document.source
+    original = before.source if before is not None else overlay.document.source
     source = original.with_text(before.after if before is not None else original.text, name)
     document = parse(source)[0]
     changes: list[Delete | Clear] = []
@@ -241,13 +247,15 @@ def _unnamed(
         gone = [
             index
             for index, entry in enumerate(listed)
-            if isinstance(entry, Mapping) and isinstance(word := entry.get("path"), str) and one.path_of(word) == path
+            if isinstance(entry, Mapping)
+            and isinstance(word := entry.get("path"), str)
+            and overlay.path_of(word) == path
         ]
         changes += [Clear((field,))] if gone and len(gone) == len(listed) else [Delete((field, at)) for at in gone]
     text = with_changes((document,), {document.index: changes})
-    at = one.document.key_position(_entries(one, path)[0])
-    message = f"nothing is left of the patch in {os.path.relpath(path, one.directory)}, which can be deleted"
-    field = path_text(_entries(one, path)[0])
+    at = overlay.document.key_position(_entries(overlay, path)[0])
+    message = f"nothing is left of the patch in {os.path.relpath(path, overlay.directory)}, which can be deleted"
+    field = path_text(_entries(overlay, path)[0])
     said = Remark("change", GONE, name, at.line, at.column, "Kustomization", field, message)
     items = (*(old.items if old is not None else ()), said)
     return MigratedFile(name, Rewritten(name, original.text, text, original), items)

@@ -56,9 +56,9 @@ def differences(
     objects.
     """
     old = {object_key(raw) for raw in before}
-    one, other = _listed(wanted), _listed(found)
-    for key in dict.fromkeys((*one, *other)):
-        left, right = one.get(key), other.get(key)
+    wanted_by_key, found_by_key = _listed(wanted), _listed(found)
+    for key in dict.fromkeys((*wanted_by_key, *found_by_key)):
+        left, right = wanted_by_key.get(key), found_by_key.get(key)
         if (
             key not in old
             and key[0] in CLAIM_FIELDS.values()
@@ -69,7 +69,7 @@ def differences(
         if left is None or right is None:
             yield BuildDifference(key, (), left, right)
             continue
-        yield from _of_claims(key, left, right, one, other)
+        yield from _of_claims(key, left, right, wanted_by_key, found_by_key)
         yield from _of_values(key, (), _without_references(left), _without_references(right))
 
 
@@ -81,8 +81,8 @@ def _of_claims(
     key: ObjectKey,
     left: Mapping[str, Any],
     right: Mapping[str, Any],
-    one: Mapping[ObjectKey, Mapping[str, Any]],
-    other: Mapping[ObjectKey, Mapping[str, Any]],
+    wanted_by_key: Mapping[ObjectKey, Mapping[str, Any]],
+    found_by_key: Mapping[ObjectKey, Mapping[str, Any]],
 ) -> Iterator[BuildDifference]:
     """Claims of the pods whose meaning differs, given that the pods have the same claims."""
     twins = {spec.path: spec for spec in pod_specs(right)}
@@ -96,7 +96,7 @@ def _of_claims(
             for field, kind in CLAIM_FIELDS.items():
                 if field in entry and field in mine:
                     wanted, meant = (kind, key[1], str(entry[field])), (kind, key[1], str(mine[field]))
-                    should, does = one.get(wanted, {}).get("spec"), other.get(meant, {}).get("spec")
+                    should, does = wanted_by_key.get(wanted, {}).get("spec"), found_by_key.get(meant, {}).get("spec")
                     if should != does or (does is None and wanted != meant):
                         yield BuildDifference(key, (*spec.path, "resourceClaims", index), should, does, meant)
 
@@ -131,8 +131,8 @@ def _of_values(key: ObjectKey, path: Path, left: Any, right: Any) -> Iterator[Bu
         for field in dict.fromkeys((*left, *right)):
             yield from _of_values(key, (*path, field), left.get(field), right.get(field))
     elif isinstance(left, list) and isinstance(right, list) and len(left) == len(right):
-        for index, (one, other) in enumerate(zip(left, right, strict=True)):
-            yield from _of_values(key, (*path, index), one, other)
+        for index, (expected, actual) in enumerate(zip(left, right, strict=True)):
+            yield from _of_values(key, (*path, index), expected, actual)
     elif left != right:
         yield BuildDifference(key, path, left, right)
 
@@ -211,7 +211,7 @@ def _base(claim: ObjectKey | None, bases: Iterable[Mapping[str, Any]]) -> Mappin
 
 
 def followed_names(
-    one: Kustomization,
+    overlay: Kustomization,
     holder: Kustomization,
     found: Sequence[BuildDifference],
     built: Iterable[Mapping[str, Any]],
@@ -235,7 +235,7 @@ def followed_names(
         kind = difference.object[0]
         kinds.setdefault(difference.claim[0], {}).setdefault(field, set()).add((f"{path}/{field}", kind, groups[kind]))
     path = f"{holder.directory}/{CONFIGURATION}"
-    if not kinds or not one.renames or path in texts:
+    if not kinds or not overlay.renames or path in texts:
         return
     entries = [
         {
@@ -260,7 +260,7 @@ def followed_names(
     yield Repaired(holder.path, listed_in(holder, "configurations", CONFIGURATION, texts), "names")
 
 
-def _more_names(path: str, entries: Sequence[Mapping[str, Any]], one: Kustomization) -> str:
+def _more_names(path: str, entries: Sequence[Mapping[str, Any]], overlay: Kustomization) -> str:
     """The text of the configuration of an earlier run with more places.
 
     Raises:
@@ -272,7 +272,7 @@ def _more_names(path: str, entries: Sequence[Mapping[str, Any]], one: Kustomizat
     if (
         document is None
         or not isinstance(there, list)
-        or CONFIGURATION not in one.document.object.get("configurations", ())
+        or CONFIGURATION not in overlay.document.object.get("configurations", ())
     ):
         raise EditRefused(f"{CONFIGURATION}, which it would get, is there already and is no configuration of it")
     changes: list[Change] = []
@@ -286,7 +286,7 @@ def _more_names(path: str, entries: Sequence[Mapping[str, Any]], one: Kustomizat
 
 
 def without_unused(
-    one: Kustomization,
+    overlay: Kustomization,
     wanted: Iterable[Mapping[str, Any]],
     built: Sequence[Mapping[str, Any]],
     texts: Mapping[str, Source],
@@ -304,7 +304,7 @@ def without_unused(
         for field in CLAIM_FIELDS
     }
     should = {object_key(raw) for raw in wanted}
-    raw = parse(texts[one.path])[0].object if one.path in texts else one.document.object
+    raw = parse(texts[overlay.path])[0].object if overlay.path in texts else overlay.document.object
     prefix, suffix = (str(raw.get(field) or "") for field in ("namePrefix", "nameSuffix"))
     now = dict(texts)
     for claim in built:
@@ -314,20 +314,20 @@ def without_unused(
         name = name.removeprefix(prefix).removesuffix(suffix)
         patch = {"apiVersion": claim["apiVersion"], "kind": kind, "metadata": {"name": name}, "$patch": "delete"}
         entry = {"target": {"kind": kind, "name": name}, "patch": documents_of([patch], Style())}
-        if entry not in (parse(now[one.path])[0].object if one.path in now else raw).get("patches", ()):
-            source = now.get(one.path, one.document.source)
-            now[one.path] = source.with_text(listed_in(one, "patches", entry, now))
-    if now.get(one.path) is not texts.get(one.path):
-        yield Repaired(one.path, now[one.path].text, "unused")
+        if entry not in (parse(now[overlay.path])[0].object if overlay.path in now else raw).get("patches", ()):
+            source = now.get(overlay.path, overlay.document.source)
+            now[overlay.path] = source.with_text(listed_in(overlay, "patches", entry, now))
+    if now.get(overlay.path) is not texts.get(overlay.path):
+        yield Repaired(overlay.path, now[overlay.path].text, "unused")
 
 
-def listed_in(one: Kustomization, field: str, entry: Any, texts: Mapping[str, Source]) -> str:
+def listed_in(overlay: Kustomization, field: str, entry: Any, texts: Mapping[str, Source]) -> str:
     """The text of a kustomization with one more entry in a list.
 
     Raises:
         EditRefused: it cannot be changed for certain.
     """
-    document = parse(texts[one.path])[0] if one.path in texts else one.document
+    document = parse(texts[overlay.path])[0] if overlay.path in texts else overlay.document
     raw = document.object
     there = isinstance(raw.get(field), list) and bool(raw[field])
     change = Append((field,), entry) if there else Set((field,), [entry])
@@ -353,10 +353,10 @@ class DevicePatch(NamedTuple):
 
 
 def device_patches(
-    one: Kustomization, texts: Mapping[str, Source], catalogue: VendorCatalogue
+    overlay: Kustomization, texts: Mapping[str, Source], catalogue: VendorCatalogue
 ) -> Iterator[DevicePatch]:
     """The patches of a kustomization and of all that it reads; ``texts`` are the changed files by absolute path."""
-    for part in closure(one):
+    for part in closure(overlay):
         now = parse(texts[part.path])[0].object if part.path in texts else part.document.object
         left = {patch.text for patch in inline_patches(now)}
         for patch in inline_patches(part.document.object):
