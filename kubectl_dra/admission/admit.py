@@ -137,6 +137,9 @@ def _patient(pod: Pod) -> Pod:
     """DefaultTolerationSeconds: a pod stays for five minutes on a node that is not ready or unreachable."""
     tolerations = list(pod.spec.tolerations)
     for key in _WAITED_OUT:
-        if not any(each.key in ("", key) and each.effect in ("", "NoExecute") for each in pod.spec.tolerations):
+        if not any(
+            toleration.key in ("", key) and toleration.effect in ("", "NoExecute")
+            for toleration in pod.spec.tolerations
+        ):
             tolerations.append(Toleration(key, "Exists", "", "NoExecute", _SECONDS))
     return structs.replace(pod, spec=structs.replace(pod.spec, tolerations=tuple(tolerations)))

@@ -188,17 +188,19 @@ def items_of(document: Document) -> Iterator[Item]:
     Raises:
         InputError: a List with items that are not objects.
     """
-    for found in objects((document,)):
-        group = found.api_version.rpartition("/")[0]
-        if group != GROUP and (group, found.kind) not in _OTHER_KINDS and found.kind not in _ASKED_FOR:
+    for manifest in objects((document,)):
+        group = manifest.api_version.rpartition("/")[0]
+        if group != GROUP and (group, manifest.kind) not in _OTHER_KINDS and manifest.kind not in _ASKED_FOR:
             continue
         item = Item(
-            found.object, ObjectPlace(document.name, document.index, found.path), complete=not is_patch(document.name)
+            manifest.object,
+            ObjectPlace(document.name, document.index, manifest.path),
+            complete=not is_patch(document.name),
         )
         yield item
-        if group == GROUP or found.kind == "Pod":
+        if group == GROUP or manifest.kind == "Pod":
             continue
-        for spec in pod_specs(found.object):
+        for spec in pod_specs(manifest.object):
             yield _pod(item, spec)
 
 

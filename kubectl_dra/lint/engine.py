@@ -283,11 +283,11 @@ def _remaining(result: FileResult, found: list[LocatedFinding], job: Job) -> tup
 def _distinct(findings: Iterable[LocatedFinding]) -> Iterator[LocatedFinding]:
     """Each finding once: an anchor used twice has its mistakes in one place."""
     seen: set[tuple[Any, ...]] = set()
-    for found in findings:
-        key = (found.file, found.code, found.offset, found.end_offset, found.message)
+    for finding in findings:
+        key = (finding.file, finding.code, finding.offset, finding.end_offset, finding.message)
         if key not in seen:
             seen.add(key)
-            yield found
+            yield finding
 
 
 # ``--verify``: cel-python evaluates every selector on every known device, too.

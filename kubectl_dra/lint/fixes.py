@@ -127,7 +127,11 @@ def _made(documents: Sequence[Document], plans: Sequence[_Plan]) -> str:
     changes: dict[int, list[Change]] = {}
     for plan in plans:
         changes.setdefault(plan.found.document, []).extend(plan.found.changes)
-    intended = {one.index: changed(one.object, changes[one.index]) for one in documents if one.index in changes}
+    intended = {
+        document.index: changed(document.object, changes[document.index])
+        for document in documents
+        if document.index in changes
+    }
     return verified(documents, [edit for plan in plans for edit in plan.edits], intended)
 
 

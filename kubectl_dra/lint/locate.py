@@ -230,6 +230,10 @@ class Texts:
             if hash(data) != digest:
                 return {}
             documents = each(decode(data, found.name))
-            return {one.index: one for one in documents if not isinstance(one, Skipped) and one.index in indices}
+            return {
+                document.index: document
+                for document in documents
+                if not isinstance(document, Skipped) and document.index in indices
+            }
         except InputError:
             return {}

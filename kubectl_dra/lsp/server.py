@@ -51,7 +51,7 @@ class CheckedText(NamedTuple):
 def checked(name: str, text: str, job: Job) -> CheckedText:
     """Lint a text as the file of that name, beside the other manifests of its folder."""
     given = Input(name, True, text.encode("utf-8", "surrogatepass"))
-    findings = tuple(found for found in lint([given, *_neighbours(name)], job, 1).findings if found.file == name)
+    findings = tuple(finding for finding in lint([given, *_neighbours(name)], job, 1).findings if finding.file == name)
     return CheckedText(findings, replacements(findings, [given]))
 
 
@@ -185,7 +185,7 @@ class _Answers:
     def _check(self, uri: str) -> None:
         document = self._server.workspace.get_text_document(uri)
         checks = self._checks[uri] = checked(_name(document), document.source, self._job)
-        shown = [_diagnostic(found, document) for found in checks.findings]
+        shown = [_diagnostic(finding, document) for finding in checks.findings]
         self._server.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, shown, document.version))
 
     # --- what stands there, and what may stand there ----------------------------------------------

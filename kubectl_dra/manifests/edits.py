@@ -246,7 +246,9 @@ def confirmed(file: Rewritten) -> bool:
         return False
     values = _json_values(file.after)
     if values is not None:
-        return len(values) == len(documents) and all(map(_alike_json, values, (one.root for one in documents)))
+        return len(values) == len(documents) and all(
+            map(_alike_json, values, (document.root for document in documents))
+        )
     alike = read_alike(file.after, documents)
     return bool(alike) or (alike is None and read_alike(file.before, ()) is None)
 

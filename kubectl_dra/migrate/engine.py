@@ -142,7 +142,7 @@ class _Objects(Sequence[Mapping[str, Any]]):
 
     def _all(self) -> list[Mapping[str, Any]]:
         if self._listed is None:
-            self._listed = [found.object for one in self._files for found in one.objects]
+            self._listed = [manifest.object for file in self._files for manifest in file.objects]
         return self._listed
 
     @overload
@@ -164,11 +164,11 @@ class _World:
 
     def __init__(self, files: Sequence[File]) -> None:
         self._objects = _Objects(files)
-        self._read = {object_key(found.object) for file in files for found in file.objects}
+        self._read = {object_key(manifest.object) for file in files for manifest in file.objects}
         self._taken = set(self._read)
         self._added: dict[ObjectKey, list[tuple[ObjectKey, str, Mapping[str, Any]]]] = {}
         self._added_by: dict[ObjectKey, dict[str, list[ObjectKey]]] = {}
-        self._shared = shared_resources(found.object for file in files for found in file.objects)
+        self._shared = shared_resources(manifest.object for file in files for manifest in file.objects)
         self._alike: dict[tuple[str, str], dict[str, str]] = {}
         self._made: set[tuple[str, ObjectKey]] = set()
 
@@ -302,8 +302,8 @@ class _Run:
     def stage(self, file: File, migration: Migration) -> None:
         """Run one migration on all objects of a file, and apply as much of its plan as possible."""
         wants: list[PlannedEdit] = []
-        for found in file.objects:
-            want = self._wanted(file, found, migration)
+        for manifest in file.objects:
+            want = self._wanted(file, manifest, migration)
             if want is None:
                 continue
             file.items += want.told

@@ -80,11 +80,11 @@ def _pairs(report: MigrationReport) -> Iterator[_Pair]:
     for file in report.changed:
         if file.text is None:
             continue
-        was = {_identity(one.object): one.object for one in _objects(file.text.source, file.text.before)}
-        for one in _objects(file.text.source, file.text.after):
-            old = was.get(_identity(one.object))
-            if old is not None and old != one.object:
-                yield _Pair(file.name, old, one.object)
+        was = {_identity(manifest.object): manifest.object for manifest in _objects(file.text.source, file.text.before)}
+        for manifest in _objects(file.text.source, file.text.after):
+            old = was.get(_identity(manifest.object))
+            if old is not None and old != manifest.object:
+                yield _Pair(file.name, old, manifest.object)
 
 
 def _objects(source: Source, text: str) -> list[ManifestObject]:
@@ -111,10 +111,10 @@ def _brought(report: MigrationReport, namespace: str) -> Snapshot:
     for file in report.all_files:
         if file.text is None:
             continue
-        for one in _objects(file.text.source, file.text.after):
-            if one.api_version.startswith(f"{GROUP}/") and one.kind in DRA_KINDS:
+        for manifest in _objects(file.text.source, file.text.after):
+            if manifest.api_version.startswith(f"{GROUP}/") and manifest.kind in DRA_KINDS:
                 try:
-                    builder.add(dict(one.object), Place(file.name, one.document.line))
+                    builder.add(dict(manifest.object), Place(file.name, manifest.document.line))
                 except InputError:
                     # Overlays have the same object twice; lint says what is wrong with others.
                     continue
@@ -209,7 +209,7 @@ def _one(
         resources,
         could,
         can,
-        tuple(Landing(each.node, tuple(str(one.device) for one in each.devices)) for each in now.placements),
+        tuple(Landing(each.node, tuple(str(device.device) for device in each.devices)) for each in now.placements),
         tuple(LostNodes(empty if reason is None else reason, tuple(names)) for reason, names in lost.items()),
         tuple(name for name in can if name not in could),
         now.verdict,

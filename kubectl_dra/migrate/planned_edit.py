@@ -112,7 +112,7 @@ def _not_ignored(file: File, found: ManifestObject, plan: ObjectPlan) -> ObjectP
         plan,
         objects=tuple(new for new in plan.objects if plan.steps or not file.ignores(found, new.code, ())),
         notes=tuple(note for note in plan.notes if not file.ignores(found, note.code, note.path)),
-        refusals=tuple(one for one in plan.refusals if not file.ignores(found, one.code, one.path)),
+        refusals=tuple(refusal for refusal in plan.refusals if not file.ignores(found, refusal.code, refusal.path)),
     )
 
 

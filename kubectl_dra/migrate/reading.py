@@ -311,7 +311,11 @@ class Ignored:
         from kubectl_dra.lint.accepted import suppressions
 
         scalars = scalar_spans(text, [document.root for document in self._documents])
-        return [one for one in suppressions(self._source, sorted(scalars)) if not one.problem and _codes(one)]
+        return [
+            suppression
+            for suppression in suppressions(self._source, sorted(scalars))
+            if not suppression.problem and _codes(suppression)
+        ]
 
     def covers(self, code: str, document: Document, path: Path) -> bool:
         """Whether something that is said of a path of a document is not to be said, and not to be changed."""

@@ -103,7 +103,9 @@ def _is_offered(context: Context, resource: str) -> bool:
     if any(item.spec_field("extendedResourceName") == resource for item in given):
         return True
     snapshot = context.snapshot
-    return snapshot is not None and any(one.extended_resource_name == resource for one in snapshot.classes.values())
+    return snapshot is not None and any(
+        device_class.extended_resource_name == resource for device_class in snapshot.classes.values()
+    )
 
 
 class VisibleDevices(

@@ -190,12 +190,12 @@ def _said(answer: SchedulerAnswer) -> str:
 
 
 def _because(deciding: Deciding, release: str) -> str:
-    told = [_change(each, release) for each in deciding.changes]
+    told = [_change(change, release) for change in deciding.changes]
     if not told:
         return ""
     if len(told) == 1:
         return f"; because {told[0]}"
-    return f"; because of {'several changes together' if deciding.together else 'each of these'}: {'; '.join(told)}"
+    return f"; because of {'several changes together' if deciding.together else 'change of these'}: {'; '.join(told)}"
 
 
 def _change(change: SchedulerChange, release: str) -> str:

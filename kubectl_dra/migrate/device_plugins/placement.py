@@ -138,7 +138,7 @@ class _Reader:
             self._keep_terms(found)
             return
         classes = [{made.device_class for _, made in term if made and made.device_class} for term in read]
-        if any(each != classes[0] for each in classes) or len(classes[0]) > 1:
+        if any(device_class != classes[0] for device_class in classes) or len(classes[0]) > 1:
             why = "the terms of the node affinity ask for devices of different classes"
             self._refusals.append((TERMS, why, _SPLIT))
             return

@@ -114,7 +114,7 @@ def plan(raw: Mapping[str, Any], surroundings: PlanSurroundings, settings: Migra
         steps += _named(raw, name, pods, surroundings, settings, said)
     return ObjectPlan(
         tuple(steps),
-        tuple({repr(one.raw): one for one in said.objects}.values()),
+        tuple({repr(manifest.raw): manifest for manifest in said.objects}.values()),
         tuple(dict.fromkeys(said.notes)),
         tuple(dict.fromkeys(said.refusals)),
     )
@@ -369,8 +369,10 @@ def _with_parent(raw: Mapping[str, Any], path: Path, changes: Sequence[Change]) 
     """The changes, preceded by one that creates a missing pod spec from the fields set in it."""
     if value_at(raw, path) is not None:
         return tuple(changes)
-    fields = {str(one.path[-1]): one.value for one in changes if isinstance(one, Set) and one.path[:-1] == path}
-    rest = [one for one in changes if not (isinstance(one, Set) and one.path[:-1] == path)]
+    fields = {
+        str(change.path[-1]): change.value for change in changes if isinstance(change, Set) and change.path[:-1] == path
+    }
+    rest = [change for change in changes if not (isinstance(change, Set) and change.path[:-1] == path)]
     return (*rest, Set(path, fields))
 
 

@@ -239,7 +239,7 @@ def groups_of(found: Sequence[Kustomization], texts: Mapping[str, Source]) -> li
         mine = {path: texts[path] for part in closure(overlay) for path in part.files if path in texts}
         joined = [group for group in out if group.texts.keys() & mine.keys()]
         kept = [group for group in out if group not in joined]
-        members = [*(each for group in joined for each in group.kustomizations), overlay]
+        members = [*(kustomization for group in joined for kustomization in group.kustomizations), overlay]
         merged = {path: text for group in joined for path, text in group.texts.items()}
         out = [*kept, Group(members, {**merged, **mine})]
     return out

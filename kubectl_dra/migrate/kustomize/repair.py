@@ -44,7 +44,7 @@ class BuildDifference(NamedTuple):
 def objects_of(text: str) -> list[Mapping[str, Any]]:
     """The objects of a build. Raises FileError."""
     try:
-        return [found.object for found in objects(parse(Source("<build>", text)))]
+        return [manifest.object for manifest in objects(parse(Source("<build>", text)))]
     except NotAnObject:
         return []
 

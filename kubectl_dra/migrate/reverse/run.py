@@ -68,9 +68,9 @@ def reverse(inputs: Sequence[Input], job: MigrationJob) -> MigrationReport:
     objects = sum(len(file.objects) for file in files)
     world: dict[ObjectKey, Mapping[str, Any]] = {}
     for file in files:
-        for one in file.objects:
-            world.setdefault(object_key(one.object), one.object)
-    patched = {object_key(one.object) for file in files if is_patch(file.name) for one in file.objects}
+        for manifest in file.objects:
+            world.setdefault(object_key(manifest.object), manifest.object)
+    patched = {object_key(manifest.object) for file in files if is_patch(file.name) for manifest in file.objects}
     freed = {key for file in files for key in _restore(file, world, job, patched)}
     freed -= {key for file in files for found in file.objects for key in references(found.object)}
     for file in files:
@@ -108,7 +108,7 @@ def _restore(
     Workloads stay whose claims are ``patched`` by overlays: what the patch asks for would be lost.
     """
     # Copies of a workload, as overlays have them, have claims of the same name each in its own file.
-    own = {object_key(one.object): one.object for one in reversed(file.objects)}
+    own = {object_key(manifest.object): manifest.object for manifest in reversed(file.objects)}
     around = ChainMap(own, dict(world))
     wants: list[PlannedEdit] = []
     for found in file.objects:
@@ -131,9 +131,11 @@ def _restore(
 def _remove(file: File, freed: AbstractSet[ObjectKey]) -> None:
     """Remove the claims and templates that nothing needs any more."""
     wants: list[PlannedEdit] = []
-    for found in file.objects:
-        if object_key(found.object) in freed and found.object.get("apiVersion", "").startswith("resource.k8s.io/"):
-            want = PlannedEdit(file, found)
+    for manifest in file.objects:
+        if object_key(manifest.object) in freed and manifest.object.get("apiVersion", "").startswith(
+            "resource.k8s.io/"
+        ):
+            want = PlannedEdit(file, manifest)
             want.removes = True
             wants.append(want)
     message = "nothing among these files needs it any more; in the cluster it goes after its last pod"
@@ -330,7 +332,9 @@ def _tries(
 
 def _alike(tries: Sequence[Sequence[Resource]]) -> bool:
     """Whether the choice makes no difference: a device plugin offers its devices by two names."""
-    return len({repr([one._replace(name="", tolerations=()) for one in resources]) for resources in tries}) == 1
+    return (
+        len({repr([resource._replace(name="", tolerations=()) for resource in resources]) for resources in tries}) == 1
+    )
 
 
 def _difference(
@@ -343,7 +347,7 @@ def _difference(
     """How migrating ``before`` differs from the current state; empty if it does not."""
     planned = device_plugins.plan(before, around, forward)
     after = changed(before, [change for step in planned.steps for change in step.changes])
-    objects = {object_key(one.raw): to_v1(one.raw) for one in planned.objects}
+    objects = {object_key(manifest.raw): to_v1(manifest.raw) for manifest in planned.objects}
     if not objects and planned.refusals:
         return f"migrate would refuse what it would have been: {planned.refusals[0].message}"
     for key, raw in made.items():

@@ -284,7 +284,7 @@ class PublishedDevices:
     def _selectors(self, resource: Resource) -> tuple[str, ...]:
         own = self._snapshot.classes.get(resource.device_class)
         if own is not None:
-            return (*(each for each in own.selectors if each), *resource.selectors)
+            return (*(selector for selector in own.selectors if selector), *resource.selectors)
         known = self._settings.catalogue.device_class(resource.device_class)
         return ((known.selector,) if known and known.selector else ()) + resource.selectors
 
