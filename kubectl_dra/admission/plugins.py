@@ -269,15 +269,15 @@ def with_runtime(pod: Pod, classes: Mapping[str, RuntimeClass] | None) -> Pod | 
     return _placed(structs.replace(pod, spec=structs.replace(pod.spec, overhead=fixed)), found)
 
 
-def _placed(pod: Pod, found: RuntimeClass | None) -> Pod | Refusal:
-    if found is None or found.scheduling is None:
+def _placed(pod: Pod, runtime_class: RuntimeClass | None) -> Pod | Refusal:
+    if runtime_class is None or runtime_class.scheduling is None:
         return pod
     selector = dict(pod.spec.node_selector)
-    for label, value in found.scheduling.node_selector.items():
+    for label, value in runtime_class.scheduling.node_selector.items():
         if selector.setdefault(label, value) != value:
-            concerned = Concerned("RuntimeClass", found.metadata.name)
+            concerned = Concerned("RuntimeClass", runtime_class.metadata.name)
             return RuntimeNodeSelectorConflict(concerned, label, value, selector[label])
-    tolerations = merged([*pod.spec.tolerations, *found.scheduling.tolerations])
+    tolerations = merged([*pod.spec.tolerations, *runtime_class.scheduling.tolerations])
     return structs.replace(pod, spec=structs.replace(pod.spec, node_selector=selector, tolerations=tolerations))
 
 

@@ -148,9 +148,9 @@ _PLACEHOLDER: Final = re.compile(
 )
 
 
-def _placeholder(item: Item, found: LintFinding) -> str:
+def _placeholder(item: Item, finding: LintFinding) -> str:
     """A value that envsubst or a script fills in later, if the finding concerns one."""
-    value = value_at(item.raw, found.path)
+    value = value_at(item.raw, finding.path)
     blank = _PLACEHOLDER.search(value) if isinstance(value, str) else None
     return "" if blank is None else blank[0]
 
@@ -250,9 +250,9 @@ def run_rules(rules: Iterable[Rule], context: Context, defects: list[str]) -> It
             defects.append(f"{place}: rule {rule.code} failed: {type(error).__name__}: {error}")
 
 
-def wanted(found: LocatedFinding, selection: Selection) -> bool:
+def wanted(finding: LocatedFinding, selection: Selection) -> bool:
     """Whether the rule of a finding is selected in its file."""
-    return selection.has(found.code) and selection.in_file(found.code, found.file)
+    return selection.has(finding.code) and selection.in_file(finding.code, finding.file)
 
 
 def _duplicates(document: Document) -> Iterator[LocatedFinding]:

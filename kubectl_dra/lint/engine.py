@@ -266,12 +266,12 @@ def _together(
     return out
 
 
-def _remaining(result: FileResult, found: list[LocatedFinding], job: Job) -> tuple[list[LocatedFinding], int]:
+def _remaining(result: FileResult, findings: list[LocatedFinding], job: Job) -> tuple[list[LocatedFinding], int]:
     """The findings of a file that its comments do not silence, those about the comments, and how many are silenced."""
-    found = [one for one in found if wanted(one, job.selection)]
+    findings = [one for one in findings if wanted(one, job.selection)]
     if not result.comments:
-        return found, 0
-    kept, silenced, unused = apply(found, result.comments)
+        return findings, 0
+    kept, silenced, unused = apply(findings, result.comments)
     wrong = [comment for comment in result.comments if comment.problem]
     about = (
         *comment_findings(result.name, wrong, files.BadSuppression),

@@ -30,7 +30,7 @@ class Fixed(Struct, frozen=True):
     refused: tuple[tuple[LocatedFinding, str], ...] = ()
 
 
-def fix_text(source: Source, found: Sequence[LocatedFinding], allowed: Sequence[Safety], check: Check) -> Fixed:
+def fix_text(source: Source, findings: Sequence[LocatedFinding], allowed: Sequence[Safety], check: Check) -> Fixed:
     """Make the fixes for a file's findings, then for findings in the result, until there are none.
 
     A fix is made only if the text then reads exactly as intended, and its finding is gone.
@@ -39,7 +39,7 @@ def fix_text(source: Source, found: Sequence[LocatedFinding], allowed: Sequence[
     settled: set[tuple[Any, ...]] = set()
     for _ in range(ROUNDS):
         current = source.with_text(text)
-        waiting = [one for one in found if one.changes and one.safety in allowed and _key(one) not in settled]
+        waiting = [one for one in findings if one.changes and one.safety in allowed and _key(one) not in settled]
         if not waiting:
             break
         after, done, failed = _round(current, waiting)
@@ -48,8 +48,8 @@ def fix_text(source: Source, found: Sequence[LocatedFinding], allowed: Sequence[
             refused[_key(one)] = (one, why)
         if not done:
             break
-        found = check(source.name, source.encode(after))
-        remaining = {_key(one) for one in found}
+        findings = check(source.name, source.encode(after))
+        remaining = {_key(one) for one in findings}
         for one in done:
             # A fix that leaves its finding is not made again, and not counted.
             settled.add(_key(one))
@@ -61,8 +61,8 @@ def fix_text(source: Source, found: Sequence[LocatedFinding], allowed: Sequence[
     return Fixed(Rewritten(source.name, source.text, text, source), tuple(made), tuple(refused.values()))
 
 
-def _key(found: LocatedFinding) -> tuple[Any, ...]:
-    return found.code, found.document, found.path, found.message
+def _key(finding: LocatedFinding) -> tuple[Any, ...]:
+    return finding.code, finding.document, finding.path, finding.message
 
 
 class _Plan(Struct, frozen=True):

@@ -216,9 +216,9 @@ def _plain(sentence: str) -> str:
     return _MARKS.sub(r"\\\g<0>", sentence)
 
 
-def _rule(found: LocatedFinding) -> str:
-    rule = BY_CODE[found.code]
-    advice = f"\n\n{_plain(found.advice)}" if found.advice else ""
+def _rule(finding: LocatedFinding) -> str:
+    rule = BY_CODE[finding.code]
+    advice = f"\n\n{_plain(finding.advice)}" if finding.advice else ""
     return f"**{rule.code}**: {rule.title()}{advice}\n\n{rule.why()}"
 
 

@@ -66,18 +66,18 @@ def _neighbours(name: str) -> Iterator[Input]:
         return
 
 
-def ignoring(name: str, text: str, found: LocatedFinding) -> Replacement | None:
+def ignoring(name: str, text: str, finding: LocatedFinding) -> Replacement | None:
     """The comment that silences a finding, on the line above what it is about; None where no comment can stand."""
     source = Source(name, text)
     for document in each(source):
-        if isinstance(document, Skipped) or document.index != found.document or text.lstrip().startswith("{"):
+        if isinstance(document, Skipped) or document.index != finding.document or text.lstrip().startswith("{"):
             continue
-        line = document.key_position(found.path).line
+        line = document.key_position(finding.path).line
         start = source.line_start(line)
         if start is None:
             return None
         indent = text[start:][: len(text[start:]) - len(text[start:].lstrip(" "))]
-        return Replacement(source.span(start, start), f"{indent}# kubectl-dra: ignore[{found.code}] \n")
+        return Replacement(source.span(start, start), f"{indent}# kubectl-dra: ignore[{finding.code}] \n")
     return None
 
 
@@ -100,13 +100,13 @@ def at(checks: CheckedText, start: int, end: int) -> Sequence[int]:
     return [index for index, found in enumerate(checks.findings) if found.offset <= end and start <= found.end_offset]
 
 
-def span_of(found: LocatedFinding, text: str) -> SourcePosition:
+def span_of(finding: LocatedFinding, text: str) -> SourcePosition:
     """The span of a finding; a word or the first character where it has none."""
-    source = Source(found.file, text)
-    if found.end_offset > found.offset:
-        return source.span(found.offset, found.end_offset)
-    start = source.line_start(found.line)
-    at = min(len(text), (start or 0) + found.column - 1) if start is not None else len(text)
+    source = Source(finding.file, text)
+    if finding.end_offset > finding.offset:
+        return source.span(finding.offset, finding.end_offset)
+    start = source.line_start(finding.line)
+    at = min(len(text), (start or 0) + finding.column - 1) if start is not None else len(text)
     return source.span(at, min(len(text), at + 1))
 
 
@@ -235,15 +235,15 @@ def _range(document: TextDocument, span: Span) -> lsp.Range:
     return lsp.Range(start, end)
 
 
-def _diagnostic(found: LocatedFinding, document: TextDocument) -> lsp.Diagnostic:
-    place = span_of(found, document.source)
-    advice = f"\n{found.advice}" if found.advice else ""
+def _diagnostic(finding: LocatedFinding, document: TextDocument) -> lsp.Diagnostic:
+    place = span_of(finding, document.source)
+    advice = f"\n{finding.advice}" if finding.advice else ""
     return lsp.Diagnostic(
         range=_range(document, Span(place.offset, place.end_offset)),
-        message=f"{found.message}{advice}",
-        severity=_SEVERITY[found.severity],
-        code=found.code,
-        code_description=lsp.CodeDescription(f"{DOCS}/rules/{found.code}.md"),
+        message=f"{finding.message}{advice}",
+        severity=_SEVERITY[finding.severity],
+        code=finding.code,
+        code_description=lsp.CodeDescription(f"{DOCS}/rules/{finding.code}.md"),
         source=NAME,
     )
 
@@ -279,14 +279,14 @@ def _fix(document: TextDocument, checks: CheckedText, index: int) -> lsp.CodeAct
     )
 
 
-def _silenced(document: TextDocument, found: LocatedFinding) -> lsp.CodeAction | None:
-    comment = ignoring(_name(document), document.source, found)
+def _silenced(document: TextDocument, finding: LocatedFinding) -> lsp.CodeAction | None:
+    comment = ignoring(_name(document), document.source, finding)
     if comment is None:
         return None
     return lsp.CodeAction(
-        title=f"Ignore {found.code} here",
+        title=f"Ignore {finding.code} here",
         kind=lsp.CodeActionKind.QuickFix,
-        diagnostics=[_diagnostic(found, document)],
+        diagnostics=[_diagnostic(finding, document)],
         edit=_edit(document, (comment,)),
     )
 

@@ -352,13 +352,13 @@ class _Run:
             else:
                 file.items += [item for item, _ in new]
 
-    def _wanted(self, file: File, found: ManifestObject, migration: Migration) -> PlannedEdit | None:
+    def _wanted(self, file: File, manifest: ManifestObject, migration: Migration) -> PlannedEdit | None:
         """What a migration wants for an object; None if nothing, or the migration fails."""
-        raw, settings = found.object, self.job.settings
+        raw, settings = manifest.object, self.job.settings
         try:
             plan = migration.plan(raw, self.world.around(raw, file.name, file.patch), settings)
             if plan.steps or plan.objects or plan.notes or plan.refusals:
-                return PlannedEdit.of(file, found, plan, settings, self.job.unsafe)
+                return PlannedEdit.of(file, manifest, plan, settings, self.job.unsafe)
         except Exception as error:
             if os.environ.get("KUBECTL_DRA_DEBUG"):
                 raise

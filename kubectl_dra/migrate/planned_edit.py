@@ -45,11 +45,11 @@ class PlannedEdit:
 
     @classmethod
     def of(
-        cls, file: File, found: ManifestObject, plan: ObjectPlan, settings: MigrationSettings, unsafe: bool
+        cls, file: File, manifest: ManifestObject, plan: ObjectPlan, settings: MigrationSettings, unsafe: bool
     ) -> PlannedEdit:
         """The edit of a plan; unsafe steps and objects only with ``unsafe``."""
-        out = cls(file, found)
-        plan = _not_ignored(file, found, plan)
+        out = cls(file, manifest)
+        plan = _not_ignored(file, manifest, plan)
         for step in plan.steps:
             offered = step.safety == "unsafe" and not unsafe
             item = out.item("offer" if offered else "change", step.code, step.path, step.reason)._replace(
@@ -57,7 +57,7 @@ class PlannedEdit:
             )
             (out.told if offered else out.made).append(item)
             if not offered:
-                out.changes += [_at(change, found.path) for change in step.changes]
+                out.changes += [_at(change, manifest.path) for change in step.changes]
         for new in plan.objects:
             raw = in_version(new.raw, settings.version)
             offered = new.safety == "unsafe" and not unsafe
@@ -101,18 +101,18 @@ class PlannedEdit:
         )
 
 
-def _not_ignored(file: File, found: ManifestObject, plan: ObjectPlan) -> ObjectPlan:
+def _not_ignored(file: File, manifest: ManifestObject, plan: ObjectPlan) -> ObjectPlan:
     """The plan without what comments of the file say to leave; where a step is, the object is not changed at all."""
-    ignored = [file.ignores(found, step.code, step.path) for step in plan.steps]
+    ignored = [file.ignores(manifest, step.code, step.path) for step in plan.steps]
     file.ignored.note_inside(plan.left)
     if any(ignored) or plan.left:
-        file.left.add(object_key(found.object))
+        file.left.add(object_key(manifest.object))
         plan = replace(plan, steps=(), objects=(), notes=())
     return replace(
         plan,
-        objects=tuple(new for new in plan.objects if plan.steps or not file.ignores(found, new.code, ())),
-        notes=tuple(note for note in plan.notes if not file.ignores(found, note.code, note.path)),
-        refusals=tuple(refusal for refusal in plan.refusals if not file.ignores(found, refusal.code, refusal.path)),
+        objects=tuple(new for new in plan.objects if plan.steps or not file.ignores(manifest, new.code, ())),
+        notes=tuple(note for note in plan.notes if not file.ignores(manifest, note.code, note.path)),
+        refusals=tuple(refusal for refusal in plan.refusals if not file.ignores(manifest, refusal.code, refusal.path)),
     )
 
 

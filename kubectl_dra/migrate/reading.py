@@ -261,24 +261,24 @@ class File:
             except InputError:
                 self.non_objects.append(document)
 
-    def take(self, made: MadeFile) -> None:
+    def take(self, changed_file: MadeFile) -> None:
         """Adopt a changed version."""
-        self._set(made.source, made.documents, made.origins)
-        self.rounds = (*self.rounds, *made.rounds)
+        self._set(changed_file.source, changed_file.documents, changed_file.origins)
+        self.rounds = (*self.rounds, *changed_file.rounds)
 
-    def place(self, found: ManifestObject, path: Path) -> tuple[int, int, int]:
+    def place(self, manifest: ManifestObject, path: Path) -> tuple[int, int, int]:
         """Line and column in the original for a path of an object, and the number of its document there."""
-        origin = self._origins.get(found.document)
+        origin = self._origins.get(manifest.document)
         if origin is None:
             return 1, 1, 0
         document = self.before[origin]
-        position = document.key_position((*found.path, *path))
+        position = document.key_position((*manifest.path, *path))
         return position.line, position.column, document.index
 
-    def ignores(self, found: ManifestObject, code: str, path: Path) -> bool:
+    def ignores(self, manifest: ManifestObject, code: str, path: Path) -> bool:
         """Whether a comment says that nothing is to be said or changed at a path of an object."""
-        origin = self._origins.get(found.document)
-        return origin is not None and self.ignored.covers(code, self.before[origin], (*found.path, *path))
+        origin = self._origins.get(manifest.document)
+        return origin is not None and self.ignored.covers(code, self.before[origin], (*manifest.path, *path))
 
 
 class MadeFile(NamedTuple):

@@ -136,13 +136,13 @@ class Radius(Struct, frozen=True):
 _RANK: Final = {ENDED: 0, GOING: 0, STAYS: 1, UNKNOWN: 2, LATER: 3, NOW: 4}
 
 
-def worse(one: PodHit, other: PodHit) -> PodHit:
+def worse(hit: PodHit, other: PodHit) -> PodHit:
     """The worse fate for a pod, of two taints or devices: the one that ends it, or ends it sooner."""
-    if _RANK[one.fate] != _RANK[other.fate]:
-        return max(one, other, key=lambda pod: _RANK[pod.fate])
-    if one.fate == LATER:
-        return min(one, other, key=lambda pod: pod.at)
-    return other if one.tolerates and not other.tolerates else one
+    if _RANK[hit.fate] != _RANK[other.fate]:
+        return max(hit, other, key=lambda pod: _RANK[pod.fate])
+    if hit.fate == LATER:
+        return min(hit, other, key=lambda pod: pod.at)
+    return other if hit.tolerates and not other.tolerates else hit
 
 
 def blast_radius(

@@ -136,8 +136,8 @@ class Screens(App[None]):
             if isinstance(screen, ScreenPage):
                 screen.seen(seen)
 
-    def _show_waiting(self, found: Overview) -> None:
-        self._overview, self._waiting = found, waiting(found)
+    def _show_waiting(self, overview: Overview) -> None:
+        self._overview, self._waiting = overview, waiting(overview)
         self._draw()
 
     def _show_progress(self, sentence: str) -> None:

@@ -182,16 +182,16 @@ def _whole(names: Iterable[str]) -> str:
     return " ".join(f"{WHOLE}{one_line(word)}" for name in names for word in name.split())
 
 
-def _claims(found: ClaimUses, at: datetime) -> Table:
+def _claims(uses: ClaimUses, at: datetime) -> Table:
     header = (*claims_text.HEADER, "WAITS-FOR")
     styles = {str(state): style for state, style in claims_text.STATE_STYLES.items()}
     columns = _columns(header, _CLAIMS_GO, styles)
     rows = (
         _row(tuple(claims_text.cells(item, False, at)), Asked("claim", meta.namespace, meta.name))
-        for item in found.items
+        for item in uses.items
         for meta in (item.claim.metadata,)
     )
-    return _table(claims_text.summary(found), columns, rows, "No claim was found.")
+    return _table(claims_text.summary(uses), columns, rows, "No claim was found.")
 
 
 def _devices(inventory: Inventory) -> Table:

@@ -174,9 +174,9 @@ def claim_uses(snapshot: Snapshot, namespace: str = "", states: Iterable[ClaimSt
     return ClaimUses(tuple(one for one in found if not wanted or one.state in wanted), unread)
 
 
-def _unread(snapshot: Snapshot, namespace: str, found: Iterable[ClaimUse]) -> Iterator[Unread]:
+def _unread(snapshot: Snapshot, namespace: str, uses: Iterable[ClaimUse]) -> Iterator[Unread]:
     yield from unread_of((Stake("ResourceClaim", namespace, "which claims there are is unknown"),), snapshot)
-    if any(one.state in (ClaimState.UNKNOWN, ClaimState.RESERVED) for one in found):
+    if any(one.state in (ClaimState.UNKNOWN, ClaimState.RESERVED) for one in uses):
         yield from unread_of((Stake("Pod", namespace, "which pods use the claims is unknown"),), snapshot)
 
 

@@ -79,12 +79,12 @@ _OF_THE_WHOLE: Final = frozenset(
 BAD_REQUEST: Final = 400
 
 
-def _is_elsewhere(item: Item, found: Violation) -> bool:
+def _is_elsewhere(item: Item, violation: Violation) -> bool:
     """Whether a violation concerns something not written here: by a controller, or in the object under a patch."""
-    if found.rule == "unknown-field":
+    if violation.rule == "unknown-field":
         # A controller has fields of its own; a patch only has directives such as $patch.
-        return not item.is_patch or str(found.path[-1]).startswith("$")
-    return found.reason == "Required" or (item.is_patch and found.rule in _OF_THE_WHOLE)
+        return not item.is_patch or str(violation.path[-1]).startswith("$")
+    return violation.reason == "Required" or (item.is_patch and violation.rule in _OF_THE_WHOLE)
 
 
 def violations_of(context: Context) -> Iterator[Violation]:

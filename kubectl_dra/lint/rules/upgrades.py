@@ -211,12 +211,12 @@ def _change(change: SchedulerChange, release: str) -> str:
     return f"{told} ({change.link})" if change.link else told
 
 
-def _is_loss(found: DifferentAnswers) -> bool:
-    return found.before.outcome is DevicesGiven.FITS and found.after.outcome is DevicesGiven.FAILS
+def _is_loss(answers: DifferentAnswers) -> bool:
+    return answers.before.outcome is DevicesGiven.FITS and answers.after.outcome is DevicesGiven.FAILS
 
 
-def _is_gain(found: DifferentAnswers) -> bool:
-    return found.after.outcome is DevicesGiven.FITS and found.before.outcome is not DevicesGiven.FITS
+def _is_gain(answers: DifferentAnswers) -> bool:
+    return answers.after.outcome is DevicesGiven.FITS and answers.before.outcome is not DevicesGiven.FITS
 
 
 def _elsewhere(found: FieldKept) -> str:

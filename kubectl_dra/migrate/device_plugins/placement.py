@@ -193,12 +193,12 @@ class _Reader:
         self._annotations.append(name)
         self._reasons[f"annotation {name} becomes a selector on attribute {labelled.rule.attribute}"] = None
 
-    def _tell(self, path: Path, made: Translation) -> None:
-        self._notes.update(dict.fromkeys((path, note) for note in made.notes))
-        self._reasons.update(dict.fromkeys(made.reasons))
-        self._unsafe |= made.unsafe
-        if made.refusal:
-            self._refusals.append((path, *made.refusal))
+    def _tell(self, path: Path, translation: Translation) -> None:
+        self._notes.update(dict.fromkeys((path, note) for note in translation.notes))
+        self._reasons.update(dict.fromkeys(translation.reasons))
+        self._unsafe |= translation.unsafe
+        if translation.refusal:
+            self._refusals.append((path, *translation.refusal))
 
     def _select(self, path: Path, selectors: Sequence[str], device_class: str) -> None:
         self._selectors.update(dict.fromkeys(selectors))

@@ -232,10 +232,10 @@ class Group(Struct):
     at: Kustomization | None = None
 
 
-def groups_of(found: Sequence[Kustomization], texts: Mapping[str, Source]) -> list[Group]:
+def groups_of(kustomizations: Sequence[Kustomization], texts: Mapping[str, Source]) -> list[Group]:
     """The kustomizations, grouped by the changed files that they share."""
     out: list[Group] = []
-    for overlay in found:
+    for overlay in kustomizations:
         mine = {path: texts[path] for part in closure(overlay) for path in part.files if path in texts}
         joined = [group for group in out if group.texts.keys() & mine.keys()]
         kept = [group for group in out if group not in joined]
@@ -252,26 +252,26 @@ TEXT: Final = "MIG123"
 """A text is not changed: said of patches before a build shows what of them has to go."""
 
 
-def remarks(made: Repaired, name: str) -> list[Remark]:
-    if made.objects:
+def remarks(repaired: Repaired, name: str) -> list[Remark]:
+    if repaired.objects:
         message = "the count of devices is in the claim now, which the overlay patches with all of its requests"
         return [
             Remark("object", PATCHED, name, 1, 1, title(raw), "", message, new=title(raw), document=document, root=root)
-            for root, document, raw in made.objects
+            for root, document, raw in repaired.objects
         ]
-    if made.does == "counts":
+    if repaired.does == "counts":
         message = "the devices that a patch here asked for or chose are in a patch of the claim now"
         return [Remark("change", PATCHED, name, 1, 1, "Kustomization", "patches", message)]
-    if made.does == "claims":
+    if repaired.does == "claims":
         message = "the overlay asks for devices that its base does not ask for: it has claims of its own"
         return [Remark("change", OVERLAY_CLAIMS, name, 1, 1, "", "", message)]
-    if made.does == "labels":
+    if repaired.does == "labels":
         message = "labels of the patch choose devices; the claim says that now"
         return [Remark("change", GONE, name, 1, 1, "", "", message)]
-    if made.does == "unused":
+    if repaired.does == "unused":
         message = "its patches delete the workload, so they delete the claim template too"
         return [Remark("change", PATCHED, name, 1, 1, "Kustomization", "patches", message)]
-    if made.does == "namespaces":
+    if repaired.does == "namespaces":
         message = "replacements that give the workload its namespace give it to its claims, too"
         return [Remark("change", NAMES, name, 1, 1, "Kustomization", "replacements", message)]
     message = "kustomize gives claims other names here; this says where workloads refer to them"

@@ -45,7 +45,7 @@ def lacks_claims(difference: BuildDifference) -> bool:
 
 def overlay_claims(
     overlay: Kustomization,
-    found: Sequence[BuildDifference],
+    differences: Sequence[BuildDifference],
     before: Objects,
     wanted: Objects,
     texts: Mapping[str, Source],
@@ -58,7 +58,7 @@ def overlay_claims(
     Raises:
         EditRefused: a file cannot be changed for certain.
     """
-    missing = [each for each in found if lacks_claims(each)]
+    missing = [each for each in differences if lacks_claims(each)]
     old = {object_key(raw): raw for raw in before}
     new = {object_key(raw): raw for raw in wanted}
     for part in with_components(overlay) if missing else ():
@@ -239,7 +239,7 @@ class _Written(NamedTuple):
     new: Mapping[int, Mapping[str, Any]]
 
 
-def claim_patches(overlay: Kustomization, found: Sequence[BuildDifference], texts: Texts) -> Iterator[Repaired]:
+def claim_patches(overlay: Kustomization, differences: Sequence[BuildDifference], texts: Texts) -> Iterator[Repaired]:
     """Patches of claims whose spec must differ in an overlay, in the files of its patches of workloads."""
     bases = [raw for source in texts.values() for raw in claims_in(source)]
     patches = {path for part in with_components(overlay) for path in part.patches}
@@ -247,7 +247,7 @@ def claim_patches(overlay: Kustomization, found: Sequence[BuildDifference], text
         source = texts[path]
         mine = list(objects_in(source))
         new: dict[str, tuple[int, Mapping[str, Any]]] = {}
-        for difference in found:
+        for difference in differences:
             at = next((index for index, each in enumerate(mine) if is_of(each.object, difference.object)), None)
             raw = as_wanted(difference, bases)
             if at is not None and raw is not None:
@@ -265,7 +265,7 @@ def claim_patches(overlay: Kustomization, found: Sequence[BuildDifference], text
 
 
 def counted_inline(
-    overlay: Kustomization, found: Sequence[BuildDifference], texts: Texts, group: Sequence[Kustomization]
+    overlay: Kustomization, differences: Sequence[BuildDifference], texts: Texts, group: Sequence[Kustomization]
 ) -> Iterator[Repaired]:
     """Patches of claims whose spec must differ, as files beside a kustomization that has patches in its own file, or
     files of patches with a target.
@@ -276,7 +276,7 @@ def counted_inline(
         EditRefused: a file cannot be changed for certain, or overlays with one component need different patches.
     """
     bases = [raw for source in texts.values() for raw in claims_in(source)]
-    waiting = [(difference, raw) for difference in found if (raw := as_wanted(difference, bases)) is not None]
+    waiting = [(difference, raw) for difference in differences if (raw := as_wanted(difference, bases)) is not None]
     for part in with_components(overlay):
         gone = list(_changed(part, texts))
         mine: dict[str, Mapping[str, Any]] = {}

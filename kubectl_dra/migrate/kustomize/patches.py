@@ -43,7 +43,7 @@ _FIELDS: Final = ("nodeSelector", "affinity")
 
 
 def labels_taken_out(
-    overlay: Kustomization, found: Sequence[BuildDifference], texts: Mapping[str, Source]
+    overlay: Kustomization, differences: Sequence[BuildDifference], texts: Mapping[str, Source]
 ) -> Iterator[Repaired]:
     """Patches without the labels that the build has and should not have.
 
@@ -52,7 +52,7 @@ def labels_taken_out(
     Raises:
         EditRefused: a patch cannot be changed for certain.
     """
-    surplus = [each for each in found if each.wanted is None and any(field in each.path for field in _FIELDS)]
+    surplus = [each for each in differences if each.wanted is None and any(field in each.path for field in _FIELDS)]
     for part in with_components(overlay) if surplus else ():
         for patch, path in patch_files(part):
             source = texts.get(path) or read(path)
