@@ -1,4 +1,6 @@
-"""NamespaceLifecycle: a new pod needs a namespace that exists and is not being deleted."""
+"""The admission plugins that judge a new pod by an object it names: its namespace, PriorityClass, service account and
+RuntimeClass; and what the server adds to its affinity.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +17,8 @@ from kubectl_dra.api.nodes import PodAffinity, PodAffinityTerm, Toleration
 from kubectl_dra.api.pod_resources import amounts
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.policy import PriorityClass, RuntimeClass
+
+# NamespaceLifecycle: a new pod needs a namespace that exists and is not being deleted.
 
 _ALWAYS: Final = ("default", "kube-system", "kube-public")
 """Namespaces that every cluster has, because the plugin prevents their deletion."""

@@ -1,4 +1,4 @@
-"""LimitRanger: the defaults and bounds that a LimitRange sets."""
+"""What LimitRanges and ResourceQuotas say of a new pod: defaults, bounds, and what it counts."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from kubectl_dra.api.pod_resources import Amounts, amounts, limited, pod_limits,
 from kubectl_dra.api.pods import Container, Pod
 from kubectl_dra.api.policy import LimitRange, LimitRangeItem, ResourceQuota, ScopeRequirement
 from kubectl_dra.api.quantity import Quantity
+
+# LimitRanger: the defaults and bounds that a LimitRange sets.
 
 _ZERO: Final = Quantity.of(0)
 

@@ -1,4 +1,4 @@
-"""The inputs of a command: named files, directories, standard input, and output of kustomize."""
+"""The inputs of a command: named files, directories, standard input, and output of kustomize and helm."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""New objects as they are written: in the requested API version, and what makes two of them the same."""
+"""New objects: their names, how they are written, and what makes two of them the same."""
 
 from __future__ import annotations
 

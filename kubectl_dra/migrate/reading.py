@@ -1,4 +1,6 @@
-"""The files of a run: which are read, what is in them, and what they are after the changes so far."""
+"""The files of a run: which are read, what is in them and said in their comments, and what they are after the changes
+so far.
+"""
 
 from __future__ import annotations
 
@@ -133,7 +135,7 @@ _KEY: Final = re.compile(r"(?:.*[\s{,\[-])?[\"']?key[\"']?:\s*[\"']?")
 _MATCHED: Final = re.compile(r"[{,]\s*\w+\s*=~?\s*\\*[\"']\Z")
 # A value that is no amount and no placeholder of one: a label such as nvidia.com/gpu.present has it.
 _LABEL: Final = re.compile(r"[\"']?\s*:\s+[\"']?[A-Za-z]")
-# NVIDIA Dynamo counts devices by a key of its own (claimless_kinds.py).
+# NVIDIA Dynamo counts devices by a key of its own (device_plugins/pods.py).
 _DYNAMO: Final = re.compile(r"^\s*kind:\s*[\"']?Dynamo", re.MULTILINE)
 _GPU_COUNT: Final = re.compile(r"^\s+(gpu):\s*[\"']?(?:[1-9]|\{\{)", re.MULTILINE)
 _API: Final = re.compile(r"resource\.k8s\.io/v1(?:alpha\d+|beta\d+)")

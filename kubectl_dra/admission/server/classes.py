@@ -20,9 +20,8 @@ from kubectl_dra.admission.server.model import (
     text,
     violation,
 )
-from kubectl_dra.admission.server.names import check_driver, label_key_problems, subdomain_problems
+from kubectl_dra.admission.server.names import check_driver, check_rows, label_key_problems, subdomain_problems
 from kubectl_dra.admission.server.selectors import check_selectors
-from kubectl_dra.admission.server.taints import check_rows
 from kubectl_dra.api.behaviour import CLAIM_PREFIX_READ
 from kubectl_dra.api.fields import limit
 

@@ -3,39 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
-from typing import Any, Final
+from typing import Any
 
 from kubectl_dra.admission.server.metadata import check_metadata
 from kubectl_dra.admission.server.model import (
     INVALID,
-    NOT_SUPPORTED,
     Path,
     ServerContext,
     Violations,
-    check_list,
-    check_set,
     missing,
     struct,
     text,
     violation,
 )
 from kubectl_dra.admission.server.names import (
-    Format,
     check_driver,
     check_format,
-    check_length,
     check_pool,
     label_key_problems,
     label_problems,
     label_value_problems,
     subdomain_problems,
+    unsupported,
 )
 from kubectl_dra.admission.server.selectors import check_selectors
 from kubectl_dra.api.behaviour import EFFECT_NONE
-from kubectl_dra.api.fields import fields, values_of
+from kubectl_dra.api.fields import values_of
 from kubectl_dra.api.releases import Release
-from kubectl_dra.api.schema import Field
 
 
 def check_taint(taint: Mapping[str, Any] | None, at: Path, context: ServerContext, rule: str = "taint") -> Violations:
@@ -75,17 +69,6 @@ def _check_effect(effect: str, at: Path, rule: str, release: Release) -> Violati
         yield unsupported(effect, at, rule, known)
 
 
-def unsupported(value: str, at: Path, rule: str, known: tuple[str, ...]) -> Any:
-    """A value that is none of the known ones."""
-    return violation(at, NOT_SUPPORTED, rule, f"{value!r} is none of {', '.join(known)}")
-
-
-def check_choice(value: str | None, at: Path, rule: str, known: tuple[str, ...]) -> Violations:
-    """A value that may be missing or empty, and is otherwise one of the known ones."""
-    if value and value not in known:
-        yield unsupported(value, at, rule, known)
-
-
 # DeviceTaintRule.
 
 
@@ -109,48 +92,3 @@ def _check_selector(selector: Mapping[str, Any], at: Path, context: ServerContex
         yield from check_pool(pool, (*at, "pool"), ("rule-selector-pool",) * 3)
     if device is not None:
         yield from check_format(device, (*at, "device"), "rule-selector-device", label_problems)
-
-
-# What validation says of a field by its row alone: how many items, how long, in which form, which texts.
-
-
-_FORMS: Final[Mapping[str, Format]] = {
-    "key": label_key_problems,
-    "label": label_problems,
-    "subdomain": subdomain_problems,
-    "value": label_value_problems,
-}
-
-
-def check_rows(raw: Mapping[str, Any] | None, at: Path, struct: str, context: ServerContext) -> Violations:
-    """The fields of a struct whose rows say all that is checked of them, in the order of the table."""
-    for name, row in _checked(struct):
-        value = (raw or {}).get(name)
-        if value is not None:
-            yield from _check_field(value, (*at, name), row, context)
-
-
-@cache
-def _checked(struct: str) -> tuple[tuple[str, Field], ...]:
-    return tuple((name, row) for name, row in fields(struct).items() if row.check)
-
-
-def _check_field(value: Any, at: Path, row: Field, context: ServerContext) -> Violations:
-    rule, *how = row.check.split()
-    most = row.limit(context.release)
-
-    def item(value: str | None, at: Path) -> Violations:
-        if row.values and value not in row.values:
-            yield unsupported(value or "", at, rule, row.values)
-        for form in how:
-            if form in _FORMS:
-                yield from check_format(value or "", at, rule, _FORMS[form])
-
-    if not row.container:
-        if most is not None:
-            yield from check_length(value, at, most, rule)
-        yield from item(value, at)
-    elif "set" in how:
-        yield from check_set(value, at, most, (rule, rule), item, context)
-    else:
-        yield from check_list(value, at, most, rule, item, context)

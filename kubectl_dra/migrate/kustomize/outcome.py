@@ -1,4 +1,4 @@
-"""What becomes of the files of kustomizations, and what is said of them."""
+"""What becomes of the files of kustomizations, and what is said of them; how they are built to see it."""
 
 from __future__ import annotations
 

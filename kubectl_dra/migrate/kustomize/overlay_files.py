@@ -1,4 +1,4 @@
-"""Claims of an overlay whose patch asks for devices where its base asks for none."""
+"""Files that an overlay gets where its patches ask for devices: claims of its own, or counts of its base's claims."""
 
 from __future__ import annotations
 
