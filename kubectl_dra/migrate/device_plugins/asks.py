@@ -87,7 +87,7 @@ def read_asks(spec: WorkloadPodSpec, catalogue: VendorCatalogue, *, patch: bool 
             keys = tuple(path for path, _ in found)
             resource = catalogue.resource(name, values, annotations, scheduler)
             if resource is None:
-                if not _is_zero(values[name]):
+                if not is_zero(values[name]):
                     refusals.append(_unknown(name, container, keys[0]))
                     beside.append(name)
                 continue
@@ -142,7 +142,7 @@ def _of_the_pod(spec: WorkloadPodSpec, catalogue: VendorCatalogue) -> Iterator[P
     """Known resources in the pod's own ``resources``, where the API server accepts only cpu, memory and huge pages."""
     whole = PodContainer(spec.path, "", spec.content)
     for name, found in _amounts(whole).items():
-        if not _is_zero(found[0][1]) and catalogue.moves(name):
+        if not is_zero(found[0][1]) and catalogue.moves(name):
             message = f"{name} is requested for the pod as a whole, which works only for cpu, memory and huge pages"
             yield PlanRefusal("MIG115", found[0][0], message, "Ask for it in the container that needs it.")
 
@@ -269,7 +269,8 @@ def _who(container: PodContainer) -> str:
     return f"{kind} {container.name}"
 
 
-def _is_zero(value: Any) -> bool:
+def is_zero(value: Any) -> bool:
+    """Whether an amount is a quantity of 0."""
     try:
         return Quantity.from_json(value).sign() == 0
     except QuantityError:

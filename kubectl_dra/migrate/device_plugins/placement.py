@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from kubectl_dra.api.limits import MAX_EXPRESSION_BYTES, MAX_SELECTORS
-from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.releases import Release, gate_default
 from kubectl_dra.manifests.changes import Change, Path, items_at, value_at
 from kubectl_dra.migrate.codes import Safety
@@ -21,7 +20,7 @@ from kubectl_dra.migrate.device_plugins.labels import (
     required_terms,
     translate,
 )
-from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue
+from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue, whole_number
 from kubectl_dra.migrate.vendors.label_to_cel import Untranslatable, condition, joined
 from kubectl_dra.migrate.vendors.model import EMPTY, Resource
 
@@ -241,19 +240,9 @@ def _counts(spec: Mapping[str, Any]) -> Mapping[str, int | None]:
             continue
         asked = [resources[part] for part in ("requests", "limits") if isinstance(resources.get(part), Mapping)]
         for name, amount in {key: amount for each in asked for key, amount in each.items()}.items():
-            before, more = counts.get(name, 0), _whole(amount)
+            before, more = counts.get(name, 0), whole_number(amount)
             counts[name] = None if before is None or more is None else before + more
     return counts
-
-
-def _whole(amount: object) -> int | None:
-    if isinstance(amount, bool) or not isinstance(amount, str | int):
-        return None
-    try:
-        parsed = Quantity.parse(amount)
-    except ValueError:
-        return None
-    return parsed.as_int64() if parsed.is_integer() else None
 
 
 # Tolerations that the API server adds to pods with extended resources, but not to pods with claims.
