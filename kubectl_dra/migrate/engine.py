@@ -115,7 +115,7 @@ def _unused(files: Iterable[File]) -> Iterator[str]:
 
 
 def misread(results: Iterable[MigratedFile]) -> Iterator[str]:
-    """The files whose new text a second parser reads differently: then nothing of the run may be written."""
+    """The files whose new text a second parser reads differently. If there are any, the run writes nothing."""
     for result in results:
         if result.text is not None and result.changed:
             from kubectl_dra.manifests.edits import confirmed

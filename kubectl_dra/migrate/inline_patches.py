@@ -92,7 +92,7 @@ def plan_inline(raw: Mapping[str, Any], around: Sequence[Mapping[str, Any]], set
 
 
 def _whole_lists(raw: Mapping[str, Any], steps: Sequence[Step]) -> Iterator[Step]:
-    """The steps; a list of which nothing is left is emptied as a whole, and keeps its place for other patches."""
+    """The steps. A list that loses all its patches stays as an empty one, which keeps its place for other patches."""
     for field in FIELDS:
         mine = [step for step in steps if step.path[0] == field]
         gone = [change for step in mine for change in step.changes if isinstance(change, Delete)]

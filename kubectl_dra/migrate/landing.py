@@ -336,7 +336,7 @@ def claims_devices(objects: Iterable[Mapping[str, Any]]) -> bool:
 
 
 def shared_resources(objects: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """The resources of which a device plugin's configuration gives one device to several pods, and what says so."""
+    """The resources that a device plugin's configuration lets several pods share, and the object that says so."""
     out: dict[str, str] = {}
     for raw in objects:
         data = raw.get("data")

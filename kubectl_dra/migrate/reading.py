@@ -320,7 +320,7 @@ class Ignored:
         ]
 
     def covers(self, code: str, document: Document, path: Path) -> bool:
-        """Whether something that is said of a path of a document is not to be said, and not to be changed."""
+        """Whether a comment silences a code at a path of a document: nothing is reported or changed there."""
         if not self._comments:
             return False
         return self.covers_lines(code, {line for line, _ in enclosing_lines(document, path)})

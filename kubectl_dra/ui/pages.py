@@ -107,7 +107,7 @@ class Prompt(Horizontal):
         changed: Typed | None = None,
         left: Callable[[], None] | None = None,
     ) -> None:
-        """Ask: ``done`` gets the answer, ``changed`` each text on the way to it, and ``left`` is told of Esc."""
+        """Ask: ``done`` gets the answer, ``changed`` each text typed so far; ``left`` is called after Esc."""
         self._done, self._changed, self._left = done, None, left
         self._label.update(Text(f"{label} "))
         typed = self._input

@@ -40,7 +40,7 @@ class ReplacedList(Struct, frozen=True):
 
 
 def replaced_list(item: Item, field: str, lost: str) -> ReplacedList | None:
-    """The patch because of which an object that was built has no entry named ``lost`` in a list.
+    """The patch that removed the entry ``lost`` from a list of a built object.
 
     ``field`` is the list's name, in whatever part of the object it stands. None if the item was not built by
     kustomize here, or another cause took the entry away.

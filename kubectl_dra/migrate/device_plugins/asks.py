@@ -59,7 +59,7 @@ class _Problem(Exception):
 
 
 def extended_amounts(pod: Pod) -> dict[str, int]:
-    """How many of each extended resource the whole pod requests, without those of which it requests none."""
+    """How many of each extended resource the whole pod requests, without those that it requests 0 of."""
     found = pod_requests(pod)
     return {name: amount.value() for name, amount in found.items() if is_extended(name) and amount.sign() > 0}
 

@@ -137,7 +137,7 @@ def sources(directory: str) -> list[str] | None:
 
 
 def is_for(patch: InlinePatch, key: ObjectKey, overlay: Kustomization) -> bool:
-    """Whether a patch may be for an object of a build of ``overlay``, in which it may have a longer name."""
+    """Whether a patch may be for an object that ``overlay`` builds, perhaps under a longer name."""
     if not patch.target:
         try:
             return any(is_of(each.object, key) for each in objects(parse(Source("<patch>", patch.text))))

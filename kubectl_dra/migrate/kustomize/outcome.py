@@ -98,7 +98,7 @@ def of_deployer(problem: str) -> BuildObstacle:
 
 
 def of_outside(name: str, item: Remark) -> Remark:
-    """The refusal for a kustomization that builds from a file that is not of the run; ``item`` is said of that."""
+    """The refusal for a kustomization that is built from a file outside the run; ``item`` is about that file."""
     message = f"it is built from {shown(item.file)}, which is not in this run and has something to migrate"
     directory = os.path.dirname(name) or "."  # noqa: PTH120
     way_out = f"give migrate that as well, or -k {shlex.quote(directory)}"
@@ -159,7 +159,7 @@ def of_difference(difference: BuildDifference, built: Iterable[Mapping[str, Any]
 
 
 def _of_claims(found: Any, wanted: Any) -> str:
-    """What a claim asks for instead of what it should, as the rest of a sentence; empty where that is not clear."""
+    """What a claim asks for instead of what it should, as the end of a sentence; empty if that is unclear."""
     there, should = _requests(found), _requests(wanted)
     if not there or there.keys() != should.keys():
         return ""
@@ -249,7 +249,7 @@ PATCHED: Final = "MIG110"
 NAMES: Final = "MIG139"
 OVERLAY_CLAIMS: Final = "MIG127"
 TEXT: Final = "MIG123"
-"""A text is not changed: said of patches before a build shows what of them has to go."""
+"""A text is not changed: reported for patches until a build shows what must go from them."""
 
 
 def remarks(repaired: Repaired, name: str) -> list[Remark]:

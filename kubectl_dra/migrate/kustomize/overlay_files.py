@@ -191,7 +191,7 @@ def _referring(
     new: Mapping[ObjectKey, Mapping[str, Any]],
     names: Mapping[str, str],
 ) -> Iterator[Change]:
-    """The changes of a patch by which its pods and containers have the claims, and what goes with them."""
+    """The changes that give the pods and containers of a patch their claims and tolerations."""
     at = difference.path[:-1]
     was, will = (value_at(objects[difference.object], at) or {} for objects in (old, new))
     mine = next((spec for spec in pod_specs(patch.object) if spec.path == at), None)
@@ -290,8 +290,8 @@ def counted_inline(
 
 
 def _changed(part: Kustomization, texts: Texts) -> Iterator[InlinePatch]:
-    """The changed patches of a kustomization beside which no patch of a claim can stand: those in its own file, and
-    files with a target, of which kustomize takes one patch only.
+    """The changed patches of a kustomization that no patch of a claim can be added to: those in its own file, and
+    files with a target, which kustomize allows one patch each.
     """
     if part.path in texts:
         left = {patch.text for patch in inline_patches(parse(texts[part.path])[0].object)}

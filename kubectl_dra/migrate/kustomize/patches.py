@@ -94,7 +94,7 @@ def _taken_out(
 
 
 def _with_emptied(raw: Mapping[str, Any], paths: set[Path]) -> list[Path]:
-    """The paths that go; those of which nothing would be left above them instead, which say nothing in a patch."""
+    """The paths to delete. A mapping that would be left empty goes as a whole: in a patch it says nothing."""
     gone = set(paths)
     waiting = list(paths)
     while waiting:

@@ -291,7 +291,7 @@ def without_unused(
     built: Sequence[Mapping[str, Any]],
     texts: Mapping[str, Source],
 ) -> Iterator[Repaired]:
-    """The kustomization with patches that delete the new claim templates whose workloads it deletes.
+    """The kustomization, with patches that also delete the claim templates of the workloads that it deletes.
 
     Raises:
         EditRefused: it cannot be changed for certain.

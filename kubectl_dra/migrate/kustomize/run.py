@@ -43,7 +43,7 @@ _ASKED: Final = frozenset(("limits", "requests", "resources", "resourceClaims"))
 
 
 class _OutOfRun(Exception):
-    """A file would have to be changed that is not of the run; the argument is its path."""
+    """A file outside the run would have to be changed; the argument is its path."""
 
 
 def migrate_built(inputs: Sequence[Input], job: MigrationJob) -> MigrationReport:
@@ -105,7 +105,7 @@ def migrate_built(inputs: Sequence[Input], job: MigrationJob) -> MigrationReport
 
 
 def _outside(names: Mapping[str, str], job: MigrationJob) -> Iterator[Remark]:
-    """The kustomizations of a run that build from files with something to migrate that are not of the run."""
+    """The kustomizations of a run that are built from files outside it that need migration."""
     read: dict[str, list[str]] = {}
     for path in names:
         overlay = kustomization_in(os.path.dirname(path)) if path.endswith(NAMES) else None  # noqa: PTH120
