@@ -13,7 +13,7 @@ from textual.pilot import Pilot
 from kubectl_dra.cli.ui import UiFlags
 from kubectl_dra.cli.ui.source import SavedCluster
 from kubectl_dra.ui.app import Screens
-from kubectl_dra.ui.desk import ScreenSource
+from kubectl_dra.ui.worker import ScreenSource
 from tools.event_loop import ran
 
 EXAMPLES = Path(__file__).parents[1] / "examples" / "explain"

@@ -7,10 +7,16 @@ from typing import Any, Final
 
 from msgspec import Struct, field, structs
 
-from kubectl_dra.admission import limit_ranges, namespaces, priority, quotas, runtime_classes
-from kubectl_dra.admission import priority as service_accounts
-from kubectl_dra.admission.namespaces import with_label_keys
-from kubectl_dra.admission.priority import ALWAYS
+from kubectl_dra.admission.plugins import (
+    DEFAULT_ACCOUNT,
+    SYSTEM_CLASSES,
+    account_refusal,
+    namespace_refusal,
+    with_label_keys,
+    with_priority,
+    with_runtime,
+)
+from kubectl_dra.admission.quantities import by_priority, limit_refusals, quota_refusals, with_defaults
 from kubectl_dra.admission.refusal import Refusal
 from kubectl_dra.api.meta import ObjectMeta
 from kubectl_dra.api.nodes import Toleration
@@ -60,7 +66,7 @@ class AdmissionObjects(Struct, frozen=True):
             namespaces=(snapshot.namespaces or None) if seen("Namespace") else None,
             priority_classes=_by_name(snapshot, "PriorityClass") if seen("PriorityClass") else None,
             runtime_classes=_by_name(snapshot, "RuntimeClass") if seen("RuntimeClass") else None,
-            service_accounts=accounts | {ALWAYS} if seen("ServiceAccount") else None,
+            service_accounts=accounts | {DEFAULT_ACCOUNT} if seen("ServiceAccount") else None,
             limit_ranges=tuple(_in(snapshot, "LimitRange", namespace).values()),
             quotas=tuple(quota for quota in snapshot.quotas if quota.metadata.namespace == namespace),
             unread=tuple(kind for kind in ABOUT_ANY_POD if not seen(kind)),
@@ -94,21 +100,21 @@ def admit(pod: Pod, known: AdmissionObjects) -> Admission:
     As in the server, a refusal in the mutating pass ends it; the validating pass collects all reasons.
     """
     unread = tuple(_unread(pod, known))
-    nowhere = namespaces.refusal(pod.metadata.namespace, known.namespaces)
+    nowhere = namespace_refusal(pod.metadata.namespace, known.namespaces)
     if nowhere is not None:
         return Admission(pod, (nowhere,), unread)
-    pod = limit_ranges.with_defaults(pod, known.limit_ranges)
-    missing = service_accounts.refusal(pod, known.service_accounts)
+    pod = with_defaults(pod, known.limit_ranges)
+    missing = account_refusal(pod, known.service_accounts)
     if missing is not None:
         return Admission(pod, (missing,), unread)
-    found = priority.resolve(pod, known.priority_classes)
+    found = with_priority(pod, known.priority_classes)
     if isinstance(found, Refusal):
         return Admission(pod, (found,), unread)
     pod = _patient(found)
-    found = runtime_classes.resolve(pod, known.runtime_classes)
+    found = with_runtime(pod, known.runtime_classes)
     if isinstance(found, Refusal):
         return Admission(pod, (found,), unread)
-    refusals = (*limit_ranges.refusals(found, known.limit_ranges), *quotas.refusals(found, known.quotas))
+    refusals = (*limit_refusals(found, known.limit_ranges), *quota_refusals(found, known.quotas))
     return Admission(with_label_keys(found), refusals, unread)
 
 
@@ -118,12 +124,12 @@ def _unread(pod: Pod, known: AdmissionObjects) -> Iterator[str]:
     named = pod.spec.priority_class_name
     # A default class may contradict what the pod says, or put it into the scope of a quota.
     asks = pod.spec.priority is not None or bool(pod.spec.preemption_policy)
-    asks = bool(named) or asks or any(map(quotas.by_priority, known.quotas))
-    if known.priority_classes is None and asks and named not in priority.SYSTEM_CLASSES:
+    asks = bool(named) or asks or any(map(by_priority, known.quotas))
+    if known.priority_classes is None and asks and named not in SYSTEM_CLASSES:
         yield "PriorityClass"
     if known.runtime_classes is None and pod.spec.runtime_class_name:
         yield "RuntimeClass"
-    if known.service_accounts is None and pod.spec.service_account_name not in ("", service_accounts.ALWAYS):
+    if known.service_accounts is None and pod.spec.service_account_name not in ("", DEFAULT_ACCOUNT):
         yield "ServiceAccount"
 
 
@@ -131,6 +137,9 @@ def _patient(pod: Pod) -> Pod:
     """DefaultTolerationSeconds: a pod stays for five minutes on a node that is not ready or unreachable."""
     tolerations = list(pod.spec.tolerations)
     for key in _WAITED_OUT:
-        if not any(each.key in ("", key) and each.effect in ("", "NoExecute") for each in pod.spec.tolerations):
+        if not any(
+            toleration.key in ("", key) and toleration.effect in ("", "NoExecute")
+            for toleration in pod.spec.tolerations
+        ):
             tolerations.append(Toleration(key, "Exists", "", "NoExecute", _SECONDS))
     return structs.replace(pod, spec=structs.replace(pod.spec, tolerations=tuple(tolerations)))

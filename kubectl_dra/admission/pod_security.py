@@ -139,7 +139,7 @@ def _use(names: Sequence[str]) -> str:
 
 
 def _names(spec: Raw, bad: Callable[[Raw], bool]) -> list[str]:
-    return [str(each.get("name") or "") for each in _containers(spec) if bad(each)]
+    return [str(container.get("name") or "") for container in _containers(spec) if bad(container)]
 
 
 def _setters(spec: Raw, bad: Callable[[Raw], bool]) -> str:

@@ -32,7 +32,7 @@ class Field(Struct, frozen=True):
     anonymized copy has in place of its text; empty for nothing. ``saved``: a snapshot keeps it. ``read``: answers take
     it into account, or the scheduler does not read it either. ``values`` are the texts that it takes, if these are
     few. ``check`` is what validation says of it by the row alone: the rule's name, then the form of its text, and
-    "set" where no item may be there twice (see ``admission.server.rows``).
+    "set" where no item may be there twice (see ``admission.server.names``).
     """
 
     type: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from kubectl_dra.api.quantity import Quantity, QuantityError
@@ -126,3 +126,141 @@ def narrow_value(
         else:
             capacity.setdefault(domain, {})[identifier] = Quantity.from_json(raw.get("value"))
     return _value(device, attributes, capacity)
+
+
+# Columns of devices: one property of each, such as an attribute, as something that can be compared and hashed.
+
+
+def broken_devices(devices: Sequence[DeviceInput], list_attributes: bool) -> dict[int, EvaluationError]:
+    """Devices, by index, on which every expression fails because an attribute cannot be converted."""
+    # Readers of snapshots share equal values between devices: one look at each object is enough.
+    tables = {id(device.attributes): device.attributes for device in devices}
+    different = {id(raw): raw for table in tables.values() for raw in table.values()}
+    doubtful = _doubtful(different)
+    found: dict[int, EvaluationError] = {}
+    if not doubtful:
+        return found
+    for index, device in enumerate(devices):
+        if doubtful.isdisjoint(map(id, device.attributes.values())):
+            continue
+        try:
+            device_value(device, list_attributes)
+        except EvaluationError as error:
+            found[index] = error
+    return found
+
+
+def _doubtful(attributes: Mapping[int, Mapping[str, Any]]) -> set[int]:
+    """The keys of attributes that may not convert; only a conversion can tell."""
+    versions: dict[str, bool] = {}
+    doubtful: set[int] = set()
+    for key, raw in attributes.items():
+        if len(raw) != 1:
+            doubtful.add(key)
+            continue
+        ((kind, value),) = raw.items()
+        type_ = value.__class__
+        if type_ is str and kind == "version":
+            plain = versions.get(value)
+            if plain is None:
+                plain = versions[value] = _is_version(value)
+        elif type_ is int:
+            plain = kind == "int" and -(2**63) <= value < 2**63
+        else:
+            plain = (type_ is str and kind == "string") or (type_ is bool and kind == "bool")
+        if not plain:
+            doubtful.add(key)
+    return doubtful
+
+
+def _is_version(text: str) -> bool:
+    try:
+        Semver.parse(text)
+    except SemverError:
+        return False
+    return True
+
+
+def read_column(
+    devices: Sequence[DeviceInput], kind: str, domain: str | None, identifier: str | None
+) -> list[Hashable]:
+    """One hashable per device for the parts of a ``Column``. Devices with equal ones have equal values in it."""
+    if kind == "driver":
+        return [device.driver for device in devices]
+    if kind == "allowMultipleAllocations":
+        return [bool(device.allow_multiple_allocations) for device in devices]
+    attributes = kind == "attribute"
+    if identifier is None:
+        return [_domain(device, attributes, domain) for device in devices]
+    if domain is None or "/" in domain + identifier:
+        return [_entry(device, attributes, domain, identifier) for device in devices]
+    return _plain_column(devices, attributes, domain, identifier)
+
+
+def _plain_column(devices: Sequence[DeviceInput], attributes: bool, domain: str, name: str) -> list[Hashable]:
+    """One attribute or capacity of all devices: the same as ``_entry``, but fast in the common case."""
+    qualified = f"{domain}/{name}"
+    usual = "string" if attributes else "value"
+    found: list[Hashable] = []
+    for device in devices:
+        entries = device.attributes if attributes else device.capacity
+        if device.driver != domain:
+            value = entries.get(qualified)
+        elif qualified in entries:
+            found.append(_entry(device, attributes, domain, name))
+            continue
+        else:
+            value = entries.get(name)
+        if value is None:
+            found.append(None)
+            continue
+        text = value.get(usual)
+        plain = text.__class__ is str and len(value) == 1
+        found.append(text if plain else _frozen(value, attributes))
+    return found
+
+
+def _entry(device: DeviceInput, attributes: bool, domain: str | None, name: str) -> Hashable:
+    """One attribute or capacity; None if absent."""
+    entries = device.attributes if attributes else device.capacity
+    driver = device.driver
+    if domain is None:
+        domain = driver
+    value = entries.get(f"{domain}/{name}") if "/" not in domain else None
+    if domain == driver and "/" not in name:
+        plain = entries.get(name)
+        if plain is not None:
+            if value is not None:
+                # Published twice, with and without domain: leave the choice to the conversion.
+                return _domain(device, attributes, domain)
+            value = plain
+    return None if value is None else _frozen(value, attributes)
+
+
+def _domain(device: DeviceInput, attributes: bool, domain: str | None) -> Hashable:
+    """All entries of a domain with their identifiers."""
+    driver = device.driver
+    if domain is None:
+        domain = driver
+    entries = [
+        (split_name(name, driver), value)
+        for name, value in (device.attributes if attributes else device.capacity).items()
+    ]
+    return tuple(
+        [(identifier, _frozen(value, attributes)) for (prefix, identifier), value in entries if prefix == domain]
+    )
+
+
+def _frozen(value: Mapping[str, Any], attribute: bool) -> Hashable:
+    """A hashable for a value and its type (true is not 1)."""
+    if not attribute:
+        amount = value.get("value")
+        return amount if amount.__class__ is str else repr(amount)
+    if len(value) == 1:
+        ((kind, content),) = value.items()
+        type_ = content.__class__
+        if (kind == "string" and type_ is str) or (kind == "int" and type_ is int):
+            return content  # type: ignore[no-any-return]
+        if type_ is str or type_ is bool:
+            return kind, content
+    return (repr(value),)

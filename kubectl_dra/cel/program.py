@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kubectl_dra.cel.closures.calls import Closure
-    from kubectl_dra.cel.column_comparisons import KeyAnswer
-    from kubectl_dra.cel.columns import Column, DeviceTable, Part
+    from kubectl_dra.cel.columns import Column, DeviceTable, KeyAnswer, Part
     from kubectl_dra.cel.environment import Environment
     from kubectl_dra.cel.observers import TraceEntry
 
@@ -202,7 +201,7 @@ class Program:
         """The answer as a function of the only column that is read; None where only evaluation tells."""
         if not self.cheap:
             return None
-        from kubectl_dra.cel.column_comparisons import key_answer
+        from kubectl_dra.cel.columns import key_answer
 
         return key_answer(self.ast.expression, self.columns)
 

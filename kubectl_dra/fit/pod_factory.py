@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from msgspec import Struct, json, structs
 
-from kubectl_dra.admission.quotas import in_scope, refusals, used_by
+from kubectl_dra.admission.quantities import in_scope, quota_refusals, used_by
 from kubectl_dra.admission.refusal import AdmissionPlugin
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.meta import Amount, convert
@@ -306,7 +306,7 @@ def denied(new: NewPod, snapshot: Snapshot) -> Creation:
     own = [quota for quota in snapshot.quotas if quota.metadata.namespace == space]
     if not own:
         return Creation()
-    if any(True for _ in refusals(new.pod, own)):
+    if any(True for _ in quota_refusals(new.pod, own)):
         return Creation(Denied.POD)
     counted = needs(list(new.claims.values()), snapshot.classes) if new.claims else {}
     wanted = {key: Quantity.of(count) for key, count in counted.items()}

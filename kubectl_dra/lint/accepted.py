@@ -20,7 +20,7 @@ from msgspec import Struct
 from kubectl_dra.errors import InputError
 from kubectl_dra.lint.finding import LocatedFinding
 from kubectl_dra.lint.locate import excerpt
-from kubectl_dra.lint.registry import BY_CODE, RULES
+from kubectl_dra.lint.rules import BY_CODE, RULES
 from kubectl_dra.manifests.files import replace_bytes
 from kubectl_dra.manifests.source import Source, SourcePosition
 

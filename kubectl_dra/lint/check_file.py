@@ -16,9 +16,8 @@ from kubectl_dra.lint.config import Selection
 from kubectl_dra.lint.context import AssumedCluster, Context, Item, ObjectPlace
 from kubectl_dra.lint.finding import LintFinding, LocatedFinding
 from kubectl_dra.lint.locate import Texts, excerpt, excerpt_of_line, locate, path_text, plain, spanned
-from kubectl_dra.lint.registry import RULES
 from kubectl_dra.lint.rule import ANY_KIND, Rule
-from kubectl_dra.lint.rules import files
+from kubectl_dra.lint.rules import RULES, files
 from kubectl_dra.manifests.changes import Path, value_at
 from kubectl_dra.manifests.documents import Document, NotAnObject, Skipped, TemplateError, each
 from kubectl_dra.manifests.inputs import LARGEST, Input, read
@@ -149,9 +148,9 @@ _PLACEHOLDER: Final = re.compile(
 )
 
 
-def _placeholder(item: Item, found: LintFinding) -> str:
+def _placeholder(item: Item, finding: LintFinding) -> str:
     """A value that envsubst or a script fills in later, if the finding concerns one."""
-    value = value_at(item.raw, found.path)
+    value = value_at(item.raw, finding.path)
     blank = _PLACEHOLDER.search(value) if isinstance(value, str) else None
     return "" if blank is None else blank[0]
 
@@ -189,17 +188,19 @@ def items_of(document: Document) -> Iterator[Item]:
     Raises:
         InputError: a List with items that are not objects.
     """
-    for found in objects((document,)):
-        group = found.api_version.rpartition("/")[0]
-        if group != GROUP and (group, found.kind) not in _OTHER_KINDS and found.kind not in _ASKED_FOR:
+    for manifest in objects((document,)):
+        group = manifest.api_version.rpartition("/")[0]
+        if group != GROUP and (group, manifest.kind) not in _OTHER_KINDS and manifest.kind not in _ASKED_FOR:
             continue
         item = Item(
-            found.object, ObjectPlace(document.name, document.index, found.path), complete=not is_patch(document.name)
+            manifest.object,
+            ObjectPlace(document.name, document.index, manifest.path),
+            complete=not is_patch(document.name),
         )
         yield item
-        if group == GROUP or found.kind == "Pod":
+        if group == GROUP or manifest.kind == "Pod":
             continue
-        for spec in pod_specs(found.object):
+        for spec in pod_specs(manifest.object):
             yield _pod(item, spec)
 
 
@@ -249,9 +250,9 @@ def run_rules(rules: Iterable[Rule], context: Context, defects: list[str]) -> It
             defects.append(f"{place}: rule {rule.code} failed: {type(error).__name__}: {error}")
 
 
-def wanted(found: LocatedFinding, selection: Selection) -> bool:
+def wanted(finding: LocatedFinding, selection: Selection) -> bool:
     """Whether the rule of a finding is selected in its file."""
-    return selection.has(found.code) and selection.in_file(found.code, found.file)
+    return selection.has(finding.code) and selection.in_file(finding.code, finding.file)
 
 
 def _duplicates(document: Document) -> Iterator[LocatedFinding]:

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.lint.finding import SEVERITIES
-from kubectl_dra.lint.registry import RULES
+from kubectl_dra.lint.rules import RULES
 from kubectl_dra.manifests.inputs import matches
 from kubectl_dra.text import nearest
 

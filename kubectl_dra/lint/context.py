@@ -12,7 +12,7 @@ from kubectl_dra.api.codec import VERSIONS, ConversionError, mismatch, reshaped
 from kubectl_dra.api.fields import KINDS
 from kubectl_dra.api.limits import MAX_EXPRESSION_BYTES
 from kubectl_dra.api.releases import GROUP, Release
-from kubectl_dra.manifests.changes import Path, value_at
+from kubectl_dra.manifests.changes import Path, fields_at, items_at, value_at
 
 if TYPE_CHECKING:
     from kubectl_dra.cel.errors import CompileError
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 _UNSET: Any = object()
 
 
-def mappings_in(values: Any) -> list[Mapping[str, Any]]:
-    """The items of a list, with an empty mapping for each that is not one. Empty if it is not a list."""
-    return [value if isinstance(value, dict) else {} for value in values] if isinstance(values, list) else []
+def items(holder: Any, *path: str | int) -> list[Mapping[str, Any]]:
+    """The items of the list at a path, with an empty mapping for each that is not one; none if there is no list."""
+    return [value if isinstance(value, dict) else {} for value in items_at(holder, *path)]
 
 
 class ObjectPlace(NamedTuple):
@@ -101,8 +101,7 @@ class Item:
     @property
     def metadata(self) -> Mapping[str, Any]:
         """``metadata`` if it is a mapping, otherwise an empty one."""
-        found = self.raw.get("metadata")
-        return found if isinstance(found, dict) else {}
+        return fields_at(self.raw, "metadata")
 
     @property
     def name(self) -> str:
@@ -138,7 +137,7 @@ class Item:
     @property
     def requests(self) -> list[Mapping[str, Any]]:
         """The requests of a claim or template, in v1's shape where it has one."""
-        return mappings_in(value_at(self.v1 or self.raw, (*self.spec_path, "devices", "requests")))
+        return items(self.v1 or self.raw, *self.spec_path, "devices", "requests")
 
     @property
     def title(self) -> str:
@@ -227,8 +226,7 @@ Stored = Mapping[tuple[str, str, str, str], Mapping[str, Any]]
 
 def stored_key(raw: Mapping[str, Any]) -> tuple[str, str, str, str]:
     """What names an object in a cluster, whatever its version: group, kind, namespace, name."""
-    metadata = raw.get("metadata")
-    metadata = metadata if isinstance(metadata, dict) else {}
+    metadata = fields_at(raw, "metadata")
     group = str(raw.get("apiVersion")).rpartition("/")[0]
     return group, str(raw.get("kind")), str(metadata.get("namespace") or "default"), str(metadata.get("name"))
 
@@ -304,8 +302,7 @@ class Context:
     def spec(self) -> Mapping[str, Any]:
         """``spec`` in v1's shape; for a ResourceClaimTemplate the claim's (``spec_path`` leads there)."""
         if self._spec is None:
-            found = value_at(self.v1, self.spec_path)
-            self._spec = found if isinstance(found, dict) else {}
+            self._spec = fields_at(self.v1, *self.spec_path)
         return self._spec
 
     @property

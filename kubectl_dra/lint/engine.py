@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
@@ -12,14 +13,14 @@ from msgspec import Struct
 
 from kubectl_dra.lint.accepted import apply
 from kubectl_dra.lint.check_file import FileResult, Job, check_file, comment_findings, rules_for, run_rules, wanted
-from kubectl_dra.lint.context import Context, GivenObjects
-from kubectl_dra.lint.finding import LintFinding, LocatedFinding, Report
+from kubectl_dra.lint.context import AssumedCluster, Context, GivenObjects, Item, compile_selector, selector_texts
+from kubectl_dra.lint.finding import LintFinding, LocatedFinding, Report, SelectorOpinion
 from kubectl_dra.lint.locate import Texts, locate, plain
 from kubectl_dra.lint.rules import files
 from kubectl_dra.manifests.inputs import Input
 
 if TYPE_CHECKING:
-    pass
+    from kubectl_dra.cel.device import DeviceInput
 
 
 # The processes that check files: this one, and forks of it, taking files from one queue.
@@ -225,8 +226,6 @@ def lint(inputs: Sequence[Input], job: Job, processes: int | None = None, second
         findings += sorted(kept, key=lambda found: found.order)
     opinion = None
     if second:
-        from kubectl_dra.lint.verify import verify
-
         opinion = verify((item for result in results for item in result.items), job.target)
     return Report(
         tuple(_distinct(findings)),
@@ -267,12 +266,12 @@ def _together(
     return out
 
 
-def _remaining(result: FileResult, found: list[LocatedFinding], job: Job) -> tuple[list[LocatedFinding], int]:
+def _remaining(result: FileResult, findings: list[LocatedFinding], job: Job) -> tuple[list[LocatedFinding], int]:
     """The findings of a file that its comments do not silence, those about the comments, and how many are silenced."""
-    found = [one for one in found if wanted(one, job.selection)]
+    findings = [one for one in findings if wanted(one, job.selection)]
     if not result.comments:
-        return found, 0
-    kept, silenced, unused = apply(found, result.comments)
+        return findings, 0
+    kept, silenced, unused = apply(findings, result.comments)
     wrong = [comment for comment in result.comments if comment.problem]
     about = (
         *comment_findings(result.name, wrong, files.BadSuppression),
@@ -284,8 +283,58 @@ def _remaining(result: FileResult, found: list[LocatedFinding], job: Job) -> tup
 def _distinct(findings: Iterable[LocatedFinding]) -> Iterator[LocatedFinding]:
     """Each finding once: an anchor used twice has its mistakes in one place."""
     seen: set[tuple[Any, ...]] = set()
-    for found in findings:
-        key = (found.file, found.code, found.offset, found.end_offset, found.message)
+    for finding in findings:
+        key = (finding.file, finding.code, finding.offset, finding.end_offset, finding.message)
         if key not in seen:
             seen.add(key)
-            yield found
+            yield finding
+
+
+# ``--verify``: cel-python evaluates every selector on every known device, too.
+
+
+def verify(items: Iterable[Item], target: AssumedCluster) -> SelectorOpinion:
+    """Compare both engines on each distinct expression, for the devices given and those of the snapshot."""
+    from kubectl_dra.cel.second_opinion import Opinions
+
+    items = tuple(items)
+    devices = tuple(_devices(items, target))
+    expressions = dict.fromkeys(
+        text for item in items if item.is_dra and item.v1 is not None for _, text in selector_texts(item.v1, ("spec",))
+    )
+    opinions = Opinions(devices)
+    agree = skipped = compiled = 0
+    differ: list[str] = []
+    reasons: Counter[str] = Counter()
+    for expression in expressions:
+        program = compile_selector(expression, target)
+        if isinstance(program, Exception):
+            continue
+        compiled += 1
+        comparison = opinions.compare(program)
+        agree += comparison.agree
+        skipped += comparison.not_comparable
+        reasons.update(comparison.reasons)
+        for one in comparison.differ:
+            first = devices[one.devices[0]]
+            where = f"{len(one.devices)} devices such as one of {first.driver}"
+            differ.append(f"{' '.join(expression.split())} on {where}: here {one.ours}, cel-python {one.theirs}")
+    return SelectorOpinion(compiled, len(devices), agree, tuple(differ), skipped, tuple(reasons.most_common()))
+
+
+def _devices(items: Sequence[Item], target: AssumedCluster) -> Iterable[DeviceInput]:
+    from kubectl_dra.api.slices import Device
+
+    for item in items:
+        spec = (item.v1 or {}).get("spec")
+        if item.kind != "ResourceSlice" or not isinstance(spec, dict):
+            continue
+        for raw in spec.get("devices") or ():
+            try:
+                yield Device.from_json(str(spec.get("driver") or ""), raw)
+            except (ValueError, KeyError, TypeError, AttributeError):
+                # What is wrong with it is said by other rules.
+                continue
+    if target.snapshot is not None:
+        for entry in target.snapshot.exact().slices:
+            yield from entry.devices

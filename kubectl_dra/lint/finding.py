@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from kubectl_dra.cluster.snapshot import Gap
     from kubectl_dra.lint.context import Item
     from kubectl_dra.lint.upgrade import Upgrade
-    from kubectl_dra.lint.verify import SelectorOpinion
 
 Severity = Literal["error", "warning", "info"]
 """error: the API server rejects it, or it can never work. warning: it is likely to fail. info: worth knowing."""
@@ -100,6 +99,35 @@ class LocatedFinding(Struct, frozen=True):
     def order(self) -> tuple[int, int, int, int, str, str]:
         """Sorts findings of one file by place."""
         return self.line, self.column, self.end_line, self.end_column, self.code, self.message
+
+
+_SHOWN: Final = 3
+"""So many reasons are named for which answers cannot be compared."""
+
+
+class SelectorOpinion(Struct, frozen=True):
+    """How many evaluations agree; those that differ, in words; how many could not be compared, by reason."""
+
+    expressions: int
+    devices: int
+    agree: int
+    differ: tuple[str, ...]
+    not_comparable: int
+    reasons: tuple[tuple[str, int], ...]
+
+    @property
+    def told(self) -> str:
+        """One sentence for people."""
+        if not self.expressions:
+            return "--verify: there is no selector that compiles"
+        if not self.devices:
+            return "--verify: there are no devices: give ResourceSlices, or use --snapshot or --live"
+        text = f"--verify: {self.expressions} selectors on {self.devices} devices by cel-python: "
+        text += f"{self.agree} answers agree, {len(self.differ)} differ"
+        if self.not_comparable:
+            why = "; ".join(f"{reason}: {number}" for reason, number in self.reasons[:_SHOWN])
+            text += f", {self.not_comparable} cannot be compared ({why})"
+        return text
 
 
 class Report(Struct, frozen=True):

@@ -30,7 +30,7 @@ class Fixed(Struct, frozen=True):
     refused: tuple[tuple[LocatedFinding, str], ...] = ()
 
 
-def fix_text(source: Source, found: Sequence[LocatedFinding], allowed: Sequence[Safety], check: Check) -> Fixed:
+def fix_text(source: Source, findings: Sequence[LocatedFinding], allowed: Sequence[Safety], check: Check) -> Fixed:
     """Make the fixes for a file's findings, then for findings in the result, until there are none.
 
     A fix is made only if the text then reads exactly as intended, and its finding is gone.
@@ -38,8 +38,8 @@ def fix_text(source: Source, found: Sequence[LocatedFinding], allowed: Sequence[
     text, made, refused = source.text, [], {}
     settled: set[tuple[Any, ...]] = set()
     for _ in range(ROUNDS):
-        current = Source(source.name, text, source.encoding, source.bom)
-        waiting = [one for one in found if one.changes and one.safety in allowed and _key(one) not in settled]
+        current = source.with_text(text)
+        waiting = [one for one in findings if one.changes and one.safety in allowed and _key(one) not in settled]
         if not waiting:
             break
         after, done, failed = _round(current, waiting)
@@ -48,8 +48,8 @@ def fix_text(source: Source, found: Sequence[LocatedFinding], allowed: Sequence[
             refused[_key(one)] = (one, why)
         if not done:
             break
-        found = check(source.name, source.encode(after))
-        remaining = {_key(one) for one in found}
+        findings = check(source.name, source.encode(after))
+        remaining = {_key(one) for one in findings}
         for one in done:
             # A fix that leaves its finding is not made again, and not counted.
             settled.add(_key(one))
@@ -61,8 +61,8 @@ def fix_text(source: Source, found: Sequence[LocatedFinding], allowed: Sequence[
     return Fixed(Rewritten(source.name, source.text, text, source), tuple(made), tuple(refused.values()))
 
 
-def _key(found: LocatedFinding) -> tuple[Any, ...]:
-    return found.code, found.document, found.path, found.message
+def _key(finding: LocatedFinding) -> tuple[Any, ...]:
+    return finding.code, finding.document, finding.path, finding.message
 
 
 class _Plan(Struct, frozen=True):
@@ -127,7 +127,11 @@ def _made(documents: Sequence[Document], plans: Sequence[_Plan]) -> str:
     changes: dict[int, list[Change]] = {}
     for plan in plans:
         changes.setdefault(plan.found.document, []).extend(plan.found.changes)
-    intended = {one.index: changed(one.object, changes[one.index]) for one in documents if one.index in changes}
+    intended = {
+        document.index: changed(document.object, changes[document.index])
+        for document in documents
+        if document.index in changes
+    }
     return verified(documents, [edit for plan in plans for edit in plan.edits], intended)
 
 

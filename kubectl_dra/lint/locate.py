@@ -118,30 +118,30 @@ _EXCERPT: Final = 400
 _LINE_END: Final = re.compile(r"[\r\n]")
 
 
-def locate(found: LintFinding, item: Item, document: Document, with_lines: bool) -> LocatedFinding:
+def locate(finding: LintFinding, item: Item, document: Document, with_lines: bool) -> LocatedFinding:
     """A finding in an item of a document, with its place. ``with_lines``: comments may silence it."""
-    path = item.place.written(written_path(item.raw, found.path))
-    at = position_of(document, path, found.cel, found.on_key)
+    path = item.place.written(written_path(item.raw, finding.path))
+    at = position_of(document, path, finding.cel, finding.on_key)
     lines: tuple[int, ...] = ()
     if with_lines:
         lines = tuple(dict.fromkeys((at.line, *(line for line, _ in enclosing_lines(document, path)))))
     owner = item if item.owner is None else item.owner
-    field = found.field or path_text(path[len(owner.place.path) :])
-    if item.owner is not None and found.field:
-        field = f"{path_text(item.place.path[len(owner.place.path) :])}.{found.field}"
-    fix = found.fix
+    field = finding.field or path_text(path[len(owner.place.path) :])
+    if item.owner is not None and finding.field:
+        field = f"{path_text(item.place.path[len(owner.place.path) :])}.{finding.field}"
+    fix = finding.fix
     changes = () if fix is None else _changes(fix.changes, item)
     return LocatedFinding(
-        found.code,
-        found.severity,
+        finding.code,
+        finding.severity,
         document.name,
         *at,
         item.title,
         field,
-        found.message,
+        finding.message,
         "" if fix is None else fix.title,
         "none" if fix is None or not changes else fix.safety,
-        found.detail,
+        finding.detail,
         excerpt(document.source, at),
         document.index,
         path,
@@ -230,6 +230,10 @@ class Texts:
             if hash(data) != digest:
                 return {}
             documents = each(decode(data, found.name))
-            return {one.index: one for one in documents if not isinstance(one, Skipped) and one.index in indices}
+            return {
+                document.index: document
+                for document in documents
+                if not isinstance(document, Skipped) and document.index in indices
+            }
         except InputError:
             return {}

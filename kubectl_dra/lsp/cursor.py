@@ -69,11 +69,11 @@ def cursor_at(text: str, offset: int) -> Cursor:
     return _by_indentation(text, start, offset)._replace(kind=kind, api_version=api_version)
 
 
-def _may_become_key(text: str, found: Cursor) -> bool:
+def _may_become_key(text: str, cursor: Cursor) -> bool:
     """Whether a plain scalar stands where a key could: at the beginning of its line."""
-    start = found.word.start
+    start = cursor.word.start
     line = _line(text, text.rfind("\n", 0, start) + 1)
-    return not found.on_key and line.value is None and start == line.start + line.column and text[start] not in "'\"|>"
+    return not cursor.on_key and line.value is None and start == line.start + line.column and text[start] not in "'\"|>"
 
 
 def _document(text: str, offset: int) -> Span:
@@ -98,11 +98,11 @@ def _read(text: str, offset: int) -> Cursor | None:
     return None
 
 
-def _named(document: Document, text: str, found: Cursor) -> Cursor:
-    is_selector = found.path[-2:] == SELECTOR and not found.on_key
-    selector = _content(text, found.word) if is_selector else None
+def _named(document: Document, text: str, cursor: Cursor) -> Cursor:
+    is_selector = cursor.path[-2:] == SELECTOR and not cursor.on_key
+    selector = _content(text, cursor.word) if is_selector else None
     kind, api_version = (str(document.object.get(name) or "") for name in ("kind", "apiVersion"))
-    return found._replace(kind=kind, api_version=api_version, selector=selector)
+    return cursor._replace(kind=kind, api_version=api_version, selector=selector)
 
 
 def _content(text: str, span: Span) -> Span:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
 from pathlib import Path
-from typing import BinaryIO, Final, NamedTuple, cast
+from types import SimpleNamespace
+from typing import Any, BinaryIO, Final, NamedTuple, cast
 
 from lsprotocol import types as lsp
+from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
+from pygls.protocol import LanguageServerProtocol
 from pygls.workspace import TextDocument
 
 from kubectl_dra import __version__
@@ -18,10 +23,8 @@ from kubectl_dra.lint.check_file import Job
 from kubectl_dra.lint.engine import lint
 from kubectl_dra.lint.finding import LocatedFinding
 from kubectl_dra.lint.fixes import Replacement, replacements
-from kubectl_dra.lsp.answers import Proposal, Sort, hover_at, proposals_at
+from kubectl_dra.lsp.answers import Knowledge, Proposal, Sort, hover_at, proposals_at
 from kubectl_dra.lsp.cursor import Span
-from kubectl_dra.lsp.knowledge import Knowledge
-from kubectl_dra.lsp.streams import Protocol, Requests, answers
 from kubectl_dra.manifests.documents import Skipped, each
 from kubectl_dra.manifests.inputs import SUFFIXES, Input
 from kubectl_dra.manifests.source import Source, SourcePosition
@@ -48,7 +51,7 @@ class CheckedText(NamedTuple):
 def checked(name: str, text: str, job: Job) -> CheckedText:
     """Lint a text as the file of that name, beside the other manifests of its folder."""
     given = Input(name, True, text.encode("utf-8", "surrogatepass"))
-    findings = tuple(found for found in lint([given, *_neighbours(name)], job, 1).findings if found.file == name)
+    findings = tuple(finding for finding in lint([given, *_neighbours(name)], job, 1).findings if finding.file == name)
     return CheckedText(findings, replacements(findings, [given]))
 
 
@@ -63,18 +66,18 @@ def _neighbours(name: str) -> Iterator[Input]:
         return
 
 
-def ignoring(name: str, text: str, found: LocatedFinding) -> Replacement | None:
+def ignoring(name: str, text: str, finding: LocatedFinding) -> Replacement | None:
     """The comment that silences a finding, on the line above what it is about; None where no comment can stand."""
     source = Source(name, text)
     for document in each(source):
-        if isinstance(document, Skipped) or document.index != found.document or text.lstrip().startswith("{"):
+        if isinstance(document, Skipped) or document.index != finding.document or text.lstrip().startswith("{"):
             continue
-        line = document.key_position(found.path).line
+        line = document.key_position(finding.path).line
         start = source.line_start(line)
         if start is None:
             return None
         indent = text[start:][: len(text[start:]) - len(text[start:].lstrip(" "))]
-        return Replacement(source.span(start, start), f"{indent}# kubectl-dra: ignore[{found.code}] \n")
+        return Replacement(source.span(start, start), f"{indent}# kubectl-dra: ignore[{finding.code}] \n")
     return None
 
 
@@ -97,13 +100,13 @@ def at(checks: CheckedText, start: int, end: int) -> Sequence[int]:
     return [index for index, found in enumerate(checks.findings) if found.offset <= end and start <= found.end_offset]
 
 
-def span_of(found: LocatedFinding, text: str) -> SourcePosition:
+def span_of(finding: LocatedFinding, text: str) -> SourcePosition:
     """The span of a finding; a word or the first character where it has none."""
-    source = Source(found.file, text)
-    if found.end_offset > found.offset:
-        return source.span(found.offset, found.end_offset)
-    start = source.line_start(found.line)
-    at = min(len(text), (start or 0) + found.column - 1) if start is not None else len(text)
+    source = Source(finding.file, text)
+    if finding.end_offset > finding.offset:
+        return source.span(finding.offset, finding.end_offset)
+    start = source.line_start(finding.line)
+    at = min(len(text), (start or 0) + finding.column - 1) if start is not None else len(text)
     return source.span(at, min(len(text), at + 1))
 
 
@@ -184,7 +187,7 @@ class _Answers:
         if document is None:
             return
         checks = self._checks[uri] = checked(_name(document), document.source, self._job)
-        shown = [_diagnostic(found, document) for found in checks.findings]
+        shown = [_diagnostic(finding, document) for finding in checks.findings]
         self._server.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, shown, document.version))
 
     def _document(self, uri: str) -> TextDocument | None:
@@ -248,15 +251,15 @@ def _range(document: TextDocument, span: Span) -> lsp.Range:
     return lsp.Range(start, end)
 
 
-def _diagnostic(found: LocatedFinding, document: TextDocument) -> lsp.Diagnostic:
-    place = span_of(found, document.source)
-    advice = f"\n{found.advice}" if found.advice else ""
+def _diagnostic(finding: LocatedFinding, document: TextDocument) -> lsp.Diagnostic:
+    place = span_of(finding, document.source)
+    advice = f"\n{finding.advice}" if finding.advice else ""
     return lsp.Diagnostic(
         range=_range(document, Span(place.offset, place.end_offset)),
-        message=f"{found.message}{advice}",
-        severity=_SEVERITY[found.severity],
-        code=found.code,
-        code_description=lsp.CodeDescription(f"{DOCS}/rules/{found.code}.md"),
+        message=f"{finding.message}{advice}",
+        severity=_SEVERITY[finding.severity],
+        code=finding.code,
+        code_description=lsp.CodeDescription(f"{DOCS}/rules/{finding.code}.md"),
         source=NAME,
     )
 
@@ -292,14 +295,14 @@ def _fix(document: TextDocument, checks: CheckedText, index: int) -> lsp.CodeAct
     )
 
 
-def _silenced(document: TextDocument, found: LocatedFinding) -> lsp.CodeAction | None:
-    comment = ignoring(_name(document), document.source, found)
+def _silenced(document: TextDocument, finding: LocatedFinding) -> lsp.CodeAction | None:
+    comment = ignoring(_name(document), document.source, finding)
     if comment is None:
         return None
     return lsp.CodeAction(
-        title=f"Ignore {found.code} here",
+        title=f"Ignore {finding.code} here",
         kind=lsp.CodeActionKind.QuickFix,
-        diagnostics=[_diagnostic(found, document)],
+        diagnostics=[_diagnostic(finding, document)],
         edit=_edit(document, (comment,)),
     )
 
@@ -311,3 +314,64 @@ def _rewritten(document: TextDocument, settings: MigrationSettings) -> lsp.CodeA
     whole = _range(document, Span(0, len(document.source)))
     edit = lsp.WorkspaceEdit(changes={document.uri: [lsp.TextEdit(whole, after)]})
     return lsp.CodeAction(title=MIGRATE, kind=lsp.CodeActionKind.RefactorRewrite, edit=edit)
+
+
+# The way in and out of the language server: what is malformed gets an error, and the next message is read.
+
+
+_HEADER: Final = re.compile(rb"Content-Length: *([0-9]{1,9})\r?\n\Z", re.IGNORECASE)
+_ANY_LENGTH: Final = re.compile(rb"Content-Length:[^\n]*\n\Z", re.IGNORECASE)
+_UNREADABLE: Final = (
+    b'{"jsonrpc": "2.0", "id": null, '
+    b'"error": {"code": -32700, "message": "no Content-Length that is a number of bytes"}}'
+)
+_LARGEST: Final = 64_000_000
+
+
+class Protocol(LanguageServerProtocol):
+    """The protocol of pygls, which does not answer a request whose parameters have the wrong type."""
+
+    def structure_message(self, data: dict[str, Any]) -> Any:
+        """The message of a decoded object."""
+        try:
+            return super().structure_message(data)
+        except JsonRpcException as error:
+            if "id" not in data or "method" not in data:
+                raise
+            self._send_response(data["id"], error=error.to_response_error())
+            # A message of no protocol, which is left.
+            return SimpleNamespace(jsonrpc="")
+
+    def refuse(self) -> None:
+        """Answer what could not be read as a message at all."""
+        # pygls leaves out an id that is null, which JSON-RPC wants here.
+        self.writer.write(b"Content-Length: %d\r\n\r\n%s" % (len(_UNREADABLE), _UNREADABLE))  # type: ignore[union-attr]
+
+
+class Requests:
+    """Standard input as pygls reads it. After a broken header the next one is looked for, wherever it stands."""
+
+    def __init__(self, stream: BinaryIO, refuse: Callable[[], None]) -> None:
+        self._stream = stream
+        self._refuse = refuse
+
+    def readline(self) -> bytes:
+        """The next line of a header; empty at the end."""
+        line = self._stream.readline()
+        header = _HEADER.search(line)
+        if header is not None and int(header[1]) <= _LARGEST:
+            # The text of a message without a length may stand before it.
+            return b"Content-Length: " + header[1] + b"\r\n"
+        if _ANY_LENGTH.search(line):
+            self._refuse()
+            return b"\r\n"
+        return line
+
+    def read(self, size: int) -> bytes:
+        """The text of a message."""
+        return self._stream.read(size)
+
+
+def answers() -> BinaryIO:
+    """Standard output as pygls writes it: it closes its stream at the end, and the program's own stays open."""
+    return os.fdopen(os.dup(sys.stdout.fileno()), "wb")

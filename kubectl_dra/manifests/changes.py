@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -98,6 +98,18 @@ def below(value: Any, part: str | int) -> Any:
     if isinstance(value, list) and isinstance(part, int) and part < len(value):
         return value[part]
     return None
+
+
+def items_at(raw: Any, *path: str | int) -> Sequence[Any]:
+    """The items of the list at a path; none if there is no list."""
+    value = value_at(raw, path)
+    return value if isinstance(value, list) else ()
+
+
+def fields_at(raw: Any, *path: str | int) -> Mapping[str, Any]:
+    """The mapping at a path; an empty one if there is none."""
+    value = value_at(raw, path)
+    return value if isinstance(value, dict) else {}
 
 
 def changed(raw: Any, changes: Sequence[Change]) -> Any:

@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+import re
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from kubectl_dra.errors import FileError
-from kubectl_dra.manifests.changes import Append, Change, Delete, EditRefused, Path, Set, Unwrap, below, value_at
-from kubectl_dra.manifests.documents import Document, parse
+from kubectl_dra.manifests.changes import (
+    Append,
+    Change,
+    Delete,
+    EditRefused,
+    Path,
+    Set,
+    Unwrap,
+    below,
+    changed,
+    value_at,
+)
+from kubectl_dra.manifests.documents import Document, NotAnObject, parse
+from kubectl_dra.manifests.files import Rewritten
 from kubectl_dra.manifests.places import ELSEWHERE
 from kubectl_dra.manifests.source import Source
 from kubectl_dra.manifests.writer import pieces
@@ -177,6 +191,17 @@ def verified(documents: Sequence[Document], edits: Sequence[Edit], intended: Map
     return text
 
 
+def with_changes(documents: Sequence[Document], changes: Mapping[int, Sequence[Change]]) -> str:
+    """The text of documents with changes made; ``changes`` are by the index of their document.
+
+    Raises:
+        EditRefused: a change cannot be made in this text, or the text would read differently.
+    """
+    edits = [edit for document in documents for edit in edits_of(document, changes.get(document.index, ()))]
+    intended = {document.index: changed(document.object, changes.get(document.index, ())) for document in documents}
+    return verified(documents, edits, intended)
+
+
 def reread(source: Source, text: str, objects: Sequence[Any]) -> tuple[Document, ...]:
     """The documents of a text made from ``source``, if they hold exactly the objects.
 
@@ -185,7 +210,7 @@ def reread(source: Source, text: str, objects: Sequence[Any]) -> tuple[Document,
     """
     anchors = "&" in source.text and "*" in source.text
     try:
-        result = parse(Source(source.name, text, source.encoding, source.bom))
+        result = parse(source.with_text(text))
     except (FileError, RecursionError) as error:
         raise EditRefused(ELSEWHERE if anchors else f"the text could no longer be read: {error}") from None
     if len(result) != len(objects):
@@ -194,3 +219,146 @@ def reread(source: Source, text: str, objects: Sequence[Any]) -> tuple[Document,
         if document.object != expected:
             raise EditRefused(ELSEWHERE if anchors else "the text would not read as intended")
     return result
+
+
+# A second reading of edited text by parsers that share no code with PyYAML, by whose nodes edits are made: ruamel.yaml
+# and, for JSON, the json module.
+
+
+_MARKER: Final = re.compile(r"^(?=---(?:\s|\Z))", re.MULTILINE)
+_FIRST_MARKER: Final = re.compile(r"\A((?:[ \t]*(?:#.*)?\r?\n)*)---[ \t]*\r?\n")
+_DIRECTIVE: Final = re.compile(r"^%", re.MULTILINE)
+_PAIR: Final = re.compile("[\ud800-\udbff][\udc00-\udfff]")
+_BLANKS: Final = re.compile(r"\s*")
+_BEYOND: Final = re.compile("[\U00010000-\U0010ffff]")
+
+
+def confirmed(file: Rewritten) -> bool:
+    """Whether the second parser agrees with the first about the edited text, or could not read the original."""
+    try:
+        documents = parse(Source(file.file, file.after))
+    except NotAnObject:
+        # Nothing is left in it, or it is a list, as a JSON patch is.
+        return not file.after.strip() or confirmed(
+            file._replace(before=_below_key(file.before), after=_below_key(file.after))
+        )
+    except FileError:
+        return False
+    values = _json_values(file.after)
+    if values is not None:
+        return len(values) == len(documents) and all(
+            map(_alike_json, values, (document.root for document in documents))
+        )
+    alike = read_alike(file.after, documents)
+    return bool(alike) or (alike is None and read_alike(file.before, ()) is None)
+
+
+class _Pairs(list[tuple[str, Any]]):
+    """The keys and values of a JSON object, in order."""
+
+
+def _json_values(text: str) -> list[Any] | None:
+    """The values of a JSON stream, with numbers as they are written; None if it is none."""
+    import json
+
+    if not text.lstrip().startswith("{"):
+        return None
+    decoder = json.JSONDecoder(
+        parse_int=str, parse_float=str, parse_constant=str, object_pairs_hook=_Pairs, strict=False
+    )
+    out, at = list[Any](), text.index("{")
+    try:
+        while at < len(text):
+            value, end = decoder.raw_decode(text, at)
+            out.append(value)
+            at = _BLANKS.match(text, end).end()  # type: ignore[union-attr]
+    except (ValueError, RecursionError):
+        return None
+    return out
+
+
+def _alike_json(value: Any, root: Any) -> bool:
+    """Whether a value that json has read is what PyYAML's nodes say, scalars as they are written."""
+    stack = [(value, root)]
+    while stack:
+        value, node = stack.pop()
+        if isinstance(value, _Pairs):
+            if node.id != "mapping" or len(value) != len(node.value):
+                return False
+            for (key, below), (name, twin) in zip(value, node.value, strict=True):
+                stack += ((key, name), (below, twin))
+        elif isinstance(value, list):
+            if node.id != "sequence" or len(value) != len(node.value):
+                return False
+            stack += zip(value, node.value, strict=True)
+        else:
+            words = "null" if value is None else str(value).lower() if isinstance(value, bool) else value
+            if node.id != "scalar" or (
+                words != node.value and _BEYOND.sub("??", words) != _BEYOND.sub("??", node.value)
+            ):
+                return False
+    return True
+
+
+def _below_key(text: str) -> str:
+    """The one document of a text as the value of a key."""
+    lines = _FIRST_MARKER.sub(r"\1#\n", text).splitlines(keepends=True)
+    return "text:\n" + "".join(f"  {line}" for line in lines)
+
+
+def read_alike(text: str, documents: Sequence[Document]) -> bool | None:
+    """Whether the second parser finds the same mappings, lists and scalars in the text as its documents have.
+
+    Scalars are compared as written, because YAML 1.2 and kubectl disagree about which are numbers. None if
+    the second parser cannot read the text.
+    """
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import ReusedAnchorWarning, YAMLError
+
+    read: dict[str, list[Any]] = {}
+    try:
+        with warnings.catch_warnings():
+            # PyYAML is told the same, as kubectl is: an anchor defined twice is no mistake.
+            warnings.simplefilter("ignore", ReusedAnchorWarning)
+            for part in _parts(text):
+                if part not in read:
+                    # Documents that are written alike are read once: it is slow.
+                    found = YAML(typ="safe", pure=True).compose_all(part)
+                    read[part] = [root for root in found if root is not None and _has(root)]
+    except (YAMLError, RecursionError, ValueError):
+        return None
+    roots = [root for part in _parts(text) for root in read[part]]
+    return len(roots) == len(documents) and all(
+        _alike(root, document.root) for root, document in zip(roots, documents, strict=True)
+    )
+
+
+def _parts(text: str) -> list[str]:
+    """The text, cut before each line that begins a document, where no directive says how to read what follows."""
+    return [text] if _DIRECTIVE.search(text) else _MARKER.split(text)
+
+
+def _has(root: Any) -> bool:
+    """Whether a document has content."""
+    return not (root.id == "scalar" and not root.style and root.value in ("", "~", "null", "Null", "NULL"))
+
+
+def _alike(one: Any, other: Any) -> bool:
+    stack, seen = [(one, other)], set()
+    while stack:
+        left, right = stack.pop()
+        if (id(left), id(right)) in seen:
+            continue
+        seen.add((id(left), id(right)))
+        if left.id != right.id or len(left.value) != len(right.value):
+            return False
+        if left.id == "scalar":
+            # ``documents`` reads such a pair of escapes in JSON as two question marks.
+            if left.value != right.value and _PAIR.sub("??", left.value) != right.value:
+                return False
+        elif left.id == "sequence":
+            stack += zip(left.value, right.value, strict=True)
+        else:
+            for pair, twin in zip(left.value, right.value, strict=True):
+                stack += zip(pair, twin, strict=True)
+    return True

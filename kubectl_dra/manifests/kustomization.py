@@ -12,6 +12,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from kubectl_dra.errors import InputError
+from kubectl_dra.manifests.changes import items_at
 from kubectl_dra.manifests.documents import Document, parse
 from kubectl_dra.manifests.inputs import is_file
 from kubectl_dra.manifests.source import decode
@@ -106,7 +107,7 @@ def kustomization(directory: str, path: str, document: Document, deployer: str =
                 files.add(found)
                 links.update(_links(_as_written(directory, part)))
     for field in _ROOTS:
-        for entry in _list(raw.get(field)):
+        for entry in items_at(raw, field):
             found = _path_in(directory, str(entry))
             if os.path.isdir(found):  # noqa: PTH112
                 roots.append(found)
@@ -116,7 +117,7 @@ def kustomization(directory: str, path: str, document: Document, deployer: str =
     patches = {
         _path_in(directory, word)
         for field in _PATCHES
-        for entry in _list(raw.get(field))
+        for entry in items_at(raw, field)
         for word in [entry.get("path") if isinstance(entry, dict) else entry]
         if isinstance(word, str) and "\n" not in word
     }
@@ -142,10 +143,6 @@ def _words(value: Any) -> Iterator[str]:
             yield from _words(below)
     elif isinstance(value, str) and "\n" not in value and len(value) < 1024:
         yield value
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
 
 
 def is_patch(name: str) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from kubectl_dra.errors import FileError
+from kubectl_dra.manifests.changes import fields_at
 from kubectl_dra.manifests.documents import Document, Path
 from kubectl_dra.manifests.source import Source
 
@@ -51,15 +52,13 @@ ObjectKey = tuple[str, str, str]
 
 def object_key(raw: Mapping[str, Any]) -> ObjectKey:
     """Kind, namespace and name of an object; missing parts are empty."""
-    metadata = raw.get("metadata")
-    metadata = metadata if isinstance(metadata, dict) else {}
+    metadata = fields_at(raw, "metadata")
     return str(raw.get("kind")), str(metadata.get("namespace") or ""), str(metadata.get("name") or "")
 
 
 def title(raw: Mapping[str, Any]) -> str:
     """Kind, namespace and name of an object."""
-    metadata = raw.get("metadata")
-    metadata = metadata if isinstance(metadata, dict) else {}
+    metadata = fields_at(raw, "metadata")
     name = metadata.get("name") or f"{metadata.get('generateName') or ''}*"
     namespace = metadata.get("namespace")
     return f"{raw.get('kind')} {namespace}/{name}" if namespace else f"{raw.get('kind')} {name}"

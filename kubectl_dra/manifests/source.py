@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from kubectl_dra.errors import FileError
 from kubectl_dra.manifests import nodes
-from kubectl_dra.manifests.values import Node, ValueProblem
+from kubectl_dra.manifests.values import Node, ValueProblem, distinct_nodes
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
 _LINE_FEED = re.compile(r"\n")
@@ -49,6 +49,10 @@ class Source:
         self.encoding: Final = encoding
         self.bom: Final = bom
         self._line_starts: list[int] | None = None
+
+    def with_text(self, text: str, name: str = "") -> Source:
+        """The source with another text, under its name or another."""
+        return Source(name or self.name, text, self.encoding, self.bom)
 
     def place(self, offset: int) -> tuple[int, int]:
         """Line and column of an offset, both from 1."""
@@ -138,18 +142,8 @@ def comments_of(text: str, roots: Iterable[Any]) -> list[str]:
 def scalar_spans(text: str, roots: Iterable[Any]) -> set[tuple[int, int]]:
     """The spans of quoted and block scalars, in which ``#`` starts no comment; ``roots`` as for ``comment_spans``."""
     out: set[tuple[int, int]] = set()
-    stack, seen = list(roots), set()
-    while stack:
-        node = stack.pop()
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
-        if node.id == "sequence":
-            stack.extend(node.value)
-        elif node.id == "mapping":
-            for pair in node.value:
-                stack.extend(pair)
-        elif node.style:
+    for node in distinct_nodes(roots):
+        if node.id == "scalar" and node.style:
             start, end = node.start_mark.index, node.end_mark.index
             if node.style in "|>":
                 # A comment behind the indicator of a block is one, and so are those that follow its lines.

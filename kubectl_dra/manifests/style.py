@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
-from kubectl_dra.manifests.values import scalar
+from kubectl_dra.manifests.values import distinct_nodes, scalar
 
 _BARE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*\Z")
 _NOT_IN_YAML: Final = {code: f"\\u{code:04x}" for code in (*range(0x7F, 0xA0), 0x2028, 0x2029, 0xFEFF)}
@@ -40,7 +40,7 @@ def style_of(text: str, root: Any) -> Style:
     dashes: Counter[int] = Counter()
     quotes: Counter[str] = Counter()
     keys: Counter[bool] = Counter()
-    for key, value in _pairs(root):
+    for key, value in (pair for node in distinct_nodes((root,)) if node.id == "mapping" for pair in node.value):
         keys[key.style in ("'", '"')] += 1
         if value.id == "scalar":
             if value.style in ("'", '"'):
@@ -85,20 +85,6 @@ def is_json(text: str, root: Any) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _pairs(root: Any) -> Iterator[tuple[Any, Any]]:
-    stack, seen = [root], set()
-    while stack:
-        node = stack.pop()
-        if id(node) in seen or node.id == "scalar":
-            continue
-        seen.add(id(node))
-        if node.id == "sequence":
-            stack.extend(node.value)
-        else:
-            yield from node.value
-            stack.extend(value for _, value in node.value)
 
 
 def _common(counts: Counter[int], least: int, default: int) -> int:

@@ -7,6 +7,7 @@ They are neither YAML 1.1 nor 1.2 nor PyYAML's: ``y`` and ``on`` are true, ``010
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 Node = Any
@@ -242,15 +243,16 @@ def _check_expansion(root: Node) -> None:
     expanded = size(root)
     if expanded <= 400_000:
         return
-    own = sum(1 for _ in _distinct(root))
+    own = sum(1 for _ in distinct_nodes((root,)))
     allowed = 0.10 if expanded >= 4_000_000 else 0.99 - 0.89 * (expanded - 400_000) / 3_600_000
     if (expanded - own) / expanded > allowed:
         raise ValueProblem(f"aliases expand this document to {expanded:,} values", root)
 
 
-def _distinct(root: Node) -> Any:
+def distinct_nodes(roots: Iterable[Node]) -> Iterator[Node]:
+    """The nodes themselves, and all keys, values and items below them: each once, however many aliases it has."""
     seen: set[int] = set()
-    stack = [root]
+    stack = list(roots)
     while stack:
         node = stack.pop()
         if id(node) in seen:
@@ -260,5 +262,5 @@ def _distinct(root: Node) -> Any:
         if node.id == "sequence":
             stack.extend(node.value)
         elif node.id == "mapping":
-            for key, value in node.value:
-                stack += (key, value)
+            for pair in node.value:
+                stack += pair

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
+from kubectl_dra.manifests.changes import fields_at, items_at, value_at
+
 Path = tuple[str, ...]
 """Steps to a pod template; ``*`` stands for every item of a list or value of a map."""
 
@@ -137,9 +139,7 @@ def kserve_mode(workload: Mapping[str, Any]) -> str:
     """The deployment mode that an InferenceService says; empty where the cluster's default decides, and for others."""
     if key_of(workload) != ("serving.kserve.io", "InferenceService"):
         return ""
-    metadata = workload.get("metadata")
-    annotations = metadata.get("annotations") if isinstance(metadata, Mapping) else None
-    return str(annotations.get(KSERVE_MODE) or "") if isinstance(annotations, Mapping) else ""
+    return str(value_at(workload, ("metadata", "annotations", KSERVE_MODE)) or "")
 
 
 def is_in_knative(workload: Mapping[str, Any]) -> bool:
@@ -211,7 +211,7 @@ def pod_specs(workload: Mapping[str, Any]) -> Iterator[WorkloadPodSpec]:
     for template in pod_templates(workload):
         path = (*template.path, "metadata")
         yield WorkloadPodSpec(
-            (*template.path, "spec"), template.content["spec"], _mapping(template.content, "metadata"), path
+            (*template.path, "spec"), template.content["spec"], fields_at(template.content, "metadata"), path
         )
     key = key_of(workload)
     for path in SPECS.get(key, ()):
@@ -221,7 +221,7 @@ def pod_specs(workload: Mapping[str, Any]) -> Iterator[WorkloadPodSpec]:
             for step in found[:-1] if key == ("", "PodTemplate") else ():
                 above = above[step]
             meta = (*found[:-1], "metadata") if key == ("", "PodTemplate") else ("metadata",)
-            yield WorkloadPodSpec(found, value, _mapping(above, "metadata"), meta, complete=key[0] == "")
+            yield WorkloadPodSpec(found, value, fields_at(above, "metadata"), meta, complete=key[0] == "")
     if key == ("helm.toolkit.fluxcd.io", "HelmRelease"):
         yield from _app_template(workload)
 
@@ -232,7 +232,7 @@ def specs_at(workload: Mapping[str, Any], path: Path) -> Iterator[WorkloadPodSpe
         above: Any = workload
         for step in found[:-1]:
             above = above[step]
-        yield WorkloadPodSpec(found, value, _mapping(above, "metadata"), (*found[:-1], "metadata"), complete=False)
+        yield WorkloadPodSpec(found, value, fields_at(above, "metadata"), (*found[:-1], "metadata"), complete=False)
 
 
 def evident_specs(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[WorkloadPodSpec]:
@@ -241,7 +241,7 @@ def evident_specs(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[Work
         spec = value.get("spec")
         if path and isinstance(spec, dict) and value.keys() <= {"metadata", "spec"} and _has_containers(spec):
             yield WorkloadPodSpec(
-                (*path, "spec"), spec, _mapping(value, "metadata"), (*path, "metadata"), complete=False
+                (*path, "spec"), spec, fields_at(value, "metadata"), (*path, "metadata"), complete=False
             )
             return
         for key, below in value.items():
@@ -253,22 +253,21 @@ def evident_specs(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[Work
 
 
 def _has_containers(spec: Mapping[str, Any]) -> bool:
-    found = spec.get("containers")
-    items = found if isinstance(found, list) else []
+    items = items_at(spec, "containers")
     return bool(items) and all(isinstance(item, dict) and "name" in item and "image" in item for item in items)
 
 
 def _app_template(release: Mapping[str, Any]) -> Iterator[WorkloadPodSpec]:
     """The pods in the values of the chart app-template: containers by name, and the rest of the spec under ``pod``."""
-    values = _mapping(_mapping(release, "spec"), "values")
-    controllers, defaults = _mapping(values, "controllers"), _mapping(values, "defaultPodOptions")
+    values = fields_at(release, "spec", "values")
+    controllers, defaults = fields_at(values, "controllers"), fields_at(values, "defaultPodOptions")
     if any(field in defaults for field in _STEERING):
         # A field of a controller takes the place of a default, so that adding to one would lose the other.
         return
     for name, controller in controllers.items():
-        if _mapping(controller, "containers"):
+        if fields_at(controller, "containers"):
             holder: tuple[str | int, ...] = ("spec", "values", "controllers", name)
-            pod = _mapping(controller, "pod")
+            pod = fields_at(controller, "pod")
             yield WorkloadPodSpec((*holder, "pod"), pod, pod, (*holder, "pod"), holder, controller, False)
 
 
@@ -277,7 +276,7 @@ def containers(spec: WorkloadPodSpec) -> Iterator[PodContainer]:
     at, holder = (spec.path, spec.content) if spec.holder is None else (spec.holder_path, spec.holder)
     for field in ("initContainers", "containers"):
         found = holder.get(field)
-        items = found.items() if isinstance(found, dict) else enumerate(found if isinstance(found, list) else ())
+        items = found.items() if isinstance(found, dict) else enumerate(items_at(found))
         for index, value in items:
             if isinstance(value, dict):
                 init = field == "initContainers"
@@ -298,13 +297,8 @@ def _walk(value: Any, path: Path, done: tuple[str | int, ...]) -> Iterator[tuple
         return
     step, rest = path[0], path[1:]
     if step == "*":
-        items = value.items() if isinstance(value, dict) else enumerate(value if isinstance(value, list) else ())
+        items = value.items() if isinstance(value, dict) else enumerate(items_at(value))
         for key, item in items:
             yield from _walk(item, rest, (*done, key))
     elif isinstance(value, dict) and step in value:
         yield from _walk(value[step], rest, (*done, step))
-
-
-def _mapping(value: Any, key: str) -> Mapping[str, Any]:
-    found = value.get(key) if isinstance(value, dict) else None
-    return found if isinstance(found, dict) else {}

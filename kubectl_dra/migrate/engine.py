@@ -9,14 +9,15 @@ from typing import Any, Final, NamedTuple, overload
 from kubectl_dra.errors import FileError
 from kubectl_dra.lint.accepted import is_baseline
 from kubectl_dra.manifests.changes import EditRefused
-from kubectl_dra.manifests.charts import embedding_template
 from kubectl_dra.manifests.documents import NotAnObject, TemplateError, parse
 from kubectl_dra.manifests.files import Rewritten
-from kubectl_dra.manifests.inputs import Input
+from kubectl_dra.manifests.inputs import Input, embedding_template
 from kubectl_dra.manifests.kustomization import is_patch
 from kubectl_dra.manifests.objects import ManifestObject, ObjectKey, object_key, title
 from kubectl_dra.manifests.source import Source
-from kubectl_dra.migrate import refusals
+from kubectl_dra.migrate import api_versions, codes, other_kinds, quotas
+from kubectl_dra.migrate.codes import MIGRATE
+from kubectl_dra.migrate.device_plugins import plan as device_plugins
 from kubectl_dra.migrate.landing import shared_resources
 from kubectl_dra.migrate.make_edits import code_of, settle
 from kubectl_dra.migrate.model import (
@@ -31,8 +32,6 @@ from kubectl_dra.migrate.new_objects import claims_file, template_key
 from kubectl_dra.migrate.other_texts import fill_in, is_chart_test, not_mentioned
 from kubectl_dra.migrate.planned_edit import PlannedEdit
 from kubectl_dra.migrate.reading import File, check_readable, evidence, is_json_patch, pointed, relevant, source_of
-from kubectl_dra.migrate.refusals import MIGRATE
-from kubectl_dra.migrate.registry import all_migrations
 
 _MOST_LINES: Final = 20
 _WAY_OUT_YAML = (
@@ -46,13 +45,22 @@ _WAY_OUT_VALUES = (
 )
 
 
+MIGRATIONS: Final = (
+    Migration("versions", api_versions.plan),
+    Migration("device-plugins", device_plugins.plan),
+    Migration("elsewhere", other_kinds.plan),
+    Migration("quotas", quotas.plan),
+)
+"""Every migration. The one for API versions runs first, so that the others see the requested version."""
+
+
 class MigrationJob(NamedTuple):
     """The job of a run. ``unsafe`` also makes unsafe changes; ``claims_file`` receives all new objects."""
 
     settings: MigrationSettings
     unsafe: bool = False
     claims_file: str = ""
-    migrations: tuple[Migration, ...] = ()
+    migrations: tuple[Migration, ...] = MIGRATIONS
 
 
 def migrate(inputs: Sequence[Input], job: MigrationJob) -> MigrationReport:
@@ -67,7 +75,7 @@ def migrate(inputs: Sequence[Input], job: MigrationJob) -> MigrationReport:
         check_readable(inputs, run.notes)
     mine = [file for file in files if file is not None and file.documents]
     run.world = _World(mine)
-    for migration in job.migrations or all_migrations():
+    for migration in job.migrations:
         for file in mine:
             run.stage(file, migration)
     results = (*run.closed, *(result_of(file) for file in files if file is not None))
@@ -107,10 +115,10 @@ def _unused(files: Iterable[File]) -> Iterator[str]:
 
 
 def misread(results: Iterable[MigratedFile]) -> Iterator[str]:
-    """The files whose new text a second parser reads differently: then nothing of the run may be written."""
+    """The files whose new text a second parser reads differently. If there are any, the run writes nothing."""
     for result in results:
         if result.text is not None and result.changed:
-            from kubectl_dra.manifests.second_reading import confirmed
+            from kubectl_dra.manifests.edits import confirmed
 
             if not confirmed(result.text):
                 yield f"{result.name}: a second YAML parser reads the changed text differently"
@@ -134,7 +142,7 @@ class _Objects(Sequence[Mapping[str, Any]]):
 
     def _all(self) -> list[Mapping[str, Any]]:
         if self._listed is None:
-            self._listed = [found.object for one in self._files for found in one.objects]
+            self._listed = [manifest.object for file in self._files for manifest in file.objects]
         return self._listed
 
     @overload
@@ -156,11 +164,11 @@ class _World:
 
     def __init__(self, files: Sequence[File]) -> None:
         self._objects = _Objects(files)
-        self._read = {object_key(found.object) for file in files for found in file.objects}
+        self._read = {object_key(manifest.object) for file in files for manifest in file.objects}
         self._taken = set(self._read)
         self._added: dict[ObjectKey, list[tuple[ObjectKey, str, Mapping[str, Any]]]] = {}
         self._added_by: dict[ObjectKey, dict[str, list[ObjectKey]]] = {}
-        self._shared = shared_resources(found.object for file in files for found in file.objects)
+        self._shared = shared_resources(manifest.object for file in files for manifest in file.objects)
         self._alike: dict[tuple[str, str], dict[str, str]] = {}
         self._made: set[tuple[str, ObjectKey]] = set()
 
@@ -245,14 +253,14 @@ class _Run:
             following = [one.position().offset for one in documents if one.index > document.index]
             seen = evidence(source.text[start : min(following, default=None)], *self._for_evidence)
             seen = not_mentioned(document, [(start + at, name) for at, name in seen], self.job.settings.catalogue)
-            seen = _wanted(file, seen, refusals.NOT_AN_OBJECT)
+            seen = _wanted(file, seen, codes.NOT_AN_OBJECT)
             if seen and is_chart_test(document.object):
                 message = f"a test of a chart: it changes with the chart; {_names(source, seen)}"
                 file.items.append(_of_file(source, seen[0][0], _NAMED, message)._replace(sort="note"))
             elif seen:
                 message, way_out = _non_object(document.object)
                 message = f"{message}; {_names(source, seen)}"
-                file.items.append(_of_file(source, seen[0][0], refusals.NOT_AN_OBJECT, message, way_out))
+                file.items.append(_of_file(source, seen[0][0], codes.NOT_AN_OBJECT, message, way_out))
         return file
 
     @property
@@ -268,23 +276,23 @@ class _Run:
         message, file = error.problem, File(source, ())
         line = _line(source, error.line)
         if isinstance(error, TemplateError) or (not isinstance(error, NotAnObject) and fill_in(line)):
-            code, message = refusals.TEMPLATE, "a template has no objects until it is filled in"
+            code, message = codes.TEMPLATE, "a template has no objects until it is filled in"
             way_out = fill_in(line)
         elif isinstance(error, NotAnObject) and (
             is_json_patch(source.text) or pointed(source.text, self.job.settings.catalogue)
         ):
-            code, message, way_out = refusals.PATCH, "a JSON patch", refusals.WAY_OUT_PATCH
+            code, message, way_out = codes.PATCH, "a JSON patch", codes.WAY_OUT_PATCH
         elif isinstance(error, NotAnObject):
-            code, way_out = refusals.NOT_AN_OBJECT, _WAY_OUT_VALUES
+            code, way_out = codes.NOT_AN_OBJECT, _WAY_OUT_VALUES
         else:
-            code, way_out = refusals.UNREADABLE, _WAY_OUT_YAML
+            code, way_out = codes.UNREADABLE, _WAY_OUT_YAML
         seen = _wanted(file, seen, code)
         if not seen:
             return file
         item = _of_file(source, seen[0][0], code, f"{message}; {_names(source, seen)}", way_out)
         # Where it is a template or values, what it asks for is more to the point than where that was noticed.
         behind = error.line > item.line
-        if error.column and (code == refusals.UNREADABLE or (code == refusals.NOT_AN_OBJECT and behind)):
+        if error.column and (code == codes.UNREADABLE or (code == codes.NOT_AN_OBJECT and behind)):
             item = item._replace(line=error.line, column=error.column)
         file.items.append(item)
         return file
@@ -294,8 +302,8 @@ class _Run:
     def stage(self, file: File, migration: Migration) -> None:
         """Run one migration on all objects of a file, and apply as much of its plan as possible."""
         wants: list[PlannedEdit] = []
-        for found in file.objects:
-            want = self._wanted(file, found, migration)
+        for manifest in file.objects:
+            want = self._wanted(file, manifest, migration)
             if want is None:
                 continue
             file.items += want.told
@@ -305,13 +313,13 @@ class _Run:
             if template:
                 why = f"{template} puts this file into a text, and its reader may want it as it is"
                 way_out = "migrate what reads the text, or what it makes of it"
-                file.items.append(want.refused(refusals.NO_PLACE, why)._replace(way_out=way_out))
+                file.items.append(want.refused(codes.NO_PLACE, why)._replace(way_out=way_out))
                 continue
             # Before the next object is planned, so that it finds these names taken, as in a second run.
             try:
                 self._resolve(file, want)
             except EditRefused as refused:
-                file.items.append(want.refused(refusals.NAME_TAKEN, str(refused)))
+                file.items.append(want.refused(codes.NAME_TAKEN, str(refused)))
             else:
                 wants.append(want)
         if wants:
@@ -344,13 +352,13 @@ class _Run:
             else:
                 file.items += [item for item, _ in new]
 
-    def _wanted(self, file: File, found: ManifestObject, migration: Migration) -> PlannedEdit | None:
+    def _wanted(self, file: File, manifest: ManifestObject, migration: Migration) -> PlannedEdit | None:
         """What a migration wants for an object; None if nothing, or the migration fails."""
-        raw, settings = found.object, self.job.settings
+        raw, settings = manifest.object, self.job.settings
         try:
             plan = migration.plan(raw, self.world.around(raw, file.name, file.patch), settings)
             if plan.steps or plan.objects or plan.notes or plan.refusals:
-                return PlannedEdit.of(file, found, plan, settings, self.job.unsafe)
+                return PlannedEdit.of(file, manifest, plan, settings, self.job.unsafe)
         except Exception as error:
             if os.environ.get("KUBECTL_DRA_DEBUG"):
                 raise

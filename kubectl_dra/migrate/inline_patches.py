@@ -6,16 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from kubectl_dra.errors import FileError
-from kubectl_dra.manifests.changes import Change, Clear, Delete, EditRefused, Path, Set, changed
+from kubectl_dra.manifests.changes import Change, Clear, Delete, EditRefused, Path, Set, fields_at, items_at
 from kubectl_dra.manifests.documents import Document, NotAnObject, parse
-from kubectl_dra.manifests.edits import edits_of, verified
+from kubectl_dra.manifests.edits import with_changes
 from kubectl_dra.manifests.objects import objects
 from kubectl_dra.manifests.source import Source, comments_of
+from kubectl_dra.migrate.codes import PATCH, WAY_OUT_PATCH, Safety
 from kubectl_dra.migrate.device_plugins.asks import ask_elsewhere, by_name
 from kubectl_dra.migrate.device_plugins.pods import plan_patch, request_gone
-from kubectl_dra.migrate.model import MigrationSettings, ObjectPlan, PlanRefusal, Safety, Step
-from kubectl_dra.migrate.reading import asked_in, named_in
-from kubectl_dra.migrate.refusals import PATCH, WAY_OUT_PATCH, Ignored
+from kubectl_dra.migrate.model import MigrationSettings, ObjectPlan, PlanRefusal, Step
+from kubectl_dra.migrate.reading import Ignored, asked_in, named_in
 from kubectl_dra.migrate.vendors.model import Resource
 
 FIELDS: Final = ("patches", "patchesStrategicMerge", "patchesJson6902")
@@ -57,15 +57,11 @@ class Without(NamedTuple):
 def inline_patches(raw: Mapping[str, Any]) -> Iterator[InlinePatch]:
     """The patches of a kustomization that are no files."""
     for field in FIELDS:
-        listed = raw.get(field)
-        for index, entry in enumerate(listed if isinstance(listed, list) else ()):
+        for index, entry in enumerate(items_at(raw, field)):
             if isinstance(entry, str):
                 yield InlinePatch((field, index), entry, {})
             elif isinstance(entry, Mapping) and isinstance(entry.get("patch"), str):
-                target = entry.get("target")
-                yield InlinePatch(
-                    (field, index, "patch"), entry["patch"], target if isinstance(target, Mapping) else {}
-                )
+                yield InlinePatch((field, index, "patch"), entry["patch"], fields_at(entry, "target"))
 
 
 def plan_inline(raw: Mapping[str, Any], around: Sequence[Mapping[str, Any]], settings: MigrationSettings) -> ObjectPlan:
@@ -96,7 +92,7 @@ def plan_inline(raw: Mapping[str, Any], around: Sequence[Mapping[str, Any]], set
 
 
 def _whole_lists(raw: Mapping[str, Any], steps: Sequence[Step]) -> Iterator[Step]:
-    """The steps; a list of which nothing is left is emptied as a whole, and keeps its place for other patches."""
+    """The steps. A list that loses all its patches stays as an empty one, which keeps its place for other patches."""
     for field in FIELDS:
         mine = [step for step in steps if step.path[0] == field]
         gone = [change for step in mine for change in step.changes if isinstance(change, Delete)]
@@ -185,7 +181,7 @@ def _operations_left(document: Document, settings: MigrationSettings) -> Without
     if len(asked) == len(listed):
         return Without("", reason, safety, tuple(comments_of(document.source.text, [document.root])))
     changes = [Delete((_OPERATIONS, index)) for index in asked]
-    text = verified((document,), edits_of(document, changes), {document.index: changed(document.object, changes)})
+    text = with_changes((document,), {document.index: changes})
     return Without(text.removeprefix(f"{_OPERATIONS}:")[1:], reason, safety)
 
 
@@ -204,12 +200,11 @@ def _asked(operation: Any, settings: MigrationSettings) -> Resource | None:
 def _merge_left(
     documents: Sequence[Document], around: Sequence[Mapping[str, Any]], settings: MigrationSettings
 ) -> Without | None:
-    edits = []
-    expected: dict[int, Any] = {}
+    changes: dict[int, list[Change]] = {}
     places: list[tuple[Document, Path]] = []
     steps: list[Step] = []
     for document in documents:
-        changes: list[Change] = []
+        deleted = changes.setdefault(document.index, [])
         for patched in objects((document,)):
             plan = plan_patch(patched.object, around, settings)
             if plan.refusals:
@@ -217,13 +212,10 @@ def _merge_left(
             steps += plan.steps
             for step in plan.steps:
                 places.append((document, (*patched.path, *step.path)))
-                changes += [Delete((*patched.path, *change.path)) for change in step.changes]
-        if changes:
-            edits += edits_of(document, changes)
-            expected[document.index] = changed(document.object, changes)
+                deleted += [Delete((*patched.path, *change.path)) for change in step.changes]
     if not steps:
         return None
     _check_comments(documents, places)
-    text = verified(documents, edits, expected)
+    text = with_changes(documents, changes)
     unsafe = any(step.safety == "unsafe" for step in steps)
     return Without(text, "; ".join(dict.fromkeys(step.reason for step in steps)), "unsafe" if unsafe else "safe")

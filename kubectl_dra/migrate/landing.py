@@ -23,7 +23,7 @@ from kubectl_dra.errors import DraError, FileError, InputError
 from kubectl_dra.explain.diagnosis import Verdict
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.resolve import about_pod
-from kubectl_dra.manifests.changes import Path, value_at
+from kubectl_dra.manifests.changes import Path, fields_at, items_at, value_at
 from kubectl_dra.manifests.documents import Document, NotAnObject, each, parse
 from kubectl_dra.manifests.objects import ManifestObject, objects, title
 from kubectl_dra.manifests.source import Source
@@ -80,11 +80,11 @@ def _pairs(report: MigrationReport) -> Iterator[_Pair]:
     for file in report.changed:
         if file.text is None:
             continue
-        was = {_identity(one.object): one.object for one in _objects(file.text.source, file.text.before)}
-        for one in _objects(file.text.source, file.text.after):
-            old = was.get(_identity(one.object))
-            if old is not None and old != one.object:
-                yield _Pair(file.name, old, one.object)
+        was = {_identity(manifest.object): manifest.object for manifest in _objects(file.text.source, file.text.before)}
+        for manifest in _objects(file.text.source, file.text.after):
+            old = was.get(_identity(manifest.object))
+            if old is not None and old != manifest.object:
+                yield _Pair(file.name, old, manifest.object)
 
 
 def _objects(source: Source, text: str) -> list[ManifestObject]:
@@ -111,10 +111,10 @@ def _brought(report: MigrationReport, namespace: str) -> Snapshot:
     for file in report.all_files:
         if file.text is None:
             continue
-        for one in _objects(file.text.source, file.text.after):
-            if one.api_version.startswith(f"{GROUP}/") and one.kind in DRA_KINDS:
+        for manifest in _objects(file.text.source, file.text.after):
+            if manifest.api_version.startswith(f"{GROUP}/") and manifest.kind in DRA_KINDS:
                 try:
-                    builder.add(dict(one.object), Place(file.name, one.document.line))
+                    builder.add(dict(manifest.object), Place(file.name, manifest.document.line))
                 except InputError:
                     # Overlays have the same object twice; lint says what is wrong with others.
                     continue
@@ -209,7 +209,7 @@ def _one(
         resources,
         could,
         can,
-        tuple(Landing(each.node, tuple(str(one.device) for one in each.devices)) for each in now.placements),
+        tuple(Landing(each.node, tuple(str(device.device) for device in each.devices)) for each in now.placements),
         tuple(LostNodes(empty if reason is None else reason, tuple(names)) for reason, names in lost.items()),
         tuple(name for name in can if name not in could),
         now.verdict,
@@ -300,18 +300,13 @@ def by_labels(spec: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
 
 
 def _labels(spec: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
-    selector = spec.get("nodeSelector")
-    for key in selector if isinstance(selector, Mapping) else ():
+    for key in fields_at(spec, "nodeSelector"):
         yield ("nodeSelector", key), str(key)
     at: Path = ("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
-    for index, term in enumerate(_list(value_at(spec, at))):
-        for number, wanted in enumerate(_list(term.get("matchExpressions")) if isinstance(term, Mapping) else ()):
+    for index, term in enumerate(items_at(spec, *at)):
+        for number, wanted in enumerate(items_at(term, "matchExpressions")):
             if isinstance(wanted, Mapping):
                 yield (*at, index, "matchExpressions", number, "key"), str(wanted.get("key"))
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
 
 
 def autoscaler(raw: Mapping[str, Any], others: Iterable[Mapping[str, Any]]) -> str:
@@ -341,7 +336,7 @@ def claims_devices(objects: Iterable[Mapping[str, Any]]) -> bool:
 
 
 def shared_resources(objects: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """The resources of which a device plugin's configuration gives one device to several pods, and what says so."""
+    """The resources that a device plugin's configuration lets several pods share, and the object that says so."""
     out: dict[str, str] = {}
     for raw in objects:
         data = raw.get("data")
@@ -361,8 +356,7 @@ def _replicated(text: str) -> Iterable[str]:
         return
     for document in documents:
         for strategy in ("timeSlicing", "mps"):
-            resources = value_at(document, ("sharing", strategy, "resources"))
-            for entry in resources if isinstance(resources, list) else ():
+            for entry in items_at(document, "sharing", strategy, "resources"):
                 if isinstance(entry, Mapping) and isinstance(entry.get("name"), str) and not entry.get("rename"):
                     replicas = entry.get("replicas")
                     if isinstance(replicas, int) and replicas > 1:

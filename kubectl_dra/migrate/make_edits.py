@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from kubectl_dra.by_identity import ByIdentity
 from kubectl_dra.manifests.changes import Append, Change, Delete, EditRefused, Path, changed, value_at
 from kubectl_dra.manifests.documents import Document
 from kubectl_dra.manifests.edits import Edit, edited, edits_of, reread
@@ -13,7 +14,7 @@ from kubectl_dra.manifests.objects import ObjectKey, is_object, object_key
 from kubectl_dra.manifests.places import Places
 from kubectl_dra.manifests.source import Source, comment_spans, comments_of
 from kubectl_dra.manifests.style import is_json
-from kubectl_dra.migrate import refusals
+from kubectl_dra.migrate import codes
 from kubectl_dra.migrate.new_objects import added_behind
 from kubectl_dra.migrate.planned_edit import PlannedEdit
 from kubectl_dra.migrate.reading import TEMPLATE_OBJECTS, File, MadeFile
@@ -210,8 +211,8 @@ def settle(file: File, wants: Sequence[PlannedEdit], apart: bool = False) -> Set
 def code_of(refused: EditRefused) -> str:
     """The code for a want that cannot be applied."""
     if isinstance(refused, RepeatedKey):
-        return refusals.REPEATED
-    return refusals.NO_PLACE if isinstance(refused, NoPlace) else refusals.NO_EDIT
+        return codes.REPEATED
+    return codes.NO_PLACE if isinstance(refused, NoPlace) else codes.NO_EDIT
 
 
 def made(file: File, wants: Sequence[PlannedEdit], apart: bool = False) -> MadeFile:
@@ -226,12 +227,12 @@ def made(file: File, wants: Sequence[PlannedEdit], apart: bool = False) -> MadeF
     expected: list[Any] = []
     origins: list[int | None] = []
     removed: list[Document] = []
-    by_document: dict[int, list[PlannedEdit]] = {}
+    by_document = ByIdentity[Document, list[PlannedEdit]]()
     for want in wants:
-        by_document.setdefault(id(want.found.document), []).append(want)
+        by_document.of(want.found.document, lambda _: []).append(want)
     added: set[ObjectKey] = set()
     for number, document in enumerate(file.documents):
-        mine = by_document.get(id(document), [])
+        mine = by_document.get(document) or []
         if any(want.removes and not want.found.path for want in mine):
             removed.append(document)
             continue
@@ -257,7 +258,7 @@ def made(file: File, wants: Sequence[PlannedEdit], apart: bool = False) -> MadeF
         last = Edit(len(text) - (2 if text.endswith("\r\n") else 1), len(text), "")
         rounds.append((last,))
         text = edited(text, [last])
-    source = Source(file.name, text, file.source.encoding, file.source.bom)
+    source = file.source.with_text(text)
     documents = reread(file.source, text, expected) if expected else _nothing(text)
     if "#" in file.source.text:
         _keeps_comments(file, text, documents)
@@ -265,24 +266,27 @@ def made(file: File, wants: Sequence[PlannedEdit], apart: bool = False) -> MadeF
         if moves:
             rounds.append(tuple(moves))
             text = edited(text, moves)
-            source = Source(file.name, text, file.source.encoding, file.source.bom)
+            source = file.source.with_text(text)
             documents = reread(file.source, text, expected)
             _keeps_comments(file, text, documents)
     return MadeFile(source, documents, tuple(origins), tuple(rounds))
 
 
 def _of_comments(
-    file: File, documents: Sequence[Document], origins: Sequence[int | None], wants: Mapping[int, Sequence[PlannedEdit]]
+    file: File,
+    documents: Sequence[Document],
+    origins: Sequence[int | None],
+    wants: ByIdentity[Document, list[PlannedEdit]],
 ) -> list[Edit]:
     """The edits that take comments along to what they explain."""
     before = {file.origins[number]: document for number, document in enumerate(file.documents)}
-    if not documents or not wants:
+    if not documents:
         return []
     comments = Comments(file.documents, documents)
     edits: list[Edit] = []
     for document, origin in zip(documents, origins, strict=True):
         old = before.get(origin) if origin is not None else None
-        changes = [change for want in wants.get(id(old), ()) for change in want.changes] if old is not None else []
+        changes = [change for want in wants.get(old) or () for change in want.changes] if old is not None else []
         edits += moved_comments(old, document, changes, comments) if old is not None and changes else []
     return edits
 

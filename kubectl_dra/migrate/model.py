@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from msgspec import Struct, field
 
 from kubectl_dra.api.releases import Release
-from kubectl_dra.data import pages
-from kubectl_dra.data.pages import CodePage
 from kubectl_dra.manifests.changes import Change, Path
 from kubectl_dra.manifests.edits import Edit
 from kubectl_dra.manifests.files import Rewritten
 from kubectl_dra.manifests.objects import ObjectKey
+from kubectl_dra.migrate.codes import Safety
 
 if TYPE_CHECKING:
     from kubectl_dra.errors import DraError
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
     from kubectl_dra.explain.phrase import Words
     from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue
 
-Safety = Literal["safe", "unsafe"]
-"""safe: the pod's devices, and where it can run, stay the same. unsafe: they probably do; people must judge."""
 Strategy = Literal["claims", "extended-resource", "auto"]
 """claims: pods claim devices. extended-resource: DeviceClasses take over the resource's name (from 1.36).
 auto: the second if the release supports it and the pod asks only for a number, else the first.
@@ -116,35 +113,11 @@ Plan = Callable[[Mapping[str, Any], PlanSurroundings, MigrationSettings], Object
 """Plan the migration of one object (as written); ``apiVersion`` and ``kind`` are texts."""
 
 
-class ChangePage(Struct, frozen=True):
-    """A code of migrate; its texts are on its page, ``docs/changes/CODE.md``."""
-
-    code: str
-    name: str
-    safety: Safety | Literal["note", "refusal"]
-
-    @property
-    def page(self) -> CodePage:
-        """Its page."""
-        return pages.page("changes", self.code)
-
-    @property
-    def title(self) -> str:
-        """The change in a few words."""
-        return self.page.title
-
-    @property
-    def why(self) -> str:
-        """What changes, and why."""
-        return self.page.head[-1]
-
-
 class Migration(Struct, frozen=True):
-    """One family of changes: the objects that it examines, and the documentation of its codes."""
+    """One family of changes: its name, and how it plans the changes of an object."""
 
     name: str
     plan: Plan
-    about: tuple[ChangePage, ...]
 
 
 # The result of a run of migrate: each file before and after, with all changes, offers, notes and refusals.

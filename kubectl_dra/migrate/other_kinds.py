@@ -7,18 +7,17 @@ from typing import Any, Final, NamedTuple
 
 from msgspec.structs import replace
 
-from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.manifests.changes import Path, value_at
 from kubectl_dra.manifests.workloads import SPECS, TEMPLATES, containers, key_of, pod_specs
-from kubectl_dra.migrate.device_plugins.asks import Ask, ask_elsewhere, by_name, extended, said
+from kubectl_dra.migrate.codes import PATCH, WAY_OUT_PATCH
+from kubectl_dra.migrate.device_plugins.asks import Ask, ask_elsewhere, by_name, extended, is_zero, said
 from kubectl_dra.migrate.device_plugins.pods import NEVER, claimless, pods_of
 from kubectl_dra.migrate.inline_patches import inline_patches, plan_inline
 from kubectl_dra.migrate.landing import autoscaler, claims_devices
-from kubectl_dra.migrate.model import Migration, MigrationSettings, Note, ObjectPlan, PlanRefusal, PlanSurroundings
+from kubectl_dra.migrate.model import MigrationSettings, Note, ObjectPlan, PlanRefusal, PlanSurroundings
 from kubectl_dra.migrate.other_texts import OTHER_USES, EmbeddedAsk, embedded_asks, named
 from kubectl_dra.migrate.quotas import QUOTAS
 from kubectl_dra.migrate.reading import TEMPLATE, named_in
-from kubectl_dra.migrate.refusals import PATCH, WAY_OUT_PATCH
 from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue, is_extended
 from kubectl_dra.text import with_article
 
@@ -235,7 +234,7 @@ def _mentions(
             if isinstance(key, str) and is_extended(key) and not isinstance(below, Mapping | list):
                 if not everywhere and path[-1] not in ("limits", "requests"):
                     continue
-                if not _is_zero(below) and catalogue.moves(key, value):
+                if not is_zero(below) and catalogue.moves(key, value):
                     yield ResourceMention((*path, key), key)
             elif key == "requests" and isinstance(value.get("limits"), Mapping) and isinstance(below, Mapping):
                 rest = {name: amount for name, amount in below.items() if name not in value["limits"]}
@@ -263,7 +262,7 @@ def _devices(value: Any, path: Path) -> Iterator[ResourceMention]:
 def _gpu_limits(value: Any, path: Path) -> Iterator[ResourceMention]:
     if isinstance(value, Mapping):
         for key, below in value.items():
-            if key == "limits" and isinstance(below, Mapping) and "gpu" in below and not _is_zero(below["gpu"]):
+            if key == "limits" and isinstance(below, Mapping) and "gpu" in below and not is_zero(below["gpu"]):
                 yield ResourceMention((*path, key, "gpu"), "gpu")
             else:
                 yield from _gpu_limits(below, (*path, key))
@@ -275,13 +274,3 @@ def _patches(raw: Mapping[str, Any], catalogue: VendorCatalogue) -> Iterator[Pla
     for patch in inline_patches(spec) if isinstance(spec, Mapping) else ():
         if names := named_in(patch.text, catalogue):
             yield PlanRefusal(PATCH, ("spec", *patch.path), f"a patch names {', '.join(names)}", WAY_OUT_PATCH)
-
-
-def _is_zero(value: Any) -> bool:
-    try:
-        return Quantity.from_json(value).sign() == 0
-    except QuantityError:
-        return False
-
-
-MIGRATION: Final = Migration("elsewhere", plan, ())

@@ -10,6 +10,7 @@ from kubectl_dra.errors import FileError
 from kubectl_dra.manifests.changes import Path
 from kubectl_dra.manifests.documents import Document, each
 from kubectl_dra.manifests.source import Source
+from kubectl_dra.manifests.values import distinct_nodes
 from kubectl_dra.migrate.reading import evidence, named_in, pointed, relevant
 from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue, is_extended
 
@@ -182,16 +183,6 @@ def is_chart_test(raw: Any) -> bool:
 
 def _texts(root: Any) -> Iterator[tuple[int, int, str]]:
     """Start, end and value of each block of text."""
-    stack, seen = [root], set[int]()
-    while stack:
-        node = stack.pop()
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
-        if node.id == "sequence":
-            stack.extend(node.value)
-        elif node.id == "mapping":
-            for pair in node.value:
-                stack.extend(pair)
-        elif node.style in ("|", ">"):
+    for node in distinct_nodes((root,)):
+        if node.id == "scalar" and node.style in ("|", ">"):
             yield node.start_mark.index, node.end_mark.index, node.value

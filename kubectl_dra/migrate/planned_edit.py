@@ -9,19 +9,19 @@ from msgspec.structs import replace
 
 from kubectl_dra.api.schema import path_text
 from kubectl_dra.manifests.changes import Change, Path
-from kubectl_dra.manifests.objects import ManifestObject, object_key, title
-from kubectl_dra.migrate import refusals
+from kubectl_dra.manifests.objects import ManifestObject, ObjectKey, object_key, title
+from kubectl_dra.migrate import codes
 from kubectl_dra.migrate.model import MigrationSettings, ObjectPlan, Remark, Sort
 from kubectl_dra.migrate.new_objects import in_version
 from kubectl_dra.migrate.reading import File
 
 _WAYS_OUT = {
-    refusals.NO_PLACE: "give new objects another file with --claims-file FILE, or make this one a List",
-    refusals.REPEATED: "make one of the two, then run migrate again",
-    refusals.NAME_TAKEN: "rename one of the two, then run migrate again",
-    refusals.NO_EDIT: "change it by hand, or write the part out without anchors and comments in the middle; "
+    codes.NO_PLACE: "give new objects another file with --claims-file FILE, or make this one a List",
+    codes.REPEATED: "make one of the two, then run migrate again",
+    codes.NAME_TAKEN: "rename one of the two, then run migrate again",
+    codes.NO_EDIT: "change it by hand, or write the part out without anchors and comments in the middle; "
     "then run migrate again",
-    refusals.BUILD: "turn the overlay's patch of the claim into one of the limit by hand, then run migrate again",
+    codes.BUILD: "turn the overlay's patch of the claim into one of the limit by hand, then run migrate again",
 }
 
 
@@ -29,7 +29,7 @@ class PlannedEdit:
     """What is planned for one object: ``changes`` with document paths, and new ``objects`` with their remarks.
 
     ``told`` is reported in any case, ``made`` only if the changes are made. With ``removes`` the object
-    itself is removed.
+    itself is removed. ``frees`` are the claims and templates that the object no longer needs then.
     """
 
     def __init__(self, file: File, found: ManifestObject) -> None:
@@ -41,14 +41,15 @@ class PlannedEdit:
         self.told: list[Remark] = []
         self.made: list[Remark] = []
         self.removes = False
+        self.frees: tuple[ObjectKey, ...] = ()
 
     @classmethod
     def of(
-        cls, file: File, found: ManifestObject, plan: ObjectPlan, settings: MigrationSettings, unsafe: bool
+        cls, file: File, manifest: ManifestObject, plan: ObjectPlan, settings: MigrationSettings, unsafe: bool
     ) -> PlannedEdit:
         """The edit of a plan; unsafe steps and objects only with ``unsafe``."""
-        out = cls(file, found)
-        plan = _not_ignored(file, found, plan)
+        out = cls(file, manifest)
+        plan = _not_ignored(file, manifest, plan)
         for step in plan.steps:
             offered = step.safety == "unsafe" and not unsafe
             item = out.item("offer" if offered else "change", step.code, step.path, step.reason)._replace(
@@ -56,7 +57,7 @@ class PlannedEdit:
             )
             (out.told if offered else out.made).append(item)
             if not offered:
-                out.changes += [_at(change, found.path) for change in step.changes]
+                out.changes += [_at(change, manifest.path) for change in step.changes]
         for new in plan.objects:
             raw = in_version(new.raw, settings.version)
             offered = new.safety == "unsafe" and not unsafe
@@ -100,18 +101,18 @@ class PlannedEdit:
         )
 
 
-def _not_ignored(file: File, found: ManifestObject, plan: ObjectPlan) -> ObjectPlan:
+def _not_ignored(file: File, manifest: ManifestObject, plan: ObjectPlan) -> ObjectPlan:
     """The plan without what comments of the file say to leave; where a step is, the object is not changed at all."""
-    ignored = [file.ignores(found, step.code, step.path) for step in plan.steps]
+    ignored = [file.ignores(manifest, step.code, step.path) for step in plan.steps]
     file.ignored.note_inside(plan.left)
     if any(ignored) or plan.left:
-        file.left.add(object_key(found.object))
+        file.left.add(object_key(manifest.object))
         plan = replace(plan, steps=(), objects=(), notes=())
     return replace(
         plan,
-        objects=tuple(new for new in plan.objects if plan.steps or not file.ignores(found, new.code, ())),
-        notes=tuple(note for note in plan.notes if not file.ignores(found, note.code, note.path)),
-        refusals=tuple(one for one in plan.refusals if not file.ignores(found, one.code, one.path)),
+        objects=tuple(new for new in plan.objects if plan.steps or not file.ignores(manifest, new.code, ())),
+        notes=tuple(note for note in plan.notes if not file.ignores(manifest, note.code, note.path)),
+        refusals=tuple(refusal for refusal in plan.refusals if not file.ignores(manifest, refusal.code, refusal.path)),
     )
 
 

@@ -6,12 +6,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from kubectl_dra.api.quantity import Quantity, QuantityError
-from kubectl_dra.manifests.changes import Change, Path, Set, value_at
+from kubectl_dra.manifests.changes import Change, Path, Set, fields_at, items_at, value_at
 from kubectl_dra.manifests.workloads import Key, key_of
 from kubectl_dra.migrate.device_plugins.asks import shown, within
 from kubectl_dra.migrate.model import (
-    ChangePage,
-    Migration,
     MigrationSettings,
     Note,
     ObjectPlan,
@@ -66,11 +64,11 @@ def quota_key(device_class: str) -> str:
 
 
 def _quota(raw: Mapping[str, Any], path: Path, settings: MigrationSettings) -> ObjectPlan:
-    hard = value_at(raw, path)
     added: dict[str, tuple[int, list[Path], list[str]]] = {}
     notes: list[Note] = []
     refusals: list[PlanRefusal] = []
-    for key, amount in hard.items() if isinstance(hard, Mapping) else ():
+    hard = fields_at(raw, *path)
+    for key, amount in hard.items():
         name = str(key).removeprefix("requests.").removeprefix("limits.")
         if not is_extended(name):
             continue
@@ -127,11 +125,9 @@ def _counted(name: str, path: Path, settings: MigrationSettings) -> Resource | P
 
 
 def _limit_range(raw: Mapping[str, Any], settings: MigrationSettings) -> Iterator[Note]:
-    limits = value_at(raw, ("spec", "limits"))
-    for index, limit in enumerate(limits if isinstance(limits, list) else ()):
+    for index, limit in enumerate(items_at(raw, "spec", "limits")):
         for field in _LIMITS:
-            amounts = limit.get(field) if isinstance(limit, Mapping) else None
-            for name in amounts if isinstance(amounts, Mapping) else ():
+            for name in fields_at(limit, field):
                 if settings.catalogue.moves(str(name)):
                     given = "gives no device to" if field.startswith("default") else "does not limit"
                     message = f"{field} of {name} {given} a pod with claims, and there is no LimitRange for these"
@@ -140,12 +136,10 @@ def _limit_range(raw: Mapping[str, Any], settings: MigrationSettings) -> Iterato
 
 def _kueue(raw: Mapping[str, Any], settings: MigrationSettings) -> ObjectPlan:
     """A ClusterQueue keeps its names; Kueue's Configuration maps classes to them."""
-    groups = value_at(raw, ("spec", "resourceGroups"))
     notes: list[Note] = []
     refusals: list[PlanRefusal] = []
-    for index, group in enumerate(groups if isinstance(groups, list) else ()):
-        names = group.get("coveredResources") if isinstance(group, Mapping) else None
-        for number, name in enumerate(names if isinstance(names, list) else ()):
+    for index, group in enumerate(items_at(raw, "spec", "resourceGroups")):
+        for number, name in enumerate(items_at(group, "coveredResources")):
             path: Path = ("spec", "resourceGroups", index, "coveredResources", number)
             resource = settings.catalogue.resource(str(name)) if is_extended(str(name)) else None
             if resource is None or resource.outcome == "keep":
@@ -168,8 +162,8 @@ def _volcano(raw: Mapping[str, Any], settings: MigrationSettings) -> ObjectPlan:
     refusals: list[PlanRefusal] = []
     first: Path = ()
     for path in _VOLCANO_FIELDS:
-        amounts = value_at(raw, path)
-        for name, amount in amounts.items() if isinstance(amounts, Mapping) else ():
+        amounts = fields_at(raw, *path)
+        for name, amount in amounts.items():
             if not is_extended(str(name)) or str(name).startswith("deviceclass/"):
                 continue
             found = _counted(str(name), (*path, name), settings)
@@ -197,16 +191,3 @@ def _whole(value: Any) -> int | None:
 def _not_a_number(name: str, value: Any, path: Path) -> PlanRefusal:
     message = f"requests.{name} is {shown(value)}, which is not a number of devices"
     return PlanRefusal("MIG114", path, message, "Put the number in (fill the template in first), then migrate.")
-
-
-ABOUT: Final = (
-    ChangePage("MIG201", "quota-counts-claims", "safe"),
-    ChangePage("MIG202", "quota-key-counts-nothing", "note"),
-    ChangePage("MIG203", "limit-range", "note"),
-    ChangePage("MIG204", "old-quota-stays", "note"),
-    ChangePage("MIG205", "kueue-mapping", "note"),
-    ChangePage("MIG206", "volcano-queue", "safe"),
-    ChangePage("MIG207", "no-quota-for-it", "refusal"),
-)
-
-MIGRATION: Final = Migration("quotas", plan, ABOUT)

@@ -1,27 +1,32 @@
-"""The files of a run: which are read, what is in them, and what they are after the changes so far."""
+"""The files of a run: which are read, what is in them and said in their comments, and what they are after the changes
+so far.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from functools import cache
+from collections.abc import Collection, Iterator, Sequence
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from kubectl_dra.by_identity import ByIdentity
 from kubectl_dra.data.drivers import vendor_files
 from kubectl_dra.errors import FileError, InputError
-from kubectl_dra.manifests.changes import Path
+from kubectl_dra.lint.locate import enclosing_lines
+from kubectl_dra.manifests.changes import Path, items_at
 from kubectl_dra.manifests.documents import Document, NotAnObject, TemplateError, parse
 from kubectl_dra.manifests.edits import Edit
 from kubectl_dra.manifests.inputs import LARGEST, Input, read
 from kubectl_dra.manifests.kustomization import DEFAULTS, NAMES
 from kubectl_dra.manifests.objects import ManifestObject, ObjectKey, is_object, objects
-from kubectl_dra.manifests.source import Source, decode
+from kubectl_dra.manifests.source import Source, decode, scalar_spans
 from kubectl_dra.manifests.workloads import Key, key_of
-from kubectl_dra.migrate import refusals
+from kubectl_dra.migrate import codes
+from kubectl_dra.migrate.codes import MIGRATE
 from kubectl_dra.migrate.model import MigratedFile, Remark
-from kubectl_dra.migrate.refusals import Ignored
 
 if TYPE_CHECKING:
+    from kubectl_dra.lint.accepted import Suppression
     from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue
 
 
@@ -90,7 +95,7 @@ def source_of(found: Input, notes: list[str], closed: list[MigratedFile]) -> Sou
         if found.named:
             raise
         message = error.problem
-        item = Remark("refusal", refusals.UNREADABLE, found.name, 1, 1, "", "", message, _WAY_OUT)
+        item = Remark("refusal", codes.UNREADABLE, found.name, 1, 1, "", "", message, _WAY_OUT)
         closed.append(MigratedFile(found.name, None, (item,)))
         return None
     try:
@@ -130,7 +135,7 @@ _KEY: Final = re.compile(r"(?:.*[\s{,\[-])?[\"']?key[\"']?:\s*[\"']?")
 _MATCHED: Final = re.compile(r"[{,]\s*\w+\s*=~?\s*\\*[\"']\Z")
 # A value that is no amount and no placeholder of one: a label such as nvidia.com/gpu.present has it.
 _LABEL: Final = re.compile(r"[\"']?\s*:\s+[\"']?[A-Za-z]")
-# NVIDIA Dynamo counts devices by a key of its own (claimless_kinds.py).
+# NVIDIA Dynamo counts devices by a key of its own (device_plugins/pods.py).
 _DYNAMO: Final = re.compile(r"^\s*kind:\s*[\"']?Dynamo", re.MULTILINE)
 _GPU_COUNT: Final = re.compile(r"^\s+(gpu):\s*[\"']?(?:[1-9]|\{\{)", re.MULTILINE)
 _API: Final = re.compile(r"resource\.k8s\.io/v1(?:alpha\d+|beta\d+)")
@@ -217,8 +222,7 @@ def in_template(document: Document) -> Iterator[ManifestObject]:
     """The objects of such a template; none for any other document."""
     if not is_object(document.object) or key_of(document.object) != TEMPLATE:
         return
-    found = document.object.get(TEMPLATE_OBJECTS)
-    for index, item in enumerate(found if isinstance(found, list) else ()):
+    for index, item in enumerate(items_at(document.object, TEMPLATE_OBJECTS)):
         if is_object(item):
             yield ManifestObject(item, document, (TEMPLATE_OBJECTS, index))
 
@@ -246,7 +250,8 @@ class File:
         self.source, self.documents, self.origins = source, documents, origins
         self.objects: list[ManifestObject] = []
         self.non_objects: list[Document] = []
-        self.numbers = {id(document): number for number, document in enumerate(documents)}
+        self._origins = ByIdentity[Document, int | None]()
+        self._origins.put_all(documents, origins)
         for document in documents:
             try:
                 if self.name.endswith(NAMES) and not is_object(document.object):
@@ -258,24 +263,24 @@ class File:
             except InputError:
                 self.non_objects.append(document)
 
-    def take(self, made: MadeFile) -> None:
+    def take(self, changed_file: MadeFile) -> None:
         """Adopt a changed version."""
-        self._set(made.source, made.documents, made.origins)
-        self.rounds = (*self.rounds, *made.rounds)
+        self._set(changed_file.source, changed_file.documents, changed_file.origins)
+        self.rounds = (*self.rounds, *changed_file.rounds)
 
-    def place(self, found: ManifestObject, path: Path) -> tuple[int, int, int]:
+    def place(self, manifest: ManifestObject, path: Path) -> tuple[int, int, int]:
         """Line and column in the original for a path of an object, and the number of its document there."""
-        origin = self.origins[self.numbers[id(found.document)]]
+        origin = self._origins.get(manifest.document)
         if origin is None:
             return 1, 1, 0
         document = self.before[origin]
-        position = document.key_position((*found.path, *path))
+        position = document.key_position((*manifest.path, *path))
         return position.line, position.column, document.index
 
-    def ignores(self, found: ManifestObject, code: str, path: Path) -> bool:
+    def ignores(self, manifest: ManifestObject, code: str, path: Path) -> bool:
         """Whether a comment says that nothing is to be said or changed at a path of an object."""
-        origin = self.origins[self.numbers[id(found.document)]]
-        return origin is not None and self.ignored.covers(code, self.before[origin], (*found.path, *path))
+        origin = self._origins.get(manifest.document)
+        return origin is not None and self.ignored.covers(code, self.before[origin], (*manifest.path, *path))
 
 
 class MadeFile(NamedTuple):
@@ -285,3 +290,64 @@ class MadeFile(NamedTuple):
     documents: tuple[Document, ...]
     origins: tuple[int | None, ...]
     rounds: tuple[tuple[Edit, ...], ...]
+
+
+# Comments such as ``# kubectl-dra: ignore[MIG101] reason``: what they cover stays, and nothing is said of it.
+
+
+class Ignored:
+    """The comments of one file, as it was read, and which of them were needed."""
+
+    def __init__(self, source: Source, documents: Sequence[Document]) -> None:
+        self._source = source
+        self._documents = documents
+        self._used: set[int] = set()
+        self._inside = 0
+
+    @cached_property
+    def _comments(self) -> list[Suppression]:
+        text = self._source.text
+        if "kubectl-dra:" not in text or MIGRATE not in text:
+            return []
+        # It knows all rules of lint, which few runs need.
+        from kubectl_dra.lint.accepted import suppressions
+
+        scalars = scalar_spans(text, [document.root for document in self._documents])
+        return [
+            suppression
+            for suppression in suppressions(self._source, sorted(scalars))
+            if not suppression.problem and _codes(suppression)
+        ]
+
+    def covers(self, code: str, document: Document, path: Path) -> bool:
+        """Whether a comment silences a code at a path of a document: nothing is reported or changed there."""
+        if not self._comments:
+            return False
+        return self.covers_lines(code, {line for line, _ in enclosing_lines(document, path)})
+
+    def covers_lines(self, code: str, lines: Collection[int]) -> bool:
+        """As ``covers``, by the numbers of the lines."""
+        hits = [
+            index
+            for index, one in enumerate(self._comments)
+            if one.covers in lines and any(code.startswith(each) for each in _codes(one))
+        ]
+        self._used.update(hits)
+        return bool(hits)
+
+    def note_inside(self, number: int) -> None:
+        """Count comments inside a text of the file, such as a patch, that hid something."""
+        self._inside += number
+
+    @property
+    def count(self) -> int:
+        """How many comments hid something."""
+        return len(self._used) + self._inside
+
+    def unused(self) -> Iterator[Suppression]:
+        """Comments that hid nothing."""
+        yield from (one for index, one in enumerate(self._comments) if index not in self._used)
+
+
+def _codes(comment: Suppression) -> list[str]:
+    return [code for code in comment.codes if code.startswith(MIGRATE)]

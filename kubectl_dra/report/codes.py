@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from kubectl_dra.lint.registry import BY_CODE
+from kubectl_dra.lint.rules import BY_CODE
 
 _SEVERITIES: Final = {"safe": "warning", "unsafe": "warning", "note": "info", "refusal": "error"}
 
@@ -24,7 +24,7 @@ def words_of(code: str) -> CodeWords:
     rule = BY_CODE.get(code)
     if rule is not None:
         return CodeWords(rule.name, rule.title(), rule.why(), rule.page().text, rule.severity)
-    from kubectl_dra.migrate.registry import about
+    from kubectl_dra.migrate.codes import PAGES
 
-    found = about()[code]
+    found = PAGES[code]
     return CodeWords(found.name, found.title, found.why, found.page.text, _SEVERITIES[found.safety])

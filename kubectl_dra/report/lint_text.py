@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Final, TextIO
 
 from kubectl_dra.lint.finding import LocatedFinding, Report
-from kubectl_dra.lint.registry import BY_CODE
+from kubectl_dra.lint.rules import BY_CODE
 from kubectl_dra.lint.upgrade import gate_changes
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.text import amount

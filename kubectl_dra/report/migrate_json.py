@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from kubectl_dra.migrate.codes import PAGES
 from kubectl_dra.migrate.model import MigratedFile, MigrationReport, Remark
-from kubectl_dra.migrate.registry import about
 from kubectl_dra.text import path_of_page
 
 SCHEMA_VERSION: Final = "1"
@@ -51,7 +51,7 @@ def _file(file: MigratedFile) -> dict[str, Any]:
 
 
 def _item(item: Remark) -> dict[str, Any]:
-    page = about().get(item.code)
+    page = PAGES.get(item.code)
     out: dict[str, Any] = {
         "sort": item.sort,
         "code": item.code,

@@ -12,9 +12,9 @@ from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.lint.finding import LocatedFinding, Report, Severity
 from kubectl_dra.manifests.inputs import is_file
+from kubectl_dra.migrate.codes import PAGES
 from kubectl_dra.migrate.landing import SHOWN, changed_total
 from kubectl_dra.migrate.model import LandingComparison, MigratedFile, MigrationReport, Remark, Sort
-from kubectl_dra.migrate.registry import about
 from kubectl_dra.report.explain_words import reason
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import written
@@ -59,7 +59,7 @@ def _items(out: Painter, file: MigratedFile) -> None:
 
 
 def _item(out: Painter, item: Remark) -> None:
-    name = about()[item.code].name if item.code in about() else ""
+    name = PAGES[item.code].name if item.code in PAGES else ""
     subject = item.new or item.field
     place, code = f"    {item.line}:{item.column}  ", f" {item.code} {name}"
     beside = len(place) + 7 + len(code) + 4 + len(subject) <= out.width

@@ -100,7 +100,7 @@ def _done(entry: RuleDone) -> dict[str, Any]:
         where=target.where,
         hardwareID=target.hardware,
         published=target.published,
-        rule=entry.wish.name,
+        rule=entry.desired.name,
         outcome=entry.outcome,
         why=entry.why,
         object=_clean(entry.rule),

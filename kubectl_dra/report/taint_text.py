@@ -19,7 +19,7 @@ from kubectl_dra.taint import typed as times
 from kubectl_dra.taint.blast_radius import ENDED, GOING, LATER, NOW, STAYS, UNKNOWN, ClaimHit, PodHit, Radius, worse
 from kubectl_dra.taint.listing import DRIVER, TaintLine
 from kubectl_dra.taint.result import ABSENT, REMOVED, SKIPPED, RuleDone, RuleRemoved, Tainted, Untainted, untainting
-from kubectl_dra.taint.rules import REFUSED, RESOURCE, UNCHANGED, RuleStage, Wish
+from kubectl_dra.taint.rules import REFUSED, RESOURCE, UNCHANGED, DesiredRule, RuleStage
 from kubectl_dra.taint.targets import Target
 from kubectl_dra.text import amount, are, some
 
@@ -49,9 +49,9 @@ _STYLES = {NOW: "red", LATER: "yellow", UNKNOWN: "yellow"}
 _SUFFIX = {"client": " (dry run)", "server": " (server dry run)"}
 
 
-def taint_words(wish: Wish, stage: RuleStage, *, when: bool = False) -> str:
+def taint_words(desired: DesiredRule, stage: RuleStage, *, when: bool = False) -> str:
     """A taint as it is now, and what follows it; ``when``: with the time."""
-    now = str(wish.taint._replace(effect=stage.effect))
+    now = str(desired.taint._replace(effect=stage.effect))
     if not stage.next_effect:
         return now
     return f"{now}, then {stage.next_effect}" + (f" at {stage.next_at}" if when and stage.next_at else "")
@@ -70,11 +70,16 @@ def write_targets(targets: Sequence[Target], taints: Sequence[str], stream: Text
 
 
 def write_radius(
-    radius: Radius, wishes: Sequence[Wish], color: str = "auto", *, at: datetime, stream: TextIO | None = None
+    radius: Radius,
+    desired_rules: Sequence[DesiredRule],
+    color: str = "auto",
+    *,
+    at: datetime,
+    stream: TextIO | None = None,
 ) -> None:
     """Write who is affected, who can no longer be placed, and what is left."""
     out = Painter(stream, color)
-    _write_pods(radius, wishes, out, at)
+    _write_pods(radius, desired_rules, out, at)
     for lost in _first(radius.lost):
         all_mode = " (it asks for all devices)" if lost.all_mode else ""
         out.paragraph(
@@ -97,8 +102,8 @@ def write_radius(
         out.paragraph(f"note: {note}")
 
 
-def _write_pods(radius: Radius, wishes: Sequence[Wish], out: Painter, at: datetime) -> None:
-    whom = "it" if len({wish.device for wish in wishes}) == 1 else "them"
+def _write_pods(radius: Radius, desired_rules: Sequence[DesiredRule], out: Painter, at: datetime) -> None:
+    whom = "it" if len({desired.device for desired in desired_rules}) == 1 else "them"
     if radius.unread:
         unknown = f"More claims may use {whom}" if radius.claims else f"Which claims and pods use {whom} is unknown"
         out.paragraph(f"{unknown}: {why_unread(radius.unread)}.", style="yellow")
@@ -106,7 +111,7 @@ def _write_pods(radius: Radius, wishes: Sequence[Wish], out: Painter, at: dateti
         out.write(f"No claim uses {whom}.")
     if not radius.claims:
         return
-    out.sentence(_sum(radius, wishes))
+    out.sentence(_sum(radius, desired_rules))
     fates = _fates(radius, at)
     if len(fates) > MANY:
         fates.sort(key=lambda item: _WORST.index(item[1]))
@@ -146,11 +151,11 @@ def _write_more(count: int, noun: str, out: Painter, indent: str = "") -> None:
         out.write(f"{indent}and {amount(count - _FIRST, f'more {noun}')}: -o json has all of them")
 
 
-def _sum(radius: Radius, wishes: Sequence[Wish]) -> str:
+def _sum(radius: Radius, desired_rules: Sequence[DesiredRule]) -> str:
     """A summary of the pods in one sentence."""
     pods = radius.pods()
     going = sum(pod.fate == GOING for pod in pods.values())
-    if any(wish.taint.effect == "NoExecute" for wish in wishes):
+    if any(desired.taint.effect == "NoExecute" for desired in desired_rules):
         drained = sum(pod.drained for pod in pods.values())
         unknown = sum(pod.fate == UNKNOWN for pod in pods.values())
         whom = "at least " if radius.unread else ""
@@ -161,7 +166,7 @@ def _sum(radius: Radius, wishes: Sequence[Wish]) -> str:
         whom += f", {going:,} {are(going)} being deleted already" if going else ""
         whom += f", of {unknown:,} it is not known" if unknown else ""
         return f"{whom}; no PodDisruptionBudget is consulted."
-    devices = "the device" if len({wish.device for wish in wishes}) == 1 else "the devices"
+    devices = "the device" if len({desired.device for desired in desired_rules}) == 1 else "the devices"
     uses = f"{amount(len(pods), 'pod')} {'uses' if len(pods) == 1 else 'use'} {devices}"
     if going:
         stay = len(pods) - going
@@ -203,10 +208,10 @@ def _pod_cells(pod: PodHit, claim: str, at: datetime) -> tuple[str, ...]:
 def write_done(entry: RuleDone, dry_run: str, stream: TextIO) -> None:
     """Write one line for a rule, in kubectl's style: the same words in a dry run, and ``(dry run)`` behind them."""
     out = Painter(stream, "never")
-    name = f"{RESOURCE}/{entry.wish.name}"
-    what = f"{entry.target.id} {taint_words(entry.wish, entry.stage, when=True)}"
+    name = f"{RESOURCE}/{entry.desired.name}"
+    what = f"{entry.target.id} {taint_words(entry.desired, entry.stage, when=True)}"
     if entry.outcome == REFUSED:
-        out.sentence(f"{name} refused: {entry.target.id} {entry.wish.taint}: {entry.why}{_SUFFIX.get(dry_run, '')}")
+        out.sentence(f"{name} refused: {entry.target.id} {entry.desired.taint}: {entry.why}{_SUFFIX.get(dry_run, '')}")
     elif entry.outcome == SKIPPED:
         out.sentence(f"{name} not written, because another is refused ({what}){_SUFFIX.get(dry_run, '')}")
     else:
@@ -266,7 +271,7 @@ def _write_way_back(devices: Sequence[DeviceID], where: ClusterFlags, out: Paint
 
 def write_names(result: Tainted, stream: TextIO) -> None:
     """Write the rules in kubectl's notation, one per line."""
-    names((f"{RESOURCE}/{entry.wish.name}" for entry in result.done if entry.outcome != REFUSED), stream)
+    names((f"{RESOURCE}/{entry.desired.name}" for entry in result.done if entry.outcome != REFUSED), stream)
 
 
 _REMOVED = {REMOVED: "deleted", ABSENT: "was gone already", REFUSED: "stays"}

@@ -17,7 +17,17 @@ from kubectl_dra.cluster.live import ApiServer
 from kubectl_dra.cluster.writer import Conflict, Writer
 from kubectl_dra.errors import ClusterError
 from kubectl_dra.taint import typed as times
-from kubectl_dra.taint.rules import CHANGED, CREATED, UNCHANGED, Decision, RuleStage, Wish, content, decide, stage_of
+from kubectl_dra.taint.rules import (
+    CHANGED,
+    CREATED,
+    UNCHANGED,
+    Decision,
+    DesiredRule,
+    RuleStage,
+    content,
+    decide,
+    stage_of,
+)
 from kubectl_dra.taint.watching import Patience, TimedOut
 
 KIND: Final = "DeviceTaintRule"
@@ -53,11 +63,11 @@ class RuleWriter:
         """The rule as served, or None if it does not exist."""
         return self._cluster.get(KIND, name)
 
-    def decide(self, wish: Wish) -> Decision:
-        """What to do about a wish in the current state."""
-        return decide(wish, _rule(self.get(wish.name)), overwrite=self._overwrite)
+    def decide(self, desired: DesiredRule) -> Decision:
+        """What to do about a desired rule in the current state."""
+        return decide(desired, _rule(self.get(desired.name)), overwrite=self._overwrite)
 
-    def write(self, wish: Wish, stage: RuleStage, *, escalate: bool = False) -> Written:
+    def write(self, desired: DesiredRule, stage: RuleStage, *, escalate: bool = False) -> Written:
         """Bring a rule to a stage despite concurrent writers.
 
         ``escalate``: the rule must already exist, made by an earlier step.
@@ -68,24 +78,24 @@ class RuleWriter:
         """
         unsure = ""
         for _ in range(_ROUNDS):
-            raw = self.get(wish.name)
+            raw = self.get(desired.name)
             if raw is None and escalate:
                 raise RuleRefused(
-                    f"{wish.device}: DeviceTaintRule {wish.name} was deleted by somebody else; nothing is done"
+                    f"{desired.device}: DeviceTaintRule {desired.name} was deleted by somebody else; nothing is done"
                 )
-            decision = decide(wish, _rule(raw), overwrite=self._overwrite and not escalate)
+            decision = decide(desired, _rule(raw), overwrite=self._overwrite and not escalate)
             if decision.stage is not None and not self._overwrite:
                 stage = _not_later(stage, decision.stage)
             if decision.action == "refuse":
-                raise RuleRefused(f"{wish.device}: {decision.why}")
+                raise RuleRefused(f"{desired.device}: {decision.why}")
             if raw is not None and decision.same_facts and decision.stage == stage:
                 return Written(unsure or UNCHANGED, raw)
             if decision.action == "keep":
                 return Written(UNCHANGED, raw or {})
             try:
                 rule = self._writer.apply(
-                    self.path(wish.name),
-                    content(decision.wish, stage, self._version),
+                    self.path(desired.name),
+                    content(decision.desired, stage, self._version),
                     version=decision.version,
                     force=self._overwrite and not escalate,
                 )
@@ -93,27 +103,27 @@ class RuleWriter:
                 if conflict.owners:
                     owners = ", ".join(conflict.owners)
                     raise RuleRefused(
-                        f"{wish.device}: fields of DeviceTaintRule {wish.name} belong to {owners}; --overwrite takes "
-                        "them over"
+                        f"{desired.device}: fields of DeviceTaintRule {desired.name} belong to {owners}; --overwrite "
+                        "takes them over"
                     ) from None
                 if conflict.unsure:
-                    # The answer to the first try was lost: if the rule is as wished now, it was this write.
+                    # The answer to the first try was lost: if the rule is as desired now, it was this write.
                     unsure = CHANGED if decision.version else CREATED
                 continue
             return Written(CHANGED if decision.version else CREATED, rule)
-        raise RuleRefused(f"DeviceTaintRule {wish.name} keeps changing, because somebody else writes it, too")
+        raise RuleRefused(f"DeviceTaintRule {desired.name} keeps changing, because somebody else writes it, too")
 
-    def create(self, wish: Wish, stage: RuleStage) -> str:
+    def create(self, desired: DesiredRule, stage: RuleStage) -> str:
         """Create a rule unless it exists, and return its UID; empty if somebody else just created one.
 
         Raises:
             ClusterError: the server refuses or cannot be reached.
         """
         try:
-            rule = self._writer.apply(self.path(wish.name), content(wish, stage, self._version))
+            rule = self._writer.apply(self.path(desired.name), content(desired, stage, self._version))
         except Conflict as conflict:
             # The answer to the first try may have been lost: then what is there is ours.
-            rule = self.get(wish.name) or {} if conflict.unsure else {}
+            rule = self.get(desired.name) or {} if conflict.unsure else {}
         return str((rule.get("metadata") or EMPTY).get("uid") or "")
 
     def delete(self, rule: ObjectMeta) -> bool:
@@ -183,18 +193,18 @@ def server_answer(raw: Mapping[str, Any]) -> ServerAnswer | None:
     return None
 
 
-def question_of(wish: Wish, decision: Decision) -> Wish | None:
-    """The rule that asks the server what a wish would do; None if it would evict nobody new.
+def question_of(desired: DesiredRule, decision: Decision) -> DesiredRule | None:
+    """The rule that asks the server what a desired rule would do; None if it would evict nobody new.
 
     If no rule exists, or an interrupted run left one with this question, it is the rule itself. If another
     taint exists, it is a second rule, because the first must not be lifted meanwhile.
     """
-    if wish.taint.effect != "NoExecute":
+    if desired.taint.effect != "NoExecute":
         return None
     if decision.action == "create" or decision.stage == ASKING:
-        return decision.wish
+        return decision.desired
     if decision.action == "change" and not decision.same_taint:
-        return replace(decision.wish, question=True)
+        return replace(decision.desired, question=True)
     return None
 
 
@@ -211,7 +221,7 @@ class Asking:
         """The names of the rules that did not exist before."""
         return self._made.keys()
 
-    def ask(self, wishes: Sequence[Wish], patience: Patience) -> None:
+    def ask(self, desired_rules: Sequence[DesiredRule], patience: Patience) -> None:
         """Create the rules with effect None and wait for the server's answer to each.
 
         A rule that somebody else advances meanwhile is left alone, without an answer. If asking fails, the
@@ -223,33 +233,33 @@ class Asking:
             ClusterError: the server refuses or cannot be reached.
         """
         try:
-            for wish in wishes:
-                self._make(wish, self._rules.get(wish.name))
-            for wish in wishes:
-                answer = self._answer(wish, patience)
+            for desired in desired_rules:
+                self._make(desired, self._rules.get(desired.name))
+            for desired in desired_rules:
+                answer = self._answer(desired, patience)
                 if answer is not None:
-                    self.answers[wish.name] = answer
+                    self.answers[desired.name] = answer
         except (TimedOut, RuleRefused, ClusterError):
             with suppress(RuleRefused, ClusterError):
                 self.take_back()
             raise
         finally:
-            for wish in wishes:
-                if wish.question:
+            for desired in desired_rules:
+                if desired.question:
                     with suppress(RuleRefused, ClusterError):
-                        self._end(wish)
+                        self._end(desired)
 
-    def _make(self, wish: Wish, old: Mapping[str, Any] | None) -> None:
+    def _make(self, desired: DesiredRule, old: Mapping[str, Any] | None) -> None:
         if old is not None and _asks(old) and not _recent(old):
             # The server does not answer twice for the same rule, and may have answered long ago.
             self._rules.delete(_metadata(old))
             old = None
-        if old is None and (uid := self._rules.create(wish, ASKING)):
-            self._made[wish.name] = uid
+        if old is None and (uid := self._rules.create(desired, ASKING)):
+            self._made[desired.name] = uid
 
-    def _end(self, wish: Wish) -> None:
+    def _end(self, desired: DesiredRule) -> None:
         """Delete a question, whoever asked it. Anyone still waiting for the answer asks again."""
-        raw = self._rules.get(wish.name)
+        raw = self._rules.get(desired.name)
         if raw is not None and _asks(raw):
             self._rules.delete(_metadata(raw))
 
@@ -260,15 +270,17 @@ class Asking:
             if raw is not None and _asks(raw) and _metadata(raw).uid == uid:
                 self._rules.delete(_metadata(raw))
 
-    def _answer(self, wish: Wish, patience: Patience) -> ServerAnswer | None:
+    def _answer(self, desired: DesiredRule, patience: Patience) -> ServerAnswer | None:
         while True:
-            raw = patience.ask(lambda: self._rules.get(wish.name))
-            if raw is None and wish.question:
-                self._make(wish, None)
+            raw = patience.ask(lambda: self._rules.get(desired.name))
+            if raw is None and desired.question:
+                self._make(desired, None)
                 patience.pause(0.25)
                 continue
             if raw is None:
-                raise RuleRefused(f"DeviceTaintRule {wish.name} of device {wish.device} was deleted by somebody else")
+                raise RuleRefused(
+                    f"DeviceTaintRule {desired.name} of device {desired.device} was deleted by somebody else"
+                )
             if not _asks(raw):
                 return None
             answer = server_answer(raw)

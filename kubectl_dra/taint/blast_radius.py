@@ -23,9 +23,8 @@ from kubectl_dra.explain.devices.inventory import DeviceRow
 from kubectl_dra.explain.scene.prepare import Settings
 from kubectl_dra.taint import typed as times
 from kubectl_dra.taint.pending_affected import Lost, lost_matches, selected, taint_of
-from kubectl_dra.taint.rules import Wish, blind_scheduler
-from kubectl_dra.taint.steps import RuleStep
-from kubectl_dra.taint.targets import Target
+from kubectl_dra.taint.rules import DesiredRule, blind_scheduler
+from kubectl_dra.taint.targets import RuleStep, Target
 
 EXTENDED_CLAIM: Final = "resource.kubernetes.io/extended-resource-claim"
 
@@ -137,13 +136,13 @@ class Radius(Struct, frozen=True):
 _RANK: Final = {ENDED: 0, GOING: 0, STAYS: 1, UNKNOWN: 2, LATER: 3, NOW: 4}
 
 
-def worse(one: PodHit, other: PodHit) -> PodHit:
+def worse(hit: PodHit, other: PodHit) -> PodHit:
     """The worse fate for a pod, of two taints or devices: the one that ends it, or ends it sooner."""
-    if _RANK[one.fate] != _RANK[other.fate]:
-        return max(one, other, key=lambda pod: _RANK[pod.fate])
-    if one.fate == LATER:
-        return min(one, other, key=lambda pod: pod.at)
-    return other if one.tolerates and not other.tolerates else one
+    if _RANK[hit.fate] != _RANK[other.fate]:
+        return max(hit, other, key=lambda pod: _RANK[pod.fate])
+    if hit.fate == LATER:
+        return min(hit, other, key=lambda pod: pod.at)
+    return other if hit.tolerates and not other.tolerates else hit
 
 
 def blast_radius(
@@ -156,12 +155,12 @@ def blast_radius(
 ) -> Radius:
     """What the steps affect when they are taken at a time."""
     notes: list[str] = []
-    wishes = [step.wish for step in steps]
+    desired_rules = [step.desired for step in steps]
     targets = {step.target.id: step.target for step in steps}
     cycle = settings.scheduler.cycle(snapshot)
     release = settings.scheduler.release
     tolerations_kept = release in TOLERATIONS_IN_RESULT
-    if not tolerations_kept and any(wish.taint.effect == "NoExecute" for wish in wishes):
+    if not tolerations_kept and any(desired.taint.effect == "NoExecute" for desired in desired_rules):
         notes.append(f"Kubernetes {release} does not keep tolerations with an allocation: tolerating pods go too")
     holders = _holders(snapshot)
     gaps = tuple(_not_seen(snapshot))
@@ -170,16 +169,16 @@ def blast_radius(
     held = unread is not None or any(_holds(claim, id) for id in targets for claim in holders.get(id, ()))
     by_device: dict[DeviceID, list[_Evicting]] = {}
     for step in steps:
-        by_device.setdefault(step.wish.device, []).append(_evicting(step, at, held=held))
+        by_device.setdefault(step.desired.device, []).append(_evicting(step, at, held=held))
     claims = tuple(
         _together([_claim_hit(taint, claim, snapshot, at, tolerations_kept) for taint in taints])
         for device, taints in by_device.items()
         for claim in holders.get(device, ())
     )
-    blocking = [wish for wish in wishes if wish.taint.effect in BLOCKING_EFFECTS]
+    blocking = [desired for desired in desired_rules if desired.taint.effect in BLOCKING_EFFECTS]
     # A scheduler that does not see rules goes on placing pods; the caller warns of it.
     blind = blind_scheduler(snapshot.release)
-    devices = [row.device for wish in blocking if (target := targets.get(wish.device)) and (row := target.row)]
+    devices = [row.device for desired in blocking if (target := targets.get(desired.device)) and (row := target.row)]
     lost = lost_matches(blocking, devices, cycle, snapshot, settings, notes, progress) if blocking and not blind else ()
     asked = tuple(_all_requests(blocking, targets, snapshot, cycle))
     return Radius(claims, tuple(lost), asked, tuple(_classes(blocking, rows)), gaps, tuple(notes), unread)
@@ -197,7 +196,7 @@ class _Evicting(NamedTuple):
 def _evicting(step: RuleStep, at: datetime, *, held: bool) -> _Evicting:
     draining = bool(step.stage(at).next_effect)
     since = at if draining and not held else step.evicts(at)
-    return _Evicting(step.wish.device, taint_of(step.wish, at), since, draining and held)
+    return _Evicting(step.desired.device, taint_of(step.desired, at), since, draining and held)
 
 
 def _holds(claim: ResourceClaim, device: DeviceID) -> bool:
@@ -318,7 +317,7 @@ def _extended(claim: ResourceClaim, pod: Pod) -> bool:
 
 
 def _all_requests(
-    wishes: Sequence[Wish], targets: Mapping[DeviceID, Target], snapshot: Snapshot, cycle: Cycle
+    desired_rules: Sequence[DesiredRule], targets: Mapping[DeviceID, Target], snapshot: Snapshot, cycle: Cycle
 ) -> Iterator[AllRequest]:
     """Requests of claims and templates for all devices that select one of these and do not tolerate its taint."""
     listed = [("ResourceClaim", claim.metadata, claim.requests) for claim in snapshot.claims.values()]
@@ -326,8 +325,8 @@ def _all_requests(
         ("ResourceClaimTemplate", template.metadata, template.claim("any", space).requests)
         for (space, _), template in snapshot.templates.items()
     ]
-    published = [wish for wish in wishes if (target := targets.get(wish.device)) and target.row]
-    devices = [row.device for wish in published if (row := targets[wish.device].row)]
+    published = [desired for desired in desired_rules if (target := targets.get(desired.device)) and target.row]
+    devices = [row.device for desired in published if (row := targets[desired.device].row)]
     asking = [
         (kind, metadata, request.result_name(spec), spec, selected(spec, devices, cycle))
         for kind, metadata, requests in listed
@@ -335,16 +334,16 @@ def _all_requests(
         for spec in request.alternatives()
         if spec.allocation_mode == ALL
     ]
-    for wish, device in zip(published, devices, strict=True):
-        taint = DeviceTaint(wish.taint.key, wish.taint.value, wish.taint.effect)
+    for desired, device in zip(published, devices, strict=True):
+        taint = DeviceTaint(desired.taint.key, desired.taint.value, desired.taint.effect)
         for kind, metadata, name, spec, hit in asking:
             if id(device) in hit and not any(entry.tolerates(taint) for entry in spec.tolerations):
-                yield AllRequest(wish.device, kind, metadata.namespace, metadata.name, name)
+                yield AllRequest(desired.device, kind, metadata.namespace, metadata.name, name)
 
 
-def _classes(wishes: Sequence[Wish], rows: Sequence[DeviceRow]) -> Iterator[ClassLeft]:
+def _classes(desired_rules: Sequence[DesiredRule], rows: Sequence[DeviceRow]) -> Iterator[ClassLeft]:
     """What is left of each class that has one of the devices."""
-    hit = {wish.device for wish in wishes}
+    hit = {desired.device for desired in desired_rules}
     names = sorted({name for row in rows if row.id in hit for name in row.classes})
     for name in names:
         members = [row for row in rows if name in row.classes]

@@ -17,7 +17,7 @@ from kubectl_dra.cluster.relation import same_uid
 from kubectl_dra.command import CommandLine, deleting
 from kubectl_dra.explain.causes.on_node import containers_ended, drivers_of
 from kubectl_dra.taint import typed as times
-from kubectl_dra.taint.watching import Lookout
+from kubectl_dra.taint.watching import Watcher
 
 REMIND_SECONDS: Final = 30.0
 LOOK_SECONDS: Final = 10.0
@@ -86,15 +86,15 @@ class Drain:
     def __init__(
         self,
         cluster: ApiServer,
-        lookout: Lookout,
+        watcher: Watcher,
         rules: Mapping[DeviceID, DeviceTaint],
         pods: Iterable[tuple[str, str, str]] = (),
         parts: Iterable[DeviceID] = (),
     ) -> None:
         self._cluster = cluster
-        self._lookout = lookout
+        self._watcher = watcher
         self._rules = dict(rules)
-        self.patience = lookout.patience
+        self.patience = watcher.patience
         self._said: dict[tuple[str, str, str], str] = dict.fromkeys(pods, "")
         self._published = set(rules)
         self._parts = frozenset(parts)
@@ -115,8 +115,8 @@ class Drain:
             ClusterError: the cluster can no longer be reached (see ``Patience.ask``).
         """
         clock = self.patience.clock
-        self._lookout.follow("ResourceSlice", query=slices_of(self._rules), whole=True)
-        self._lookout.follow("DeviceTaintRule")
+        self._watcher.follow("ResourceSlice", query=slices_of(self._rules), whole=True)
+        self._watcher.follow("DeviceTaintRule")
         holders = self.holders()
         reminded = looked = clock()
         while True:
@@ -141,7 +141,7 @@ class Drain:
                 reminded = clock()
                 for blocker in blockers:
                     self.patience.say(f"still waiting: {blocker}")
-            self._lookout.pause(LOOK_SECONDS)
+            self._watcher.pause(LOOK_SECONDS)
 
     def holders(self) -> tuple[Holder, ...]:
         """Every claim that currently holds one of the devices, from a list of all claims."""
@@ -247,7 +247,7 @@ class Drain:
                 raise RuleGone(f"DeviceTaintRule {taint.rule} of device {device} was deleted by somebody else")
 
     def _check_published(self) -> None:
-        if not self._lookout.changed("ResourceSlice"):
+        if not self._watcher.changed("ResourceSlice"):
             return
         seen = {id for raw in self.patience.ask(self._slices) for id in _published(raw)}
         for device in sorted(self._published - seen - self.unpublished):
@@ -258,14 +258,14 @@ class Drain:
         """Watch claims and pods in the claims' namespace, or in all if there are several."""
         spaces = {holder.namespace for holder in holders} | {space for space, _, _ in self._said}
         for kind in ("ResourceClaim", "Pod") if spaces else ():
-            self._lookout.follow(kind, min(spaces) if len(spaces) == 1 else "")
+            self._watcher.follow(kind, min(spaces) if len(spaces) == 1 else "")
 
     def _slices(self) -> list[dict[str, Any]]:
         path = self._cluster.path("ResourceSlice")
         return self._cluster.client.list_items(path, slices_of(self._rules)) if path else []
 
     def _get(self, kind: str, name: str, namespace: str) -> dict[str, Any] | None:
-        return self._lookout.get(kind, name, namespace)
+        return self._watcher.get(kind, name, namespace)
 
 
 def slices_of(devices: Iterable[DeviceID]) -> dict[str, str]:

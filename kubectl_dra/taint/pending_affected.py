@@ -24,7 +24,7 @@ from kubectl_dra.explain.scene.prepare import Scene, Settings, prepare
 from kubectl_dra.explain.waiting import Shapes
 from kubectl_dra.scheduling.memory import NodeAttempts, judge_at_once
 from kubectl_dra.taint import typed as times
-from kubectl_dra.taint.rules import Wish
+from kubectl_dra.taint.rules import DesiredRule
 
 _MANY_NODES: Final = 100
 """With at least this many nodes, selectors are evaluated for all devices at once."""
@@ -44,7 +44,7 @@ class _TooLong(Exception):
 
 
 def lost_matches(
-    wishes: Sequence[Wish],
+    desired_rules: Sequence[DesiredRule],
     devices: Sequence[Device],
     cycle: Cycle,
     snapshot: Snapshot,
@@ -52,11 +52,11 @@ def lost_matches(
     notes: list[str],
     progress: Callable[[str], None] | None,
 ) -> list[Lost]:
-    """Those that lose their devices to the wishes. ``devices`` are the published devices of the wishes.
+    """Those that lose their devices to the desired rules. ``devices`` are the published devices of the desired rules.
 
     Only pods and claims that could get one of the devices are tried.
     """
-    analysis, shapes = _Trial(wishes, snapshot, settings), Shapes(snapshot)
+    analysis, shapes = _Trial(desired_rules, snapshot, settings), Shapes(snapshot)
     out: list[Lost] = []
     cache: dict[str, bool] = {}
     questions = [each for each in pending_questions(snapshot) if _may_get(each, devices, cycle, cache)]
@@ -84,9 +84,9 @@ def lost_matches(
 class _Trial:
     """The cluster as it is, and as it would be with the taints."""
 
-    def __init__(self, wishes: Sequence[Wish], snapshot: Snapshot, settings: Settings) -> None:
-        self._wishes = wishes
-        self._devices = {wish.device for wish in wishes}
+    def __init__(self, desired_rules: Sequence[DesiredRule], snapshot: Snapshot, settings: Settings) -> None:
+        self._desired = desired_rules
+        self._devices = {desired.device for desired in desired_rules}
         self._pools = {PoolID(device.driver, device.pool) for device in self._devices}
         self._snapshot = snapshot
         self._settings = settings
@@ -112,8 +112,8 @@ class _Trial:
             return False
         if self._after is None:
             at = moment(self._snapshot).at
-            taints = [(wish.device, taint_of(wish, at)) for wish in self._wishes]
-            rules = {wish.name for wish in self._wishes}
+            taints = [(desired.device, taint_of(desired, at)) for desired in self._desired]
+            rules = {desired.name for desired in self._desired}
             self._after = Cluster(self._snapshot).tainting(taints, rules).snapshot
         return self._fit(self._case(question, self._after), near) is None
 
@@ -196,6 +196,6 @@ def _specs(requests: Iterable[Request]) -> Iterator[DeviceRequest]:
     return (spec for request in requests for spec in request.alternatives())
 
 
-def taint_of(wish: Wish, at: datetime) -> DeviceTaint:
-    """The taint that a wish makes."""
-    return DeviceTaint(wish.taint.key, wish.taint.value, wish.taint.effect, times.stamp(at), wish.name)
+def taint_of(desired: DesiredRule, at: datetime) -> DeviceTaint:
+    """The taint that a desired rule makes."""
+    return DeviceTaint(desired.taint.key, desired.taint.value, desired.taint.effect, times.stamp(at), desired.name)

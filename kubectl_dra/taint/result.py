@@ -15,7 +15,7 @@ from kubectl_dra.taint import typed as times
 from kubectl_dra.taint.apply import ServerAnswer
 from kubectl_dra.taint.blast_radius import Radius
 from kubectl_dra.taint.drain import Blocker
-from kubectl_dra.taint.rules import EXPIRES, RuleStage, Wish, is_ours, only_device, stage_of
+from kubectl_dra.taint.rules import EXPIRES, DesiredRule, RuleStage, is_ours, only_device, stage_of
 from kubectl_dra.taint.targets import Target
 from kubectl_dra.taint.typed import Removal
 
@@ -115,7 +115,7 @@ class RuleDone(Struct, frozen=True):
     """
 
     target: Target
-    wish: Wish
+    desired: DesiredRule
     outcome: str
     rule: Mapping[str, Any]
     why: str = ""

@@ -37,7 +37,7 @@ REFUSED: Final = "refused"
 RESOURCE: Final = f"devicetaintrule.{GROUP}"
 
 
-class Wish(Struct, frozen=True, dict=True):
+class DesiredRule(Struct, frozen=True, dict=True):
     """A rule in its intended final form: one taint on one device, and the facts recorded with it.
 
     ``expires`` is a time of the API. ``grace`` is the number of seconds between NoSchedule and NoExecute,
@@ -75,34 +75,38 @@ def rule_name(device: DeviceID, key: str) -> str:
     return f"{device.device}-{digest}"
 
 
-def content(wish: Wish, stage: RuleStage, version: str) -> dict[str, Any]:
+def content(desired: DesiredRule, stage: RuleStage, version: str) -> dict[str, Any]:
     """The rule to apply. It always names driver, pool and device, so it never selects anything else."""
-    if not all(wish.device):
+    if not all(desired.device):
         raise InputError(
             f"a taint needs the device's driver, pool and name, and its ResourceSlice does not have all of them: "
-            f"{'/'.join(part or '?' for part in wish.device)}"
+            f"{'/'.join(part or '?' for part in desired.device)}"
         )
     annotations = {
-        REASON: wish.reason,
-        TICKET: wish.ticket,
-        EXPIRES: wish.expires,
-        HARDWARE: wish.hardware,
+        REASON: desired.reason,
+        TICKET: desired.ticket,
+        EXPIRES: desired.expires,
+        HARDWARE: desired.hardware,
         NEXT_EFFECT: stage.next_effect,
         NEXT_AT: stage.next_at,
     }
-    taint = {"key": wish.taint.key, "effect": stage.effect}
-    if wish.taint.value:
-        taint["value"] = wish.taint.value
+    taint = {"key": desired.taint.key, "effect": stage.effect}
+    if desired.taint.value:
+        taint["value"] = desired.taint.value
     return {
         "apiVersion": f"{GROUP}/{version}",
         "kind": "DeviceTaintRule",
         "metadata": {
-            "name": wish.name,
-            "labels": {MANAGED_BY: OURS, DEVICE_LABEL: wish.device.device},
+            "name": desired.name,
+            "labels": {MANAGED_BY: OURS, DEVICE_LABEL: desired.device.device},
             "annotations": {key: one_line(value) for key, value in annotations.items() if value},
         },
         "spec": {
-            "deviceSelector": {"driver": wish.device.driver, "pool": wish.device.pool, "device": wish.device.device},
+            "deviceSelector": {
+                "driver": desired.device.driver,
+                "pool": desired.device.pool,
+                "device": desired.device.device,
+            },
             "taint": taint,
         },
     }
@@ -128,16 +132,16 @@ def stage_of(rule: DeviceTaintRule) -> RuleStage:
 
 
 class Decision(Struct, frozen=True):
-    """What to do about a wish. ``action`` is create, change, keep or refuse; ``why`` explains the last two.
+    """What to do about a desired rule. ``action`` is create, change, keep or refuse; ``why`` explains the last two.
 
-    ``stage`` is the rule's current stage (None if there is no rule), ``since`` when it got its effect. ``wish``
+    ``stage`` is the rule's current stage (None if there is no rule), ``since`` when it got its effect. ``desired``
     includes what is already recorded. ``version`` is the resourceVersion to change. ``same_taint``: the rule has the
-    taint of the wish; ``same_facts``: all but its stage is as wished. ``note`` says what part of the wish is not done
-    without ``overwrite``.
+    desired taint; ``same_facts``: all but its stage is as desired. ``note`` says what part of the desired rule is
+    not done without ``overwrite``.
     """
 
     action: str
-    wish: Wish
+    desired: DesiredRule
     stage: RuleStage | None = None
     version: str = ""
     why: str = ""
@@ -147,44 +151,44 @@ class Decision(Struct, frozen=True):
     since: str = ""
 
 
-def decide(wish: Wish, rule: DeviceTaintRule | None, *, overwrite: bool) -> Decision:
-    """Compare the existing rule with the wish.
+def decide(desired: DesiredRule, rule: DeviceTaintRule | None, *, overwrite: bool) -> Decision:
+    """Compare the existing rule with the desired one.
 
-    A rule on its way to the wish is continued. One that says something else is refused without ``overwrite``;
+    A rule on its way to the desired one is continued. One that says something else is refused without ``overwrite``;
     one that selects other devices is always refused.
     """
     if rule is None:
-        return Decision("create", wish)
+        return Decision("create", desired)
     version, since = rule.metadata.resource_version, rule.taint.time_added
     stage = stage_of(rule)
-    if only_device(rule) != wish.device:
-        return Decision("refuse", wish, stage, version, f"DeviceTaintRule {wish.name} selects something else")
+    if only_device(rule) != desired.device:
+        return Decision("refuse", desired, stage, version, f"DeviceTaintRule {desired.name} selects something else")
     if rule.metadata.deletion_timestamp:
-        return Decision("refuse", wish, stage, version, f"DeviceTaintRule {wish.name} is being deleted")
+        return Decision("refuse", desired, stage, version, f"DeviceTaintRule {desired.name} is being deleted")
     annotations = rule.metadata.annotations
     known = replace(
-        wish,
-        reason=wish.reason or annotations.get(REASON, ""),
-        ticket=wish.ticket or annotations.get(TICKET, ""),
-        expires=annotations.get(EXPIRES) or wish.expires,
-        hardware=wish.hardware or annotations.get(HARDWARE, ""),
+        desired,
+        reason=desired.reason or annotations.get(REASON, ""),
+        ticket=desired.ticket or annotations.get(TICKET, ""),
+        expires=annotations.get(EXPIRES) or desired.expires,
+        hardware=desired.hardware or annotations.get(HARDWARE, ""),
     )
-    differences = _differences(wish, rule, stage)
+    differences = _differences(desired, rule, stage)
     if differences and not overwrite:
         why = f"it has {', '.join(differences)}; --overwrite replaces that"
         return Decision("refuse", known, stage, version, why)
     note = ""
     if overwrite:
-        known = replace(known, expires=wish.expires or annotations.get(EXPIRES, ""))
-    elif wish.expires and known.expires != wish.expires:
+        known = replace(known, expires=desired.expires or annotations.get(EXPIRES, ""))
+    elif desired.expires and known.expires != desired.expires:
         # Said and not refused: a command that goes on after an interruption comes with a new time.
-        note = f"it expires at {known.expires} as before; --overwrite makes that {wish.expires}"
+        note = f"it expires at {known.expires} as before; --overwrite makes that {desired.expires}"
     unmarked = not is_ours(rule.metadata)
     recorded = (annotations.get(REASON, ""), annotations.get(TICKET, ""), annotations.get(EXPIRES, ""))
-    same_taint = (rule.taint.key, rule.taint.value, rule.taint.effect) == wish.taint
+    same_taint = (rule.taint.key, rule.taint.value, rule.taint.effect) == desired.taint
     as_recorded = recorded == (known.reason, known.ticket, known.expires)
     same_facts = as_recorded and annotations.get(HARDWARE, "") == known.hardware and not differences and not unmarked
-    if same_facts and stage == RuleStage(wish.taint.effect):
+    if same_facts and stage == RuleStage(desired.taint.effect):
         return Decision("keep", known, stage, version, "it is there already", same_taint, note, same_facts, since)
     if differences:
         # What it was on its way to is not what is wanted now.
@@ -192,25 +196,25 @@ def decide(wish: Wish, rule: DeviceTaintRule | None, *, overwrite: bool) -> Deci
     return Decision("change", known, stage, version, "", same_taint, note, same_facts, since)
 
 
-def _differences(wish: Wish, rule: DeviceTaintRule, stage: RuleStage) -> list[str]:
-    """How the rule differs from the wish, in words."""
+def _differences(desired: DesiredRule, rule: DeviceTaintRule, stage: RuleStage) -> list[str]:
+    """How the rule differs from the desired one, in words."""
     out: list[str] = []
     annotations = rule.metadata.annotations
     if not is_ours(rule.metadata):
         out.append("another maker than kubectl-dra")
-    if (rule.taint.key, rule.taint.value) != (wish.taint.key, wish.taint.value):
+    if (rule.taint.key, rule.taint.value) != (desired.taint.key, desired.taint.value):
         out.append(f"the taint {rule.taint}")
-    elif wish.taint.effect not in (stage.effect, stage.next_effect) or (
-        stage.next_effect and stage.next_effect != wish.taint.effect
+    elif desired.taint.effect not in (stage.effect, stage.next_effect) or (
+        stage.next_effect and stage.next_effect != desired.taint.effect
     ):
         out.append(f"the effect {stage.effect}")
-    for name, asked in (("reason", wish.reason), ("ticket", wish.ticket)):
+    for name, asked in (("reason", desired.reason), ("ticket", desired.ticket)):
         recorded = annotations.get(REASON if name == "reason" else TICKET, "")
         if asked and recorded and asked != recorded:
             out.append(f'the {name} "{recorded}"')
     recorded = annotations.get(HARDWARE, "")
-    if wish.hardware and recorded and wish.hardware != recorded:
-        out.append(f"been made for other hardware ({recorded}; now {wish.hardware})")
+    if desired.hardware and recorded and desired.hardware != recorded:
+        out.append(f"been made for other hardware ({recorded}; now {desired.hardware})")
     return out
 
 

@@ -104,7 +104,7 @@ _CALM_SECONDS: Final = 0.05
 _READING: Final = object()
 
 
-class Lookout:
+class Watcher:
     """Reads objects with ``patience``, and knows when to read again. Use it in a ``with`` statement.
 
     Only reads give the truth; a watch merely says that an object must be read again. So nothing needs to be
@@ -122,7 +122,7 @@ class Lookout:
         self._condition = Condition()
         self._refused: set[str] = set()
 
-    def __enter__(self) -> Lookout:
+    def __enter__(self) -> Watcher:
         # The entry point turned it off for short runs; this may take hours.
         gc.enable()
         return self

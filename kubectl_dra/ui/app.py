@@ -1,4 +1,4 @@
-"""The application: four tables over one picture of the cluster, and pages over them."""
+"""The application: four tables over one view of the cluster, and pages over them."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from kubectl_dra.console import one_line
 from kubectl_dra.explain.overview import Overview
 from kubectl_dra.report.phrases import written
 from kubectl_dra.ui import keys
-from kubectl_dra.ui.desk import Desk, ScreenSource
 from kubectl_dra.ui.pages import DevicePage, Prompt, ScreenPage, TextPage, known, page_of
 from kubectl_dra.ui.row_list import RowList
-from kubectl_dra.ui.tables import BY, Picture, ScreenTable, Table, Within, matching, waiting
+from kubectl_dra.ui.tables import BY, ClusterView, ScreenTable, Table, Within, matching, waiting
 from kubectl_dra.ui.taint_page import TaintPage
+from kubectl_dra.ui.worker import BackgroundWorker, ScreenSource
 from kubectl_dra.usage.choices import UseBy
 
 THEME: Final = "ansi-dark"
@@ -29,7 +29,7 @@ THEME: Final = "ansi-dark"
 
 
 class Told(Message):
-    """Something that the desk's thread wants to have done here."""
+    """Something that the worker's thread wants to have done here."""
 
     def __init__(self, do: Callable[[], None]) -> None:
         super().__init__()
@@ -77,10 +77,10 @@ class Screens(App[None]):
         super().__init__(ansi_color=True)
         self.theme = THEME
         self.source = source
-        self.picture: Picture | None = None
+        self.cluster_view: ClusterView | None = None
         self.failure: Exception | None = None
         self.interrupted = False
-        self.desk = Desk(
+        self.worker = BackgroundWorker(
             source,
             lambda seen: self.tell(lambda: self._show_seen(seen)),
             lambda found: self.tell(lambda: self._show_waiting(found)),
@@ -111,13 +111,13 @@ class Screens(App[None]):
         """Begin to read."""
         self.screen.set_focus(self._rows)
         self._draw()
-        self.desk.start()
+        self.worker.start()
 
     def on_unmount(self) -> None:
         """Stop reading."""
-        self.desk.end()
+        self.worker.end()
 
-    # What the desk tells, in its thread
+    # What the worker tells, in its thread
 
     def tell(self, do: Callable[[], None]) -> None:
         """Have something done in the screen's own thread; nothing happens after its end."""
@@ -129,15 +129,15 @@ class Screens(App[None]):
         if self.is_running:
             message.do()
 
-    def _show_seen(self, seen: Picture) -> None:
-        self.picture, self._error = seen, ""
+    def _show_seen(self, seen: ClusterView) -> None:
+        self.cluster_view, self._error = seen, ""
         self._draw()
         for screen in self.screen_stack:
             if isinstance(screen, ScreenPage):
                 screen.seen(seen)
 
-    def _show_waiting(self, found: Overview) -> None:
-        self._overview, self._waiting = found, waiting(found)
+    def _show_waiting(self, overview: Overview) -> None:
+        self._overview, self._waiting = overview, waiting(overview)
         self._draw()
 
     def _show_progress(self, sentence: str) -> None:
@@ -157,18 +157,18 @@ class Screens(App[None]):
     @property
     def table(self) -> Table | None:
         """The table of the view; None until it is known."""
-        if self.picture is None:
+        if self.cluster_view is None:
             return None
         if self._view is ScreenTable.FLEET:
-            return self.picture.fleet[self._by]
-        return self._waiting if self._view is ScreenTable.PENDING else self.picture.listed[self._view]
+            return self.cluster_view.fleet[self._by]
+        return self._waiting if self._view is ScreenTable.PENDING else self.cluster_view.listed[self._view]
 
     def _draw(self, *, anew: bool = False) -> None:
         """Draw the main screen, below whatever lies over it."""
         self._write_title()
         table, words = self.table, self._words[self._view]
         if table is None:
-            empty = "Nothing is explained yet." if self.picture is not None else ""
+            empty = "Nothing is explained yet." if self.cluster_view is not None else ""
             table = Table("", empty=empty)
             rows = table.rows
         else:
@@ -185,8 +185,8 @@ class Screens(App[None]):
     def _write_title(self) -> None:
         width = self.size.width
         counts = {ScreenTable.PENDING: self._waiting}
-        if self.picture is not None:
-            counts |= {view: self.picture.listed[view] for view in (ScreenTable.CLAIMS, ScreenTable.DEVICES)}
+        if self.cluster_view is not None:
+            counts |= {view: self.cluster_view.listed[view] for view in (ScreenTable.CLAIMS, ScreenTable.DEVICES)}
         title = Text(no_wrap=True, overflow="ellipsis")
         for number, view in enumerate(ScreenTable, 1):
             table = counts.get(view)
@@ -203,13 +203,13 @@ class Screens(App[None]):
         self._title.update(title)
 
     def _at(self) -> str:
-        if self.picture is None:
+        if self.cluster_view is None:
             return ""
-        return f"live {self.picture.at.astimezone():%H:%M:%S}" if self.source.live else "saved"
+        return f"live {self.cluster_view.at.astimezone():%H:%M:%S}" if self.source.live else "saved"
 
     def _write_remark(self) -> None:
         rows, words = self._rows, self._words[self._view]
-        notes = len(self.picture.notes) if self.picture is not None else 0
+        notes = len(self.cluster_view.notes) if self.cluster_view is not None else 0
         parts = [f"{rows.at + 1:,} of {rows.count:,}" if rows.count else ""]
         parts.append(f"filter: {words} (Esc clears it)" if words else "")
         parts.append(f"{notes} {'note' if notes == 1 else 'notes'} (n)" if notes else "")
@@ -268,15 +268,17 @@ class Screens(App[None]):
     def action_again(self) -> None:
         """Read the cluster or the files again."""
         self._show_progress("reading ...")
-        self.desk.read_again()
+        self.worker.read_again()
 
     def action_notes(self) -> None:
         """Show what was not seen."""
-        if self.picture is None:
+        if self.cluster_view is None:
             return
         unseen = self._overview.notes if self._overview is not None else ()
-        notes = dict.fromkeys(written(note) for note in (*self.picture.notes, *unseen))
-        release = f"Kubernetes {self.picture.settings.scheduler.release} ({self.picture.settings.release_source})"
+        notes = dict.fromkeys(written(note) for note in (*self.cluster_view.notes, *unseen))
+        release = (
+            f"Kubernetes {self.cluster_view.settings.scheduler.release} ({self.cluster_view.settings.release_source})"
+        )
         self.push_screen(TextPage("notes", [release, *notes]))
 
     def action_keys(self) -> None:

@@ -7,8 +7,8 @@ from typing import Final, NamedTuple, Protocol
 
 from rich.text import Text
 
-from kubectl_dra.ui.desk import Desk, ScreenSource
-from kubectl_dra.ui.tables import Picture
+from kubectl_dra.ui.tables import ClusterView
+from kubectl_dra.ui.worker import BackgroundWorker, ScreenSource
 
 
 class ScreenKey(NamedTuple):
@@ -76,11 +76,11 @@ def page() -> Text:
 
 
 class ScreenHost(Protocol):
-    """The application; ``picture`` is the newest one of the cluster, ``tell`` has something done in its thread."""
+    """The application; ``cluster_view`` is the newest one of the cluster, ``tell`` has something done in its thread."""
 
     source: ScreenSource
-    desk: Desk
-    picture: Picture | None
+    worker: BackgroundWorker
+    cluster_view: ClusterView | None
 
     def tell(self, do: Callable[[], None]) -> None:
         """Have something done in the screen's own thread."""

@@ -29,14 +29,14 @@ from kubectl_dra.report.explain_blocks import write_text
 from kubectl_dra.report.explain_words import Invocation
 from kubectl_dra.report.paint import Sheet
 from kubectl_dra.ui import keys
-from kubectl_dra.ui.desk import ScreenSource
 from kubectl_dra.ui.keys import ScreenHost
-from kubectl_dra.ui.tables import Asked, Picture
+from kubectl_dra.ui.tables import Asked, ClusterView
+from kubectl_dra.ui.worker import ScreenSource
 
 # What ``explain`` says of a pod or claim on the screen, with what is supposed.
 
 
-def answer(source: ScreenSource, seen: Picture, asked: Asked, changes: Sequence[WhatIfChange]) -> Diagnosis:
+def answer(source: ScreenSource, seen: ClusterView, asked: Asked, changes: Sequence[WhatIfChange]) -> Diagnosis:
     """The diagnosis, as ``kubectl dra explain`` makes it.
 
     Raises:
@@ -107,7 +107,7 @@ class Prompt(Horizontal):
         changed: Typed | None = None,
         left: Callable[[], None] | None = None,
     ) -> None:
-        """Ask: ``done`` gets the answer, ``changed`` each text on the way to it, and ``left`` is told of Esc."""
+        """Ask: ``done`` gets the answer, ``changed`` each text typed so far; ``left`` is called after Esc."""
         self._done, self._changed, self._left = done, None, left
         self._label.update(Text(f"{label} "))
         typed = self._input
@@ -238,8 +238,8 @@ class ScreenPage(Screen[None]):
         """Say something below the text; nothing for an empty sentence."""
         self._remark.update(Text(one_line(sentence)))
 
-    def seen(self, seen: Picture) -> None:
-        """Take notice of a new picture of the cluster."""
+    def seen(self, seen: ClusterView) -> None:
+        """Take notice of a new view of the cluster."""
 
 
 class TextPage(ScreenPage):
@@ -285,7 +285,7 @@ class ExplainPage(ScreenPage):
         super().on_mount()
         self._ask()
 
-    def seen(self, seen: Picture) -> None:
+    def seen(self, seen: ClusterView) -> None:
         """Ask again."""
         self._ask()
 
@@ -327,7 +327,7 @@ class ExplainPage(ScreenPage):
         self.remark("explaining ...")
 
         def job() -> None:
-            seen = screens.picture
+            seen = screens.cluster_view
             if seen is None:
                 return
             try:
@@ -338,7 +338,7 @@ class ExplainPage(ScreenPage):
             else:
                 screens.tell(lambda: self._answered(changes, found, ""))
 
-        screens.desk.do(job)
+        screens.worker.do(job)
 
     def _answered(self, changes: tuple[WhatIfChange, ...], found: Diagnosis | None, error: str) -> None:
         if changes != self._changes or not self.is_attached:
@@ -363,13 +363,13 @@ class DevicePage(ScreenPage):
         super().__init__(f"device {device}")
         self.device = device
 
-    def seen(self, seen: Picture) -> None:
+    def seen(self, seen: ClusterView) -> None:
         """Show it as it is now."""
         self.draw()
 
     def text(self, columns: int) -> Text:
         """All that is known of the device."""
-        seen = self.screens.picture
+        seen = self.screens.cluster_view
         row = seen.device(self.device) if seen is not None else None
         if seen is None or row is None:
             return Text(one_line(f"{self.device} is not published any more"))

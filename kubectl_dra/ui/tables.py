@@ -95,7 +95,7 @@ class Table(Struct, frozen=True):
     widths: tuple[int, ...] = ()
 
 
-class Picture(Struct, frozen=True):
+class ClusterView(Struct, frozen=True):
     """A cluster at one moment. ``fleet`` has a table for each of ``BY``; ``error`` says why there is none."""
 
     snapshot: Snapshot
@@ -129,7 +129,7 @@ _PENDING_GO: Final = ("CAUSE", "REASON", "NAMESPACE", "VERDICT", "WAITING")
 _COUNTED: Final = {UseBy.nodes: CountedBy.node, UseBy.classes: CountedBy.class_}
 
 
-def look(snapshot: Snapshot, settings: Settings, namespace: str, at: datetime) -> Picture:
+def look(snapshot: Snapshot, settings: Settings, namespace: str, at: datetime) -> ClusterView:
     """What a cluster shows before anything of it is explained.
 
     Raises:
@@ -153,7 +153,7 @@ def look(snapshot: Snapshot, settings: Settings, namespace: str, at: datetime) -
         ScreenTable.CLAIMS: _claims(claims, at) if claims is not None else Table(refused, empty=refused),
         ScreenTable.DEVICES: _devices(inventory),
     }
-    return Picture(snapshot, settings, namespace, at, inventory, claims, fleet, listed, tuple(dict.fromkeys(notes)))
+    return ClusterView(snapshot, settings, namespace, at, inventory, claims, fleet, listed, tuple(dict.fromkeys(notes)))
 
 
 def _fleet(report: UseReport, inventory: Inventory, at: datetime) -> Table:
@@ -182,16 +182,16 @@ def _whole(names: Iterable[str]) -> str:
     return " ".join(f"{WHOLE}{one_line(word)}" for name in names for word in name.split())
 
 
-def _claims(found: ClaimUses, at: datetime) -> Table:
+def _claims(uses: ClaimUses, at: datetime) -> Table:
     header = (*claims_text.HEADER, "WAITS-FOR")
     styles = {str(state): style for state, style in claims_text.STATE_STYLES.items()}
     columns = _columns(header, _CLAIMS_GO, styles)
     rows = (
         _row(tuple(claims_text.cells(item, False, at)), Asked("claim", meta.namespace, meta.name))
-        for item in found.items
+        for item in uses.items
         for meta in (item.claim.metadata,)
     )
-    return _table(claims_text.summary(found), columns, rows, "No claim was found.")
+    return _table(claims_text.summary(uses), columns, rows, "No claim was found.")
 
 
 def _devices(inventory: Inventory) -> Table:

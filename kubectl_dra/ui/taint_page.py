@@ -12,8 +12,8 @@ from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.errors import DraError
 from kubectl_dra.report.paint import Sheet
 from kubectl_dra.ui import keys
-from kubectl_dra.ui.desk import Tainting
 from kubectl_dra.ui.pages import MARGIN, ScreenPage
+from kubectl_dra.ui.worker import Tainting
 
 USUAL = "maintenance:NoSchedule"
 
@@ -91,7 +91,7 @@ class TaintPage(ScreenPage):
                 code, said = 2, f"{sheet.getvalue()}error: a defect of kubectl-dra: {type(error).__name__}: {error}\n"
             screens.tell(lambda: self._ran(said, code, only_say=only_say))
 
-        screens.desk.do(job)
+        screens.worker.do(job)
 
     def _question(self, question: str, said: str) -> None:
         self._said, self._asking = said, True
@@ -111,7 +111,7 @@ class TaintPage(ScreenPage):
             self.remark("Nothing was written. Esc: back")
         else:
             self.remark("Done. Esc: back" if not code else f"It ended with exit code {code}. Esc: back")
-            self.screens.desk.read_again()
+            self.screens.worker.read_again()
 
     def action_agree(self) -> None:
         """Yes to what is asked; nothing where nothing is."""

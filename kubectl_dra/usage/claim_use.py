@@ -177,9 +177,9 @@ def claim_uses(
     return ClaimUses(tuple(one for one in found if not wanted or one.state in wanted), unread)
 
 
-def _unread(snapshot: Snapshot, namespace: str, found: Iterable[ClaimUse]) -> Iterator[Unread]:
+def _unread(snapshot: Snapshot, namespace: str, uses: Iterable[ClaimUse]) -> Iterator[Unread]:
     yield from unread_of((Stake("ResourceClaim", namespace, "which claims there are is unknown"),), snapshot)
-    if any(one.state in (ClaimState.UNKNOWN, ClaimState.RESERVED) for one in found):
+    if any(one.state in (ClaimState.UNKNOWN, ClaimState.RESERVED) for one in uses):
         yield from unread_of((Stake("Pod", namespace, "which pods use the claims is unknown"),), snapshot)
 
 
@@ -198,7 +198,9 @@ def _use(claim: ResourceClaim, users: list[Pod], snapshot: Snapshot) -> ClaimUse
     hidden = bool(snapshot.unread(("Pod",), claim.metadata.namespace))
     state, waits_for = _state(claim, users, listed, hidden=hidden)
     waits_for = _on_node(claim, waits_for, snapshot) or waits_for
-    results = tuple(one for one in claim.allocation.results if not one.admin_access) if claim.allocation else ()
+    results = (
+        tuple(result for result in claim.allocation.results if not result.admin_access) if claim.allocation else ()
+    )
     names = tuple([use.entry.name for use in listed.entries] or [pod.metadata.name for pod in users])
     return ClaimUse(claim, state, results, _node(claim, pods), names, owner_of_claim(claim.metadata, pods), waits_for)
 

@@ -7,6 +7,7 @@ import pytest
 from kubectl_dra.api.slices import Device
 from kubectl_dra.cel import CompileError, Environment, EvaluationError, compile_expression
 from kubectl_dra.cel.derived import derived_attribute
+from kubectl_dra.cel.known_sizes import Size, device_sizes
 
 DEVICE = Device("d", "a", {"model": {"string": "A100"}, "tags": {"strings": ["x", "y"]}}, {"m": {"value": "1Gi"}})
 HERE = Environment.for_release("1.37", stored=True)
@@ -53,3 +54,28 @@ def test_types_of_other_values_do_not_compile() -> None:
     new = Environment.for_release("1.37")
     with pytest.raises(CompileError, match=r"\(string, integer, boolean, semver\), not list\(int\)"):
         compile_expression(new, "[1]", derived=True)
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        (("device",), Size(0, 0)),
+        (("device", "driver"), Size(0, 63)),
+        (("device", "allowMultipleAllocations"), Size(0, 1)),
+        (("device", "attributes"), Size(0, 32)),
+        (("device", "attributes", "@keys"), Size(0, 63)),
+        (("device", "attributes", "@values"), Size(0, 32)),
+        (("device", "attributes", "@values", "@keys"), Size(0, 32)),
+        (("device", "attributes", "@values", "model"), Size(0, 64)),
+        (("device", "attributes", "@values", "@values"), Size(0, 64)),
+        (("device", "attributes", "@values", "model", "@items"), None),
+        (("device", "attributes", "domain"), None),
+        (("device", "capacity", "@values"), Size(0, 32)),
+        (("device", "capacity", "@values", "memory"), None),
+        (("device", "capacity", "@values", "@values"), Size(0, 0)),
+        (("other",), None),
+        ((), None),
+    ],
+)
+def test_assumed_sizes(path: tuple[str, ...], expected: Size | None) -> None:
+    assert device_sizes(path) == expected

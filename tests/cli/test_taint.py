@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from kubectl_dra.api.slices import DeviceID
-from kubectl_dra.taint.rules import RuleStage, Wish, content
+from kubectl_dra.taint.rules import DesiredRule, RuleStage, content
 from kubectl_dra.taint.typed import TaintSpec
 from tests.cli.conftest import Ran
 from tests.taint.world import claim, device_class, gpu, node, pod, result, rule, slice_of
@@ -116,8 +116,8 @@ def test_a_drain_is_shown_as_it_goes(dra: Dra, saved: str) -> None:
 
 def own_rule(effect: str, version: str) -> dict[str, Any]:
     """The rule that ``taint n1/gpu-0 k:EFFECT`` makes."""
-    wish = Wish(DeviceID("gpu.example.com", "n1", "gpu-0"), TaintSpec("k", "", effect), hardware="GPU-a")
-    return content(wish, RuleStage(effect), version)
+    desired = DesiredRule(DeviceID("gpu.example.com", "n1", "gpu-0"), TaintSpec("k", "", effect), hardware="GPU-a")
+    return content(desired, RuleStage(effect), version)
 
 
 @pytest.mark.parametrize(

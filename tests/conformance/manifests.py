@@ -12,7 +12,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from kubectl_dra.admission.server import ServerVerdict, check, check_update
+from kubectl_dra.admission.server.model import ServerVerdict
+from kubectl_dra.admission.server.verdict import check, check_update
 from kubectl_dra.api.releases import Release, parse_release
 from tools.recorder.recorded import gates, lines
 

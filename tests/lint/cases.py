@@ -19,7 +19,7 @@ from kubectl_dra.lint.context import AssumedCluster
 from kubectl_dra.lint.engine import lint
 from kubectl_dra.lint.finding import LocatedFinding, Safety
 from kubectl_dra.lint.fixes import fix_text
-from kubectl_dra.lint.registry import BY_CODE
+from kubectl_dra.lint.rules import BY_CODE
 from kubectl_dra.lint.upgrade import Upgrade
 from kubectl_dra.manifests.inputs import Input
 from kubectl_dra.manifests.source import decode

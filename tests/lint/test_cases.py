@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from kubectl_dra.lint.registry import BY_CODE, RULES
 from kubectl_dra.lint.rule import Rule
+from kubectl_dra.lint.rules import BY_CODE, RULES
 from tests.lint.cases import FILE, Case, cases, fixed, run
 
 each_rule = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)

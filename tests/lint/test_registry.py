@@ -10,8 +10,8 @@ import yaml
 
 from kubectl_dra.api.releases import NEWEST_MODELLED
 from kubectl_dra.lint.finding import SEVERITIES
-from kubectl_dra.lint.registry import FAMILIES, RULES
 from kubectl_dra.lint.rule import Rule
+from kubectl_dra.lint.rules import FAMILIES, RULES
 from tools.docs.folder import write
 from tools.docs.rules import pages
 

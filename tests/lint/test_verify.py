@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kubectl_dra.lint.engine import lint
-from kubectl_dra.lint.verify import SelectorOpinion
+from kubectl_dra.lint.finding import SelectorOpinion
 from kubectl_dra.manifests.inputs import Input
 from tests.lint.support import CLAIM, job
 

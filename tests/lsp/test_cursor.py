@@ -1,8 +1,10 @@
+"""What stands at a place of a text, also inside a selector."""
+
 from __future__ import annotations
 
 import pytest
 
-from kubectl_dra.lsp.cursor import Cursor, cursor_at
+from kubectl_dra.lsp.cursor import Cursor, Typed, cursor_at, member_at, typed, word_at
 
 CLAIM = """apiVersion: resource.k8s.io/v1
 kind: ResourceClaim
@@ -80,3 +82,41 @@ def test_each_document_has_its_own_kind() -> None:
     text = f"{CLAIM}---\nkind: Pod\napiVersion: v1\nspec:\n  con"
     assert cursor_at(text, len(text)).kind == "Pod"
     assert at(text, "deviceClassName").kind == "ResourceClaim"
+
+
+TYPED = [
+    ("", Typed("word", "")),
+    ("dev", Typed("word", "dev")),
+    ("device.", Typed("field", "")),
+    ("device.attr", Typed("field", "attr")),
+    ('device.attributes["', Typed("domain", "", "attributes")),
+    ("device.capacity['gpu.nv", Typed("domain", "gpu.nv", "capacity")),
+    ('device.attributes["gpu.nvidia.com"].', Typed("name", "", "attributes", "gpu.nvidia.com")),
+    ('device.attributes["gpu.nvidia.com"].?pro', Typed("name", "pro", "attributes", "gpu.nvidia.com")),
+    ('device.attributes["a"].b == "', Typed("value", "", "attributes", "a", "b")),
+    ('device.attributes["a"].b in ["x", "y', Typed("value", "y", "attributes", "a", "b")),
+    ('device.attributes[\\"a\\"].b', Typed("name", "b", "attributes", "a")),
+    ('device.driver == "gpu', Typed("driver", "gpu")),
+    ('device.attributes["a"].b.low', Typed("method", "low")),
+    ('quantity("1', Typed("quoted", "")),
+    ('device.driver == "x" && has', Typed("word", "has")),
+]
+
+
+@pytest.mark.parametrize(("before", "expected"), TYPED)
+def test_what_is_typed(before: str, expected: Typed) -> None:
+    assert typed(before) == expected
+
+
+def test_the_attribute_at_a_place() -> None:
+    text = 'device.attributes["a"].b == device.capacity["c"].d'
+    found = member_at(text, text.index("b =="))
+    assert found is not None and (found.map, found.domain, found.name) == ("attributes", "a", "b")
+    found = member_at(text, text.index("d", 45))
+    assert found is not None and (found.map, found.domain, found.name) == ("capacity", "c", "d")
+    assert member_at(text, text.index("==") + 1) is None
+
+
+def test_the_word_at_a_place() -> None:
+    assert word_at("x.matches(y)", 4) == "matches"
+    assert word_at("a == b", 3) == ""

@@ -1,11 +1,14 @@
-"""Edits change only what they must, and what they make reads as intended or is refused."""
+"""Edits change only what they must, and read as intended by both parsers, or are refused."""
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from time import process_time
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,8 +26,11 @@ from kubectl_dra.manifests.changes import (
     Wrap,
     changed,
 )
-from kubectl_dra.manifests.documents import read_documents
-from kubectl_dra.manifests.edits import edited, edits_of, smallest, verified
+from kubectl_dra.manifests.documents import parse, read_documents
+from kubectl_dra.manifests.edits import confirmed, edited, edits_of, read_alike, smallest, verified
+from kubectl_dra.manifests.files import Rewritten, replace_bytes
+from kubectl_dra.manifests.source import Source
+from kubectl_dra.manifests.style import json_text
 from tests.manifests.reversing import reversed_edits
 
 
@@ -183,3 +189,112 @@ def test_the_smallest_changes_of_a_long_list_take_time_in_proportion() -> None:
     start = process_time()
     assert len(smallest(raw, changes)) == 40_000
     assert process_time() - start < 10
+
+
+# A second parser reads edited texts: what it must notice, and what is no difference.
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: yes\nb: 012\nc: 1:30\n",
+        "a: &x {b: 1}\nc: *x\nd:\n  <<: *x\n",
+        "---\na: |\n  # text\n  b\n---\n# nothing\n---\nc: ''\n",
+        '{"a": [1, {"b": null}]}\n',
+        "a: 1\na: 2\n",
+        '{"a": "\\ud83d\\ude00 \\ude00"}',
+    ],
+)
+def test_both_read_the_same(text: str) -> None:
+    assert read_alike(text, parse(Source("a.yaml", text)))
+
+
+@pytest.mark.parametrize("other", ["a: 2\n", "a: [1]\n", "b: 1\n", "a: 1\nb: 1\n", "a: 1\n---\nb: 1\n", "a: '1 '\n"])
+def test_another_text_is_noticed(other: str) -> None:
+    assert read_alike("a: 1\n", parse(Source("a.yaml", other))) is False
+
+
+def rewritten(before: str, after: str) -> Rewritten:
+    return Rewritten("a.yaml", before, after, Source("a.yaml", before))
+
+
+def test_what_cannot_be_read_after_edits_is_not_confirmed() -> None:
+    assert confirmed(rewritten("a: 1\n", "a: 2\n"))
+    assert not confirmed(rewritten("a: 1\n", "a: [2\n"))
+    assert confirmed(rewritten("a: 1\n", ""))
+
+
+@pytest.mark.parametrize(
+    "after", ['{"a": 1.50}', '{"a": "\\ud83d\\ude00 😀"}\n', '{"a": [true, null, "", -0]}', '{"a": 1}\n{"b": 2}\n']
+)
+def test_json_is_read_by_the_json_module(after: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kubectl_dra.manifests.edits.read_alike", None)
+    assert confirmed(rewritten('{"a": 2}', after))
+
+
+def test_json_of_another_value_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    other = parse(Source("a.yaml", '{"a": [1, {"b": "2"}]}'))
+    monkeypatch.setattr("kubectl_dra.manifests.edits.parse", lambda _: other)
+    assert confirmed(rewritten("{}", '{"a": [1, {"b": "2"}]}'))
+    for text in ('{"a": [1, {"b": "3"}]}', '{"a": [1, {"c": "2"}]}', '{"a": [1]}', '{"a": {}}', '{"a": [[], 1]}'):
+        assert not confirmed(rewritten("{}", text))
+
+
+# Lines of literal blocks: what is replaced, and what is left to people.
+
+
+LINES = st.lists(st.sampled_from(["- a", "  b: 1", "c", "", "# d", "e:"]), min_size=1, max_size=8)
+
+
+def replaced(text: str, new: str) -> str:
+    """The text with another block at patches[0].patch."""
+    (document,) = parse(Source("k.yaml", text))
+    change = Set(("patches", 0, "patch"), new)
+    wanted = {**document.object, "patches": [{"patch": new}, *document.object["patches"][1:]]}
+    return verified((document,), edits_of(document, [change]), {0: wanted})
+
+
+def written(lines: list[str], header: str, newline: str) -> str:
+    block = newline.join(f"    {line}" if line else "" for line in lines)
+    return newline.join(("kind: X", "apiVersion: v1", "patches:", f"- patch: {header}", block, "- patch: z", ""))
+
+
+@given(LINES, LINES, st.sampled_from(["|", "|-"]), st.sampled_from(["\n", "\r\n"]))
+def test_only_lines_that_differ_are_written(old: list[str], new: list[str], header: str, newline: str) -> None:
+    """Whatever is written reads as wanted, and lines that both have keep what stands around them."""
+    text = written(["x: first", *old, "x: last"], header, newline)
+    end = "" if header == "|-" else "\n"
+    wanted = "\n".join(["x: first", *new, "x: last"]) + end
+    found = replaced(text, wanted)
+    assert yaml.safe_load(found)["patches"] == [{"patch": wanted}, {"patch": "z"}]
+    assert found == written(["x: first", *new, "x: last"], header, newline)
+
+
+def test_the_last_line_can_go() -> None:
+    assert replaced(written(["a", "b"], "|-", "\n"), "a") == written(["a"], "|-", "\n")
+    assert replaced("kind: X\napiVersion: v1\npatches:\n- patch: |-\n    a\n    b", "a").endswith("    a")
+
+
+@pytest.mark.parametrize(("header", "new"), [(">-", "b"), ("|", "b"), ("|-", ""), ("|-", "a\n")])
+def test_what_is_uncertain_is_left(header: str, new: str) -> None:
+    with pytest.raises(EditRefused):
+        replaced(written(["a"], header, "\n"), new)
+
+
+# Files whose names leave no room for a longer one beside them.
+
+
+def test_the_longest_name_is_replaced(tmp_path: Path) -> None:
+    for name in ("a" * 255, "ä" * 127):
+        replace_bytes(tmp_path / name, b"new")
+        assert (tmp_path / name).read_bytes() == b"new"
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+# Values as they are written into manifests.
+
+
+@pytest.mark.parametrize("code", [0x1B, *range(0x7F, 0xA1), 0xE9, 0x2028, 0x2029, 0xFEFF, 0x1F600])
+def test_json_and_yaml_read_the_same(code: int) -> None:
+    value = {"name": f"a{chr(code)}b"}
+    assert json.loads(json_text(value)) == yaml.safe_load(json_text(value)) == value

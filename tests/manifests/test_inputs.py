@@ -1,4 +1,4 @@
-"""Bad input: a finding or one clear error, the other files still checked, in bounded time."""
+"""Inputs: bad ones give a finding or one clear error, the others are still read; what kustomize says when it fails."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kubectl_dra.lint import check_file
 from kubectl_dra.lint.engine import lint
 from kubectl_dra.lint.finding import Report
 from kubectl_dra.manifests import inputs
-from kubectl_dra.manifests.inputs import Input, find_inputs, matches
+from kubectl_dra.manifests.inputs import Input, cause_of, find_inputs, matches
 from tests.lint.support import CLAIM, findings, job, report
 
 WRONG = CLAIM.replace("count", "cuont") + "        cuont: 1\n"
@@ -136,3 +136,45 @@ def test_many_files_in_several_processes_give_the_same(tmp_path: Path) -> None:
 )
 def test_patterns(name: str, pattern: str, expected: bool) -> None:
     assert matches(name, pattern) is expected
+
+
+# What is left of kustomize's errors: the cause, and not the way to it.
+
+
+LOGGED = 'E1122 12:00:00.1 7 run.go:72] "command failed" err='
+CHAIN = (
+    "accumulating resources: accumulation err='accumulating resources from '../base': '/r/base' must resolve to a "
+    "file': recursed accumulation of path '/r/base': "
+)
+
+
+@pytest.mark.parametrize(
+    ("stderr", "cause"),
+    [
+        (
+            f"{LOGGED}\"{CHAIN}loading KV pairs: env source files: [a.env]: evalsymlink failure on '/r/base/a.env' : "
+            'lstat /r/base/a.env: no such file or directory"\n',
+            "/r/base/a.env does not exist",
+        ),
+        (
+            f"{LOGGED}\"{CHAIN}security; file '/r/x.yaml' is not in or below '/r/base': must build at directory\"",
+            "/r/x.yaml is outside the directory /r/base, from which kustomize reads no files",
+        ),
+        (
+            f'{LOGGED}<\n\t{CHAIN}Get "https://example.com/a.yaml": no such host\n\t: exit status 128\n >\n',
+            "https://example.com/a.yaml cannot be fetched",
+        ),
+        (
+            f'# Warning: old\n{LOGGED}"no resource matches strategic merge patch \\"B.v1.[noGrp]/a.[noNs]\\""\n',
+            'no resource matches strategic merge patch "B.v1.[noGrp]/a.[noNs]"',
+        ),
+        (
+            f'{LOGGED}"{CHAIN}yaml: line 1: x"',
+            "yaml: line 1: x",
+        ),
+        ("Error: unable to find one of 'kustomization.yaml'\n", "unable to find one of 'kustomization.yaml'"),
+        ("", "no message"),
+    ],
+)
+def test_cause(stderr: str, cause: str) -> None:
+    assert cause_of(stderr) == cause

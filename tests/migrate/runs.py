@@ -12,11 +12,12 @@ from kubectl_dra.api.releases import Release
 from kubectl_dra.manifests.edits import edited
 from kubectl_dra.manifests.inputs import Input
 from kubectl_dra.manifests.values import scalar
-from kubectl_dra.migrate.engine import MigrationJob, migrate
+from kubectl_dra.migrate.engine import MIGRATIONS, MigrationJob, migrate
 from kubectl_dra.migrate.model import MigratedFile, Migration, MigrationReport, MigrationSettings
 from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue, load
-from kubectl_dra.migrate.versions.plan import MIGRATION as VERSIONS
 from tests.manifests.reversing import reversed_edits
+
+VERSIONS = MIGRATIONS[0]
 
 NEWEST: Final = Release(1, 37)
 

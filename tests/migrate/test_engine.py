@@ -13,8 +13,7 @@ import pytest
 from kubectl_dra.errors import InputError
 from kubectl_dra.manifests.changes import Append, Change, Delete, Set
 from kubectl_dra.manifests.inputs import Input
-from kubectl_dra.migrate.device_plugins.plan import MIGRATION as DEVICE_PLUGINS
-from kubectl_dra.migrate.engine import MigrationJob, migrate
+from kubectl_dra.migrate.engine import MIGRATIONS, MigrationJob, migrate
 from kubectl_dra.migrate.model import (
     Migration,
     MigrationReport,
@@ -25,10 +24,11 @@ from kubectl_dra.migrate.model import (
     PlanSurroundings,
     Step,
 )
-from kubectl_dra.migrate.other_kinds import MIGRATION as ELSEWHERE
 from kubectl_dra.migrate.reading import evidence, relevant
 from kubectl_dra.migrate.reverse.run import reverse
 from tests.migrate.runs import after, assert_reversible, catalogue, run, settings
+
+_, DEVICE_PLUGINS, ELSEWHERE, _ = MIGRATIONS
 
 
 def made_by(*changes: Change, new: tuple[str, ...] = (), safety: Any = "safe", kind: str = "Pod") -> Migration:
@@ -42,7 +42,7 @@ def made_by(*changes: Change, new: tuple[str, ...] = (), safety: Any = "safe", k
         step = Step("MIG101", ("spec",), "it must", (*changes, mark), safety)
         return ObjectPlan((step,), objects, (Note("MIG131", ("spec",), "know this"),))
 
-    return Migration("test", plan, ())
+    return Migration("test", plan)
 
 
 def claim(name: str) -> dict[str, Any]:
@@ -374,7 +374,7 @@ def test_a_migration_that_fails_is_a_defect_and_changes_nothing() -> None:
     def broken(raw: Mapping[str, Any], surroundings: PlanSurroundings, how: MigrationSettings) -> ObjectPlan:
         raise KeyError("x")
 
-    report = run(POD, migrations=(Migration("broken", broken, ()),))
+    report = run(POD, migrations=(Migration("broken", broken),))
     assert not report.changed and report.defects == ("0.yaml: Pod gpu: broken: KeyError: 'x'",)
 
 

@@ -18,8 +18,8 @@ from kubectl_dra.lint.engine import lint
 from kubectl_dra.manifests.documents import read_documents
 from kubectl_dra.manifests.inputs import Input
 from kubectl_dra.manifests.source import comments_of
+from kubectl_dra.migrate.engine import MIGRATIONS
 from kubectl_dra.migrate.model import MigratedFile
-from kubectl_dra.migrate.registry import all_migrations
 from tests.migrate.runs import NEWEST, assert_reversible, run
 from tests.migrate.writing import habits, written
 
@@ -122,7 +122,7 @@ def file_of(seed: int, *, anchors: bool = False) -> tuple[list[Any], bytes]:
 
 def migrated(data: bytes, **how: Any) -> MigratedFile | None:
     """The result of a file, of all migrations; None where nothing is said of it."""
-    report = run(data, migrations=all_migrations(), unsafe=True, **how)
+    report = run(data, migrations=MIGRATIONS, unsafe=True, **how)
     assert not report.defects and not report.notes
     return report.files[0] if report.files else None
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from kubectl_dra.migrate.device_plugins.plan import MIGRATION as DEVICE_PLUGINS
+from kubectl_dra.migrate.engine import MIGRATIONS
 from tests.migrate.runs import after, run
+
+DEVICE_PLUGINS = MIGRATIONS[1]
 
 POD = """\
 apiVersion: v1
@@ -22,7 +24,9 @@ spec:
 
 
 def said(text: str) -> list[tuple[str, str, str]]:
-    return [(item.sort, item.code, item.message + " " + item.way_out) for item in run(text, migrations=()).items()]
+    return [
+        (item.sort, item.code, item.message + " " + item.way_out) for item in run(text, migrations=MIGRATIONS).items()
+    ]
 
 
 # (value, code, part of what to do)

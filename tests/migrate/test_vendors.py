@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from kubectl_dra.migrate.vendors.check import check, schema, structure
 from kubectl_dra.migrate.vendors.model import KnownDriver, Resource
 from tests.conformance.cel import RecordedDevice
 from tests.migrate.vendor_devices import chosen, matches, of_driver
+from tools.docs.vendors import EXAMPLE, page
 
 CATALOGUE = load()
 FILES = sorted(FOLDER.glob("*.yaml"))
@@ -393,3 +395,29 @@ def test_no_selector_fails_on_a_device_of_its_class(name: str) -> None:
                 matches((*found.selectors, *made.selectors), device)
                 seen += bool(made.selectors)
     assert seen or found.vendor not in ("nvidia", "amd", "intel", "google")
+
+
+# The page about vendors is what the files say, and its example loads.
+
+
+DOCS = Path(__file__).parent.parent.parent / "docs"
+
+
+def test_the_page_is_up_to_date() -> None:
+    assert (DOCS / "vendors.md").read_text("utf-8") == page(), "run make docs"
+
+
+def test_every_vendor_is_on_the_page() -> None:
+    text = page()
+    for vendor in load().vendors.values():
+        assert f"## {vendor.title}\n" in text
+        for rule in vendor.resources:
+            assert rule.pattern is not None or f"`{rule.name}`" in text
+
+
+def test_the_example_loads(tmp_path: Path) -> None:
+    file = tmp_path / "acme.yaml"
+    file.write_text(EXAMPLE)
+    found = load([str(file)]).resource("acme.io/npu-x2")
+    assert found is not None
+    assert found.selectors == ('device.attributes["npu.acme.io"].model == "x2"',)

@@ -10,8 +10,8 @@ from kubectl_dra.allocation.attempt import Cycle
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.cli.taint.session import TaintWorld
 from kubectl_dra.taint.blast_radius import ENDED, GOING, LATER, NOW, STAYS, UNKNOWN, Radius, blast_radius
-from kubectl_dra.taint.rules import MANAGED_BY, NEXT_AT, NEXT_EFFECT, OURS, Wish, decide, rule_name
-from kubectl_dra.taint.steps import RuleStep
+from kubectl_dra.taint.rules import MANAGED_BY, NEXT_AT, NEXT_EFFECT, OURS, DesiredRule, decide, rule_name
+from kubectl_dra.taint.targets import RuleStep
 from kubectl_dra.taint.typed import TaintSpec
 from tests.taint.world import DRIVER, claim, device_class, gpu, node, pod, result, rule, slice_of, world
 
@@ -26,9 +26,14 @@ def radius_of(here: TaintWorld, *names: str, effect: str = "NoExecute") -> Radiu
 def radius_of_taints(
     here: TaintWorld, names: Sequence[str], taints: Sequence[TaintSpec], grace: float | None = None
 ) -> Radius:
-    wishes = [(target, Wish(target.id, taint, grace=grace)) for target in here.devices.named(names) for taint in taints]
+    desired_rules = [
+        (target, DesiredRule(target.id, taint, grace=grace)) for target in here.devices.named(names) for taint in taints
+    ]
     there = {rule.metadata.name: rule for rule in here.snapshot.taint_rules}
-    steps = [RuleStep(target, wish, decide(wish, there.get(wish.name), overwrite=True)) for target, wish in wishes]
+    steps = [
+        RuleStep(target, desired, decide(desired, there.get(desired.name), overwrite=True))
+        for target, desired in desired_rules
+    ]
     return blast_radius(steps, here.inventory.rows, here.snapshot, here.settings, AT)
 
 

@@ -10,7 +10,7 @@ import pytest
 from kubectl_dra.api.taints import DeviceTaintRule
 from kubectl_dra.taint.listing import list_taints
 from kubectl_dra.taint.result import expired, plan_removals
-from kubectl_dra.taint.rules import RuleStage, Wish, content
+from kubectl_dra.taint.rules import DesiredRule, RuleStage, content
 from kubectl_dra.taint.typed import Removal, TaintSpec
 from tests.taint.world import DRIVER, claim, gpu, node, result, rule, slice_of, world
 
@@ -23,8 +23,8 @@ BASE = (
 
 def ours(device: str = "gpu-0", key: str = "k", **recorded: str) -> dict[str, Any]:
     (target,) = world(*BASE).devices.named([f"{DRIVER}/n1/gpu-0"])
-    wish = Wish(target.id._replace(device=device), TaintSpec(key, "", "NoSchedule"), **recorded)  # type: ignore[arg-type]
-    raw = content(wish, RuleStage("NoSchedule"), "v1")
+    desired = DesiredRule(target.id._replace(device=device), TaintSpec(key, "", "NoSchedule"), **recorded)  # type: ignore[arg-type]
+    raw = content(desired, RuleStage("NoSchedule"), "v1")
     raw["metadata"]["uid"] = f"uid-{raw['metadata']['name']}"
     return raw
 

@@ -1,5 +1,8 @@
+"""Our DeviceTaintRules, and the releases that serve them."""
+
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -7,19 +10,33 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from kubectl_dra.api.releases import parse_release
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import DeviceTaintRule
+from kubectl_dra.cluster.client import Answered
 from kubectl_dra.errors import InputError
-from kubectl_dra.taint.rules import Decision, RuleStage, Wish, content, decide, rule_name
+from kubectl_dra.taint.rules import (
+    Decision,
+    DesiredRule,
+    RuleStage,
+    Serving,
+    blind_scheduler,
+    content,
+    decide,
+    gates_of,
+    how_to_turn_on,
+    rule_name,
+    undetermined,
+)
 from kubectl_dra.taint.typed import TaintSpec
 
 DEVICE = DeviceID("gpu.example.com", "n1", "gpu-0")
-WISH = Wish(DEVICE, TaintSpec("k", "v", "NoExecute"), "ecc", "OPS-1", "2026-11-21T10:00:00Z", "GPU-a")
+WISH = DesiredRule(DEVICE, TaintSpec("k", "v", "NoExecute"), "ecc", "OPS-1", "2026-11-21T10:00:00Z", "GPU-a")
 FINAL = RuleStage("NoExecute")
 
 
-def stored(wish: Wish = WISH, stage: RuleStage = FINAL) -> dict[str, Any]:
-    raw = content(wish, stage, "v1")
+def stored(desired: DesiredRule = WISH, stage: RuleStage = FINAL) -> dict[str, Any]:
+    raw = content(desired, stage, "v1")
     raw["metadata"]["resourceVersion"] = "7"
     return raw
 
@@ -41,8 +58,8 @@ def test_content_names_everything() -> None:
     }
 
 
-def decided(wish: Wish, raw: dict[str, Any] | None, *, overwrite: bool) -> Decision:
-    return decide(wish, None if raw is None else DeviceTaintRule.from_json(raw), overwrite=overwrite)
+def decided(desired: DesiredRule, raw: dict[str, Any] | None, *, overwrite: bool) -> Decision:
+    return decide(desired, None if raw is None else DeviceTaintRule.from_json(raw), overwrite=overwrite)
 
 
 @pytest.mark.parametrize("part", ["driver", "pool", "device"])
@@ -61,7 +78,7 @@ def test_names_differ_when_device_or_key_do(one: tuple[str, ...], other: tuple[s
 
 
 @pytest.mark.parametrize(
-    ("wish", "stage", "action", "why"),
+    ("desired", "stage", "action", "why"),
     [
         (WISH, FINAL, "keep", ""),
         (replace(WISH, reason="", ticket="", expires="", hardware=""), FINAL, "keep", ""),
@@ -83,13 +100,13 @@ def test_names_differ_when_device_or_key_do(one: tuple[str, ...], other: tuple[s
         (replace(WISH, hardware="GPU-b"), FINAL, "refuse", "other hardware"),
     ],
 )
-def test_decisions(wish: Wish, stage: RuleStage, action: str, why: str) -> None:
+def test_decisions(desired: DesiredRule, stage: RuleStage, action: str, why: str) -> None:
     raw = stored(stage=stage)
-    decision = decided(wish, raw, overwrite=False)
+    decision = decided(desired, raw, overwrite=False)
     assert (decision.action, decision.stage, decision.version) == (action, stage, "7")
     if action == "refuse":
         assert why in decision.why and "--overwrite" in decision.why
-        assert decided(wish, raw, overwrite=True).action == "change"
+        assert decided(desired, raw, overwrite=True).action == "change"
 
 
 @pytest.mark.parametrize(
@@ -107,7 +124,7 @@ def test_another_expiry_is_not_taken_silently(
 ) -> None:
     raw = stored(replace(WISH, expires=recorded), stage)
     decision = decided(replace(WISH, expires=asked), raw, overwrite=overwrite)
-    assert decision.wish.expires == expires
+    assert decision.desired.expires == expires
     assert bool(decision.note) is noted
     if noted:
         assert recorded in decision.note and asked in decision.note and "--overwrite" in decision.note
@@ -116,14 +133,14 @@ def test_another_expiry_is_not_taken_silently(
 def test_nothing_there_is_made_and_what_is_recorded_is_kept() -> None:
     assert decided(WISH, None, overwrite=False).action == "create"
     plain = replace(WISH, reason="", ticket="", expires="", hardware="")
-    assert decided(plain, stored(), overwrite=False).wish == WISH
+    assert decided(plain, stored(), overwrite=False).desired == WISH
     assert decided(WISH, stored(plain), overwrite=False).action == "change"
 
 
 def test_what_was_under_way_is_not_gone_on_with_after_overwriting() -> None:
     raw = stored(stage=RuleStage("NoSchedule", "NoExecute", "2026-11-21T11:00:00Z"))
-    wish = replace(WISH, taint=TaintSpec("k", "w", "NoExecute"))
-    assert decided(wish, raw, overwrite=True).stage == RuleStage("NoSchedule")
+    desired = replace(WISH, taint=TaintSpec("k", "w", "NoExecute"))
+    assert decided(desired, raw, overwrite=True).stage == RuleStage("NoSchedule")
 
 
 def test_foreign_rules_are_refused() -> None:
@@ -145,3 +162,74 @@ def test_a_rule_that_is_being_deleted() -> None:
     raw = stored()
     raw["metadata"]["deletionTimestamp"] = "2026-11-21T10:00:00Z"
     assert "being deleted" in decided(WISH, raw, overwrite=True).why
+
+
+ALPHA, BETA = "--runtime-config=resource.k8s.io/v1alpha3=true", "--runtime-config=resource.k8s.io/v1beta2=true"
+
+
+@pytest.mark.parametrize(
+    ("release", "said", "not_said"),
+    [
+        ("1.32.0", ["does not have them"], ["--runtime-config"]),
+        ("1.33.1", [ALPHA, "--feature-gates=DRADeviceTaints=true"], ["DRADeviceTaintRules"]),
+        ("1.34.0", [ALPHA, "--feature-gates=DRADeviceTaints=true"], ["DRADeviceTaintRules"]),
+        ("1.35.0", [ALPHA, "--feature-gates=DRADeviceTaints=true,DRADeviceTaintRules=true"], []),
+        ("1.36.4", [BETA, "--feature-gates=DRADeviceTaintRules=true"], ["DRADeviceTaints=true"]),
+        ("1.37.0", ["does by default"], ["=true"]),
+    ],
+)
+def test_how_to_turn_on(release: str, said: list[str], not_said: list[str]) -> None:
+    text = how_to_turn_on(parse_release(release))
+    assert all(part in text for part in said) and not any(part in text for part in not_said), text
+
+
+@pytest.mark.parametrize(
+    ("release", "blind"), [("1.35.9", False), ("1.36.0", True), ("1.36.2", True), ("1.36.3", False)]
+)
+def test_schedulers_that_do_not_stand_rules(release: str, blind: bool) -> None:
+    assert bool(blind_scheduler(parse_release(release))) is blind
+
+
+@pytest.mark.parametrize(
+    ("release", "known", "gate"),
+    [
+        ("1.34.0", False, "DRADeviceTaints "),
+        ("1.36.4", False, "DRADeviceTaintRules "),
+        ("1.36.4", True, ""),
+        ("1.37.1", False, ""),
+    ],
+)
+def test_gates_that_cannot_be_seen(release: str, known: bool, gate: str) -> None:
+    said = undetermined(Serving("v1beta2", parse_release(release), known))
+    assert bool(said) is bool(gate) and gate in said
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """An API server whose metrics are this text, or which answers with this status."""
+
+    answer: str | int
+
+    def text(self, path: str) -> str:
+        assert path == "/metrics"
+        if isinstance(self.answer, int):
+            raise Answered(self.answer, "no")
+        return self.answer
+
+
+@pytest.mark.parametrize(
+    ("answer", "gates"),
+    [
+        (
+            'kubernetes_feature_enabled{name="DRADeviceTaints",stage="BETA"} 1\n'
+            'kubernetes_feature_enabled{name="DRADeviceTaintRules",stage="BETA"} 0\n'
+            'kubernetes_feature_enabled{name="DRAAdminAccess",stage=""} 1\n',
+            {"DRADeviceTaints": True, "DRADeviceTaintRules": False},
+        ),
+        ("up 1\n", {}),
+        (403, {}),
+    ],
+)
+def test_gates_in_the_metrics(answer: str | int, gates: dict[str, bool]) -> None:
+    server: Any = Metrics(answer)
+    assert gates_of(server) == gates

@@ -1,10 +1,15 @@
+"""Which devices are meant."""
+
 from __future__ import annotations
 
 import pytest
 
+from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.cli.taint import DeviceFlags
 from kubectl_dra.cli.taint.session import resolve
 from kubectl_dra.errors import DraError, InputError, UsageError
+from kubectl_dra.taint.rules import DesiredRule, RuleStage, content
+from kubectl_dra.taint.typed import TaintSpec
 from tests.taint.world import claim, device_class, gpu, node, pod, result, rule, slice_of, world
 
 OTHER = "nic.example.org"
@@ -128,3 +133,13 @@ def test_selections_that_mean_nothing(
 ) -> None:
     with pytest.raises(error, match=said):
         names(*words, **selection)
+
+
+# A slice that no server stores: a device without a pool cannot be tainted, which is a sentence.
+
+
+@pytest.mark.parametrize("device", [("d", "", "x"), ("", "p", "x"), ("d", "p", "")])
+def test_a_rule_names_its_device(device: tuple[str, str, str]) -> None:
+    desired = DesiredRule(DeviceID(*device), TaintSpec("k", "", "NoSchedule"))
+    with pytest.raises(InputError, match="needs the device's driver, pool and name"):
+        content(desired, RuleStage("NoSchedule"), "v1")

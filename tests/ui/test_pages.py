@@ -158,7 +158,7 @@ def test_it_follows_the_cluster() -> None:
             await person.press("escape")
             await person.sees("1 free, 1 held", "2 of 2")
             source.error = ClusterError("the server is away")
-            person.screens.desk.read_again()
+            person.screens.worker.read_again()
             await person.sees("the server is away; asking again", "1 free, 1 held")
 
     played(play)
@@ -177,7 +177,7 @@ def test_an_error_at_the_beginning_is_the_end() -> None:
 
 
 def test_news_while_the_screen_is_taken_down(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The desk, and the rows, may speak when the screen's parts are gone and the screen is not."""
+    """The worker, and the rows, may speak when the screen's parts are gone and the screen is not."""
 
     async def play() -> None:
         async with before(example("all-held")) as person:

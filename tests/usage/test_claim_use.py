@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from kubectl_dra.errors import UndeterminedError
 from kubectl_dra.report.phrases import written
 from kubectl_dra.usage.choices import ClaimState
 from kubectl_dra.usage.claim_use import claim_uses
+from tests.explain.test_on_nodes import EXPECTED, NAMES, RECORDED, gates, said
 
 Json = dict[str, Any]
 DRIVER = "gpu.example.com"
@@ -175,3 +177,68 @@ def test_selection_and_gaps(read: Any) -> None:
 
     with pytest.raises(UndeterminedError, match=r"no ResourceClaims could be read \(list resourceclaims"):
         claim_uses(replace(snapshot, gaps=(Gap("ResourceClaim", "forbidden", detail="no"),)))
+
+
+# What `claims` says a claim waits for, and that no command alarms, in recorded states of real nodes.
+
+
+WAITS = {
+    "prepare-error": "node gpu-1 to prepare the devices of pod train (failing since 20",
+    "unprepare-error": "and driver gpu.example.com on node gpu-1 has not given its devices back",
+    "slices-wiped-before-end": "driver gpu.example.com is away from node gpu-1: nobody gives its devices back",
+    "claim-deallocated": "pod train to be deleted: it runs on node gpu-1 with devices that the claim has lost",
+    "started-a-second-ago": "pod train to start (Pending)",
+    "ends-in-order": "pod train to end (terminating since 20",
+    "running": "",
+}
+BY_DESIGN = {
+    "kubelet-restarted": {"devices", "top", "drivers"},
+    "node-boots": {"devices", "top", "drivers", "explain", "claim"},
+    "claim-deleted-while-used": {"claim"},
+    "ends-in-order": {"claim"},
+    "ended-and-given-on": {"explain", "claim"},
+    "finished": {"claims"},
+    "binding-waits": {"explain", "claim"},
+}
+"""Commands that do not end with 0 in a state in which nothing is wrong: no device is published yet or any more, none
+is pending, the claim is the one that waits; all say so without naming a fault."""
+HEALTHY = [line for line in RECORDED if not line["truth"]["fault"]]
+
+
+def snapshot_of(line: dict[str, Any], folder: Path) -> list[str]:
+    path = folder / "cluster.json"
+    path.write_text(json.dumps(line["served"]))
+    return ["--snapshot", str(path)]
+
+
+@pytest.mark.parametrize("line", [line for line in RECORDED if line["id"] in WAITS], ids=lambda line: line["id"])
+def test_a_claim_waits_for_who_acts(line: dict[str, Any], tmp_path: Path) -> None:
+    _, out, _ = said("claims", "-n", "ml", "-o", "json", *snapshot_of(line, tmp_path))
+    (claim,) = json.loads(out)["items"]
+    assert WAITS[line["id"]] in claim.get("waitsFor", ""), claim
+    assert bool(WAITS[line["id"]]) == bool(claim.get("waitsFor"))
+
+
+@pytest.mark.parametrize(
+    "line", HEALTHY, ids=[name for name, line in zip(NAMES, RECORDED, strict=True) if line in HEALTHY]
+)
+def test_no_command_alarms_where_nothing_is_wrong(line: dict[str, Any], tmp_path: Path) -> None:
+    where = snapshot_of(line, tmp_path)
+    claims = [each["metadata"]["name"] for each in line["served"]["items"] if each["kind"] == "ResourceClaim"]
+    asked = {
+        "claims": ["claims", "-A"],
+        "devices": ["devices"],
+        "top": ["top"],
+        "drivers": ["drivers"],
+        "taint": ["taint", "--list"],
+        "explain": ["explain", "-n", "ml", *gates(line)],
+        **{f"claim {name}": ["explain", f"claim/{name}", "-n", "ml", *gates(line)] for name in claims},
+    }
+    alarmed = {}
+    for name, words in asked.items():
+        code, out, _ = said(*words, *where)
+        if code and name.split()[0] not in BY_DESIGN.get(line["id"], ()):
+            alarmed[name] = (code, out)
+        assert name != "drivers" or code != 1, out
+    assert not alarmed
+    assert EXPECTED[line["id"]]

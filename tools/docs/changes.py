@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from kubectl_dra.migrate.model import ChangePage
-from kubectl_dra.migrate.registry import FAMILIES, about
+from kubectl_dra.migrate.codes import FAMILIES, PAGES, ChangePage
 from tools.docs.folder import write
 
 _SAFETY: Final = {
@@ -23,7 +22,7 @@ _SAFETY: Final = {
 def pages() -> Iterator[tuple[str, str]]:
     """(file name, text) of every page, the index first."""
     yield "README.md", _index()
-    for code, one in about().items():
+    for code, one in PAGES.items():
         yield f"{code}.md", _page(one)
 
 
@@ -41,7 +40,7 @@ def _index() -> str:
         "",
     ]
     for prefix, family in FAMILIES.items():
-        mine = [one for one in about().values() if one.code.startswith(prefix)]
+        mine = [one for one in PAGES.values() if one.code.startswith(prefix)]
         if not mine:
             continue
         lines += [f"## {family}", "", "| code | name | kind | meaning |", "|---|---|---|---|"]

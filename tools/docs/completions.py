@@ -127,7 +127,7 @@ def _shared_end(commands: Sequence[list[str]]) -> list[str]:
 def _values() -> dict[str, list[tuple[str, str]]]:
     from kubectl_dra.api.releases import NEWEST_MODELLED, OLDEST_MODELLED, known_gates
     from kubectl_dra.explain.causes.registry import all_kinds
-    from kubectl_dra.lint.registry import RULES
+    from kubectl_dra.lint.rules import RULES
     from kubectl_dra.taint.typed import EFFECTS
 
     minors = range(NEWEST_MODELLED.minor, OLDEST_MODELLED.minor - 1, -1)

@@ -33,12 +33,13 @@ from kubectl_dra.admission.server.names import (
     check_format,
     check_fully_qualified,
     check_required,
+    check_rows,
     label_problems,
     subdomain_problems,
+    unsupported,
 )
-from kubectl_dra.admission.server.rows import check_rows
 from kubectl_dra.admission.server.selectors import check_expression, check_selectors, derived_cost
-from kubectl_dra.admission.server.taints import check_toleration, unsupported
+from kubectl_dra.admission.server.taints import check_toleration
 from kubectl_dra.api.behaviour import BOTH_KINDS_READ, DISTINCT_READ_BESIDE_MATCH, STORED_UNREAD
 from kubectl_dra.api.fields import limit, values_of
 from kubectl_dra.api.limits import MAX_EXPRESSION_COST, MAX_REQUESTS

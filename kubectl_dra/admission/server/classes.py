@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from kubectl_dra.admission.server.decoding import type_name
 from kubectl_dra.admission.server.metadata import check_metadata
 from kubectl_dra.admission.server.model import (
     INVALID,
@@ -19,9 +20,7 @@ from kubectl_dra.admission.server.model import (
     text,
     violation,
 )
-from kubectl_dra.admission.server.names import check_driver, label_key_problems, subdomain_problems
-from kubectl_dra.admission.server.rows import check_rows
-from kubectl_dra.admission.server.scalars import type_name
+from kubectl_dra.admission.server.names import check_driver, check_rows, label_key_problems, subdomain_problems
 from kubectl_dra.admission.server.selectors import check_selectors
 from kubectl_dra.api.behaviour import CLAIM_PREFIX_READ
 from kubectl_dra.api.fields import limit

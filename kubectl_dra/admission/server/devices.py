@@ -32,11 +32,11 @@ from kubectl_dra.admission.server.names import (
     check_format,
     check_length,
     check_qualified,
+    check_rows,
     is_version,
     label_key_problems,
     label_problems,
 )
-from kubectl_dra.admission.server.rows import check_rows
 from kubectl_dra.admission.server.selectors import check_nodes
 from kubectl_dra.admission.server.taints import check_taint
 from kubectl_dra.api.behaviour import (

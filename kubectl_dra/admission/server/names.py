@@ -1,4 +1,5 @@
-"""The formats of names in the Kubernetes API: labels, subdomains, drivers, pools, attribute names, versions.
+"""The formats of names in the Kubernetes API: labels, subdomains, drivers, pools, attribute names, versions; and what
+the row of a field says of it.
 
 The ``*_problems`` functions return what is wrong with a text, or nothing. The ``check_*`` functions turn that
 into violations of a field.
@@ -7,13 +8,29 @@ into violations of a field.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, Final
 
-from kubectl_dra.admission.server.model import INVALID, REQUIRED, TOO_LONG, Path, Violations, missing, size, violation
+from kubectl_dra.admission.server.model import (
+    INVALID,
+    NOT_SUPPORTED,
+    REQUIRED,
+    TOO_LONG,
+    Path,
+    ServerContext,
+    Violations,
+    check_list,
+    check_set,
+    missing,
+    size,
+    violation,
+)
 from kubectl_dra.api.behaviour import EMPTY_IS_INVALID, LOWER_CASE_DOMAINS
+from kubectl_dra.api.fields import fields
 from kubectl_dra.api.limits import MAX_DRIVER, MAX_IDENTIFIER, MAX_LABEL, MAX_POOL, MAX_SUBDOMAIN
 from kubectl_dra.api.releases import UNTOLD, Release
+from kubectl_dra.api.schema import Field
 
 Problems = tuple[str, ...]
 Format = Callable[[str], Problems]
@@ -181,3 +198,59 @@ def check_fully_qualified(value: str, at: Path, rules: tuple[str, str], *, relea
         yield violation(at, INVALID, rules[0], f"the domain in {value!r} must be lower case")
     if "/" not in value and (value or release in EMPTY_IS_INVALID):
         yield violation(at, INVALID, rules[0], f"{value!r} must have a domain, as in 'example.com/name'")
+
+
+def unsupported(value: str, at: Path, rule: str, known: tuple[str, ...]) -> Any:
+    """A value that is none of the known ones."""
+    return violation(at, NOT_SUPPORTED, rule, f"{value!r} is none of {', '.join(known)}")
+
+
+def check_choice(value: str | None, at: Path, rule: str, known: tuple[str, ...]) -> Violations:
+    """A value that may be missing or empty, and is otherwise one of the known ones."""
+    if value and value not in known:
+        yield unsupported(value, at, rule, known)
+
+
+# What validation says of a field by its row alone: how many items, how long, in which form, which texts.
+
+
+_FORMS: Final[Mapping[str, Format]] = {
+    "key": label_key_problems,
+    "label": label_problems,
+    "subdomain": subdomain_problems,
+    "value": label_value_problems,
+}
+
+
+def check_rows(raw: Mapping[str, Any] | None, at: Path, struct: str, context: ServerContext) -> Violations:
+    """The fields of a struct whose rows say all that is checked of them, in the order of the table."""
+    for name, row in _checked(struct):
+        value = (raw or {}).get(name)
+        if value is not None:
+            yield from _check_field(value, (*at, name), row, context)
+
+
+@cache
+def _checked(struct: str) -> tuple[tuple[str, Field], ...]:
+    return tuple((name, row) for name, row in fields(struct).items() if row.check)
+
+
+def _check_field(value: Any, at: Path, row: Field, context: ServerContext) -> Violations:
+    rule, *how = row.check.split()
+    most = row.limit(context.release)
+
+    def item(value: str | None, at: Path) -> Violations:
+        if row.values and value not in row.values:
+            yield unsupported(value or "", at, rule, row.values)
+        for form in how:
+            if form in _FORMS:
+                yield from check_format(value or "", at, rule, _FORMS[form])
+
+    if not row.container:
+        if most is not None:
+            yield from check_length(value, at, most, rule)
+        yield from item(value, at)
+    elif "set" in how:
+        yield from check_set(value, at, most, (rule, rule), item, context)
+    else:
+        yield from check_list(value, at, most, rule, item, context)

@@ -25,8 +25,14 @@ from kubectl_dra.admission.server.model import (
     text,
     violation,
 )
-from kubectl_dra.admission.server.names import check_format, check_required, label_problems, subdomain_problems
-from kubectl_dra.admission.server.taints import check_choice, unsupported
+from kubectl_dra.admission.server.names import (
+    check_choice,
+    check_format,
+    check_required,
+    label_problems,
+    subdomain_problems,
+    unsupported,
+)
 from kubectl_dra.api.behaviour import RESTART_POLICIES_READ
 from kubectl_dra.api.quantity import Quantity
 

@@ -22,9 +22,15 @@ from kubectl_dra.admission.server.model import (
     text,
     violation,
 )
-from kubectl_dra.admission.server.names import check_format, label_key_problems, label_problems, label_value_problems
+from kubectl_dra.admission.server.names import (
+    check_choice,
+    check_format,
+    label_key_problems,
+    label_problems,
+    label_value_problems,
+    unsupported,
+)
 from kubectl_dra.admission.server.selectors import check_label_selector, check_node_selector, check_node_selector_term
-from kubectl_dra.admission.server.taints import check_choice, unsupported
 
 COMPARISONS: Final = "TaintTolerationComparisonOperators"
 """The feature gate of the operators Lt and Gt (KEP-5471)."""

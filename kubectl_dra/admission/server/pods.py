@@ -23,7 +23,13 @@ from kubectl_dra.admission.server.model import (
     text,
     violation,
 )
-from kubectl_dra.admission.server.names import check_format, check_required, label_problems, subdomain_problems
+from kubectl_dra.admission.server.names import (
+    check_choice,
+    check_format,
+    check_required,
+    label_problems,
+    subdomain_problems,
+)
 from kubectl_dra.admission.server.pod_containers import (
     check_env,
     check_host_ports,
@@ -35,7 +41,6 @@ from kubectl_dra.admission.server.pod_containers import (
 )
 from kubectl_dra.admission.server.pod_placement import check_placement
 from kubectl_dra.admission.server.resources import check_amounts, check_pod_resources, container_amounts
-from kubectl_dra.admission.server.taints import check_choice
 
 RESTART_POLICIES: Final = ("Always", "OnFailure", "Never")
 

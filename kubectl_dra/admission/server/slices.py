@@ -27,10 +27,10 @@ from kubectl_dra.admission.server.names import (
     check_fully_qualified,
     check_length,
     check_pool,
+    check_rows,
     lower,
     subdomain_problems,
 )
-from kubectl_dra.admission.server.rows import check_rows
 from kubectl_dra.admission.server.selectors import check_nodes
 from kubectl_dra.api.behaviour import COUNTERS_APART, FEWER_COSTLY_DEVICES
 from kubectl_dra.api.fields import limit

@@ -38,10 +38,11 @@ from kubectl_dra.admission.server.names import (
     label_key_problems,
     label_problems,
     subdomain_problems,
+    unsupported,
 )
 from kubectl_dra.admission.server.selectors import check_node_selector
 from kubectl_dra.admission.server.slices import check_skipped
-from kubectl_dra.admission.server.taints import check_toleration, unsupported
+from kubectl_dra.admission.server.taints import check_toleration
 from kubectl_dra.api.fields import limit
 
 # The status of a DeviceTaintRule, and conditions in any status.

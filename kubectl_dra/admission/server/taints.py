@@ -8,7 +8,6 @@ from typing import Any
 from kubectl_dra.admission.server.metadata import check_metadata
 from kubectl_dra.admission.server.model import (
     INVALID,
-    NOT_SUPPORTED,
     Path,
     ServerContext,
     Violations,
@@ -25,6 +24,7 @@ from kubectl_dra.admission.server.names import (
     label_problems,
     label_value_problems,
     subdomain_problems,
+    unsupported,
 )
 from kubectl_dra.admission.server.selectors import check_selectors
 from kubectl_dra.api.behaviour import EFFECT_NONE
@@ -67,17 +67,6 @@ def _check_effect(effect: str, at: Path, rule: str, release: Release) -> Violati
     known = values_of("effect")[: None if release in EFFECT_NONE else 2]
     if effect not in known:
         yield unsupported(effect, at, rule, known)
-
-
-def unsupported(value: str, at: Path, rule: str, known: tuple[str, ...]) -> Any:
-    """A value that is none of the known ones."""
-    return violation(at, NOT_SUPPORTED, rule, f"{value!r} is none of {', '.join(known)}")
-
-
-def check_choice(value: str | None, at: Path, rule: str, known: tuple[str, ...]) -> Violations:
-    """A value that may be missing or empty, and is otherwise one of the known ones."""
-    if value and value not in known:
-        yield unsupported(value, at, rule, known)
 
 
 # DeviceTaintRule.

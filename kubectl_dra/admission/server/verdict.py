@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from kubectl_dra.admission.server.dra_decoding import decoding, duplicates
+from kubectl_dra.admission.server.decoding import decoding_errors, duplicates
 from kubectl_dra.admission.server.model import (
     INTERNAL_ERROR,
     INVALID,
@@ -113,16 +113,7 @@ def _group_version(raw: Mapping[str, Any]) -> tuple[str, str]:
 
 def broken_parts(raw: Mapping[str, Any], release: Release, duplicate_fields: Iterable[Path]) -> tuple[Violation, ...]:
     """What a server of the release cannot decode."""
-    return (*duplicates(duplicate_fields), *_decoding(raw, release))
-
-
-def _decoding(raw: Mapping[str, Any], release: Release) -> Violations:
-    group, version = _group_version(raw)
-    if group == GROUP and raw["kind"] in KINDS:
-        return decoding(raw, version, release)
-    from kubectl_dra.admission.server import core_decoding
-
-    return core_decoding.decoding(raw, group, version, release)
+    return (*duplicates(duplicate_fields), *decoding_errors(raw, *_group_version(raw), release))
 
 
 def _validation(

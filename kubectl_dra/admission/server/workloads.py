@@ -20,10 +20,15 @@ from kubectl_dra.admission.server.model import (
     text,
     violation,
 )
-from kubectl_dra.admission.server.names import check_format, label_problems, subdomain_problems
+from kubectl_dra.admission.server.names import (
+    check_choice,
+    check_format,
+    label_problems,
+    subdomain_problems,
+    unsupported,
+)
 from kubectl_dra.admission.server.pods import check_template
 from kubectl_dra.admission.server.selectors import RULE, check_label_selector, is_empty, matches
-from kubectl_dra.admission.server.taints import check_choice, unsupported
 
 _SPEC: Final[Path] = ("spec",)
 _TEMPLATE: Final[Path] = ("spec", "template")

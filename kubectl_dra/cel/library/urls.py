@@ -5,7 +5,7 @@ from __future__ import annotations
 from kubectl_dra.api.codec import quoted
 from kubectl_dra.cel.errors import EvaluationError, no_such_overload
 from kubectl_dra.cel.functions import Function
-from kubectl_dra.cel.library.netip import AddressError, parse_address
+from kubectl_dra.cel.library.addresses import AddressError, parse_address
 from kubectl_dra.cel.library.support import NOMINAL, accepted, declared, member, overload, reading
 from kubectl_dra.cel.types import BOOL, STRING, list_of, map_of
 from kubectl_dra.cel.types import URL as URL_TYPE

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from kubectl_dra.command import kubectl
 from kubectl_dra.errors import FileError
-from kubectl_dra.manifests.charts import claim_values, render, template_of, values_files
-from kubectl_dra.manifests.inputs import HELMED, Input, arguments
-from kubectl_dra.migrate import refusals
+from kubectl_dra.manifests.inputs import HELMED, Input, arguments, claim_values, render, template_of, values_files
+from kubectl_dra.migrate import codes
 from kubectl_dra.migrate.engine import MigrationJob, migrate
 from kubectl_dra.migrate.model import MigratedFile, MigrationReport, Remark
 from kubectl_dra.text import some
@@ -67,7 +66,7 @@ def _with_other_values(
         if item is not None:
             message = f"with these values, which it was not rendered with, {item.object}: {item.message}"
             way_out = str(kubectl("dra", "migrate", more=(*arguments(chart), "--values", path)))
-            refusal = Remark("refusal", refusals.NOT_AN_OBJECT, path, 1, 1, "", "", message, way_out)
+            refusal = Remark("refusal", codes.NOT_AN_OBJECT, path, 1, 1, "", "", message, way_out)
             yield MigratedFile(path, None, (refusal,))
 
 

@@ -18,13 +18,12 @@ from kubectl_dra.cli.notes import tell_defects, tell_notes
 from kubectl_dra.cli.release import named_release
 from kubectl_dra.console import document, put, typed_line
 from kubectl_dra.errors import InputError, UsageError
-from kubectl_dra.manifests.charts import is_chart, rendered_charts
 from kubectl_dra.manifests.files import unified_diff
-from kubectl_dra.manifests.inputs import STDIN, Input, find_inputs
+from kubectl_dra.manifests.inputs import STDIN, Input, find_inputs, is_chart, rendered_charts
+from kubectl_dra.migrate.codes import MIGRATE
 from kubectl_dra.migrate.engine import MigrationJob
 from kubectl_dra.migrate.kustomize.run import migrate_built
 from kubectl_dra.migrate.model import MigratedFile, MigrationReport, MigrationSettings
-from kubectl_dra.migrate.refusals import MIGRATE
 from kubectl_dra.report.paint import tell
 from kubectl_dra.text import nearest
 
@@ -326,10 +325,10 @@ def _release(text: str) -> Release:
 
 
 def _explain(code: str) -> int:
-    from kubectl_dra.migrate.registry import about
+    from kubectl_dra.migrate.codes import PAGES
     from kubectl_dra.report.page_text import write_page
 
-    wanted = {one.name: one for one in about().values()} | dict(about())
+    wanted = {one.name: one for one in PAGES.values()} | dict(PAGES)
     found = wanted.get(code) or wanted.get(code.upper())
     if found is None:
         near = nearest(code, wanted)

@@ -1,4 +1,4 @@
-"""The plan of one ``taint``: its arguments, the cluster, the devices, the wished rules and whom they affect."""
+"""The plan of one ``taint``: its arguments, the cluster, the devices, the desired rules and whom they affect."""
 
 from __future__ import annotations
 
@@ -29,16 +29,15 @@ from kubectl_dra.taint.result import SKIPPED, RuleDone
 from kubectl_dra.taint.rules import (
     REFUSED,
     Decision,
+    DesiredRule,
     RuleStage,
-    Wish,
     blind_scheduler,
     content,
     decide,
     undetermined,
     version_assumed,
 )
-from kubectl_dra.taint.steps import RuleStep
-from kubectl_dra.taint.targets import Target, parts_of
+from kubectl_dra.taint.targets import RuleStep, Target, parts_of
 from kubectl_dra.taint.typed import TaintSpec, Words
 from kubectl_dra.text import amount, some
 
@@ -63,14 +62,14 @@ class Plan(Struct, frozen=True):
     rules: RuleWriter | None
 
     @property
-    def wishes(self) -> tuple[Wish, ...]:
-        """The rules as they are wished."""
-        return tuple(step.wish for step in self.steps)
+    def desired_rules(self) -> tuple[DesiredRule, ...]:
+        """The desired rules."""
+        return tuple(step.desired for step in self.steps)
 
     @property
     def evicts(self) -> bool:
         """Whether a rule deletes pods, now or later."""
-        return any(step.wish.taint.effect == "NoExecute" for step in self.steps)
+        return any(step.desired.taint.effect == "NoExecute" for step in self.steps)
 
     @property
     def refused(self) -> bool:
@@ -88,10 +87,10 @@ class Plan(Struct, frozen=True):
         if written is not None:
             outcome, rule = written.outcome, written.rule
         else:
-            rule = content(step.decision.wish, self.stage(step), self.version)
+            rule = content(step.decision.desired, self.stage(step), self.version)
             if self.refused and outcome != REFUSED:
                 outcome = SKIPPED
-        return RuleDone(step.target, step.wish, outcome, rule, step.decision.why if outcome == expected else "")
+        return RuleDone(step.target, step.desired, outcome, rule, step.decision.why if outcome == expected else "")
 
     @property
     def scheduler_is_blind(self) -> bool:
@@ -115,17 +114,17 @@ def make_plan(asked: TaintFlags, words: Words, connection: ConnectionFlags) -> P
         raise
     rules, version = _rules(asked, world)
     steps = tuple(
-        RuleStep(target, wish, _decision(asked, wish, world, rules))
+        RuleStep(target, desired, _decision(asked, desired, world, rules))
         for target in targets
-        for wish in (_wish(asked, target, taint, at) for taint in words.taints)
+        for desired in (_desired_rule(asked, target, taint, at) for taint in words.taints)
     )
     with Progress() as progress:
         radius = blast_radius(steps, world.inventory.rows, world.snapshot, world.settings, at, progress)
-    warnings = [*_warnings(world, targets, {step.wish.name for step in steps})]
+    warnings = [*_warnings(world, targets, {step.desired.name for step in steps})]
     if radius.unread:
         why = why_unread(radius.unread)
         warnings.insert(0, f"not all claims could be read, so whom the taint hits is not known: {why}")
-    warnings += (f"{step.wish.device}: {step.decision.note}" for step in steps if step.decision.note)
+    warnings += (f"{step.desired.device}: {step.decision.note}" for step in steps if step.decision.note)
     return Plan(asked, at, world, targets, steps, radius, tuple(warnings), version, rules)
 
 
@@ -138,18 +137,18 @@ def _rules(asked: TaintFlags, world: TaintWorld) -> tuple[RuleWriter | None, str
     return RuleWriter(cluster, writer, serving.version, overwrite=asked.overwrite), serving.version
 
 
-def _decision(asked: TaintFlags, wish: Wish, world: TaintWorld, rules: RuleWriter | None) -> Decision:
-    """How a wish compares with the rule that is there. Raises ClusterError."""
+def _decision(asked: TaintFlags, desired: DesiredRule, world: TaintWorld, rules: RuleWriter | None) -> Decision:
+    """How a desired rule compares with the rule that is there. Raises ClusterError."""
     if rules is not None:
-        return rules.decide(wish)
-    saved = (rule for rule in world.snapshot.taint_rules if rule.metadata.name == wish.name)
-    return decide(wish, next(saved, None), overwrite=asked.overwrite)
+        return rules.decide(desired)
+    saved = (rule for rule in world.snapshot.taint_rules if rule.metadata.name == desired.name)
+    return decide(desired, next(saved, None), overwrite=asked.overwrite)
 
 
-def _wish(asked: TaintFlags, target: Target, taint: TaintSpec, at: datetime) -> Wish:
+def _desired_rule(asked: TaintFlags, target: Target, taint: TaintSpec, at: datetime) -> DesiredRule:
     expires = times.stamp(times.later(at, times.seconds(asked.expires, "--expires"))) if asked.expires else ""
     grace = times.seconds(asked.grace or DEFAULT_GRACE, "--grace") if asked.drain else None
-    return Wish(target.id, taint, asked.reason, asked.ticket, expires, target.hardware, grace)
+    return DesiredRule(target.id, taint, asked.reason, asked.ticket, expires, target.hardware, grace)
 
 
 def _warnings(world: TaintWorld, targets: Sequence[Target], own: Set[str]) -> Iterator[str]:

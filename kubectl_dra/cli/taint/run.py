@@ -113,7 +113,7 @@ class _Tainting:
         if self._output == "text":
             text.write_targets(plan.targets, self._headings(), sys.stdout)
             tell_age(moment(plan.world.snapshot))
-            text.write_radius(plan.radius, plan.wishes, self._color, at=plan.at)
+            text.write_radius(plan.radius, plan.desired_rules, self._color, at=plan.at)
         self._warn(plan.warnings)
         if plan.rules is None or plan.refused or self._asked.dry_run != "none":
             return self._without_writing(plan.rules)
@@ -131,7 +131,7 @@ class _Tainting:
     def _headings(self) -> tuple[str, ...]:
         """The taints, each once, as they are now and then."""
         plan = self._plan
-        return tuple(dict.fromkeys(text.taint_words(step.wish, plan.stage(step)) for step in plan.steps))
+        return tuple(dict.fromkeys(text.taint_words(step.desired, plan.stage(step)) for step in plan.steps))
 
     def _warn(self, warnings: Sequence[str]) -> None:
         for warning in warnings[:MANY_WARNINGS]:
@@ -157,7 +157,7 @@ class _Tainting:
         plan = self._plan
         done = [plan.done(step) for step in plan.steps]
         if rules is not None and self._asked.dry_run == "server" and not plan.refused:
-            done = [plan.done(step, rules.write(step.wish, plan.stage(step))) for step in plan.steps]
+            done = [plan.done(step, rules.write(step.desired, plan.stage(step))) for step in plan.steps]
         return self._finish(replace(self._result(done), exit_code=EXIT_LEFT if plan.refused else self._forecast_code()))
 
     def _forecast_code(self) -> int:
@@ -172,25 +172,25 @@ class _Tainting:
         try:
             self._preview(rules)
             for step in plan.steps:
-                wish = step.wish
+                desired = step.desired
                 with rules.client.until(self._deadline()):
-                    written = rules.write(wish, plan.stage(step))
-                if wish.name in self._new:
+                    written = rules.write(desired, plan.stage(step))
+                if desired.name in self._new:
                     # A rule that was made to ask the server is one that this command has created.
                     written = replace(written, outcome=CREATED)
                 entry = plan.done(step, written)
-                if wish.name in self._answers:
-                    predicted = plan.radius.deleted(wish.device)
-                    entry = replace(entry, server=self._answers[wish.name], predicted=predicted)
+                if desired.name in self._answers:
+                    predicted = plan.radius.deleted(desired.device)
+                    entry = replace(entry, server=self._answers[desired.name], predicted=predicted)
                 done.append(entry)
                 if self._output == "text":
                     text.write_done(entry, "none", sys.stdout)
             result = replace(result, done=tuple(done))
             if self._asked.wait:
                 deadline = self._deadline()
-                result = wait(plan.world, rules, plan.wishes, result, deadline, escalate=self._asked.drain)
+                result = wait(plan.world, rules, plan.desired_rules, result, deadline, escalate=self._asked.drain)
             elif self._asked.drain:
-                let_end(plan.world, rules, plan.wishes, result)
+                let_end(plan.world, rules, plan.desired_rules, result)
             return self._finish(result, told=True)
         except (RuleRefused, RuleGone) as stop:
             say(f"error: {stop}")
@@ -201,7 +201,7 @@ class _Tainting:
         except ClusterError:
             # What was done before is told, and then what went wrong.
             if done:
-                missing = len(plan.wishes) - len(done)
+                missing = len(plan.desired_rules) - len(done)
                 more = (f"it broke off: {amount(missing, 'rule')} not written",) if missing else ()
                 warnings = result.warnings + more
                 self._finish(replace(result, done=tuple(done), warnings=warnings, exit_code=EXIT_ERROR), told=True)
@@ -228,7 +228,7 @@ class _Tainting:
             _Declined: the server says more pods would go, and nobody agreed to that.
         """
         steps, serving = self._plan.steps, self._plan.world.serving
-        questions = {step.wish: asked for step in steps if (asked := question_of(step.wish, step.decision))}
+        questions = {step.desired: asked for step in steps if (asked := question_of(step.desired, step.decision))}
         release = serving.release if serving else None
         if not questions:
             return
@@ -247,16 +247,16 @@ class _Tainting:
             ) from None
         self._new = asking.made
         surprised = False
-        for wish, asked in questions.items():
+        for desired, asked in questions.items():
             if asked.name not in asking.answers:
                 continue
-            answer = self._answers[wish.name] = asking.answers[asked.name]
-            pods, predicted = answer.pods, self._plan.radius.deleted(wish.device)
+            answer = self._answers[desired.name] = asking.answers[asked.name]
+            pods, predicted = answer.pods, self._plan.radius.deleted(desired.device)
             if pods is not None:
                 verdict = "as predicted" if pods == predicted else f"predicted were {predicted}"
                 if self._plan.radius.unread:
                     verdict = f"{predicted} of them are known here"
-                say(f"{wish.device}: the server would delete {amount(pods, 'pod')}: {verdict}")
+                say(f"{desired.device}: the server would delete {amount(pods, 'pod')}: {verdict}")
                 surprised = surprised or pods > predicted
         if surprised and not self._goes_on():
             asking.take_back()
@@ -288,7 +288,7 @@ class _Tainting:
                 put(rules_yaml(result))
             for entry in result.done:
                 if entry.outcome == REFUSED:
-                    say(f"error: {entry.target.id} {entry.wish.taint}: {entry.why}")
+                    say(f"error: {entry.target.id} {entry.desired.taint}: {entry.why}")
         return result.exit_code
 
 

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Final, Protocol
 
 from msgspec import Struct
@@ -32,9 +33,9 @@ from kubectl_dra.taint.apply import RuleWriter
 from kubectl_dra.taint.blast_radius import ENDED
 from kubectl_dra.taint.drain import Drain
 from kubectl_dra.taint.result import Tainted
-from kubectl_dra.taint.rules import NEXT_AT, UNCHANGED, RuleStage, Serving, Wish, require_rules
+from kubectl_dra.taint.rules import NEXT_AT, UNCHANGED, DesiredRule, RuleStage, Serving, require_rules
 from kubectl_dra.taint.targets import Devices, Target, parts_of, refuse_nothing
-from kubectl_dra.taint.watching import Lookout, Patience, TimedOut
+from kubectl_dra.taint.watching import Patience, TimedOut, Watcher
 
 EXIT_LEFT: Final = 1
 EXIT_UNDETERMINED: Final = 3
@@ -196,7 +197,7 @@ def confirmed(question: str, *, yes: bool) -> bool:
 def wait(
     world: TaintWorld,
     rules: RuleWriter,
-    wishes: Sequence[Wish],
+    desired_rules: Sequence[DesiredRule],
     result: Tainted,
     deadline: float | None,
     *,
@@ -210,50 +211,53 @@ def wait(
         RuleGone, RuleRefused: somebody else deleted or changed one of the rules.
         ClusterError: the cluster can no longer be reached.
     """
-    with _lookout(world, deadline) as lookout:
-        drain = _drain(world, wishes, result, lookout, "NoSchedule" if escalate else "")
+    with _watcher(world, deadline) as watcher:
+        drain = _drain(world, desired_rules, result, watcher, "NoSchedule" if escalate else "")
         try:
             if escalate:
-                _let_end(rules, wishes, drain)
+                _let_end(rules, desired_rules, drain)
             blockers = drain.wait()
         except TimedOut:
             # The server did not answer at the end: what was known last is told.
             return replace(result, free=False, blockers=drain.blockers, exit_code=EXIT_LEFT)
-    for watcher in drain.watchers:
-        say(f"note: {watcher}")
+    for claim in drain.watchers:
+        say(f"note: {claim}")
     ended = replace(result, free=not blockers, blockers=blockers, exit_code=EXIT_LEFT if blockers else 0)
     return ended if blockers else replace(ended, held_parts=drain.held_parts)
 
 
-def let_end(world: TaintWorld, rules: RuleWriter, wishes: Sequence[Wish], result: Tainted) -> None:
+def let_end(world: TaintWorld, rules: RuleWriter, desired_rules: Sequence[DesiredRule], result: Tainted) -> None:
     """--drain without --wait: returns when every rule has the effect NoExecute. Raises as ``wait``."""
-    with _lookout(world) as lookout:
-        _let_end(rules, wishes, _drain(world, wishes, result, lookout, "NoSchedule"))
+    with _watcher(world) as watcher:
+        _let_end(rules, desired_rules, _drain(world, desired_rules, result, watcher, "NoSchedule"))
 
 
-def _lookout(world: TaintWorld, deadline: float | None = None) -> Lookout:
+def _watcher(world: TaintWorld, deadline: float | None = None) -> Watcher:
     assert world.cluster is not None
     # This may take hours, and each look leaves garbage.
     gc.enable()
-    return Lookout(world.cluster, Patience(say, deadline, limit=world.cluster.client.until))
+    return Watcher(world.cluster, Patience(say, deadline, limit=world.cluster.client.until))
 
 
-def _drain(world: TaintWorld, wishes: Sequence[Wish], result: Tainted, lookout: Lookout, effect: str) -> Drain:
+def _drain(
+    world: TaintWorld, desired_rules: Sequence[DesiredRule], result: Tainted, watcher: Watcher, effect: str
+) -> Drain:
     assert world.cluster is not None
     pods = [identity for identity, pod in result.radius.pods().items() if pod.fate != ENDED]
-    parts = parts_of([wish.device for wish in wishes], world.inventory.rows)
+    parts = parts_of([desired.device for desired in desired_rules], world.inventory.rows)
     others = [part for each in parts.values() for part in each]
-    return Drain(world.cluster, lookout, _taints(wishes, effect), pods, others)
+    return Drain(world.cluster, watcher, _taints(desired_rules, effect), pods, others)
 
 
-def _let_end(rules: RuleWriter, wishes: Sequence[Wish], drain: Drain) -> None:
+def _let_end(rules: RuleWriter, desired_rules: Sequence[DesiredRule], drain: Drain) -> None:
     """Turn NoSchedule into NoExecute: each rule at its own time, or all when the devices are free earlier.
 
     Raises:
         TimedOut: --wait ends before that.
     """
     patience = drain.patience
-    due = {wish.name: _due(patience.ask(lambda wish=wish: rules.get(wish.name))) for wish in wishes}  # type: ignore[misc]
+    names = [desired.name for desired in desired_rules]
+    due = {name: _due(patience.ask(partial(rules.get, name))) for name in names}
     whole = patience.deadline
     for at in sorted(set(due.values())):
         left, free = at - time.time(), False
@@ -266,11 +270,11 @@ def _let_end(rules: RuleWriter, wishes: Sequence[Wish], drain: Drain) -> None:
             patience.deadline = whole
             if patience.expired():
                 raise TimedOut
-        now = [wish for wish in wishes if due[wish.name] == at or (free and due[wish.name] > at)]
-        for wish in now:
-            written = patience.ask(lambda wish=wish: rules.write(wish, RuleStage("NoExecute"), escalate=True))  # type: ignore[misc]
+        now = [desired for desired in desired_rules if due[desired.name] == at or (free and due[desired.name] > at)]
+        for desired in now:
+            written = patience.ask(partial(rules.write, desired, RuleStage("NoExecute"), escalate=True))
             if written.outcome != UNCHANGED:
-                say(f"{wish.device}: NoExecute")
+                say(f"{desired.device}: NoExecute")
         drain.taints(_taints(now))
         if free:
             return
@@ -282,10 +286,12 @@ def _due(raw: Mapping[str, Mapping[str, Mapping[str, str]]] | None) -> float:
     return end.timestamp() if end is not None else 0.0
 
 
-def _taints(wishes: Sequence[Wish], effect: str = "") -> dict[DeviceID, DeviceTaint]:
+def _taints(desired_rules: Sequence[DesiredRule], effect: str = "") -> dict[DeviceID, DeviceTaint]:
     """The taint that evicts pods, per device; of several the strongest."""
     order = {"NoExecute": 0, "NoSchedule": 1, "None": 2}
     out: dict[DeviceID, DeviceTaint] = {}
-    for wish in sorted(wishes, key=lambda wish: -order[wish.taint.effect]):
-        out[wish.device] = DeviceTaint(wish.taint.key, wish.taint.value, effect or wish.taint.effect, "", wish.name)
+    for desired in sorted(desired_rules, key=lambda desired: -order[desired.taint.effect]):
+        out[desired.device] = DeviceTaint(
+            desired.taint.key, desired.taint.value, effect or desired.taint.effect, "", desired.name
+        )
     return out

@@ -42,7 +42,7 @@ def run(asked: UiFlags, connection: ConnectionFlags) -> int:
     scheduler_config(asked.as_explain(everything=True), UNTOLD)
     if asked.color is Color.never:
         os.environ["NO_COLOR"] = "1"
-    # This may take hours, and each picture leaves garbage.
+    # This may take hours, and each view leaves garbage.
     gc.enable()
     screens = Screens(source_of(asked, connection))
     screens.run(mouse=False)

@@ -19,7 +19,7 @@ from kubectl_dra.cluster.snapshot import Progress, Snapshot
 from kubectl_dra.cluster.watch import Watch
 from kubectl_dra.errors import ClusterError, DraError, UsageError
 from kubectl_dra.explain.scene.prepare import Settings
-from kubectl_dra.ui.desk import Ask, ScreenSource, Tainting
+from kubectl_dra.ui.worker import Ask, ScreenSource, Tainting
 
 WATCHED = ("ResourceSlice", "DeviceClass", "ResourceClaim", "DeviceTaintRule", "Pod")
 """Nodes tell that they are alive all the time: they are only read again with the rest."""

@@ -30,7 +30,7 @@ from kubectl_dra.taint.drain import slices_of
 from kubectl_dra.taint.result import ABSENT, REMOVED, Removals, RuleRemoved, Untainted, expired, plan_removals
 from kubectl_dra.taint.rules import REFUSED
 from kubectl_dra.taint.typed import Removal, Words, read_words
-from kubectl_dra.taint.watching import REFRESH_SECONDS, Lookout, Patience, TimedOut
+from kubectl_dra.taint.watching import REFRESH_SECONDS, Patience, TimedOut, Watcher
 
 LOOK_SECONDS = 2.0
 _SEEN_KINDS = ("ResourceSlice", "ResourceClaim", "DeviceTaintRule", "Node")
@@ -184,7 +184,7 @@ def _wait(world: TaintWorld, ids: Sequence[DeviceID], deadline: float | None, re
     told: tuple[str, ...] = ()
     # This may take hours, and each look leaves garbage.
     gc.enable()
-    with Lookout(world.cluster, patience) as lookout:
+    with Watcher(world.cluster, patience) as watcher:
         try:
             while left := patience.ask(lambda: _in_the_way(world, ids)):
                 if left != told:
@@ -193,9 +193,9 @@ def _wait(world: TaintWorld, ids: Sequence[DeviceID], deadline: float | None, re
                     told = left
                 if patience.expired():
                     return replace(result, allocatable=False, left=told, exit_code=EXIT_LEFT)
-                lookout.follow("DeviceTaintRule", whole=True)
-                lookout.follow("ResourceSlice", query=slices_of(ids), whole=True)
-                lookout.pause(REFRESH_SECONDS, unwatched=LOOK_SECONDS)
+                watcher.follow("DeviceTaintRule", whole=True)
+                watcher.follow("ResourceSlice", query=slices_of(ids), whole=True)
+                watcher.pause(REFRESH_SECONDS, unwatched=LOOK_SECONDS)
         except TimedOut:
             told = told or ("the API server did not answer",)
             return replace(result, allocatable=False, left=told, exit_code=EXIT_LEFT)

@@ -39,7 +39,7 @@ def about_new_pod(
 
 def _invalid(pod: Pod, written: Mapping[str, Any], snapshot: Snapshot, settings: Settings) -> Iterator[Refusal]:
     """The fields that the server finds invalid."""
-    from kubectl_dra.admission.server import check
+    from kubectl_dra.admission.server.verdict import check
 
     labels = {name: each.labels for name, each in snapshot.namespaces.items()}
     found = check(written, release=settings.scheduler.release, features=settings.scheduler.gates, namespaces=labels)

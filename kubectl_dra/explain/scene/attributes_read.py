@@ -15,7 +15,7 @@ from kubectl_dra.scheduling.gang_scheduling import members
 from kubectl_dra.text import nearest
 
 if TYPE_CHECKING:
-    from kubectl_dra.cel.column_comparisons import KeyAnswer
+    from kubectl_dra.cel.columns import KeyAnswer
 
     _Reads = tuple[PerDeviceColumn | None, KeyAnswer | None]
     "An attribute or capacity without its domain, None if it could be any, and how its reader answers from it."

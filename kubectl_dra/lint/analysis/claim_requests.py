@@ -14,8 +14,8 @@ from kubectl_dra.api.schema import Field
 from kubectl_dra.command import kubectl
 from kubectl_dra.data.drivers import Driver, catalogue
 from kubectl_dra.lint.analysis.selector_targets import drivers_of
-from kubectl_dra.lint.context import Context, Item, mappings_in, once
-from kubectl_dra.manifests.changes import Path, value_at
+from kubectl_dra.lint.context import Context, Item, items, once
+from kubectl_dra.manifests.changes import Path, fields_at, items_at, value_at
 from kubectl_dra.manifests.inputs import arguments
 
 CLAIM_KINDS: Final = ("ResourceClaim", "ResourceClaimTemplate")
@@ -49,7 +49,7 @@ def alternatives(context: Context) -> tuple[RequestAlternative, ...]:
 
 
 def _alternatives(context: Context) -> Iterator[RequestAlternative]:
-    for index, request in enumerate(items(context.spec.get("devices"), "requests")):
+    for index, request in enumerate(items(context.spec, "devices", "requests")):
         path = (*context.spec_path, "devices", "requests", index)
         name = str(request.get("name") or "")
         exactly = request.get("exactly")
@@ -57,11 +57,6 @@ def _alternatives(context: Context) -> Iterator[RequestAlternative]:
             yield RequestAlternative(name, name, (*path, "exactly"), exactly)
         for position, sub in enumerate(items(request, "firstAvailable")):
             yield RequestAlternative(name, f"{name}/{sub.get('name') or ''}", (*path, "firstAvailable", position), sub)
-
-
-def items(holder: Any, key: str) -> list[Mapping[str, Any]]:
-    """The mappings in a list field."""
-    return mappings_in(value_at(holder, (key,)))
 
 
 # Finds the fields of an object that need a feature gate.
@@ -95,8 +90,7 @@ def migrate(item: Item) -> str:
 
 def classic_advice(item: Item, better: str) -> str:
     """How to write the object in a current version, for each of its fields."""
-    spec = value_at(item.raw, item.spec_path)
-    spec = spec if isinstance(spec, dict) else {}
+    spec = fields_at(item.raw, *item.spec_path)
     parts = [f"No release converts it. Write it anew for {GROUP}/{better}: {_request(spec)}."]
     return " ".join([*parts, *_rest(spec)])
 
@@ -136,7 +130,7 @@ def _parameters(value: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _constraints(value: Any) -> Iterator[str]:
-    for entry in value if isinstance(value, list) else ():
+    for entry in items_at(value):
         labels = value_at(entry, ("nodeSelector",))
         if isinstance(labels, dict) and labels:
             shown = ", ".join(f"{key}: {label}" for key, label in labels.items())
@@ -176,7 +170,7 @@ def references_of(pod: Mapping[str, Any]) -> Iterator[Reference]:
     """The claims and templates that a pod names, without entries that name both or neither (the API server
     reports those).
     """
-    for index, entry in enumerate(items(pod.get("spec"), "resourceClaims")):
+    for index, entry in enumerate(items(pod, "spec", "resourceClaims")):
         found = [field for field in REFERENCES if isinstance(entry.get(field), str) and entry[field]]
         if len(found) == 1:
             path = ("spec", "resourceClaims", index)
@@ -186,14 +180,13 @@ def references_of(pod: Mapping[str, Any]) -> Iterator[Reference]:
 def uses(pod: Mapping[str, Any]) -> Iterator[tuple[Path, str, str]]:
     """What containers use: path, the claim entry's name, and the request if given."""
     for list_name in ("initContainers", "containers"):
-        for index, container in enumerate(items(pod.get("spec"), list_name)):
-            for position, use in enumerate(items(container.get("resources"), "claims")):
+        for index, container in enumerate(items(pod, "spec", list_name)):
+            for position, use in enumerate(items(container, "resources", "claims")):
                 path = ("spec", list_name, index, "resources", "claims", position)
                 yield path, str(use.get("name") or ""), str(use.get("request") or "")
-    spec = pod.get("spec")
-    for field, server in spec.items() if isinstance(spec, dict) else ():
+    for field, server in fields_at(pod, "spec").items():
         # A pod spec has no such field; in KServe's a model server stands under the key of its framework.
-        for position, use in enumerate(items(server.get("resources"), "claims") if isinstance(server, dict) else ()):
+        for position, use in enumerate(items(server, "resources", "claims")):
             yield (
                 ("spec", str(field), "resources", "claims", position),
                 str(use.get("name") or ""),

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 from kubectl_dra.cel import ast
 from kubectl_dra.data.drivers import catalogue
 from kubectl_dra.lint.analysis.cel_terms import column_of, constant
-from kubectl_dra.lint.analysis.claim_requests import items, uses
+from kubectl_dra.lint.analysis.claim_requests import uses
+from kubectl_dra.lint.context import items
 from kubectl_dra.lint.finding import Fix
 from kubectl_dra.manifests.changes import Path, Set, Splice, value_at
 from kubectl_dra.text import nearest
@@ -128,10 +129,10 @@ def _is_capacity(node: ast.Expression) -> bool:
 # Guesses which name was meant when an object refers to a missing part of itself.
 
 
-def meant_name(raw: Mapping[str, Any], found: Violation) -> Fix | None:
+def meant_name(raw: Mapping[str, Any], violation: Violation) -> Fix | None:
     """The fix for an unknown request in a constraint or config, or an unknown claim in a container."""
-    path = tuple(str(part) if isinstance(part, str) else part for part in found.path)
-    if found.rule == "container-claim-unknown":
+    path = tuple(str(part) if isinstance(part, str) else part for part in violation.path)
+    if violation.rule == "container-claim-unknown":
         return _claim(raw, path)
     devices = next((value_at(raw, path[:end]) for end in range(len(path)) if path[end - 1 : end] == ("devices",)), None)
     name, beside = value_at(raw, path), value_at(raw, path[:-1])

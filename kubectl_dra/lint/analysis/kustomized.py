@@ -12,8 +12,8 @@ from msgspec import Struct
 from kubectl_dra.api.releases import GROUP
 from kubectl_dra.data.drivers import catalogue
 from kubectl_dra.errors import InputError
-from kubectl_dra.lint.analysis.claim_requests import alternatives, is_given, items, references, references_of
-from kubectl_dra.lint.context import Context, Item, once
+from kubectl_dra.lint.analysis.claim_requests import alternatives, is_given, references, references_of
+from kubectl_dra.lint.context import Context, Item, items, once
 from kubectl_dra.manifests.changes import Path
 from kubectl_dra.manifests.documents import parse
 from kubectl_dra.manifests.inputs import KUSTOMIZED, Input, read
@@ -40,7 +40,7 @@ class ReplacedList(Struct, frozen=True):
 
 
 def replaced_list(item: Item, field: str, lost: str) -> ReplacedList | None:
-    """The patch because of which an object that was built has no entry named ``lost`` in a list.
+    """The patch that removed the entry ``lost`` from a list of a built object.
 
     ``field`` is the list's name, in whatever part of the object it stands. None if the item was not built by
     kustomize here, or another cause took the entry away.

@@ -79,28 +79,28 @@ _BY_RULE: Final[Mapping[str, str]] = {
 _INTEGER: Final = re.compile("[0-9]{1,18}")
 
 
-def remedy(context: Context, found: Violation) -> Fix | None:
+def remedy(context: Context, violation: Violation) -> Fix | None:
     """The fix for a violation if one is certain, or advice."""
-    path = tuple(str(part) if isinstance(part, str) else part for part in found.path)
-    if found.rule == "unknown-field":
+    path = tuple(str(part) if isinstance(part, str) else part for part in violation.path)
+    if violation.rule == "unknown-field":
         return _unknown_field(context, path)
-    if found.reason == "NotSupported":
+    if violation.reason == "NotSupported":
         return _member(context.raw, path)
-    if found.reason == "BadRequest":
+    if violation.reason == "BadRequest":
         return _wrong_type(context.raw, path)
-    if found.rule in ("cel-compile", "cel-program"):
+    if violation.rule in ("cel-compile", "cel-program"):
         from kubectl_dra.lint.analysis.corrections import expression_remedy
 
         text = value_at(context.raw, path)
         return expression_remedy(path, text) if isinstance(text, str) else None
-    if found.rule in ("constraint-request-unknown", "config-request-unknown", "container-claim-unknown"):
+    if violation.rule in ("constraint-request-unknown", "config-request-unknown", "container-claim-unknown"):
         from kubectl_dra.lint.analysis.corrections import meant_name
 
-        return _lost_in_build(context, found.rule, path) or meant_name(context.raw, found)
-    if found.rule == "constraint-attribute-format":
+        return _lost_in_build(context, violation.rule, path) or meant_name(context.raw, violation)
+    if violation.rule == "constraint-attribute-format":
         name = value_at(context.raw, path)
         return Fix(f"Put the driver's name before it, as in gpu.nvidia.com/{name}.") if is_identifier(name) else None
-    return Fix(_BY_RULE[found.rule]) if found.rule in _BY_RULE else None
+    return Fix(_BY_RULE[violation.rule]) if violation.rule in _BY_RULE else None
 
 
 def _lost_in_build(context: Context, rule: str, path: Path) -> Fix | None:

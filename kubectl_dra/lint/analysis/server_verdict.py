@@ -29,7 +29,7 @@ def verdict_of(context: Context) -> ServerVerdict | None:
     count them. A pod template is judged with its workload, or as a pod if the workload is of a custom kind.
     An object that is stored already is judged as a change of it.
     """
-    from kubectl_dra.admission.server import check, is_known
+    from kubectl_dra.admission.server.verdict import check, is_known
 
     item = context.item
     if item.owner is not None and is_known(item.owner.raw):
@@ -38,7 +38,7 @@ def verdict_of(context: Context) -> ServerVerdict | None:
         return None
     old = _stored(context)
     if old is not None and item.complete:
-        from kubectl_dra.admission.server import check_update
+        from kubectl_dra.admission.server.verdict import check_update
 
         changed = check_update(item.raw, old, release=context.release, features=context.features, namespaces={})
         if changed is not None:
@@ -57,7 +57,7 @@ def _in_status(context: Context) -> tuple[Violation, ...]:
     item = context.item
     if not item.is_dra or not item.raw.get("status"):
         return ()
-    from kubectl_dra.admission.server import check_written_status
+    from kubectl_dra.admission.server.verdict import check_written_status
 
     return check_written_status(
         item.raw, _stored(context), release=context.release, features=context.features, namespaces={}
@@ -79,12 +79,12 @@ _OF_THE_WHOLE: Final = frozenset(
 BAD_REQUEST: Final = 400
 
 
-def _is_elsewhere(item: Item, found: Violation) -> bool:
+def _is_elsewhere(item: Item, violation: Violation) -> bool:
     """Whether a violation concerns something not written here: by a controller, or in the object under a patch."""
-    if found.rule == "unknown-field":
+    if violation.rule == "unknown-field":
         # A controller has fields of its own; a patch only has directives such as $patch.
-        return not item.is_patch or str(found.path[-1]).startswith("$")
-    return found.reason == "Required" or (item.is_patch and found.rule in _OF_THE_WHOLE)
+        return not item.is_patch or str(violation.path[-1]).startswith("$")
+    return violation.reason == "Required" or (item.is_patch and violation.rule in _OF_THE_WHOLE)
 
 
 def violations_of(context: Context) -> Iterator[Violation]:
@@ -217,7 +217,7 @@ def _is_in(cluster: AssumedCluster, context: Context) -> bool:
 
 
 def _refuses_changes(context: Context, both: BothReleases) -> bool:
-    from kubectl_dra.admission.server import check_update
+    from kubectl_dra.admission.server.verdict import check_update
 
     raw, after = context.raw, both.after
     verdict = check_update(raw, raw, release=after.release, features=after.features, namespaces={})

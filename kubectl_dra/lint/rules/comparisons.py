@@ -256,11 +256,13 @@ class ConstantFails(
                 )
 
 
-def _fix(target: AskedSelector, found: FailingConstant) -> Fix | str:
-    if len(found.instead) != 1:
-        return found.advice
-    change = spliced(target.selector.path, target.selector.expression, [(found.start, found.end, found.instead[0])])
-    return Fix(found.advice, (change,), "unsafe")
+def _fix(target: AskedSelector, constant: FailingConstant) -> Fix | str:
+    if len(constant.instead) != 1:
+        return constant.advice
+    change = spliced(
+        target.selector.path, target.selector.expression, [(constant.start, constant.end, constant.instead[0])]
+    )
+    return Fix(constant.advice, (change,), "unsafe")
 
 
 RULES = (NeverTrue, QuantityEquality, Contradiction, ConstantFails)

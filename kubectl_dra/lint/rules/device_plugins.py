@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kubectl_dra.data.drivers import catalogue
-from kubectl_dra.lint.analysis.claim_requests import drivers_of_claim, items, migrate, references, speaks_of_network
-from kubectl_dra.lint.context import Context
+from kubectl_dra.lint.analysis.claim_requests import drivers_of_claim, migrate, references, speaks_of_network
+from kubectl_dra.lint.context import Context, items
 from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import Rule
-from kubectl_dra.manifests.changes import Delete, Path, Rename, value_at
+from kubectl_dra.manifests.changes import Delete, Path, Rename, fields_at
 from kubectl_dra.manifests.workloads import KSERVE_MODE, MODEL_SERVERS, is_in_knative, kserve_mode
 
 
@@ -82,8 +82,7 @@ def _plugin_requests(spec: Any) -> Iterator[tuple[Path, str, Any]]:
     if isinstance(spec, dict):
         holders += [((key,), spec[key]) for key in MODEL_SERVERS & spec.keys() if isinstance(spec[key], dict)]
     for place, container in holders:
-        limits = value_at(container, ("resources", "limits"))
-        for name, amount in limits.items() if isinstance(limits, dict) else ():
+        for name, amount in fields_at(container, "resources", "limits").items():
             if str(amount) != "0":
                 yield ("spec", *place, "resources", "limits", name), str(name), amount
 
@@ -104,7 +103,9 @@ def _is_offered(context: Context, resource: str) -> bool:
     if any(item.spec_field("extendedResourceName") == resource for item in given):
         return True
     snapshot = context.snapshot
-    return snapshot is not None and any(one.extended_resource_name == resource for one in snapshot.classes.values())
+    return snapshot is not None and any(
+        device_class.extended_resource_name == resource for device_class in snapshot.classes.values()
+    )
 
 
 class VisibleDevices(
@@ -124,7 +125,7 @@ class VisibleDevices(
                 for position, variable in enumerate(items(container, "env")):
                     if variable.get("name") != "NVIDIA_VISIBLE_DEVICES" or variable.get("value") in ("void", "none"):
                         continue
-                    if not items(container.get("resources"), "claims"):
+                    if not items(container, "resources", "claims"):
                         continue
                     path: Path = ("spec", list_name, index, "env", position)
                     gone = path if len(items(container, "env")) > 1 else path[:-1]
@@ -140,7 +141,7 @@ class ClaimInKnative(Rule, code="DRA704", name="claim-in-knative", severity="err
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         owner = context.item.owner
-        if owner is not None and items(context.raw.get("spec"), "resourceClaims") and is_in_knative(owner.raw):
+        if owner is not None and items(context.raw, "spec", "resourceClaims") and is_in_knative(owner.raw):
             yield self.finding(
                 ("spec", "resourceClaims"),
                 f"Knative refuses claims, and {KSERVE_MODE}: {kserve_mode(owner.raw)} gives it the pod",
@@ -156,14 +157,14 @@ class QuotaKey(
     """A quota key that counts nothing."""
 
     def check(self, context: Context) -> Iterator[LintFinding]:
-        hard = context.item.spec_field("hard")
-        for key in hard if isinstance(hard, dict) else ():
+        hard = fields_at(context.item.raw, "spec", "hard")
+        for key in hard:
             found = _quota_problem(str(key))
             if found is None:
                 continue
             message, right = found
             path: Path = ("spec", "hard", key)
-            changes = (Rename(path, right),) if right and right not in (hard or {}) else ()
+            changes = (Rename(path, right),) if right and right not in hard else ()
             fix = Fix(f"Write {right}", changes, "unsafe" if changes else "none") if right else None
             yield self.finding(path, f"{key} counts nothing: {message}", fix=fix, on_key=True)
 
@@ -210,7 +211,7 @@ def _called_after(context: Context, path: Path, resource: str) -> str:
     container: Any = context.raw
     for step in path[:-3]:
         container = container[step]
-    used = {str(use.get("name")) for use in items(container.get("resources"), "claims")}
+    used = {str(use.get("name")) for use in items(container, "resources", "claims")}
     word = resource.rpartition("/")[2]
     for reference in references(context):
         given = context.world.find(reference.kind, reference.target, context.item.namespace)

@@ -64,16 +64,16 @@ class RenamedByBuild(
             )
 
 
-def _advice(context: Context, found: OldName) -> str:
-    if found.kind == CLASS and found.renamed.namespace != context.item.namespace:
+def _advice(context: Context, old_name: OldName) -> str:
+    if old_name.kind == CLASS and old_name.renamed.namespace != context.item.namespace:
         # Kustomize takes unknown kinds for namespaced ones, and follows names inside one namespace.
         return (
-            f"Build {CLASS} {found.name} by a kustomization without namePrefix and nameSuffix: kustomize takes a class "
-            "for an object of a namespace, and follows no reference from one namespace to another."
+            f"Build {CLASS} {old_name.name} by a kustomization without namePrefix and nameSuffix: kustomize takes a "
+            "class for an object of a namespace, and follows no reference from one namespace to another."
         )
     return (
         "Write in kustomization.yaml: configurations: [dra-names.yaml], and in dra-names.yaml: nameReference: "
-        f"[{{group: {GROUP}, kind: {found.kind}, fieldSpecs: [{field_spec(context.item, found.path)}]}}]"
+        f"[{{group: {GROUP}, kind: {old_name.kind}, fieldSpecs: [{field_spec(context.item, old_name.path)}]}}]"
     )
 
 

@@ -9,14 +9,14 @@ from kubectl_dra.cel import ast
 from kubectl_dra.cel.columns import Column
 from kubectl_dra.data.drivers import ConfigKind, Driver, catalogue
 from kubectl_dra.lint.analysis.cel_terms import comparisons
-from kubectl_dra.lint.analysis.claim_requests import alternatives, items
+from kubectl_dra.lint.analysis.claim_requests import alternatives
 from kubectl_dra.lint.analysis.corrections import split_domain
 from kubectl_dra.lint.analysis.selector_targets import SELECTOR_KINDS, AskedSelector, asked, columns, selectors
-from kubectl_dra.lint.context import Context
+from kubectl_dra.lint.context import Context, items
 from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import Rule
 from kubectl_dra.lint.rules.names import span_of
-from kubectl_dra.manifests.changes import Path, Splice, value_at
+from kubectl_dra.manifests.changes import Path, Splice, items_at, value_at
 from kubectl_dra.text import nearest
 
 
@@ -103,7 +103,7 @@ class UnknownConfigField(Rule, code="DRA604", name="unknown-config-field", sever
             if "[]" in known:
                 if not isinstance(value, list):
                     yield self.finding(path, f"{path[-1]} of {kind} must be a list")
-                for index, below in enumerate(value if isinstance(value, list) else ()):
+                for index, below in enumerate(items_at(value)):
                     yield from self._below(kind, known["[]"], (*path, index), below)
                 return
             if not isinstance(value, dict):
@@ -137,9 +137,8 @@ def opaque_configs(context: Context) -> Iterator[tuple[Path, Mapping[str, Any]]]
     if not isinstance(spec, dict):
         return
     config = spec.get("config")
-    entries: Any = enumerate(config) if isinstance(config, list) else ()
-    for index, entry in entries:
-        if isinstance(entry, dict) and isinstance(entry.get("opaque"), dict):
+    for index, entry in enumerate(items(spec, "config")):
+        if isinstance(entry.get("opaque"), dict):
             yield (*path, "config", index, "opaque"), entry["opaque"]
     if isinstance(config, dict) and isinstance(config.get("opaque"), dict):
         yield (*path, "config", "opaque"), config["opaque"]

@@ -9,13 +9,12 @@ from kubectl_dra.lint.analysis.claim_requests import (
     REFERENCES,
     drivers_of_claim,
     is_given,
-    items,
     references,
     speaks_of_network,
     uses,
 )
 from kubectl_dra.lint.analysis.kustomized import replaced_list
-from kubectl_dra.lint.context import Context, Item
+from kubectl_dra.lint.context import Context, Item, items
 from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import Rule
 from kubectl_dra.manifests.changes import Delete, Rename, Set
@@ -30,7 +29,7 @@ class UnusedClaim(Rule, code="DRA401", name="unused-claim", severity="warning", 
             # What it is laid over may use it.
             return
         used = {name for _, name, _ in uses(context.raw)}
-        entries = items(context.raw.get("spec"), "resourceClaims")
+        entries = items(context.raw, "spec", "resourceClaims")
         if context.item.complete and not used <= {str(entry.get("name") or "") for entry in entries}:
             # A container uses a name that is not there: which of these it means is to be found out first.
             return

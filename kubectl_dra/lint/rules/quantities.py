@@ -16,7 +16,7 @@ from kubectl_dra.lint.analysis.selector_targets import SELECTOR_KINDS, selectors
 from kubectl_dra.lint.context import Context, Item
 from kubectl_dra.lint.finding import LintFinding
 from kubectl_dra.lint.rule import Rule
-from kubectl_dra.manifests.changes import Path
+from kubectl_dra.manifests.changes import Path, fields_at
 
 _ENDLESS: Final = 10_000_000
 """The exponent from which one such quantity takes a second of CPU time or more."""
@@ -124,8 +124,7 @@ class QuotaTooSmall(
     """A quota that its own workloads exceed."""
 
     def check(self, context: Context) -> Iterator[LintFinding]:
-        hard = context.item.spec_field("hard")
-        limits = {str(key): _whole(value) for key, value in hard.items()} if isinstance(hard, dict) else {}
+        limits = {str(key): _whole(value) for key, value in fields_at(context.item.raw, "spec", "hard").items()}
         # A quota with a scope counts only some of the pods, and no claims at all.
         if context.item.spec_field("scopes") or context.item.spec_field("scopeSelector"):
             return

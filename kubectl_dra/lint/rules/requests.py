@@ -10,11 +10,11 @@ from kubectl_dra.api.fields import fields
 from kubectl_dra.api.limits import MAX_RESULTS
 from kubectl_dra.cel.columns import Column
 from kubectl_dra.data.drivers import catalogue, name_in
-from kubectl_dra.lint.analysis.claim_requests import CLAIM_KINDS, RequestAlternative, alternatives, items
-from kubectl_dra.lint.context import Context
+from kubectl_dra.lint.analysis.claim_requests import CLAIM_KINDS, RequestAlternative, alternatives
+from kubectl_dra.lint.context import Context, items
 from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import Rule
-from kubectl_dra.manifests.changes import Delete, Path, Set, value_at
+from kubectl_dra.manifests.changes import Delete, Path, Set, fields_at, items_at, value_at
 
 
 class CountZero(Rule, code="DRA301", name="count-zero", severity="warning", kinds=CLAIM_KINDS, fixable="unsafe"):
@@ -148,8 +148,7 @@ class StepZero(
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         for index, device in enumerate(items(context.spec, "devices")):
-            capacities = device.get("capacity")
-            for name, capacity in capacities.items() if isinstance(capacities, dict) else ():
+            for name, capacity in fields_at(device, "capacity").items():
                 path: Path = ("spec", "devices", index, "capacity", name, "requestPolicy", "validRange", "step")
                 step = value_at(capacity, path[5:])
                 if step is None or not _is_zero(step):
@@ -163,13 +162,9 @@ class StepZero(
 
 
 def _constraints(context: Context) -> Iterator[tuple[Path, Mapping[str, Any], tuple[str, ...]]]:
-    for index, constraint in enumerate(items(context.spec.get("devices"), "constraints")):
-        names = constraint.get("requests")
-        yield (
-            (*context.spec_path, "devices", "constraints", index),
-            constraint,
-            tuple(str(name) for name in names) if isinstance(names, list) else (),
-        )
+    for index, constraint in enumerate(items(context.spec, "devices", "constraints")):
+        path = (*context.spec_path, "devices", "constraints", index)
+        yield path, constraint, tuple(str(name) for name in items_at(constraint, "requests"))
 
 
 def _is_zero(value: Any) -> bool:

@@ -41,22 +41,22 @@ class ServerRule(Rule):
     def check(self, context: Context) -> Iterator[LintFinding]:
         return map(partial(self._found, context), _by_code(context).get(self.code, ()))
 
-    def _found(self, context: Context, found: Violation) -> LintFinding:
+    def _found(self, context: Context, violation: Violation) -> LintFinding:
         from kubectl_dra.lint.analysis.rejection_fixes import remedy
 
         cel = None
-        if found.cel_offset is not None:
-            expression = value_at(context.raw, found.path)
+        if violation.cel_offset is not None:
+            expression = value_at(context.raw, violation.path)
             if isinstance(expression, str):
-                cel = token_range(expression, found.cel_offset)
+                cel = token_range(expression, violation.cel_offset)
         return self.finding(
-            found.path,
-            found.message,
-            fix=remedy(context, found) or _hinted(context, found),
+            violation.path,
+            violation.message,
+            fix=remedy(context, violation) or _hinted(context, violation),
             cel=cel,
-            on_key=found.rule == "unknown-field",
-            field=found.field,
-            detail=found.rule,
+            on_key=violation.rule == "unknown-field",
+            field=violation.field,
+            detail=violation.rule,
         )
 
 
@@ -64,12 +64,12 @@ _HINT: Final = re.compile(r"did you mean '([A-Za-z_]\w*)'")
 _NAME: Final = re.compile(r"[A-Za-z_]\w*")
 
 
-def _hinted(context: Context, found: Violation) -> Fix | None:
+def _hinted(context: Context, violation: Violation) -> Fix | None:
     """The name in an expression that the compiler suggests in place of the one at its position."""
-    expression, hint = value_at(context.raw, found.path), _HINT.search(found.message)
-    if hint is None or found.cel_offset is None or not isinstance(expression, str):
+    expression, hint = value_at(context.raw, violation.path), _HINT.search(violation.message)
+    if hint is None or violation.cel_offset is None or not isinstance(expression, str):
         return None
-    offset = found.cel_offset
+    offset = violation.cel_offset
     span = None
     if expression[offset : offset + 1] == "(":
         before = list(_NAME.finditer(expression, 0, offset))
@@ -79,7 +79,7 @@ def _hinted(context: Context, found: Violation) -> Fix | None:
         span = None if name is None else name.span()
     if span is None:
         return Fix(f"Did you mean {hint[1]}?")
-    return Fix(f"Write {hint[1]}", (Splice(found.path, *span, hint[1]),), "safe")
+    return Fix(f"Write {hint[1]}", (Splice(violation.path, *span, hint[1]),), "safe")
 
 
 @once

@@ -9,12 +9,12 @@ from kubectl_dra.admission.server.metadata import admin_label
 from kubectl_dra.api.behaviour import ADMIN_NEEDS_LABEL
 from kubectl_dra.api.fields import fields
 from kubectl_dra.api.releases import gate_default
-from kubectl_dra.lint.analysis.claim_requests import CLAIM_KINDS, alternatives, items
+from kubectl_dra.lint.analysis.claim_requests import CLAIM_KINDS, alternatives
 from kubectl_dra.lint.analysis.server_verdict import verdict_of
-from kubectl_dra.lint.context import Context
+from kubectl_dra.lint.context import Context, items
 from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import Rule
-from kubectl_dra.manifests.changes import Path, Set, value_at
+from kubectl_dra.manifests.changes import Path, Set, fields_at, value_at
 
 MEANT: Final = "kubectl-dra/selects-everything"
 """An annotation saying that a DeviceTaintRule intentionally selects every device."""
@@ -157,8 +157,7 @@ class AdminAccess(
         """The labels of the namespace, from the manifests or the snapshot; None if unknown."""
         given = context.world.namespaces.get(name) if name else None
         if given is not None:
-            labels = given.metadata.get("labels")
-            return labels if isinstance(labels, dict) else {}
+            return fields_at(given.metadata, "labels")
         snapshot = context.snapshot
         known = snapshot.namespaces.get(name or "default") if snapshot is not None else None
         return None if known is None else known.labels

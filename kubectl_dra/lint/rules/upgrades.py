@@ -190,12 +190,12 @@ def _said(answer: SchedulerAnswer) -> str:
 
 
 def _because(deciding: Deciding, release: str) -> str:
-    told = [_change(each, release) for each in deciding.changes]
+    told = [_change(change, release) for change in deciding.changes]
     if not told:
         return ""
     if len(told) == 1:
         return f"; because {told[0]}"
-    return f"; because of {'several changes together' if deciding.together else 'each of these'}: {'; '.join(told)}"
+    return f"; because of {'several changes together' if deciding.together else 'change of these'}: {'; '.join(told)}"
 
 
 def _change(change: SchedulerChange, release: str) -> str:
@@ -211,12 +211,12 @@ def _change(change: SchedulerChange, release: str) -> str:
     return f"{told} ({change.link})" if change.link else told
 
 
-def _is_loss(found: DifferentAnswers) -> bool:
-    return found.before.outcome is DevicesGiven.FITS and found.after.outcome is DevicesGiven.FAILS
+def _is_loss(answers: DifferentAnswers) -> bool:
+    return answers.before.outcome is DevicesGiven.FITS and answers.after.outcome is DevicesGiven.FAILS
 
 
-def _is_gain(found: DifferentAnswers) -> bool:
-    return found.after.outcome is DevicesGiven.FITS and found.before.outcome is not DevicesGiven.FITS
+def _is_gain(answers: DifferentAnswers) -> bool:
+    return answers.after.outcome is DevicesGiven.FITS and answers.before.outcome is not DevicesGiven.FITS
 
 
 def _elsewhere(found: FieldKept) -> str:

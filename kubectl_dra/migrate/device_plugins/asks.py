@@ -11,11 +11,11 @@ from kubectl_dra.api.pod_resources import pod_requests
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.api.releases import GROUP, first_with, gate_default
-from kubectl_dra.manifests.changes import Path
+from kubectl_dra.manifests.changes import Path, fields_at, value_at
 from kubectl_dra.manifests.workloads import PodContainer, WorkloadPodSpec, containers
 from kubectl_dra.migrate.device_plugins.placement import PlacementPlan
 from kubectl_dra.migrate.model import MigrationSettings, NewObject, Note, ObjectPlan, PlanRefusal, PlanSurroundings
-from kubectl_dra.migrate.naming import as_label
+from kubectl_dra.migrate.new_objects import as_label
 from kubectl_dra.migrate.other_texts import fill_in
 from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue, is_extended
 from kubectl_dra.migrate.vendors.model import Resource
@@ -59,7 +59,7 @@ class _Problem(Exception):
 
 
 def extended_amounts(pod: Pod) -> dict[str, int]:
-    """How many of each extended resource the whole pod requests, without those of which it requests none."""
+    """How many of each extended resource the whole pod requests, without those that it requests 0 of."""
     found = pod_requests(pod)
     return {name: amount.value() for name, amount in found.items() if is_extended(name) and amount.sign() > 0}
 
@@ -75,7 +75,7 @@ def read_asks(spec: WorkloadPodSpec, catalogue: VendorCatalogue, *, patch: bool 
     held: set[str] = set()
     beside: list[str] = []
     kept: list[str] = []
-    annotations = _mapping(spec.metadata, "annotations")
+    annotations = fields_at(spec.metadata, "annotations")
     scheduler = str(spec.content.get("schedulerName") or "")
     for container in containers(spec):
         refusals += _no_amounts(container, catalogue)
@@ -87,7 +87,7 @@ def read_asks(spec: WorkloadPodSpec, catalogue: VendorCatalogue, *, patch: bool 
             keys = tuple(path for path, _ in found)
             resource = catalogue.resource(name, values, annotations, scheduler)
             if resource is None:
-                if not _is_zero(values[name]):
+                if not is_zero(values[name]):
                     refusals.append(_unknown(name, container, keys[0]))
                     beside.append(name)
                 continue
@@ -130,9 +130,8 @@ def read_asks(spec: WorkloadPodSpec, catalogue: VendorCatalogue, *, patch: bool 
 
 def _no_amounts(container: PodContainer, catalogue: VendorCatalogue) -> Iterator[PlanRefusal]:
     """Limits and requests that are a known name and no mapping, as where a file is cut off."""
-    resources = container.content.get("resources")
     for field in ("limits", "requests"):
-        found = resources.get(field) if isinstance(resources, Mapping) else None
+        found = value_at(container.content, ("resources", field))
         if isinstance(found, str) and catalogue.moves(found.strip()):
             path = (*container.path, "resources", field)
             message = f"{_who(container)}: {field} is {shown(found)}, a name without a number"
@@ -143,7 +142,7 @@ def _of_the_pod(spec: WorkloadPodSpec, catalogue: VendorCatalogue) -> Iterator[P
     """Known resources in the pod's own ``resources``, where the API server accepts only cpu, memory and huge pages."""
     whole = PodContainer(spec.path, "", spec.content)
     for name, found in _amounts(whole).items():
-        if not _is_zero(found[0][1]) and catalogue.moves(name):
+        if not is_zero(found[0][1]) and catalogue.moves(name):
             message = f"{name} is requested for the pod as a whole, which works only for cpu, memory and huge pages"
             yield PlanRefusal("MIG115", found[0][0], message, "Ask for it in the container that needs it.")
 
@@ -168,7 +167,7 @@ def _amounts(container: PodContainer) -> dict[str, list[tuple[Path, Any]]]:
     resources = container.content.get("resources")
     out: dict[str, list[tuple[Path, Any]]] = {}
     for field in ("limits", "requests"):
-        for name, value in _mapping(resources, field).items():
+        for name, value in fields_at(resources, field).items():
             out.setdefault(str(name), []).append(((*container.path, "resources", field, name), value))
     return out
 
@@ -270,16 +269,12 @@ def _who(container: PodContainer) -> str:
     return f"{kind} {container.name}"
 
 
-def _is_zero(value: Any) -> bool:
+def is_zero(value: Any) -> bool:
+    """Whether an amount is a quantity of 0."""
     try:
         return Quantity.from_json(value).sign() == 0
     except QuantityError:
         return False
-
-
-def _mapping(value: Any, key: str) -> Mapping[str, Any]:
-    found = value.get(key) if isinstance(value, Mapping) else None
-    return found if isinstance(found, Mapping) else {}
 
 
 def parts_of(ask: Ask, asks: Iterable[Ask]) -> Iterator[Ask]:

@@ -7,12 +7,12 @@ from typing import Any, Final, NamedTuple
 
 from kubectl_dra.api.limits import MAX_LABEL, MAX_RESULTS
 from kubectl_dra.api.releases import GROUP
-from kubectl_dra.manifests.changes import Path, value_at
+from kubectl_dra.manifests.changes import Path, fields_at, items_at, value_at
 from kubectl_dra.manifests.workloads import WorkloadPodSpec, containers
 from kubectl_dra.migrate.device_plugins.asks import Ask, parts_of
 from kubectl_dra.migrate.device_plugins.placement import PlacementPlan
 from kubectl_dra.migrate.model import PlanRefusal
-from kubectl_dra.migrate.naming import as_label, free, short, shortened
+from kubectl_dra.migrate.new_objects import as_label, free, short, shortened
 from kubectl_dra.migrate.vendors.model import Resource
 
 # The classes of a pod's existing claims, as far as this run has read them.
@@ -22,13 +22,12 @@ _TEMPLATE: Final = "ResourceClaimTemplate"
 
 def claimed_classes(spec: Mapping[str, Any], namespace: str, objects: Sequence[Mapping[str, Any]]) -> frozenset[str]:
     """The DeviceClasses of a pod's claims and claim templates that are among the objects."""
-    claims = spec.get("resourceClaims")
     wanted = set()
-    for claim in claims if isinstance(claims, list) else ():
+    for claim in items_at(spec, "resourceClaims"):
         if isinstance(claim, Mapping):
-            source = claim.get("source") if isinstance(claim.get("source"), Mapping) else {}
+            source = fields_at(claim, "source")
             for field, kind in (("resourceClaimName", "ResourceClaim"), ("resourceClaimTemplateName", _TEMPLATE)):
-                wanted.add((kind, str(claim.get(field) or (source or {}).get(field))))
+                wanted.add((kind, str(claim.get(field) or source.get(field))))
     found: set[str] = set()
     for raw in objects if wanted else ():
         name = (str(raw.get("kind")), str(value_at(raw, ("metadata", "name"))))
@@ -42,8 +41,7 @@ def claimed_classes(spec: Mapping[str, Any], namespace: str, objects: Sequence[M
 def _classes(requests: Any) -> Iterator[str]:
     """The class of each request: flat before v1beta2, in ``exactly`` or ``firstAvailable`` since then."""
     for request in requests if isinstance(requests, list) else ():
-        choices = value_at(request, ("firstAvailable",))
-        for one in (request, value_at(request, ("exactly",)), *(choices if isinstance(choices, list) else ())):
+        for one in (request, value_at(request, ("exactly",)), *items_at(request, "firstAvailable")):
             if isinstance(one, Mapping) and isinstance(one.get("deviceClassName"), str):
                 yield one["deviceClassName"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from kubectl_dra.manifests.changes import Change, Delete, Path, Set, value_at
+from kubectl_dra.manifests.changes import Change, Delete, Path, Set, fields_at, items_at, value_at
 from kubectl_dra.manifests.workloads import KSERVE_MODE, WorkloadPodSpec, claims_since, containers, key_of, kserve_mode
 from kubectl_dra.migrate.device_plugins.asks import Ask, within
 from kubectl_dra.migrate.model import Note, PlanRefusal
@@ -68,15 +68,13 @@ def _found(spec: WorkloadPodSpec, users: Collection[Path]) -> list[tuple[str, st
     """Everything that a flag may concern: kind of place, name, path, and whether it may be removed."""
     out: list[tuple[str, str, Path, bool]] = []
     for container in containers(spec):
-        variables = container.content.get("env")
-        for index, variable in enumerate(variables if isinstance(variables, list) else ()):
+        for index, variable in enumerate(items_at(container.content, "env")):
             if isinstance(variable, Mapping) and isinstance(variable.get("name"), str):
                 out.append(("env", variable["name"], (*container.path, "env", index), container.path in users))
         # Values of charts have them by name.
-        for name in variables if isinstance(variables, Mapping) else ():
+        for name in fields_at(container.content, "env"):
             out.append(("env", str(name), (*container.path, "env", name), container.path in users))
-    annotations = spec.metadata.get("annotations")
-    for name in annotations if isinstance(annotations, Mapping) else ():
+    for name in fields_at(spec.metadata, "annotations"):
         # Those of the object itself may be about more than these pods.
         removable = spec.metadata_path != ("metadata",) or spec.path == ("spec",)
         out.append(("annotation", str(name), (*spec.metadata_path, "annotations", name), removable))
@@ -84,18 +82,11 @@ def _found(spec: WorkloadPodSpec, users: Collection[Path]) -> list[tuple[str, st
         value = spec.content.get(field)
         if isinstance(value, str) and value:
             out.append((field, value, (*spec.path, field), True))
-    volumes = spec.content.get("volumes")
-    for index, volume in enumerate(volumes if isinstance(volumes, list) else ()):
-        host = _path(volume)
-        if host:
+    for index, volume in enumerate(items_at(spec.content, "volumes")):
+        host = value_at(volume, ("hostPath", "path"))
+        if host and isinstance(host, str):
             out.append(("hostPath", host, (*spec.path, "volumes", index, "hostPath"), False))
     return out
-
-
-def _path(volume: Any) -> str:
-    host = volume.get("hostPath") if isinstance(volume, Mapping) else None
-    path = host.get("path") if isinstance(host, Mapping) else None
-    return path if isinstance(path, str) else ""
 
 
 # What workload controllers derive from device requests and must be told explicitly after the migration.
@@ -163,12 +154,11 @@ def of_object(raw: Mapping[str, Any], classes: Sequence[str], every: bool = Fals
     if key[1].startswith("Cluster"):
         message = f"{key[1]} is for all namespaces: each that uses it needs a copy of the ResourceClaimTemplate"
         out.append(Note("MIG135", ("kind",), message))
-    metadata = raw.get("metadata")
-    metadata = metadata if isinstance(metadata, Mapping) else {}
+    metadata = fields_at(raw, "metadata")
     if is_queued(raw):
         message = (
-            f"Kueue counts the claims only if its Configuration maps {_list(classes)} to a resource of the queue "
-            "(resources.deviceClassMappings, Kueue 0.18 or later)"
+            f"Kueue counts the claims only if its Configuration maps {', '.join(dict.fromkeys(classes))} to a resource "
+            "of the queue (resources.deviceClassMappings, Kueue 0.18 or later)"
         )
         if every:
             message += ", and admits no claim for all devices of a node: write their number (count) instead"
@@ -226,10 +216,6 @@ def _trainer(raw: Mapping[str, Any]) -> list[Note]:
         return []
     message = "the trainer took the processes per node from the GPU limit: set numProcPerNode to the number of GPUs"
     return [Note("MIG134", path, message)]
-
-
-def _list(names: Sequence[str]) -> str:
-    return ", ".join(dict.fromkeys(names))
 
 
 # Why a change is unsafe by the drivers of its resources alone.

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from kubectl_dra.manifests.changes import Delete, Path, value_at
+from kubectl_dra.manifests.changes import Delete, Path, fields_at, items_at
 from kubectl_dra.migrate.vendors.catalogue import Labelled, translated
 from kubectl_dra.migrate.vendors.label_to_cel import Untranslatable, condition, joined
 from kubectl_dra.migrate.vendors.model import KnownDriver, Resource, filled
@@ -296,20 +296,19 @@ class StatedTerm(NamedTuple):
 
 def node_selector(spec: Mapping[str, Any]) -> Iterator[Stated]:
     """The conditions of ``nodeSelector``."""
-    raw = spec.get("nodeSelector")
-    for key, value in raw.items() if isinstance(raw, Mapping) else ():
+    for key, value in fields_at(spec, "nodeSelector").items():
         made = Condition(key, "In", (value,)) if isinstance(value, str) else None
         yield Stated(("nodeSelector", key), key, made)
 
 
 def required_terms(spec: Mapping[str, Any]) -> tuple[StatedTerm, ...]:
     """The terms of the required node affinity, one of which must hold."""
-    return tuple(_term((*TERMS, index), raw) for index, raw in enumerate(_list(value_at(spec, TERMS))))
+    return tuple(_term((*TERMS, index), raw) for index, raw in enumerate(items_at(spec, *TERMS)))
 
 
 def preferred(spec: Mapping[str, Any]) -> Iterator[Stated]:
     """The conditions of all preferred terms of the node affinity."""
-    for index, raw in enumerate(_list(value_at(spec, PREFERRED))):
+    for index, raw in enumerate(items_at(spec, *PREFERRED)):
         if isinstance(raw, Mapping):
             yield from _term((*PREFERRED, index, "preference"), raw.get("preference")).stated
 
@@ -318,7 +317,7 @@ def _term(path: Path, raw: Any) -> StatedTerm:
     if not isinstance(raw, Mapping):
         return StatedTerm(path, (), False)
     stated = []
-    for index, expression in enumerate(_list(raw.get("matchExpressions"))):
+    for index, expression in enumerate(items_at(raw, "matchExpressions")):
         if isinstance(expression, Mapping):
             stated.append(_expression((*path, "matchExpressions", index), expression))
     return StatedTerm(path, tuple(stated), bool(raw.get("matchFields")))
@@ -326,14 +325,10 @@ def _term(path: Path, raw: Any) -> StatedTerm:
 
 def _expression(path: Path, raw: Mapping[str, Any]) -> Stated:
     key, operator = raw.get("key"), raw.get("operator")
-    values = values_of(_list(raw.get("values")))
+    values = values_of(items_at(raw, "values"))
     if not isinstance(key, str) or not isinstance(operator, str) or values is None:
         return Stated(path, key if isinstance(key, str) else "", None)
     return Stated(path, key, Condition(key, operator, values))
-
-
-def _list(raw: Any) -> Sequence[Any]:
-    return raw if isinstance(raw, list) else ()
 
 
 def emptied(spec: Mapping[str, Any], removed: Collection[Path]) -> tuple[Delete, ...]:

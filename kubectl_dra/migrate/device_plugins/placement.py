@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from kubectl_dra.api.limits import MAX_EXPRESSION_BYTES, MAX_SELECTORS
-from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.releases import Release, gate_default
-from kubectl_dra.manifests.changes import Change, Path
+from kubectl_dra.manifests.changes import Change, Path, items_at, value_at
+from kubectl_dra.migrate.codes import Safety
 from kubectl_dra.migrate.device_plugins.labels import (
     TERMS,
     Stated,
@@ -20,8 +20,7 @@ from kubectl_dra.migrate.device_plugins.labels import (
     required_terms,
     translate,
 )
-from kubectl_dra.migrate.model import Safety
-from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue
+from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue, whole_number
 from kubectl_dra.migrate.vendors.label_to_cel import Untranslatable, condition, joined
 from kubectl_dra.migrate.vendors.model import EMPTY, Resource
 
@@ -138,7 +137,7 @@ class _Reader:
             self._keep_terms(found)
             return
         classes = [{made.device_class for _, made in term if made and made.device_class} for term in read]
-        if any(each != classes[0] for each in classes) or len(classes[0]) > 1:
+        if any(device_class != classes[0] for device_class in classes) or len(classes[0]) > 1:
             why = "the terms of the node affinity ask for devices of different classes"
             self._refusals.append((TERMS, why, _SPLIT))
             return
@@ -193,12 +192,12 @@ class _Reader:
         self._annotations.append(name)
         self._reasons[f"annotation {name} becomes a selector on attribute {labelled.rule.attribute}"] = None
 
-    def _tell(self, path: Path, made: Translation) -> None:
-        self._notes.update(dict.fromkeys((path, note) for note in made.notes))
-        self._reasons.update(dict.fromkeys(made.reasons))
-        self._unsafe |= made.unsafe
-        if made.refusal:
-            self._refusals.append((path, *made.refusal))
+    def _tell(self, path: Path, translation: Translation) -> None:
+        self._notes.update(dict.fromkeys((path, note) for note in translation.notes))
+        self._reasons.update(dict.fromkeys(translation.reasons))
+        self._unsafe |= translation.unsafe
+        if translation.refusal:
+            self._refusals.append((path, *translation.refusal))
 
     def _select(self, path: Path, selectors: Sequence[str], device_class: str) -> None:
         self._selectors.update(dict.fromkeys(selectors))
@@ -235,26 +234,15 @@ class _Reader:
 def _counts(spec: Mapping[str, Any]) -> Mapping[str, int | None]:
     """The total that a pod's containers request of each resource; None if an amount is not a whole number."""
     counts: dict[str, int | None] = {}
-    containers = spec.get("containers")
-    for container in containers if isinstance(containers, list) else ():
-        resources = container.get("resources") if isinstance(container, Mapping) else None
+    for container in items_at(spec, "containers"):
+        resources = value_at(container, ("resources",))
         if not isinstance(resources, Mapping):
             continue
         asked = [resources[part] for part in ("requests", "limits") if isinstance(resources.get(part), Mapping)]
         for name, amount in {key: amount for each in asked for key, amount in each.items()}.items():
-            before, more = counts.get(name, 0), _whole(amount)
+            before, more = counts.get(name, 0), whole_number(amount)
             counts[name] = None if before is None or more is None else before + more
     return counts
-
-
-def _whole(amount: object) -> int | None:
-    if isinstance(amount, bool) or not isinstance(amount, str | int):
-        return None
-    try:
-        parsed = Quantity.parse(amount)
-    except ValueError:
-        return None
-    return parsed.as_int64() if parsed.is_integer() else None
 
 
 # Tolerations that the API server adds to pods with extended resources, but not to pods with claims.
@@ -266,8 +254,7 @@ def missing(spec: Mapping[str, Any], resources: Iterable[Resource]) -> Iterator[
     The admission plugin ExtendedResourceToleration considers only requests for extended resources. If a pod
     already tolerates the same key, its author knew the taint of those nodes, and nothing is added.
     """
-    found = spec.get("tolerations")
-    own = [item for item in found if isinstance(item, Mapping)] if isinstance(found, list) else []
+    own = [item for item in items_at(spec, "tolerations") if isinstance(item, Mapping)]
     added: list[Mapping[str, str]] = []
     for resource in resources:
         for toleration in resource.tolerations:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from msgspec.structs import replace
 
 from kubectl_dra.api.releases import GROUP, gate_default
-from kubectl_dra.manifests.changes import Append, Change, Delete, Path, Set, value_at
+from kubectl_dra.manifests.changes import Append, Change, Delete, Path, Set, fields_at, items_at, value_at
 from kubectl_dra.manifests.workloads import WorkloadPodSpec, containers, key_of
+from kubectl_dra.migrate.codes import Safety
 from kubectl_dra.migrate.device_plugins import environment as frameworks
 from kubectl_dra.migrate.device_plugins.asks import Ask, Asks, by_name, extended, read_asks, why_claims
 from kubectl_dra.migrate.device_plugins.asks import said as said_of
@@ -25,23 +26,19 @@ from kubectl_dra.migrate.device_plugins.claims import (
     without_lone_parts,
 )
 from kubectl_dra.migrate.device_plugins.environment import environment, of_driver
-from kubectl_dra.migrate.device_plugins.pages import ABOUT
 from kubectl_dra.migrate.device_plugins.placement import PlacementPlan, missing, placement
 from kubectl_dra.migrate.device_plugins.pods import base_claims, claimless, is_patch, plan_patch, pods_of, tidied
 from kubectl_dra.migrate.landing import by_labels
 from kubectl_dra.migrate.model import (
-    Migration,
     MigrationSettings,
     NewObject,
     Note,
     ObjectPlan,
     PlanRefusal,
     PlanSurroundings,
-    Safety,
     Step,
 )
-from kubectl_dra.migrate.naming import free_object, roles, workload_name
-from kubectl_dra.migrate.new_objects import in_version, template_key
+from kubectl_dra.migrate.new_objects import free_object, in_version, roles, template_key, workload_name
 
 # Pods of one ResourceClaim run on one node, if its device is on one: only one pod, or pods that may stand together.
 _MAY_SHARE: Final = frozenset(
@@ -117,7 +114,7 @@ def plan(raw: Mapping[str, Any], surroundings: PlanSurroundings, settings: Migra
         steps += _named(raw, name, pods, surroundings, settings, said)
     return ObjectPlan(
         tuple(steps),
-        tuple({repr(one.raw): one for one in said.objects}.values()),
+        tuple({repr(manifest.raw): manifest for manifest in said.objects}.values()),
         tuple(dict.fromkeys(said.notes)),
         tuple(dict.fromkeys(said.refusals)),
     )
@@ -176,7 +173,10 @@ def _pod(
     changes, reasons, doubts = _placed(spec, moving, placements, said)
     wiring = wired(moving, placements, _claim_names(spec))
     changes += [Delete(path) for path in asks.zeros]
-    changes += [*_removed(moving), *_referred(raw, wiring), *beside.changes, *advice.changes]
+    changes += [Delete(path) for ask in moving for path in ask.keys]
+    for path, entries in wiring.references.items():
+        changes += _added(raw, (*path, "resources", "claims"), entries)
+    changes += [*beside.changes, *advice.changes]
     changes += _tolerated(spec, moving, settings, said)
     if is_patch(raw) and not base_claims(raw, surroundings.objects, settings.catalogue):
         doubts.append(
@@ -202,8 +202,7 @@ def _pod(
 def _placements(
     spec: WorkloadPodSpec, asks: Sequence[Ask], settings: MigrationSettings, said: _Said, held: set[str]
 ) -> dict[str, PlacementPlan]:
-    annotations = spec.metadata.get("annotations")
-    annotations = annotations if isinstance(annotations, Mapping) else {}
+    annotations = fields_at(spec.metadata, "annotations")
     out: dict[str, PlacementPlan] = {}
     for ask in asks:
         resource = ask.resource
@@ -246,25 +245,10 @@ def _to_share(ask: Ask) -> str:
 
 def _claim_names(spec: WorkloadPodSpec) -> set[str]:
     """The names of the claims that a pod has or mentions."""
-    lists = [spec.content.get("resourceClaims")]
-    lists += [value_at(container.content, ("resources", "claims")) for container in containers(spec)]
-    return {
-        str(claim.get("name"))
-        for found in lists
-        for claim in (found if isinstance(found, list) else ())
-        if isinstance(claim, Mapping)
-    }
-
-
-def _removed(asks: Sequence[Ask]) -> Iterator[Change]:
-    for ask in asks:
-        for path in ask.keys:
-            yield Delete(path)
-
-
-def _referred(raw: Mapping[str, Any], wiring: Wiring) -> Iterator[Change]:
-    for path, entries in wiring.references.items():
-        yield from _added(raw, (*path, "resources", "claims"), entries)
+    claims = [*items_at(spec.content, "resourceClaims")]
+    for container in containers(spec):
+        claims += items_at(container.content, "resources", "claims")
+    return {str(claim.get("name")) for claim in claims if isinstance(claim, Mapping)}
 
 
 def _added(raw: Mapping[str, Any], path: Path, items: Sequence[Mapping[str, Any]]) -> Iterator[Change]:
@@ -337,7 +321,7 @@ def _named(
     mine: set[tuple[str, str, str]] = set()
     words = roles(raw, [pod.spec.path for pod in pods])
     made: dict[str, str] = {}
-    alike = len({repr(_specs(pod)) for pod in pods}) == 1
+    alike = len({repr([(claim.what, claim.spec) for claim in pod.wiring.claims]) for pod in pods}) == 1
     requests: list[Mapping[str, Any]] = []
     for pod, role in zip(pods, words, strict=True):
         entries: list[dict[str, str]] = []
@@ -359,7 +343,7 @@ def _named(
         changes = _with_parent(raw, pod.spec.path, tidied(raw, (*pod.changes, *added)))
         doubts = _doubts(pod, settings, raw)
         reason = f"{pod.reason}; unsafe, because {' and '.join(doubts)}" if doubts else pod.reason
-        yield Step("MIG101", pod.asks[0].keys[0], reason, changes, _safety(doubts))
+        yield Step("MIG101", pod.asks[0].keys[0], reason, changes, "unsafe" if doubts else "safe")
     classes = [request["deviceClassName"] for request in requests]
     every = any(request.get("allocationMode") == "All" for request in requests)
     said.notes.extend(frameworks.of_object(raw, classes, every))
@@ -377,24 +361,19 @@ def _there(kind: str, namespace: str, claim: Claim, surroundings: PlanSurroundin
 
 
 def _namespace(raw: Mapping[str, Any]) -> str:
-    metadata, spec = raw.get("metadata"), raw.get("spec")
-    given = metadata.get("namespace") if isinstance(metadata, Mapping) else None
-    if key_of(raw)[1] == "HelmRelease" and isinstance(spec, Mapping):
-        given = spec.get("targetNamespace") or given
-    return str(given or "")
+    target = value_at(raw, ("spec", "targetNamespace")) if key_of(raw)[1] == "HelmRelease" else None
+    return str(target or value_at(raw, ("metadata", "namespace")) or "")
 
 
 def _with_parent(raw: Mapping[str, Any], path: Path, changes: Sequence[Change]) -> tuple[Change, ...]:
     """The changes, preceded by one that creates a missing pod spec from the fields set in it."""
     if value_at(raw, path) is not None:
         return tuple(changes)
-    fields = {str(one.path[-1]): one.value for one in changes if isinstance(one, Set) and one.path[:-1] == path}
-    rest = [one for one in changes if not (isinstance(one, Set) and one.path[:-1] == path)]
+    fields = {
+        str(change.path[-1]): change.value for change in changes if isinstance(change, Set) and change.path[:-1] == path
+    }
+    rest = [change for change in changes if not (isinstance(change, Set) and change.path[:-1] == path)]
     return (*rest, Set(path, fields))
-
-
-def _specs(pod: _Pod) -> list[tuple[str, Any]]:
-    return [(claim.what, claim.spec) for claim in pod.wiring.claims]
 
 
 def _doubts(pod: _Pod, settings: MigrationSettings, raw: Mapping[str, Any]) -> tuple[str, ...]:
@@ -405,10 +384,6 @@ def _doubts(pod: _Pod, settings: MigrationSettings, raw: Mapping[str, Any]) -> t
     if key_of(raw)[1] == "HelmRelease":
         doubts.append("what the chart makes of its values is not certain")
     return tuple(doubts)
-
-
-def _safety(doubts: Collection[str]) -> Safety:
-    return "unsafe" if doubts else "safe"
 
 
 def _of_all(pods: Sequence[_Pod], claim: Claim, settings: MigrationSettings, raw: Mapping[str, Any]) -> Safety:
@@ -423,6 +398,3 @@ def _object(kind: str, name: str, namespace: str, claim: Claim, safety: Safety) 
     raw: dict[str, Any] = {"apiVersion": f"{GROUP}/v1", "kind": kind, "metadata": metadata, "spec": spec}
     reason = "each pod gets a claim like this" if kind == "ResourceClaimTemplate" else "all pods use this claim"
     return NewObject("MIG104" if kind == "ResourceClaim" else "MIG103", raw, reason, safety)
-
-
-MIGRATION: Final = Migration("device-plugins", plan, ABOUT)

@@ -18,10 +18,11 @@ from kubectl_dra.manifests.workloads import (
     pod_specs,
     specs_at,
 )
+from kubectl_dra.migrate.codes import Safety
 from kubectl_dra.migrate.device_plugins.asks import Ask, by_name, read_asks
 from kubectl_dra.migrate.device_plugins.environment import environment, of_driver
 from kubectl_dra.migrate.device_plugins.placement import PlacementPlan, placement
-from kubectl_dra.migrate.model import MigrationSettings, ObjectPlan, PlanRefusal, Safety, Step
+from kubectl_dra.migrate.model import MigrationSettings, ObjectPlan, PlanRefusal, Step
 from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue
 from kubectl_dra.migrate.vendors.model import Resource
 

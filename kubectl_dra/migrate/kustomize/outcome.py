@@ -1,27 +1,31 @@
-"""What becomes of the files of kustomizations, and what is said of them."""
+"""What becomes of the files of kustomizations, and what is said of them; how they are built to see it."""
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from pathlib import Path as File
 from typing import Any, Final, NamedTuple
 
 from msgspec import Struct, field
 
 from kubectl_dra.api.schema import path_text
-from kubectl_dra.errors import InputError
+from kubectl_dra.errors import FileError, InputError
 from kubectl_dra.manifests.changes import value_at
+from kubectl_dra.manifests.documents import parse
 from kubectl_dra.manifests.files import Rewritten
+from kubectl_dra.manifests.inputs import build
 from kubectl_dra.manifests.kustomization import Kustomization, closure
 from kubectl_dra.manifests.objects import ObjectKey, object_key, title
 from kubectl_dra.manifests.source import Source, decode
 from kubectl_dra.manifests.style import Style, flow
-from kubectl_dra.migrate import refusals
+from kubectl_dra.migrate import codes
 from kubectl_dra.migrate.inline_patches import GONE
-from kubectl_dra.migrate.kustomize.device_patches import DevicePatch
-from kubectl_dra.migrate.kustomize.repair import BuildDifference, Repaired
+from kubectl_dra.migrate.kustomize.repair import BuildDifference, DevicePatch, Repaired
 from kubectl_dra.migrate.model import MigratedFile, Remark
 from kubectl_dra.text import amount
 
@@ -34,7 +38,7 @@ class BuildObstacle(NamedTuple):
     """What is in the way. ``offered``: no more than that the change is unsafe."""
 
     problem: str
-    way_out: str = refusals.WAY_OUT_BUILD
+    way_out: str = codes.WAY_OUT_BUILD
     offered: bool = False
 
 
@@ -65,7 +69,7 @@ def asking(patch: DevicePatch, *, in_run: bool) -> BuildObstacle:
         return BuildObstacle(f"{problem}, as a comment there says", way_out)
     if not in_run:
         return BuildObstacle(f"{problem}, and is not in this run", "give migrate its directory as well, or -k with it")
-    return BuildObstacle(problem, refusals.WAY_OUT_PATCH)
+    return BuildObstacle(problem, codes.WAY_OUT_PATCH)
 
 
 def out_of_run(path: str, own: str) -> BuildObstacle:
@@ -94,11 +98,11 @@ def of_deployer(problem: str) -> BuildObstacle:
 
 
 def of_outside(name: str, item: Remark) -> Remark:
-    """The refusal for a kustomization that builds from a file that is not of the run; ``item`` is said of that."""
+    """The refusal for a kustomization that is built from a file outside the run; ``item`` is about that file."""
     message = f"it is built from {shown(item.file)}, which is not in this run and has something to migrate"
     directory = os.path.dirname(name) or "."  # noqa: PTH120
     way_out = f"give migrate that as well, or -k {shlex.quote(directory)}"
-    return Remark("refusal", refusals.BUILD, name, 1, 1, "Kustomization", "", message, way_out)
+    return Remark("refusal", codes.BUILD, name, 1, 1, "Kustomization", "", message, way_out)
 
 
 def unbuilt(error: str) -> BuildObstacle:
@@ -119,7 +123,7 @@ def unsafe(offer: Remark) -> BuildObstacle:
 
 def refused_there(refusal: Remark) -> BuildObstacle:
     """What is built from the files is refused."""
-    return BuildObstacle(f"there: {refusal.message}", refusal.way_out or refusals.WAY_OUT_BUILD)
+    return BuildObstacle(f"there: {refusal.message}", refusal.way_out or codes.WAY_OUT_BUILD)
 
 
 def lacking(difference: BuildDifference, in_run: bool) -> BuildObstacle:
@@ -155,7 +159,7 @@ def of_difference(difference: BuildDifference, built: Iterable[Mapping[str, Any]
 
 
 def _of_claims(found: Any, wanted: Any) -> str:
-    """What a claim asks for instead of what it should, as the rest of a sentence; empty where that is not clear."""
+    """What a claim asks for instead of what it should, as the end of a sentence; empty if that is unclear."""
     there, should = _requests(found), _requests(wanted)
     if not there or there.keys() != should.keys():
         return ""
@@ -195,9 +199,9 @@ def shown(path: str) -> str:
     return path if relative.startswith("..") else relative
 
 
-def name_of(one: Kustomization) -> str:
+def name_of(overlay: Kustomization) -> str:
     """What people call a kustomization: its file, or the object that it stands for."""
-    return one.deployer or shown(one.path)
+    return overlay.deployer or shown(overlay.path)
 
 
 def _name(key: ObjectKey) -> str:
@@ -228,14 +232,14 @@ class Group(Struct):
     at: Kustomization | None = None
 
 
-def groups_of(found: Sequence[Kustomization], texts: Mapping[str, Source]) -> list[Group]:
+def groups_of(kustomizations: Sequence[Kustomization], texts: Mapping[str, Source]) -> list[Group]:
     """The kustomizations, grouped by the changed files that they share."""
     out: list[Group] = []
-    for one in found:
-        mine = {path: texts[path] for part in closure(one) for path in part.files if path in texts}
+    for overlay in kustomizations:
+        mine = {path: texts[path] for part in closure(overlay) for path in part.files if path in texts}
         joined = [group for group in out if group.texts.keys() & mine.keys()]
         kept = [group for group in out if group not in joined]
-        members = [*(each for group in joined for each in group.kustomizations), one]
+        members = [*(kustomization for group in joined for kustomization in group.kustomizations), overlay]
         merged = {path: text for group in joined for path, text in group.texts.items()}
         out = [*kept, Group(members, {**merged, **mine})]
     return out
@@ -245,29 +249,29 @@ PATCHED: Final = "MIG110"
 NAMES: Final = "MIG139"
 OVERLAY_CLAIMS: Final = "MIG127"
 TEXT: Final = "MIG123"
-"""A text is not changed: said of patches before a build shows what of them has to go."""
+"""A text is not changed: reported for patches until a build shows what must go from them."""
 
 
-def remarks(made: Repaired, name: str) -> list[Remark]:
-    if made.objects:
+def remarks(repaired: Repaired, name: str) -> list[Remark]:
+    if repaired.objects:
         message = "the count of devices is in the claim now, which the overlay patches with all of its requests"
         return [
             Remark("object", PATCHED, name, 1, 1, title(raw), "", message, new=title(raw), document=document, root=root)
-            for root, document, raw in made.objects
+            for root, document, raw in repaired.objects
         ]
-    if made.does == "counts":
+    if repaired.does == "counts":
         message = "the devices that a patch here asked for or chose are in a patch of the claim now"
         return [Remark("change", PATCHED, name, 1, 1, "Kustomization", "patches", message)]
-    if made.does == "claims":
+    if repaired.does == "claims":
         message = "the overlay asks for devices that its base does not ask for: it has claims of its own"
         return [Remark("change", OVERLAY_CLAIMS, name, 1, 1, "", "", message)]
-    if made.does == "labels":
+    if repaired.does == "labels":
         message = "labels of the patch choose devices; the claim says that now"
         return [Remark("change", GONE, name, 1, 1, "", "", message)]
-    if made.does == "unused":
+    if repaired.does == "unused":
         message = "its patches delete the workload, so they delete the claim template too"
         return [Remark("change", PATCHED, name, 1, 1, "Kustomization", "patches", message)]
-    if made.does == "namespaces":
+    if repaired.does == "namespaces":
         message = "replacements that give the workload its namespace give it to its claims, too"
         return [Remark("change", NAMES, name, 1, 1, "Kustomization", "replacements", message)]
     message = "kustomize gives claims other names here; this says where workloads refer to them"
@@ -323,4 +327,75 @@ def _left(item: Remark, place: str, obstacle: BuildObstacle) -> Remark:
     message = f"left as it is: {obstacle.problem if itself else f'{place} is built from it, and {obstacle.problem}'}"
     if obstacle.offered:
         return item._replace(sort="offer", message=message, safety="unsafe")
-    return item._replace(sort="refusal", code=refusals.BUILD, message=message, way_out=obstacle.way_out, safety="safe")
+    return item._replace(sort="refusal", code=codes.BUILD, message=message, way_out=obstacle.way_out, safety="safe")
+
+
+# Builds kustomizations in a copy of their files, some of which have other texts.
+
+
+def can_build() -> bool:
+    """Whether kubectl or kustomize is on the PATH."""
+    return shutil.which("kubectl") is not None or shutil.which("kustomize") is not None
+
+
+class Workshop:
+    """A copy of the files of kustomizations below ``folder``; the caller removes it.
+
+    What the kustomizations take from elsewhere is left out of the copy: a build fetches nothing.
+    """
+
+    def __init__(self, folder: str, kustomizations: Iterable[Kustomization]) -> None:
+        self._folder = folder
+        self._remote: dict[str, tuple[str, ...]] = {}
+        for overlay in kustomizations:
+            for part in closure(overlay):
+                if part.remote:
+                    self._remote[part.path] = part.remote
+                for link, target in part.links:
+                    copy = self._copy(link)
+                    if not os.path.lexists(copy):
+                        copy.parent.mkdir(parents=True, exist_ok=True)
+                        copy.symlink_to(self._copy(target))
+                if part.deployer:
+                    self._copy(part.directory).mkdir(parents=True, exist_ok=True)
+                    self._copy(part.path).write_text(part.document.source.text)
+                for path in part.files - ({part.path} if part.deployer else set()):
+                    copy = self._copy(path)
+                    if not copy.exists():
+                        copy.parent.mkdir(parents=True, exist_ok=True)
+                        copy.write_bytes(self._local(path, Path(path).read_bytes()))
+
+    def _copy(self, path: str) -> Path:
+        return Path(self._folder + path)
+
+    def put(self, files: Mapping[str, bytes]) -> None:
+        """Give files (absolute paths) other contents."""
+        for path, data in files.items():
+            copy = self._copy(path)
+            if copy.parent.is_dir():
+                copy.write_bytes(self._local(path, data))
+
+    def _local(self, path: str, data: bytes) -> bytes:
+        """The text of a file without what it takes from elsewhere."""
+        remote = self._remote.get(path, ())
+        if not remote:
+            return data
+        raw = dict(parse(decode(data, path))[0].object)
+        for key in ("resources", "bases"):
+            if isinstance(raw.get(key), list):
+                raw[key] = [entry for entry in raw[key] if entry not in remote]
+        return json.dumps(raw).encode()
+
+    def all_built(self, kustomizations: Sequence[Kustomization]) -> Iterator[tuple[Kustomization, bytes | str]]:
+        """Like ``built``, for several in parallel: most of the time is spent waiting for the program."""
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
+            yield from zip(kustomizations, pool.map(self.built, kustomizations), strict=True)
+
+    def built(self, overlay: Kustomization) -> bytes | str:
+        """What the kustomization builds, or why it fails."""
+        try:
+            return build(str(self._copy(overlay.directory)))
+        except FileError as error:
+            return error.problem.replace(self._folder, "")

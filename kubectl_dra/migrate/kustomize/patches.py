@@ -9,13 +9,14 @@ from typing import Any, Final
 
 from kubectl_dra.api.schema import path_text
 from kubectl_dra.errors import FileError
-from kubectl_dra.manifests.changes import Append, Change, Clear, Delete, EditRefused, Path, Set, changed, value_at
-from kubectl_dra.manifests.documents import Document, parse
-from kubectl_dra.manifests.edits import Edit, edited, edits_of, reread, verified
+from kubectl_dra.manifests.changes import Append, Change, Clear, Delete, EditRefused, Path, Set, items_at, value_at
+from kubectl_dra.manifests.documents import parse
+from kubectl_dra.manifests.edits import with_changes
 from kubectl_dra.manifests.files import Rewritten
 from kubectl_dra.manifests.kustomization import Kustomization, closure, kustomizations_above, with_components
 from kubectl_dra.manifests.objects import ManifestObject, object_key, objects
 from kubectl_dra.manifests.source import Source
+from kubectl_dra.migrate.codes import PATCH
 from kubectl_dra.migrate.device_plugins.pods import tidied
 from kubectl_dra.migrate.engine import MigrationJob
 from kubectl_dra.migrate.inline_patches import (
@@ -26,17 +27,23 @@ from kubectl_dra.migrate.inline_patches import (
     inline_patches,
     operations_without,
 )
-from kubectl_dra.migrate.kustomize.device_patches import patch_files
 from kubectl_dra.migrate.kustomize.layout import is_for
-from kubectl_dra.migrate.kustomize.repair import BuildDifference, Repaired, claims_in, is_of, read
+from kubectl_dra.migrate.kustomize.repair import (
+    BuildDifference,
+    Repaired,
+    claims_in,
+    documents_in,
+    is_of,
+    patch_files,
+    read,
+)
 from kubectl_dra.migrate.model import MigratedFile, Remark
-from kubectl_dra.migrate.refusals import PATCH
 
 _FIELDS: Final = ("nodeSelector", "affinity")
 
 
 def labels_taken_out(
-    one: Kustomization, found: Sequence[BuildDifference], texts: Mapping[str, Source]
+    overlay: Kustomization, differences: Sequence[BuildDifference], texts: Mapping[str, Source]
 ) -> Iterator[Repaired]:
     """Patches without the labels that the build has and should not have.
 
@@ -45,52 +52,49 @@ def labels_taken_out(
     Raises:
         EditRefused: a patch cannot be changed for certain.
     """
-    surplus = [each for each in found if each.wanted is None and any(field in each.path for field in _FIELDS)]
-    for part in with_components(one) if surplus else ():
+    surplus = [each for each in differences if each.wanted is None and any(field in each.path for field in _FIELDS)]
+    for part in with_components(overlay) if surplus else ():
         for patch, path in patch_files(part):
             source = texts.get(path) or read(path)
-            if source is not None and (text := _without(patch, source, surplus, one)) != source.text:
+            if source is not None and (text := _without(patch, source, surplus, overlay)) != source.text:
                 yield Repaired(path, text, "labels")
         own = texts.get(part.path, part.document.source)
         document = parse(own)[0]
         changes = [
             Set(patch.path, text)
             for patch in inline_patches(document.object)
-            if (text := _without(patch, Source(own.name, patch.text), surplus, one)) != patch.text
+            if (text := _without(patch, Source(own.name, patch.text), surplus, overlay)) != patch.text
         ]
         if changes:
-            text = verified((document,), edits_of(document, changes), {0: changed(document.object, changes)})
+            text = with_changes((document,), {document.index: changes})
             yield Repaired(part.path, text, "labels")
 
 
-def _without(patch: InlinePatch, source: Source, surplus: Sequence[BuildDifference], one: Kustomization) -> str:
+def _without(patch: InlinePatch, source: Source, surplus: Sequence[BuildDifference], overlay: Kustomization) -> str:
     """The text of a patch without the labels."""
-    documents = _documents(source)
-    expected: dict[int, Any] = {}
-    edits: list[Edit] = []
-    for document in documents:
-        changes = [change for raw in objects((document,)) for change in _taken_out(patch, raw, surplus, one)]
-        if changes:
-            edits += edits_of(document, changes)
-            expected[document.index] = changed(document.object, changes)
-    return verified(documents, edits, expected) if edits else source.text
+    documents = documents_in(source)
+    changes = {
+        document.index: [change for raw in objects((document,)) for change in _taken_out(patch, raw, surplus, overlay)]
+        for document in documents
+    }
+    return with_changes(documents, changes) if any(changes.values()) else source.text
 
 
 def _taken_out(
-    patch: InlinePatch, raw: ManifestObject, surplus: Sequence[BuildDifference], one: Kustomization
+    patch: InlinePatch, raw: ManifestObject, surplus: Sequence[BuildDifference], overlay: Kustomization
 ) -> Sequence[Change]:
     paths = [
         each.path
         for each in surplus
         if value_at(raw.object, each.path) == each.found
-        and (is_for(patch, each.object, one) if patch.target else is_of(raw.object, each.object))
+        and (is_for(patch, each.object, overlay) if patch.target else is_of(raw.object, each.object))
     ]
     made = tidied(raw.object, (Delete(path) for path in paths)) if paths else ()
     return [Delete((*raw.path, *path)) for path in _with_emptied(raw.object, {change.path for change in made})]
 
 
 def _with_emptied(raw: Mapping[str, Any], paths: set[Path]) -> list[Path]:
-    """The paths that go; those of which nothing would be left above them instead, which say nothing in a patch."""
+    """The paths to delete. A mapping that would be left empty goes as a whole: in a patch it says nothing."""
     gone = set(paths)
     waiting = list(paths)
     while waiting:
@@ -103,21 +107,13 @@ def _with_emptied(raw: Mapping[str, Any], paths: set[Path]) -> list[Path]:
     return sorted(gone, key=repr)
 
 
-def _documents(source: Source) -> tuple[Document, ...]:
-    """The documents of a patch; none of a JSON patch, which has no labels of its own."""
-    try:
-        return parse(source)
-    except FileError:
-        return ()
-
-
 # Replacements that give workloads their namespace, and have to give it to the claims of these, too.
 
 NAMESPACE: Final = "metadata.namespace"
 
 
 def followed_namespaces(
-    one: Kustomization,
+    overlay: Kustomization,
     found: Sequence[BuildDifference],
     built: Iterable[Mapping[str, Any]],
     texts: Mapping[str, Source],
@@ -137,7 +133,7 @@ def followed_namespaces(
         kind, space, name = difference.claim
         if any(key[0] == kind and key[1] != space and name in key[2] for key in keys):
             wanted[(difference.object[0], kind)] = None
-    for part in closure(one) if wanted else ():
+    for part in closure(overlay) if wanted else ():
         raw = parse(texts[part.path])[0] if part.path in texts else part.document
         if not _has_claims(part, texts):
             continue
@@ -147,9 +143,7 @@ def followed_namespaces(
             for index in _replaced(raw.object, workload, claim)
         ]
         if changes:
-            text = edited(raw.source.text, edits_of(raw, changes))
-            reread(raw.source, text, [changed(raw.object, changes)])
-            yield Repaired(part.path, text, "namespaces")
+            yield Repaired(part.path, with_changes((raw,), {raw.index: changes}), "namespaces")
 
 
 def _has_claims(part: Kustomization, texts: Mapping[str, Source]) -> bool:
@@ -165,12 +159,10 @@ def _has_claims(part: Kustomization, texts: Mapping[str, Source]) -> bool:
 
 def _replaced(raw: Mapping[str, Any], workload: str, claim: str) -> Iterator[int]:
     """The replacements that write the namespace of a kind of workload, and not that of its claims."""
-    replacements = raw.get("replacements")
-    for index, entry in enumerate(replacements if isinstance(replacements, list) else ()):
-        targets = entry.get("targets") if isinstance(entry, Mapping) else None
+    for index, entry in enumerate(items_at(raw, "replacements")):
         kinds = {
             str(select.get("kind"))
-            for target in (targets if isinstance(targets, list) else ())
+            for target in items_at(entry, "targets")
             if isinstance(target, Mapping) and NAMESPACE in (target.get("fieldPaths") or ())
             if isinstance(select := target.get("select"), Mapping)
         }
@@ -196,10 +188,12 @@ def without_json_patches(
     for path, file in files.items():
         refused = next((item for item in file.items if item.code == PATCH), None)
         source = read(path) if path in names and file.text is None and refused is not None else None
-        users = [one for one in kustomizations_above(path) if _entries(one, path)] if source is not None else []
-        if source is None or refused is None or not users or any(one.path not in names for one in users):
+        users = (
+            [overlay for overlay in kustomizations_above(path) if _entries(overlay, path)] if source is not None else []
+        )
+        if source is None or refused is None or not users or any(overlay.path not in names for overlay in users):
             continue
-        source = Source(file.name, source.text, source.encoding, source.bom)
+        source = source.with_text(source.text, file.name)
         try:
             lead = _LEAD.match(source.text)
             start = lead.end() if lead is not None else 0
@@ -207,7 +201,11 @@ def without_json_patches(
             if left is None or (left.safety == "unsafe" and not job.unsafe):
                 continue
             text = source.text[:start] + (left.text or _emptied(source.text, left))
-            unnamed = {} if left.text else {one.path: _unnamed(one, path, {**files, **out}, names) for one in users}
+            unnamed = (
+                {}
+                if left.text
+                else {overlay.path: _unnamed(overlay, path, {**files, **out}, names) for overlay in users}
+            )
         except CommentsLeave:
             out[path] = file._replace(items=tuple(item for item in file.items if item is not refused))
             continue
@@ -219,9 +217,9 @@ def without_json_patches(
     return out
 
 
-def _entries(one: Kustomization, path: str) -> list[tuple[str, int]]:
+def _entries(overlay: Kustomization, path: str) -> list[tuple[str, int]]:
     """Where a kustomization names the file as a patch."""
-    return [(str(patch.path[0]), int(patch.path[1])) for patch, found in patch_files(one) if found == path]
+    return [(str(patch.path[0]), int(patch.path[1])) for patch, found in patch_files(overlay) if found == path]
 
 
 def _emptied(text: str, left: Without) -> str:
@@ -230,38 +228,34 @@ def _emptied(text: str, left: Without) -> str:
 
 
 def _unnamed(
-    one: Kustomization, path: str, files: Mapping[str, MigratedFile], names: Mapping[str, str]
+    overlay: Kustomization, path: str, files: Mapping[str, MigratedFile], names: Mapping[str, str]
 ) -> MigratedFile:
     """The file of a kustomization that no longer names a patch.
 
     Raises:
         EditRefused: it cannot be changed for certain.
     """
-    old = files.get(one.path)
-    name = names[one.path]
+    old = files.get(overlay.path)
+    name = names[overlay.path]
     before = old.text if old is not None and old.text is not None else None
-    original = before.source if before is not None else one.document.source
-    source = Source(name, before.after if before is not None else original.text, original.encoding, original.bom)
+    original = before.source if before is not None else overlay.document.source
+    source = original.with_text(before.after if before is not None else original.text, name)
     document = parse(source)[0]
     changes: list[Delete | Clear] = []
-    for field, listed in _listed(document.object):
+    for field in ("patches", "patchesJson6902"):
+        listed = items_at(document.object, field)
         gone = [
             index
             for index, entry in enumerate(listed)
-            if isinstance(entry, Mapping) and isinstance(word := entry.get("path"), str) and one.path_of(word) == path
+            if isinstance(entry, Mapping)
+            and isinstance(word := entry.get("path"), str)
+            and overlay.path_of(word) == path
         ]
         changes += [Clear((field,))] if gone and len(gone) == len(listed) else [Delete((field, at)) for at in gone]
-    text = verified((document,), edits_of(document, changes), {document.index: changed(document.object, changes)})
-    at = one.document.key_position(_entries(one, path)[0])
-    message = f"nothing is left of the patch in {os.path.relpath(path, one.directory)}, which can be deleted"
-    field = path_text(_entries(one, path)[0])
+    text = with_changes((document,), {document.index: changes})
+    at = overlay.document.key_position(_entries(overlay, path)[0])
+    message = f"nothing is left of the patch in {os.path.relpath(path, overlay.directory)}, which can be deleted"
+    field = path_text(_entries(overlay, path)[0])
     said = Remark("change", GONE, name, at.line, at.column, "Kustomization", field, message)
     items = (*(old.items if old is not None else ()), said)
     return MigratedFile(name, Rewritten(name, original.text, text, original), items)
-
-
-def _listed(raw: Mapping[str, object]) -> Iterator[tuple[str, list[object]]]:
-    for field in ("patches", "patchesJson6902"):
-        listed = raw.get(field)
-        if isinstance(listed, list):
-            yield field, listed

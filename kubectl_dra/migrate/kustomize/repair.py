@@ -7,20 +7,23 @@ from pathlib import Path as File
 from typing import Any, Final, Literal, NamedTuple
 
 from kubectl_dra.api.releases import GROUP
-from kubectl_dra.errors import InputError
-from kubectl_dra.manifests.changes import Append, Change, EditRefused, Path, Set, changed
-from kubectl_dra.manifests.documents import NotAnObject, parse
-from kubectl_dra.manifests.edits import edited, edits_of, reread, verified
-from kubectl_dra.manifests.kustomization import Kustomization
+from kubectl_dra.errors import FileError, InputError
+from kubectl_dra.manifests.changes import Append, Change, EditRefused, Path, Set, fields_at, items_at, value_at
+from kubectl_dra.manifests.documents import Document, NotAnObject, parse
+from kubectl_dra.manifests.edits import with_changes
+from kubectl_dra.manifests.kustomization import Kustomization, closure
 from kubectl_dra.manifests.objects import ManifestObject, ObjectKey, object_key, objects
 from kubectl_dra.manifests.source import Source, decode
 from kubectl_dra.manifests.style import Style
 from kubectl_dra.manifests.workloads import key_of, pod_specs
+from kubectl_dra.migrate.inline_patches import FIELDS, GONE, InlinePatch, inline_patches
 from kubectl_dra.migrate.new_objects import documents_of
+from kubectl_dra.migrate.reading import Ignored, asked_in, pointed
+from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue
 
 # Compares two builds, with the content of claims in place of their names.
 
-FIELDS = {"resourceClaimTemplateName": "ResourceClaimTemplate", "resourceClaimName": "ResourceClaim"}
+CLAIM_FIELDS = {"resourceClaimTemplateName": "ResourceClaimTemplate", "resourceClaimName": "ResourceClaim"}
 """The fields of a pod's claim that refer to an object, and its kind."""
 
 
@@ -41,7 +44,7 @@ class BuildDifference(NamedTuple):
 def objects_of(text: str) -> list[Mapping[str, Any]]:
     """The objects of a build. Raises FileError."""
     try:
-        return [found.object for found in objects(parse(Source("<build>", text)))]
+        return [manifest.object for manifest in objects(parse(Source("<build>", text)))]
     except NotAnObject:
         return []
 
@@ -53,12 +56,12 @@ def differences(
     objects.
     """
     old = {object_key(raw) for raw in before}
-    one, other = _listed(wanted), _listed(found)
-    for key in dict.fromkeys((*one, *other)):
-        left, right = one.get(key), other.get(key)
+    wanted_by_key, found_by_key = _listed(wanted), _listed(found)
+    for key in dict.fromkeys((*wanted_by_key, *found_by_key)):
+        left, right = wanted_by_key.get(key), found_by_key.get(key)
         if (
             key not in old
-            and key[0] in FIELDS.values()
+            and key[0] in CLAIM_FIELDS.values()
             and str((left or right or {}).get("apiVersion")).startswith(GROUP)
         ):
             # A new claim counts where a pod refers to it.
@@ -66,7 +69,7 @@ def differences(
         if left is None or right is None:
             yield BuildDifference(key, (), left, right)
             continue
-        yield from _of_claims(key, left, right, one, other)
+        yield from _of_claims(key, left, right, wanted_by_key, found_by_key)
         yield from _of_values(key, (), _without_references(left), _without_references(right))
 
 
@@ -78,8 +81,8 @@ def _of_claims(
     key: ObjectKey,
     left: Mapping[str, Any],
     right: Mapping[str, Any],
-    one: Mapping[ObjectKey, Mapping[str, Any]],
-    other: Mapping[ObjectKey, Mapping[str, Any]],
+    wanted_by_key: Mapping[ObjectKey, Mapping[str, Any]],
+    found_by_key: Mapping[ObjectKey, Mapping[str, Any]],
 ) -> Iterator[BuildDifference]:
     """Claims of the pods whose meaning differs, given that the pods have the same claims."""
     twins = {spec.path: spec for spec in pod_specs(right)}
@@ -90,19 +93,18 @@ def _of_claims(
             if name not in theirs:
                 continue
             index, mine = theirs[name]
-            for field, kind in FIELDS.items():
+            for field, kind in CLAIM_FIELDS.items():
                 if field in entry and field in mine:
                     wanted, meant = (kind, key[1], str(entry[field])), (kind, key[1], str(mine[field]))
-                    should, does = one.get(wanted, {}).get("spec"), other.get(meant, {}).get("spec")
+                    should, does = wanted_by_key.get(wanted, {}).get("spec"), found_by_key.get(meant, {}).get("spec")
                     if should != does or (does is None and wanted != meant):
                         yield BuildDifference(key, (*spec.path, "resourceClaims", index), should, does, meant)
 
 
 def _claims(spec: Mapping[str, Any]) -> dict[str, tuple[int, Mapping[str, Any]]]:
-    found = spec.get("resourceClaims")
     return {
         str(entry.get("name")): (index, entry)
-        for index, entry in enumerate(found if isinstance(found, list) else ())
+        for index, entry in enumerate(items_at(spec, "resourceClaims"))
         if isinstance(entry, Mapping)
     }
 
@@ -116,7 +118,7 @@ def _without_references(raw: Mapping[str, Any]) -> Any:
 def _copy(value: Any, path: Path, paths: set[Path]) -> Any:
     if isinstance(value, Mapping):
         return {
-            key: "" if key in FIELDS and path[:-1] in paths else _copy(below, (*path, key), paths)
+            key: "" if key in CLAIM_FIELDS and path[:-1] in paths else _copy(below, (*path, key), paths)
             for key, below in value.items()
         }
     if isinstance(value, list):
@@ -129,8 +131,8 @@ def _of_values(key: ObjectKey, path: Path, left: Any, right: Any) -> Iterator[Bu
         for field in dict.fromkeys((*left, *right)):
             yield from _of_values(key, (*path, field), left.get(field), right.get(field))
     elif isinstance(left, list) and isinstance(right, list) and len(left) == len(right):
-        for index, (one, other) in enumerate(zip(left, right, strict=True)):
-            yield from _of_values(key, (*path, index), one, other)
+        for index, (expected, actual) in enumerate(zip(left, right, strict=True)):
+            yield from _of_values(key, (*path, index), expected, actual)
     elif left != right:
         yield BuildDifference(key, path, left, right)
 
@@ -163,9 +165,17 @@ def claims_in(source: Source) -> Iterator[Mapping[str, Any]]:
     """The identities of claims and templates in a file."""
     for found in objects_in(source):
         metadata = found.object.get("metadata")
-        if found.kind in FIELDS.values() and isinstance(metadata, Mapping):
+        if found.kind in CLAIM_FIELDS.values() and isinstance(metadata, Mapping):
             kept = {key: metadata[key] for key in ("name", "namespace") if key in metadata}
             yield {"apiVersion": found.api_version, "kind": found.kind, "metadata": kept}
+
+
+def documents_in(patch: Source) -> tuple[Document, ...]:
+    """The documents of a patch; none of a JSON patch, which has neither labels nor claims of its own."""
+    try:
+        return parse(patch)
+    except FileError:
+        return ()
 
 
 def objects_in(source: Source) -> Iterator[ManifestObject]:
@@ -201,7 +211,7 @@ def _base(claim: ObjectKey | None, bases: Iterable[Mapping[str, Any]]) -> Mappin
 
 
 def followed_names(
-    one: Kustomization,
+    overlay: Kustomization,
     holder: Kustomization,
     found: Sequence[BuildDifference],
     built: Iterable[Mapping[str, Any]],
@@ -220,12 +230,12 @@ def followed_names(
     for difference in found:
         if difference.claim is None or difference.found is not None or difference.wanted is None:
             continue
-        field = next(field for field, kind in FIELDS.items() if kind == difference.claim[0])
+        field = next(field for field, kind in CLAIM_FIELDS.items() if kind == difference.claim[0])
         path = "/".join(str(part) for part in difference.path if isinstance(part, str))
         kind = difference.object[0]
         kinds.setdefault(difference.claim[0], {}).setdefault(field, set()).add((f"{path}/{field}", kind, groups[kind]))
     path = f"{holder.directory}/{CONFIGURATION}"
-    if not kinds or not one.renames or path in texts:
+    if not kinds or not overlay.renames or path in texts:
         return
     entries = [
         {
@@ -250,7 +260,7 @@ def followed_names(
     yield Repaired(holder.path, listed_in(holder, "configurations", CONFIGURATION, texts), "names")
 
 
-def _more_names(path: str, entries: Sequence[Mapping[str, Any]], one: Kustomization) -> str:
+def _more_names(path: str, entries: Sequence[Mapping[str, Any]], overlay: Kustomization) -> str:
     """The text of the configuration of an earlier run with more places.
 
     Raises:
@@ -262,7 +272,7 @@ def _more_names(path: str, entries: Sequence[Mapping[str, Any]], one: Kustomizat
     if (
         document is None
         or not isinstance(there, list)
-        or CONFIGURATION not in one.document.object.get("configurations", ())
+        or CONFIGURATION not in overlay.document.object.get("configurations", ())
     ):
         raise EditRefused(f"{CONFIGURATION}, which it would get, is there already and is no configuration of it")
     changes: list[Change] = []
@@ -272,16 +282,16 @@ def _more_names(path: str, entries: Sequence[Mapping[str, Any]], one: Kustomizat
             changes.append(Append(("nameReference",), entry))
         else:
             changes += [Append(("nameReference", index, "fieldSpecs"), place) for place in entry["fieldSpecs"]]
-    return verified((document,), edits_of(document, changes), {document.index: changed(document.object, changes)})
+    return with_changes((document,), {document.index: changes})
 
 
 def without_unused(
-    one: Kustomization,
+    overlay: Kustomization,
     wanted: Iterable[Mapping[str, Any]],
     built: Sequence[Mapping[str, Any]],
     texts: Mapping[str, Source],
 ) -> Iterator[Repaired]:
-    """The kustomization with patches that delete the new claim templates whose workloads it deletes.
+    """The kustomization, with patches that also delete the claim templates of the workloads that it deletes.
 
     Raises:
         EditRefused: it cannot be changed for certain.
@@ -291,36 +301,108 @@ def without_unused(
         for raw in built
         for spec in pod_specs(raw)
         for _, entry in _claims(spec.content).values()
-        for field in FIELDS
+        for field in CLAIM_FIELDS
     }
     should = {object_key(raw) for raw in wanted}
-    raw = parse(texts[one.path])[0].object if one.path in texts else one.document.object
+    raw = parse(texts[overlay.path])[0].object if overlay.path in texts else overlay.document.object
     prefix, suffix = (str(raw.get(field) or "") for field in ("namePrefix", "nameSuffix"))
     now = dict(texts)
     for claim in built:
         kind, _, name = key = object_key(claim)
-        if kind not in FIELDS.values() or key in should or name in used:
+        if kind not in CLAIM_FIELDS.values() or key in should or name in used:
             continue
         name = name.removeprefix(prefix).removesuffix(suffix)
         patch = {"apiVersion": claim["apiVersion"], "kind": kind, "metadata": {"name": name}, "$patch": "delete"}
         entry = {"target": {"kind": kind, "name": name}, "patch": documents_of([patch], Style())}
-        if entry not in (parse(now[one.path])[0].object if one.path in now else raw).get("patches", ()):
-            source = now.get(one.path, one.document.source)
-            now[one.path] = Source(source.name, listed_in(one, "patches", entry, now), source.encoding, source.bom)
-    if now.get(one.path) is not texts.get(one.path):
-        yield Repaired(one.path, now[one.path].text, "unused")
+        if entry not in (parse(now[overlay.path])[0].object if overlay.path in now else raw).get("patches", ()):
+            source = now.get(overlay.path, overlay.document.source)
+            now[overlay.path] = source.with_text(listed_in(overlay, "patches", entry, now))
+    if now.get(overlay.path) is not texts.get(overlay.path):
+        yield Repaired(overlay.path, now[overlay.path].text, "unused")
 
 
-def listed_in(one: Kustomization, field: str, entry: Any, texts: Mapping[str, Source]) -> str:
+def listed_in(overlay: Kustomization, field: str, entry: Any, texts: Mapping[str, Source]) -> str:
     """The text of a kustomization with one more entry in a list.
 
     Raises:
         EditRefused: it cannot be changed for certain.
     """
-    document = parse(texts[one.path])[0] if one.path in texts else one.document
+    document = parse(texts[overlay.path])[0] if overlay.path in texts else overlay.document
     raw = document.object
     there = isinstance(raw.get(field), list) and bool(raw[field])
     change = Append((field,), entry) if there else Set((field,), [entry])
-    text = edited(document.source.text, edits_of(document, [change]))
-    reread(document.source, text, [changed(raw, [change])])
-    return text
+    return with_changes((document,), {document.index: [change]})
+
+
+# Patches of a kustomization that ask device plugins for something, and where they stand.
+
+
+class DevicePatch(NamedTuple):
+    """A patch that asks, or asked, for ``resource`` in a line (from 1) of a file (an absolute path).
+
+    ``stays``: it still does. ``ignored``: because of a comment. ``patch`` is as the kustomization has it; of a patch
+    in a file its text is the file's.
+    """
+
+    file: str
+    line: int
+    resource: str
+    stays: bool
+    ignored: bool
+    patch: InlinePatch
+
+
+def device_patches(
+    overlay: Kustomization, texts: Mapping[str, Source], catalogue: VendorCatalogue
+) -> Iterator[DevicePatch]:
+    """The patches of a kustomization and of all that it reads; ``texts`` are the changed files by absolute path."""
+    for part in closure(overlay):
+        now = parse(texts[part.path])[0].object if part.path in texts else part.document.object
+        left = {patch.text for patch in inline_patches(now)}
+        for patch in inline_patches(part.document.object):
+            named = _named(patch.text, catalogue)
+            if named is not None:
+                line = part.document.position(patch.path).line
+                node = part.document.nodes(patch.path)
+                # The text of a block begins below its indicator.
+                inside = named[0] if node is not None and node.value.style in ("|", ">") else 0
+                ignored = Ignored(part.document.source, (part.document,)).covers(GONE, part.document, patch.path)
+                ignored = ignored or _says_ignore(patch.text, named[0])
+                yield DevicePatch(part.path, line + inside, named[1], patch.text in left, ignored, patch)
+        files = {path: patch for patch, path in patch_files(part)}
+        for path in sorted(part.files - {part.path}):
+            source = read(path)
+            # Transformers may have JSON patches, too.
+            if source is None or not (path in files or pointed(source.text, catalogue)):
+                continue
+            named = _named(source.text, catalogue)
+            if named is not None:
+                patch = files.get(path, InlinePatch((), "", {}))._replace(text=source.text)
+                stays = path not in texts or _named(texts[path].text, catalogue) is not None
+                yield DevicePatch(path, named[0], named[1], stays, _says_ignore(source.text, named[0]), patch)
+
+
+def patch_files(part: Kustomization) -> Iterator[tuple[InlinePatch, str]]:
+    """The patches of a kustomization that are files: each as its entry has it, without text, and its absolute path."""
+    for field in FIELDS:
+        for index, entry in enumerate(items_at(part.document.object, field)):
+            word = entry if isinstance(entry, str) else value_at(entry, ("path",))
+            path = part.path_of(word) if isinstance(word, str) else ""
+            if path in part.files:
+                yield InlinePatch((field, index), "", fields_at(entry, "target")), path
+
+
+def _named(text: str, catalogue: VendorCatalogue) -> tuple[int, str] | None:
+    """The first line of a text that asks for a resource, and its name."""
+    source = Source("<patch>", text)
+    return next(((source.place(at)[0], name) for at, name in asked_in(text, catalogue)), None)
+
+
+def _says_ignore(text: str, line: int) -> bool:
+    """Whether a comment of a text, on a line or above it, says to leave what it asks for."""
+    source = Source("<patch>", text)
+    try:
+        documents = parse(source)
+    except InputError:
+        documents = ()
+    return Ignored(source, documents).covers_lines(GONE, range(1, line + 1))

@@ -8,9 +8,9 @@ from pathlib import Path as File
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from kubectl_dra.manifests.changes import EditRefused, changed
+from kubectl_dra.manifests.changes import EditRefused
 from kubectl_dra.manifests.documents import parse
-from kubectl_dra.manifests.edits import edits_of, verified
+from kubectl_dra.manifests.edits import with_changes
 from kubectl_dra.manifests.inputs import SUFFIXES, Input
 from kubectl_dra.manifests.kustomization import NAMES, Kustomization, closure, kustomization_in
 from kubectl_dra.manifests.objects import ObjectKey, object_key, title
@@ -18,20 +18,19 @@ from kubectl_dra.manifests.source import Source
 from kubectl_dra.migrate.engine import MigrationJob, migrate, misread
 from kubectl_dra.migrate.inline_patches import GONE, without_empty_lists
 from kubectl_dra.migrate.kustomize import outcome
-from kubectl_dra.migrate.kustomize import outcome as obstacles
-from kubectl_dra.migrate.kustomize.builds import Workshop, can_build
-from kubectl_dra.migrate.kustomize.counts import claim_patches, counted_inline
-from kubectl_dra.migrate.kustomize.device_patches import DevicePatch, device_patches, patch_files
 from kubectl_dra.migrate.kustomize.layout import Layout, built_from, is_for
-from kubectl_dra.migrate.kustomize.outcome import BuildObstacle, Group, groups_of
-from kubectl_dra.migrate.kustomize.overlay_claims import lacks_claims, overlay_claims
+from kubectl_dra.migrate.kustomize.outcome import BuildObstacle, Group, Workshop, can_build, groups_of
+from kubectl_dra.migrate.kustomize.overlay_files import claim_patches, counted_inline, lacks_claims, overlay_claims
 from kubectl_dra.migrate.kustomize.patches import followed_namespaces, labels_taken_out, without_json_patches
 from kubectl_dra.migrate.kustomize.repair import (
     BuildDifference,
+    DevicePatch,
     Repaired,
+    device_patches,
     differences,
     followed_names,
     objects_of,
+    patch_files,
     without_unused,
 )
 from kubectl_dra.migrate.model import MigratedFile, MigrationReport, Remark
@@ -44,7 +43,7 @@ _ASKED: Final = frozenset(("limits", "requests", "resources", "resourceClaims"))
 
 
 class _OutOfRun(Exception):
-    """A file would have to be changed that is not of the run; the argument is its path."""
+    """A file outside the run would have to be changed; the argument is its path."""
 
 
 def migrate_built(inputs: Sequence[Input], job: MigrationJob) -> MigrationReport:
@@ -67,11 +66,11 @@ def migrate_built(inputs: Sequence[Input], job: MigrationJob) -> MigrationReport
     layout = built_from(sorted(changed), names) if changed else Layout([], ())
     groups = groups_of(
         layout.kustomizations,
-        {path: Source(text.file, text.after, text.source.encoding, text.source.bom) for path, text in changed.items()},
+        {path: text.source.with_text(text.after, text.file) for path, text in changed.items()},
     )
     notes = list(report.notes)
     notes += [
-        f"{obstacles.shown(top)} is in no git repository: overlays elsewhere that were not named are not built"
+        f"{outcome.shown(top)} is in no git repository: overlays elsewhere that were not named are not built"
         for top in layout.unseen
     ]
     built = {path for group in groups for path in group.texts}
@@ -82,7 +81,7 @@ def migrate_built(inputs: Sequence[Input], job: MigrationJob) -> MigrationReport
     for item in outside:
         file = files.get(_absolute(item.file), MigratedFile(item.file, None))
         files[_absolute(item.file)] = file._replace(items=(*file.items, item))
-    files |= {path: outcome.without_changes(file, "", obstacles.UNSEEN) for path, file in unbuilt.items()}
+    files |= {path: outcome.without_changes(file, "", outcome.UNSEEN) for path, file in unbuilt.items()}
     for group in groups:
         if not can_build():
             _unverified(group, notes)
@@ -99,17 +98,19 @@ def migrate_built(inputs: Sequence[Input], job: MigrationJob) -> MigrationReport
         aside = [(item, raw) for item, raw in report.set_aside if item.file not in unchanged]
         report = report._replace(claims=claims_file(job.claims_file, aside, results) if aside else None)
     return report._replace(
-        files=results, notes=tuple(dict.fromkeys(notes)), defects=(*report.defects, *_new_defects(results, report))
+        files=results,
+        notes=tuple(dict.fromkeys(notes)),
+        defects=(*report.defects, *(defect for defect in misread(results) if defect not in report.defects)),
     )
 
 
 def _outside(names: Mapping[str, str], job: MigrationJob) -> Iterator[Remark]:
-    """The kustomizations of a run that build from files with something to migrate that are not of the run."""
+    """The kustomizations of a run that are built from files outside it that need migration."""
     read: dict[str, list[str]] = {}
     for path in names:
-        one = kustomization_in(os.path.dirname(path)) if path.endswith(NAMES) else None  # noqa: PTH120
-        if one is not None and one.path == path:
-            files = {each for part in closure(one) for each in part.files if each.lower().endswith(SUFFIXES)}
+        overlay = kustomization_in(os.path.dirname(path)) if path.endswith(NAMES) else None  # noqa: PTH120
+        if overlay is not None and overlay.path == path:
+            files = {each for part in closure(overlay) for each in part.files if each.lower().endswith(SUFFIXES)}
             read[path] = sorted(each for each in files if each not in names)
     inputs = [Input(path, False) for path in sorted({each for files in read.values() for each in files})]
     # Where nothing is of them, that can be read, there is nothing to say.
@@ -118,11 +119,7 @@ def _outside(names: Mapping[str, str], job: MigrationJob) -> Iterator[Remark]:
     for path, others in read.items():
         item = next((asking[each] for each in others if each in asking), None)
         if item is not None:
-            yield obstacles.of_outside(names[path], item)
-
-
-def _new_defects(results: Sequence[MigratedFile], report: MigrationReport) -> list[str]:
-    return [defect for defect in misread(results) if defect not in report.defects]
+            yield outcome.of_outside(names[path], item)
 
 
 def _order(name: str, names: Mapping[str, str]) -> tuple[int, str]:
@@ -135,11 +132,11 @@ def _absolute(name: str) -> str:
 
 
 def _unverified(group: Group, notes: list[str]) -> None:
-    for one in group.kustomizations:
-        if _touched(one, group.texts):
-            group.at, group.problem = one, obstacles.UNKNOWN
+    for overlay in group.kustomizations:
+        if _touched(overlay, group.texts):
+            group.at, group.problem = overlay, outcome.UNKNOWN
             return
-    names = ", ".join(obstacles.name_of(one) for one in group.kustomizations)
+    names = ", ".join(outcome.name_of(overlay) for overlay in group.kustomizations)
     notes.append(f"{names}: not built before and after, because neither kubectl nor kustomize is available")
 
 
@@ -151,67 +148,67 @@ def _verify(
     notes: list[str],
 ) -> None:
     """Build all of a group before and after. Make what overlays need, or report the obstacle."""
-    buildable = [one for one in group.kustomizations if not one.is_component]
-    used = {part.path for one in buildable for part in closure(one)}
-    for one in group.kustomizations:
-        if one.path not in used and _touched(one, group.texts):
-            group.at, group.problem = one, obstacles.UNUSED
+    buildable = [overlay for overlay in group.kustomizations if not overlay.is_component]
+    used = {part.path for overlay in buildable for part in closure(overlay)}
+    for overlay in group.kustomizations:
+        if overlay.path not in used and _touched(overlay, group.texts):
+            group.at, group.problem = overlay, outcome.UNUSED
             return
-    for one in buildable:
-        remote = _in_the_way(one, group.texts)
+    for overlay in buildable:
+        remote = _in_the_way(overlay, group.texts)
         if remote:
-            group.at, group.problem = one, obstacles.remote(remote)
+            group.at, group.problem = overlay, outcome.remote(remote)
             return
         notes += [
-            f"{obstacles.shown(part.path)}: {word} is not fetched; it was left out of the builds, and nothing of it "
+            f"{outcome.shown(part.path)}: {word} is not fetched; it was left out of the builds, and nothing of it "
             "is migrated"
-            for part in closure(one)
+            for part in closure(overlay)
             for word in part.remote
         ]
     with TemporaryDirectory(prefix="kubectl-dra-") as folder:
         shop = Workshop(os.path.realpath(folder), group.kustomizations)
         before: dict[str, str] = {}
-        for one, built in shop.all_built(buildable):
+        for overlay, built in shop.all_built(buildable):
             if isinstance(built, str):
-                group.at, group.problem = one, obstacles.unbuilt(built)
+                group.at, group.problem = overlay, outcome.unbuilt(built)
                 return
-            before[one.directory] = built.decode("utf-8", "replace")
+            before[overlay.directory] = built.decode("utf-8", "replace")
         shop.put({path: text.encode(text.text) for path, text in group.texts.items()})
         waiting = list(buildable)
         seen: dict[str, Mapping[str, str]] = {}
         for _ in range(_PASSES):
-            for one in waiting:
-                group.problem = _settled(group, one, shop, before[one.directory], names, job, left)
+            for overlay in waiting:
+                group.problem = _settled(group, overlay, shop, before[overlay.directory], names, job, left)
                 if group.problem:
-                    group.at = one
+                    group.at = overlay
                     return
-                seen[one.directory] = _texts_of(one, group)
+                seen[overlay.directory] = _texts_of(overlay, group)
             # What one overlay needs may stand in a component of others.
-            waiting = [one for one in buildable if _texts_of(one, group) != seen[one.directory]]
+            waiting = [overlay for overlay in buildable if _texts_of(overlay, group) != seen[overlay.directory]]
             if not waiting:
                 _without_empty_lists(group)
                 return
-        group.at, group.problem = waiting[0], obstacles.UNSETTLED
+        group.at, group.problem = waiting[0], outcome.UNSETTLED
 
 
 def _without_empty_lists(group: Group) -> None:
     """Remove the lists of patches that are empty now. What is built does not change by that."""
-    for one in group.kustomizations:
-        source = group.texts.get(one.path)
+    for overlay in group.kustomizations:
+        source = group.texts.get(overlay.path)
         if source is None:
             continue
         document = parse(source)[0]
         changes = [
-            change for change in without_empty_lists(document.object) if one.document.object[str(change.path[0])]
+            change for change in without_empty_lists(document.object) if overlay.document.object[str(change.path[0])]
         ]
-        text = verified((document,), edits_of(document, changes), {0: changed(document.object, changes)})
-        group.texts[one.path] = Source(source.name, text, source.encoding, source.bom)
+        text = with_changes((document,), {document.index: changes})
+        group.texts[overlay.path] = source.with_text(text)
 
 
-def _texts_of(one: Kustomization, group: Group) -> Mapping[str, str]:
+def _texts_of(overlay: Kustomization, group: Group) -> Mapping[str, str]:
     """The changed files beside a kustomization and all that it reads."""
-    places = {part.directory for part in closure(one)}
-    beside = {path for part in closure(one) for path in part.files}
+    places = {part.directory for part in closure(overlay)}
+    beside = {path for part in closure(overlay) for path in part.files}
     return {
         path: source.text
         for path, source in group.texts.items()
@@ -219,9 +216,9 @@ def _texts_of(one: Kustomization, group: Group) -> Mapping[str, str]:
     }
 
 
-def _touched(one: Kustomization, texts: Mapping[str, Source]) -> bool:
+def _touched(overlay: Kustomization, texts: Mapping[str, Source]) -> bool:
     """Whether patches of a kustomization are among the changed files; in its own file only patches change."""
-    return bool({one.path, *one.patches, *(path for _, path in patch_files(one))} & texts.keys())
+    return bool({overlay.path, *overlay.patches, *(path for _, path in patch_files(overlay))} & texts.keys())
 
 
 def _patches(file: MigratedFile) -> bool:
@@ -229,20 +226,20 @@ def _patches(file: MigratedFile) -> bool:
     return any(item.code == GONE and item.sort == "change" for item in file.items)
 
 
-def _in_the_way(one: Kustomization, texts: Mapping[str, Source]) -> str:
+def _in_the_way(overlay: Kustomization, texts: Mapping[str, Source]) -> str:
     """What a kustomization takes from elsewhere that the change may have to do with; empty if nothing is.
 
     Single files of objects from elsewhere stay as they were, so that a build without them shows all that the change
     does, unless a changed file may be a patch of them.
     """
-    parts = closure(one)
+    parts = closure(overlay)
     patched = any(_touched(part, texts) for part in parts)
     return next((word for part in parts for word in part.remote if patched or not word.endswith(SUFFIXES)), "")
 
 
 def _settled(
     group: Group,
-    one: Kustomization,
+    overlay: Kustomization,
     shop: Workshop,
     before: str,
     names: Mapping[str, str],
@@ -250,74 +247,76 @@ def _settled(
     left: Collection[tuple[str, ObjectKey]],
 ) -> BuildObstacle | None:
     """Make what an overlay needs until its build is as wanted; returns the obstacle if that fails."""
-    mine = {names.get(path, path) for part in closure(one) for path in part.files}
+    mine = {names.get(path, path) for part in closure(overlay) for path in part.files}
     wanted, offers, refused_there = _migrated(before, job, {key for file, key in left if file in mine})
     titles = {object_key(raw): title(raw) for raw in objects_of(before)}
     for number in range(_ROUNDS):
-        built = shop.built(one)
+        built = shop.built(overlay)
         if isinstance(built, str):
-            return _by_patch(one, None, group, names, job) or obstacles.broken(built)
+            return _by_patch(overlay, None, group, names, job) or outcome.broken(built)
         after = objects_of(built.decode("utf-8", "replace"))
         found = list(differences(objects_of(before), wanted, after))
         if not found:
-            unused = list(without_unused(one, wanted, after, group.texts)) if one.path in names else []
+            unused = list(without_unused(overlay, wanted, after, group.texts)) if overlay.path in names else []
             if not unused:
                 return None
-            _recorded(group, one, unused, names)
+            _recorded(group, overlay, unused, names)
             shop.put({each.path: group.texts[each.path].encode(each.text) for each in unused})
             continue
         offered = next((offers[name] for each in found if (name := titles.get(each.object, "")) in offers), None)
         if offered is not None:
-            return obstacles.unsafe(offered)
+            return outcome.unsafe(offered)
         builds = (objects_of(before), wanted, after)
         repaired, why = list[Repaired](), None
         try:
-            repaired = _repaired(group, one, found, builds, names) if number + 1 < _ROUNDS else []
+            repaired = _repaired(group, overlay, found, builds, names) if number + 1 < _ROUNDS else []
         except EditRefused as refused:
-            why = obstacles.refused(str(refused))
+            why = outcome.refused(str(refused))
         except _OutOfRun as missing:
-            why = obstacles.out_of_run(missing.args[0], one.path)
+            why = outcome.out_of_run(missing.args[0], overlay.path)
         if not repaired:
             lacking = next((each for each in found if lacks_claims(each)), None)
             if lacking is not None:
-                return obstacles.lacking(lacking, one.path in names)
+                return outcome.lacking(lacking, overlay.path in names)
             if why is not None:
                 return why
-            obstacle = _by_patch(one, found[0], group, names, job)
+            obstacle = _by_patch(overlay, found[0], group, names, job)
             there = next(
                 (refused_there[name] for each in found if (name := titles.get(each.object, "")) in refused_there), None
             )
-            obstacle = obstacle or (
-                obstacles.refused_there(there) if there else obstacles.of_difference(found[0], after)
-            )
-            return obstacles.of_deployer(obstacle.problem) if one.deployer else obstacle
+            obstacle = obstacle or (outcome.refused_there(there) if there else outcome.of_difference(found[0], after))
+            return outcome.of_deployer(obstacle.problem) if overlay.deployer else obstacle
         shop.put({each.path: group.texts[each.path].encode(each.text) for each in repaired})
     return None
 
 
 def _by_patch(
-    one: Kustomization, difference: BuildDifference | None, group: Group, names: Mapping[str, str], job: MigrationJob
+    overlay: Kustomization,
+    difference: BuildDifference | None,
+    group: Group,
+    names: Mapping[str, str],
+    job: MigrationJob,
 ) -> BuildObstacle | None:
     """The obstacle that a patch is which stays; ``difference`` is what it may have made, None for no build at all."""
     if difference is not None and not _ASKED.intersection(difference.path):
         return None
-    stays = next((patch for patch in _asking(one, difference, group, job) if patch.stays), None)
-    if stays is not None and stays.file == one.path and one.deployer:
-        return obstacles.of_deployer(f"its patch names {stays.resource}")
-    return None if stays is None else obstacles.asking(stays, in_run=stays.file in names)
+    stays = next((patch for patch in _asking(overlay, difference, group, job) if patch.stays), None)
+    if stays is not None and stays.file == overlay.path and overlay.deployer:
+        return outcome.of_deployer(f"its patch names {stays.resource}")
+    return None if stays is None else outcome.asking(stays, in_run=stays.file in names)
 
 
 def _asking(
-    one: Kustomization, difference: BuildDifference | None, group: Group, job: MigrationJob
+    overlay: Kustomization, difference: BuildDifference | None, group: Group, job: MigrationJob
 ) -> list[DevicePatch]:
     """The patches that ask, or asked, for devices: those for the object of ``difference``, or without it those that
     fail where the request is gone, as JSON patches do.
     """
     catalogue = job.settings.catalogue
-    found = device_patches(one, group.texts, catalogue)
+    found = device_patches(overlay, group.texts, catalogue)
     if difference is None:
         return [each for each in found if pointed(each.patch.text, catalogue)]
-    return [each for each in found if is_for(each.patch, difference.object, one)]
+    return [each for each in found if is_for(each.patch, difference.object, overlay)]
 
 
 def _migrated(
@@ -343,7 +342,7 @@ def _migrated(
 
 def _repaired(
     group: Group,
-    one: Kustomization,
+    overlay: Kustomization,
     found: Sequence[BuildDifference],
     builds: tuple[Sequence[Mapping[str, Any]], ...],
     names: Mapping[str, str],
@@ -355,35 +354,37 @@ def _repaired(
         _OutOfRun: a file that would have to be changed is not of the run.
     """
     before, wanted, after = builds
-    if one.deployer:
+    if overlay.deployer:
         # Its base can say where names are; the rest is for people to change.
-        base = next((part for root in one.roots if (part := kustomization_in(root)) is not None), None)
-        followed = followed_names(one, base, found, after, group.texts) if base and base.path in names else ()
-        return _recorded(group, one, list(followed), names)
-    made = [each for each in labels_taken_out(one, found, group.texts) if each.path in names]
-    made = made or list(followed_names(one, one, found, after, group.texts))
-    made = made or list(followed_namespaces(one, found, after, group.texts))
-    made = made or list(overlay_claims(one, found, before, wanted, group.texts))
-    made = made or list(counted_inline(one, found, group.texts, group.kustomizations))
+        base = next((part for root in overlay.roots if (part := kustomization_in(root)) is not None), None)
+        followed = followed_names(overlay, base, found, after, group.texts) if base and base.path in names else ()
+        return _recorded(group, overlay, list(followed), names)
+    made = [each for each in labels_taken_out(overlay, found, group.texts) if each.path in names]
+    made = made or list(followed_names(overlay, overlay, found, after, group.texts))
+    made = made or list(followed_namespaces(overlay, found, after, group.texts))
+    made = made or list(overlay_claims(overlay, found, before, wanted, group.texts))
+    made = made or list(counted_inline(overlay, found, group.texts, group.kustomizations))
     for each in made:
         if each.path not in names and each.path not in group.texts and File(each.path).exists():
             raise _OutOfRun(each.path)
-    made = made or [each for each in claim_patches(one, found, group.texts) if each.text != group.texts[each.path].text]
-    return _recorded(group, one, made, names)
+    made = made or [
+        each for each in claim_patches(overlay, found, group.texts) if each.text != group.texts[each.path].text
+    ]
+    return _recorded(group, overlay, made, names)
 
 
-def _recorded(group: Group, one: Kustomization, made: list[Repaired], names: Mapping[str, str]) -> list[Repaired]:
+def _recorded(group: Group, overlay: Kustomization, made: list[Repaired], names: Mapping[str, str]) -> list[Repaired]:
     """The repairs, put into the texts of the group and reported."""
     for each in made:
         source = group.texts.get(each.path)
         if source is None:
             source = (
-                one.document.source
-                if each.path == one.path
-                else outcome.original(each.path, obstacles.shown(each.path))
+                overlay.document.source
+                if each.path == overlay.path
+                else outcome.original(each.path, outcome.shown(each.path))
             )
         name = names.get(each.path, source.name)
-        group.texts[each.path] = Source(name, each.text, source.encoding, source.bom)
+        group.texts[each.path] = source.with_text(each.text, name)
         said = group.said.setdefault(each.path, [])
         # What another overlay needs of the same file is said once.
         said += [item for item in outcome.remarks(each, name) if item not in said]

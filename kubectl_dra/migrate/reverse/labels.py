@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from kubectl_dra.manifests.changes import Append, Change, Path, Set, value_at
+from kubectl_dra.manifests.changes import Append, Change, Path, Set, fields_at, items_at, value_at
 from kubectl_dra.migrate.device_plugins.labels import TERMS, Condition, translate
 from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue
 from kubectl_dra.migrate.vendors.model import EMPTY, LabelRule, Resource, ResourceRule, Suffix
@@ -99,9 +99,8 @@ def with_suffix(suffix: Suffix, selector: str) -> str | None:
 
 
 def _expressions(exactly: Mapping[str, Any]) -> Iterator[str]:
-    found = exactly.get("selectors")
-    for selector in found if isinstance(found, list) else ():
-        cel = selector.get("cel") if isinstance(selector, Mapping) else None
+    for selector in items_at(exactly, "selectors"):
+        cel = value_at(selector, ("cel",))
         yield str(cel.get("expression")) if isinstance(cel, Mapping) else ""
 
 
@@ -129,9 +128,7 @@ def _made(
 
 def _parts(rule: ResourceRule, exactly: Mapping[str, Any]) -> Mapping[str, int] | None:
     """The resources that became capacity, by name; None if the capacity request has another origin."""
-    capacity = exactly.get("capacity")
-    wanted = capacity.get("requests") if isinstance(capacity, Mapping) else None
-    wanted = {str(key): str(value) for key, value in wanted.items()} if isinstance(wanted, Mapping) else {}
+    wanted = {str(key): str(value) for key, value in fields_at(exactly, "capacity", "requests").items()}
     if wanted == dict(rule.resource.capacity):
         return EMPTY
     out: dict[str, int] = {}

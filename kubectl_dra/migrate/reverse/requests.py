@@ -9,15 +9,15 @@ from typing import Any, Final, NamedTuple
 
 from msgspec.structs import replace
 
-from kubectl_dra.manifests.changes import Change, Delete, Path, Set, changed, value_at
+from kubectl_dra.manifests.changes import Change, Delete, Path, Set, changed, fields_at, items_at, value_at
 from kubectl_dra.manifests.objects import ObjectKey
 from kubectl_dra.manifests.workloads import PodContainer, WorkloadPodSpec, containers
 from kubectl_dra.migrate import quotas
+from kubectl_dra.migrate.codes import NO_RESOURCE, NOT_OURS, QUOTA
 from kubectl_dra.migrate.device_plugins.labels import node_selector
 from kubectl_dra.migrate.device_plugins.placement import placement
 from kubectl_dra.migrate.model import MigrationSettings, ObjectPlan, PlanRefusal, PlanSurroundings, Share, Step
 from kubectl_dra.migrate.reverse.labels import Named, Unnamed, chosen, conditions
-from kubectl_dra.migrate.reverse.pages import NO_RESOURCE, NOT_OURS, QUOTA
 from kubectl_dra.migrate.vendors.model import Resource
 
 # Data for planning the reverse migration: claims of a pod, and why an object stays unchanged.
@@ -42,11 +42,6 @@ class Stop(Exception):
         self.refusal = PlanRefusal(code, path, message, way_out)
 
 
-def items_of(value: Any) -> Sequence[Any]:
-    """The items of a list; none for anything else."""
-    return value if isinstance(value, list) else ()
-
-
 def restored(
     spec: WorkloadPodSpec,
     entries: Sequence[MadeClaim],
@@ -56,7 +51,7 @@ def restored(
     """The changes of one pod spec."""
     if not entries:
         return
-    every = items_of(spec.content.get("resourceClaims"))
+    every = items_at(spec.content, "resourceClaims")
     if len(entries) == len(every) and set(spec.content) == {"resourceClaims"}:
         # Values of a chart had no settings of the pod before.
         yield Delete(spec.path)
@@ -118,7 +113,7 @@ def _of_container(
     """What a container requested, and the changes that request it again."""
     path: Path = (*container.path, "resources")
     resources = container.content.get("resources")
-    claims = items_of(resources.get("claims")) if isinstance(resources, Mapping) else []
+    claims = items_at(resources, "claims")
     amounts: dict[str, int] = {}
     gone: list[int] = []
     for index, claim in enumerate(claims):
@@ -140,9 +135,9 @@ def _of_container(
     changes: list[Change] = [Delete((*path, "claims", index)) for index in gone]
     if len(gone) == len(claims):
         changes = [Delete((*path, "claims"))]
-    limits = resources.get("limits") if isinstance(resources, Mapping) else None
+    limits = fields_at(resources, "limits")
     written = {name: _written(amount, resources) for name, amount in amounts.items()}
-    if isinstance(limits, Mapping) and limits:
+    if limits:
         changes += [Set((*path, "limits", name), amount) for name, amount in written.items()]
     else:
         changes.append(Set((*path, "limits"), written))
@@ -163,8 +158,7 @@ def _all_of(spec: WorkloadPodSpec, resource: Resource, path: Path, settings: Mig
 
 def _written(amount: int, resources: Any) -> int | str:
     """The amount in the style of the container's other whole numbers: as text if all of them are."""
-    found = [resources.get(field) for field in ("limits", "requests")] if isinstance(resources, Mapping) else []
-    others = [value for each in found if isinstance(each, Mapping) for value in each.values()]
+    others = [value for field in ("limits", "requests") for value in fields_at(resources, field).values()]
     texts = [value for value in others if isinstance(value, str) and value.isdecimal()]
     return str(amount) if texts and not any(isinstance(value, int) for value in others) else amount
 

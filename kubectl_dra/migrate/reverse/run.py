@@ -3,25 +3,55 @@
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any
+from itertools import product
+from typing import Any, Final, NamedTuple
 
 from msgspec.structs import replace
 
+from kubectl_dra.api.codec import reshaped, to_v1
+from kubectl_dra.api.releases import GROUP
 from kubectl_dra.errors import InputError
+from kubectl_dra.manifests.changes import Change, Delete, Path, changed, items_at, value_at
 from kubectl_dra.manifests.documents import parse
 from kubectl_dra.manifests.inputs import Input
 from kubectl_dra.manifests.kustomization import is_patch
 from kubectl_dra.manifests.objects import ObjectKey, object_key, title
+from kubectl_dra.manifests.workloads import WorkloadPodSpec, pod_specs
+from kubectl_dra.manifests.workloads import key_of as workload_key
+from kubectl_dra.migrate import quotas
+from kubectl_dra.migrate.codes import (
+    BUILD,
+    LOST,
+    NO_RESOURCE,
+    NO_TEMPLATE,
+    NOT_OURS,
+    REMOVED,
+    RESTORED,
+    STILL_USED,
+    TOLERATION,
+)
+from kubectl_dra.migrate.device_plugins import plan as device_plugins
 from kubectl_dra.migrate.engine import MigrationJob, misread, result_of
 from kubectl_dra.migrate.make_edits import code_of, settle
-from kubectl_dra.migrate.model import MigratedFile, MigrationReport
+from kubectl_dra.migrate.model import (
+    MigratedFile,
+    MigrationReport,
+    MigrationSettings,
+    Note,
+    ObjectPlan,
+    PlanRefusal,
+    PlanSurroundings,
+    Share,
+    Step,
+)
+from kubectl_dra.migrate.new_objects import template_key
 from kubectl_dra.migrate.planned_edit import PlannedEdit
 from kubectl_dra.migrate.reading import File, check_readable, source_of
-from kubectl_dra.migrate.refusals import BUILD
-from kubectl_dra.migrate.reverse.pages import REMOVED, STILL_USED
-from kubectl_dra.migrate.reverse.plan import plan, references
+from kubectl_dra.migrate.reverse.labels import Named, Unnamed, candidates
+from kubectl_dra.migrate.reverse.requests import MadeClaim, Stop, plan_quota, restored
+from kubectl_dra.migrate.vendors.model import Resource
 
 
 def reverse(inputs: Sequence[Input], job: MigrationJob) -> MigrationReport:
@@ -38,9 +68,9 @@ def reverse(inputs: Sequence[Input], job: MigrationJob) -> MigrationReport:
     objects = sum(len(file.objects) for file in files)
     world: dict[ObjectKey, Mapping[str, Any]] = {}
     for file in files:
-        for one in file.objects:
-            world.setdefault(object_key(one.object), one.object)
-    patched = {object_key(one.object) for file in files if is_patch(file.name) for one in file.objects}
+        for manifest in file.objects:
+            world.setdefault(object_key(manifest.object), manifest.object)
+    patched = {object_key(manifest.object) for file in files if is_patch(file.name) for manifest in file.objects}
     freed = {key for file in files for key in _restore(file, world, job, patched)}
     freed -= {key for file in files for found in file.objects for key in references(found.object)}
     for file in files:
@@ -78,10 +108,9 @@ def _restore(
     Workloads stay whose claims are ``patched`` by overlays: what the patch asks for would be lost.
     """
     # Copies of a workload, as overlays have them, have claims of the same name each in its own file.
-    own = {object_key(one.object): one.object for one in reversed(file.objects)}
+    own = {object_key(manifest.object): manifest.object for manifest in reversed(file.objects)}
     around = ChainMap(own, dict(world))
     wants: list[PlannedEdit] = []
-    freed: dict[int, tuple[ObjectKey, ...]] = {}
     for found in file.objects:
         reversal = plan(found.object, around, job.settings)
         want = PlannedEdit.of(file, found, reversal.plan, job.settings, job.unsafe)
@@ -89,22 +118,24 @@ def _restore(
         if want.changes and not patched.isdisjoint(reversal.freed):
             file.items.append(want.refused(BUILD, "an overlay patches its claim, and what that asks for would be lost"))
         elif want.changes:
+            want.frees = reversal.freed
             wants.append(want)
-            freed[id(want)] = reversal.freed
     settled = settle(file, wants)
     file.items += [want.refused(code_of(refused), str(refused)) for want, refused in settled.refused]
     file.items += [item for want in settled.good for item in want.made]
     if settled.made is not None:
         file.take(settled.made)
-    return [key for want in settled.good for key in freed[id(want)]]
+    return [key for want in settled.good for key in want.frees]
 
 
 def _remove(file: File, freed: AbstractSet[ObjectKey]) -> None:
     """Remove the claims and templates that nothing needs any more."""
     wants: list[PlannedEdit] = []
-    for found in file.objects:
-        if object_key(found.object) in freed and found.object.get("apiVersion", "").startswith("resource.k8s.io/"):
-            want = PlannedEdit(file, found)
+    for manifest in file.objects:
+        if object_key(manifest.object) in freed and manifest.object.get("apiVersion", "").startswith(
+            "resource.k8s.io/"
+        ):
+            want = PlannedEdit(file, manifest)
             want.removes = True
             wants.append(want)
     message = "nothing among these files needs it any more; in the cluster it goes after its last pod"
@@ -115,3 +146,258 @@ def _remove(file: File, freed: AbstractSet[ObjectKey]) -> None:
         file.items.append(want.item("note", STILL_USED, (), why))
     if settled.made is not None:
         file.take(settled.made)
+
+
+# Plans the reverse migration of one object: its state before migrate gave it claims.
+
+
+_READ: Final = "Name the file that has it as well; what is in the cluster only, kubectl get -o yaml writes."
+_MOST_TRIES: Final = 32
+_FIELDS: Final[Mapping[str, tuple[str, Share]]] = {
+    "resourceClaimTemplateName": ("ResourceClaimTemplate", "template"),
+    "resourceClaimName": ("ResourceClaim", "claim"),
+}
+
+
+class Reversal(NamedTuple):
+    """The plan of one object, and the claims and templates that it then no longer needs."""
+
+    plan: ObjectPlan
+    freed: tuple[ObjectKey, ...] = ()
+
+
+def plan(raw: Mapping[str, Any], world: Mapping[ObjectKey, Mapping[str, Any]], settings: MigrationSettings) -> Reversal:
+    """Plan the reverse migration of a workload or quota. ``world`` has all objects of the run by key."""
+    hard = quotas.HARD.get(workload_key(raw))
+    if hard is not None:
+        return Reversal(plan_quota(raw, hard, settings))
+    try:
+        return _workload(raw, world, settings)
+    except Stop as stop:
+        return Reversal(ObjectPlan(refusals=(stop.refusal,)))
+
+
+def references(raw: Mapping[str, Any]) -> Iterator[ObjectKey]:
+    """The claims and templates that the pods of an object refer to."""
+    namespace = object_key(raw)[1]
+    for spec in pod_specs(raw):
+        for entry in items_at(spec.content, "resourceClaims"):
+            for field, (kind, _) in _FIELDS.items():
+                if isinstance(entry, Mapping) and isinstance(entry.get(field), str):
+                    yield kind, namespace, entry[field]
+
+
+def _workload(
+    raw: Mapping[str, Any], world: Mapping[ObjectKey, Mapping[str, Any]], settings: MigrationSettings
+) -> Reversal:
+    others: list[PlanRefusal] = []
+    choices: dict[tuple[ObjectKey, str], list[Named]] = {}
+    entries = [(spec, list(_entries(raw, spec, world, settings, choices, others))) for spec in pod_specs(raw)]
+    used = [entry for _, found in entries for entry in found]
+    if not used:
+        return Reversal(ObjectPlan(refusals=tuple(others)))
+    shares = {entry.share for entry in used}
+    if len(shares) > 1:
+        where = (*entries[0][0].path, "resourceClaims")
+        raise Stop(NOT_OURS, where, "migrate makes claims or claim templates of a workload, and not both")
+    forward = replace(settings, reverse=False, strategy="claims", share=shares.pop(), version="v1")
+    freed = tuple(dict.fromkeys(entry.key for entry in used))
+    made = {key: to_v1(world[key]) for key in freed}
+    around = PlanSurroundings(
+        [other for key, other in world.items() if key not in made],
+        frozenset(key for key in world if key not in made),
+        alike=dict(_of_siblings(raw, made, world)),
+    )
+    problem = ""
+    fitting: list[tuple[list[Change], list[Resource]]] = []
+    for changes, resources in _tries(entries, choices, settings):
+        found = _difference(raw, changed(raw, changes), made, around, forward)
+        problem = problem or found
+        if not found:
+            fitting.append((changes, resources))
+    if fitting:
+        changes, resources = fitting[0]
+        alike = [one.name for _, others_too in fitting[1:] for one in others_too if one not in resources]
+        planned = _planned(raw, entries, changes, resources, made, around, forward, alike)
+        return Reversal(replace(planned, refusals=tuple(others)), freed)
+    path = next((*spec.path, "resourceClaims") for spec, found in entries if found)
+    raise Stop(NOT_OURS, path, problem or "it asks for devices in a way that migrate does not write")
+
+
+def _of_siblings(
+    raw: Mapping[str, Any], made: Mapping[ObjectKey, Mapping[str, Any]], world: Mapping[ObjectKey, Mapping[str, Any]]
+) -> Iterator[tuple[str, str]]:
+    """The templates that are called after another Pod that uses them too."""
+    mine = object_key(raw)
+    if mine[0] != "Pod":
+        return
+    for key, template in made.items():
+        for other, pod in world.items():
+            if other[:2] == mine[:2] and other != mine and key[2].startswith(f"{other[2]}-") and key in references(pod):
+                yield template_key(template), key[2]
+                break
+
+
+def _entries(
+    raw: Mapping[str, Any],
+    spec: WorkloadPodSpec,
+    world: Mapping[ObjectKey, Mapping[str, Any]],
+    settings: MigrationSettings,
+    choices: dict[tuple[ObjectKey, str], list[Named]],
+    others: list[PlanRefusal],
+) -> Iterator[MadeClaim]:
+    """The claims that migrate may have created. ``choices`` get their resources, ``others`` the reasons why
+    the rest stays.
+    """
+    for index, entry in enumerate(items_at(spec.content, "resourceClaims")):
+        path: Path = (*spec.path, "resourceClaims", index)
+        try:
+            found = _entry(raw, path, entry, world)
+            if found is None:
+                continue
+            for name, exactly in found.requests.items():
+                choices[found.key, name] = _candidates(found, name, exactly, path, settings)
+            yield found
+        except Stop as stop:
+            others.append(stop.refusal)
+
+
+def _entry(
+    raw: Mapping[str, Any], path: Path, entry: Any, world: Mapping[ObjectKey, Mapping[str, Any]]
+) -> MadeClaim | None:
+    for field, (kind, share) in _FIELDS.items():
+        if not isinstance(entry, Mapping) or not isinstance(entry.get(field), str):
+            continue
+        key = (kind, object_key(raw)[1], entry[field])
+        found = world.get(key)
+        if found is None or not str(found.get("apiVersion")).startswith(f"{GROUP}/v1"):
+            raise Stop(NO_TEMPLATE, path, f"{kind} {entry[field]} is not among the files that were read", _READ)
+        below: Path = ("spec", "spec", "devices") if kind == "ResourceClaimTemplate" else ("spec", "devices")
+        try:
+            devices = value_at(reshaped(found), below)
+        except (AttributeError, KeyError, TypeError, ValueError):
+            devices = None
+        requests = {
+            str(request.get("name")): request["exactly"]
+            for request in items_at(devices, "requests")
+            if isinstance(request, Mapping) and isinstance(request.get("exactly"), Mapping)
+        }
+        if not requests or set(devices) != {"requests"} or len(requests) != len(devices["requests"]):
+            message = f"{kind} {entry[field]} has constraints, alternatives or settings, and migrate writes none"
+            raise Stop(NOT_OURS, path, message)
+        return MadeClaim(int(path[-1]), str(entry.get("name")), key, share, requests)
+    return None
+
+
+def _candidates(
+    entry: MadeClaim, name: str, exactly: Mapping[str, Any], path: Path, settings: MigrationSettings
+) -> list[Named]:
+    try:
+        return candidates(exactly, settings.catalogue)
+    except Unnamed as unnamed:
+        raise Stop(NO_RESOURCE, path, f"request {name} of {entry.key[0]} {entry.key[2]}: {unnamed}") from None
+
+
+def _tries(
+    entries: Sequence[tuple[WorkloadPodSpec, Sequence[MadeClaim]]],
+    choices: Mapping[tuple[ObjectKey, str], Sequence[Named]],
+    settings: MigrationSettings,
+) -> Iterator[tuple[list[Change], list[Resource]]]:
+    """What the object may have been: the changes that lead there, for each way to name its requests.
+
+    Raises:
+        Stop: there is no possibility, or more than one.
+    """
+    problem: Stop | None = None
+    fitted: dict[tuple[str, ...], tuple[list[Change], list[Resource]]] = {}
+    for number, names in enumerate(product(*choices.values())):
+        if number == _MOST_TRIES:
+            break
+        named = dict(zip(choices, names, strict=True))
+        try:
+            changes = [change for spec, found in entries for change in restored(spec, found, named, settings)]
+        except Stop as stop:
+            problem = problem or stop
+            continue
+        resources = list({one.resource.name: one.resource for one in named.values()}.values())
+        fitted[tuple(one.resource.name for one in named.values())] = changes, resources
+    if not fitted and problem is not None:
+        raise problem
+    if len(fitted) > 1 and not _alike([resources for _, resources in fitted.values()]):
+        path = next((*spec.path, "resourceClaims") for spec, found in entries if found)
+        either = " or ".join(", ".join(dict.fromkeys(names)) for names in fitted)
+        raise Stop(NO_RESOURCE, path, f"the claim can have been made from {either}")
+    yield from fitted.values()
+
+
+def _alike(tries: Sequence[Sequence[Resource]]) -> bool:
+    """Whether the choice makes no difference: a device plugin offers its devices by two names."""
+    return (
+        len({repr([resource._replace(name="", tolerations=()) for resource in resources]) for resources in tries}) == 1
+    )
+
+
+def _difference(
+    now: Mapping[str, Any],
+    before: Mapping[str, Any],
+    made: Mapping[ObjectKey, Mapping[str, Any]],
+    around: PlanSurroundings,
+    forward: MigrationSettings,
+) -> str:
+    """How migrating ``before`` differs from the current state; empty if it does not."""
+    planned = device_plugins.plan(before, around, forward)
+    after = changed(before, [change for step in planned.steps for change in step.changes])
+    objects = {object_key(manifest.raw): to_v1(manifest.raw) for manifest in planned.objects}
+    if not objects and planned.refusals:
+        return f"migrate would refuse what it would have been: {planned.refusals[0].message}"
+    for key, raw in made.items():
+        if key not in objects:
+            return f"migrate would not give its {key[0]} the name {key[2]}"
+        if objects[key].get("spec") != raw.get("spec"):
+            return f"{key[0]} {key[2]} is not what migrate makes: it was written or changed by hand"
+    if len(objects) != len(made):
+        return "migrate would make more claims of it than there are"
+    return "" if after == now else "the pod uses its claims in another way than migrate writes"
+
+
+def _planned(
+    raw: Mapping[str, Any],
+    entries: Sequence[tuple[WorkloadPodSpec, Sequence[MadeClaim]]],
+    changes: Sequence[Change],
+    resources: Sequence[Resource],
+    made: Mapping[ObjectKey, Mapping[str, Any]],
+    around: PlanSurroundings,
+    forward: MigrationSettings,
+    alike: Sequence[str],
+) -> ObjectPlan:
+    names = ", ".join(resource.name for resource in resources)
+    path = next((*spec.path, "resourceClaims") for spec, found in entries if found)
+    shared = forward.share == "claim" and raw.get("kind") != "Pod"
+    reason = f"the claim becomes {names} again"
+    if shared:
+        reason += "; each pod then has devices of its own, and all of them together shared these"
+    if alike:
+        reason += f"; it may have been {', '.join(dict.fromkeys(alike))}, which is the same devices"
+    steps = [Step(RESTORED, path, reason, tuple(changes), "unsafe" if shared or alike else "safe")]
+    extra: list[Change] = []
+    for spec, found in entries:
+        extra += _tolerations(spec, resources) if found else []
+    less = [*changes, *extra]
+    if extra and not _difference(raw, changed(raw, less), made, around, forward):
+        reason = "a toleration is there that migrate may have added, or somebody by hand"
+        steps.append(Step(TOLERATION, extra[0].path, reason, tuple(extra), "unsafe"))
+    message = "what migrate took out beside the request (implied labels, variables, annotations) is not kept anywhere"
+    return ObjectPlan(tuple(steps), notes=(Note(LOST, path, message),))
+
+
+def _tolerations(spec: WorkloadPodSpec, resources: Sequence[Resource]) -> list[Change]:
+    """Deletes tolerations where migrate puts them: at the end of their list."""
+    found = items_at(spec.content, "tolerations")
+    ours = [toleration for resource in resources for toleration in resource.tolerations]
+    first = len(found)
+    while first and found[first - 1] in ours:
+        first -= 1
+    path: Path = (*spec.path, "tolerations")
+    if first == len(found):
+        return []
+    return [Delete(path)] if first == 0 else [Delete((*path, index)) for index in range(first, len(found))]

@@ -17,8 +17,7 @@ from kubectl_dra.manifests.source import decode
 from kubectl_dra.manifests.style import Style
 from kubectl_dra.manifests.workloads import SPECS, TEMPLATES, key_of
 from kubectl_dra.migrate.model import MigrationSettings
-from kubectl_dra.migrate.naming import free
-from kubectl_dra.migrate.new_objects import documents_of
+from kubectl_dra.migrate.new_objects import documents_of, free
 from kubectl_dra.migrate.quotas import quota_key
 from kubectl_dra.migrate.rollout.page import CLASSES, POLICY, QUOTAS, README, Moving, Rollout, bindings, page, policy
 from kubectl_dra.migrate.rollout.survey import Survey

@@ -14,6 +14,7 @@ from kubectl_dra.api.releases import default_features
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.scene.assumptions import proved, taken_on
 from kubectl_dra.explain.scene.device_view import DeviceView
+from kubectl_dra.manifests.changes import fields_at, items_at, value_at
 from kubectl_dra.manifests.workloads import pod_specs
 from kubectl_dra.migrate.device_plugins import plan as device_plugins
 from kubectl_dra.migrate.device_plugins.asks import extended_amounts
@@ -213,16 +214,13 @@ def _pod_of(spec: Mapping[str, Any]) -> Pod | None:
 
 
 def _identity(raw: Mapping[str, Any]) -> tuple[str, str]:
-    metadata = raw.get("metadata")
-    metadata = metadata if isinstance(metadata, Mapping) else {}
+    metadata = fields_at(raw, "metadata")
     return str(metadata.get("namespace") or "default"), str(metadata.get("name") or metadata.get("generateName") or "")
 
 
 def _is_controlled(raw: Mapping[str, Any]) -> bool:
     """Whether another object controls it, which is then the owner."""
-    metadata = raw.get("metadata")
-    owners = metadata.get("ownerReferences") if isinstance(metadata, Mapping) else None
-    return any(isinstance(owner, Mapping) and owner.get("controller") for owner in owners or ())
+    return any(value_at(owner, ("controller",)) for owner in items_at(raw, "metadata", "ownerReferences"))
 
 
 def _metadata(pod: Pod) -> dict[str, Any]:
@@ -286,7 +284,7 @@ class PublishedDevices:
     def _selectors(self, resource: Resource) -> tuple[str, ...]:
         own = self._snapshot.classes.get(resource.device_class)
         if own is not None:
-            return (*(each for each in own.selectors if each), *resource.selectors)
+            return (*(selector for selector in own.selectors if selector), *resource.selectors)
         known = self._settings.catalogue.device_class(resource.device_class)
         return ((known.selector,) if known and known.selector else ()) + resource.selectors
 

@@ -256,8 +256,8 @@ def _with_parts(resource: Resource, rule: ResourceRule, vendor: Vendor, beside: 
         return resource
     capacity = dict(resource.capacity)
     for name, wanted, unit in rule.parts:
-        amount = _whole(beside.get(name, 0))
-        if amount is None:
+        amount = whole_number(beside.get(name, 0))
+        if amount is None or amount < 0:
             return resource._replace(
                 outcome="refuse",
                 message=f"{name} beside it is not a whole number",
@@ -274,14 +274,15 @@ def _with_parts(resource: Resource, rule: ResourceRule, vendor: Vendor, beside: 
     return resource._replace(capacity=capacity)
 
 
-def _whole(quantity: object) -> int | None:
+def whole_number(quantity: object) -> int | None:
+    """The number that an amount is; None if it is not a whole one."""
     if isinstance(quantity, bool) or not isinstance(quantity, str | int):
         return None
     try:
         parsed = Quantity.parse(quantity)
     except ValueError:
         return None
-    return parsed.as_int64() if parsed.is_integer() and parsed.sign() >= 0 else None
+    return parsed.as_int64() if parsed.is_integer() else None
 
 
 def _labelled(rules: Sequence[LabelRule], key: str, resource: Resource) -> Labelled | None:

@@ -229,7 +229,10 @@ def _check_condition(document: Document, path: Path, rule: LabelRule, driver: Kn
 def _drivers(vendor: Vendor, known: Known) -> Iterator[KnownDriver]:
     """The drivers whose devices the vendor's labels are compared with."""
     names = dict.fromkeys(
-        chain((rule.resource.driver for rule in vendor.resources), (each.driver for each in vendor.classes.values()))
+        chain(
+            (rule.resource.driver for rule in vendor.resources),
+            (device_class.driver for device_class in vendor.classes.values()),
+        )
     )
     for name in filter(None, names):
         yield vendor.drivers.get(name) or known.driver(name) or KnownDriver(name, frozenset(), frozenset())

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kubectl_dra.admission.server import check
+from kubectl_dra.admission.server.verdict import check
 from kubectl_dra.api.releases import Release, default_features
 from tests.admission.server.support import BASES, REMOVE, Edits, edited, repeated
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kubectl_dra.admission.server import check_update, check_written_status
+from kubectl_dra.admission.server.verdict import check_update, check_written_status
 from kubectl_dra.api.releases import parse_release
 from kubectl_dra.cli.main import run
 

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from kubectl_dra.cel import Environment, library
-from tests.cel.library.support import compiled
+from kubectl_dra.cel import Environment, EvaluationError, library
+from tests.cel.library.support import compiled, holds
 
 
 def test_the_index_lists_what_the_families_have() -> None:
@@ -116,3 +116,27 @@ def test_looking_up_a_function_loads_its_family_only() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+# What 1.37 answers otherwise than the releases before it.
+
+
+BEFORE = [
+    'cel.bind(q, quantity("1.5Gi"), q.add(1).compareTo(q) == 0)',
+    '"hello".indexOf("", 99) == 99',
+    "lists.range(-1) == []",
+]
+
+
+@pytest.mark.parametrize("expression", BEFORE)
+def test_it_is_true_up_to_1_36_only(expression: str) -> None:
+    assert holds(expression, "1.36")
+    try:
+        assert not holds(expression, "1.37")
+    except EvaluationError as error:
+        assert "lists.range" in error.message
+
+
+def test_the_new_answers() -> None:
+    assert holds('cel.bind(q, quantity("1.5Gi"), q.add(1).compareTo(q) > 0)')
+    assert holds('"hello".indexOf("", 99) == 5')

@@ -19,7 +19,7 @@ from kubectl_dra.lint.check_file import Job
 from kubectl_dra.lint.config import Selection
 from kubectl_dra.lint.context import AssumedCluster
 from kubectl_dra.lint.engine import lint
-from kubectl_dra.lint.registry import RULES
+from kubectl_dra.lint.rules import RULES
 from kubectl_dra.manifests.documents import read_documents
 from kubectl_dra.manifests.inputs import Input
 from kubectl_dra.manifests.objects import is_object, objects

@@ -17,7 +17,7 @@ from kubectl_dra.cluster.kubeconfig import ConnectionOptions
 from kubectl_dra.cluster.live import ApiServer
 from kubectl_dra.cluster.writer import Conflict, Writer
 from kubectl_dra.taint.apply import Asking, RuleRefused, RuleWriter
-from kubectl_dra.taint.rules import CREATED, UNCHANGED, RuleStage, Wish, content, rule_name
+from kubectl_dra.taint.rules import CREATED, UNCHANGED, DesiredRule, RuleStage, content, rule_name
 from kubectl_dra.taint.typed import TaintSpec
 from kubectl_dra.taint.watching import Patience
 from tests.taint.live.faults import Asked, Front
@@ -37,8 +37,8 @@ def rules_of(team: Team, manager: str = "kubectl-dra", *, overwrite: bool = Fals
     return RuleWriter(cluster, Writer(cluster.client, manager), team.served, overwrite=overwrite)
 
 
-def wish_for(team: Team, name: str = "gpu-0", value: str = "", effect: str = "NoSchedule") -> Wish:
-    return Wish(DeviceID(team.cluster.driver, "pool", name), TaintSpec(KEY, value, effect))
+def rule_for(team: Team, name: str = "gpu-0", value: str = "", effect: str = "NoSchedule") -> DesiredRule:
+    return DesiredRule(DeviceID(team.cluster.driver, "pool", name), TaintSpec(KEY, value, effect))
 
 
 # Rules that exist already, and other writers
@@ -78,7 +78,7 @@ def test_a_rule_that_somebody_else_made_or_changed(team: Team) -> None:
     with pytest.raises(Conflict) as conflict:
         Writer(ApiServer(_options(team)).client).apply(
             rules.path(rule["metadata"]["name"]),
-            content(wish_for(team), RuleStage("NoSchedule"), team.served),
+            content(rule_for(team), RuleStage("NoSchedule"), team.served),
             version=current["metadata"]["resourceVersion"],
         )
     assert conflict.value.owners
@@ -111,7 +111,7 @@ def test_rules_of_others_are_removed_only_when_told_and_never_broader_ones(team:
 
 
 def test_two_people_taint_at_once(team: Team) -> None:
-    """One of two different wishes wins, the other is refused; nothing is lost, nothing is mixed."""
+    """One of two different desired rules wins, the other is refused; nothing is lost, nothing is mixed."""
     for round_number in range(5):
         outcomes: list[str] = []
         start = threading.Barrier(2)
@@ -120,7 +120,7 @@ def test_two_people_taint_at_once(team: Team) -> None:
             rules = rules_of(team)
             start.wait()
             try:
-                outcomes.append(rules.write(wish_for(team, value=value), RuleStage("NoSchedule")).outcome)
+                outcomes.append(rules.write(rule_for(team, value=value), RuleStage("NoSchedule")).outcome)
             except RuleRefused:
                 outcomes.append("refused")
 
@@ -133,14 +133,14 @@ def test_two_people_taint_at_once(team: Team) -> None:
         team.remove_rules()
 
 
-def test_two_people_wish_the_same_at_once(team: Team) -> None:
+def test_two_people_want_the_same_at_once(team: Team) -> None:
     outcomes: list[str] = []
     start = threading.Barrier(4)
 
     def taint() -> None:
         rules = rules_of(team)
         start.wait()
-        outcomes.append(rules.write(wish_for(team, effect="NoExecute"), RuleStage("NoExecute")).outcome)
+        outcomes.append(rules.write(rule_for(team, effect="NoExecute"), RuleStage("NoExecute")).outcome)
 
     threads = [threading.Thread(target=taint) for _ in range(4)]
     for thread in threads:
@@ -156,12 +156,12 @@ def test_two_people_ask_the_server_at_once(team: Team) -> None:
     outcomes: list[object] = []
     asking = [Asking(rules_of(team)) for _ in range(2)]
     start = threading.Barrier(2)
-    wishes = [wish_for(team, effect="NoExecute")]
+    desired_rules = [rule_for(team, effect="NoExecute")]
 
     def ask(each: Asking) -> None:
         start.wait()
-        each.ask(wishes, Patience(lambda text: None, time.monotonic() + 20))
-        outcomes.append(each.answers[wishes[0].name].pods)
+        each.ask(desired_rules, Patience(lambda text: None, time.monotonic() + 20))
+        outcomes.append(each.answers[desired_rules[0].name].pods)
 
     threads = [threading.Thread(target=ask, args=(each,)) for each in asking]
     for thread in threads:
@@ -174,10 +174,10 @@ def test_two_people_ask_the_server_at_once(team: Team) -> None:
         each.take_back()
     assert not team.rules()
     # A rule that somebody has taken further is left alone, whoever made it.
-    asking[0].ask(wishes, Patience(lambda text: None, time.monotonic() + 20))
-    rules_of(team).write(wishes[0], RuleStage("NoExecute"))
+    asking[0].ask(desired_rules, Patience(lambda text: None, time.monotonic() + 20))
+    rules_of(team).write(desired_rules[0], RuleStage("NoExecute"))
     again = Asking(rules_of(team))
-    again.ask(wishes, Patience(lambda text: None, time.monotonic() + 20))
+    again.ask(desired_rules, Patience(lambda text: None, time.monotonic() + 20))
     asking[0].take_back()
     (now,) = team.rules()
     assert again.answers == {} and now["spec"]["taint"]["effect"] == "NoExecute"
@@ -214,7 +214,7 @@ def test_two_people_ask_beside_a_rule_at_once(team: Team) -> None:
     """Who is told that the question was taken away asks again; nothing of it is left."""
     needs_effect_none(team.cluster.plane)
     assert team.dra("taint", team.full("gpu-0"), f"{KEY}:NoSchedule").code == 0
-    question = replace(wish_for(team, effect="NoExecute"), question=True)
+    question = replace(rule_for(team, effect="NoExecute"), question=True)
     outcomes: list[object] = []
     start = threading.Barrier(2)
 
@@ -269,7 +269,7 @@ def test_left_at_the_servers_answer(team: Team, kubelet: Kubelet, monkeypatch: p
         monkeypatch.setattr("kubectl_dra.taint.apply.RECENT_SECONDS", 0.0)
     team_rules = rules_of(team)
     held = team.running("one")
-    left = team_rules.write(wish_for(team, held, effect="NoExecute"), RuleStage("None", "NoExecute")).rule
+    left = team_rules.write(rule_for(team, held, effect="NoExecute"), RuleStage("None", "NoExecute")).rule
     kubelet.start()
     report = team.json("taint", team.full(held), f"{KEY}:NoExecute", "--wait=60s")
     assert report["rules"][0]["server"]["pods"] == 1 and report["wait"]["free"] is True

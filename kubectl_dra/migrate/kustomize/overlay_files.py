@@ -1,0 +1,414 @@
+"""Files that an overlay gets where its patches ask for devices: claims of its own, or counts of its base's claims."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path as File
+from typing import Any, Final, NamedTuple
+
+from kubectl_dra.manifests.changes import Change, EditRefused, Path, Set, changed, value_at
+from kubectl_dra.manifests.documents import Document, parse
+from kubectl_dra.manifests.edits import Edit, edited, edits_of, reread, with_changes
+from kubectl_dra.manifests.kustomization import Kustomization, closure, with_components
+from kubectl_dra.manifests.objects import ManifestObject, ObjectKey, object_key, objects
+from kubectl_dra.manifests.source import Source
+from kubectl_dra.manifests.style import Style
+from kubectl_dra.manifests.workloads import containers, pod_specs
+from kubectl_dra.migrate.inline_patches import InlinePatch, inline_patches
+from kubectl_dra.migrate.kustomize.layout import is_for
+from kubectl_dra.migrate.kustomize.repair import (
+    CLAIM_FIELDS,
+    BuildDifference,
+    Repaired,
+    as_wanted,
+    claims_in,
+    documents_in,
+    is_of,
+    listed_in,
+    objects_in,
+    patch_files,
+    read,
+)
+from kubectl_dra.migrate.new_objects import added_behind, documents_of
+
+CLAIMS: Final = "kubectl-dra-claims.yaml"
+HEADING: Final = "# The claims for devices that patches here ask for, written by kubectl dra migrate.\n"
+Objects = Sequence[Mapping[str, Any]]
+
+
+def lacks_claims(difference: BuildDifference) -> bool:
+    """Whether a pod lacks claims: a patch asked for devices, and what it patches did not."""
+    found = difference.found
+    fewer = found is None or (isinstance(found, list) and len(found) < len(difference.wanted or ()))
+    return fewer and difference.path[-1:] == ("resourceClaims",)
+
+
+def overlay_claims(
+    overlay: Kustomization,
+    differences: Sequence[BuildDifference],
+    before: Objects,
+    wanted: Objects,
+    texts: Mapping[str, Source],
+) -> Iterator[Repaired]:
+    """The patches with references to claims, and the claim templates as a file beside the patches: of the overlay, or
+    of its component.
+
+    ``texts`` are the changed files as they are now, by absolute path.
+
+    Raises:
+        EditRefused: a file cannot be changed for certain.
+    """
+    missing = [each for each in differences if lacks_claims(each)]
+    old = {object_key(raw): raw for raw in before}
+    new = {object_key(raw): raw for raw in wanted}
+    for part in with_components(overlay) if missing else ():
+        yield from _claims_of_patches(part, overlay, missing, old, new, texts)
+
+
+def _claims_of_patches(
+    part: Kustomization,
+    overlay: Kustomization,
+    missing: Sequence[BuildDifference],
+    old: Mapping[ObjectKey, Mapping[str, Any]],
+    new: Mapping[ObjectKey, Mapping[str, Any]],
+    texts: Mapping[str, Source],
+) -> Iterator[Repaired]:
+    """The claims of the patches of a kustomization, which is ``overlay`` itself or a component of it."""
+    claims = f"{part.directory}/{CLAIMS}"
+    if claims in texts:
+        return
+    templates: dict[str, Mapping[str, Any]] = {}
+
+    def referring(patch: InlinePatch, source: Source) -> str:
+        """The text of a patch with references to claims."""
+        documents = documents_in(source)
+        changes: dict[int, list[Change]] = {}
+        for document in documents:
+            for raw in objects((document,)):
+                for each in missing:
+                    fits = is_for(patch, each.object, overlay) if patch.target else is_of(raw.object, each.object)
+                    if fits and each.object in old and each.object in new:
+                        # The base's namespace is no longer given to what stands in an overlay.
+                        space = "" if overlay.document.object.get("namespace") else each.object[1]
+                        names = _named(raw, each, space, _added(each, old, new), new, templates)
+                        changes.setdefault(document.index, []).extend(_referring(raw, each, old, new, names))
+        return with_changes(documents, changes) if changes else source.text
+
+    for patch, path in patch_files(part):
+        if path in texts and (text := referring(patch, texts[path])) != texts[path].text:
+            yield Repaired(path, text, "claims")
+    own = texts.get(part.path, part.document.source)
+    document = parse(own)[0]
+    # Only those that asked for devices have changed.
+    same = {patch.text for patch in inline_patches(part.document.object)}
+    changes = [
+        Set(patch.path, text)
+        for patch in inline_patches(document.object)
+        if patch.text not in same and (text := referring(patch, Source(own.name, patch.text))) != patch.text
+    ]
+    text = with_changes((document,), {document.index: changes})
+    if templates:
+        beside = _beside(claims, list(templates.values()), part)
+        yield Repaired(claims, beside or HEADING + documents_of(list(templates.values()), Style()), "claims")
+        if not beside:
+            now = {**texts, part.path: own.with_text(text)}
+            text = listed_in(part, "resources", CLAIMS, now)
+        if text != own.text:
+            yield Repaired(part.path, text, "claims")
+
+
+def _beside(path: str, claims: Sequence[Mapping[str, Any]], overlay: Kustomization) -> str:
+    """The text of the file of an earlier run with more claims; empty if there is none.
+
+    Raises:
+        EditRefused: another file has its name, or a claim in it has one of the names.
+    """
+    if not File(path).exists():
+        return ""
+    source = read(path)
+    there = list(objects_in(source)) if source is not None else []
+    if (
+        source is None
+        or path not in overlay.files
+        or not there
+        or not {each.kind for each in there} <= set(CLAIM_FIELDS.values())
+    ):
+        raise EditRefused(f"{CLAIMS}, which it would get, is there already and is no file of its claims")
+    if {object_key(each.object) for each in there} & {object_key(raw) for raw in claims}:
+        raise EditRefused(f"{CLAIMS} has a claim of the name already that it would get")
+    documents = parse(source)
+    text = edited(source.text, [added_behind(documents[-1], claims)])
+    reread(source, text, [*(document.object for document in documents), *claims])
+    return text
+
+
+def _added(
+    difference: BuildDifference,
+    old: Mapping[ObjectKey, Mapping[str, Any]],
+    new: Mapping[ObjectKey, Mapping[str, Any]],
+) -> list[Mapping[str, Any]]:
+    """The claims that the pods have after the migration and not before."""
+    was, will = (value_at(raws[difference.object], difference.path) or () for raws in (old, new))
+    return [entry for entry in will if entry not in was]
+
+
+def _named(
+    patch: ManifestObject,
+    difference: BuildDifference,
+    namespace: str,
+    added: Sequence[Mapping[str, Any]],
+    new: Mapping[ObjectKey, Mapping[str, Any]],
+    templates: dict[str, Mapping[str, Any]],
+) -> dict[str, str]:
+    """What the new claims of a build are called in the overlay; the objects are added to ``templates``.
+
+    ``namespace`` is that of the workload where the overlay gives it none itself.
+    """
+    _, space, built = difference.object
+    metadata = patch.object.get("metadata") or {}
+    namespace = metadata.get("namespace") or namespace
+    own = str(metadata.get("name") or "patched")
+    names: dict[str, str] = {}
+    for entry in added:
+        for field, kind in CLAIM_FIELDS.items():
+            name = str(entry.get(field, ""))
+            raw = new.get((kind, space, name))
+            if raw is None:
+                continue
+            # A long name of the build was cut, so that the workload's is not in it.
+            mine = name.replace(built, own) if built in name else f"{own}-{entry.get('name')}"
+            names[name] = mine
+            # The namespace of the kustomization is given to all that it builds.
+            inner = {"name": mine, **({"namespace": namespace} if namespace else {})}
+            templates[mine] = {**raw, "metadata": inner}
+    return names
+
+
+def _referring(
+    patch: ManifestObject,
+    difference: BuildDifference,
+    old: Mapping[ObjectKey, Mapping[str, Any]],
+    new: Mapping[ObjectKey, Mapping[str, Any]],
+    names: Mapping[str, str],
+) -> Iterator[Change]:
+    """The changes that give the pods and containers of a patch their claims and tolerations."""
+    at = difference.path[:-1]
+    was, will = (value_at(objects[difference.object], at) or {} for objects in (old, new))
+    mine = next((spec for spec in pod_specs(patch.object) if spec.path == at), None)
+    first, last = (next(each for each in pod_specs(raws[difference.object]) if each.path == at) for raws in (old, new))
+    if mine is None:
+        raise EditRefused("the patch has no pod there")
+    root = patch.path
+    # A list of a patch takes the place of the base's.
+    yield Set((*root, *at, "resourceClaims"), [_renamed(entry, names) for entry in will.get("resourceClaims", ())])
+    if will.get("tolerations") != was.get("tolerations"):
+        yield Set((*root, *at, "tolerations"), will["tolerations"])
+    before = {each.name: each.content for each in containers(first)}
+    patched = {each.name: each.path for each in containers(mine)}
+    for container in containers(last):
+        listed: Path = ("resources", "claims")
+        claims = value_at(container.content, listed)
+        if claims and claims != value_at(before.get(container.name, {}), listed):
+            if container.name not in patched:
+                raise EditRefused("the patch does not have the container")
+            place = (*patched[container.name], *listed)
+            if value_at(patch.object, place[:-1]) is None:
+                yield Set((*root, *place[:-1]), {"claims": claims})
+            else:
+                yield Set((*root, *place), claims)
+
+
+def _renamed(entry: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    return {key: names.get(str(value), value) if key in CLAIM_FIELDS else value for key, value in entry.items()}
+
+
+# Counts of devices that patches asked for, as patches of the claims that the pods have now.
+
+
+COUNTS: Final = "kubectl-dra-counts.yaml"
+COUNTS_HEADING: Final = "# The devices that claims ask for here, written by kubectl dra migrate from patches of pods.\n"
+
+Texts = Mapping[str, Source]
+"""The current texts of changed files, by absolute path."""
+
+
+class _Written(NamedTuple):
+    """The text of a file of counts, and the claims in it that are new, by the number of their document."""
+
+    text: str
+    new: Mapping[int, Mapping[str, Any]]
+
+
+def claim_patches(overlay: Kustomization, differences: Sequence[BuildDifference], texts: Texts) -> Iterator[Repaired]:
+    """Patches of claims whose spec must differ in an overlay, in the files of its patches of workloads."""
+    bases = [raw for source in texts.values() for raw in claims_in(source)]
+    patches = {path for part in with_components(overlay) for path in part.patches}
+    for path in sorted(patches & set(texts)):
+        source = texts[path]
+        mine = list(objects_in(source))
+        new: dict[str, tuple[int, Mapping[str, Any]]] = {}
+        for difference in differences:
+            at = next((index for index, each in enumerate(mine) if is_of(each.object, difference.object)), None)
+            raw = as_wanted(difference, bases)
+            if at is not None and raw is not None:
+                new.setdefault(repr(raw["metadata"]), (at, raw))
+        if not new:
+            continue
+        document = mine[-1].document
+        try:
+            edit = added_behind(document, [raw for _, raw in new.values()])
+        except EditRefused:
+            continue
+        text = edited(source.text, [edit])
+        places = tuple((mine[at].path, mine[at].document.index, raw) for at, raw in new.values())
+        yield Repaired(path, text, "counts", places)
+
+
+def counted_inline(
+    overlay: Kustomization, differences: Sequence[BuildDifference], texts: Texts, group: Sequence[Kustomization]
+) -> Iterator[Repaired]:
+    """Patches of claims whose spec must differ, as files beside a kustomization that has patches in its own file, or
+    files of patches with a target.
+
+    ``group`` are all kustomizations that are built from the changed files.
+
+    Raises:
+        EditRefused: a file cannot be changed for certain, or overlays with one component need different patches.
+    """
+    bases = [raw for source in texts.values() for raw in claims_in(source)]
+    waiting = [(difference, raw) for difference in differences if (raw := as_wanted(difference, bases)) is not None]
+    for part in with_components(overlay):
+        gone = list(_changed(part, texts))
+        mine: dict[str, Mapping[str, Any]] = {}
+        for difference, raw in waiting:
+            if any(is_for(patch, difference.object, overlay) for patch in gone):
+                mine.setdefault(repr(raw["metadata"]), raw)
+        # What an overlay patches itself is not for its components to say.
+        waiting = [(difference, raw) for difference, raw in waiting if repr(raw["metadata"]) not in mine]
+        if mine:
+            yield from _counted(part, list(mine.values()), texts, _users(part, group))
+
+
+def _changed(part: Kustomization, texts: Texts) -> Iterator[InlinePatch]:
+    """The changed patches of a kustomization that no patch of a claim can be added to: those in its own file, and
+    files with a target, which kustomize allows one patch each.
+    """
+    if part.path in texts:
+        left = {patch.text for patch in inline_patches(parse(texts[part.path])[0].object)}
+        yield from (patch for patch in inline_patches(part.document.object) if patch.text not in left)
+    for patch, path in patch_files(part):
+        if patch.target and path in texts:
+            yield patch._replace(text=texts[path].text)
+
+
+def _counted(
+    part: Kustomization, wanted: Sequence[Mapping[str, Any]], texts: Texts, users: Sequence[Kustomization]
+) -> Iterator[Repaired]:
+    together: list[Mapping[str, Any]] = []
+    source = texts.get(part.path, part.document.source)
+    entries: list[Mapping[str, Any]] = []
+    for raw in wanted:
+        if all(_has(user, raw, texts) for user in users):
+            together.append(raw)
+            continue
+        # Without a target, a patch of a claim that an overlay does not build would fail there.
+        name = raw["metadata"]["name"]
+        path = f"{part.directory}/{File(COUNTS).stem}-{name}.yaml"
+        yield from _in_file(path, [raw], part, texts)
+        entries.append({"path": File(path).name, "target": {"kind": raw["kind"], "name": name}})
+    if together:
+        yield from _in_file(f"{part.directory}/{COUNTS}", together, part, texts)
+        entries.append({"path": COUNTS})
+    listed = dict(texts)
+    for entry in entries:
+        there = parse(source)[0].object.get("patches")
+        if not isinstance(there, list) or entry not in there:
+            source = source.with_text(listed_in(part, "patches", entry, listed))
+            listed[part.path] = source
+    if part.path not in texts or source.text != texts[part.path].text:
+        yield Repaired(part.path, source.text, "counts")
+
+
+def _in_file(path: str, wanted: Sequence[Mapping[str, Any]], part: Kustomization, texts: Texts) -> Iterator[Repaired]:
+    """The file of counts with the claims, if it does not say that yet.
+
+    Raises:
+        EditRefused: it is there for something else, or says something else for another overlay.
+    """
+    source = texts.get(path) or _earlier_counts(path, part)
+    if source is None:
+        made = _Written(COUNTS_HEADING + documents_of(wanted, Style()), dict(enumerate(wanted)))
+    else:
+        made = _more_counts(source, wanted, fixed=path in texts)
+    if source is None or made.text != source.text:
+        yield Repaired(path, made.text, "counts", tuple(((), number, raw) for number, raw in made.new.items()))
+
+
+def _more_counts(source: Source, wanted: Sequence[Mapping[str, Any]], *, fixed: bool) -> _Written:
+    """A file of counts with more claims in it, or others; ``fixed``: what it says is for other overlays."""
+    documents = parse(source)
+    expected = [document.object for document in documents]
+    edits: list[Edit] = []
+    new: dict[int, Mapping[str, Any]] = {}
+    for raw in wanted:
+        number = next((number for number, each in enumerate(documents) if _same(each, raw)), None)
+        if number is None:
+            new[len(expected)] = raw
+            expected.append(dict(raw))
+            continue
+        if documents[number].object == raw:
+            continue
+        if fixed:
+            name = raw["metadata"]["name"]
+            raise EditRefused(
+                f"{source.name} would have to say different things of {raw['kind']} {name} for those that use it"
+            )
+        change: Change = Set(("spec",), raw["spec"])
+        edits += edits_of(documents[number], [change])
+        expected[number] = changed(documents[number].object, [change])
+        new[number] = raw
+    if len(expected) > len(documents):
+        edits.append(added_behind(documents[-1], expected[len(documents) :]))
+    text = edited(source.text, edits)
+    reread(source, text, expected)
+    return _Written(text, new)
+
+
+def _same(document: Document, raw: Mapping[str, Any]) -> bool:
+    return all(document.object.get(field) == raw[field] for field in ("kind", "metadata"))
+
+
+def _earlier_counts(path: str, part: Kustomization) -> Source | None:
+    """A file of counts of an earlier run; None if there is none.
+
+    Raises:
+        EditRefused: another file has the name.
+    """
+    if not File(path).exists():
+        return None
+    source = read(path) or Source(path, "")
+    kinds = {each.kind for each in objects_in(source)}
+    if path not in part.patches or not kinds or not kinds <= set(CLAIM_FIELDS.values()):
+        raise EditRefused(f"{File(path).name}, which it would get, is there already and is no patch of claims")
+    return source
+
+
+def _users(part: Kustomization, group: Sequence[Kustomization]) -> list[Kustomization]:
+    """The kustomizations that are built with this one; for an overlay it is enough to know that it is built itself."""
+    if not part.is_component:
+        return [part]
+    return [overlay for overlay in group if not overlay.is_component and part.directory in _places(closure(overlay))]
+
+
+def _places(parts: Iterable[Kustomization]) -> Collection[str]:
+    return {part.directory for part in parts}
+
+
+def _has(user: Kustomization, claim: Mapping[str, Any], texts: Texts) -> bool:
+    """Whether a kustomization reads the claim."""
+    files = {path for part in closure(user) for path in part.files}
+    return any(
+        raw["kind"] == claim["kind"] and raw["metadata"]["name"] == claim["metadata"]["name"]
+        for path in files & texts.keys()
+        for raw in claims_in(texts[path])
+    )

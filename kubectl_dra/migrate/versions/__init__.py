@@ -1,1 +1,0 @@
-"""Converts objects of resource.k8s.io to another API version."""

@@ -1,0 +1,47 @@
+"""The codes as a set: pages that are not stale, and texts that say something."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from kubectl_dra.migrate.codes import CHANGES, FAMILIES, PAGES, ChangePage
+from kubectl_dra.migrate.engine import MIGRATIONS
+from tools.docs.changes import pages
+from tools.docs.folder import write
+
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "changes"
+
+
+@pytest.mark.parametrize("one", PAGES.values(), ids=lambda one: str(one.code))
+def test_texts(one: ChangePage) -> None:
+    assert re.fullmatch(r"MIG\d{3}", one.code) and one.code[:4] in FAMILIES
+    assert re.fullmatch(r"[a-z]+(-[a-z0-9]+)*", one.name)
+    assert one.safety in ("safe", "unsafe", "note", "refusal")
+    assert one.why.endswith(".") and not one.title.endswith(".") and len(one.why) > 60 and len(one.title) < 90
+    assert len(one.page.head) == 3, "a page has its name, its safety and one paragraph before the examples"
+    before, after = one.page.code("Before"), one.page.code("After", "Instead")
+    if one.safety in ("safe", "unsafe"):
+        for text in (before, after):
+            assert all(isinstance(document, dict) for document in yaml.safe_load_all(text) if document is not None)
+    assert not before or before != after
+
+
+def test_codes_and_names_are_unique() -> None:
+    assert [page.code for page in CHANGES] == sorted(PAGES)
+    assert len({page.name for page in CHANGES}) == len(CHANGES)
+    assert MIGRATIONS[0].name == "versions"
+
+
+def test_pages_in_docs_are_those_of_the_codes() -> None:
+    """``make docs`` writes them; a change of a code belongs into the same commit as its page."""
+    assert {path.name: path.read_text() for path in DOCS.glob("*.md")} == dict(pages())
+
+
+def test_writing_pages_removes_those_of_codes_that_are_gone(tmp_path: Path) -> None:
+    (tmp_path / "MIG000.md").write_text("# gone\n")
+    write(tmp_path, pages())
+    assert {path.name for path in tmp_path.iterdir()} == {name for name, _ in pages()}
