@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from kubectl_dra.api.releases import ALLOCATED_TWICE
+from kubectl_dra.api.defects_beside_allocator import ALLOCATED_TWICE
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.drivers.concerns import Concern, ConcernKind, devices_given_twice
 from kubectl_dra.drivers.health import DriverPod, DriverState, NodeDriver

@@ -63,11 +63,11 @@ def rejection(pod: Pod) -> Finding:
     words["unbound"] = ", or without spec.nodeName so that the scheduler finds a node" if by_hand else ""
     facts = [Evidence(own, "status.reason", pod.status.reason), Evidence(own, "status.phase", pod.phase)]
     known = understood(f"{pod.status.reason} {pod.status.message}")
-    # Where nobody allocated devices the kubelet is right to find none.
-    if known is not None and (pod.extended_resource_claim or not known.entry.known):
+    # Whether it is a defect depends on the kubelet's release and on who serves the resource: see known_defects.py.
+    if known is not None and not known.entry.known:
         facts.insert(0, Evidence("the kubelet", "means", known.means))
-        text = "{do} It is a known defect ({url}), mended in {fixed}." if known.entry.known else "{do} {again}"
-        words |= {"do": known.do, "url": known.url, "fixed": known.entry.fixed, "again": say(again, **words)}
+        text = "{do} {again}"
+        words |= {"do": known.do, "again": say(again, **words)}
     return Finding(
         REJECTED,
         say(f"{said}, {{said}}" if pod.status.message else said, pod="the pod", **words),
