@@ -56,12 +56,12 @@ _AGGREGATED: Final = (
 class About(NamedTuple):
     """The scope of the question: only events and quotas of this namespace and, with ``pod``, only that pod's events.
 
-    With ``kind`` only events about objects of this kind, of all namespaces if ``namespace`` is empty.
+    With ``reason`` only events of this reason, of all namespaces if ``namespace`` is empty.
     """
 
     namespace: str
     pod: str = ""
-    kind: str = ""
+    reason: str = ""
 
 
 Part = Page | Gap | Release | str | None
@@ -252,8 +252,8 @@ class ApiServer:
         if about is not None and about.namespace and kind in _EXPLAINING:
             namespace = namespace or about.namespace
             queries = _queries(kind, about.pod)
-        if about is not None and about.kind and kind == "Event":
-            queries = ({"fieldSelector": f"involvedObject.kind={about.kind}"},)
+        if about is not None and about.reason and kind == "Event":
+            queries = ({"fieldSelector": f"reason={about.reason}"},)
         try:
             yield from self._listed(kind, namespace, queries, progress)
         except Answered as error:

@@ -88,12 +88,13 @@ class DriverPod(Struct, frozen=True):
 
     ``container`` is the one that serves the driver, or the one that fails; ``init``: it is an init container.
     ``waiting`` is why the container does not run, with the message. ``since`` is when it started, or the pod was
-    created. ``owner`` is the name of its DaemonSet.
+    created. ``owner`` is the name of its DaemonSet, or of another owner that ``owner_kind`` says.
     """
 
     namespace: str
     name: str
     owner: str = ""
+    owner_kind: str = ""
     container: str = ""
     init: bool = False
     ready: bool = True
@@ -111,7 +112,8 @@ class DriverPod(Struct, frozen=True):
 class DaemonState(Struct, frozen=True):
     """The DaemonSet that makes a driver's pods: how many nodes should have one and have one, and what fails.
 
-    ``labels`` are those of its node selector that no node has, where it wants no node at all.
+    It may be a ReplicaSet, by ``kind``; of that no more is known than its name and what fails. ``labels`` are
+    those of its node selector that no node has, where it wants no node at all.
     """
 
     namespace: str
@@ -123,6 +125,7 @@ class DaemonState(Struct, frozen=True):
     labels: tuple[str, ...] = ()
     update: str = ""
     surge: bool = False
+    kind: str = "DaemonSet"
 
 
 class NodeDriver(Struct, frozen=True):
@@ -177,6 +180,7 @@ def pod_health(pod: Pod, plugin: NodePlugin, container: str, at: Moment) -> Driv
         namespace=meta.namespace,
         name=meta.name,
         owner=owner.name if owner is not None else "",
+        owner_kind=owner.kind if owner is not None else "",
         container=shown,
         init=init,
         ready=status.ready if status is not None else state is DriverState.HEALTHY,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from kubectl_dra.api.slices import NodeScope, PoolID, ResourceSlice
+from kubectl_dra.drivers.daemons import failing_replicas
 from kubectl_dra.drivers.health import DriverState
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.claim_references import CLASS_MISSING
@@ -53,7 +54,8 @@ def _with_broken(analysis: Analysis, found: Sequence[Finding]) -> list[Finding]:
     if not found or not analysis.claims or not counted or any(finding.kind.passes for finding in found):
         # Where something else ends the attempt first, no driver does.
         return list(found)
-    if not any(pod.plugin is not None for pod in snapshot.pods.values()) and "DaemonSet" not in snapshot.others:
+    made = "DaemonSet" in snapshot.others or any(failing_replicas(snapshot))
+    if not made and not any(pod.plugin is not None for pod in snapshot.pods.values()):
         return list(found)
     from kubectl_dra.drivers.join import joined
 
@@ -186,7 +188,7 @@ def _how(row: NodeDriver, analysis: Analysis, *, missing: bool) -> Words:
     if row.daemon is not None and row.daemon.labels:
         return ": give the nodes with its hardware the label, or change its node selector."
     if row.daemon is not None and row.daemon.failure and row.pod is None:
-        return ": remove what keeps its DaemonSet from making the pod."
+        return say(": remove what keeps its {kind} from making the pod.", kind=row.daemon.kind)
     return ": its log says why."
 
 
@@ -236,5 +238,5 @@ def _facts(row: NodeDriver) -> Iterator[Evidence]:
             say("{usual:device} each", usual=row.usual),
         )
     if row.daemon is not None and row.daemon.failure:
-        name = ObjectName("DaemonSet", row.daemon.name, row.daemon.namespace)
-        yield Evidence(Subject("Event on DaemonSet", name), "last failure", row.daemon.failure)
+        name = ObjectName(row.daemon.kind, row.daemon.name, row.daemon.namespace)
+        yield Evidence(Subject(f"Event on {row.daemon.kind}", name), "last failure", row.daemon.failure)

@@ -237,6 +237,8 @@ def _pod(pod: DriverPod) -> dict[str, Any]:
     }
     told = (("image", pod.image), ("version", pod.version), ("waiting", reason), ("message", message))
     out |= {name: value for name, value in told if value}
+    if pod.owner:
+        out["owner"] = {"kind": pod.owner_kind, "name": pod.owner}
     if pod.last is not None:
         ended = (("reason", pod.last.reason), ("message", pod.last.message), ("at", pod.last.at))
         out["lastEnd"] = {"exitCode": pod.last.exit_code, **{name: value for name, value in ended if value}}
@@ -247,6 +249,8 @@ def _pod(pod: DriverPod) -> dict[str, Any]:
 
 def _daemon(daemon: DaemonState) -> dict[str, Any]:
     out: dict[str, Any] = {"namespace": daemon.namespace, "name": daemon.name, "current": daemon.current}
+    if daemon.kind != "DaemonSet":
+        out["kind"] = daemon.kind
     if daemon.desired is not None:
         out["desired"] = daemon.desired
     if daemon.failure:
