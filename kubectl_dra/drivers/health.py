@@ -135,6 +135,7 @@ class NodeDriver(Struct, frozen=True):
     ``created`` is when its newest slice there was made. ``labelled``: labels say that the likes are alike; without
     it they are all nodes that no label tells apart. ``in_use`` is how many devices claims hold that it does not
     publish, where it takes those in use out of its slices, or is gone. ``node_gone``: there is no such Node any more.
+    ``pods_read``: it has no pod but the one that was found.
     """
 
     driver: str
@@ -153,6 +154,7 @@ class NodeDriver(Struct, frozen=True):
     labelled: bool = False
     in_use: int = 0
     node_gone: bool = False
+    pods_read: bool = True
 
     @property
     def since(self) -> str:

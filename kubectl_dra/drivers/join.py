@@ -352,6 +352,7 @@ def _judged(
             likes=likes[:NAMED_LIKES],
             labelled=kinds.get(row.node) is not None,
             daemon=told.state if told is not None else None,
+            pods_read=pods_known,
         )
         if row.node and node is None and snapshot.nodes and not snapshot.is_gap("Node"):
             # A pod of it, or a slice, is left over.

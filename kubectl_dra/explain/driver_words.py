@@ -23,6 +23,8 @@ def why(row: NodeDriver, *, naming: bool = True) -> Words:
         return _no_pod(row)
     if row.node_gone:
         return say("there is no node {node} any more", node=row.node)
+    if row.state is DriverState.UNKNOWN and not row.pods_read:
+        return "pods were not read"
     pod = say("pod {pod}", pod=pod_named(row.pod)) if naming else "its pod"
     if row.pod is not None and row.state in _OF_POD:
         return _of_pod(row.pod, row.state, pod, say(" of {pod}", pod=pod) if naming else "")

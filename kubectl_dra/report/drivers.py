@@ -156,6 +156,10 @@ def _updated(update: Update) -> str:
 
 def _drain_answer(found: DriverUsers, node: str) -> str:
     runs, waits, hangs = (found.pods(state) for state in (WhileAway.RUNS, WhileAway.WAITS, WhileAway.HANGS))
+    if found.gaps:
+        kinds = ", ".join(gap.kind for gap in found.gaps)
+        seen = "; what was read is below" if found.claims else ""
+        return f"Who needs the driver on node {node} is unknown, because not all was read ({kinds}){seen}."
     if not found.claims:
         return f"No claim has devices of a driver on node {node}; nobody notices a restart."
     if not waits and not hangs:
