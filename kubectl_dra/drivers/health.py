@@ -88,7 +88,8 @@ class DriverPod(Struct, frozen=True):
 
     ``container`` is the one that serves the driver, or the one that fails; ``init``: it is an init container.
     ``waiting`` is why the container does not run, with the message. ``since`` is when it started, or the pod was
-    created. ``owner`` is the name of its DaemonSet, or of another owner that ``owner_kind`` says.
+    created. ``api_version`` is the one of resource.k8s.io that this ``version`` writes, if known.
+    ``owner`` is the name of its DaemonSet, or of another owner that ``owner_kind`` says.
     """
 
     namespace: str
@@ -104,6 +105,7 @@ class DriverPod(Struct, frozen=True):
     since: str = ""
     image: str = ""
     version: str = ""
+    api_version: str = ""
     gates: tuple[tuple[str, bool], ...] = ()
     kubelet_root: str = ""
     state: DriverState = DriverState.HEALTHY

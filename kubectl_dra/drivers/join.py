@@ -220,6 +220,7 @@ def _pods(
             health,
             image=image,
             version=version_of(image),
+            api_version=_api_version(key[0], version_of(image)),
             gates=tuple(gates_of(container, one.gates).items()) if container is not None else (),
             kubelet_root=kubelet_root(spec),
         )
@@ -411,6 +412,12 @@ def _promised(node: Node | None, driver: str) -> bool:
 @lru_cache(256)
 def _vendor_labels(driver: str) -> tuple[str, ...]:
     return catalogue().labels_of_nodes(driver) if driver in catalogue().names else ()
+
+
+@lru_cache(256)
+def _api_version(driver: str, version: str) -> str:
+    known = catalogue().driver(driver) if version else None
+    return known.api_version(version) if known is not None else ""
 
 
 def kind_of(node: Node) -> tuple[tuple[str, str], ...] | None:

@@ -30,8 +30,8 @@ MAX_ROWS: Final = 30
 Concerns = Mapping[tuple[str, str], tuple[Concern, ...]]
 """What is odd, by driver and node."""
 HEADER: Final = ("DRIVER", "NODE", "STATE", "DEVICES", "RESTARTS", "VERSION", "SINCE", "POD")
-WIDE: Final = ("SLICES", "GENERATION", "IMAGE", "GATES")
-BELOW: Final = ("NOTE", "WHY", "POD", "GATES", "IMAGE", "GENERATION", "SLICES", "VERSION", "SINCE", "RESTARTS")
+WIDE: Final = ("SLICES", "GENERATION", "API", "IMAGE", "GATES")
+BELOW: Final = ("NOTE", "WHY", "POD", "GATES", "IMAGE", "API", "GENERATION", "SLICES", "VERSION", "SINCE", "RESTARTS")
 """What goes below a row that is too long, first to go first."""
 _BELOW: Final = tuple(name for name in BELOW if name not in WIDE)
 
@@ -102,6 +102,7 @@ def _cells(row: NodeDriver, wide: bool, at: datetime) -> Iterator[str]:
     yield f"{pod.namespace}/{pod.name}" if pod is not None else EMPTY
     if wide:
         yield from (f"{row.slices:,}", f"{row.generation:,}" if row.slices else EMPTY)
+        yield (pod.api_version if pod is not None else "") or EMPTY
         yield (pod.image if pod is not None else "") or EMPTY
         gates = pod.gates if pod is not None else ()
         yield ",".join(f"{name}={str(on).lower()}" for name, on in gates) or EMPTY
@@ -239,7 +240,13 @@ def _pod(pod: DriverPod) -> dict[str, Any]:
         "ready": pod.ready,
         "restarts": pod.restarts,
     }
-    told = (("image", pod.image), ("version", pod.version), ("waiting", reason), ("message", message))
+    told = (
+        ("image", pod.image),
+        ("version", pod.version),
+        ("apiVersion", pod.api_version),
+        ("waiting", reason),
+        ("message", message),
+    )
     out |= {name: value for name, value in told if value}
     if pod.owner:
         out["owner"] = {"kind": pod.owner_kind, "name": pod.owner}
