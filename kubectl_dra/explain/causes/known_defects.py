@@ -16,7 +16,7 @@ from kubectl_dra.api.defects_beside_allocator import (
     OUT_OF_EXTENDED,
     UNPREPARED_IN_USE,
 )
-from kubectl_dra.api.pods import Pod
+from kubectl_dra.api.pods import MAKES_AGAIN, Pod, owner_of
 from kubectl_dra.api.releases import Defect, parse_release
 from kubectl_dra.cluster.relation import ClaimRelation, consumers_of
 from kubectl_dra.cluster.snapshot import Snapshot
@@ -49,9 +49,20 @@ def with_defect(found: Finding, pod: Pod, snapshot: Snapshot) -> Finding:
     node = ObjectName("Node", pod.node_name)
     text = (
         "Ask for the devices with a claim instead of {resource}, or upgrade the kubelet of {node}. It is a known "
-        "defect ({reference}), mended in {fixes:some}. This pod never runs again: make a new one."
+        "defect ({reference}), mended in {fixes:some}. This pod never runs again{next}."
     )
-    words = {"fixes": OUT_OF_EXTENDED.fixes, "reference": OUT_OF_EXTENDED.reference, "resource": resource, "node": node}
+    owner = owner_of(pod)
+    made = owner is not None and owner.kind in MAKES_AGAIN
+    again = (
+        say("; {owner} makes the next one, which is refused as well", owner=str(owner)) if made else ": make a new one"
+    )
+    words = {
+        "next": again,
+        "fixes": OUT_OF_EXTENDED.fixes,
+        "reference": OUT_OF_EXTENDED.reference,
+        "resource": resource,
+        "node": node,
+    }
     why = "a driver serves it, and this kubelet looks for a device plugin{though}"
     though = ", although the scheduler had allocated devices for it" if pod.extended_resource_claim else ""
     fact = Evidence(Subject("resource", resource), "is refused because", say(why, though=though))
