@@ -56,12 +56,13 @@ _AGGREGATED: Final = (
 class About(NamedTuple):
     """The scope of the question: only events and quotas of this namespace and, with ``pod``, only that pod's events.
 
-    With ``reason`` only events of this reason, of all namespaces if ``namespace`` is empty.
+    With ``reason`` events of this reason, of all namespaces if ``namespace`` is empty; only these unless ``more``.
     """
 
     namespace: str
     pod: str = ""
     reason: str = ""
+    more: bool = False
 
 
 Part = Page | Gap | Release | str | None
@@ -253,7 +254,7 @@ class ApiServer:
             namespace = namespace or about.namespace
             queries = _queries(kind, about.pod)
         if about is not None and about.reason and kind == "Event":
-            queries = ({"fieldSelector": f"reason={about.reason}"},)
+            queries = (*(queries if about.more else ()), {"fieldSelector": f"reason={about.reason}"})
         try:
             yield from self._listed(kind, namespace, queries, progress)
         except Answered as error:
