@@ -314,7 +314,8 @@ def _column(release: Release) -> int:
     return min(max(minor, OLDEST_MODELLED.minor), NEWEST_MODELLED.minor) - OLDEST_MODELLED.minor
 
 
-# Defects of Kubernetes releases that change what a scheduler does, each with its upstream number.
+# Defects of Kubernetes releases that change what an allocator does, each with its upstream number. Those of the
+# kubelet and of others are in defects_beside_allocator.py.
 
 
 class Defect(Struct, frozen=True):
@@ -351,6 +352,12 @@ class Defect(Struct, frozen=True):
         return f"1.{minor}.0 to 1.{minor}.{last}" if last > 1 else f"1.{minor}.0 and 1.{minor}.{last}"
 
     @property
+    def fixes(self) -> tuple[str, ...]:
+        """The first releases without it, oldest first; empty while it is open."""
+        last = () if self.gone is None or self.gone > NEWEST_MODELLED.minor else (f"1.{self.gone}.0",)
+        return (*(self.fixed_in(minor) for minor in sorted(self.fixed)), *last)
+
+    @property
     def reference(self) -> str:
         """Its upstream name; empty without a number."""
         return f"kubernetes/kubernetes#{self.number}" if self.number else ""
@@ -368,16 +375,6 @@ CRASH_ON_ALL: Final = Defect(
 """The scheduler crashes if a request for all devices meets a device that uses shared counters."""
 SCORING_FAILS: Final = Defect(139016, since=35, gone=37, fixed={35: 6, 36: 2})
 """Scoring nodes fails for a pod with both allocated and unallocated claims."""
-OUT_OF_EXTENDED: Final = Defect(135667, since=34, gone=36)
-"""The kubelet counts extended resources that devices of claims serve as its own, has none, and refuses the pod."""
-UNPREPARED_IN_USE: Final = Defect(140212, gone=37)
-"""The end of one pod makes the kubelet give back devices of a claim that another pod still uses."""
-JOINS_UNPREPARED: Final = Defect(140527, gone=37)
-"""A pod that joins a claim while its devices are given back runs with devices that are gone."""
-EXTENDED_TAKES_OF_NODE: Final = Defect(141467, since=37)
-"""A pod is not bound if a device that takes resources of its node serves an extended resource of it."""
-ALLOCATED_TWICE: Final = Defect(136269, gone=36, fixed={34: 4, 35: 1})
-"""Under a burst of pods the scheduler gives one exclusive device to two claims."""
 TAINTS_NAMED: Final = Defect(134740, gone=35, fixed={34: 2})
 """The scheduler's message names each node's taint, so that nodes with different taints are not counted together."""
 COUNTERS_LEAK: Final = Defect(

@@ -56,12 +56,13 @@ _AGGREGATED: Final = (
 class About(NamedTuple):
     """The scope of the question: only events and quotas of this namespace and, with ``pod``, only that pod's events.
 
-    With ``kind`` only events about objects of this kind, of all namespaces if ``namespace`` is empty.
+    With ``reason`` events of this reason, of all namespaces if ``namespace`` is empty; only these unless ``more``.
     """
 
     namespace: str
     pod: str = ""
-    kind: str = ""
+    reason: str = ""
+    more: bool = False
 
 
 Part = Page | Gap | Release | str | None
@@ -252,8 +253,8 @@ class ApiServer:
         if about is not None and about.namespace and kind in _EXPLAINING:
             namespace = namespace or about.namespace
             queries = _queries(kind, about.pod)
-        if about is not None and about.kind and kind == "Event":
-            queries = ({"fieldSelector": f"involvedObject.kind={about.kind}"},)
+        if about is not None and about.reason and kind == "Event":
+            queries = (*(queries if about.more else ()), {"fieldSelector": f"reason={about.reason}"})
         try:
             yield from self._listed(kind, namespace, queries, progress)
         except Answered as error:

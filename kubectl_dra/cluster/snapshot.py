@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Set
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -20,6 +20,7 @@ from kubectl_dra.api.taints import DeviceTaintRule
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS, kind_plural, resource_of
 from kubectl_dra.errors import NoDRA
 
+_T = TypeVar("_T")
 Key = tuple[str, str]
 """Namespace and name."""
 WrittenKey = tuple[str, str, str]
@@ -117,7 +118,7 @@ class RefusedChange(NamedTuple):
 
 
 class Event(Struct, frozen=True):
-    """A core event about a Pod, a ResourceClaim or a DaemonSet. Times are RFC 3339 text, empty if not set."""
+    """A core event about a Pod, a ResourceClaim, or what makes pods. Times are RFC 3339 text, empty if not set."""
 
     kind: str
     namespace: str
@@ -132,7 +133,7 @@ class Event(Struct, frozen=True):
     component: str
 
 
-class Snapshot(Struct, frozen=True, eq=False):
+class Snapshot(Struct, frozen=True, eq=False, dict=True):
     """What is known about a cluster.
 
     ``slices`` are all published slices, of all generations. ``release`` is the server's if ``release_source`` is
@@ -182,6 +183,14 @@ class Snapshot(Struct, frozen=True, eq=False):
     def whole(self) -> bool:
         """Whether the kinds without gaps have all of their objects: files that somebody made hold any part of them."""
         return self.declared or self.release_source == "server"
+
+    def derived(self, make: Callable[[Snapshot], _T]) -> _T:
+        """What ``make`` makes of the snapshot, made once: many questions are asked about one cluster."""
+        known: dict[Callable[[Snapshot], Any], Any] = self.__dict__.setdefault("_derived", {})
+        if make not in known:
+            known[make] = make(self)
+        value: _T = known[make]
+        return value
 
     def exact(self, only: Set[PerDeviceColumn] | None = None) -> Snapshot:
         """The snapshot with all of every device's own values in ``slices``, or of individual columns ``only`` these."""

@@ -11,6 +11,7 @@ from typing import Any, Final
 from msgspec import Struct, convert
 
 from kubectl_dra.cel.columns import Column
+from kubectl_dra.data.driver_releases import DriverDefect, DriverGate, newest_before
 
 # The vendors' files, split into documents that are parsed on demand.
 
@@ -133,60 +134,6 @@ class ConfigKind(Struct, frozen=True):
     fields: Mapping[str, Any]
 
 
-class DriverGate(Struct, frozen=True):
-    """A feature gate of a driver: the release that it is ``since``, whether it is ``on`` by default, what it ``does``.
-
-    Configs of these ``kinds``, or with these values (by path), fail where it is off; devices of these ``classes`` are
-    published only where it is on, unless somebody does what ``instead`` says.
-    """
-
-    name: str
-    since: str
-    does: str
-    on: bool = False
-    kinds: tuple[str, ...] = ()
-    config: Mapping[str, str] = {}
-    classes: tuple[str, ...] = ()
-    instead: str = ""
-
-    def needed_by(self, parameters: Mapping[str, Any]) -> str:
-        """What in the parameters needs the gate: a path, or "kind"; empty if nothing does."""
-        if parameters.get("kind") in self.kinds:
-            return "kind"
-        for path, wanted in self.config.items():
-            value: Any = parameters
-            for part in path.split("."):
-                value = value.get(part) if isinstance(value, Mapping) else None
-            if value == wanted:
-                return path
-        return ""
-
-
-class DriverDefect(Struct, frozen=True):
-    """A known defect of a driver: the ``state`` that it leaves (a DriverState), and its number as OWNER/NAME#NUMBER.
-
-    ``fixed`` is the first release without it, empty while there is none; only nodes with the ``label`` have it.
-    ``empty``: it publishes slices without devices, and not just no slices.
-    """
-
-    known: str
-    state: str
-    means: str
-    fixed: str = ""
-    label: str = ""
-    empty: bool = False
-
-    def affects(self, version: str) -> bool:
-        """Whether a release, such as the tag of an image, may have it."""
-        if not self.fixed:
-            return True
-        return bool(version) and _numbers(version) < _numbers(self.fixed)
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in re.findall(r"\d+", version.partition("-")[0]))
-
-
 class InstalledClass(Struct, frozen=True):
     """A DeviceClass as the driver's chart installs it.
 
@@ -225,7 +172,8 @@ class Driver(Struct, frozen=True):
     """A driver as its document describes it. ``configs`` is None if its parameters are unknown.
 
     ``kubernetes`` is the first release that it runs on, ``notes`` are what to know before installing it, ``unseen`` is
-    what defeats it on a ``{node}`` though no object of the API says so.
+    what defeats it on a ``{node}`` though no object of the API says so. ``writes``: versions of
+    resource.k8s.io, each with the first release that writes it.
 
     Devices of a ``pod_level`` driver, such as network interfaces, reach the pod without a container that uses
     the claim. Claims of a ``shareable`` one are meant to be shared.
@@ -255,6 +203,11 @@ class Driver(Struct, frozen=True):
     gates: tuple[DriverGate, ...] = ()
     defects: tuple[DriverDefect, ...] = ()
     unseen: str = ""
+    writes: Mapping[str, str] = {}
+
+    def api_version(self, version: str) -> str:
+        """The version of resource.k8s.io that a release of the driver writes; empty if that is not known."""
+        return newest_before(version, self.writes)
 
     def gates_needed(self, parameters: Any) -> Iterator[tuple[DriverGate, str]]:
         """The gates that a config needs, each with what in it needs the gate."""
@@ -399,6 +352,7 @@ def _driver(raw: Mapping[str, Any]) -> Driver:
         gates=tuple(convert(entry, DriverGate) for entry in raw.get("gates") or ()),
         defects=tuple(convert(entry, DriverDefect) for entry in raw.get("defects") or ()),
         unseen=raw.get("unseen") or "",
+        writes=raw.get("writes") or {},
     )
 
 

@@ -14,14 +14,16 @@ from typing import Final, NamedTuple
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import DeviceID
-from kubectl_dra.cluster.moment import parse
+from kubectl_dra.cluster.moment import Moment, moment, parse
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.data.drivers import catalogue
-from kubectl_dra.drivers.health import NodeDriver
+from kubectl_dra.drivers.health import DriverState, NodeDriver, seconds_since
 from kubectl_dra.drivers.looks import kubelet_root
 
 _ENOUGH: Final = 2
 """So many nodes with another release say that this one is the odd one."""
+_RECENT: Final = 86_400
+"""Seconds for which a restart is news."""
 
 
 class ConcernKind(StrEnum):
@@ -37,6 +39,8 @@ class ConcernKind(StrEnum):
     """A device plugin offers devices of the same vendor on the node."""
     IN_USE = "devices-in-use-not-published"
     """It publishes no devices that are in use; what it publishes is what is free."""
+    RESTARTED = "restarted"
+    """Its container failed within the last day and runs again: what it kept in memory only is gone."""
     TWICE = "device-allocated-twice"
     """A device that only one claim can have is in the allocations of two."""
 
@@ -65,7 +69,7 @@ def concerns_of(snapshot: Snapshot, rows: Iterable[NodeDriver]) -> Mapping[tuple
     for row in rows:
         if row.pod is not None and row.pod.version:
             versions[row.driver][row.pod.version] += 1
-    twice = devices_given_twice(snapshot.claims.values())
+    twice, at = devices_given_twice(snapshot.claims.values()), moment(snapshot)
     out: dict[tuple[str, str], tuple[Concern, ...]] = {}
     for row in rows:
         pools = {(row.driver, pool) for pool in row.pools}
@@ -73,6 +77,7 @@ def concerns_of(snapshot: Snapshot, rows: Iterable[NodeDriver]) -> Mapping[tuple
             *_other_root(row, plugins[row.node]),
             *_older(row, [*beside[row.node], *plugins[row.node]]),
             *_other_version(row, versions[row.driver]),
+            *_restarted(row, at),
             *_plugin_too(row, snapshot),
             *((Concern(ConcernKind.IN_USE, (str(row.in_use),)),) if row.in_use else ()),
             *(
@@ -116,6 +121,16 @@ def _other_version(row: NodeDriver, versions: Counter[str]) -> Iterator[Concern]
         usual, count = versions.most_common(1)[0]
         if usual != own and count >= _ENOUGH and count > versions[own]:
             yield Concern(ConcernKind.OTHER_VERSION, (own, usual))
+
+
+def _restarted(row: NodeDriver, at: Moment) -> Iterator[Concern]:
+    """A driver that runs again: while it does not, its state says more."""
+    last = row.pod.last if row.pod is not None and row.pod.state is DriverState.HEALTHY else None
+    if row.pod is None or last is None or not last.exit_code or not row.pod.restarts:
+        return
+    if 0 <= seconds_since(last.at, at) < _RECENT:
+        said = last.message.strip().rpartition("\n")[2]
+        yield Concern(ConcernKind.RESTARTED, (last.at, last.reason or str(last.exit_code), said))
 
 
 def _plugin_too(row: NodeDriver, snapshot: Snapshot) -> Iterator[Concern]:

@@ -1,4 +1,4 @@
-"""DaemonSets of drivers: the nodes that should have a pod and have none, and why none is made."""
+"""What makes the pods of drivers: where a pod of a DaemonSet should be and is none, and why none is made."""
 
 from __future__ import annotations
 
@@ -12,6 +12,10 @@ from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.drivers.health import DaemonState
 from kubectl_dra.scheduling.taint_toleration import tolerates
 
+REPLICAS: Final = "ReplicaSet"
+"""The kind that makes the pods of a Deployment."""
+NO_POD_MADE: Final = "FailedCreate"
+"""The reason of events about a DaemonSet or ReplicaSet whose pod nobody may make: quota, admission, security."""
 _ALWAYS: Final = (
     *("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable", "node.kubernetes.io/disk-pressure"),
     *("node.kubernetes.io/memory-pressure", "node.kubernetes.io/pid-pressure", "node.kubernetes.io/unschedulable"),
@@ -37,6 +41,20 @@ def daemon_state(found: DaemonSet, snapshot: Snapshot) -> DaemonState:
         strategy.type,
         strategy.rolling_update.max_surge not in (0, "0", "0%"),
     )
+
+
+def replica_state(namespace: str, name: str, snapshot: Snapshot) -> DaemonState:
+    """A ReplicaSet, of which only events are read."""
+    failed = [event for event in snapshot.events_about(REPLICAS, namespace, name) if event.reason == NO_POD_MADE]
+    said, at = (failed[-1].message, failed[-1].last) if failed else ("", "")
+    return DaemonState(namespace, name, None, 0, said, at, kind=REPLICAS)
+
+
+def failing_replicas(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
+    """Namespaces and names of ReplicaSets whose pods nobody may make."""
+    for event in snapshot.events:
+        if event.kind == REPLICAS and event.reason == NO_POD_MADE:
+            yield event.namespace, event.name
 
 
 def _labels_missing(found: DaemonSet, snapshot: Snapshot) -> Iterator[str]:

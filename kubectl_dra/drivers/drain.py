@@ -89,7 +89,7 @@ def updates_of(rows: Iterable[NodeDriver]) -> tuple[Update, ...]:
     return tuple(
         Update(driver, daemon.namespace, daemon.name, daemon.update, daemon.surge)
         for driver, daemon in found
-        if daemon is not None
+        if daemon is not None and daemon.kind == "DaemonSet"
     )
 
 

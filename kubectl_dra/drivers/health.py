@@ -88,12 +88,14 @@ class DriverPod(Struct, frozen=True):
 
     ``container`` is the one that serves the driver, or the one that fails; ``init``: it is an init container.
     ``waiting`` is why the container does not run, with the message. ``since`` is when it started, or the pod was
-    created. ``owner`` is the name of its DaemonSet.
+    created. ``api_version`` is the one of resource.k8s.io that this ``version`` writes, if known.
+    ``owner`` is the name of its DaemonSet, or of another owner that ``owner_kind`` says.
     """
 
     namespace: str
     name: str
     owner: str = ""
+    owner_kind: str = ""
     container: str = ""
     init: bool = False
     ready: bool = True
@@ -103,6 +105,7 @@ class DriverPod(Struct, frozen=True):
     since: str = ""
     image: str = ""
     version: str = ""
+    api_version: str = ""
     gates: tuple[tuple[str, bool], ...] = ()
     kubelet_root: str = ""
     state: DriverState = DriverState.HEALTHY
@@ -111,7 +114,8 @@ class DriverPod(Struct, frozen=True):
 class DaemonState(Struct, frozen=True):
     """The DaemonSet that makes a driver's pods: how many nodes should have one and have one, and what fails.
 
-    ``labels`` are those of its node selector that no node has, where it wants no node at all.
+    It may be a ReplicaSet, by ``kind``; of that no more is known than its name and what fails. ``labels`` are
+    those of its node selector that no node has, where it wants no node at all.
     """
 
     namespace: str
@@ -123,6 +127,7 @@ class DaemonState(Struct, frozen=True):
     labels: tuple[str, ...] = ()
     update: str = ""
     surge: bool = False
+    kind: str = "DaemonSet"
 
 
 class NodeDriver(Struct, frozen=True):
@@ -132,6 +137,7 @@ class NodeDriver(Struct, frozen=True):
     ``created`` is when its newest slice there was made. ``labelled``: labels say that the likes are alike; without
     it they are all nodes that no label tells apart. ``in_use`` is how many devices claims hold that it does not
     publish, where it takes those in use out of its slices, or is gone. ``node_gone``: there is no such Node any more.
+    ``pods_read``: it has no pod but the one that was found.
     """
 
     driver: str
@@ -150,6 +156,7 @@ class NodeDriver(Struct, frozen=True):
     labelled: bool = False
     in_use: int = 0
     node_gone: bool = False
+    pods_read: bool = True
 
     @property
     def since(self) -> str:
@@ -177,6 +184,7 @@ def pod_health(pod: Pod, plugin: NodePlugin, container: str, at: Moment) -> Driv
         namespace=meta.namespace,
         name=meta.name,
         owner=owner.name if owner is not None else "",
+        owner_kind=owner.kind if owner is not None else "",
         container=shown,
         init=init,
         ready=status.ready if status is not None else state is DriverState.HEALTHY,

@@ -14,14 +14,14 @@ from typing import Final, NamedTuple
 from msgspec.structs import replace
 
 from kubectl_dra.api.nodes import Node
-from kubectl_dra.api.plugins import DaemonSet
+from kubectl_dra.api.plugins import DaemonSet, PluginSpec
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import ResourceSlice
 from kubectl_dra.cluster.moment import Moment, moment
 from kubectl_dra.cluster.snapshot import ABSENT, Gap, Key, Snapshot
 from kubectl_dra.data.drivers import catalogue
 from kubectl_dra.drivers.concerns import held_unpublished
-from kubectl_dra.drivers.daemons import daemon_state, missing_nodes
+from kubectl_dra.drivers.daemons import REPLICAS, daemon_state, failing_replicas, missing_nodes, replica_state
 from kubectl_dra.drivers.health import (
     SEVERITY,
     DaemonState,
@@ -57,6 +57,8 @@ PUBLISHES_SECONDS: Final = 30
 """How long a driver may take from its start until it publishes."""
 COMES_BACK_SECONDS: Final = 60
 """How long its slices may be away after the start of the kubelet, which deletes them; 26 to 56 s were measured."""
+_NOTHING: Final = PluginSpec()
+"""What is known of what runs in pods that were never made."""
 _FEW: Final = 4
 """Among so few nodes what one publishes itself counts when it is asked what is usual."""
 
@@ -104,29 +106,9 @@ class _Published(NamedTuple):
         )
 
 
-_last: list[tuple[Sequence[object], NodeDrivers]] = []
-"""The parts of the last snapshot, and its drivers: many questions are asked about one cluster."""
-
-
 def joined(snapshot: Snapshot) -> NodeDrivers:
     """Every driver on every node that it publishes for, runs on, or should run on."""
-    read = snapshot
-    parts = (
-        read.claims,
-        read.slices,
-        read.pods,
-        read.nodes,
-        read.classes,
-        read.others,
-        read.events,
-        read.gaps,
-        read.read_at,
-    )
-    if _last and all(part is known for part, known in zip(parts, _last[0][0], strict=True)):
-        return _last[0][1]
-    found = _joined(snapshot)
-    _last[:] = [(parts, found)]
-    return found
+    return snapshot.derived(_joined)
 
 
 def _joined(snapshot: Snapshot) -> NodeDrivers:
@@ -238,6 +220,7 @@ def _pods(
             health,
             image=image,
             version=version_of(image),
+            api_version=_api_version(key[0], version_of(image)),
             gates=tuple(gates_of(container, one.gates).items()) if container is not None else (),
             kubelet_root=kubelet_root(spec),
         )
@@ -288,7 +271,7 @@ def _by_nodes(
 
 
 class _Set(NamedTuple):
-    """The DaemonSet that makes a driver's pods, as an object if it was read."""
+    """The DaemonSet that makes a driver's pods, as an object if it was read; or the ReplicaSet, of which none is."""
 
     state: DaemonState | None
     spec: DaemonSet | None = None
@@ -300,7 +283,7 @@ def _daemons(
     looks: Looks,
     pods: Mapping[tuple[str, str], DriverPod],
 ) -> dict[str, _Set]:
-    """The DaemonSet of each driver."""
+    """What makes the pods of each driver."""
     out: dict[str, _Set] = {}
     for (_, name), found in daemons.items():
         if not found.is_plugin:
@@ -308,8 +291,13 @@ def _daemons(
         for one in looks.of(found.spec.template.spec, name):
             out.setdefault(one.driver, _Set(daemon_state(found, snapshot), found))
     for (driver, _), pod in pods.items():
+        if driver not in out and pod.owner_kind == REPLICAS:
+            out[driver] = _Set(replica_state(pod.namespace, pod.owner, snapshot))
         if driver not in out and pod.owner and (known := daemons.get((pod.namespace, pod.owner))) is not None:
             out[driver] = _Set(daemon_state(known, snapshot), known)
+    for namespace, name in failing_replicas(snapshot):
+        for one in looks.of(_NOTHING, name):
+            out.setdefault(one.driver, _Set(replica_state(namespace, name, snapshot)))
     return out
 
 
@@ -365,6 +353,7 @@ def _judged(
             likes=likes[:NAMED_LIKES],
             labelled=kinds.get(row.node) is not None,
             daemon=told.state if told is not None else None,
+            pods_read=pods_known,
         )
         if row.node and node is None and snapshot.nodes and not snapshot.is_gap("Node"):
             # A pod of it, or a slice, is left over.
@@ -423,6 +412,12 @@ def _promised(node: Node | None, driver: str) -> bool:
 @lru_cache(256)
 def _vendor_labels(driver: str) -> tuple[str, ...]:
     return catalogue().labels_of_nodes(driver) if driver in catalogue().names else ()
+
+
+@lru_cache(256)
+def _api_version(driver: str, version: str) -> str:
+    known = catalogue().driver(driver) if version else None
+    return known.api_version(version) if known is not None else ""
 
 
 def kind_of(node: Node) -> tuple[tuple[str, str], ...] | None:

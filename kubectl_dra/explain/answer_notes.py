@@ -20,7 +20,7 @@ from kubectl_dra.explain.causes import devices_held
 from kubectl_dra.explain.causes import ending as evicted_at_once
 from kubectl_dra.explain.causes import extended_resources as claim_and_device_plugin
 from kubectl_dra.explain.causes import pools as pool_name_shared
-from kubectl_dra.explain.causes.kubelet_defects import kubelet_notes
+from kubectl_dra.explain.causes.known_defects import devices_halved, kubelet_notes
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Look, NextStep, RemedyPlan, Verdict
 from kubectl_dra.explain.driver_gates import gate_notes
 from kubectl_dra.explain.phrase import ObjectName, Phrase, Statement, Subject, Words, named, say
@@ -99,6 +99,7 @@ def _about_causes(analysis: Analysis, findings: Sequence[Finding]) -> Iterator[P
             )
     yield from _handed_out_twice(analysis)
     yield from kubelet_notes(analysis)
+    yield from devices_halved(analysis)
     yield from gate_notes(analysis)
     yield from _unseen_of_drivers(analysis)
     for name in analysis.fitting:
@@ -341,9 +342,9 @@ def _about(analysis: Analysis, finding: Finding) -> NextStep | None:
     if look is Look.CLAIM and finding.claim:
         namespace, _, name = finding.claim.partition("/")
         return NextStep(Look.AS_WRITTEN, name, namespace, "resourceclaim")
-    if look is Look.PODS_ON_NODE and asked.pod is not None and asked.pod.node_name:
+    if look in (Look.PODS_ON_NODE, Look.ONE_NODE) and asked.pod is not None and asked.pod.node_name:
         return NextStep(look, asked.pod.node_name)
-    if look in (Look.POD, Look.POD_OF_SAME_CLAIM, Look.CLAIM, Look.PODS_ON_NODE):
+    if look in (Look.POD, Look.POD_OF_SAME_CLAIM, Look.CLAIM, Look.PODS_ON_NODE, Look.ONE_NODE):
         return _pod(analysis)
     if look is Look.AS_WRITTEN:
         return _as_written(analysis, finding)

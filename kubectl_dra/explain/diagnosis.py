@@ -96,7 +96,7 @@ class Look(Enum):
 class NextStep(NamedTuple):
     """What to look at next, and the object: ``kind`` is its resource, ``name`` its name, or the device to trace.
 
-    Of a log ``kind`` is the container.
+    Of a log ``kind`` is the container; of what makes a driver's pods it is a DaemonSet or a ReplicaSet.
     """
 
     look: Look

@@ -13,7 +13,7 @@ from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
 from kubectl_dra.explain.phrase import Phrase, Subject, Words, nodes_named, say
 
 if TYPE_CHECKING:
-    from kubectl_dra.data.drivers import DriverGate
+    from kubectl_dra.data.driver_releases import DriverGate
     from kubectl_dra.drivers.health import NodeDriver
 
 

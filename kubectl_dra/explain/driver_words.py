@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from kubectl_dra.api.releases import ALLOCATED_TWICE
+from kubectl_dra.api.defects_beside_allocator import ALLOCATED_TWICE
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.drivers.concerns import Concern, ConcernKind, devices_given_twice
 from kubectl_dra.drivers.health import DriverPod, DriverState, NodeDriver
 from kubectl_dra.explain.diagnosis import Look, NextStep
-from kubectl_dra.explain.phrase import ObjectName, Words, nodes_named, say
+from kubectl_dra.explain.phrase import ObjectName, Subject, Words, nodes_named, say
 
 MAX_NOTES: Final = 3
 MAX_WORDS: Final = 300
@@ -23,6 +23,8 @@ def why(row: NodeDriver, *, naming: bool = True) -> Words:
         return _no_pod(row)
     if row.node_gone:
         return say("there is no node {node} any more", node=row.node)
+    if row.state is DriverState.UNKNOWN and not row.pods_read:
+        return "pods were not read"
     pod = say("pod {pod}", pod=pod_named(row.pod)) if naming else "its pod"
     if row.pod is not None and row.state in _OF_POD:
         return _of_pod(row.pod, row.state, pod, say(" of {pod}", pod=pod) if naming else "")
@@ -103,13 +105,13 @@ def _no_pod(row: NodeDriver) -> Words:
     left = say("; its {slices:ResourceSlice} {slices:is|are} left over", slices=row.slices) if row.slices else ""
     if daemon is None:
         return say("no pod of it is on the node{left}", left=left)
-    name = ObjectName("DaemonSet", daemon.name, daemon.namespace)
+    name = Subject(daemon.kind, ObjectName(daemon.kind, daemon.name, daemon.namespace))
     if daemon.labels:
-        text = "DaemonSet {name} wants no node: none has label {labels}{left}"
+        text = "{name} wants no node: none has label {labels}{left}"
         return say(text, name=name, labels=list(daemon.labels), left=left)
     if daemon.failure:
-        return say("DaemonSet {name} cannot make its pod: {said}{left}", name=name, said=daemon.failure, left=left)
-    return say("DaemonSet {name} has no pod on the node{left}", name=name, left=left)
+        return say("{name} cannot make its pod: {said}{left}", name=name, said=daemon.failure, left=left)
+    return say("{name} has no pod on the node{left}", name=name, left=left)
 
 
 def next_look(row: NodeDriver) -> NextStep:
@@ -119,7 +121,7 @@ def next_look(row: NodeDriver) -> NextStep:
         return NextStep(Look.ONE_NODE, row.node)
     if pod is None:
         if daemon is not None:
-            return NextStep(Look.DAEMON_SET, daemon.name, daemon.namespace)
+            return NextStep(Look.DAEMON_SET, daemon.name, daemon.namespace, daemon.kind.lower())
         return NextStep(Look.DAEMON_SETS)
     if row.state is DriverState.CRASHING:
         return NextStep(Look.LOG_BEFORE, pod.name, pod.namespace, pod.container)
@@ -130,7 +132,10 @@ def next_look(row: NodeDriver) -> NextStep:
 def concern_words(concern: Concern, driver: str, node: str) -> Words:
     """What is odd about a driver on a node, and what follows."""
     first, second, third = (*concern.values, "", "", "")[:3]
-    words = {"first": first, "second": second, "third": third, "driver": driver, "node": node}
+    said = (
+        say('; last words: "{text}"', text=last_line(third)) if third and concern.kind is ConcernKind.RESTARTED else ""
+    )
+    words = {"first": first, "second": second, "third": third, "driver": driver, "node": node, "said": said}
     return say(_CONCERNS[concern.kind], **words)
 
 
@@ -143,6 +148,8 @@ _CONCERNS: Final = {
     ConcernKind.PLUGIN_TOO: "a device plugin offers {second} {first} on {node}, too: the same device may be handed out "
     "twice; let only one of them serve the node",
     ConcernKind.IN_USE: "{first} of its devices are in use and not published; it publishes what is free",
+    ConcernKind.RESTARTED: "its container ended at {first} ({second}) and was started again{said}; pods that it "
+    "prepared before may have lost what it kept in memory",
     ConcernKind.TWICE: "device {first} is allocated to claim {second} and to claim {third}",
 }
 

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
+from kubectl_dra.api.releases import GROUP, Release, lifecycle
 from kubectl_dra.api.slices import NodeScope, PoolID, ResourceSlice
+from kubectl_dra.drivers.daemons import failing_replicas
 from kubectl_dra.drivers.health import DriverState
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.claim_references import CLASS_MISSING
@@ -53,7 +55,8 @@ def _with_broken(analysis: Analysis, found: Sequence[Finding]) -> list[Finding]:
     if not found or not analysis.claims or not counted or any(finding.kind.passes for finding in found):
         # Where something else ends the attempt first, no driver does.
         return list(found)
-    if not any(pod.plugin is not None for pod in snapshot.pods.values()) and "DaemonSet" not in snapshot.others:
+    made = "DaemonSet" in snapshot.others or any(failing_replicas(snapshot))
+    if not made and not any(pod.plugin is not None for pod in snapshot.pods.values()):
         return list(found)
     from kubectl_dra.drivers.join import joined
 
@@ -169,6 +172,8 @@ def _how(row: NodeDriver, analysis: Analysis, *, missing: bool) -> Words:
         return defect
     if row.pod is not None and row.pod.init and (waits := _waits(row.driver)):
         return say(". {waits}.", waits=waits)
+    if row.state is DriverState.SILENT and not row.usual and (writes := _outdated(row, analysis)):
+        return writes
     if row.state is DriverState.SILENT and not row.usual:
         version = say(
             "it finds no devices, or it is made for a version of resource.k8s.io that Kubernetes {release} does not "
@@ -186,8 +191,27 @@ def _how(row: NodeDriver, analysis: Analysis, *, missing: bool) -> Words:
     if row.daemon is not None and row.daemon.labels:
         return ": give the nodes with its hardware the label, or change its node selector."
     if row.daemon is not None and row.daemon.failure and row.pod is None:
-        return ": remove what keeps its DaemonSet from making the pod."
+        return say(": remove what keeps its {kind} from making the pod.", kind=row.daemon.kind)
     return ": its log says why."
+
+
+def _outdated(row: NodeDriver, analysis: Analysis) -> Words:
+    """That the driver's release writes a version of the API that this Kubernetes does not serve; empty if it does."""
+    from kubectl_dra.data.drivers import catalogue
+
+    release, pod, driver = analysis.scene.settings.scheduler.release, row.pod, catalogue().driver(row.driver)
+    if pod is None or driver is None or not pod.api_version or _served(pod.api_version, release):
+        return ""
+    later = next((first for name, first in driver.writes.items() if _served(name, release)), "")
+    text = ": its release {version} writes {api}, which Kubernetes {release} does not serve by default. {upgrade}"
+    upgrade = say("Upgrade it to {first} or later.", first=later) if later else "Upgrade it."
+    api = f"{GROUP}/{pod.api_version}"
+    return say(text, version=pod.version, api=api, release=str(release), upgrade=upgrade)
+
+
+def _served(version: str, release: Release) -> bool:
+    known = lifecycle(version, "ResourceSlice")
+    return known is not None and known.served_by_default(release)
 
 
 def _defect(row: NodeDriver, analysis: Analysis) -> Words | None:
@@ -236,5 +260,5 @@ def _facts(row: NodeDriver) -> Iterator[Evidence]:
             say("{usual:device} each", usual=row.usual),
         )
     if row.daemon is not None and row.daemon.failure:
-        name = ObjectName("DaemonSet", row.daemon.name, row.daemon.namespace)
-        yield Evidence(Subject("Event on DaemonSet", name), "last failure", row.daemon.failure)
+        name = ObjectName(row.daemon.kind, row.daemon.name, row.daemon.namespace)
+        yield Evidence(Subject(f"Event on {row.daemon.kind}", name), "last failure", row.daemon.failure)

@@ -100,7 +100,10 @@ def other_root(snapshot: Snapshot, drivers: Sequence[str], node: str) -> Iterato
 
 def odd(snapshot: Snapshot, rows: Sequence[NodeDriver]) -> Iterator[Evidence]:
     """What else is odd about these drivers on their nodes and may explain a failure."""
-    yield from _odd(snapshot, rows, (ConcernKind.OLDER, ConcernKind.OTHER_VERSION, ConcernKind.PLUGIN_TOO))
+    yield from _odd(snapshot, rows, _ODD)
+
+
+_ODD: Final = (ConcernKind.OLDER, ConcernKind.OTHER_VERSION, ConcernKind.PLUGIN_TOO, ConcernKind.RESTARTED)
 
 
 def _odd(snapshot: Snapshot, rows: Sequence[NodeDriver], kinds: Sequence[ConcernKind]) -> Iterator[Evidence]:

@@ -27,6 +27,11 @@ class NotSeen(Statement, frozen=True):
     gap: Gap
 
 
+def not_read(kind: str, notes: Iterable[Words]) -> bool:
+    """Whether notes say that a kind was not read whole."""
+    return any(isinstance(note, (Unread, NotSeen)) and note.gap.kind == kind for note in notes)
+
+
 class NotProved(Statement, frozen=True):
     """Kinds that were not read whole, and of which an object could end what a fix achieves."""
 

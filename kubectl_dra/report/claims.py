@@ -32,6 +32,12 @@ STATE_STYLES: Final = {
 }
 
 
+def nothing(found: ClaimUses, namespace: str = "") -> str:
+    """That there is no claim, as far as claims were read."""
+    read = " in what was read" if found.unread else ""
+    return f"No claim was found{read}{f' in namespace {namespace}' if namespace else ''}."
+
+
 def write_claims(
     found: ClaimUses,
     at: datetime,
@@ -46,7 +52,7 @@ def write_claims(
     """Write the table, at most ``limit`` rows, with ages as of ``at``."""
     out = Painter(stream, color)
     if not found.items:
-        out.sentence(f"No claim was found{f' in namespace {namespace}' if namespace else ''}.")
+        out.sentence(nothing(found, namespace))
         return
     out.sentence(summary(found))
     out.write("")

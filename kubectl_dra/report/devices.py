@@ -18,7 +18,7 @@ from kubectl_dra.report.blocks import Section, ShellCommand, TableBlock, prose
 from kubectl_dra.report.blocks_text import MAX_COLOURED, write_blocks
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import compressed, written
-from kubectl_dra.report.table import EMPTY, fitted, narrowed
+from kubectl_dra.report.table import EMPTY, fitted, nameless, narrowed
 from kubectl_dra.taint import typed as times
 from kubectl_dra.text import amount, listed, some
 from kubectl_dra.usage.claim_use import ClaimUse
@@ -56,7 +56,7 @@ def write_table(
     """
     out = Painter(stream, color)
     if not inventory.rows:
-        out.sentence(_nothing(inventory))
+        out.sentence(nothing(inventory))
         return
     out.sentence(summary(inventory))
     out.write("")
@@ -90,7 +90,7 @@ def write_counts(
     """
     out = Painter(stream, color)
     if not inventory.rows:
-        out.sentence(_nothing(inventory))
+        out.sentence(nothing(inventory))
         return
     out.sentence(summary(inventory))
     out.write("")
@@ -99,7 +99,8 @@ def write_counts(
     for count in counts[:limit]:
         numbers = [count.devices, *(() if by is CountedBy.node else (count.nodes,))]
         numbers += [count.states.get(state, 0) for state in states]
-        rows.append((count.name or f"(no {by.value})", *(f"{number:,}" if number else EMPTY for number in numbers)))
+        name = count.name or nameless(by.value, "DeviceClass" if by is CountedBy.class_ else "", inventory.notes)
+        rows.append((name, *(f"{number:,}" if number else EMPTY for number in numbers)))
     write_blocks(out, [TableBlock(rows, left=len(counts) - len(rows) + 1, how="leave --limit out")])
     if by is CountedBy.class_ and sum(count.devices for count in counts) > len(inventory.rows):
         out.write("")
@@ -119,10 +120,12 @@ def summary(inventory: Inventory) -> str:
     return f"{amount(total)}{place}: {states}"
 
 
-def _nothing(inventory: Inventory) -> str:
-    """Which part of the selection left no device."""
+def nothing(inventory: Inventory) -> str:
+    """Which part of the selection left no device; of devices that were not read nothing is said."""
     published, *parts = inventory.narrowed
     if not published[1]:
+        if not inventory.all_read:
+            return "ResourceSlices were not read, so which devices are published is unknown."
         held = sum(len(one.devices) for one in inventory.unpublished)
         return "No device is published" + (
             f"; {held:,} {'is' if held == 1 else 'are'} held all the same." if held else "."
@@ -132,7 +135,8 @@ def _nothing(inventory: Inventory) -> str:
         steps.append(f"{count:,} {what}" if count else f"none {what}")
         if not count:
             break
-    return f"No device matches: {', '.join(steps)}."
+    where = "" if inventory.all_read else " of what was read"
+    return f"No device{where} matches: {', '.join(steps)}."
 
 
 def columns(groups: Sequence[AlikeDevices], several: bool, wide: bool) -> Iterator[DeviceColumn]:

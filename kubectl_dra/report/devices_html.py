@@ -5,7 +5,7 @@ from __future__ import annotations
 from kubectl_dra.explain.devices.inventory import Inventory
 from kubectl_dra.explain.scene.prepare import Settings
 from kubectl_dra.report.blocks import FunnelStep, Section, Steps, noted
-from kubectl_dra.report.devices import summary
+from kubectl_dra.report.devices import nothing, summary
 from kubectl_dra.report.html.blocks_html import blocks_html
 from kubectl_dra.report.html.fleet import fleet_html
 from kubectl_dra.report.html.lines import fleet_of
@@ -23,8 +23,7 @@ def to_html(inventory: Inventory, settings: Settings, origin: PageOrigin) -> str
         parts.append(tag("section", tag("h2", "Fleet"), fleet_html(fleet_of(inventory.rows), "fleet", top)))
         parts.append(spaces_html(inventory.rows))
     else:
-        sentence = "No device matches." if inventory.narrowed[0][1] else "No device is published."
-        parts.append(tag("section", tag("p", sentence, class_="answer")))
+        parts.append(tag("section", tag("p", nothing(inventory), class_="answer")))
     if len(inventory.narrowed) > 1:
         counts = [left for _, left in inventory.narrowed]
         lost = [before - left for before, left in zip((counts[0], *counts), counts, strict=False)]

@@ -30,8 +30,8 @@ MAX_ROWS: Final = 30
 Concerns = Mapping[tuple[str, str], tuple[Concern, ...]]
 """What is odd, by driver and node."""
 HEADER: Final = ("DRIVER", "NODE", "STATE", "DEVICES", "RESTARTS", "VERSION", "SINCE", "POD")
-WIDE: Final = ("SLICES", "GENERATION", "IMAGE", "GATES")
-BELOW: Final = ("NOTE", "WHY", "POD", "GATES", "IMAGE", "GENERATION", "SLICES", "VERSION", "SINCE", "RESTARTS")
+WIDE: Final = ("SLICES", "GENERATION", "API", "IMAGE", "GATES")
+BELOW: Final = ("NOTE", "WHY", "POD", "GATES", "IMAGE", "API", "GENERATION", "SLICES", "VERSION", "SINCE", "RESTARTS")
 """What goes below a row that is too long, first to go first."""
 _BELOW: Final = tuple(name for name in BELOW if name not in WIDE)
 
@@ -102,6 +102,7 @@ def _cells(row: NodeDriver, wide: bool, at: datetime) -> Iterator[str]:
     yield f"{pod.namespace}/{pod.name}" if pod is not None else EMPTY
     if wide:
         yield from (f"{row.slices:,}", f"{row.generation:,}" if row.slices else EMPTY)
+        yield (pod.api_version if pod is not None else "") or EMPTY
         yield (pod.image if pod is not None else "") or EMPTY
         gates = pod.gates if pod is not None else ()
         yield ",".join(f"{name}={str(on).lower()}" for name, on in gates) or EMPTY
@@ -156,6 +157,10 @@ def _updated(update: Update) -> str:
 
 def _drain_answer(found: DriverUsers, node: str) -> str:
     runs, waits, hangs = (found.pods(state) for state in (WhileAway.RUNS, WhileAway.WAITS, WhileAway.HANGS))
+    if found.gaps:
+        kinds = ", ".join(gap.kind for gap in found.gaps)
+        seen = "; what was read is below" if found.claims else ""
+        return f"Who needs the driver on node {node} is unknown, because not all was read ({kinds}){seen}."
     if not found.claims:
         return f"No claim has devices of a driver on node {node}; nobody notices a restart."
     if not waits and not hangs:
@@ -235,8 +240,16 @@ def _pod(pod: DriverPod) -> dict[str, Any]:
         "ready": pod.ready,
         "restarts": pod.restarts,
     }
-    told = (("image", pod.image), ("version", pod.version), ("waiting", reason), ("message", message))
+    told = (
+        ("image", pod.image),
+        ("version", pod.version),
+        ("apiVersion", pod.api_version),
+        ("waiting", reason),
+        ("message", message),
+    )
     out |= {name: value for name, value in told if value}
+    if pod.owner:
+        out["owner"] = {"kind": pod.owner_kind, "name": pod.owner}
     if pod.last is not None:
         ended = (("reason", pod.last.reason), ("message", pod.last.message), ("at", pod.last.at))
         out["lastEnd"] = {"exitCode": pod.last.exit_code, **{name: value for name, value in ended if value}}
@@ -247,6 +260,8 @@ def _pod(pod: DriverPod) -> dict[str, Any]:
 
 def _daemon(daemon: DaemonState) -> dict[str, Any]:
     out: dict[str, Any] = {"namespace": daemon.namespace, "name": daemon.name, "current": daemon.current}
+    if daemon.kind != "DaemonSet":
+        out["kind"] = daemon.kind
     if daemon.desired is not None:
         out["desired"] = daemon.desired
     if daemon.failure:

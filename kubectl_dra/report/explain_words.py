@@ -314,7 +314,7 @@ def _about_object(step: NextStep) -> CommandLine | None:
         others = (step.kind,) if step.kind else ()
         return kubectl("logs", kind="pod", name=name, namespace=space, more=more, others=others)
     if step.look is Look.DAEMON_SET:
-        return kubectl("describe", kind="daemonset", name=name, namespace=space)
+        return kubectl("describe", kind=step.kind, name=name, namespace=space)
     if step.look in (Look.POD_OF_SAME_CLAIM, Look.CLAIM_HOLDER):
         kind = "pod" if step.look is Look.POD_OF_SAME_CLAIM else "claim"
         return kubectl("dra", "explain", kind=kind, name=name, namespace=space)

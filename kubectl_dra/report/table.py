@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TextIO
 
 from kubectl_dra.console import is_hidden, one_line
 from kubectl_dra.explain.devices.device_state import DeviceState
+from kubectl_dra.explain.unread import not_read
 from kubectl_dra.report.paint import wrap
 
 if TYPE_CHECKING:
     from kubectl_dra.cluster.snapshot import Gap
+    from kubectl_dra.explain.phrase import Words
 
 GAP = "   "
 EMPTY = "-"
@@ -237,3 +239,8 @@ def legend(states: Iterable[DeviceState]) -> str:
     """What the marks mean, of the states that occur."""
     found = {*states}
     return "  ".join(f"{MARKS[state]} {state}" for state in DeviceState if state in found)
+
+
+def nameless(what: str, kind: str, notes: Iterable[Words]) -> str:
+    """What stands in place of a name: that there is none, or that the kind which has it was not read."""
+    return f"({what} not read)" if not_read(kind, notes) else f"(no {what})"

@@ -8,12 +8,13 @@ from typing import Any, Final, NamedTuple, TextIO
 
 from kubectl_dra.api.limits import MAX_RESULTS
 from kubectl_dra.explain.devices.device_state import DeviceState
+from kubectl_dra.explain.unread import not_read
 from kubectl_dra.report.blocks import TableBlock
 from kubectl_dra.report.blocks_text import write_blocks
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import written
 from kubectl_dra.report.remedy_json import unread_json
-from kubectl_dra.report.table import EMPTY, narrowed
+from kubectl_dra.report.table import EMPTY, nameless, narrowed
 from kubectl_dra.taint import typed as times
 from kubectl_dra.text import amount
 from kubectl_dra.usage.choices import UseBy
@@ -195,6 +196,9 @@ def write_top(
     out = Painter(stream, color)
     out.sentence(summary(report))
     if not report.rows:
+        if report.unread:
+            out.sentence(f"In what was read are no {report.by} to count.")
+            return
         out.sentence(
             f"There are no {report.by} with devices to count."
             if report.unpublished
@@ -218,6 +222,8 @@ def summary(report: UseReport) -> str:
     states = ", ".join(f"{count:,} {state}" for state, count in report.states.items())
     place = f" on {amount(report.nodes, 'node')}" if report.nodes else ""
     parts = [f"{amount(report.devices)}{place}" + (f": {states}" if states else "")]
+    if not report.devices and not_read("ResourceSlice", report.unread):
+        parts = ["devices were not read"]
     if report.unused:
         parts.append(f"{report.unused:,} held and unused")
     if report.unpublished:
@@ -246,26 +252,27 @@ def table_rows(report: UseReport, shown: int, at: datetime) -> Iterator[tuple[st
         heading = (*_KEYS[report.by], "DEVICES", "FREE", "HELD", "TAINTED", "OTHER", "UNUSED", "USE")
         yield (*heading, "NODES", "LARGEST-REQUEST") if by_class else heading
         for supply in report.supply[:shown]:
-            yield _supply_row(supply, by_class)
+            yield _supply_row(supply, by_class, "" if supply.name else nameless("class", "DeviceClass", report.notes))
     elif report.demand:
         owners = report.by is UseBy.owners
+        nobody = nameless("owner", "Pod", report.unread)
         numbers = ("HELD", "UNUSED", "CLAIMS", "PENDING", "NODES")
         yield ("NAMESPACE", "OWNER", *numbers) if owners else ("NAMESPACE", *numbers, "LARGEST-OWNER")
         for demand in report.demand[:shown]:
-            yield _demand_row(demand, owners)
+            yield _demand_row(demand, owners, nobody)
     else:
         yield ("NAMESPACE", "CLAIM", "HELD", "STATE", "NODE", "OWNER", "AGE")
         for claim in report.claims[:shown]:
             yield _claim_row(claim, at)
 
 
-def _supply_row(row: DeviceSupply, by_class: bool) -> tuple[str, ...]:
+def _supply_row(row: DeviceSupply, by_class: bool, nobody: str) -> tuple[str, ...]:
     states = row.tally.states
     tainted = states.get(DeviceState.TAINTED, 0)
     other = row.tally.devices - row.free - row.held - tainted
     numbers = (row.tally.devices, row.free, row.held, tainted, other, row.unused)
     use = f"{100 * row.held // row.tally.devices}%"
-    cells = (row.name or "(no class)", *map(_number, numbers), use)
+    cells = (row.name or nobody, *map(_number, numbers), use)
     return (*cells, _number(row.tally.nodes), _largest(row.largest)) if by_class else cells
 
 
@@ -275,10 +282,10 @@ def _largest(found: LargestRequest | None) -> str:
     return f"{found.count:,} on {found.node}" + (" at least" if found.at_least else "")
 
 
-def _demand_row(row: DeviceDemand, owners: bool) -> tuple[str, ...]:
+def _demand_row(row: DeviceDemand, owners: bool, nobody: str) -> tuple[str, ...]:
     numbers = tuple(map(_number, (row.devices, row.unused, row.claims, row.pending, row.nodes)))
     if owners:
-        return row.namespace, str(row.owner) if row.owner else "(no owner)", *numbers
+        return row.namespace, str(row.owner) if row.owner else nobody, *numbers
     return row.namespace, *numbers, str(row.largest) if row.largest else EMPTY
 
 

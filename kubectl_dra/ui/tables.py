@@ -191,12 +191,13 @@ def _claims(uses: ClaimUses, at: datetime) -> Table:
         for item in uses.items
         for meta in (item.claim.metadata,)
     )
-    return _table(claims_text.summary(uses), columns, rows, "No claim was found.")
+    return _table(claims_text.summary(uses), columns, rows, claims_text.nothing(uses))
 
 
 def _devices(inventory: Inventory) -> Table:
     if not inventory.rows:
-        return Table("No device is published.", empty="No device is published.")
+        sentence = devices_text.nothing(inventory)
+        return Table(sentence, empty=sentence)
     groups = singly(inventory.rows)
     shown = list(devices_text.columns(groups, several=False, wide=False))
     styles = {str(state): devices_text.STATE_STYLES.get(state, "red") for state in DeviceState}

@@ -11,6 +11,7 @@ from typing import Any, TextIO
 import pytest
 
 from kubectl_dra.api.releases import Release
+from kubectl_dra.cli.main import run
 from kubectl_dra.cluster.copies import Place
 from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.cluster.kubeconfig import ConnectionOptions
@@ -266,3 +267,25 @@ def test_kinds_that_no_snapshot_holds_are_passed_over() -> None:
     )
     recorder.add({"apiVersion": "x/v1", "kind": "Deployment", "metadata": {}, "spec": {}}, Place("test"))
     assert recorder.items() == []
+
+
+def test_why_a_driver_has_no_pod_is_saved(
+    server: APIServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its DaemonSet, and the event of its controller."""
+    event = {
+        "metadata": {"name": "npu.1", "namespace": "drivers", "uid": "e"},
+        "involvedObject": {"kind": "DaemonSet", "namespace": "drivers", "name": "npu"},
+        "reason": "FailedCreate",
+        "type": "Warning",
+        "message": "exceeded quota",
+    }
+    server.routes["/api/v1/events"] = {"kind": "EventList", "apiVersion": "v1", "metadata": {}, "items": [event]}
+    path = tmp_path / "saved.json"
+    assert run(["snapshot", "-o", str(path), "--kubeconfig", str(server.kubeconfig(tmp_path))]) == 0
+    capsys.readouterr()
+    asked = [one.query.get("fieldSelector") for one in server.asked if one.path == "/api/v1/events"]
+    assert asked == ["involvedObject.kind=Pod", "involvedObject.kind=ResourceClaim", "reason=FailedCreate"]
+    assert [one.message for one in read_snapshot([str(path)]).events_about("DaemonSet", "drivers", "npu")] == [
+        "exceeded quota"
+    ]

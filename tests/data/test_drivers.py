@@ -11,11 +11,10 @@ from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.releases import Release
 from kubectl_dra.api.semver import Semver
 from kubectl_dra.cel import Environment, compile_expression
+from kubectl_dra.data.driver_releases import DriverDefect, DriverGate, newest_before
 from kubectl_dra.data.drivers import (
     Attribute,
     Driver,
-    DriverDefect,
-    DriverGate,
     InstalledClass,
     PodLook,
     catalogue,
@@ -100,3 +99,26 @@ def test_no_field_is_misspelled() -> None:
                 assert set(entry) <= set(InstalledClass.__struct_fields__) - {"driver"}, entry
             for entry in raw.get("kinds", ()):
                 assert set(entry) <= {"name", "where", "always", "sometimes", "always_capacities"}, entry
+
+
+@pytest.mark.parametrize(
+    ("driver", "release", "written"),
+    [
+        ("gpu.intel.com", "v0.8.0", "v1beta1"),
+        ("gpu.intel.com", "v0.9.1", "v1"),
+        ("gpu.intel.com", "v0.10.0-rc.1", "v1"),
+        ("gpu.intel.com", "v0.5.1", ""),
+        ("gpu.intel.com", "", ""),
+        ("gpu.intel.com", "latest", ""),
+        ("gaudi.intel.com", "v0.5.1", "v1beta1"),
+        ("gpu.nvidia.com", "v25.8.1", "v1"),
+        ("gpu.example.com", "v0.4.0", ""),
+    ],
+)
+def test_the_api_version_that_a_release_writes(driver: str, release: str, written: str) -> None:
+    assert catalogue().drivers[driver].api_version(release) == written
+
+
+def test_names_hold_from_a_release_on() -> None:
+    firsts = {"b": "1.10", "a": "1.9.2"}
+    assert [newest_before(version, firsts) for version in ("1.9.1", "1.9.2", "1.10", "2")] == ["", "a", "b", "b"]

@@ -8,7 +8,7 @@ from typing import Any
 from kubectl_dra.drivers.concerns import Concern, ConcernKind, concerns_of
 from kubectl_dra.drivers.health import DriverState
 from kubectl_dra.drivers.join import joined
-from tests.drivers.clusters import DRIVER, JSON, LONG_AGO, node, plugin, slices, snapshot_of
+from tests.drivers.clusters import DRIVER, ENDED, JSON, LONG_AGO, node, plugin, slices, snapshot_of, status
 
 LATER = "2026-10-01T10:00:00Z"
 NVIDIA = "gpu.nvidia.com"
@@ -114,3 +114,15 @@ def test_two_claims_have_one_device() -> None:
     shared = [*items[:3], claim("a", "dev-0", shareID="s1"), claim("b", "dev-0", shareID="s2")]
     assert concerns(shared) == ()
     assert concerns([*items[:4], claim("b", "dev-0", adminAccess=True)]) == ()
+
+
+def test_a_restart_within_a_running_pod() -> None:
+    """It is told for a day, with what the container said last."""
+    again = status(lastState=ENDED, restartCount=1)
+    (concern,) = concerns([node("n1"), plugin("n1", [again]), slices("n1", 2)])
+    assert (concern.kind, concern.values) == (
+        ConcernKind.RESTARTED,
+        ("2026-10-01T11:58:00Z", "Error", "no such device"),
+    )
+    old = {"terminated": {**ENDED["terminated"], "finishedAt": "2026-09-01T11:58:00Z"}}
+    assert concerns([node("n1"), plugin("n1", [status(lastState=old, restartCount=1)]), slices("n1", 2)]) == ()

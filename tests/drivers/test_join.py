@@ -11,6 +11,9 @@ from kubectl_dra.cluster.copies import Place
 from kubectl_dra.cluster.save import reduced
 from kubectl_dra.drivers.health import DriverState
 from kubectl_dra.drivers.join import joined
+from kubectl_dra.explain.driver_words import next_look, why
+from kubectl_dra.report.explain_words import Invocation, command
+from kubectl_dra.report.phrases import written
 from tests.drivers.clusters import (
     AT,
     CRASHES,
@@ -221,3 +224,28 @@ def test_an_odd_pod_is_no_driver_and_stays_a_pod(spec: JSON) -> None:
     found = snapshot_of([node("n1"), pod])
     assert len(found.pods) == 1
     joined(found)
+
+
+def test_a_deployment_makes_the_pod() -> None:
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "npu-driver-6d4f9", "uid": "u", "controller": True}
+    own = plugin("n1", metadata={"ownerReferences": [owner]})
+    (row,) = joined(snapshot_of([node("n1"), own, slices("n1", 2)])).rows
+    assert row.state is DriverState.HEALTHY
+    assert row.pod is not None and (row.pod.owner_kind, row.pod.owner) == ("ReplicaSet", "npu-driver-6d4f9")
+
+
+def test_a_deployment_whose_pod_nobody_may_make() -> None:
+    """Its ReplicaSet is known by an event alone, and the driver by the name."""
+    said = 'pods "dra-example-driver-7c5-" is forbidden: exceeded quota'
+    cls = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "DeviceClass",
+        "metadata": {"name": "gpu.example.com"},
+        "spec": {"selectors": [{"cel": {"expression": 'device.driver == "gpu.example.com"'}}]},
+    }
+    found = joined(snapshot_of([node("n1"), cls, event("ReplicaSet", "dra-example-driver-7c5", "FailedCreate", said)]))
+    (row,) = found.rows
+    assert (row.driver, row.state) == ("gpu.example.com", DriverState.NO_POD)
+    assert row.daemon is not None and (row.daemon.kind, row.daemon.failure) == ("ReplicaSet", said)
+    assert written(why(row)) == f"ReplicaSet drivers/dra-example-driver-7c5 cannot make its pod: {said}"
+    assert str(command(next_look(row), Invocation())) == "kubectl describe replicaset/dra-example-driver-7c5 -n drivers"

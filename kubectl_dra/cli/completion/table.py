@@ -484,6 +484,7 @@ VALUES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
         ("slice-form-outdated", "The driver publishes counters and devices in one ResourceSlice"),
         ("slice-node-selector-invalid", "A ResourceSlice has a node selector that cannot be parsed"),
         ("slices-outlive-driver", "The node is not ready, and its ResourceSlices are left over"),
+        ("taint-rule-without-selector", "The scheduler of this release takes a rule for no device for one of every device"),
         ("taint-rules-crash", "The scheduler of this release does not understand DeviceTaintRules"),
         ("template-missing", "The ResourceClaimTemplate does not exist"),
         ("toleration-does-not-match", "The request's toleration misses the taint"),

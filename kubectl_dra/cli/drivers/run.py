@@ -15,13 +15,14 @@ from kubectl_dra.cluster.moment import moment
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.console import clear_screen, put
 from kubectl_dra.drivers.concerns import concerns_of
+from kubectl_dra.drivers.daemons import NO_POD_MADE
 from kubectl_dra.drivers.drain import drain_check
 from kubectl_dra.drivers.join import NodeDrivers, joined
 from kubectl_dra.errors import ClusterError, InputError, UsageError
 from kubectl_dra.text import nearest
 
 KINDS: Final = ("ResourceSlice", "DeviceClass", "ResourceClaim", "Node", "Pod", "DaemonSet", "Event")
-"""The kinds that tell how drivers are; of events those about DaemonSets."""
+"""The kinds that tell how drivers are; of events those about pods that nobody can make."""
 EXIT_NO: Final = 1
 EXIT_UNDETERMINED: Final = 3
 WATCH_SECONDS: Final = 5.0
@@ -165,4 +166,4 @@ def _read(asked: DriversFlags, connection: ConnectionFlags) -> Snapshot:
 
     cluster = ApiServer(connection_options(connection, ""))
     with Progress() as progress:
-        return cluster.read_snapshot(KINDS, progress=progress, about=About("", kind="DaemonSet"))
+        return cluster.read_snapshot(KINDS, progress=progress, about=About("", reason=NO_POD_MADE))

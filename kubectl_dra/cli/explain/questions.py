@@ -188,14 +188,15 @@ def completed(snapshot: Snapshot, pods: Iterable[Pod], asked: ExplainFlags, conn
 
 
 def with_daemon_sets(snapshot: Snapshot, connection: ConnectionFlags) -> Snapshot:
-    """The live cluster with its DaemonSets, and the events about them: two requests."""
+    """The live cluster with its DaemonSets, and the events about pods that nobody can make: two requests."""
     from kubectl_dra.cli.live import connection_options
     from kubectl_dra.cluster.live import About, ApiServer
     from kubectl_dra.cluster.overlay import with_kinds
+    from kubectl_dra.drivers.daemons import NO_POD_MADE
 
     cluster = ApiServer(connection_options(connection, ""))
     with Progress() as progress:
-        more = cluster.read_snapshot(("DaemonSet", "Event"), progress=progress, about=About("", kind="DaemonSet"))
+        more = cluster.read_snapshot(("DaemonSet", "Event"), progress=progress, about=About("", reason=NO_POD_MADE))
     return replace(with_kinds(snapshot, more, ("DaemonSet",)), events=(*snapshot.events, *more.events))
 
 

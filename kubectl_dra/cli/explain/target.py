@@ -253,6 +253,10 @@ def _find(table: Mapping[Key, T], namespace: str, name: str, kind: str, snapshot
     hint = _of_other_kind(kind, namespace, name, snapshot) or _elsewhere(table, name)
     if not hint and (near := _near(table, namespace, name)):
         hint = f"nearest: {', '.join(near)}"
+    elif not hint and not table and snapshot.is_gap(kind, namespace):
+        sources = ", ".join(snapshot.sources) or "what was read"
+        said = f"{kind} {name} of namespace {namespace} was not read; there are no objects of kind {kind} in {sources}"
+        raise NotThere(f"{kind} {namespace}/{name}", said)
     elif not hint and not table:
         hint = f"there are no objects of kind {kind} in {', '.join(snapshot.sources) or 'what was read'}"
     more = f"; {hint}" if hint else ""

@@ -16,7 +16,7 @@ from kubectl_dra.cluster.anonymize import Anonymizer
 from kubectl_dra.cluster.builder import SnapshotBuilder
 from kubectl_dra.cluster.copies import Place
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
-from kubectl_dra.cluster.live import ApiServer
+from kubectl_dra.cluster.live import About, ApiServer
 from kubectl_dra.cluster.save import (
     Recorder,
     check_target,
@@ -88,10 +88,13 @@ def _check(asked: SnapshotFlags) -> None:
 def _record(asked: SnapshotFlags, connection: ConnectionFlags) -> Recorder:
     if asked.snapshots:
         return record_files(asked.snapshots)
+    from kubectl_dra.drivers.daemons import NO_POD_MADE
+
     cluster = ApiServer(connection_options(connection, asked.namespace))
     recorder = Recorder(cluster.namespace)
     with Progress() as progress:
-        cluster.read_into(recorder, (*KINDS, *SAVED_KINDS), progress=progress)
+        about = About("", reason=NO_POD_MADE, more=True)
+        cluster.read_into(recorder, (*KINDS, *SAVED_KINDS), progress=progress, about=about)
     return recorder
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kubectl_dra.api.claims import ResourceClaim
-from kubectl_dra.api.releases import ALLOCATED_TWICE
+from kubectl_dra.api.defects_beside_allocator import ALLOCATED_TWICE
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.cluster.relation import consumers_of
 from kubectl_dra.drivers.concerns import exclusive
@@ -64,10 +64,10 @@ def _change(younger: ResourceClaim, analysis: Analysis) -> Words:
     names = tuple(ObjectName("Pod", pod.metadata.name, pod.metadata.namespace) for pod in pods)
     text = (
         "Make claim {claim}, which got it later, and {pods:some 2 else its pods} again, so that they get another one. "
-        "It is a defect of schedulers before {fixed} ({reference}): upgrade kube-scheduler."
+        "It is a defect of schedulers before {fixed:some 3} ({reference}): upgrade kube-scheduler."
     )
-    fixed = f"{ALLOCATED_TWICE.fixed_in(34)}, {ALLOCATED_TWICE.fixed_in(35)} and 1.{ALLOCATED_TWICE.gone}"
-    return say(text, claim=younger.key, pods=names, fixed=fixed, reference=ALLOCATED_TWICE.reference)
+    fixed, reference = ALLOCATED_TWICE.fixes, ALLOCATED_TWICE.reference
+    return say(text, claim=younger.key, pods=names, fixed=fixed, reference=reference)
 
 
 FINDERS = (Finder(When.PLACED, _twice, -10),)

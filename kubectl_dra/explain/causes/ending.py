@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from kubectl_dra.api.claims import DeviceResult, ResourceClaim
+from kubectl_dra.api.defects_beside_allocator import TOLERATIONS_NOT_COPIED
 from kubectl_dra.api.meta import EVICTION_REASON
 from kubectl_dra.api.pods import MAKES_AGAIN, Pod, owner_of
 from kubectl_dra.api.slices import DeviceID
@@ -16,7 +17,7 @@ from kubectl_dra.cluster.relation import ClaimRelation, relation_of
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.command import deleting
 from kubectl_dra.explain.analysis import Analysis
-from kubectl_dra.explain.causes.kubelet_defects import with_defect
+from kubectl_dra.explain.causes.known_defects import with_defect
 from kubectl_dra.explain.causes.on_node import ANSWER, drivers_of, forced_end, rejected, rejection, waits_for_driver
 from kubectl_dra.explain.causes.registry import Finder, QuestionContext, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
@@ -45,8 +46,7 @@ def _ended(context: QuestionContext) -> Iterator[Finding]:
             yield _with_its_pod(stuck, pod, context.snapshot, _held(pod, context.question.existing_claims))
         yield _evicted(pod, condition.message or condition.reason, context.question.existing_claims, context.snapshot)
     elif rejected(pod):
-        refused = rejection(pod)
-        yield refused if pod.extended_resource_claim else with_defect(refused, pod, context.snapshot)
+        yield with_defect(rejection(pod), pod, context.snapshot)
     elif pod.finished:
         yield _finished(pod, context.question.existing_claims)
     elif pod.metadata.deletion_timestamp and not pod.node_name:
@@ -269,7 +269,9 @@ def _tolerations(claim: ResourceClaim, result: DeviceResult, taint: DeviceTaint)
         shown = say("none, though request {request} tolerates it: the scheduler did not copy that", request=late)
         better = say(
             "Make a new claim and pod: only tolerations in the allocation protect. If the new allocation lacks them "
-            "too, upgrade the scheduler."
+            "too, upgrade the scheduler: it is a known defect ({reference}), mended in {fixes:some}.",
+            reference=TOLERATIONS_NOT_COPIED.reference,
+            fixes=TOLERATIONS_NOT_COPIED.fixes,
         )
     if covering and not any(entry.effect == "NoExecute" for entry in covering):
         better = say("Write effect: NoExecute into the toleration: without an effect it does not protect.")

@@ -63,11 +63,11 @@ def rejection(pod: Pod) -> Finding:
     words["unbound"] = ", or without spec.nodeName so that the scheduler finds a node" if by_hand else ""
     facts = [Evidence(own, "status.reason", pod.status.reason), Evidence(own, "status.phase", pod.phase)]
     known = understood(f"{pod.status.reason} {pod.status.message}")
-    # Where nobody allocated devices the kubelet is right to find none.
-    if known is not None and (pod.extended_resource_claim or not known.entry.known):
+    # Whether it is a defect depends on the kubelet's release and on who serves the resource: see known_defects.py.
+    if known is not None and not known.entry.known:
         facts.insert(0, Evidence("the kubelet", "means", known.means))
-        text = "{do} It is a known defect ({url}), mended in {fixed}." if known.entry.known else "{do} {again}"
-        words |= {"do": known.do, "url": known.url, "fixed": known.entry.fixed, "again": say(again, **words)}
+        text = "{do} {again}"
+        words |= {"do": known.do, "again": say(again, **words)}
     return Finding(
         REJECTED,
         say(f"{said}, {{said}}" if pod.status.message else said, pod="the pod", **words),
@@ -103,12 +103,16 @@ def devices_given(pod: Pod) -> tuple[str, ...]:
     )
 
 
-def lost_claims(question: Question) -> list[ClaimEntry]:
-    """The entries of a pod that was started whose claims are gone or not allocated any more."""
+def lost_claims(question: Question, *, unread: bool) -> list[ClaimEntry]:
+    """The entries of a pod that was started whose claims are gone or not allocated any more.
+
+    ``unread``: not all claims of its namespace were read.
+    """
     pod = question.pod
     if pod is None or not started(pod) or pod.finished:
         return []
-    gone = (Unresolved.CLAIM_MISSING, Unresolved.MADE_CLAIM_GONE)
+    # A claim that nobody read may be there.
+    gone = () if unread else (Unresolved.CLAIM_MISSING, Unresolved.MADE_CLAIM_GONE)
     return [
         entry
         for entry in question.claims
@@ -124,7 +128,8 @@ def _lost(context: QuestionContext) -> Iterator[Finding]:
     scheduled = pod.condition("PodScheduled")
     # Claims are read beside the pods: what was written just before the pod was bound may have been missed.
     normal = under_way(SCHEDULER, scheduled.last_transition_time if scheduled else "", context.snapshot)
-    for entry in lost_claims(context.question):
+    unread = context.snapshot.is_gap("ResourceClaim", context.question.namespace)
+    for entry in lost_claims(context.question, unread=unread):
         claim = f"{context.question.namespace}/{entry.name or (entry.claim.metadata.name if entry.claim else '')}"
         how = "is no longer allocated" if entry.claim is not None else "does not exist any more"
         given = devices_given(pod)

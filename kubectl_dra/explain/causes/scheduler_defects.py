@@ -8,9 +8,12 @@ from typing import Final
 from msgspec.structs import replace
 
 from kubectl_dra.allocation.features import DEFECTS, Quirks
-from kubectl_dra.api.claims import ALL
+from kubectl_dra.api.claims import ALL, ResourceClaim
+from kubectl_dra.api.defects_beside_allocator import RULE_FOR_ALL
 from kubectl_dra.api.releases import COUNTERS_LEAK, CRASH_ON_ALL, LATER_ALL_CONTINUES_WITH_FIRST
 from kubectl_dra.api.releases import RULES_UNSEEN as DEFECT
+from kubectl_dra.api.taints import DeviceTaint, blocking_taint
+from kubectl_dra.command import deleting
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes import pools as pool_name_shared
 from kubectl_dra.explain.causes.registry import FailedAttempt, Finder, When, of_error
@@ -124,9 +127,51 @@ def _unseen(analysis: Analysis) -> Iterator[Finding]:
     )
 
 
+# Its scheduler takes a rule that selects nothing for one of every device.
+
+RULE_OF_ALL = CauseKind(code="taint-rule-without-selector", family=Family.RELEASE)
+
+
+def _of_every_device(analysis: Analysis) -> Iterator[Finding]:
+    scheduler, question = analysis.scene.settings.scheduler, analysis.question
+    if not analysis.view.cycle.features.taint_rules or (question.pod is not None and question.pod.node_name):
+        return
+    if not RULE_FOR_ALL.affects(scheduler.release, scheduler.patch):
+        return
+    for rule in analysis.scene.snapshot.taint_rules:
+        if rule.selector is not None:
+            continue
+        for claim, request in _kept_out(analysis, rule.taint):
+            name = ObjectName("DeviceTaintRule", rule.metadata.name)
+            words = {"rule": name, "request": request, "claim": claim.key}
+            known = {"reference": RULE_FOR_ALL.reference, "fixes": RULE_FOR_ALL.fixes}
+            text = "DeviceTaintRule {rule} has no deviceSelector, and this scheduler taints every device with it"
+            change = (
+                "Delete DeviceTaintRule {rule}, or name driver, pool and device in its deviceSelector; or upgrade the "
+                "scheduler: it is a known defect ({reference}), mended in {fixes:some}."
+            )
+            facts = (
+                Evidence(Subject("DeviceTaintRule", name), "spec.deviceSelector", "not set"),
+                Evidence(say('request "{request}" of claim {claim}', **words), "does not tolerate", str(rule.taint)),
+            )
+            commands = (deleting("devicetaintrule", rule.metadata.name),)
+            remedy = Remedy(say(change, **words, **known), commands=commands)
+            yield Finding(RULE_OF_ALL, say(text, **words), facts, remedy, claim=claim.key, request=request)
+            return
+
+
+def _kept_out(analysis: Analysis, taint: DeviceTaint) -> Iterator[tuple[ResourceClaim, str]]:
+    """The requests that no device serves which has the taint."""
+    for claim in analysis.claims:
+        for request in claim.requests:
+            if all(blocking_taint((taint,), spec.tolerations) is not None for spec in request.alternatives()):
+                yield claim, request.name
+
+
 FINDERS = (
     Finder(When.FAILS, _error, 10),
     Finder(When.TOGETHER, _defect, 20),
     Finder(When.CRASH, _crash),
     Finder(When.SCENE, _unseen, 40),
+    Finder(When.SCENE, _of_every_device, 45),
 )

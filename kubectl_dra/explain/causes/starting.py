@@ -13,6 +13,7 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.relation import relation_of
 from kubectl_dra.cluster.snapshot import Event, Snapshot
 from kubectl_dra.explain.analysis import Analysis
+from kubectl_dra.explain.causes.known_defects import left_unprepared
 from kubectl_dra.explain.causes.on_node import ANSWER, drivers_of, unready_since, withdrawn
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, NextStep, Remedy
@@ -29,6 +30,8 @@ _NO_TIME = re.compile(r"code = DeadlineExceeded")
 _EARLIER = re.compile(r"old ResourceClaim with same name \S+ and different UID")
 _OF_CLAIM = re.compile(r"NodePrepareResources failed for ResourceClaim (?P<claim>[^:\s]+)")
 _NOT_ALLOWED = re.compile(r"is not allowed to use ResourceClaim")
+_NO_CLAIM_INFO = re.compile(r"unable to get claim info for ")
+"""A container starts, and the kubelet has not prepared one of its claims."""
 _LEAD = re.compile(r"^((Failed to )?prepare dynamic resources: )+")
 """What every such event starts with."""
 DOES_NOT_START = "has its devices but does not start"
@@ -288,7 +291,9 @@ def _other(analysis: Analysis) -> Iterator[Finding]:
         fact = Evidence(own, say("container {name}", **words), say("{reason}", **words))
         from kubectl_dra.explain.node_driver import with_meaning
 
-        yield with_meaning(Finding(NOT_STARTED, say(text, **words), (fact,)), why.message, analysis.scene.allocated)
+        claims = analysis.scene.allocated
+        found = with_meaning(Finding(NOT_STARTED, say(text, **words), (fact,)), why.message, claims)
+        yield left_unprepared(found, pod, claims, snapshot) if _NO_CLAIM_INFO.search(why.message) else found
         return
     ended = next(
         (

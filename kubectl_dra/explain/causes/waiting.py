@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from datetime import timedelta
 from typing import Final
 
+from kubectl_dra.api.defects_beside_allocator import CLAIM_EVENT_MISSED
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.relation import waiting_for
 from kubectl_dra.explain.analysis import Analysis
@@ -13,7 +15,8 @@ from kubectl_dra.explain.causes.limits import SLOW
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, Words, by_key, named, say
-from kubectl_dra.explain.question.resolve import last_message
+from kubectl_dra.explain.question.resolve import LastMessage, last_message
+from kubectl_dra.explain.scene.holders import Clock
 from kubectl_dra.scheduling.default_preemption import Candidate, Preemption, VictimsEnding
 
 MAX_CANDIDATES = 5
@@ -82,6 +85,10 @@ CHANGED = CauseKind(code="claim-changed-meanwhile", family=Family.CLAIM, look=Lo
 RETRY = CauseKind(code="waiting-for-retry", family=Family.POD, look=Look.POD)
 CHANGED_SINCE = CauseKind(code="changed-since-last-attempt", family=Family.POD, look=Look.POD)
 BINDING_DENIED = CauseKind(code="scheduler-not-permitted", family=Family.POD, look=Look.POD, never_binds=True)
+LATE: Final = timedelta(seconds=30)
+"""A scheduler that has noticed a change has tried again by then."""
+UNTIL_FLUSHED: Final = timedelta(minutes=6)
+"""By then it tries every waiting pod again, whatever changed (unschedulable pods are flushed after 5 minutes)."""
 # What kube-scheduler writes: its own words are all that tells.
 _SAID: Final[tuple[tuple[re.Pattern[str], CauseKind], ...]] = (
     (re.compile(r"is in the process of being allocated"), IN_FLIGHT),
@@ -116,12 +123,23 @@ def _waiting(analysis: Analysis) -> Iterator[Finding]:
         return
     if since:
         summary = say("{object} changed after the scheduler's last attempt", object=since[0].object)
-        yield Finding(CHANGED_SINCE, summary, (said, *since))
+        yield Finding(CHANGED_SINCE, summary, (said, *since, *_missed(analysis, word)))
         return
     unseen = Evidence("what changed since", "not seen", "a deletion, or an update: objects do not tell when")
     text = "the scheduler{when} said otherwise, and nothing that can be seen has changed since: {message}"
     when = say(" at {time}", time=word.time) if word.time else ""
-    yield Finding(RETRY, say(text, when=when, message=word.message), (said, unseen), contrary=True)
+    facts = (said, unseen, *_missed(analysis, word))
+    yield Finding(RETRY, say(text, when=when, message=word.message), facts, contrary=True)
+
+
+def _missed(analysis: Analysis, word: LastMessage) -> Iterator[Evidence]:
+    """That the scheduler may have missed a change of a claim, where it has had the time to react."""
+    scheduler, defect = analysis.scene.settings.scheduler, CLAIM_EVENT_MISSED
+    if not (analysis.scene.allocated or analysis.claims) or not defect.affects(scheduler.release, scheduler.patch):
+        return
+    if LATE <= Clock(analysis.scene.snapshot).age(word.time) < UNTIL_FLUSHED:
+        text = "a change of a claim, and the pod waits up to 5 minutes ({reference}, mended in {fixes:some})"
+        yield Evidence("the scheduler", "may have missed", say(text, reference=defect.reference, fixes=defect.fixes))
 
 
 def _other_consumers(analysis: Analysis, asking: Pod) -> Iterator[Evidence]:

@@ -24,7 +24,7 @@ from kubectl_dra.explain.devices.unpublished import Unpublished, unpublished
 from kubectl_dra.explain.driver_words import driver_notes, twice_notes
 from kubectl_dra.explain.phrase import Words, say
 from kubectl_dra.explain.scene.device_view import DeviceView, PublishedDevice
-from kubectl_dra.explain.unread import UNKNOWN, NotSeen, Stake, Unread, unread_devices, unread_of
+from kubectl_dra.explain.unread import UNKNOWN, NotSeen, Stake, Unread, not_read, unread_devices, unread_of
 from kubectl_dra.text import nearest, some
 
 # Which devices a list is to hold, and whether the names in it exist.
@@ -135,6 +135,11 @@ class Inventory(Struct, frozen=True):
     notes: tuple[Words, ...]
     unread: tuple[Unread, ...] = ()
     unpublished: tuple[Unpublished, ...] = ()
+
+    @property
+    def all_read(self) -> bool:
+        """Whether no device is published but those that were read."""
+        return not not_read("ResourceSlice", self.unread)
 
     def states(self) -> dict[DeviceState, int]:
         """The number of devices per state, only those that occur, in the order of ``DeviceState``."""

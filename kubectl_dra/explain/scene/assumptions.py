@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from kubectl_dra.allocation.extended_resources import ExtendedRequests, limit_of
 from kubectl_dra.api.behaviour import SORTED_POOLS
 from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.defects_beside_allocator import RULE_FOR_ALL
 from kubectl_dra.api.fields import fields
 from kubectl_dra.api.releases import RULES_UNSEEN, Release, gate_default
 from kubectl_dra.api.slices import MAPPINGS, PoolID, ResourceSlice
@@ -104,6 +105,16 @@ def rules_notes(snapshot: Snapshot, settings: Settings) -> Iterator[Phrase]:
             releases=seeing_none,
         )
         return
+    without = [rule.metadata.name for rule in snapshot.taint_rules if rule.selector is None]
+    if without and RULE_FOR_ALL.affects(settings.scheduler.release, settings.scheduler.patch) is not False:
+        yield say(
+            "{count:DeviceTaintRule} {rules:some} {count:has|have} no deviceSelector: that selects nothing, but "
+            "schedulers before {fixes:some} take it for every device ({reference})",
+            count=len(without),
+            rules=without,
+            fixes=RULE_FOR_ALL.fixes,
+            reference=RULE_FOR_ALL.reference,
+        )
     if settings.taken_gates:
         yield say(
             "DeviceTaintRules exist, so their {count:feature gate|feature gates} ({gates}) {count:is|are} taken to be "

@@ -53,7 +53,7 @@ class SelectsNothing(
         if context.spec and context.spec.get("deviceSelector") is None:
             yield self.finding(
                 ("spec",),
-                "without deviceSelector the rule taints nothing",
+                "without deviceSelector the rule taints nothing, or every device with schedulers before 1.37.1",
                 fix="Add deviceSelector with driver and pool.",
             )
 

@@ -1,0 +1,64 @@
+"""Known defects beside the allocator: named by number, with the release that mends them, where their state is seen."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kubectl_dra.api import defects_beside_allocator
+from kubectl_dra.api.releases import Defect
+from kubectl_dra.cli.main import run
+from kubectl_dra.data.messages import known_messages
+
+DEFECTS = {
+    each.number: each for each in vars(defects_beside_allocator).values() if isinstance(each, Defect) and each.number
+}
+
+
+@pytest.mark.parametrize(
+    ("version", "counts", "told"),
+    [
+        ("v1.33.0", [17], True),
+        ("v1.33.0", [16], False),
+        ("v1.33.0", [15, 10], True),
+        ("v1.33.0", [1] * 32, False),
+        ("v1.33.1", [17], False),
+        ("v1.34.0", [17], False),
+    ],
+)
+def test_half_of_a_claim(
+    version: str, counts: list[int], told: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    requests = [
+        {"name": f"r{number}", "exactly": {"deviceClassName": "gpu.example.com", "count": count}}
+        for number, count in enumerate(counts)
+    ]
+    claim = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {"name": "many", "namespace": "default", "uid": "u"},
+        "spec": {"devices": {"requests": requests}},
+    }
+    head = {"schemaVersion": "1", "serverVersion": version, "read": ["ResourceSlice", "DeviceClass", "ResourceClaim"]}
+    path = tmp_path / "cluster.json"
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "kubectl-dra": head, "items": [claim]}))
+    run(["explain", "resourceclaim/many", "--snapshot", str(path), "-o", "json"])
+    notes = " ".join(json.loads(capsys.readouterr().out)["notes"])
+    assert ("kubernetes/kubernetes#131662, mended in 1.33.1, 1.34.0" in notes) == told
+
+
+def test_messages_agree() -> None:
+    """Of a defect that a message tells too, both say the same release."""
+    both = [entry for entry in known_messages() if entry.known.isdigit() and int(entry.known) in DEFECTS]
+    assert both
+    for entry in both:
+        assert entry.fixed in DEFECTS[int(entry.known)].fixes, entry.pattern
+
+
+def test_all_are_in_the_documentation() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "drivers.md").read_text(encoding="utf-8")
+    for number, defect in DEFECTS.items():
+        (row,) = [line for line in text.splitlines() if line.startswith("|") and f"/{number})" in line]
+        assert row.rstrip(" |").endswith(", ".join(defect.fixes) or "open")

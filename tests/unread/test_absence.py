@@ -1,0 +1,100 @@
+"""What was not read is never called absent.
+
+Each kind is hidden in turn from a cluster. A sentence of absence that is printed then is one that is printed of the
+whole cluster as well, and so is true; or it says that it is about what was read, or that the answer is unknown.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from kubectl_dra.cli.main import run
+from kubectl_dra.cluster.snapshot import KINDS
+from tests.unread.test_unread import saved
+
+ROOT = Path(__file__).parents[2]
+CLUSTERS = {
+    "drivers": ROOT / "docs" / "samples" / "drivers.yaml",
+    "held": ROOT / "examples" / "explain" / "all-held" / "cluster.yaml",
+}
+COMMANDS = (
+    *(["devices"], ["devices", "--full"], ["devices", "--by", "class"], ["devices", "--state", "free"]),
+    *(["top", by] for by in ("nodes", "classes", "namespaces", "owners", "claims")),
+    *(["claims"], ["drivers"], ["taint", "--list"], ["explain"], ["explain", "-A"]),
+)
+ABSENT = re.compile(
+    r"(?i)\b(no|none|nobody|nothing|without|0) [^.;:]*"
+    r"|\b(does not|do not|is not|are not) (exist|published|there)\b|\bnot (exist|published)\b|\bgone\b"
+)
+NOUNS = {
+    "ResourceSlice": "device|slice|publish",
+    "DeviceClass": "class",
+    "ResourceClaim": "claim|holds|held",
+    "ResourceClaimTemplate": "template",
+    "DeviceTaintRule": "taint|rule",
+    "Pod": r"pods?\b|nobody|owner|uses|waits",
+    "Node": "node",
+    "Namespace": "namespace",
+    "ResourceQuota": "quota",
+    "Event": "event",
+}
+"""Words by which a sentence is about a kind."""
+OPEN = re.compile(r"(?i)\bread\b|\bseen\b|\bunknown\b|\bundetermined\b|--complete")
+
+
+def objects(name: str) -> list[dict[str, Any]]:
+    loaded: list[dict[str, Any]] = yaml.load(CLUSTERS[name].read_text(), Loader=yaml.CSafeLoader)["items"]
+    return loaded
+
+
+def printed(words: Sequence[str]) -> list[str]:
+    """What a command prints on standard output, by sentence and cell."""
+    out, errors = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(errors):
+        run([*words])
+    assert "a defect of" not in errors.getvalue()
+    joined = re.sub(r"\n(?! {0,2}\S* {2})(?=\S)", " ", out.getvalue())
+    return [part.strip() for line in joined.splitlines() for part in re.split(r"(?<=[.;:]) | {2,}|; ", line)]
+
+
+def absences(words: Sequence[str], kind: str) -> Iterator[str]:
+    """The sentences that say that something of a kind is not there, as if all of it had been read."""
+    about = re.compile(f"(?i){NOUNS[kind]}")
+    for part in printed(words):
+        if ABSENT.search(part) and about.search(part) and not OPEN.search(part):
+            yield part
+
+
+def commands(items: Sequence[dict[str, Any]]) -> list[list[str]]:
+    """The commands about all, and about each pod, claim and node."""
+    about = {"Pod": "pod", "ResourceClaim": "resourceclaim", "Node": "node"}
+    found = [list(one) for one in COMMANDS]
+    for item in items:
+        kind, meta = about.get(item["kind"], ""), item["metadata"]
+        if not kind:
+            continue
+        space = ["-n", meta["namespace"]] if "namespace" in meta else []
+        found.append(["explain", f"{kind}/{meta['name']}", *space])
+        if kind == "node":
+            found.append(["drivers", "--node", meta["name"]])
+            found.append(["drivers", "--node", meta["name"], "--drain-check"])
+    return found
+
+
+@pytest.mark.parametrize("hidden", KINDS)
+@pytest.mark.parametrize("name", CLUSTERS)
+def test_nothing_unread_is_called_absent(name: str, hidden: str, tmp_path: Path) -> None:
+    items = objects(name)
+    path = tmp_path / "cluster.json"
+    for words in commands(items):
+        true = set(absences([*words, *saved(path, items)], hidden))
+        found = [part for part in absences([*words, *saved(path, items, hidden)], hidden) if part not in true]
+        assert found == [], words
