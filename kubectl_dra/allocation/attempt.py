@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from kubectl_dra.allocation.budgets import ATTEMPT, Budget, unlimited
+from kubectl_dra.allocation.budgets import ATTEMPT, Budget
 from kubectl_dra.allocation.capacity import NOTHING, shortage
 from kubectl_dra.allocation.counters import CounterLedger, Key, Table
 from kubectl_dra.allocation.errors import (
@@ -90,7 +90,7 @@ class Cycle(Struct):
 
     ``available`` is the counter table that the scheduler computes once per cycle, ``groups`` what devices in use have
     in common. ``rules`` are the DeviceTaintRules that are applied to its slices. Do not reuse a cycle for another pod
-    or state; ``changed`` makes a new one. All attempts, also those of changed ones, take their steps from ``budget``.
+    or state; ``changed`` makes a new one.
     ``seen`` are the pools of nodes that were gathered already. ``exact`` are the slices whose devices have their own
     values, by the identity of those that keep them apart (``Snapshot.judged``); None where that tells no more.
     """
@@ -104,7 +104,6 @@ class Cycle(Struct):
     rules: Sequence[DeviceTaintRule] = ()
     available: dict[Key, Table] = field(default_factory=dict)
     groups: InUse = field(default_factory=dict)
-    budget: Budget = field(default_factory=unlimited)
     seen: dict[str, tuple[Node, NodePools]] = field(default_factory=dict)
     exact: ByIdentity[ResourceSlice, ResourceSlice] | None = None
     _prepared: tuple[tuple[ResourceClaim, ...], list[PreparedClaim]] | None = None
@@ -135,11 +134,6 @@ class Cycle(Struct):
                 )
             known = self.seen[node.name] = node, pools
         return known[1]
-
-    @property
-    def exhausted(self) -> bool:
-        """Whether no steps are left, so that attempts end without an answer."""
-        return not self.budget.left
 
     def attempt(
         self,
@@ -180,13 +174,12 @@ class Cycle(Struct):
         pools: NodePools | None = None,
     ) -> Attempt:
         """Allocate the claims with the pools in the order given."""
-        own = Budget(min(budget.left, self.budget.left))
+        own = Budget(budget.left)
         try:
             return self._attempted(node, claims, own, observer, pools)
         finally:
             own.charge(ATTEMPT)
             budget.add(own)
-            self.budget.add(own)
 
     def _attempted(
         self,
@@ -197,7 +190,7 @@ class Cycle(Struct):
         pools: NodePools | None,
     ) -> Attempt:
         try:
-            if self.exhausted:
+            if not budget.left:
                 raise SearchBudgetExceeded
             pools = pools or self.pools_of(node)
             context = self._context(node, pools, budget, observer)

@@ -96,13 +96,14 @@ class Budget(Struct):
     """How much work a search, or all of the searches for an answer, may still do.
 
     ``steps`` are those that were taken, ``charged`` those of them that tried no device. What a part takes is taken from
-    the ``whole`` as well, which does not limit the part.
+    the ``whole`` as well, which does not limit the part. ``each`` is the limit of a search on one node.
     """
 
     max_steps: int = SEARCH_STEPS
     steps: int = 0
     charged: int = 0
     whole: Budget | None = None
+    each: int = NODE_STEPS
 
     @property
     def tried(self) -> int:
@@ -113,6 +114,15 @@ class Budget(Struct):
     def left(self) -> int:
         """The steps that may still be taken."""
         return max(0, self.max_steps - self.steps)
+
+    def part(self, steps: int | None = None, each: int = NODE_STEPS) -> Budget:
+        """A share of what is left, by default all of it."""
+        return Budget(self.left if steps is None else min(steps, self.left), whole=self, each=each)
+
+    def search(self) -> Budget:
+        """The share of one search: at least a step, so that what needs none is answered as long as anything is left."""
+        spent = self.whole is not None and not self.whole.left
+        return Budget(0 if spent else max(1, min(self.each, self.left)), whole=self)
 
     def tick(self) -> None:
         """Count one device tried.
@@ -139,6 +149,11 @@ class Budget(Struct):
             self.whole._take(steps, charged)
 
 
-def unlimited() -> Budget:
-    """A budget that only counts."""
-    return Budget(sys.maxsize)
+def unlimited(each: int = NODE_STEPS) -> Budget:
+    """A budget that only counts; its searches have a limit."""
+    return Budget(sys.maxsize, each=each)
+
+
+def of_answer(nodes: int, whole: Budget | None = None) -> Budget:
+    """The budget of one answer in a cluster of so many nodes."""
+    return Budget(ANSWER_STEPS + STEPS_PER_NODE * nodes, whole=whole)

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.claims import DeviceClass, ResourceClaim
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.policy import ResourceQuota
@@ -28,11 +28,14 @@ from kubectl_dra.cluster.snapshot import Key, Snapshot
 from kubectl_dra.layered import layered
 
 ClaimChange = tuple[ResourceClaim | None, ResourceClaim | None]
-"""A claim before a change and after it; None where it is not there."""
+PodChange = tuple[Pod | None, Pod | None]
+"""What was there before a change, and after it; None where it is not there."""
 
 ANY_NODE: Final = "(any node)"
 """Represents all nodes if none is known."""
 _VERSIONS: Final = count(1)
+_REMEMBERED: Final = 256
+"""How many changes before the last one a cluster knows."""
 _NOT_THE_POD: Final = (ClaimRelation.REPLACED, ClaimRelation.GROUP, ClaimRelation.FOREIGN)
 """What an entry is that means another pod than the one it is compared with, or none."""
 
@@ -56,14 +59,14 @@ class Delta(NamedTuple):
     """What a change touched. ``before`` is the version of the cluster that was changed.
 
     ``nodes`` are those whose object or pods are others, new ones in their order; ``slices`` were added, None if some
-    were replaced. ``pods``: some came, went or are others.
+    were replaced. ``pods`` are those that came, went or are others.
     """
 
     before: int = 0
     claims: Sequence[ClaimChange] = ()
     nodes: Collection[str] = ()
     slices: Sequence[ResourceSlice] | None = ()
-    pods: bool = False
+    pods: Sequence[PodChange] = ()
 
     @property
     def freed(self) -> tuple[ResourceClaim, ...]:
@@ -85,11 +88,13 @@ class PodPlaces(NamedTuple):
 class Cluster(Struct, frozen=True, eq=False, dict=True):
     """The objects of a cluster, indexed on demand. ``version`` is another one for each.
 
-    A change carries over the indexes that were made, adapted. ``delta`` is what it touched.
+    A change carries over the indexes that were made, adapted. ``delta`` is what it touched, ``history`` what the last
+    of the changes before it did.
     """
 
     snapshot: Snapshot
     delta: Delta = Delta()
+    history: tuple[Delta, ...] = ()
     version: int = field(default_factory=lambda: next(_VERSIONS))
 
     @cached_property
@@ -138,6 +143,14 @@ class Cluster(Struct, frozen=True, eq=False, dict=True):
             if entry.per_device_node_selection:
                 names.update(device.scope.node_name for device in entry.devices)
         return tuple(map(Node.named, sorted(names - {""}) or (ANY_NODE,)))
+
+    def since(self, former: Cluster) -> Sequence[Delta] | None:
+        """The changes that made this cluster of a former one; None if they are not known, or it was not."""
+        if former.version == self.version:
+            return ()
+        changes = (*self.history, self.delta)
+        first = next((number for number, delta in enumerate(changes) if delta.before == former.version), None)
+        return None if first is None else changes[first:]
 
     def with_named_nodes(self) -> Cluster:
         """With all of ``nodes``, also where none was read."""
@@ -194,10 +207,12 @@ class Cluster(Struct, frozen=True, eq=False, dict=True):
         others = self.snapshot.others
         return self._changed(others={**others, kind: {**others.get(kind, {}), key: made}})
 
-    def editing(self, *objects: Pod | ResourceClaim | Node | ResourceQuota) -> Cluster:
+    def editing(self, *objects: Pod | ResourceClaim | Node | DeviceClass | ResourceQuota) -> Cluster:
         """Objects in place of those of their names, or added. Pods may have been given a node."""
         quotas = {_key(entry): entry for entry in objects if isinstance(entry, ResourceQuota)}
         more: dict[str, Any] = {}
+        if classes := {entry.name: entry for entry in objects if isinstance(entry, DeviceClass)}:
+            more["classes"] = {**self.snapshot.classes, **classes}
         if quotas:
             more["quotas"] = tuple(quotas.get(_key(entry), entry) for entry in self.snapshot.quotas)
         return self._changed(
@@ -324,12 +339,12 @@ class Cluster(Struct, frozen=True, eq=False, dict=True):
                 (*nodes, *(pod.node_name for pod in (*was.values(), *pods.values()) if pod and pod.node_name))
             ),
             published,
-            pods=bool(pods),
+            [(was[key], pod) for key, pod in pods.items()],
         )
         if nodes:
             more["nodes"] = {**read.nodes, **nodes}
         read = replace(read, pods=layered(read.pods, pods), claims=layered(read.claims, claims), **more)
-        out = Cluster(read, delta)
+        out = Cluster(read, delta, (*self.history, self.delta)[-_REMEMBERED:])
         own, made = self.__dict__, out.__dict__
         if "places" in own:
             made["places"] = _placed(self.places, was, pods) if pods else self.places

@@ -203,7 +203,7 @@ def _not_scored(analysis: Analysis) -> Iterator[Phrase]:
 
 def _cut(analysis: Analysis, findings: Sequence[Finding], ways: Sequence[RemedyPlan]) -> Iterator[SearchLimit]:
     """Changes were not tried on all the different nodes."""
-    if analysis.view.cycle.exhausted:
+    if not analysis.scene.budget.left:
         yield NotAllInTime()
     if not ways and not any(finding.proof for finding in findings):
         return

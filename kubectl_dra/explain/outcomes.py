@@ -128,7 +128,7 @@ def placements(analysis: Analysis) -> list[NodeDevices]:
     for name in analysis.fitting:
         if name in analysis.unavailable:
             continue
-        claims = analysis.scene.claims_on(analysis.view.node_by_name[name])
+        claims = analysis.scene.asked.devices.claims_on(analysis.view.node_by_name[name])
         out.append(NodeDevices(name, tuple(placed_devices(claims, analysis.attempts[name].results))))
     return out
 

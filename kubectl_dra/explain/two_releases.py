@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kubectl_dra.allocation.budgets import ANSWER_STEPS, SHAPE_STEPS, STEPS_PER_NODE, Budget
+from kubectl_dra.allocation.budgets import ANSWER_STEPS, SHAPE_STEPS, STEPS_PER_NODE, Budget, of_answer
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.cluster import Cluster
@@ -179,7 +179,7 @@ def compare(
 
 def _deciding(subject: AskedSubject, around: Snapshot, before: Settings, after: Settings) -> Deciding | None:
     """What makes the difference, if that is found with few enough steps."""
-    budget = Budget(ANSWER_STEPS + STEPS_PER_NODE * len(around.nodes))
+    budget = of_answer(len(around.nodes))
 
     def answer(scheduler: Scheduler) -> tuple[Verdict, frozenset[str]]:
         if not budget.left:

@@ -9,7 +9,7 @@ from typing import Final
 
 from msgspec import Struct, structs
 
-from kubectl_dra.allocation.budgets import CHOICES, CHOICES_STEPS
+from kubectl_dra.allocation.budgets import CHOICES, CHOICES_STEPS, PLACE_STEPS, Budget, unlimited
 from kubectl_dra.api.behaviour import GROUP_OF_ONE_PRIORITY
 from kubectl_dra.api.pod_resources import amounts
 from kubectl_dra.api.pods import Pod
@@ -177,7 +177,8 @@ def fit(
         for factory in plan.factories:
             snapshot = complete(factory.question, snapshot, settings)
     state = _state_for(snapshot, plans, settings.scheduler)
-    placer = Placer(state, progress)
+    budget = unlimited(PLACE_STEPS)
+    placer = Placer(state, budget, progress)
     limited = False
     if options.most:
         replicas, placement, limited = _most(placer, plans[0], snapshot)
@@ -187,9 +188,9 @@ def fit(
     found = []
     for plan in plans:
         progress(f"looking at what stops {plan.workload.title}")
-        found.append(_result(plan, placement, snapshot, settings, options, limited=limited))
+        found.append(_result(plan, placement, snapshot, settings, options, budget, limited=limited))
     if not placement.settled and not options.most:
-        found = _with_ranges(found, plans, state, snapshot)
+        found = _with_ranges(found, plans, state, snapshot, budget)
     return FitAnswer(
         tuple(found),
         str(settings.scheduler.release),
@@ -254,7 +255,14 @@ def _most(placer: Placer, plan: FitPlan, snapshot: Snapshot) -> tuple[int, Place
 
 
 def _result(
-    plan: FitPlan, placement: Placement, snapshot: Snapshot, settings: Settings, options: FitOptions, *, limited: bool
+    plan: FitPlan,
+    placement: Placement,
+    snapshot: Snapshot,
+    settings: Settings,
+    options: FitOptions,
+    budget: Budget,
+    *,
+    limited: bool,
 ) -> WorkloadFit:
     workload = plan.workload
     placed_pods = tuple(placed_pod for placed_pod in placement.placed_pods if placed_pod.new.workload == plan.number)
@@ -275,7 +283,7 @@ def _result(
         unclear.append("volumes are bound together with the pods; which are left for the next pod is not known")
     fitting = plan.replicas if options.most else plan.tried - len({one.new.ordinal.replica for one in refused})
     wanted = [one.new for one in refused] if not options.most else list(_following(plan, snapshot))
-    changes = Changes(placement, () if unclear or options.only_counts else refused, wanted)
+    changes = Changes(placement, () if unclear or options.only_counts else refused, wanted, budget)
     placed = plan.running + len(placed_pods)
     return WorkloadFit(
         workload,
@@ -364,18 +372,17 @@ def _stop(plan: FitPlan, refused: Sequence[Unplaced], placement: Placement, sett
 
 
 def _with_ranges(
-    found: Sequence[WorkloadFit], plans: Sequence[FitPlan], state: ClusterState, snapshot: Snapshot
+    found: Sequence[WorkloadFit], plans: Sequence[FitPlan], state: ClusterState, snapshot: Snapshot, budget: Budget
 ) -> list[WorkloadFit]:
     """The results with the numbers of pods that other choices lead to."""
     counts = [{one.placed} for one in found]
-    spent = state.cycle.budget
-    end = spent.steps + CHOICES_STEPS
+    end = budget.steps + CHOICES_STEPS
     pods = _pods(plans, snapshot)
     for number in range(1, CHOICES + 1):
-        if spent.steps > end:
+        if budget.steps > end:
             break
         chance = Random(number)
-        again = Placer(state, chance=chance).place_all(_mixed(pods, plans, chance))
+        again = Placer(state, budget, chance=chance).place_all(_mixed(pods, plans, chance))
         for plan, seen in zip(plans, counts, strict=True):
             seen.add(plan.running + sum(placed_pod.new.workload == plan.number for placed_pod in again.placed_pods))
     return [structs.replace(one, fewest=min(seen), greatest=max(seen)) for one, seen in zip(found, counts, strict=True)]

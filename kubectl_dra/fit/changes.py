@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
-from kubectl_dra.allocation.budgets import ROOM_STEPS
+from kubectl_dra.allocation.budgets import ROOM_STEPS, Budget
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.explain.diagnosis import Diagnosis, Finding, Remedy
@@ -17,8 +17,7 @@ from kubectl_dra.explain.remedies.free import Free
 from kubectl_dra.explain.remedies.prove import Change
 from kubectl_dra.explain.remedies.room import EndPods, can_end
 from kubectl_dra.explain.scene.holders import ClaimHolder, HolderIndex
-from kubectl_dra.fit.feasible_nodes import FeasibleNodes
-from kubectl_dra.fit.place import Placement, Placer, Unplaced
+from kubectl_dra.fit.place import Placement, Placer, Unplaced, attempt
 from kubectl_dra.fit.pod_factory import NewPod
 from kubectl_dra.fit.result import ClusterChange, More, OneMoreNode
 from kubectl_dra.scheduling.default_preemption import fewest
@@ -38,8 +37,11 @@ class Changes:
     ``tried`` counts all.
     """
 
-    def __init__(self, placement: Placement, refused: Sequence[Unplaced], wanted: Sequence[NewPod]) -> None:
+    def __init__(
+        self, placement: Placement, refused: Sequence[Unplaced], wanted: Sequence[NewPod], budget: Budget
+    ) -> None:
         """``refused`` are the pods that do not fit, ``wanted`` those to place with each change."""
+        self._budget = budget
         denied = {id(one.new) for one in refused if one.denied is not None or one.new.pod.scheduling_gates}
         self._wanted = wanted
         self._left = [new for new in wanted if id(new) not in denied]
@@ -54,18 +56,17 @@ class Changes:
 
     def _holders(self, placement: Placement, first: Unplaced) -> list[More]:
         found: list[More] = []
-        spent = placement.state.cycle.budget
-        end = spent.steps + ROOM_STEPS
+        end = self._budget.steps + ROOM_STEPS
         for room in with_room(placement, first, self._helps):
             if more := self._with(room.change, room.state):
                 found.append(more)
-            if len(found) == MAX_SHOWN or spent.steps > end:
+            if len(found) == MAX_SHOWN or self._budget.steps > end:
                 break
         return found
 
     def _nodes(self, state: ClusterState) -> list[More]:
         found: list[More] = []
-        for more in islice(node_copies(state, state.cycle.index), MAX_KINDS):
+        for more in islice(node_copies(state), MAX_KINDS):
             self.tried += 1
             there = state.moved(state.cluster.adding_node(more))
             change = OneMoreNode(more.like, more.exist)
@@ -82,11 +83,11 @@ class Changes:
         if any(new.group[2] for new in self._left):
             return True
         kinds = {new.likeness: new for new in self._left}
-        return any(FeasibleNodes(new, state, nodes).feasible for new in kinds.values())
+        return any(attempt(new, state, self._budget, nodes).taking for new in kinds.values())
 
     def _with(self, change: ClusterChange, state: ClusterState) -> More | None:
         """How many of the remaining pods fit with a change; None if none does."""
-        after = Placer(state).place_all(self._left)
+        after = Placer(state, self._budget).place_all(self._left)
         if not after.placed_pods:
             return None
         placed = {id(placed_pod.new) for placed_pod in after.placed_pods}

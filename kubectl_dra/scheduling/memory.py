@@ -11,7 +11,7 @@ from typing import Final
 from msgspec import json
 
 from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict, Cycle
-from kubectl_dra.allocation.budgets import NODE_STEPS, Budget
+from kubectl_dra.allocation.budgets import Budget
 from kubectl_dra.allocation.capacity import decides_nothing
 from kubectl_dra.allocation.constraints import attribute_of, values_of
 from kubectl_dra.allocation.errors import AllocationError
@@ -29,15 +29,11 @@ _NEVER_TAKEN: Final = 0
 
 
 class NodeAttempts:
-    """Attempts on nodes with the claims of one pod. Nodes from which they read the same share the first of them.
+    """Attempts on nodes with the claims of one pod. Nodes from which they read the same share the first of them."""
 
-    ``steps`` is the limit of each, ``whole`` that of all together.
-    """
-
-    def __init__(self, cycle: Cycle, steps: int = NODE_STEPS, whole: Budget | None = None) -> None:
+    def __init__(self, cycle: Cycle, budget: Budget) -> None:
         self._cycle = cycle
-        self._steps = steps
-        self._whole = whole
+        self._budget = budget
         self._equivalence: dict[frozenset[str], NodeEquivalence] = {}
         self._known: dict[Hashable, Attempt] = {}
         # Where only one node is asked, nobody needs to know what was read from it.
@@ -67,8 +63,7 @@ class NodeAttempts:
         return known
 
     def _made(self, node: Node, claims: Sequence[ResourceClaim], pools: NodePools | None) -> Attempt:
-        left = self._steps if self._whole is None else min(self._steps, self._whole.left)
-        return self._cycle.attempt(node, claims, budget=Budget(max(1, left), whole=self._whole), pools=pools)
+        return self._cycle.attempt(node, claims, budget=self._budget.search(), pools=pools)
 
     def _key(
         self, node: Node, claims: Sequence[ResourceClaim], delegated: frozenset[str], pools: NodePools | None

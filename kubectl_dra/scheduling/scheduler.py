@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Collection, Set
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -20,6 +20,8 @@ from kubectl_dra.scheduling.framework import make_cycle
 from kubectl_dra.scheduling.profile import DEFAULT_SCHEDULER, Profile, default_profile
 
 if TYPE_CHECKING:
+    from kubectl_dra.allocation.budgets import Budget
+    from kubectl_dra.scheduling.dynamic_resources import ClaimsAlone
     from kubectl_dra.scheduling.framework import ClusterState
     from kubectl_dra.scheduling.outcome import Outcome
     from kubectl_dra.scheduling.scheduler_config import SchedulerConfig
@@ -107,11 +109,23 @@ class Scheduler(Struct, frozen=True, dict=True):
         release, patch = self._like(FILTERS)
         return ClusterState(cluster, release, gates, patch, profile or self._default, self.cycle)
 
-    def attempt(self, pod: Pod, cluster: Cluster, cycle: Cycle | None = None) -> Outcome:
-        """One attempt for a pod in a cluster. ``cycle``: the devices, where they were looked at before."""
+    def attempt(
+        self,
+        asked: Pod | ClaimsAlone,
+        cluster: Cluster,
+        budget: Budget | None = None,
+        *,
+        only: Collection[str] | None = None,
+        retried: bool = False,
+    ) -> Outcome:
+        """One attempt in a cluster for a pod, or with claims alone; see ``Outcome``. By default it has no limit."""
+        from kubectl_dra.scheduling.dynamic_resources import ClaimsAlone, DynamicResources
         from kubectl_dra.scheduling.outcome import Outcome
 
-        return Outcome(pod, self.sees(cluster, pod), cycle=cycle)
+        if isinstance(asked, ClaimsAlone):
+            nobody = Pod()
+            return Outcome(nobody, self.sees(cluster), budget, plugins=(DynamicResources,), alone=asked)
+        return Outcome(asked, self.sees(cluster, asked), budget, only=only, retried=retried)
 
     @cached_property
     def _default(self) -> Profile:

@@ -259,7 +259,7 @@ def test_asking_changed_nodes_is_asking_all(gpus: list[int], wanted: list[tuple[
             continue
         chosen = tried.feasible[-1]
         here = bound(tried.pod, chosen, here, tried.attempts.get(chosen))
-        kept = kept.again(here, here.cycle, [chosen])
+        kept = kept.after(here)
         fresh = schedule(mine, here)
         assert list(kept.accepting) == list(fresh.accepting) and kept.feasible == fresh.feasible
         assert dict(kept.rejected) == dict(fresh.rejected)

@@ -176,7 +176,7 @@ def finding(view: DeviceView, world: WhatIf) -> Finding | None:
     quirks, shared = view.cycle.quirks, shared_pool_names(view)
     if not quirks.counters_keyed_by_pool_name or not shared:
         return None
-    proof = world.with_quirks(quirks.without(_DEFECT)).proof()
+    proof = world.looking(quirks=quirks.without(_DEFECT)).proof()
     if proof is None:
         return None
     name, drivers = next(iter(shared.items()))

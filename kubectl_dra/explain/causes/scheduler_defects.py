@@ -43,14 +43,15 @@ _WAYS_ROUND: Final[Mapping[str, str]] = {
 
 def _defect(analysis: Analysis) -> Iterator[Finding]:
     world, quirks = analysis.world, analysis.view.cycle.quirks
-    proof = world.with_quirks(Quirks.none()).proof()
+    proof = world.looking(quirks=Quirks.none()).proof()
     if proof is None:
         return
     named = pool_name_shared.finding(analysis.view, world)
     if named is not None:
         yield named
         return
-    alone = [name for name in Quirks.__struct_fields__ if world.with_quirks(quirks.without(name)).proof() is not None]
+    without = {name: world.looking(quirks=quirks.without(name)) for name in Quirks.__struct_fields__}
+    alone = [name for name, changed in without.items() if changed.proof() is not None]
     told: Words = Joined(tuple(DEFECTS[name].what for name in alone)) if alone else "several defects together"
     text = "the devices would suffice, but a known defect of this release's scheduler refuses them: {told}"
     fix = _WAYS_ROUND.get(alone[0], KNOWN_DEFECT.fix) if len(alone) == 1 else KNOWN_DEFECT.fix

@@ -41,7 +41,7 @@ def ways(world: WhatIf, changes: Sequence[Change], findings: Sequence[Finding]) 
     for size in range(2, MAX_TOGETHER + 1):
         found: dict[tuple[Change, ...], Proof] = {}
         for group in _groups(changes, size):
-            if not tries.left or world.cycle.exhausted or len(found) == MAX_WAYS:
+            if not tries.left or world.exhausted or len(found) == MAX_WAYS:
                 break
             if (proof := world.quick_proof(group, tries)) is not None:
                 found[group] = proof
@@ -134,9 +134,8 @@ class AddNode(Change, frozen=True):
 
 def one_more_node(analysis: Analysis) -> RemedyPlan | None:
     """One more node with which the claims fit, proved with a copy of a node and of its slices; None without one."""
-    world, outcome = analysis.world, analysis.world.outcome
-    state = outcome.state if outcome is not None else analysis.scene.settings.scheduler.sees(world.cluster)
-    with_devices = (more for more in node_copies(state, world.cycle.index) if more.slices)
+    world = analysis.world
+    with_devices = (more for more in node_copies(world.outcome.state) if more.slices)
     for more in islice(with_devices, MAX_KINDS):
         change = AddNode(more.like, more)
         if proof := change.made_in(world).proof([more.node]):
