@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from kubectl_dra.api.claims import DeviceClass, ResourceClaim
+from kubectl_dra.api.claims import Allocation, DeviceClass, DeviceResult, ResourceClaim
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.policy import ResourceQuota
@@ -151,6 +151,20 @@ class Cluster(Struct, frozen=True, eq=False, dict=True):
         changes = (*self.history, self.delta)
         first = next((number for number, delta in enumerate(changes) if delta.before == former.version), None)
         return None if first is None else changes[first:]
+
+    def touched(self, changes: Sequence[Delta] | None = None) -> Collection[str] | None:
+        """The nodes that the last change, or some, touched, also by devices; None if that may be any."""
+        nodes: dict[str, None] = {}
+        for delta in (self.delta,) if changes is None else changes:
+            nodes.update(dict.fromkeys(delta.nodes))
+            for had, has in delta.claims:
+                before, after = (claim.allocation if claim is not None else None for claim in (had, has))
+                for result in () if before is after else (*_results(before), *_results(after)):
+                    home = self.homes.get(result.device.pool)
+                    if home is None:
+                        return None
+                    nodes[home] = None
+        return nodes
 
     def with_named_nodes(self) -> Cluster:
         """With all of ``nodes``, also where none was read."""
@@ -388,6 +402,10 @@ def _named(claims_of: Mapping[Key, Sequence[Key]], changes: Sequence[ClaimChange
             own = _key(now or was)
             out[pod] = (*known, own) if pod in after else tuple(key for key in known if key != own) or None
     return layered(claims_of, out)
+
+
+def _results(allocation: Allocation | None) -> Sequence[DeviceResult]:
+    return allocation.results if allocation is not None else ()
 
 
 def _key(entry: Pod | ResourceClaim | ResourceQuota | None) -> Key:

@@ -22,7 +22,6 @@ from kubectl_dra.explain.remedies.prove import WhatIf
 from kubectl_dra.explain.scene.device_view import DeviceView
 from kubectl_dra.explain.scene.node_reasons import one_step_away
 from kubectl_dra.explain.scene.prepare import Scene
-from kubectl_dra.scheduling.chain import Chain
 from kubectl_dra.scheduling.gang_scheduling import Gang, Obstacle, Placed, gang_of
 from kubectl_dra.scheduling.node_resources_of_devices import PublishedTwice, about_nodes
 from kubectl_dra.scheduling.outcome import Outcome
@@ -126,7 +125,7 @@ class Analysis:
     @cached_property
     def overtaxed(self) -> Mapping[str, Rejection]:
         """The nodes that refuse the pod because of what its devices take of them, such as cpu."""
-        chain = self.chain
+        chain = self.outcome.chain if self.outcome is not None else None
         devices = chain.devices if chain is not None else None
         if chain is None or devices is None or devices.rejection is not None or not devices.takes_of_nodes:
             return {}
@@ -226,7 +225,7 @@ class Analysis:
             return ()
         return tuple(node for node in self.scene.barred_nodes if one_step_away(outcome, node.name))
 
-    @cached_property
+    @property
     def outcome(self) -> Outcome | None:
         """The scheduler's whole attempt with the pod; None if it makes none, or nodes were not tried."""
         return self.scene.outcome if self._tries else None
@@ -244,11 +243,6 @@ class Analysis:
         from kubectl_dra.scheduling.gang_placement import placed_together
 
         return placed_together(gang, asked, state)
-
-    @property
-    def chain(self) -> Chain | None:
-        """All plugins with what is known about them: the filters' verdicts, and the attempts."""
-        return self.outcome.chain if self.outcome is not None else None
 
     @cached_property
     def after_giving_back(self) -> tuple[str, ...]:

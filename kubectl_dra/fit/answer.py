@@ -9,7 +9,17 @@ from typing import Final
 
 from msgspec import Struct, structs
 
-from kubectl_dra.allocation.budgets import CHOICES, CHOICES_STEPS, PLACE_STEPS, Budget, unlimited
+from kubectl_dra.allocation.budgets import (
+    CHOICES,
+    CHOICES_STEPS,
+    FEWEST_TRIED,
+    FOLLOWING_TRIED,
+    MOST_PODS,
+    MOST_TRIED,
+    PLACE_STEPS,
+    Budget,
+    unlimited,
+)
 from kubectl_dra.api.behaviour import GROUP_OF_ONE_PRIORITY
 from kubectl_dra.api.pod_resources import amounts
 from kubectl_dra.api.pods import Pod
@@ -72,14 +82,7 @@ def unclear_groups(pods: Sequence[NewPod], refused: Sequence[Unplaced], placemen
             return
 
 
-MOST_PODS: Final = 5_000
-"""With ``--max`` no more are placed."""
 _NANOS: Final = 10**9
-_FEWEST_TRIED: Final = 1_000
-_MOST_TRIED: Final = 100_000
-"""Of a role: more pods than the largest clusters run."""
-MOST_FOLLOWING: Final = 64
-"""With it, so many pods more are tried with each change."""
 _EXCLUSIVE: Final = frozenset(
     (
         "alpha.jobset.sigs.k8s.io/exclusive-topology",
@@ -205,7 +208,7 @@ def _room(snapshot: Snapshot) -> int:
     """More pods than the nodes can take beside those that are there, and than any small workload has."""
     limits = (amounts(node.allocatable).get(PODS) for node in snapshot.nodes.values())
     room = sum(limit.nanos // _NANOS for limit in limits if limit is not None) + len(snapshot.pods) + 1
-    return min(max(_FEWEST_TRIED, room), _MOST_TRIED)
+    return min(max(FEWEST_TRIED, room), MOST_TRIED)
 
 
 def _replicas(workload: WorkloadPods, most: int) -> int:
@@ -316,7 +319,7 @@ def _verdict(plan: FitPlan, placed: int, refused: Sequence[Unplaced], options: F
 def _following(plan: FitPlan, snapshot: Snapshot) -> Iterator[NewPod]:
     """The pods of replicas after those that fit, to be tried with changes."""
     size = max(1, plan.workload.size)
-    for replica in range(plan.replicas, plan.replicas + max(1, MOST_FOLLOWING // size)):
+    for replica in range(plan.replicas, plan.replicas + max(1, FOLLOWING_TRIED // size)):
         yield from plan.pods_of(replica, snapshot)
 
 

@@ -248,7 +248,7 @@ class Placer:
     ) -> None:
         self._look_at_volumes(outcome, node)
         state = self.state.moved(self.state.cluster.editing(*new.claims.values()))
-        self.state = bound(new.pod, node, state, outcome.attempt_on(node))
+        self.state = bound(new.pod, node, state, outcome.devices.on(node))
         self._budget.charge(PLACED_POD)
         held = tuple(_held(new.pod, self.state))
         self.placed_pods.append(PlacedPod(new, node, held, chosen, evicted))

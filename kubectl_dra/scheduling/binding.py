@@ -93,4 +93,4 @@ def place(pod: Pod, state: ClusterState, choose: Choose, within: Container[str] 
         return TurnTaken(outcome, "", state)
     best = winner_among(outcome.chain, feasible)
     node = choose([name for name in best.nodes or feasible if name in feasible])
-    return TurnTaken(outcome, node, bound(pod, node, outcome.state, outcome.attempt_on(node)))
+    return TurnTaken(outcome, node, bound(pod, node, outcome.state, outcome.devices.on(node)))

@@ -142,7 +142,7 @@ class DynamicResources(Plugin):
 
     ``attempts`` are those made here, by node, ``made`` those made before. ``unavailable`` are allocated claims that
     some node could not use; the scheduler gives back one that has no consumer (``freed``). ``alone``: these claims are
-    asked about, and no pod.
+    asked about, and no pod. ``retried``: what an earlier attempt left behind is gone.
     """
 
     name = PluginName.DYNAMIC_RESOURCES
@@ -155,6 +155,7 @@ class DynamicResources(Plugin):
         *,
         made: Mapping[str, Attempt] = {},
         alone: ClaimsAlone | None = None,
+        retried: bool = False,
     ) -> None:
         super().__init__(pod, state)
         self.attempts: dict[str, Attempt] = {}
@@ -166,9 +167,9 @@ class DynamicResources(Plugin):
         self._budget = budget or unlimited()
         self._on_nodes = NodeAttempts(self.cycle, self._budget)
         self.claims: tuple[ResourceClaim, ...] = ()
-        self.leftover: ResourceClaim | None = None
         self.extended: ExtendedRequests | None = None
         self._alone = alone is not None
+        self._retried = retried
         if alone is not None:
             known = (state.snapshot.claims.get(key) for key in alone.claims)
             self.claims = tuple(claim for claim in known if claim is not None)
@@ -181,11 +182,22 @@ class DynamicResources(Plugin):
         self.claims = tuple(entry for entry in resolved if isinstance(entry, ResourceClaim))
         if self.cycle.features.extended_resources:
             self.extended = extended_requests(pod, state.snapshot.classes)
-        if self.extended is not None:
-            self.leftover = _made_for(pod, state)
         self.skipped = not self.claims and self.extended is None
         if reason := next(self._hopeless(), None):
             self.rejection = Rejection(self.name, (reason,))
+
+    @cached_property
+    def leftover(self) -> ResourceClaim | None:
+        """The claim for extended resources that an earlier attempt made for this pod."""
+        uid = self.pod.metadata.uid
+        if self.extended is None or self._retried or not uid:
+            return None
+        for claim in self.state.snapshot.claims.values():
+            if claim.metadata.name == CLAIM_NAME or claim.metadata.annotations.get(MADE_FOR_EXTENDED) != "true":
+                continue
+            if any(owner.uid == uid for owner in claim.metadata.owners):
+                return claim
+        return None
 
     def on(self, node: str) -> Attempt | None:
         """The attempt on a node; None if none was made."""
@@ -357,18 +369,6 @@ def _claim_name(pod: Pod, entry: PodClaim) -> tuple[str | None, bool]:
         return entry.claim_name, False
     statuses = pod.claim_statuses
     return statuses.get(entry.name), entry.name in statuses
-
-
-def _made_for(pod: Pod, state: ClusterState) -> ResourceClaim | None:
-    """The claim for extended resources that an earlier attempt made for this pod."""
-    if not pod.metadata.uid:
-        return None
-    for claim in state.snapshot.claims.values():
-        if claim.metadata.name == CLAIM_NAME or claim.metadata.annotations.get(MADE_FOR_EXTENDED) != "true":
-            continue
-        if any(owner.uid == pod.metadata.uid for owner in claim.metadata.owners):
-            return claim
-    return None
 
 
 # DynamicResources: nodes that can serve earlier subrequests (firstAvailable) score higher.

@@ -65,7 +65,7 @@ class Outcome:
         self._given = state
         self._claims = claims
         self.budget = budget or unlimited()
-        self._only = only
+        self._only = None if only is None else dict.fromkeys(name for name in only if name in state.nodes)
         self._kinds = order(state.profile) if plugins is None else plugins
         self.alone = alone
         self._supposed = supposed
@@ -75,15 +75,15 @@ class Outcome:
 
     @property
     def asked(self) -> Collection[str]:
-        """The nodes that are asked, in the order of the cluster."""
+        """The names of the nodes that are asked."""
         return self.state.nodes if self._only is None else self._only
 
     @cached_property
     def devices(self) -> DynamicResources:
         """The plugin for devices, also where another one refused the pod first, or the profile lacks it."""
-        devices = DynamicResources(self.pod, self.state, self.budget, made=self._made, alone=self.alone)
-        if self._retried:
-            devices.leftover = None
+        devices = DynamicResources(
+            self.pod, self.state, self.budget, made=self._made, alone=self.alone, retried=self._retried
+        )
         if self._supposed is not None and devices.extended is not None:
             devices.extended = replace(devices.extended, supposed=self._supposed)
         return devices
@@ -162,7 +162,7 @@ class Outcome:
         deltas = state.cluster.since(self._given.cluster)
         if deltas is None or any(delta.slices is None or delta.slices for delta in deltas):
             return self._like(state, claims=self._claims)
-        nodes = _touched(deltas, state.cluster)
+        nodes = state.cluster.touched(deltas)
         # Anti-affinity of a pod counts for pods that have none themselves.
         if nodes is not None and self.local and not any(map(_shuns, deltas)):
             return self._again(state, nodes)
@@ -195,10 +195,6 @@ class Outcome:
     def attempts(self) -> Mapping[str, Attempt]:
         """The attempts for devices that were made so far, by node."""
         return layered(self._made, self.devices.attempts)
-
-    def attempt_on(self, node: str) -> Attempt | None:
-        """The attempt for devices on a node; None if none was made."""
-        return self.devices.on(node)
 
     def try_on(self, node: Node) -> Attempt:
         """The attempt for devices on a node, whatever other plugins say of it."""
@@ -366,21 +362,6 @@ class Outcome:
                     yield "no new claims to deallocate" if none else "still not schedulable"
             elif self.preemption is not None and (words := self.preemption.words):
                 yield f"preemption: {words}"
-
-
-def _touched(deltas: Sequence[Delta], cluster: Cluster) -> Collection[str] | None:
-    """The nodes that changes touched, and those whose devices they gave or took; None if that may be any."""
-    nodes = dict.fromkeys(node for delta in deltas for node in delta.nodes)
-    for was, now in (change for delta in deltas for change in delta.claims):
-        had, has = (claim.allocation if claim is not None else None for claim in (was, now))
-        if had is has:
-            continue
-        for result in (*(had.results if had else ()), *(has.results if has else ())):
-            home = cluster.homes.get(result.device.pool)
-            if home is None:
-                return None
-            nodes[home] = None
-    return nodes
 
 
 def _shuns(delta: Delta) -> bool:

@@ -235,23 +235,27 @@ def test_of_errors_on_several_nodes_any_may_be_the_message() -> None:
 
 
 GPUS = st.lists(st.integers(0, 3), min_size=1, max_size=6)
-WANTED = st.lists(st.tuples(st.integers(1, 3), st.sampled_from(("1", "2"))), min_size=1, max_size=6)
+WANTED = st.lists(
+    st.tuples(st.integers(1, 3), st.sampled_from(("1", "2")), st.booleans(), st.booleans()), min_size=1, max_size=6
+)
 
 
 @given(GPUS, WANTED)
-def test_asking_changed_nodes_is_asking_all(gpus: list[int], wanted: list[tuple[int, str]]) -> None:
-    """Pods get nodes one after the other; an attempt for another one is kept up to date, or made anew each time."""
+def test_asking_changed_nodes_is_asking_all(gpus: list[int], wanted: list[tuple[int, str, bool, bool]]) -> None:
+    """Pods get nodes one after the other, and some end; an attempt for another one is brought up to date now and then,
+    or made anew.
+    """
     objects = [device_class(), claim("mine")]
     for number, count in enumerate(gpus):
         objects += [{"apiVersion": "v1", **node(f"n{number}", allocatable=ROOM)}]
         objects += [slice_of(f"n{number}", *(gpu(f"gpu-{index}") for index in range(count)))] if count else []
-    objects += [claim(f"c{number}", count=count) for number, (count, _) in enumerate(wanted)]
+    objects += [claim(f"c{number}", count=count) for number, (count, *_) in enumerate(wanted)]
     release = parse_release("1.36.4")
     cluster = Cluster(world(*objects).snapshot)
     here = Scheduler(release, frozenset(default_features(release)), release.patch).sees(cluster)
     mine = Pod.from_json(pending("mine", "mine", node_name=""))
     kept = schedule(mine, here)
-    for number, (_, cpu) in enumerate(wanted):
+    for number, (_, cpu, ends, looks) in enumerate(wanted):
         raw = pending(f"p{number}", f"c{number}", node_name="")
         raw["spec"]["containers"] = asking(cpu)
         tried = schedule(Pod.from_json(raw), here)
@@ -259,6 +263,11 @@ def test_asking_changed_nodes_is_asking_all(gpus: list[int], wanted: list[tuple[
             continue
         chosen = tried.feasible[-1]
         here = bound(tried.pod, chosen, here, tried.attempts.get(chosen))
+        if ends:
+            running = [entry for entry in here.snapshot.pods.values() if entry.node_name]
+            here = here.moved(here.cluster.ending(running[:1]))
+        if not looks:
+            continue
         kept = kept.after(here)
         fresh = schedule(mine, here)
         assert list(kept.accepting) == list(fresh.accepting) and kept.feasible == fresh.feasible

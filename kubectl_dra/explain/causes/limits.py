@@ -96,7 +96,9 @@ def _too_large(analysis: Analysis) -> Iterator[Finding]:
             for entry in claim.requests
         ]
         text = "claim {claim} fits only with alternatives of more than {most} devices in all"
-        how = replace(proof, tried=Tried.CLAIM_PER_REQUEST)
+        made = {part.key for part in parts}
+        own = tuple(each._replace(claim=claim.key) if each.claim in made else each for each in proof.devices)
+        how = replace(proof, tried=Tried.CLAIM_PER_REQUEST, devices=own)
         yield Finding(
             TOO_MANY_TOGETHER,
             say(text, claim=claim.key, most=MAX_RESULTS),

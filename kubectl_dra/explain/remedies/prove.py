@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Collection, Container, Hashable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
@@ -12,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict
-from kubectl_dra.allocation.budgets import PROOF_NODES, PROOF_STEPS, QUICK_STEPS, REREAD_PER_STEP
+from kubectl_dra.allocation.budgets import PROOF_NODES, PROOF_STEPS, QUICK_STEPS, REREAD_PER_STEP, Budget, unlimited
 from kubectl_dra.allocation.extended_resources import CLAIM_NAME
 from kubectl_dra.allocation.features import Features
 from kubectl_dra.allocation.pools import SliceIndex
@@ -95,13 +94,6 @@ class Change(Statement, frozen=True, eq=False):
         raise NotImplementedError
 
 
-class Tries:
-    """How many nodes may still be tried, without limit by default; a search ends if none are left."""
-
-    def __init__(self, left: int = sys.maxsize) -> None:
-        self.left = left
-
-
 class WhatIf(Struct, frozen=True, dict=True):
     """A question in the cluster as it is, or as it would be. Each change gives another one.
 
@@ -151,7 +143,7 @@ class WhatIf(Struct, frozen=True, dict=True):
     def proof(self, nodes: Sequence[Node] | None = None) -> Proof | None:
         """The first node that accepts the pod with its claims, and the devices; none if an error ends the attempt."""
         tried = self.nodes if nodes is None else nodes
-        proof = next(self._proofs(self._attempt(PROOF_STEPS), tried, Tries()), None)
+        proof = next(self._proofs(self._attempt(PROOF_STEPS), tried, unlimited()), None)
         return proof if proof is not None and self.ends_without_error(proof) else None
 
     def proof_with(self, change: Change) -> Proof | None:
@@ -165,8 +157,9 @@ class WhatIf(Struct, frozen=True, dict=True):
             world = change.made_in(world)
         return world
 
-    def quick_proof(self, changes: Iterable[Change], tries: Tries) -> Proof | None:
-        """The proof that the pod fits with all these changes; also none if the tries do not suffice."""
+    def quick_proof(self, changes: Iterable[Change], tries: Budget) -> Proof | None:
+        """The proof that the pod fits with all these changes; also none if the tries, of one node each, do not
+        suffice."""
         world = self.with_all(changes)
         return next(world._proofs(world._attempt(QUICK_STEPS), world.nodes, tries), None)
 
@@ -174,7 +167,7 @@ class WhatIf(Struct, frozen=True, dict=True):
         """A fresh attempt, with so many steps for each node."""
         return self.outcome.on(self.outcome.state, budget=self.outcome.budget.part(each=steps))
 
-    def _proofs(self, outcome: Outcome, nodes: Sequence[Node], tries: Tries) -> Iterator[Proof]:
+    def _proofs(self, outcome: Outcome, nodes: Sequence[Node], tries: Budget) -> Iterator[Proof]:
         """A proof for each node that accepts the pod: the devices exist, and no filter refuses it."""
         if outcome.devices.rejection is not None or self._taken_by_no_pod:
             return
@@ -205,11 +198,11 @@ class WhatIf(Struct, frozen=True, dict=True):
             return None
         return Proof(node.name, tuple(placed_devices(claims, attempt.results)), filters=self.pod is not None)
 
-    def _tried(self, nodes: Iterable[Node], tries: Tries) -> Iterator[Node]:
+    def _tried(self, nodes: Iterable[Node], tries: Budget) -> Iterator[Node]:
         for node in nodes:
             if not tries.left or self.exhausted:
                 return
-            tries.left -= 1
+            tries.charge(1)
             yield node
 
     def ends_without_error(self, proof: Proof) -> bool:
