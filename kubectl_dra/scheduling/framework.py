@@ -14,7 +14,7 @@ from functools import cached_property, lru_cache
 from typing import Any, ClassVar, Final
 
 from kubectl_dra.allocation.attempt import Cycle
-from kubectl_dra.allocation.features import Features, Quirks
+from kubectl_dra.allocation.features import Features, KnownDefects
 from kubectl_dra.allocation.pools import SliceIndex
 from kubectl_dra.allocation.selectors import Selectors
 from kubectl_dra.allocation.state import allocated_state, changed_state
@@ -312,7 +312,7 @@ def along(shape: Sequence[tuple[int, int]], use: int) -> int:
 
 
 def make_cycle(
-    snapshot: Snapshot, features: Features, quirks: Quirks, environment: Environment, *, with_rules: bool
+    snapshot: Snapshot, features: Features, defects: KnownDefects, environment: Environment, *, with_rules: bool
 ) -> Cycle:
     """The devices of a cluster for all attempts of one cycle; ``with_rules``: DeviceTaintRules are applied."""
     rules = snapshot.taint_rules if with_rules else ()
@@ -322,7 +322,7 @@ def make_cycle(
         state=allocated_state(snapshot.claims.values(), features),
         selectors=Selectors(environment),
         features=features,
-        quirks=quirks,
+        defects=defects,
         rules=rules,
     )
 

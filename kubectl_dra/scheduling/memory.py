@@ -124,7 +124,7 @@ class NodeEquivalence:
     @cached_property
     def _names(self) -> Set[str]:
         """Names of pools whose counters the scheduler may confuse."""
-        return _names_of_several(self._cycle) if self._cycle.quirks.counters_keyed_by_pool_name else frozenset()
+        return _names_of_several(self._cycle) if self._cycle.defects.counters_keyed_by_pool_name else frozenset()
 
     def of(self, node: Node, pools: NodePools) -> Hashable:
         """What an attempt reads from the node; None if that is too much."""

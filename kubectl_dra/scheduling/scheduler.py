@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kubectl_dra.allocation.attempt import Cycle
-from kubectl_dra.allocation.features import ALPHA, Features, Habits, Quirks
+from kubectl_dra.allocation.features import ALPHA, Features, KnownDefects, ReleaseBehaviour
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.releases import CRASH_ON_ALL, RULES_UNSEEN, Defect, Release
 from kubectl_dra.cel import Environment
@@ -33,8 +33,9 @@ DEFECTS_BESIDE: Final = {"rules_unseen": RULES_UNSEEN, "crash_on_all": CRASH_ON_
 
 
 class PartialUpgrade(Struct, frozen=True):
-    """A later release, and the ``parts`` in which a scheduler is like it already: the names of gates, of ``Quirks`` and
-    ``Habits``, how selectors are evaluated, the filters but that of devices, and the ``DEFECTS_BESIDE``.
+    """A later release, and the ``parts`` in which a scheduler is like it already: the names of gates, of
+    ``KnownDefects`` and ``ReleaseBehaviour``, how selectors are evaluated, the filters but that of devices, and the
+    ``DEFECTS_BESIDE``.
     """
 
     release: Release
@@ -78,15 +79,15 @@ class Scheduler(Struct, frozen=True, dict=True):
     @cached_property
     def features(self) -> Features:
         """What its allocator can do."""
-        return Features.from_gates(self.gates, self.release, self._habits)
+        return Features.from_gates(self.gates, self.release, self._release_behaviour)
 
     @cached_property
-    def quirks(self) -> Quirks:
+    def defects(self) -> KnownDefects:
         """The defects that its allocator has."""
-        own = Quirks.of_release(self.release, self.patch)
+        own = KnownDefects.of_release(self.release, self.patch)
         if self.upgrade is None:
             return own
-        return _blended(own, Quirks.of_release(self.upgrade.release, self.upgrade.patch), self._parts)
+        return _blended(own, KnownDefects.of_release(self.upgrade.release, self.upgrade.patch), self._parts)
 
     @property
     def environment(self) -> Environment:
@@ -97,7 +98,7 @@ class Scheduler(Struct, frozen=True, dict=True):
     def cycle(self, snapshot: Snapshot) -> Cycle:
         """The devices of a cluster and who holds them, as its allocator sees them. For each pod: ``Cycle.changed``."""
         rules = self.features.taint_rules and not self.has(RULES_UNSEEN)
-        return make_cycle(snapshot, self.features, self.quirks, self.environment, with_rules=rules)
+        return make_cycle(snapshot, self.features, self.defects, self.environment, with_rules=rules)
 
     def sees(self, cluster: Cluster, *pods: Pod) -> ClusterState:
         """A cluster as its plugins read it, for pods of one profile."""
@@ -148,9 +149,13 @@ class Scheduler(Struct, frozen=True, dict=True):
         return parts | {"knows_alpha"} if ALPHA & parts else parts
 
     @property
-    def _habits(self) -> Habits:
-        own = Habits.of_release(self.release)
-        return own if self.upgrade is None else _blended(own, Habits.of_release(self.upgrade.release), self._parts)
+    def _release_behaviour(self) -> ReleaseBehaviour:
+        own = ReleaseBehaviour.of_release(self.release)
+        return (
+            own
+            if self.upgrade is None
+            else _blended(own, ReleaseBehaviour.of_release(self.upgrade.release), self._parts)
+        )
 
 
 _S = TypeVar("_S", bound=Struct)
