@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -20,6 +20,7 @@ from kubectl_dra.explain.question.new_pod import about_new_pod
 from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod
 from kubectl_dra.explain.scene.prepare import Settings
 from kubectl_dra.explain.waiting import Shapes, waiting
+from kubectl_dra.scheduling.default_preemption import fewest
 from kubectl_dra.scheduling.release_changes import ChangeKind, Deciding, SchedulerChange, changes
 from kubectl_dra.scheduling.scheduler import PartialUpgrade, Scheduler
 
@@ -56,19 +57,7 @@ def deciding_changes(before: Scheduler, after: Scheduler, answer: Answer) -> Dec
         return Deciding(alone)
     if with_only(found) != will:
         return Deciding()
-    return Deciding(_fewest(found, lambda chosen: with_only(chosen) == will), together=True)
-
-
-def _fewest(
-    found: Sequence[SchedulerChange], suffices: Callable[[Sequence[SchedulerChange]], bool]
-) -> tuple[SchedulerChange, ...]:
-    """Changes of which none can be left out."""
-    left = list(found)
-    for each in found:
-        fewer = [other for other in left if other is not each]
-        if suffices(fewer):
-            left = fewer
-    return tuple(left)
+    return Deciding(tuple(fewest(found, lambda chosen: with_only(chosen) == will)), together=True)
 
 
 def _ahead(before: Scheduler, after: Scheduler, chosen: Iterable[SchedulerChange]) -> Scheduler:

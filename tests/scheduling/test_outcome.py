@@ -8,10 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kubectl_dra.allocation.budgets import Budget
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.releases import default_features, parse_release
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.scheduling.binding import bound
+from kubectl_dra.scheduling.dynamic_resources import ClaimsAlone
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.outcome import Outcome, schedule
 from kubectl_dra.scheduling.queue import kept_out
@@ -277,3 +279,39 @@ def test_asking_changed_nodes_is_asking_all(gpus: list[int], wanted: list[tuple[
             at: fresh.attempts[at].devices for at in fresh.accepting
         }
         assert kept.message == fresh.message and kept.preemption == fresh.preemption
+
+
+@given(GPUS, st.lists(st.integers(1, 3), min_size=1, max_size=3))
+def test_claims_alone_get_what_a_pod_with_them_gets(gpus: list[int], counts: list[int]) -> None:
+    objects = [device_class(), *(claim(f"c{number}", count=count) for number, count in enumerate(counts))]
+    for number, count in enumerate(gpus):
+        objects += [{"apiVersion": "v1", **node(f"n{number}", allocatable=ROOM)}]
+        objects += [slice_of(f"n{number}", *(gpu(f"gpu-{index}") for index in range(count)))] if count else []
+    release = parse_release("1.36.4")
+    scheduler = Scheduler(release, frozenset(default_features(release)), release.patch)
+    cluster = Cluster(world(*objects).snapshot)
+    raw = pending("p", "c0", node_name="")
+    names = [f"c{number}" for number in range(len(counts))]
+    raw["spec"]["resourceClaims"] = [{"name": name, "resourceClaimName": name} for name in names]
+    space = raw["metadata"]["namespace"]
+    alone = scheduler.attempt(ClaimsAlone(tuple((space, name) for name in names)), cluster)
+    with_pod = scheduler.attempt(Pod.from_json(raw), cluster)
+    for entry in cluster.nodes:
+        ours, theirs = alone.try_on(entry), with_pod.try_on(entry)
+        assert (ours.verdict, ours.message, ours.devices) == (theirs.verdict, theirs.message, theirs.devices)
+    assert set(alone.accepting) == {name for name, attempt in with_pod.attempts.items() if attempt.devices}
+
+
+def test_an_attempt_takes_its_steps_from_the_budget() -> None:
+    nodes = [{"apiVersion": "v1", **node(name, allocatable=ROOM)} for name in "abc"]
+    slices = [slice_of(name, *(gpu(f"gpu-{index}") for index in range(number))) for number, name in enumerate("abc", 2)]
+    cluster = Cluster(world(device_class(), *nodes, *slices, claim("c", count=4)).snapshot)
+    release = parse_release("1.36.4")
+    scheduler = Scheduler(release, frozenset(default_features(release)), release.patch)
+    asking_pod = Pod.from_json(pending("p", "c", node_name=""))
+    whole = Budget(1_000)
+    outcome = scheduler.attempt(asking_pod, cluster, whole.part())
+    assert outcome.feasible == ("c",) and outcome.budget.steps == whole.steps > 0
+    whole.charge(whole.left)
+    late = scheduler.attempt(asking_pod, cluster, whole.part())
+    assert late.feasible == () and late.undetermined == ("a", "b", "c")
