@@ -172,7 +172,7 @@ class Cluster(Struct, frozen=True, eq=False, dict=True):
 
     def ending(self, pods: Iterable[Pod]) -> Cluster:
         """Pods are gone, and the claims that were made for them. Claims that only they used are given back."""
-        ended, gone = PodSet(), {_key(pod): pod for pod in pods}
+        ended, gone = PodSet(), {key_of(pod): pod for pod in pods}
         for key, pod in gone.items():
             ended.add(*key, pod.metadata.uid)
         return self._without(gone, self._free_without(ended, self._claims_of(gone)))
@@ -197,7 +197,7 @@ class Cluster(Struct, frozen=True, eq=False, dict=True):
 
     def unbinding(self, pod: Pod) -> Cluster:
         """A pod that has a node waits as ``pod``: its entries are gone, and what only it used has no devices."""
-        key = _key(pod)
+        key = key_of(pod)
         used = ((key[0], name) for name in pod.claim_names)
         held = {each: claim for each in used if (claim := self.snapshot.claims.get(each)) and claim.allocation}
         ended = PodSet()
@@ -223,15 +223,15 @@ class Cluster(Struct, frozen=True, eq=False, dict=True):
 
     def editing(self, *objects: Pod | ResourceClaim | Node | DeviceClass | ResourceQuota) -> Cluster:
         """Objects in place of those of their names, or added. Pods may have been given a node."""
-        quotas = {_key(entry): entry for entry in objects if isinstance(entry, ResourceQuota)}
+        quotas = {key_of(entry): entry for entry in objects if isinstance(entry, ResourceQuota)}
         more: dict[str, Any] = {}
         if classes := {entry.name: entry for entry in objects if isinstance(entry, DeviceClass)}:
             more["classes"] = {**self.snapshot.classes, **classes}
         if quotas:
-            more["quotas"] = tuple(quotas.get(_key(entry), entry) for entry in self.snapshot.quotas)
+            more["quotas"] = tuple(quotas.get(key_of(entry), entry) for entry in self.snapshot.quotas)
         return self._changed(
-            pods={_key(entry): entry for entry in objects if isinstance(entry, Pod)},
-            claims={_key(entry): entry for entry in objects if isinstance(entry, ResourceClaim)},
+            pods={key_of(entry): entry for entry in objects if isinstance(entry, Pod)},
+            claims={key_of(entry): entry for entry in objects if isinstance(entry, ResourceClaim)},
             nodes={entry.name: entry for entry in objects if isinstance(entry, Node)},
             **more,
         )
@@ -242,8 +242,8 @@ class Cluster(Struct, frozen=True, eq=False, dict=True):
         if more.csi_node is not None:
             others = {**others, "CSINode": {**others["CSINode"], ("", more.node.name): more.csi_node}}
         return self._changed(
-            pods={_key(pod): pod for pod in more.pods},
-            claims={_key(claim): claim for claim in more.claims},
+            pods={key_of(pod): pod for pod in more.pods},
+            claims={key_of(claim): claim for claim in more.claims},
             nodes={more.node.name: more.node},
             published=more.slices,
             slices=(*self.snapshot.slices, *more.slices),
@@ -296,9 +296,9 @@ class Cluster(Struct, frozen=True, eq=False, dict=True):
     ) -> tuple[set[Key], dict[Key, ResourceClaim]]:
         """The pods that end for claims to be given back, and all claims that have no devices then."""
         ended, named, gone = PodSet(), dict[Key, None](), set[Key]()
-        known = (self.snapshot.claims.get(_key(claim)) for claim in claims)
+        known = (self.snapshot.claims.get(key_of(claim)) for claim in claims)
         # Another change may have freed some of them already.
-        freed = {_key(claim): claim for claim in known if claim is not None and claim.allocation is not None}
+        freed = {key_of(claim): claim for claim in known if claim is not None and claim.allocation is not None}
         for claim in freed.values():
             for use in consumers_of(claim, self.snapshot.pods).entries:
                 key = (claim.metadata.namespace, use.entry.name)
@@ -308,7 +308,7 @@ class Cluster(Struct, frozen=True, eq=False, dict=True):
                 named[key] = None
                 if use.pod is not None:
                     gone.add(key)
-        more = self._claims_of(named) if others is None else {_key(claim): claim for claim in others}
+        more = self._claims_of(named) if others is None else {key_of(claim): claim for claim in others}
         return gone, freed | self._free_without(ended, more)
 
     def _claims_of(self, pods: Iterable[Key]) -> dict[Key, ResourceClaim]:
@@ -399,7 +399,7 @@ def _named(claims_of: Mapping[Key, Sequence[Key]], changes: Sequence[ClaimChange
             if (pod in before) == (pod in after):
                 continue
             known = (out[pod] if pod in out else claims_of.get(pod)) or ()
-            own = _key(now or was)
+            own = key_of(now or was)
             out[pod] = (*known, own) if pod in after else tuple(key for key in known if key != own) or None
     return layered(claims_of, out)
 
@@ -408,7 +408,8 @@ def _results(allocation: Allocation | None) -> Sequence[DeviceResult]:
     return allocation.results if allocation is not None else ()
 
 
-def _key(entry: Pod | ResourceClaim | ResourceQuota | None) -> Key:
+def key_of(entry: Pod | ResourceClaim | ResourceQuota | None) -> Key:
+    """The key of an object in the tables of a cluster."""
     assert entry is not None
     return entry.metadata.namespace, entry.metadata.name
 

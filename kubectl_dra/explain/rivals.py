@@ -18,7 +18,7 @@ from kubectl_dra.allocation.extended_resources import class_by_resource, resourc
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import Device, DeviceID
-from kubectl_dra.cluster.cluster import Cluster
+from kubectl_dra.cluster.cluster import Cluster, key_of
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.phrase import Phrase, by_key, say
@@ -84,7 +84,7 @@ class Queue:
         """What a pod's place in the queue is told by. Pods with equal ones may be tried in any order."""
         condition = pod.condition("PodScheduled")
         tried = condition.last_transition_time if condition is not None else ""
-        last = self._last.get((pod.metadata.namespace, pod.metadata.name), "")
+        last = self._last.get(key_of(pod), "")
         return -pod.priority, max(pod.metadata.creation_timestamp, tried, last)[:_SECONDS]
 
     def rivals(self, question: Question, diagnosis: Diagnosis) -> Rivals | None:

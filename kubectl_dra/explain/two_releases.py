@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from kubectl_dra.allocation.budgets import ANSWER_STEPS, SHAPE_STEPS, STEPS_PER_NODE, Budget, of_answer
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.cluster.cluster import Cluster
+from kubectl_dra.cluster.cluster import Cluster, key_of
 from kubectl_dra.cluster.snapshot import MADE_BY, Snapshot
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.pipeline import diagnose
@@ -200,7 +200,7 @@ def _new(manifest: Snapshot, snapshot: Snapshot, settings: Settings) -> Iterator
         if isinstance(entry, ResourceClaim):
             yield AskedSubject(about_claim(entry), snapshot)
             continue
-        key = (entry.metadata.namespace, entry.metadata.name)
+        key = key_of(entry)
         known = snapshot.pods.get(key)
         if known is None or MADE_BY in entry.metadata.annotations:
             pod, written = _unscheduled(entry), manifest.written.get(("Pod", *key), {})

@@ -20,7 +20,7 @@ from kubectl_dra.api.claims import DeviceConstraint, DeviceRequest, ResourceClai
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import ResourceSlice
-from kubectl_dra.cluster.cluster import Cluster
+from kubectl_dra.cluster.cluster import Cluster, key_of
 from kubectl_dra.cluster.relation import relation_of
 from kubectl_dra.cluster.snapshot import Key
 from kubectl_dra.explain.phrase import Statement
@@ -132,7 +132,7 @@ class WhatIf(Struct, frozen=True, dict=True):
         out: list[ResourceClaim] = []
         for claim in self.asked:
             made = claim.metadata.name == CLAIM_NAME
-            here = extended and extended.claim(extended.amounts) if made else known.get(_key(claim))
+            here = extended and extended.claim(extended.amounts) if made else known.get(key_of(claim))
             out.append(here or claim)
         return tuple(out)
 
@@ -295,7 +295,7 @@ class WhatIf(Struct, frozen=True, dict=True):
         """The same cluster with the claims that need devices as they would be."""
         supposed = next((claim for claim in claims if claim.metadata.name == CLAIM_NAME), None)
         known = self.cluster.snapshot.claims
-        stored = [claim for claim in claims if claim is not supposed and known.get(_key(claim)) is not claim]
+        stored = [claim for claim in claims if claim is not supposed and known.get(key_of(claim)) is not claim]
         state = self.outcome.state.moved(self.cluster.editing(*stored))
         return replace(self, outcome=self.outcome.on(state, supposed=supposed))
 
@@ -334,7 +334,7 @@ class WhatIf(Struct, frozen=True, dict=True):
         state = was.state.moved(self.cluster.editing(*parts))
         if was.alone is None:
             return replace(self, outcome=was.on(state, pod=with_claims(was.pod, old.metadata.name, names)))
-        own = (key for part in was.alone.claims for key in (map(_key, parts) if part == _key(old) else (part,)))
+        own = (key for part in was.alone.claims for key in (map(key_of, parts) if part == key_of(old) else (part,)))
         return replace(self, outcome=was.on(state, alone=replace(was.alone, claims=tuple(own))))
 
     def splitting(self, claim: int, request: int) -> WhatIf | None:
@@ -367,7 +367,7 @@ class WhatIf(Struct, frozen=True, dict=True):
 
     def freeing(self, holders: Collection[ResourceClaim], deleted: Collection[Key] = ()) -> WhatIf:
         """Claims have given back their devices: the pods that use them have ended, or the claims are ``deleted``."""
-        keep = _key(self.pod) if self.pod is not None else None
+        keep = key_of(self.pod) if self.pod is not None else None
         return self.moved(self.cluster.freeing(holders, keep, deleted))
 
     def moved(self, cluster: Cluster) -> WhatIf:
@@ -401,10 +401,6 @@ class WhatIf(Struct, frozen=True, dict=True):
             return self
         known = {node.name for node in self.nodes}
         return replace(self, nodes=(*self.nodes, *(node for node in more if node.name not in known)))
-
-
-def _key(entry: Pod | ResourceClaim) -> Key:
-    return entry.metadata.namespace, entry.metadata.name
 
 
 def _allocates(attempt: Attempt) -> bool:

@@ -11,8 +11,8 @@ from kubectl_dra.allocation.features import Features
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import ClaimStatus, Pod
-from kubectl_dra.cluster.cluster import Cluster
-from kubectl_dra.cluster.snapshot import Key, Snapshot
+from kubectl_dra.cluster.cluster import Cluster, key_of
+from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import InputError
 from kubectl_dra.explain.phrase import say
 from kubectl_dra.explain.question.resolve import ClaimEntry, Question
@@ -114,8 +114,8 @@ def prepare(question: Question, snapshot: Snapshot, settings: Settings, budget: 
     outcome = scheduler.attempt(pod, cluster, attempts) if pod is not None and not pod.node_name else None
     extended = _extended(question, scheduler.features, snapshot)
     question = _with_extended(question, extended, snapshot)
-    keys = tuple(_key(claim) for claim in question.existing_claims if claim.metadata.name != CLAIM_NAME)
-    if outcome is None or [_key(claim) for claim in outcome.devices.claims] != [*keys]:
+    keys = tuple(key_of(claim) for claim in question.existing_claims if claim.metadata.name != CLAIM_NAME)
+    if outcome is None or [key_of(claim) for claim in outcome.devices.claims] != [*keys]:
         asked = scheduler.attempt(ClaimsAlone(keys, extended), cluster, attempts)
     else:
         asked = outcome
@@ -141,7 +141,7 @@ def prepare(question: Question, snapshot: Snapshot, settings: Settings, budget: 
 def _as_created(question: Question, cluster: Cluster) -> tuple[Pod | None, Cluster]:
     """The pod, and the cluster with the claims of the question, also those that the claim controller makes."""
     known, pod = cluster.snapshot.claims, question.pod
-    claims = [claim for claim in question.existing_claims if known.get(_key(claim)) is not claim]
+    claims = [claim for claim in question.existing_claims if known.get(key_of(claim)) is not claim]
     cluster = cluster.editing(*claims) if claims else cluster
     made = {entry.entry: entry.claim for entry in question.claims if entry.hypothetical and entry.claim is not None}
     if not made or pod is None:
@@ -149,10 +149,6 @@ def _as_created(question: Question, cluster: Cluster) -> tuple[Pod | None, Clust
     statuses = [entry for entry in pod.status.resource_claim_statuses if entry.name not in made]
     statuses += [ClaimStatus(name, claim.metadata.name) for name, claim in made.items()]
     return replace(pod, status=replace(pod.status, resource_claim_statuses=tuple(statuses))), cluster
-
-
-def _key(claim: ResourceClaim) -> Key:
-    return claim.metadata.namespace, claim.metadata.name
 
 
 def with_extended(question: Question, snapshot: Snapshot, features: Features) -> Question:
