@@ -112,8 +112,7 @@ def prepare(question: Question, snapshot: Snapshot, settings: Settings, budget: 
     pod, cluster = _as_created(question, Cluster(snapshot).with_named_nodes())
     scheduler = settings.scheduler
     outcome = scheduler.attempt(pod, cluster, attempts) if pod is not None and not pod.node_name else None
-    extended = _extended(question, scheduler.features, snapshot)
-    question = _with_extended(question, extended, snapshot)
+    question, extended = with_extended(question, snapshot, scheduler.features)
     keys = tuple(key_of(claim) for claim in question.existing_claims if claim.metadata.name != CLAIM_NAME)
     if outcome is None or [key_of(claim) for claim in outcome.devices.claims] != [*keys]:
         asked = scheduler.attempt(ClaimsAlone(keys, extended), cluster, attempts)
@@ -151,27 +150,17 @@ def _as_created(question: Question, cluster: Cluster) -> tuple[Pod | None, Clust
     return replace(pod, status=replace(pod.status, resource_claim_statuses=tuple(statuses))), cluster
 
 
-def with_extended(question: Question, snapshot: Snapshot, features: Features) -> Question:
-    """The question with the claim for the pod's extended resources, where devices may serve them."""
-    return _with_extended(question, _extended(question, features, snapshot), snapshot)
-
-
-def _extended(question: Question, features: Features, snapshot: Snapshot) -> ExtendedRequests | None:
-    if question.pod is None or not features.extended_resources:
-        return None
-    return extended_requests(question.pod, snapshot.classes)
-
-
-def _with_extended(question: Question, extended: ExtendedRequests | None, snapshot: Snapshot) -> Question:
-    """The question with the claim that the scheduler makes for extended resources, existing or not."""
+def with_extended(
+    question: Question, snapshot: Snapshot, features: Features
+) -> tuple[Question, ExtendedRequests | None]:
+    """The question with the claim for the pod's extended resources, existing or not, and what devices may serve."""
     pod = question.pod
+    extended = extended_requests(pod, snapshot.classes) if pod is not None and features.extended_resources else None
     if extended is None or pod is None:
-        return question
-    claim = snapshot.claims.get((pod.metadata.namespace, pod.extended_resource_claim))
-    hypothetical = claim is None
-    claim = claim or extended.claim(extended.amounts)
-    state = ClaimEntry(EXTENDED, claim=claim, hypothetical=hypothetical)
-    return replace(question, claims=(*question.claims, state))
+        return question, None
+    stored = snapshot.claims.get((pod.metadata.namespace, pod.extended_resource_claim))
+    state = ClaimEntry(EXTENDED, claim=stored or extended.claim(extended.amounts), hypothetical=stored is None)
+    return replace(question, claims=(*question.claims, state)), extended
 
 
 def _nodes(snapshot: Snapshot, settings: Settings) -> list[Node]:
