@@ -59,7 +59,7 @@ class Delta(NamedTuple):
     """What a change touched. ``before`` is the version of the cluster that was changed.
 
     ``nodes`` are those whose object or pods are others, new ones in their order; ``slices`` were added, None if some
-    were replaced. ``pods`` are those that came, went or are others.
+    were replaced. ``pods`` are those that came, went or are others, ``more`` further fields of the snapshot.
     """
 
     before: int = 0
@@ -67,6 +67,7 @@ class Delta(NamedTuple):
     nodes: Collection[str] = ()
     slices: Sequence[ResourceSlice] | None = ()
     pods: Sequence[PodChange] = ()
+    more: Collection[str] = ()
 
     @property
     def freed(self) -> tuple[ResourceClaim, ...]:
@@ -157,6 +158,9 @@ class Cluster(Struct, frozen=True, eq=False, dict=True):
         nodes: dict[str, None] = {}
         for delta in (self.delta,) if changes is None else changes:
             nodes.update(dict.fromkeys(delta.nodes))
+            # Where a pod is nominated, others yield to it.
+            nominated = (pod.status.nominated_node_name for change in delta.pods for pod in change if pod is not None)
+            nodes.update(dict.fromkeys(filter(None, nominated)))
             for had, has in delta.claims:
                 before, after = (claim.allocation if claim is not None else None for claim in (had, has))
                 for result in () if before is after else (*_results(before), *_results(after)):
@@ -354,6 +358,7 @@ class Cluster(Struct, frozen=True, eq=False, dict=True):
             ),
             published,
             [(was[key], pod) for key, pod in pods.items()],
+            tuple(more),
         )
         if nodes:
             more["nodes"] = {**read.nodes, **nodes}

@@ -31,6 +31,8 @@ from kubectl_dra.scheduling.volume_filters import VolumeRestrictions
 
 UNSCHEDULABLE: Final = "Unschedulable"
 SCHEDULER_ERROR: Final = "SchedulerError"
+_NOT_OF_NODES: Final = frozenset(("classes", "taint_rules", "others"))
+"""What any node may be judged by, in fields of a snapshot."""
 _READ_OTHER_NODES: Final = (InterPodAffinity, PodTopologySpread, VolumeRestrictions)
 NO_NODES: Final = "no nodes available to schedule pods"
 
@@ -160,7 +162,7 @@ class Outcome:
         thousand equal pods cost little more than the first.
         """
         deltas = state.cluster.since(self._given.cluster)
-        if deltas is None or any(delta.slices is None or delta.slices for delta in deltas):
+        if deltas is None or any(delta.slices != () or _NOT_OF_NODES.intersection(delta.more) for delta in deltas):
             return self._like(state, claims=self._claims)
         nodes = state.cluster.touched(deltas)
         # Anti-affinity of a pod counts for pods that have none themselves.
@@ -183,7 +185,7 @@ class Outcome:
         out = self.on(state, claims=self._claims)
         # The attempts for devices are made where the nodes are judged.
         out._made = layered(self.attempts, dict.fromkeys(touched))
-        nodes = [name for name in touched if name in self.asked]
+        nodes = [name for name in touched if name in out.asked]
         out.filtered = layered(self.filtered, {name: out.others.filter(out.state.nodes[name]) for name in nodes})
         refused = {name: out._refusal(name) for name in nodes}
         out.rejected = layered(rejected, refused)

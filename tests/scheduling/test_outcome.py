@@ -238,28 +238,35 @@ def test_of_errors_on_several_nodes_any_may_be_the_message() -> None:
 
 GPUS = st.lists(st.integers(0, 3), min_size=1, max_size=6)
 WANTED = st.lists(
-    st.tuples(st.integers(1, 3), st.sampled_from(("1", "2")), st.booleans(), st.booleans()), min_size=1, max_size=6
+    st.tuples(st.integers(1, 3), st.sampled_from(("1", "2")), *(st.booleans() for _ in range(3))),
+    min_size=1,
+    max_size=6,
 )
 
 
 @given(GPUS, WANTED)
-def test_asking_changed_nodes_is_asking_all(gpus: list[int], wanted: list[tuple[int, str, bool, bool]]) -> None:
-    """Pods get nodes one after the other, and some end; an attempt for another one is brought up to date now and then,
-    or made anew.
+def test_asking_changed_nodes_is_asking_all(gpus: list[int], wanted: list[tuple[int, str, bool, bool, bool]]) -> None:
+    """Pods get nodes one after the other, some of them nominated, and some end; an attempt for another one is brought
+    up to date now and then, or made anew.
     """
     objects = [device_class(), claim("mine")]
     for number, count in enumerate(gpus):
         objects += [{"apiVersion": "v1", **node(f"n{number}", allocatable=ROOM)}]
         objects += [slice_of(f"n{number}", *(gpu(f"gpu-{index}") for index in range(count)))] if count else []
     objects += [claim(f"c{number}", count=count) for number, (count, *_) in enumerate(wanted)]
+    waiting: list[JSON] = []
+    for number, (_, cpu, _, _, nominated) in enumerate(wanted):
+        raw = pending(f"p{number}", f"c{number}", node_name="")
+        raw["spec"]["containers"] = asking(cpu)
+        raw["status"] = {**raw.get("status", {}), **({"nominatedNodeName": "n0"} if nominated else {})}
+        waiting.append(raw)
+    objects += waiting
     release = parse_release("1.36.4")
     cluster = Cluster(world(*objects).snapshot)
     here = Scheduler(release, frozenset(default_features(release)), release.patch).sees(cluster)
     mine = Pod.from_json(pending("mine", "mine", node_name=""))
     kept = schedule(mine, here)
-    for number, (_, cpu, ends, looks) in enumerate(wanted):
-        raw = pending(f"p{number}", f"c{number}", node_name="")
-        raw["spec"]["containers"] = asking(cpu)
+    for raw, (_, _, ends, looks, _) in zip(waiting, wanted, strict=True):
         tried = schedule(Pod.from_json(raw), here)
         if not tried.feasible:
             continue
