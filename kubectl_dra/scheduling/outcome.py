@@ -189,8 +189,11 @@ class Outcome:
         out.filtered = layered(self.filtered, {name: out.others.filter(out.state.nodes[name]) for name in nodes})
         refused = {name: out._refusal(name) for name in nodes}
         out.rejected = layered(rejected, refused)
-        out.accepting = layered(self.accepting, {name: refused[name] is None or None for name in nodes})
-        out.errors = (*self.errors, *(entry for entry in refused.values() if entry is not None and entry.error))
+        if all(name in self.accepting for name in nodes if refused[name] is None):
+            # Otherwise one would come last that has its place in the order of the cluster.
+            out.accepting = layered(self.accepting, {name: refused[name] is None or None for name in nodes})
+        if not self.errors:
+            out.errors = tuple(entry for entry in refused.values() if entry is not None and entry.error)
         return out
 
     @property
@@ -267,6 +270,7 @@ class Outcome:
             return None
         # Looking for victims, it meets claims that were in no node's way: what is given back is known before that.
         _freed, rejected = self.freed, self.rejected
+        rejected = {name: rejected[name] for name in self.asked if name in rejected}
         return preempt(self.chain, rejected) if self._goes_on(PluginName.DEFAULT_PREEMPTION) else None
 
     def _goes_on(self, plugin: PluginName) -> bool:

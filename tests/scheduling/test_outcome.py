@@ -264,10 +264,18 @@ def test_asking_changed_nodes_is_asking_all(gpus: list[int], wanted: list[tuple[
     release = parse_release("1.36.4")
     cluster = Cluster(world(*objects).snapshot)
     here = Scheduler(release, frozenset(default_features(release)), release.patch).sees(cluster)
-    mine = Pod.from_json(pending("mine", "mine", node_name=""))
+    # A claim that others may use as well decides about all nodes at once: this one was made for the pod.
+    raw = pending("mine", node_name="", uid="")
+    raw["spec"] |= {
+        "containers": asking("3"),
+        "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "gpu"}],
+    }
+    raw["status"]["resourceClaimStatuses"] = [{"name": "gpu", "resourceClaimName": "mine"}]
+    mine = Pod.from_json(raw)
     kept = schedule(mine, here)
-    for raw, (_, _, ends, looks, _) in zip(waiting, wanted, strict=True):
-        tried = schedule(Pod.from_json(raw), here)
+    assert kept.local
+    for entry, (_, _, ends, looks, _) in zip(waiting, wanted, strict=True):
+        tried = schedule(Pod.from_json(entry), here)
         if not tried.feasible:
             continue
         chosen = tried.feasible[-1]
