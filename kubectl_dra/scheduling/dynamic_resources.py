@@ -142,7 +142,7 @@ class DynamicResources(Plugin):
 
     ``attempts`` are those made here, by node, ``made`` those made before. ``unavailable`` are allocated claims that
     some node could not use; the scheduler gives back one that has no consumer (``freed``). ``alone``: these claims are
-    asked about, and no pod. ``retried``: what an earlier attempt left behind is gone.
+    asked about, and no pod. ``retried``: what an earlier attempt left behind is gone. ``unlike``: see ``NodeAttempts``.
     """
 
     name = PluginName.DYNAMIC_RESOURCES
@@ -156,6 +156,7 @@ class DynamicResources(Plugin):
         made: Mapping[str, Attempt] = {},
         alone: ClaimsAlone | None = None,
         retried: bool = False,
+        unlike: bool = False,
     ) -> None:
         super().__init__(pod, state)
         self.attempts: dict[str, Attempt] = {}
@@ -165,7 +166,7 @@ class DynamicResources(Plugin):
         self._refusals: dict[str, Rejection] = {}
         self.cycle = state.cycle.changed()
         self._budget = budget or unlimited()
-        self._on_nodes = NodeAttempts(self.cycle, self._budget)
+        self._on_nodes = NodeAttempts(self.cycle, self._budget, unlike=unlike)
         self.claims: tuple[ResourceClaim, ...] = ()
         self.extended: ExtendedRequests | None = None
         self._alone = alone is not None

@@ -29,10 +29,14 @@ _NEVER_TAKEN: Final = 0
 
 
 class NodeAttempts:
-    """Attempts on nodes with the claims of one pod. Nodes from which they read the same share the first of them."""
+    """Attempts on nodes with the claims of one pod. Nodes from which they read the same share the first of them.
 
-    def __init__(self, cycle: Cycle, budget: Budget) -> None:
+    ``unlike``: whoever asks has left out nodes that are like others, so none is compared.
+    """
+
+    def __init__(self, cycle: Cycle, budget: Budget, *, unlike: bool = False) -> None:
         self._cycle = cycle
+        self._unlike = unlike
         self._budget = budget
         self._equivalence: dict[frozenset[str], NodeEquivalence] = {}
         self._known: dict[Hashable, Attempt] = {}
@@ -45,6 +49,8 @@ class NodeAttempts:
             pools = self._cycle.pools_of(node)
         except AllocationError:
             pools = None
+        if self._unlike:
+            return self._made(node, claims, pools)
         if self._first is None:
             attempt = self._made(node, claims, pools)
             self._first = node, claims, delegated, attempt

@@ -43,6 +43,7 @@ class Outcome:
     ``claims`` are made for the pod first. ``only``: no other nodes are asked. ``plugins``: those that are asked, by
     default those of the profile. ``alone``: claims are asked about, and no pod. ``supposed``: the claim for extended
     resources, where it is not as the scheduler makes it. ``retried``: what an earlier attempt left behind is gone.
+    ``unlike``: the nodes are known to differ.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class Outcome:
         alone: ClaimsAlone | None = None,
         supposed: ResourceClaim | None = None,
         retried: bool = False,
+        unlike: bool = False,
         claims: Collection[ResourceClaim] = (),
     ) -> None:
         self.pod = pod
@@ -72,6 +74,7 @@ class Outcome:
         self.alone = alone
         self._supposed = supposed
         self._retried = retried
+        self._unlike = unlike
         self._prepared: dict[type[Plugin], Plugin] = {}
         self._made: Mapping[str, Attempt] = {}
 
@@ -84,7 +87,13 @@ class Outcome:
     def devices(self) -> DynamicResources:
         """The plugin for devices, also where another one refused the pod first, or the profile lacks it."""
         devices = DynamicResources(
-            self.pod, self.state, self.budget, made=self._made, alone=self.alone, retried=self._retried
+            self.pod,
+            self.state,
+            self.budget,
+            made=self._made,
+            alone=self.alone,
+            retried=self._retried,
+            unlike=self._unlike,
         )
         if self._supposed is not None and devices.extended is not None:
             devices.extended = replace(devices.extended, supposed=self._supposed)
@@ -142,6 +151,7 @@ class Outcome:
             "alone": self.alone,
             "supposed": self._supposed,
             "retried": self._retried,
+            "unlike": self._unlike,
         }
         return Outcome(state=state, **(own | how))
 

@@ -165,7 +165,7 @@ class WhatIf(Struct, frozen=True, dict=True):
 
     def _attempt(self, steps: int) -> Outcome:
         """A fresh attempt, with so many steps for each node."""
-        return self.outcome.on(self.outcome.state, budget=self.outcome.budget.part(each=steps))
+        return self.outcome.on(self.outcome.state, budget=self.outcome.budget.part(each=steps), unlike=True)
 
     def _proofs(self, outcome: Outcome, nodes: Sequence[Node], tries: Budget) -> Iterator[Proof]:
         """A proof for each node that accepts the pod: the devices exist, and no filter refuses it."""
