@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict, Cycle
-from kubectl_dra.allocation.features import Features, Quirks
+from kubectl_dra.allocation.features import Features, KnownDefects
 from kubectl_dra.allocation.pools import SliceIndex
 from kubectl_dra.allocation.selectors import Selectors
 from kubectl_dra.allocation.state import allocated_state
@@ -140,7 +140,7 @@ def cycle(
     allocated: Sequence[ResourceClaim] = (),
     classes: Mapping[str, Sequence[str]] | None = None,
     features: Features | None = None,
-    quirks: Quirks | None = None,
+    defects: KnownDefects | None = None,
     class_config: Sequence[JSON] = (),
 ) -> Cycle:
     """A scheduling cycle; classes are name to selectors, by default ``c`` for driver ``d``."""
@@ -165,7 +165,7 @@ def cycle(
             Environment.for_release("1.36", features=default_features(parse_release("1.36")), stored=True)
         ),
         features=features,
-        quirks=quirks or Quirks(),
+        defects=defects or KnownDefects(),
     )
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from kubectl_dra.allocation.budgets import ATTEMPT, Budget, unlimited
+from kubectl_dra.allocation.budgets import ATTEMPT, Budget
 from kubectl_dra.allocation.capacity import NOTHING, shortage
 from kubectl_dra.allocation.counters import CounterLedger, Key, Table
 from kubectl_dra.allocation.errors import (
@@ -20,7 +20,7 @@ from kubectl_dra.allocation.errors import (
     NodeRejected,
     SearchBudgetExceeded,
 )
-from kubectl_dra.allocation.features import Features, Quirks
+from kubectl_dra.allocation.features import Features, KnownDefects
 from kubectl_dra.allocation.pools import NodePools, Pool, SliceIndex, gather
 from kubectl_dra.allocation.request import (
     Alternative,
@@ -90,7 +90,7 @@ class Cycle(Struct):
 
     ``available`` is the counter table that the scheduler computes once per cycle, ``groups`` what devices in use have
     in common. ``rules`` are the DeviceTaintRules that are applied to its slices. Do not reuse a cycle for another pod
-    or state; ``changed`` makes a new one. All attempts, also those of changed ones, take their steps from ``budget``.
+    or state; ``changed`` makes a new one.
     ``seen`` are the pools of nodes that were gathered already. ``exact`` are the slices whose devices have their own
     values, by the identity of those that keep them apart (``Snapshot.judged``); None where that tells no more.
     """
@@ -100,18 +100,17 @@ class Cycle(Struct):
     state: AllocatedState
     selectors: Selectors
     features: Features = field(default_factory=Features)
-    quirks: Quirks = field(default_factory=Quirks)
+    defects: KnownDefects = field(default_factory=KnownDefects)
     rules: Sequence[DeviceTaintRule] = ()
     available: dict[Key, Table] = field(default_factory=dict)
     groups: InUse = field(default_factory=dict)
-    budget: Budget = field(default_factory=unlimited)
     seen: dict[str, tuple[Node, NodePools]] = field(default_factory=dict)
     exact: ByIdentity[ResourceSlice, ResourceSlice] | None = None
     _prepared: tuple[tuple[ResourceClaim, ...], list[PreparedClaim]] | None = None
 
     def changed(self, **changes: Any) -> Cycle:
         """A fresh cycle with other slices, classes, state or settings."""
-        seen = {} if changes.keys() & {"index", "features", "quirks", "exact"} else self.seen
+        seen = {} if changes.keys() & {"index", "features", "defects", "exact"} else self.seen
         return replace(self, available={}, groups={}, seen=seen, _prepared=None, **changes)
 
     def pools_of(self, node: Node) -> NodePools:
@@ -122,7 +121,7 @@ class Cycle(Struct):
         """
         known = self.seen.get(node.name)
         if known is None or known[0] is not node:
-            pools = gather(self.index, node, self.features, self.quirks)
+            pools = gather(self.index, node, self.features, self.defects)
             if self.exact is not None:
                 # Restored once: verdicts are remembered by a device's identity.
                 known_exact, whole = self.exact, ResourceSlice.exact
@@ -135,11 +134,6 @@ class Cycle(Struct):
                 )
             known = self.seen[node.name] = node, pools
         return known[1]
-
-    @property
-    def exhausted(self) -> bool:
-        """Whether no steps are left, so that attempts end without an answer."""
-        return not self.budget.left
 
     def attempt(
         self,
@@ -180,13 +174,12 @@ class Cycle(Struct):
         pools: NodePools | None = None,
     ) -> Attempt:
         """Allocate the claims with the pools in the order given."""
-        own = Budget(min(budget.left, self.budget.left))
+        own = Budget(budget.left)
         try:
             return self._attempted(node, claims, own, observer, pools)
         finally:
             own.charge(ATTEMPT)
             budget.add(own)
-            self.budget.add(own)
 
     def _attempted(
         self,
@@ -197,7 +190,7 @@ class Cycle(Struct):
         pools: NodePools | None,
     ) -> Attempt:
         try:
-            if self.exhausted:
+            if not budget.left:
                 raise SearchBudgetExceeded
             pools = pools or self.pools_of(node)
             context = self._context(node, pools, budget, observer)
@@ -241,10 +234,10 @@ class Cycle(Struct):
     def ledger(self) -> CounterLedger:
         """The counters of one attempt, nothing charged yet."""
         if not self.features.compatibility_groups:
-            return CounterLedger(self.available, self.state, self.quirks)
+            return CounterLedger(self.available, self.state, self.defects)
         from kubectl_dra.allocation.counters import GroupLedger
 
-        return CounterLedger(self.available, self.state, self.quirks, GroupLedger(self.groups, self.state))
+        return CounterLedger(self.available, self.state, self.defects, GroupLedger(self.groups, self.state))
 
     def _allocated(
         self,
@@ -259,7 +252,7 @@ class Cycle(Struct):
         """What the scheduler writes about the devices, which may be an error."""
         try:
             results = tuple(
-                build_result(claim, placed, node, self.features, self.quirks)
+                build_result(claim, placed, node, self.features, self.defects)
                 for claim, placed in zip(claims, placements, strict=True)
             )
         except AllocationError as error:
@@ -279,7 +272,7 @@ class Cycle(Struct):
         return SearchContext(
             node=node,
             features=self.features,
-            quirks=self.quirks,
+            defects=self.defects,
             selectors=self.selectors,
             state=self.state,
             candidates=candidates(pools, self.features),
@@ -317,9 +310,9 @@ class Cycle(Struct):
                         alternative = replace(alternative, listed=listed)
                     alternatives.append(alternative)
                 requests.append(tuple(alternatives))
-                if not self.quirks.devices_of_claim_summed:
-                    check_size(claim, tuple(requests), self.quirks)
-            check_size(claim, tuple(requests), self.quirks)
+                if not self.defects.devices_of_claim_summed:
+                    check_size(claim, tuple(requests), self.defects)
+            check_size(claim, tuple(requests), self.defects)
             check_constraints(claim, self.features)
             prepared.append(tuple(requests))
         return prepared
@@ -331,7 +324,7 @@ class Cycle(Struct):
         listed: list[int] = []
         claim_index, request, position = alternative.indices
         asked = alternative
-        if self.quirks.later_all_continues_with_first:
+        if self.defects.later_all_continues_with_first:
             # What is selectable is remembered under the alternative before, until the search begins.
             asked = replace(alternative, indices=(claim_index, request, -max(position, 1)))
         by_pool: dict[int, list[CandidateDevice]] = {}
@@ -342,7 +335,7 @@ class Cycle(Struct):
                 problem = "being updated" if pool.incomplete else "invalid"
                 subject = f"claim {claim.key}, request {alternative.spec.name}"
                 message = f"{subject}: asks for all devices, but resource pool {pool.id} is currently {problem}"
-                if not self.quirks.all_fails_on_any_pool:
+                if not self.defects.all_fails_on_any_pool:
                     raise NodeRejected(message)
                 raise AllocationError(
                     message,
@@ -363,7 +356,7 @@ class Cycle(Struct):
         if not self.features.consumable_capacity:
             return False
         consumed = NOTHING
-        if self.quirks.all_drops_exhausted:
+        if self.defects.all_drops_exhausted:
             consumed = self.state.consumed.get(candidate.id, NOTHING)
         return (
             shortage(

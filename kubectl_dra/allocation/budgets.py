@@ -59,6 +59,12 @@ TRIES_TOGETHER: Final = 1_200
 """Attempts with two or three changes together."""
 HOLDERS_TRIED: Final = 60
 """Holders whose end is tried."""
+HOLDERS_COUNTED: Final = 500
+"""Nodes on which holders are counted for that, those that lack the fewest devices."""
+NODE_KINDS_TRIED: Final = 8
+"""Kinds of nodes of which one more is tried, the most frequent first."""
+COUNTS_TRIED: Final = 12
+"""Lower counts of a request that are tried."""
 REREAD_PER_STEP: Final = 4
 """How many nodes and pods are counted again for a change, for one step."""
 
@@ -76,6 +82,13 @@ MOST_SCORED: Final = 60_000
 CHOICES: Final = 8
 CHOICES_STEPS: Final = 600_000
 """How often other choices among equal nodes are tried, and how much work is done before the last of them begins."""
+MOST_TRIED: Final = 100_000
+"""Pods of a role: more than the largest clusters run."""
+FEWEST_TRIED: Final = 1_000
+MOST_PODS: Final = 5_000
+"""Pods placed to find out how many fit."""
+FOLLOWING_TRIED: Final = 64
+"""Pods after those that fit, tried with each change."""
 ROOM_STEPS: Final = 1_600_000
 """Looking for holders that would make room. Each try places groups as a whole."""
 
@@ -88,6 +101,13 @@ SMALL_GANG_TRIES: Final = 30
 SMALL_GANG_WORK: Final = 1_000
 """The work up to which a group counts as small."""
 
+# Other pods that want the same devices.
+RIVALS_WORK: Final = 20_000
+RIVALS_TRIED: Final = 300
+"""Pods that are tried times nodes and slices, and pods; with more of them it stays open what they leave."""
+RIVALS_TRIES: Final = 6
+"""How often they are placed where the scheduler chooses at random, or nobody knows which of two is tried first."""
+
 LARGEST_NODES: Final = 50
 """Nodes on which the largest request is looked for; devices that share counters need more than the first."""
 
@@ -96,13 +116,14 @@ class Budget(Struct):
     """How much work a search, or all of the searches for an answer, may still do.
 
     ``steps`` are those that were taken, ``charged`` those of them that tried no device. What a part takes is taken from
-    the ``whole`` as well, which does not limit the part.
+    the ``whole`` as well, which does not limit the part. ``each`` is the limit of a search on one node.
     """
 
     max_steps: int = SEARCH_STEPS
     steps: int = 0
     charged: int = 0
     whole: Budget | None = None
+    each: int = NODE_STEPS
 
     @property
     def tried(self) -> int:
@@ -113,6 +134,15 @@ class Budget(Struct):
     def left(self) -> int:
         """The steps that may still be taken."""
         return max(0, self.max_steps - self.steps)
+
+    def part(self, steps: int | None = None, each: int = NODE_STEPS) -> Budget:
+        """A share of what is left, by default all of it."""
+        return Budget(self.left if steps is None else min(steps, self.left), whole=self, each=each)
+
+    def search(self) -> Budget:
+        """The share of one search: at least a step, so that what needs none is answered as long as anything is left."""
+        spent = self.whole is not None and not self.whole.left
+        return Budget(0 if spent else max(1, min(self.each, self.left)), whole=self)
 
     def tick(self) -> None:
         """Count one device tried.
@@ -139,6 +169,11 @@ class Budget(Struct):
             self.whole._take(steps, charged)
 
 
-def unlimited() -> Budget:
-    """A budget that only counts."""
-    return Budget(sys.maxsize)
+def unlimited(each: int = NODE_STEPS) -> Budget:
+    """A budget that only counts; its searches have a limit."""
+    return Budget(sys.maxsize, each=each)
+
+
+def of_answer(nodes: int, whole: Budget | None = None) -> Budget:
+    """The budget of one answer in a cluster of so many nodes."""
+    return Budget(ANSWER_STEPS + STEPS_PER_NODE * nodes, whole=whole)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from kubectl_dra.allocation.capacity import ZERO
-from kubectl_dra.allocation.features import Quirks
+from kubectl_dra.allocation.features import KnownDefects
 from kubectl_dra.allocation.pools import Pool
 from kubectl_dra.allocation.state import AllocatedState
 from kubectl_dra.api.quantity import Quantity
@@ -31,14 +31,14 @@ class CounterShortage(Struct, frozen=True):
     needed: Quantity
 
 
-def available_counters(pool: Pool, state: AllocatedState, quirks: Quirks) -> Table:
+def available_counters(pool: Pool, state: AllocatedState, defects: KnownDefects) -> Table:
     """The pool's counters minus what its allocated devices consume; may be negative."""
     table: Table = {name: dict(counters) for name, counters in pool.counter_sets.items()}
     for entry in (*pool.slices, *pool.other_slices):
         for device, name in zip(entry.devices, entry.names, strict=True):
             if not device.consumes_counters:
                 continue
-            used = state.exclusive.__contains__ if quirks.shares_charge_nothing else state.in_use
+            used = state.exclusive.__contains__ if defects.shares_charge_nothing else state.in_use
             if not used(DeviceID(*pool.id, name)):
                 continue
             for consumption in device.consumes_counters:
@@ -59,14 +59,14 @@ class CounterLedger:
         self,
         available: dict[Key, Table],
         state: AllocatedState,
-        quirks: Quirks,
+        defects: KnownDefects,
         groups: GroupLedger | None = None,
     ) -> None:
         self._available = available
         self._charged: dict[Key, Table] = {}
         self._overdrawn: dict[Key, bool] = {}
         self._state = state
-        self._quirks = quirks
+        self._quirks = defects
         self._groups = groups
 
     def charge(self, pool: Pool, device: Device) -> CounterShortage | GroupClash | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kubectl_dra.api.claims import DeviceClass, DeviceRequest, Request, ResourceClaim
 from kubectl_dra.api.meta import ObjectMeta
@@ -41,11 +42,15 @@ def eligible_name(resource: str) -> bool:
 
 
 class ExtendedRequests(Struct, frozen=True):
-    """The extended resources that a pod requests and a class backs, with their total amounts."""
+    """The extended resources that a pod requests and a class backs, with their total amounts.
+
+    ``supposed``: the claim for all of them, where it is not as the scheduler makes it.
+    """
 
     pod: Pod
     classes: Mapping[str, DeviceClass]
     amounts: Mapping[str, int]
+    supposed: ResourceClaim | None = None
 
     def delegated(self, node: Node) -> frozenset[str]:
         """The resources that devices must serve on this node, because no device plugin offers them there."""
@@ -60,8 +65,17 @@ class ExtendedRequests(Struct, frozen=True):
 
     def claim(self, delegated: Collection[str]) -> ResourceClaim | None:
         """The claim for the delegated resources, or None if there are none."""
+        if self.supposed is None:
+            return self._made(delegated)
+        made = self._made(self.amounts.keys() - delegated)
+        served = {entry.name for entry in made.requests} if made is not None else set()
+        asked = tuple(entry for entry in self.supposed.requests if entry.name not in served)
+        return replace(self.supposed, requests=asked) if asked else None
+
+    def _made(self, resources: Collection[str]) -> ResourceClaim | None:
+        """The claim that the scheduler makes for some of the resources."""
         requests: list[DeviceRequest] = []
-        for resource in sorted(delegated):
+        for resource in sorted(resources):
             requests.extend(self._requests(resource))
         if not requests:
             return None

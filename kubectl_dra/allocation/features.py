@@ -24,7 +24,7 @@ ALPHA: Final = frozenset(
 """Gates of 1.37 for which its scheduler does not choose the stable allocator."""
 
 
-class Habits(Struct, frozen=True):
+class ReleaseBehaviour(Struct, frozen=True):
     """How an allocator of a release goes about it, whatever gates are on: the rows of ``api.behaviour`` of these names.
 
     ``either_gate_chooses``: either gate of binding conditions chooses the variant that knows more, not only both;
@@ -41,15 +41,15 @@ class Habits(Struct, frozen=True):
     rules_without_gate: bool
 
     @classmethod
-    def of_release(cls, release: Release) -> Habits:
-        """The habits of a release."""
-        return cls(**{name: release in row for name, row in HABITS.items()})
+    def of_release(cls, release: Release) -> ReleaseBehaviour:
+        """The behaviour of a release."""
+        return cls(**{name: release in row for name, row in BEHAVIOUR.items()})
 
 
-HABITS: Final[Mapping[str, behaviour.Behaviour]] = {
-    name: getattr(behaviour, name.upper()) for name in Habits.__struct_fields__
+BEHAVIOUR: Final[Mapping[str, behaviour.Behaviour]] = {
+    name: getattr(behaviour, name.upper()) for name in ReleaseBehaviour.__struct_fields__
 }
-"""The rows of ``Habits``, by name."""
+"""The rows of ``ReleaseBehaviour``, by name."""
 
 
 class Features(Struct, frozen=True):
@@ -83,13 +83,15 @@ class Features(Struct, frozen=True):
     errors_name_device: bool = False
 
     @classmethod
-    def from_gates(cls, gates: Set[str], release: Release = UNTOLD, habits: Habits | None = None) -> Features:
-        """The features of a scheduler that runs with these feature gates on; its habits are those of the release."""
-        habits = habits or Habits.of_release(release)
+    def from_gates(
+        cls, gates: Set[str], release: Release = UNTOLD, behaves: ReleaseBehaviour | None = None
+    ) -> Features:
+        """The features of a scheduler that runs with these feature gates on; it ``behaves`` as its release."""
+        behaves = behaves or ReleaseBehaviour.of_release(release)
         binding, status = "DRADeviceBindingConditions" in gates, "DRAResourceClaimDeviceStatus" in gates
         sharing = "DRAConsumableCapacity" in gates
-        new = frozenset(ALPHA & gates if habits.knows_alpha else ())
-        more = (binding or status) if habits.either_gate_chooses else (binding and status)
+        new = frozenset(ALPHA & gates if behaves.knows_alpha else ())
+        more = (binding or status) if behaves.either_gate_chooses else (binding and status)
         stable = not (sharing or new or more)
         return cls(
             admin_access="DRAAdminAccess" in gates,
@@ -104,19 +106,19 @@ class Features(Struct, frozen=True):
             derived_attributes="DRADerivedAttributes" in new,
             node_operations="DRAOptionalNodeOperations" in new,
             experimental=bool(new - {"DRAFractionalCapacityRange"}),
-            ignores_groups=habits.ignores_groups and "DRADeviceCompatibilityGroups" not in new,
+            ignores_groups=behaves.ignores_groups and "DRADeviceCompatibilityGroups" not in new,
             extended_resources="DRAExtendedResource" in gates,
-            taint_rules="DRADeviceTaints" in gates and (habits.rules_without_gate or "DRADeviceTaintRules" in gates),
+            taint_rules="DRADeviceTaints" in gates and (behaves.rules_without_gate or "DRADeviceTaintRules" in gates),
             stable=stable,
-            any_pool_order=stable or not habits.sorted_pools,
-            loose_pools=habits.loose_pools,
-            local_pools=habits.local_pools,
+            any_pool_order=stable or not behaves.sorted_pools,
+            loose_pools=behaves.loose_pools,
+            local_pools=behaves.local_pools,
             tolerations_in_result=release in behaviour.TOLERATIONS_IN_RESULT,
             errors_name_device=release in behaviour.ERRORS_NAME_DEVICE,
         )
 
 
-class Quirks(Struct, frozen=True):
+class KnownDefects(Struct, frozen=True):
     """The defects from ``api.releases`` that an allocator has, under the same names; by default 1.36.2's."""
 
     counters_leak: bool = True
@@ -135,7 +137,7 @@ class Quirks(Struct, frozen=True):
     devices_of_claim_summed: bool = True
 
     @classmethod
-    def of_release(cls, release: Release, patch: int | None = None) -> Quirks:
+    def of_release(cls, release: Release, patch: int | None = None) -> KnownDefects:
         """The defects of a release. A release newer than the facts has those still open.
 
         An unknown patch release is assumed to be an early one, but not to have a defect that lets more claims fit.
@@ -144,17 +146,17 @@ class Quirks(Struct, frozen=True):
         return cls(**{name: known if known is not None else name not in _LENIENT for name, known in has.items()})
 
     @classmethod
-    def none(cls) -> Quirks:
+    def none(cls) -> KnownDefects:
         """An allocator without known defects."""
         return cls(**dict.fromkeys(cls.__struct_fields__, False))
 
-    def without(self, name: str) -> Quirks:
+    def without(self, name: str) -> KnownDefects:
         """The same defects but one."""
         return replace(self, **{name: False})
 
 
 _LENIENT: Final = {"shares_charge_nothing"}
 DEFECTS: Final[Mapping[str, known_defects.Defect]] = {
-    name: getattr(known_defects, name.upper()) for name in Quirks.__struct_fields__
+    name: getattr(known_defects, name.upper()) for name in KnownDefects.__struct_fields__
 }
-"""The defects of ``Quirks``, by name."""
+"""The defects of ``KnownDefects``, by name."""

@@ -67,7 +67,7 @@ class _Probe(Search):
         if self._place(alternative, candidate, must=False):
             self._undo(alternative)
             return USABLE
-        return CHARGED if candidate.device.consumes_counters and self.context.quirks.counters_leak else NEVER
+        return CHARGED if candidate.device.consumes_counters and self.context.defects.counters_leak else NEVER
 
 
 class Problem:
@@ -149,15 +149,15 @@ class Problem:
                 self.components[candidate.position] = ("", value)
 
     def _find_traces(self) -> None:
-        features, quirks = self.context.features, self.context.quirks
+        features, defects = self.context.features, self.context.defects
         counting = [candidate for candidate in self._relevant if candidate.device.consumes_counters]
         shares = any(candidate.shareable for candidate in counting)
         covered = [(entry, self.covering(entry)) for entry, _ in self.alternatives]
         refused = any(CHARGED in uses for _, uses in self.alternatives) or any(entries for _, entries in covered)
         # Refused devices stay charged.
-        charges = quirks.counters_leak and bool(counting) and (shares or refused)
+        charges = defects.counters_leak and bool(counting) and (shares or refused)
         # A distinctAttribute forgets values.
-        forgets = quirks.distinct_remembers_one and any(
+        forgets = defects.distinct_remembers_one and any(
             entry.needed > 1 and any(not constraint.match_attribute for constraint in entries)
             for entry, entries in covered
         )
@@ -169,7 +169,7 @@ class Problem:
         )
         # Two pools share a counter table.
         pools = {candidate.pool.id for candidate in counting}
-        self.shares_table = quirks.counters_keyed_by_pool_name and len(pools) > len({pool.name for pool in pools})
+        self.shares_table = defects.counters_keyed_by_pool_name and len(pools) > len({pool.name for pool in pools})
         # More than 32 results end several levels of the search.
         self.too_long = any(
             sum(max(entry.needed for entry in alternatives) for alternatives in requests) > MAX_RESULTS

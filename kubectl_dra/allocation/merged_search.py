@@ -101,8 +101,8 @@ class MergedSearch(Search):
         context = problem.context
         if not in_order:
             # Where failures leave nothing behind, these two defects do not show.
-            quirks = replace(context.quirks, counters_leak=False, distinct_remembers_one=False)
-            context = replace(context, quirks=quirks)
+            defects = replace(context.defects, counters_leak=False, distinct_remembers_one=False)
+            context = replace(context, defects=defects)
         super().__init__(context, problem.claims, problem.prepared, ledger)
         self.problem = problem
         self._in_order = in_order

@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kubectl_dra.allocation.errors import AllocationCheck, AllocationError
-from kubectl_dra.allocation.features import Features, Quirks
+from kubectl_dra.allocation.features import Features, KnownDefects
 from kubectl_dra.api.labels import InvalidNodeSelector
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.slices import Counters, Device, NodeScope, PoolID, ResourceSlice
@@ -162,7 +162,7 @@ def scope_matches(scope: NodeScope, node: Node) -> bool:
     return False
 
 
-def relevant(entry: ResourceSlice, node: Node, features: Features, quirks: Quirks) -> bool:
+def relevant(entry: ResourceSlice, node: Node, features: Features, defects: KnownDefects) -> bool:
     """Whether a node loads a slice.
 
     Raises:
@@ -172,7 +172,7 @@ def relevant(entry: ResourceSlice, node: Node, features: Features, quirks: Quirk
         entry.per_device_node_selection is not None or (entry.shared_counters and not features.loose_pools)
     ):
         return False
-    if entry.shared_counters and _counters_everywhere(features, quirks):
+    if entry.shared_counters and _counters_everywhere(features, defects):
         return True
     if not entry.scope.empty:
         return scope_matches(entry.scope, node)
@@ -181,9 +181,9 @@ def relevant(entry: ResourceSlice, node: Node, features: Features, quirks: Quirk
     return False
 
 
-def _counters_everywhere(features: Features, quirks: Quirks) -> bool:
+def _counters_everywhere(features: Features, defects: KnownDefects) -> bool:
     """Whether every node sees the slices with shared counters; the stable variant has kept that."""
-    return quirks.counter_slices_everywhere or (features.stable and not features.loose_pools)
+    return defects.counter_slices_everywhere or (features.stable and not features.loose_pools)
 
 
 def _add(index: dict[K, list[ResourceSlice]], key: K, entry: ResourceSlice) -> None:
@@ -195,7 +195,7 @@ def _add(index: dict[K, list[ResourceSlice]], key: K, entry: ResourceSlice) -> N
         known.append(entry)
 
 
-def gather(index: SliceIndex, node: Node, features: Features, quirks: Quirks) -> NodePools:
+def gather(index: SliceIndex, node: Node, features: Features, defects: KnownDefects) -> NodePools:
     """The pools of a node.
 
     Raises:
@@ -209,7 +209,7 @@ def gather(index: SliceIndex, node: Node, features: Features, quirks: Quirks) ->
     superseded: list[ResourceSlice] = []
     for entry in index.candidates(node.name):
         try:
-            if (without_groups and index.uses_groups(entry)) or not relevant(entry, node, features, quirks):
+            if (without_groups and index.uses_groups(entry)) or not relevant(entry, node, features, defects):
                 continue
         except InvalidNodeSelector as error:
             raise AllocationError(
@@ -235,7 +235,7 @@ def gather(index: SliceIndex, node: Node, features: Features, quirks: Quirks) ->
             obsolete.append(pool_id)
         else:
             pools.append(pool)
-    if features.partitionable_devices and _counters_everywhere(features, quirks):
+    if features.partitionable_devices and _counters_everywhere(features, defects):
         for pool_id, pool in index.foreign(features):
             if pool_id in kept:
                 continue

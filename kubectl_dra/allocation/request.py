@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from kubectl_dra.allocation.errors import AllocationCheck, AllocationError, ErrorDetail
-from kubectl_dra.allocation.features import Features, Quirks
+from kubectl_dra.allocation.features import Features, KnownDefects
 from kubectl_dra.allocation.selectors import SelectorList
 from kubectl_dra.api.claims import ALL, EXACT_COUNT, MAX_RESULTS, DeviceClass, DeviceRequest, Request, ResourceClaim
 
@@ -149,7 +149,7 @@ def _no_capacity(claim: ResourceClaim, part: str, subject: str) -> AllocationErr
     )
 
 
-def check_size(claim: ResourceClaim, prepared: PreparedClaim, quirks: Quirks) -> None:
+def check_size(claim: ResourceClaim, prepared: PreparedClaim, defects: KnownDefects) -> None:
     """AllocationCheck that these requests of the claim need no more devices than one allocation may hold.
 
     Raises:
@@ -160,7 +160,7 @@ def check_size(claim: ResourceClaim, prepared: PreparedClaim, quirks: Quirks) ->
     if fewest <= MAX_RESULTS:
         return
     text = f"claim {claim.key}: number of requested devices {fewest} exceeds the claim limit of {MAX_RESULTS}"
-    if not quirks.devices_of_claim_summed:
+    if not defects.devices_of_claim_summed:
         text = (
             f"claim {claim.key}, request {prepared[-1][0].parent.name}: adding {needed[-1]} devices exceeds the claim "
             f"limit of {MAX_RESULTS}, with {fewest - needed[-1]} already accounted for"

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from kubectl_dra.allocation.errors import AllocationCheck, AllocationError
-from kubectl_dra.allocation.features import Features, Quirks
+from kubectl_dra.allocation.features import Features, KnownDefects
 from kubectl_dra.allocation.search_context import PickedDevice
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.labels import Requirement
@@ -41,7 +41,7 @@ def _term(term: NodeSelectorTerm) -> dict[str, Any]:
 
 
 def build_result(
-    claim: ResourceClaim, placed: Sequence[PickedDevice], node: Node, features: Features, quirks: Quirks
+    claim: ResourceClaim, placed: Sequence[PickedDevice], node: Node, features: Features, defects: KnownDefects
 ) -> AllocationResult:
     """The allocation of one claim.
 
@@ -50,7 +50,7 @@ def build_result(
     """
     return AllocationResult(
         devices=tuple(_device(placement, features) for placement in placed),
-        config=tuple(_config(claim, placed, quirks)),
+        config=tuple(_config(claim, placed, defects)),
         node_selector=_node_selector(claim, placed, node),
     )
 
@@ -81,7 +81,7 @@ def _device(placement: PickedDevice, features: Features) -> dict[str, Any]:
     return out
 
 
-def _config(claim: ResourceClaim, placed: Sequence[PickedDevice], quirks: Quirks) -> list[dict[str, Any]]:
+def _config(claim: ResourceClaim, placed: Sequence[PickedDevice], defects: KnownDefects) -> list[dict[str, Any]]:
     chosen: dict[int, tuple[str, str, Any]] = {}
     for placement in placed:
         alternative = placement.alternative
@@ -110,9 +110,9 @@ def _config(claim: ResourceClaim, placed: Sequence[PickedDevice], quirks: Quirks
         for name, result_name, _ in chosen.values():
             if name in requests or result_name in requests:
                 entries.append({"source": "FromClaim", "requests": list(requests), **body})
-                if not quirks.claim_config_repeated:
+                if not defects.claim_config_repeated:
                     break
-    if not quirks.claim_config_repeated:
+    if not defects.claim_config_repeated:
         _clear_covering(entries, [(name, result_name) for name, result_name, _ in chosen.values()])
     return entries
 

@@ -16,7 +16,7 @@ from kubectl_dra.allocation.constraints import (
 )
 from kubectl_dra.allocation.counters import CounterLedger
 from kubectl_dra.allocation.errors import AllocationCheck, AllocationError, ErrorDetail
-from kubectl_dra.allocation.features import Features, Quirks
+from kubectl_dra.allocation.features import Features, KnownDefects
 from kubectl_dra.allocation.pools import Pool
 from kubectl_dra.allocation.request import Alternative, PreparedClaim
 from kubectl_dra.allocation.search_context import CandidateDevice, PickedDevice, SearchContext
@@ -60,7 +60,7 @@ class Search:
         self.results: list[list[PickedDevice]] = [[] for _ in prepared]
         self._ledger = ledger
         self._constraints: list[list[ConstraintState]] = [
-            [constraint_state(constraint, context.features, context.quirks) for constraint in claim.constraints]
+            [constraint_state(constraint, context.features, context.defects) for constraint in claim.constraints]
             for claim in claims
         ]
         self._held: dict[DeviceID, set[int]] = {}
@@ -122,7 +122,7 @@ class Search:
         if not self._place(chosen, candidate, must=True):
             return SearchOutcome.FAIL
         following = chosen
-        if context.quirks.later_all_continues_with_first:
+        if context.defects.later_all_continues_with_first:
             following = self.prepared[chosen.claim][chosen.request][0]
         outcome = self._step(chosen.claim, chosen.request, following, placed + 1, 0)
         if outcome is not SearchOutcome.SUCCESS:
@@ -139,7 +139,7 @@ class Search:
             tick()
             if not self._eligible(chosen, candidate) or not self._place(chosen, candidate, must=False):
                 continue
-            again = candidate.shareable and context.quirks.request_takes_share_twice
+            again = candidate.shareable and context.defects.request_takes_share_twice
             outcome = self._step(chosen.claim, chosen.request, chosen, placed + 1, position + (not again))
             if outcome is SearchOutcome.SUCCESS:
                 return outcome
@@ -229,7 +229,7 @@ class Search:
         shared_before = candidate.id in self._held_capacity
         if context.features.consumable_capacity:
             if not self._has_capacity(chosen, candidate):
-                if not context.quirks.counters_leak:
+                if not context.defects.counters_leak:
                     self._withdraw(chosen, candidate)
                 self._refund(candidate, charged)
                 return False
@@ -237,7 +237,7 @@ class Search:
                 consumed = consumption(
                     device,
                     chosen.spec.capacity,
-                    binary=context.quirks.capacity_wraps,
+                    binary=context.defects.capacity_wraps,
                     fractional=context.features.fractional_capacity,
                 )
                 held = self._held_capacity.setdefault(candidate.id, {})
@@ -266,11 +266,11 @@ class Search:
         state = self.context.state
         if device in state.consumed or device in self._held_capacity:
             return True
-        return not self.context.quirks.share_without_capacity_charges and device in state.shared
+        return not self.context.defects.share_without_capacity_charges and device in state.shared
 
     def _refund(self, candidate: CandidateDevice, charged: bool) -> None:
         """Undo the charge of a refused device; releases with the leak keep it."""
-        if charged and not self.context.quirks.counters_leak:
+        if charged and not self.context.defects.counters_leak:
             self._ledger.release(candidate.pool, candidate.device)
 
     def _constrain(self, chosen: Alternative, candidate: CandidateDevice, *, must: bool) -> bool:
@@ -320,14 +320,14 @@ class Search:
 
     def _return_share(self, device: DeviceID, placement: PickedDevice) -> None:
         """Undo the consumption of a share. An existing entry shows that the device is shared."""
-        if not self.context.quirks.counters_leak and not placement.shared_before:
+        if not self.context.defects.counters_leak and not placement.shared_before:
             self._held_capacity.pop(device, None)
         elif placement.consumed:
             # The entry may be gone already: it goes when all its amounts are zero, whoever else holds zero.
             held = self._held_capacity.get(device, {})
             for name in held:
                 held[name] = held[name] - placement.consumed[name]
-            if self.context.quirks.counters_leak and held and not any(held.values()):
+            if self.context.defects.counters_leak and held and not any(held.values()):
                 del self._held_capacity[device]
 
     def _reject(self, chosen: Alternative, candidate: CandidateDevice, check: str, detail: object) -> None:
@@ -335,7 +335,7 @@ class Search:
             self.context.observer.rejected(chosen, candidate, check, detail)
 
 
-def constraint_state(constraint: DeviceConstraint, features: Features, quirks: Quirks) -> ConstraintState:
+def constraint_state(constraint: DeviceConstraint, features: Features, defects: KnownDefects) -> ConstraintState:
     """The state of one constraint. ``matchAttribute`` wins if both are set."""
     if features.list_attributes:
         # Loaded where it is needed, which is rare.
@@ -344,6 +344,6 @@ def constraint_state(constraint: DeviceConstraint, features: Features, quirks: Q
         return MatchValues(constraint) if constraint.match_attribute else DistinctValues(constraint)
     if constraint.match_attribute:
         return MatchAttribute(constraint)
-    if quirks.distinct_remembers_one:
-        return DistinctAttribute(constraint, compares=not quirks.distinct_compares_nothing)
+    if defects.distinct_remembers_one:
+        return DistinctAttribute(constraint, compares=not defects.distinct_compares_nothing)
     return TrulyDistinctAttribute(constraint)

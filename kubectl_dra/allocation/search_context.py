@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from kubectl_dra.allocation.budgets import Budget
 from kubectl_dra.allocation.capacity import fault
 from kubectl_dra.allocation.errors import AllocationCheck, AllocationError
-from kubectl_dra.allocation.features import Features, Quirks
+from kubectl_dra.allocation.features import Features, KnownDefects
 from kubectl_dra.allocation.pools import Pool, scope_matches
 from kubectl_dra.allocation.request import Alternative
 from kubectl_dra.allocation.selectors import Selectors, matches
@@ -59,7 +59,7 @@ class SearchContext(Struct):
 
     node: Node
     features: Features
-    quirks: Quirks
+    defects: KnownDefects
     selectors: Selectors
     state: AllocatedState
     candidates: Sequence[CandidateDevice]
@@ -92,7 +92,7 @@ class SearchContext(Struct):
         if not self._admits(alternative, candidate):
             return False
         # The scheduler looks at the capacity next. What cannot be computed is fatal whatever else is taken.
-        if self.features.consumable_capacity and not self.quirks.capacity_wraps:
+        if self.features.consumable_capacity and not self.defects.capacity_wraps:
             why = fault(candidate.device, alternative.spec.capacity, fractional=self.features.fractional_capacity)
             if why:
                 owner = f"{alternative.selectors[1].owner}, request {alternative.spec.name}"

@@ -62,8 +62,8 @@ def _plain_only(context: SearchContext, prepared: Sequence[PreparedClaim]) -> bo
 
         if uses_groups(entry.device for entry in context.candidates):
             return True
-    if context.quirks.request_takes_share_twice and any(entry.shareable for entry in context.candidates):
+    if context.defects.request_takes_share_twice and any(entry.shareable for entry in context.candidates):
         return True
-    return context.quirks.later_all_continues_with_first and any(
+    return context.defects.later_all_continues_with_first and any(
         alternative.listed is not None for claim in prepared for request in claim for alternative in request[1:]
     )

@@ -67,7 +67,7 @@ def impossible(problem: Problem) -> bool:
         _too_few([(demand.need, demand.positions) for demand in alone])
         or _lacks_match(problem, alone)
         or _lacks_capacity(problem, demands)
-        or lacks_values(problem, forgets=problem.context.quirks.distinct_remembers_one)
+        or lacks_values(problem, forgets=problem.context.defects.distinct_remembers_one)
     )
 
 

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.claims import Allocation, DeviceClass, DeviceResult, ResourceClaim
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.policy import ResourceQuota
@@ -28,11 +28,14 @@ from kubectl_dra.cluster.snapshot import Key, Snapshot
 from kubectl_dra.layered import layered
 
 ClaimChange = tuple[ResourceClaim | None, ResourceClaim | None]
-"""A claim before a change and after it; None where it is not there."""
+PodChange = tuple[Pod | None, Pod | None]
+"""What was there before a change, and after it; None where it is not there."""
 
 ANY_NODE: Final = "(any node)"
 """Represents all nodes if none is known."""
 _VERSIONS: Final = count(1)
+_REMEMBERED: Final = 256
+"""How many changes before the last one a cluster knows."""
 _NOT_THE_POD: Final = (ClaimRelation.REPLACED, ClaimRelation.GROUP, ClaimRelation.FOREIGN)
 """What an entry is that means another pod than the one it is compared with, or none."""
 
@@ -56,14 +59,15 @@ class Delta(NamedTuple):
     """What a change touched. ``before`` is the version of the cluster that was changed.
 
     ``nodes`` are those whose object or pods are others, new ones in their order; ``slices`` were added, None if some
-    were replaced. ``pods``: some came, went or are others.
+    were replaced. ``pods`` are those that came, went or are others, ``more`` further fields of the snapshot.
     """
 
     before: int = 0
     claims: Sequence[ClaimChange] = ()
     nodes: Collection[str] = ()
     slices: Sequence[ResourceSlice] | None = ()
-    pods: bool = False
+    pods: Sequence[PodChange] = ()
+    more: Collection[str] = ()
 
     @property
     def freed(self) -> tuple[ResourceClaim, ...]:
@@ -85,11 +89,13 @@ class PodPlaces(NamedTuple):
 class Cluster(Struct, frozen=True, eq=False, dict=True):
     """The objects of a cluster, indexed on demand. ``version`` is another one for each.
 
-    A change carries over the indexes that were made, adapted. ``delta`` is what it touched.
+    A change carries over the indexes that were made, adapted. ``delta`` is what it touched, ``history`` what the last
+    of the changes before it did.
     """
 
     snapshot: Snapshot
     delta: Delta = Delta()
+    history: tuple[Delta, ...] = ()
     version: int = field(default_factory=lambda: next(_VERSIONS))
 
     @cached_property
@@ -139,13 +145,38 @@ class Cluster(Struct, frozen=True, eq=False, dict=True):
                 names.update(device.scope.node_name for device in entry.devices)
         return tuple(map(Node.named, sorted(names - {""}) or (ANY_NODE,)))
 
+    def since(self, former: Cluster) -> Sequence[Delta] | None:
+        """The changes that made this cluster of a former one; None if they are not known, or it was not."""
+        if former.version == self.version:
+            return ()
+        changes = (*self.history, self.delta)
+        first = next((number for number, delta in enumerate(changes) if delta.before == former.version), None)
+        return None if first is None else changes[first:]
+
+    def touched(self, changes: Sequence[Delta] | None = None) -> Collection[str] | None:
+        """The nodes that the last change, or some, touched, also by devices; None if that may be any."""
+        nodes: dict[str, None] = {}
+        for delta in (self.delta,) if changes is None else changes:
+            nodes.update(dict.fromkeys(delta.nodes))
+            # Where a pod is nominated, others yield to it.
+            nominated = (pod.status.nominated_node_name for change in delta.pods for pod in change if pod is not None)
+            nodes.update(dict.fromkeys(filter(None, nominated)))
+            for had, has in delta.claims:
+                before, after = (claim.allocation if claim is not None else None for claim in (had, has))
+                for result in () if before is after else (*_results(before), *_results(after)):
+                    home = self.homes.get(result.device.pool)
+                    if home is None:
+                        return None
+                    nodes[home] = None
+        return nodes
+
     def with_named_nodes(self) -> Cluster:
         """With all of ``nodes``, also where none was read."""
         return self if self.snapshot.nodes else self.editing(*self.nodes)
 
     def ending(self, pods: Iterable[Pod]) -> Cluster:
         """Pods are gone, and the claims that were made for them. Claims that only they used are given back."""
-        ended, gone = PodSet(), {_key(pod): pod for pod in pods}
+        ended, gone = PodSet(), {key_of(pod): pod for pod in pods}
         for key, pod in gone.items():
             ended.add(*key, pod.metadata.uid)
         return self._without(gone, self._free_without(ended, self._claims_of(gone)))
@@ -170,7 +201,7 @@ class Cluster(Struct, frozen=True, eq=False, dict=True):
 
     def unbinding(self, pod: Pod) -> Cluster:
         """A pod that has a node waits as ``pod``: its entries are gone, and what only it used has no devices."""
-        key = _key(pod)
+        key = key_of(pod)
         used = ((key[0], name) for name in pod.claim_names)
         held = {each: claim for each in used if (claim := self.snapshot.claims.get(each)) and claim.allocation}
         ended = PodSet()
@@ -194,15 +225,17 @@ class Cluster(Struct, frozen=True, eq=False, dict=True):
         others = self.snapshot.others
         return self._changed(others={**others, kind: {**others.get(kind, {}), key: made}})
 
-    def editing(self, *objects: Pod | ResourceClaim | Node | ResourceQuota) -> Cluster:
+    def editing(self, *objects: Pod | ResourceClaim | Node | DeviceClass | ResourceQuota) -> Cluster:
         """Objects in place of those of their names, or added. Pods may have been given a node."""
-        quotas = {_key(entry): entry for entry in objects if isinstance(entry, ResourceQuota)}
+        quotas = {key_of(entry): entry for entry in objects if isinstance(entry, ResourceQuota)}
         more: dict[str, Any] = {}
+        if classes := {entry.name: entry for entry in objects if isinstance(entry, DeviceClass)}:
+            more["classes"] = {**self.snapshot.classes, **classes}
         if quotas:
-            more["quotas"] = tuple(quotas.get(_key(entry), entry) for entry in self.snapshot.quotas)
+            more["quotas"] = tuple(quotas.get(key_of(entry), entry) for entry in self.snapshot.quotas)
         return self._changed(
-            pods={_key(entry): entry for entry in objects if isinstance(entry, Pod)},
-            claims={_key(entry): entry for entry in objects if isinstance(entry, ResourceClaim)},
+            pods={key_of(entry): entry for entry in objects if isinstance(entry, Pod)},
+            claims={key_of(entry): entry for entry in objects if isinstance(entry, ResourceClaim)},
             nodes={entry.name: entry for entry in objects if isinstance(entry, Node)},
             **more,
         )
@@ -213,8 +246,8 @@ class Cluster(Struct, frozen=True, eq=False, dict=True):
         if more.csi_node is not None:
             others = {**others, "CSINode": {**others["CSINode"], ("", more.node.name): more.csi_node}}
         return self._changed(
-            pods={_key(pod): pod for pod in more.pods},
-            claims={_key(claim): claim for claim in more.claims},
+            pods={key_of(pod): pod for pod in more.pods},
+            claims={key_of(claim): claim for claim in more.claims},
             nodes={more.node.name: more.node},
             published=more.slices,
             slices=(*self.snapshot.slices, *more.slices),
@@ -267,9 +300,9 @@ class Cluster(Struct, frozen=True, eq=False, dict=True):
     ) -> tuple[set[Key], dict[Key, ResourceClaim]]:
         """The pods that end for claims to be given back, and all claims that have no devices then."""
         ended, named, gone = PodSet(), dict[Key, None](), set[Key]()
-        known = (self.snapshot.claims.get(_key(claim)) for claim in claims)
+        known = (self.snapshot.claims.get(key_of(claim)) for claim in claims)
         # Another change may have freed some of them already.
-        freed = {_key(claim): claim for claim in known if claim is not None and claim.allocation is not None}
+        freed = {key_of(claim): claim for claim in known if claim is not None and claim.allocation is not None}
         for claim in freed.values():
             for use in consumers_of(claim, self.snapshot.pods).entries:
                 key = (claim.metadata.namespace, use.entry.name)
@@ -279,7 +312,7 @@ class Cluster(Struct, frozen=True, eq=False, dict=True):
                 named[key] = None
                 if use.pod is not None:
                     gone.add(key)
-        more = self._claims_of(named) if others is None else {_key(claim): claim for claim in others}
+        more = self._claims_of(named) if others is None else {key_of(claim): claim for claim in others}
         return gone, freed | self._free_without(ended, more)
 
     def _claims_of(self, pods: Iterable[Key]) -> dict[Key, ResourceClaim]:
@@ -324,12 +357,13 @@ class Cluster(Struct, frozen=True, eq=False, dict=True):
                 (*nodes, *(pod.node_name for pod in (*was.values(), *pods.values()) if pod and pod.node_name))
             ),
             published,
-            pods=bool(pods),
+            [(was[key], pod) for key, pod in pods.items()],
+            tuple(more),
         )
         if nodes:
             more["nodes"] = {**read.nodes, **nodes}
         read = replace(read, pods=layered(read.pods, pods), claims=layered(read.claims, claims), **more)
-        out = Cluster(read, delta)
+        out = Cluster(read, delta, (*self.history, self.delta)[-_REMEMBERED:])
         own, made = self.__dict__, out.__dict__
         if "places" in own:
             made["places"] = _placed(self.places, was, pods) if pods else self.places
@@ -370,12 +404,17 @@ def _named(claims_of: Mapping[Key, Sequence[Key]], changes: Sequence[ClaimChange
             if (pod in before) == (pod in after):
                 continue
             known = (out[pod] if pod in out else claims_of.get(pod)) or ()
-            own = _key(now or was)
+            own = key_of(now or was)
             out[pod] = (*known, own) if pod in after else tuple(key for key in known if key != own) or None
     return layered(claims_of, out)
 
 
-def _key(entry: Pod | ResourceClaim | ResourceQuota | None) -> Key:
+def _results(allocation: Allocation | None) -> Sequence[DeviceResult]:
+    return allocation.results if allocation is not None else ()
+
+
+def key_of(entry: Pod | ResourceClaim | ResourceQuota | None) -> Key:
+    """The key of an object in the tables of a cluster."""
     assert entry is not None
     return entry.metadata.namespace, entry.metadata.name
 

@@ -10,7 +10,7 @@ from heapq import nsmallest
 from typing import TYPE_CHECKING
 
 from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict
-from kubectl_dra.allocation.budgets import ATTEMPTS_STEPS, PROOF_NODES, STEPS_PER_NODE, Budget
+from kubectl_dra.allocation.budgets import PROOF_NODES
 from kubectl_dra.allocation.extended_resources import CLAIM_NAME, limit_of
 from kubectl_dra.api.claims import MAX_RESULTS, ResourceClaim
 from kubectl_dra.api.nodes import Node
@@ -22,9 +22,7 @@ from kubectl_dra.explain.remedies.prove import WhatIf
 from kubectl_dra.explain.scene.device_view import DeviceView
 from kubectl_dra.explain.scene.node_reasons import one_step_away
 from kubectl_dra.explain.scene.prepare import Scene
-from kubectl_dra.scheduling.chain import Chain
 from kubectl_dra.scheduling.gang_scheduling import Gang, Obstacle, Placed, gang_of
-from kubectl_dra.scheduling.memory import NodeAttempts
 from kubectl_dra.scheduling.node_resources_of_devices import PublishedTwice, about_nodes
 from kubectl_dra.scheduling.outcome import Outcome
 from kubectl_dra.scheduling.queue import kept_out
@@ -101,10 +99,7 @@ class Analysis:
         """The attempt on each eligible node, in their order, within a total number of steps."""
         if not self._tries or not self.claims:
             return {}
-        scene, nodes = self.scene, self.view.nodes
-        whole = Budget(max(ATTEMPTS_STEPS, STEPS_PER_NODE * len(nodes)))
-        attempts = NodeAttempts(self.view.cycle, whole=whole)
-        return {node.name: attempts.on(node, scene.claims_on(node), scene.delegated(node)) for node in nodes}
+        return {node.name: self.scene.asked.try_on(node) for node in self.view.nodes}
 
     @cached_property
     def unavailable(self) -> Mapping[str, str]:
@@ -130,7 +125,7 @@ class Analysis:
     @cached_property
     def overtaxed(self) -> Mapping[str, Rejection]:
         """The nodes that refuse the pod because of what its devices take of them, such as cpu."""
-        chain = self.chain
+        chain = self.outcome.chain if self.outcome is not None else None
         devices = chain.devices if chain is not None else None
         if chain is None or devices is None or devices.rejection is not None or not devices.takes_of_nodes:
             return {}
@@ -165,7 +160,7 @@ class Analysis:
         found: dict[str, Eviction] = {}
         for name in self.takers:
             attempt = self.attempts.get(name)
-            claims = self.scene.claims_on(self.view.node_by_name[name])
+            claims = self.scene.asked.devices.claims_on(self.view.node_by_name[name])
             given = placed(claims, attempt.results if attempt is not None else ())
             first = self.ends.first([*held(self.scene.allocated), *given])
             if first is not None:
@@ -209,24 +204,17 @@ class Analysis:
         if len(nodes) > PROOF_NODES:
             nodes = nsmallest(PROOF_NODES, nodes, lambda node: sum(_distance(entry, node) for entry in self.funnels))
         scene = self.scene
-        claims: list[ResourceClaim] = []
-        others: list[tuple[int, ResourceClaim]] = []
-        for claim in self.question.existing_claims:
-            if claim.allocation is not None:
-                others.append((len(claims), claim))
-            else:
-                claims.append(claim)
-        return WhatIf(
-            cluster=scene.cluster,
+        outcome = scene.outcome or scene.asked
+        state = outcome.state
+        if scene.snapshot.judged:
             # A change may read what the question does not.
-            cycle=self.view.cycle.changed(exact=ByIdentity()) if scene.snapshot.judged else self.view.cycle,
-            claims=tuple(claims),
+            state = state.looking(exact=ByIdentity())
+        return WhatIf(
+            outcome=outcome.on(state, budget=scene.budget, retried=True),
+            asked=tuple(self.claims),
             nodes=tuple(nodes),
-            outcome=scene.outcome,
-            others=tuple(others),
-            extended=scene.extended,
-            ends=self.ends,
             alike=scene.asked_nodes,
+            ends=self.ends,
         )
 
     @cached_property
@@ -237,11 +225,10 @@ class Analysis:
             return ()
         return tuple(node for node in self.scene.barred_nodes if one_step_away(outcome, node.name))
 
-    @cached_property
+    @property
     def outcome(self) -> Outcome | None:
         """The scheduler's whole attempt with the pod; None if it makes none, or nodes were not tried."""
-        outcome = self.scene.outcome
-        return outcome.given(self.attempts) if outcome is not None and self._tries else None
+        return self.scene.outcome if self._tries else None
 
     @cached_property
     def together(self) -> Placed | Obstacle | None:
@@ -256,11 +243,6 @@ class Analysis:
         from kubectl_dra.scheduling.gang_placement import placed_together
 
         return placed_together(gang, asked, state)
-
-    @property
-    def chain(self) -> Chain | None:
-        """All plugins with what is known about them: the filters' verdicts, and the attempts."""
-        return self.outcome.chain if self.outcome is not None else None
 
     @cached_property
     def after_giving_back(self) -> tuple[str, ...]:

@@ -89,7 +89,7 @@ def _about_causes(analysis: Analysis, findings: Sequence[Finding]) -> Iterator[P
     if pod is not None and pod.priority > 0 and any(_held_otherwise(finding) for finding in findings):
         text = "the pod's priority ({priority}) does not help: no pod is evicted to free a device"
         yield say(text, priority=pod.priority)
-    if view.cycle.quirks.counters_keyed_by_pool_name:
+    if view.cycle.defects.counters_keyed_by_pool_name:
         for name, drivers in pool_name_shared.shared_pool_names(view).items():
             yield say(
                 "not determined: drivers {drivers} use one pool name ({name}), and the scheduler of this release mixes "
@@ -204,7 +204,7 @@ def _not_scored(analysis: Analysis) -> Iterator[Phrase]:
 
 def _cut(analysis: Analysis, findings: Sequence[Finding], ways: Sequence[RemedyPlan]) -> Iterator[SearchLimit]:
     """Changes were not tried on all the different nodes."""
-    if analysis.view.cycle.exhausted:
+    if not analysis.scene.budget.left:
         yield NotAllInTime()
     if not ways and not any(finding.proof for finding in findings):
         return

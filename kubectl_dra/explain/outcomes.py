@@ -128,7 +128,7 @@ def placements(analysis: Analysis) -> list[NodeDevices]:
     for name in analysis.fitting:
         if name in analysis.unavailable:
             continue
-        claims = analysis.scene.claims_on(analysis.view.node_by_name[name])
+        claims = analysis.scene.asked.devices.claims_on(analysis.view.node_by_name[name])
         out.append(NodeDevices(name, tuple(placed_devices(claims, analysis.attempts[name].results))))
     return out
 
@@ -177,7 +177,8 @@ BATCHING: Final = "OpportunisticBatching"
 def choice(analysis: Analysis, verdict: Verdict) -> Choice | None:
     """The winning node, or those of which any may win; None if there is nothing to choose."""
     pod, settings, snapshot = analysis.question.pod, analysis.scene.settings, analysis.scene.snapshot
-    if pod is None or verdict is not Verdict.ALLOCATABLE or analysis.chain is None:
+    outcome = analysis.outcome
+    if pod is None or verdict is not Verdict.ALLOCATABLE or outcome is None:
         return None
     if settings.node or not snapshot.nodes or not settings.scheduler.schedules(pod):
         return None
@@ -189,9 +190,8 @@ def choice(analysis: Analysis, verdict: Verdict) -> Choice | None:
     from kubectl_dra.scheduling.scoring import winner, winner_among
 
     if analysis.outlook is Outlook.FITS:
-        return _told(analysis, winner_among(analysis.chain, analysis.takers), len(analysis.takers))
-    outcome = analysis.outcome
-    return None if outcome is None else _told(analysis, winner(outcome), len(analysis.after_giving_back))
+        return _told(analysis, winner_among(outcome.chain, analysis.takers), len(analysis.takers))
+    return _told(analysis, winner(outcome), len(analysis.after_giving_back))
 
 
 def certain_choice(analysis: Analysis) -> tuple[str, ...]:

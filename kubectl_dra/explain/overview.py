@@ -115,7 +115,7 @@ def pending(
                 out.append(Alike(told, (f"{question.kind}/{question.name}",)))
     found, tried = _in_turn(out, snapshot, settings)
     unseen = (*_unseen(snapshot, namespace), *_untried(left_out), *(() if tried else (NOT_IN_TURN,)))
-    return Overview(namespace, tuple(found), elsewhere, unseen, tuple(_unread(snapshot, namespace, settings)), left_out)
+    return Overview(namespace, tuple(found), elsewhere, unseen, tuple(_unread(snapshot, namespace)), left_out)
 
 
 def _in_turn(found: Sequence[Alike], snapshot: Snapshot, settings: Settings) -> tuple[Sequence[Alike], bool]:
@@ -154,7 +154,7 @@ def _unseen(snapshot: Snapshot, namespace: str) -> Iterator[Words]:
         yield say("namespace {namespace} is none of those that were read", namespace=namespace)
 
 
-def _unread(snapshot: Snapshot, namespace: str, settings: Settings) -> Iterator[Unread]:
+def _unread(snapshot: Snapshot, namespace: str) -> Iterator[Unread]:
     """What could not be read of the kinds that tell what is pending."""
     stakes = [Stake(kind, namespace, _PENDING) for kind in ("Pod", "ResourceClaim")]
     if any(not pod.node_name and not pod.finished and resources_of(pod) for pod in snapshot.pods.values()):

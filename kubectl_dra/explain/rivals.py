@@ -13,11 +13,12 @@ from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
+from kubectl_dra.allocation.budgets import RIVALS_TRIED, RIVALS_TRIES, RIVALS_WORK
 from kubectl_dra.allocation.extended_resources import class_by_resource, resources_of
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import Device, DeviceID
-from kubectl_dra.cluster.cluster import Cluster
+from kubectl_dra.cluster.cluster import Cluster, key_of
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.phrase import Phrase, by_key, say
@@ -30,11 +31,6 @@ from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.kinds_to_read import uses_volumes
 from kubectl_dra.scheduling.queue import kept_out
 
-MAX_WORK: Final = 20_000
-MAX_TRIED: Final = 300
-"""Pods that are tried times nodes and slices, and pods; with more of them it stays open what they leave."""
-TRIES: Final = 6
-"""How often pods are placed where the scheduler chooses at random, or nobody knows which of two is tried first."""
 MAX_DEVICES: Final = 200
 """Of the devices that a pod may get, so many are compared with what pods of other classes ask for."""
 _SECONDS: Final = len("2006-01-02T15:04:05")
@@ -88,7 +84,7 @@ class Queue:
         """What a pod's place in the queue is told by. Pods with equal ones may be tried in any order."""
         condition = pod.condition("PodScheduled")
         tried = condition.last_transition_time if condition is not None else ""
-        last = self._last.get((pod.metadata.namespace, pod.metadata.name), "")
+        last = self._last.get(key_of(pod), "")
         return -pod.priority, max(pod.metadata.creation_timestamp, tried, last)[:_SECONDS]
 
     def rivals(self, question: Question, diagnosis: Diagnosis) -> Rivals | None:
@@ -142,8 +138,8 @@ class Queue:
             snapshot = complete(about_pod(pod, snapshot, exists=True), snapshot, self._settings)
         state = self._settings.scheduler.sees(Cluster(snapshot), *pods)
         size = len(state.nodes) + len(state.snapshot.slices)
-        left, found = min(MAX_TRIED, MAX_WORK // max(1, size)), list[frozenset[str]]()
-        for number in range(TRIES):
+        left, found = min(RIVALS_TRIED, RIVALS_WORK // max(1, size)), list[frozenset[str]]()
+        for number in range(RIVALS_TRIES):
             run = _Run(self, pods, last, Random(number) if number else None)
             if not run.place(state, left):
                 # Some of the choices that chance has were tried already.

@@ -28,7 +28,7 @@ def trace(question: Question, snapshot: Snapshot, settings: Settings, wanted: st
     name = str(identity)
     out: list[Trace] = []
     seen: set[tuple[str, str]] = set()
-    for state in with_extended(question, snapshot, cycle).claims:
+    for state in with_extended(question, snapshot, cycle.features)[0].claims:
         for entry in state.claim.requests if state.claim else ():
             for spec in entry.alternatives():
                 if settings.request and settings.request not in (entry.name, entry.result_name(spec)):
@@ -108,7 +108,7 @@ def verify(question: Question, snapshot: Snapshot, settings: Settings) -> Second
     cycle = settings.scheduler.cycle(snapshot.exact())
     devices = [device for entry in cycle.index.slices for device in entry.devices]
     expressions: dict[str, None] = {}
-    for state in with_extended(question, snapshot, cycle).claims:
+    for state in with_extended(question, snapshot, cycle.features)[0].claims:
         for request in state.claim.requests if state.claim else ():
             for spec in request.alternatives():
                 device_class = cycle.classes.get(spec.device_class)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kubectl_dra.allocation.budgets import ANSWER_STEPS, SHAPE_STEPS, STEPS_PER_NODE, Budget
+from kubectl_dra.allocation.budgets import ANSWER_STEPS, SHAPE_STEPS, STEPS_PER_NODE, Budget, of_answer
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.cluster.cluster import Cluster
+from kubectl_dra.cluster.cluster import Cluster, key_of
 from kubectl_dra.cluster.snapshot import MADE_BY, Snapshot
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.pipeline import diagnose
@@ -20,6 +20,7 @@ from kubectl_dra.explain.question.new_pod import about_new_pod
 from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod
 from kubectl_dra.explain.scene.prepare import Settings
 from kubectl_dra.explain.waiting import Shapes, waiting
+from kubectl_dra.scheduling.default_preemption import fewest
 from kubectl_dra.scheduling.release_changes import ChangeKind, Deciding, SchedulerChange, changes
 from kubectl_dra.scheduling.scheduler import PartialUpgrade, Scheduler
 
@@ -56,19 +57,7 @@ def deciding_changes(before: Scheduler, after: Scheduler, answer: Answer) -> Dec
         return Deciding(alone)
     if with_only(found) != will:
         return Deciding()
-    return Deciding(_fewest(found, lambda chosen: with_only(chosen) == will), together=True)
-
-
-def _fewest(
-    found: Sequence[SchedulerChange], suffices: Callable[[Sequence[SchedulerChange]], bool]
-) -> tuple[SchedulerChange, ...]:
-    """Changes of which none can be left out."""
-    left = list(found)
-    for each in found:
-        fewer = [other for other in left if other is not each]
-        if suffices(fewer):
-            left = fewer
-    return tuple(left)
+    return Deciding(tuple(fewest(found, lambda chosen: with_only(chosen) == will)), together=True)
 
 
 def _ahead(before: Scheduler, after: Scheduler, chosen: Iterable[SchedulerChange]) -> Scheduler:
@@ -179,7 +168,7 @@ def compare(
 
 def _deciding(subject: AskedSubject, around: Snapshot, before: Settings, after: Settings) -> Deciding | None:
     """What makes the difference, if that is found with few enough steps."""
-    budget = Budget(ANSWER_STEPS + STEPS_PER_NODE * len(around.nodes))
+    budget = of_answer(len(around.nodes))
 
     def answer(scheduler: Scheduler) -> tuple[Verdict, frozenset[str]]:
         if not budget.left:
@@ -211,7 +200,7 @@ def _new(manifest: Snapshot, snapshot: Snapshot, settings: Settings) -> Iterator
         if isinstance(entry, ResourceClaim):
             yield AskedSubject(about_claim(entry), snapshot)
             continue
-        key = (entry.metadata.namespace, entry.metadata.name)
+        key = key_of(entry)
         known = snapshot.pods.get(key)
         if known is None or MADE_BY in entry.metadata.annotations:
             pod, written = _unscheduled(entry), manifest.written.get(("Pod", *key), {})

@@ -273,7 +273,7 @@ def _of_nodes(analysis: Analysis, verdict: Verdict) -> Iterator[Words]:
     if verdict is Verdict.UNDETERMINED:
         for reason in analysis.published_twice[:1]:
             yield say("slices differ in what {device} takes of the node", device=reason.device)
-    devices = analysis.chain.devices if analysis.chain is not None else None
+    devices = analysis.outcome.chain.devices if analysis.outcome is not None else None
     if verdict is not Verdict.ALLOCATABLE or devices is None or devices.extended is None:
         return
     for name in analysis.takers if devices.takes_of_nodes else ():

@@ -9,7 +9,17 @@ from typing import Final
 
 from msgspec import Struct, structs
 
-from kubectl_dra.allocation.budgets import CHOICES, CHOICES_STEPS
+from kubectl_dra.allocation.budgets import (
+    CHOICES,
+    CHOICES_STEPS,
+    FEWEST_TRIED,
+    FOLLOWING_TRIED,
+    MOST_PODS,
+    MOST_TRIED,
+    PLACE_STEPS,
+    Budget,
+    unlimited,
+)
 from kubectl_dra.api.behaviour import GROUP_OF_ONE_PRIORITY
 from kubectl_dra.api.pod_resources import amounts
 from kubectl_dra.api.pods import Pod
@@ -72,14 +82,7 @@ def unclear_groups(pods: Sequence[NewPod], refused: Sequence[Unplaced], placemen
             return
 
 
-MOST_PODS: Final = 5_000
-"""With ``--max`` no more are placed."""
 _NANOS: Final = 10**9
-_FEWEST_TRIED: Final = 1_000
-_MOST_TRIED: Final = 100_000
-"""Of a role: more pods than the largest clusters run."""
-MOST_FOLLOWING: Final = 64
-"""With it, so many pods more are tried with each change."""
 _EXCLUSIVE: Final = frozenset(
     (
         "alpha.jobset.sigs.k8s.io/exclusive-topology",
@@ -177,7 +180,8 @@ def fit(
         for factory in plan.factories:
             snapshot = complete(factory.question, snapshot, settings)
     state = _state_for(snapshot, plans, settings.scheduler)
-    placer = Placer(state, progress)
+    budget = unlimited(PLACE_STEPS)
+    placer = Placer(state, budget, progress)
     limited = False
     if options.most:
         replicas, placement, limited = _most(placer, plans[0], snapshot)
@@ -187,9 +191,9 @@ def fit(
     found = []
     for plan in plans:
         progress(f"looking at what stops {plan.workload.title}")
-        found.append(_result(plan, placement, snapshot, settings, options, limited=limited))
+        found.append(_result(plan, placement, snapshot, settings, options, budget, limited=limited))
     if not placement.settled and not options.most:
-        found = _with_ranges(found, plans, state, snapshot)
+        found = _with_ranges(found, plans, state, snapshot, budget)
     return FitAnswer(
         tuple(found),
         str(settings.scheduler.release),
@@ -204,7 +208,7 @@ def _room(snapshot: Snapshot) -> int:
     """More pods than the nodes can take beside those that are there, and than any small workload has."""
     limits = (amounts(node.allocatable).get(PODS) for node in snapshot.nodes.values())
     room = sum(limit.nanos // _NANOS for limit in limits if limit is not None) + len(snapshot.pods) + 1
-    return min(max(_FEWEST_TRIED, room), _MOST_TRIED)
+    return min(max(FEWEST_TRIED, room), MOST_TRIED)
 
 
 def _replicas(workload: WorkloadPods, most: int) -> int:
@@ -254,7 +258,14 @@ def _most(placer: Placer, plan: FitPlan, snapshot: Snapshot) -> tuple[int, Place
 
 
 def _result(
-    plan: FitPlan, placement: Placement, snapshot: Snapshot, settings: Settings, options: FitOptions, *, limited: bool
+    plan: FitPlan,
+    placement: Placement,
+    snapshot: Snapshot,
+    settings: Settings,
+    options: FitOptions,
+    budget: Budget,
+    *,
+    limited: bool,
 ) -> WorkloadFit:
     workload = plan.workload
     placed_pods = tuple(placed_pod for placed_pod in placement.placed_pods if placed_pod.new.workload == plan.number)
@@ -275,7 +286,7 @@ def _result(
         unclear.append("volumes are bound together with the pods; which are left for the next pod is not known")
     fitting = plan.replicas if options.most else plan.tried - len({one.new.ordinal.replica for one in refused})
     wanted = [one.new for one in refused] if not options.most else list(_following(plan, snapshot))
-    changes = Changes(placement, () if unclear or options.only_counts else refused, wanted)
+    changes = Changes(placement, () if unclear or options.only_counts else refused, wanted, budget)
     placed = plan.running + len(placed_pods)
     return WorkloadFit(
         workload,
@@ -308,7 +319,7 @@ def _verdict(plan: FitPlan, placed: int, refused: Sequence[Unplaced], options: F
 def _following(plan: FitPlan, snapshot: Snapshot) -> Iterator[NewPod]:
     """The pods of replicas after those that fit, to be tried with changes."""
     size = max(1, plan.workload.size)
-    for replica in range(plan.replicas, plan.replicas + max(1, MOST_FOLLOWING // size)):
+    for replica in range(plan.replicas, plan.replicas + max(1, FOLLOWING_TRIED // size)):
         yield from plan.pods_of(replica, snapshot)
 
 
@@ -364,18 +375,17 @@ def _stop(plan: FitPlan, refused: Sequence[Unplaced], placement: Placement, sett
 
 
 def _with_ranges(
-    found: Sequence[WorkloadFit], plans: Sequence[FitPlan], state: ClusterState, snapshot: Snapshot
+    found: Sequence[WorkloadFit], plans: Sequence[FitPlan], state: ClusterState, snapshot: Snapshot, budget: Budget
 ) -> list[WorkloadFit]:
     """The results with the numbers of pods that other choices lead to."""
     counts = [{one.placed} for one in found]
-    spent = state.cycle.budget
-    end = spent.steps + CHOICES_STEPS
+    end = budget.steps + CHOICES_STEPS
     pods = _pods(plans, snapshot)
     for number in range(1, CHOICES + 1):
-        if spent.steps > end:
+        if budget.steps > end:
             break
         chance = Random(number)
-        again = Placer(state, chance=chance).place_all(_mixed(pods, plans, chance))
+        again = Placer(state, budget, chance=chance).place_all(_mixed(pods, plans, chance))
         for plan, seen in zip(plans, counts, strict=True):
             seen.add(plan.running + sum(placed_pod.new.workload == plan.number for placed_pod in again.placed_pods))
     return [structs.replace(one, fewest=min(seen), greatest=max(seen)) for one, seen in zip(found, counts, strict=True)]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from itertools import islice
 from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
-from kubectl_dra.allocation.budgets import ROOM_STEPS
+from kubectl_dra.allocation.budgets import HOLDERS_TRIED, NODE_KINDS_TRIED, ROOM_STEPS, Budget
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.explain.diagnosis import Diagnosis, Finding, Remedy
@@ -17,8 +17,7 @@ from kubectl_dra.explain.remedies.free import Free
 from kubectl_dra.explain.remedies.prove import Change
 from kubectl_dra.explain.remedies.room import EndPods, can_end
 from kubectl_dra.explain.scene.holders import ClaimHolder, HolderIndex
-from kubectl_dra.fit.feasible_nodes import FeasibleNodes
-from kubectl_dra.fit.place import Placement, Placer, Unplaced
+from kubectl_dra.fit.place import Placement, Placer, Unplaced, attempt
 from kubectl_dra.fit.pod_factory import NewPod
 from kubectl_dra.fit.result import ClusterChange, More, OneMoreNode
 from kubectl_dra.scheduling.default_preemption import fewest
@@ -26,8 +25,6 @@ from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.node_copy import node_copies
 from kubectl_dra.scheduling.reasons import PluginName
 
-MAX_KINDS: Final = 8
-"""Of nodes of which one more is tried, the most frequent first."""
 MAX_SHOWN: Final = 3
 """Of either sort: holders and nodes."""
 
@@ -38,8 +35,11 @@ class Changes:
     ``tried`` counts all.
     """
 
-    def __init__(self, placement: Placement, refused: Sequence[Unplaced], wanted: Sequence[NewPod]) -> None:
+    def __init__(
+        self, placement: Placement, refused: Sequence[Unplaced], wanted: Sequence[NewPod], budget: Budget
+    ) -> None:
         """``refused`` are the pods that do not fit, ``wanted`` those to place with each change."""
+        self._budget = budget
         denied = {id(one.new) for one in refused if one.denied is not None or one.new.pod.scheduling_gates}
         self._wanted = wanted
         self._left = [new for new in wanted if id(new) not in denied]
@@ -54,39 +54,38 @@ class Changes:
 
     def _holders(self, placement: Placement, first: Unplaced) -> list[More]:
         found: list[More] = []
-        spent = placement.state.cycle.budget
-        end = spent.steps + ROOM_STEPS
+        end = self._budget.steps + ROOM_STEPS
         for room in with_room(placement, first, self._helps):
             if more := self._with(room.change, room.state):
                 found.append(more)
-            if len(found) == MAX_SHOWN or spent.steps > end:
+            if len(found) == MAX_SHOWN or self._budget.steps > end:
                 break
         return found
 
     def _nodes(self, state: ClusterState) -> list[More]:
         found: list[More] = []
-        for more in islice(node_copies(state, state.cycle.index), MAX_KINDS):
+        for more in islice(node_copies(state), NODE_KINDS_TRIED):
             self.tried += 1
             there = state.moved(state.cluster.adding_node(more))
             change = OneMoreNode(more.like, more.exist)
-            if self._takes(there, (more.node.name,)) and (helped := self._with(change, there)):
+            if self._takes(there) and (helped := self._with(change, there)):
                 found.append(helped)
         return found[:MAX_SHOWN]
 
     def _helps(self, room: WithRoom) -> bool:
         self.tried += 1
-        return self._takes(room.state, room.nodes)
+        return self._takes(room.state)
 
-    def _takes(self, state: ClusterState, nodes: Collection[str] | None) -> bool:
+    def _takes(self, state: ClusterState) -> bool:
         """Whether a changed node takes any remaining sort of pod; groups are tried as a whole later."""
         if any(new.group[2] for new in self._left):
             return True
-        kinds = {new.likeness: new for new in self._left}
-        return any(FeasibleNodes(new, state, nodes).feasible for new in kinds.values())
+        kinds, nodes = {new.likeness: new for new in self._left}, state.cluster.touched()
+        return any(attempt(new, state, self._budget, nodes).taking for new in kinds.values())
 
     def _with(self, change: ClusterChange, state: ClusterState) -> More | None:
         """How many of the remaining pods fit with a change; None if none does."""
-        after = Placer(state).place_all(self._left)
+        after = Placer(state, self._budget).place_all(self._left)
         if not after.placed_pods:
             return None
         placed = {id(placed_pod.new) for placed_pod in after.placed_pods}
@@ -98,17 +97,14 @@ class Changes:
 # Who could make room for a pod: claims that are given back, and pods that end, in the order in which to ask them.
 
 
-MAX_HOLDERS: Final = 60
-"""Of either sort: claims with their pods, and pods without claims."""
 NODES_OF_SETS: Final = 8
 
 
 class WithRoom(NamedTuple):
-    """The cluster after somebody has ended, and the nodes that changed; None where that may be any."""
+    """The cluster after somebody has ended."""
 
     change: Free | EndPods
     state: ClusterState
-    nodes: frozenset[str] | None
 
 
 Helps = Callable[[WithRoom], bool]
@@ -129,14 +125,14 @@ def with_room(placement: Placement, first: Unplaced, helps: Helps) -> Iterator[W
     lacking = [name for name, rejection in rejected.items() if rejection.plugin is PluginName.DYNAMIC_RESOURCES]
     holders = _holders(state, own, {*full, *lacking})
     found = False
-    for holder in holders[:MAX_HOLDERS]:
+    for holder in holders[:HOLDERS_TRIED]:
         change = _freeing(state, [holder])
         if helps(change):
             found = True
             yield change
-    for pod in _without_claims(state, own, full)[:MAX_HOLDERS]:
+    for pod in _without_claims(state, own, full)[:HOLDERS_TRIED]:
         ended = EndPods(pod.node_name, (pod.key,), (pod,), (pod.node_name,))
-        room = WithRoom(ended, state.moved(state.cluster.ending([pod])), frozenset((pod.node_name,)))
+        room = WithRoom(ended, state.moved(state.cluster.ending([pod])))
         if helps(room):
             found = True
             yield room
@@ -169,12 +165,8 @@ def _homes(claim: ResourceClaim, state: ClusterState) -> set[str | None]:
 
 
 def _freeing(state: ClusterState, holders: Sequence[ClaimHolder]) -> WithRoom:
-    claims = [holder.claim for holder in holders]
-    nodes: set[str | None] = {pod.node_name for holder in holders for pod in holder.pods if pod.node_name}
-    nodes.update(home for claim in claims for home in _homes(claim, state))
-    known = frozenset(node for node in nodes if node is not None)
-    changed = None if None in nodes else known & state.nodes.keys()
-    return WithRoom(Free.of(holders, ()), state.moved(state.cluster.freeing(claims)), changed)
+    freed = state.cluster.freeing([holder.claim for holder in holders])
+    return WithRoom(Free.of(holders, ()), state.moved(freed))
 
 
 def _without_claims(state: ClusterState, own: set[str], full: set[str]) -> list[Pod]:

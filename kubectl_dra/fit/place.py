@@ -7,19 +7,18 @@ from enum import Enum
 from random import Random
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
-from kubectl_dra.allocation.budgets import MOST_SCORED, PLACED_POD, SCORED_PER_STEP
+from kubectl_dra.allocation.budgets import MOST_SCORED, PLACED_POD, SCORED_PER_STEP, Budget
 from kubectl_dra.api.claims import Allocation
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import DeviceID
-from kubectl_dra.fit.feasible_nodes import FeasibleNodes
 from kubectl_dra.fit.pod_factory import Denied, NewPod, denied
 from kubectl_dra.scheduling.binding import bound, takes_no_pod
 from kubectl_dra.scheduling.default_preemption import Candidate
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.gang_scheduling import domains_of, gang_of, priority_differs
-from kubectl_dra.scheduling.outcome import Outcome
+from kubectl_dra.scheduling.outcome import Outcome, schedule
 from kubectl_dra.scheduling.reasons import Reason
 from kubectl_dra.scheduling.scoring import winner_among
 from kubectl_dra.scheduling.volume_binding import VolumeBinding
@@ -100,13 +99,19 @@ class Saved(Struct, frozen=True):
 
 
 class Placer:
-    """Places pods on one cluster. ``chance``: takes any of the nodes that are as good, not the first."""
+    """Places pods on one cluster. ``chance``: takes any of the nodes that are as good, not the first.
 
-    def __init__(self, state: ClusterState, progress: Progress | None = None, chance: Random | None = None) -> None:
+    ``budget`` counts what that takes.
+    """
+
+    def __init__(
+        self, state: ClusterState, budget: Budget, progress: Progress | None = None, chance: Random | None = None
+    ) -> None:
         self.state = state
+        self._budget = budget
         self.placed_pods: list[PlacedPod] = []
         self.refused: list[Unplaced] = []
-        self._answers: dict[tuple[object, ...], FeasibleNodes] = {}
+        self._outcomes: dict[tuple[object, ...], Outcome] = {}
         self._given_up: dict[tuple[object, ...], Unplaced] = {}
         self._on: dict[str, int] = {}
         self._scored = 0
@@ -122,7 +127,7 @@ class Placer:
             new.likeness
             for new in (*(placed_pod.new for placed_pod in self.placed_pods), *(one.new for one in self.refused))
         }
-        simple = len(kinds) <= 1 and all(answers.local for answers in self._answers.values())
+        simple = len(kinds) <= 1 and all(outcome.local for outcome in self._outcomes.values())
         simple = simple and not any(placed_pod.evicted or placed_pod.new.group[2] for placed_pod in self.placed_pods)
         open_ = self._free or len(kinds) > 1
         settled = simple or not open_
@@ -169,9 +174,9 @@ class Placer:
                 return
 
     def _may_fit_now(self, one: Unplaced) -> bool:
-        answers = self._answers.get(one.new.likeness)
+        outcome = self._outcomes.get(one.new.likeness)
         changed = not one.state.as_good_as(self.state)
-        return changed and one.denied is None and not one.alone and answers is not None and not answers.local
+        return changed and one.denied is None and not one.alone and outcome is not None and not outcome.local
 
     def _place(self, new: NewPod, nodes: frozenset[str] | None = None) -> bool:
         if new.pod.scheduling_gates or self._cannot_be_added(new):
@@ -180,13 +185,13 @@ class Placer:
         if (known := self._hopeless(new)) is not None:
             self.refused.append(Unplaced(new, self.state, known.outcome))
             return False
-        answers = self._answers_for(new)
-        within = answers.feasible if nodes is None else [name for name in answers.feasible if name in nodes]
+        outcome = self._attempt(new)
+        taking = outcome.taking
+        within = taking if nodes is None else [name for name in taking if name in nodes]
         if within:
-            node, chosen = self._choose(answers, within)
-            self._give_node(new, answers, node, chosen)
+            node, chosen = self._choose(outcome, within)
+            self._give_node(new, outcome, node, chosen)
             return True
-        outcome = answers.outcome
         if nodes is None and not new.group[2] and self._make_room(new, outcome):
             return True
         refused = Unplaced(new, self.state, outcome)
@@ -203,25 +208,25 @@ class Placer:
 
     def _hopeless(self, new: NewPod) -> Unplaced | None:
         """A pod of the same likeness that was refused, where nothing has changed since that could help."""
-        known, answers = self._given_up.get(new.likeness), self._answers.get(new.likeness)
+        known, outcome = self._given_up.get(new.likeness), self._outcomes.get(new.likeness)
         if known is None:
             return None
-        same = known.state.as_good_as(self.state) or (answers is not None and answers.local)
+        same = known.state.as_good_as(self.state) or (outcome is not None and outcome.local)
         return known if same else None
 
-    def _answers_for(self, new: NewPod) -> FeasibleNodes:
-        answers = self._answers.get(new.likeness)
-        if answers is None:
-            answers = self._answers[new.likeness] = FeasibleNodes(new, self.state)
-        return answers
+    def _attempt(self, new: NewPod) -> Outcome:
+        known = self._outcomes.get(new.likeness)
+        outcome = known.after(self.state) if known is not None else attempt(new, self.state, self._budget)
+        self._outcomes[new.likeness] = outcome
+        return outcome
 
-    def _choose(self, answers: FeasibleNodes, feasible: Collection[str]) -> tuple[str, Chosen]:
+    def _choose(self, outcome: Outcome, feasible: Collection[str]) -> tuple[str, Chosen]:
         if len(feasible) == 1:
             return next(iter(feasible)), Chosen.ONLY
         self._scored += len(feasible)
         if self._scored <= MOST_SCORED:
-            self.state.cycle.budget.charge(len(feasible) // SCORED_PER_STEP)
-            best = winner_among(answers.outcome.chain, tuple(feasible))
+            self._budget.charge(len(feasible) // SCORED_PER_STEP)
+            best = winner_among(outcome.chain, tuple(feasible))
             if best.exact and len(best.nodes) == 1:
                 return best.nodes[0], Chosen.BEST
             if best.exact:
@@ -239,24 +244,18 @@ class Placer:
         return names[0] if self._chance is None else self._chance.choice(names)
 
     def _give_node(
-        self, new: NewPod, answers: FeasibleNodes, node: str, chosen: Chosen, evicted: tuple[Pod, ...] = ()
+        self, new: NewPod, outcome: Outcome, node: str, chosen: Chosen, evicted: tuple[Pod, ...] = ()
     ) -> None:
-        self._look_at_volumes(answers, node)
+        self._look_at_volumes(outcome, node)
         state = self.state.moved(self.state.cluster.editing(*new.claims.values()))
-        self.state = bound(new.pod, node, state, answers.outcome.attempt_on(node), state.cycle)
-        self.state.cycle.budget.charge(PLACED_POD)
+        self.state = bound(new.pod, node, state, outcome.devices.on(node))
+        self._budget.charge(PLACED_POD)
         held = tuple(_held(new.pod, self.state))
         self.placed_pods.append(PlacedPod(new, node, held, chosen, evicted))
         self._on[node] = self._on.get(node, 0) + 1
-        homes = {self.state.cluster.homes.get(entry.device.pool) for entry in held}
-        touched = frozenset((node,)) if homes <= {node} else None
-        shuns = new.pod.spec.affinity is not None and bool(new.pod.spec.affinity.pod_anti_affinity.required)
-        for other in self._answers.values():
-            # Its anti-affinity counts for pods that have none themselves.
-            other.update(self.state, touched, counted=shuns)
 
-    def _look_at_volumes(self, answers: FeasibleNodes, node: str) -> None:
-        binding = next((plugin for plugin in answers.outcome.chain.plugins if isinstance(plugin, VolumeBinding)), None)
+    def _look_at_volumes(self, outcome: Outcome, node: str) -> None:
+        binding = next((plugin for plugin in outcome.chain.plugins if isinstance(plugin, VolumeBinding)), None)
         if binding is None:
             return
         self._volumes_open = self._volumes_open or self._volumes_taken
@@ -272,7 +271,6 @@ class Placer:
         if outcome.freed is None or outcome.next is None or not outcome.next.feasible:
             return False
         self.state = self.state.moved(self.state.cluster.editing(outcome.freed.deallocated()))
-        self._answers.clear()
         self._given_up.clear()
         return self._place(new)
 
@@ -284,12 +282,11 @@ class Placer:
         if any(pod.key in own for pod in chosen.victims):
             return False
         self.state = self.state.moved(self.state.cluster.ending(chosen.victims))
-        self._answers.clear()
         self._given_up.clear()
-        answers = self._answers_for(new)
-        if chosen.node not in answers.feasible:
+        outcome = self._attempt(new)
+        if chosen.node not in outcome.taking:
             return False
-        self._give_node(new, answers, chosen.node, Chosen.ONLY if len(best) == 1 else Chosen.TIE, chosen.victims)
+        self._give_node(new, outcome, chosen.node, Chosen.ONLY if len(best) == 1 else Chosen.TIE, chosen.victims)
         return True
 
     def _place_group(self, unit: Sequence[NewPod]) -> None:
@@ -337,7 +334,15 @@ class Placer:
         self.state = saved.state
         self.placed_pods, self.refused = list(saved.placed_pods), list(saved.refused)
         self._given_up, self._on = dict(saved.given_up), dict(saved.on)
-        self._answers.clear()
+
+
+def attempt(new: NewPod, state: ClusterState, budget: Budget, only: Collection[str] | None = None) -> Outcome:
+    """An attempt for a pod that stands for all of its likeness; ``only``: no other nodes are asked."""
+    pod = new.pod
+    if not new.exists:
+        # Whichever of them is placed first, it is another one than the pod that stands for the next.
+        pod = structs.replace(pod, metadata=structs.replace(pod.metadata, uid=""))
+    return schedule(pod, state, budget=budget, only=only, retried=True, claims=tuple(new.claims.values()))
 
 
 def scheduling_order(pods: Sequence[NewPod]) -> Iterator[list[NewPod]]:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from kubectl_dra.allocation.attempt import Attempt, Cycle
+from kubectl_dra.allocation.attempt import Attempt
 from kubectl_dra.allocation.features import Features
 from kubectl_dra.api.claims import Allocation, Consumer, ResourceClaim
 from kubectl_dra.api.pods import ExtendedClaimStatus, Pod
@@ -19,13 +19,11 @@ from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.outcome import Outcome, schedule
 
 
-def bound(
-    pod: Pod, node: str, state: ClusterState, attempt: Attempt | None, cycle: Cycle | None = None
-) -> ClusterState:
+def bound(pod: Pod, node: str, state: ClusterState, attempt: Attempt | None) -> ClusterState:
     """The cluster after the pod was given a node that accepts it, with the devices of an attempt if it needs any."""
     there, claims = replace(pod, node_name=node), list[ResourceClaim]()
     if DynamicResources in order(state.profile):
-        devices = DynamicResources(pod, state, cycle, made={node: attempt} if attempt is not None else {})
+        devices = DynamicResources(pod, state, made={node: attempt} if attempt is not None else {})
         claims = list(_reserved(pod, node, devices))
         taken = devices.taken_on(state.nodes[node].node).claims
         there = replace(there, status=replace(pod.status, node_allocatable_resource_claim_statuses=taken))
@@ -95,4 +93,4 @@ def place(pod: Pod, state: ClusterState, choose: Choose, within: Container[str] 
         return TurnTaken(outcome, "", state)
     best = winner_among(outcome.chain, feasible)
     node = choose([name for name in best.nodes or feasible if name in feasible])
-    return TurnTaken(outcome, node, bound(pod, node, outcome.state, outcome.attempt_on(node)))
+    return TurnTaken(outcome, node, bound(pod, node, outcome.state, outcome.devices.on(node)))

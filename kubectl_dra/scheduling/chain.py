@@ -6,8 +6,7 @@ Source of PreFilter's outcome: RunPreFilterPlugins in pkg/scheduler/framework/ru
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from copy import copy
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from kubectl_dra.api.pods import Pod
@@ -68,11 +67,6 @@ class NoneInCommon(Reason, frozen=True):
         return f"node(s) didn't satisfy plugin(s) [{' '.join(self.plugins)}] simultaneously"
 
 
-def without_devices(profile: Profile) -> tuple[type[Plugin], ...]:
-    """The filtering plugins of a profile, except the one for devices."""
-    return tuple(kind for kind in order(profile) if kind is not DynamicResources)
-
-
 def order(profile: Profile) -> tuple[type[Plugin], ...]:
     """The filtering plugins of a profile: those with PreFilter in its order, then the others."""
     first, then = profile.plugins[Point.PRE_FILTER], profile.plugins[Point.FILTER]
@@ -80,51 +74,44 @@ def order(profile: Profile) -> tuple[type[Plugin], ...]:
 
 
 class Chain:
-    """All plugins of the scheduler's profile for one pod, or only ``plugins``.
+    """The plugins of a pod in the order in which the scheduler prepares them, as far as it gets.
 
     ``rejection`` refuses the pod as a whole, whatever the node. ``prepared``: the plugins whose PreFilter
     ran. ``among``: the nodes to which plugins narrowed the choice; None means all.
     """
 
-    def __init__(self, pod: Pod, state: ClusterState, plugins: Sequence[type[Plugin]] | None = None) -> None:
+    def __init__(self, pod: Pod, state: ClusterState, plugins: Iterable[Plugin]) -> None:
         self.pod = pod
         self.state = state
         self.rejection: Rejection | None = None
         self.prepared: list[Plugin] = []
         self.among: frozenset[str] | None = None
-        self.plugins: list[Plugin] = []
         self._narrowing: list[PluginName] = []
-        self._prepare(order(state.profile) if plugins is None else plugins)
-        self._sort()
+        asked: list[Plugin] = []
+        for plugin in plugins:
+            if not self._add(plugin, asked):
+                break
+        # In Filter order, without those that only have a PreFilter.
+        places = {name: place for place, name in enumerate(state.profile.plugins[Point.FILTER])}
+        known = [plugin for plugin in asked if plugin.name in places]
+        self.plugins = sorted(known, key=lambda plugin: places[plugin.name])
 
-    def _prepare(self, kinds: Sequence[type[Plugin]]) -> None:
-        for kind in kinds:
-            if not self._add(kind(self.pod, self.state)):
-                return
-
-    def _sort(self) -> None:
-        """Put the plugins into Filter order, without those that only have a PreFilter."""
-        filters = self.state.profile.plugins[Point.FILTER]
-        places = {name: place for place, name in enumerate(filters)}
-        asked = [plugin for plugin in self.plugins if plugin.name in places]
-        self.plugins = sorted(asked, key=lambda plugin: places[plugin.name])
-
-    def _add(self, plugin: Plugin) -> bool:
-        """Add a plugin whose PreFilter ran. Returns whether the next one runs, too."""
+    def _add(self, plugin: Plugin, asked: list[Plugin]) -> bool:
+        """Add a plugin whose PreFilter ran, to those ``asked`` about nodes if it is. Returns whether the next runs."""
         self.prepared.append(plugin)
         if not self.state.profile.runs(plugin.name, Point.PRE_FILTER):
             if not plugin.skipped:
-                self.plugins.append(plugin)
+                asked.append(plugin)
             return True
         if plugin.rejection is not None:
             self.rejection = plugin.rejection
             if not plugin.rejection.resolvable or plugin.rejection.error:
                 return False
-            self.plugins.append(plugin)
+            asked.append(plugin)
             return True
         if plugin.skipped:
             return True
-        self.plugins.append(plugin)
+        asked.append(plugin)
         if plugin.nodes is None:
             return True
         self._narrowing.append(plugin.name)
@@ -132,26 +119,6 @@ class Chain:
         if not self.among:
             self.rejection = Rejection(plugin.name, (NoneInCommon(tuple(sorted(self._narrowing))),))
         return bool(self.among)
-
-    def joined(self, devices: DynamicResources) -> Chain:
-        """The chain with the plugin for devices added."""
-        kinds = order(self.state.profile)
-        if DynamicResources not in kinds:
-            return self
-        chain = Chain(self.pod, self.state, ())
-        place = kinds.index(DynamicResources)
-        before = [plugin for plugin in self.prepared if kinds.index(type(plugin)) < place]
-        for plugin in (*before, devices, *self.prepared[len(before) :]):
-            if not chain._add(plugin):
-                break
-        chain._sort()
-        return chain
-
-    def moved(self, state: ClusterState) -> Chain:
-        """The same plugins in a cluster that differs in nothing that their PreFilter counted."""
-        chain = copy(self)
-        chain.state = state
-        return chain
 
     @property
     def devices(self) -> DynamicResources | None:

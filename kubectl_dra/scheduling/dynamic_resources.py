@@ -6,15 +6,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Final
 
-from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict, Cycle
-from kubectl_dra.allocation.budgets import NODE_STEPS
+from msgspec import Struct
+
+from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict
+from kubectl_dra.allocation.budgets import Budget, unlimited
 from kubectl_dra.allocation.extended_resources import CLAIM_NAME, MADE_FOR_EXTENDED, ExtendedRequests, extended_requests
+from kubectl_dra.allocation.search_context import Observer
 from kubectl_dra.api.behaviour import DEVICE_SCORES, NODE_RESOURCES_OF_DEVICES
 from kubectl_dra.api.claims import DeviceResult, ResourceClaim
 from kubectl_dra.api.limits import MAX_CONSUMERS
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod, PodClaim
 from kubectl_dra.cluster.relation import made_for, relation_of
+from kubectl_dra.cluster.snapshot import Key
 from kubectl_dra.scheduling.framework import ClusterState, NodeState, Plugin, ScorePlugin, share_of_best
 from kubectl_dra.scheduling.memory import NodeAttempts
 from kubectl_dra.scheduling.node_resources import Insufficient
@@ -123,11 +127,22 @@ class SearchNotEnded(Reason, frozen=True):
     TEXT = "cannot allocate all claims"
 
 
+class ClaimsAlone(Struct, frozen=True):
+    """Claims, by namespace and name, that are asked about without a pod that waits for a node.
+
+    ``extended``: what devices may serve of a pod's extended resources.
+    """
+
+    claims: tuple[Key, ...]
+    extended: ExtendedRequests | None = None
+
+
 class DynamicResources(Plugin):
     """Refuses nodes on which the pod's claims cannot be satisfied together.
 
     ``attempts`` are those made here, by node, ``made`` those made before. ``unavailable`` are allocated claims that
-    some node could not use; the scheduler gives back one that has no consumer (``freed``).
+    some node could not use; the scheduler gives back one that has no consumer (``freed``). ``alone``: these claims are
+    asked about, and no pod. ``retried``: what an earlier attempt left behind is gone. ``unlike``: see ``NodeAttempts``.
     """
 
     name = PluginName.DYNAMIC_RESOURCES
@@ -136,9 +151,12 @@ class DynamicResources(Plugin):
         self,
         pod: Pod,
         state: ClusterState,
-        cycle: Cycle | None = None,
-        steps: int = NODE_STEPS,
+        budget: Budget | None = None,
+        *,
         made: Mapping[str, Attempt] = {},
+        alone: ClaimsAlone | None = None,
+        retried: bool = False,
+        unlike: bool = False,
     ) -> None:
         super().__init__(pod, state)
         self.attempts: dict[str, Attempt] = {}
@@ -146,23 +164,41 @@ class DynamicResources(Plugin):
         self.unavailable: dict[str, ResourceClaim] = {}
         # By the allocator's text: one object for all nodes that it refuses with it.
         self._refusals: dict[str, Rejection] = {}
-        self.cycle = cycle or state.cycle.changed()
-        self._on_nodes = NodeAttempts(self.cycle, steps)
+        self.cycle = state.cycle.changed()
+        self._budget = budget or unlimited()
+        self._on_nodes = NodeAttempts(self.cycle, self._budget, unlike=unlike)
         self.claims: tuple[ResourceClaim, ...] = ()
-        self.leftover: ResourceClaim | None = None
         self.extended: ExtendedRequests | None = None
-        found = list(resolve(pod, state))
-        if reasons := tuple(entry for entry in found if isinstance(entry, Reason)):
+        self._alone = alone is not None
+        self._retried = retried
+        if alone is not None:
+            known = (state.snapshot.claims.get(key) for key in alone.claims)
+            self.claims = tuple(claim for claim in known if claim is not None)
+            self.extended = alone.extended
+            return
+        resolved = list(resolve(pod, state))
+        if reasons := tuple(entry for entry in resolved if isinstance(entry, Reason)):
             self.rejection = Rejection(self.name, reasons[:1])
             return
-        self.claims = tuple(entry for entry in found if isinstance(entry, ResourceClaim))
+        self.claims = tuple(entry for entry in resolved if isinstance(entry, ResourceClaim))
         if self.cycle.features.extended_resources:
             self.extended = extended_requests(pod, state.snapshot.classes)
-        if self.extended is not None:
-            self.leftover = _made_for(pod, state)
         self.skipped = not self.claims and self.extended is None
         if reason := next(self._hopeless(), None):
             self.rejection = Rejection(self.name, (reason,))
+
+    @cached_property
+    def leftover(self) -> ResourceClaim | None:
+        """The claim for extended resources that an earlier attempt made for this pod."""
+        uid = self.pod.metadata.uid
+        if self.extended is None or self._retried or not uid:
+            return None
+        for claim in self.state.snapshot.claims.values():
+            if claim.metadata.name == CLAIM_NAME or claim.metadata.annotations.get(MADE_FOR_EXTENDED) != "true":
+                continue
+            if any(owner.uid == uid for owner in claim.metadata.owners):
+                return claim
+        return None
 
     def on(self, node: str) -> Attempt | None:
         """The attempt on a node; None if none was made."""
@@ -190,7 +226,7 @@ class DynamicResources(Plugin):
             elif claim.key in self._mapped_of_others:
                 return Rejection(self.name, (MappedClaimInUse(claim.key),))
         if claims := self.claims_on(node.node):
-            attempt = self._attempt(node.node, claims)
+            attempt = self.attempt(node.node, claims)
             if attempt.verdict is not AttemptVerdict.ALLOCATED:
                 return self._refused(attempt)
         if self.takes_of_nodes and (rejection := self._short(node)) is not None:
@@ -203,7 +239,7 @@ class DynamicResources(Plugin):
     @cached_property
     def takes_of_nodes(self) -> bool:
         """Whether what devices take of their nodes counts: by the gate, and where any device takes something."""
-        if GATE not in self.state.gates or self.state.release not in NODE_RESOURCES_OF_DEVICES:
+        if self._alone or GATE not in self.state.gates or self.state.release not in NODE_RESOURCES_OF_DEVICES:
             return False
         return self.cycle.index.takes_of_nodes
 
@@ -283,12 +319,17 @@ class DynamicResources(Plugin):
                     if spec.device_class not in self.cycle.classes:
                         yield ClassMissing(claim.key, request.result_name(spec), spec.device_class)
 
-    def _attempt(self, node: Node, claims: Sequence[ResourceClaim]) -> Attempt:
+    def attempt(self, node: Node, claims: Sequence[ResourceClaim]) -> Attempt:
+        """The attempt on a node with the claims to allocate there."""
         known = self.on(node.name)
         if known is None:
             delegated = frozenset() if self.extended is None else self.extended.delegated(node)
             known = self.attempts[node.name] = self._on_nodes.on(node, claims, delegated)
         return known
+
+    def watched(self, node: Node, observer: Observer) -> None:
+        """An attempt on a node of which somebody sees every step."""
+        self.cycle.attempt(node, self.claims_on(node), budget=self._budget.search(), observer=observer)
 
     def _refused(self, attempt: Attempt) -> Rejection:
         if attempt.verdict is AttemptVerdict.ERROR:
@@ -329,18 +370,6 @@ def _claim_name(pod: Pod, entry: PodClaim) -> tuple[str | None, bool]:
         return entry.claim_name, False
     statuses = pod.claim_statuses
     return statuses.get(entry.name), entry.name in statuses
-
-
-def _made_for(pod: Pod, state: ClusterState) -> ResourceClaim | None:
-    """The claim for extended resources that an earlier attempt made for this pod."""
-    if not pod.metadata.uid:
-        return None
-    for claim in state.snapshot.claims.values():
-        if claim.metadata.name == CLAIM_NAME or claim.metadata.annotations.get(MADE_FOR_EXTENDED) != "true":
-            continue
-        if any(owner.uid == pod.metadata.uid for owner in claim.metadata.owners):
-            return claim
-    return None
 
 
 # DynamicResources: nodes that can serve earlier subrequests (firstAvailable) score higher.

@@ -14,7 +14,7 @@ from functools import cached_property, lru_cache
 from typing import Any, ClassVar, Final
 
 from kubectl_dra.allocation.attempt import Cycle
-from kubectl_dra.allocation.features import Features, Quirks
+from kubectl_dra.allocation.features import Features, KnownDefects
 from kubectl_dra.allocation.pools import SliceIndex
 from kubectl_dra.allocation.selectors import Selectors
 from kubectl_dra.allocation.state import allocated_state, changed_state
@@ -149,10 +149,12 @@ class ClusterState:
         self.profile = profile
         self.rules = Rules.of(gates)
         self._devices = devices
-        pods = cluster.places.on
-        self.nodes: Mapping[str, NodeState] = {
-            name: NodeState(node, pods.get(name, ()), self.rules) for name, node in cluster.snapshot.nodes.items()
-        }
+
+    @cached_property
+    def nodes(self) -> Mapping[str, NodeState]:
+        """The nodes, each with its pods."""
+        pods = self.cluster.places.on
+        return {name: NodeState(node, pods.get(name, ()), self.rules) for name, node in self.snapshot.nodes.items()}
 
     @property
     def snapshot(self) -> Snapshot:
@@ -199,8 +201,10 @@ class ClusterState:
         out = copy(self)
         out.cluster = cluster
         if "cycle" in self.__dict__:
-            out.cycle = after(self.cycle, delta)
-        if delta.nodes:
+            out.cycle = _after(self.cycle, delta)
+            if cluster.snapshot.classes is not self.snapshot.classes:
+                out.cycle = out.cycle.changed(classes=cluster.snapshot.classes)
+        if delta.nodes and "nodes" in self.__dict__:
             nodes, pods = cluster.snapshot.nodes, cluster.places.on
             touched = {
                 name: NodeState(nodes[name], pods.get(name, ()), self.rules) for name in delta.nodes if name in nodes
@@ -209,6 +213,12 @@ class ClusterState:
         if delta.nodes or delta.pods:
             for name in ("nominated", "nodes_with_affinity", "nodes_with_required_anti_affinity"):
                 out.__dict__.pop(name, None)
+        return out
+
+    def looking(self, **changes: Any) -> ClusterState:
+        """The same cluster where a scheduler looks at devices in another way; ``changes``: see ``Cycle.changed``."""
+        out = copy(self)
+        out.cycle = self.cycle.changed(**changes)
         return out
 
     def as_good_as(self, other: ClusterState) -> bool:
@@ -302,7 +312,7 @@ def along(shape: Sequence[tuple[int, int]], use: int) -> int:
 
 
 def make_cycle(
-    snapshot: Snapshot, features: Features, quirks: Quirks, environment: Environment, *, with_rules: bool
+    snapshot: Snapshot, features: Features, defects: KnownDefects, environment: Environment, *, with_rules: bool
 ) -> Cycle:
     """The devices of a cluster for all attempts of one cycle; ``with_rules``: DeviceTaintRules are applied."""
     rules = snapshot.taint_rules if with_rules else ()
@@ -312,7 +322,7 @@ def make_cycle(
         state=allocated_state(snapshot.claims.values(), features),
         selectors=Selectors(environment),
         features=features,
-        quirks=quirks,
+        defects=defects,
         rules=rules,
     )
 
@@ -332,7 +342,7 @@ def _seen(
     return slices
 
 
-def after(cycle: Cycle, delta: Delta) -> Cycle:
+def _after(cycle: Cycle, delta: Delta) -> Cycle:
     """The cycle after a change of its cluster that replaces no slices."""
     assert delta.slices is not None
     state = changed_state(cycle.state, delta.claims, cycle.features)

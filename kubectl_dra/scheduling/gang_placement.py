@@ -113,8 +113,9 @@ def _in_domains(
 
 def _given(outcome: Outcome, node: str) -> Iterator[ClaimGiven]:
     """The claims that get devices with the pod, on its node."""
-    devices, attempt = outcome.chain.devices, outcome.attempt_on(node)
-    if devices is not None and attempt is not None:
+    devices = outcome.devices
+    attempt = devices.on(node)
+    if attempt is not None:
         claims = devices.claims_on(outcome.state.nodes[node].node)
         yield from map(ClaimGiven, claims, attempt.results)
 

@@ -11,7 +11,7 @@ from typing import Final
 from msgspec import json
 
 from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict, Cycle
-from kubectl_dra.allocation.budgets import NODE_STEPS, Budget
+from kubectl_dra.allocation.budgets import Budget
 from kubectl_dra.allocation.capacity import decides_nothing
 from kubectl_dra.allocation.constraints import attribute_of, values_of
 from kubectl_dra.allocation.errors import AllocationError
@@ -31,13 +31,13 @@ _NEVER_TAKEN: Final = 0
 class NodeAttempts:
     """Attempts on nodes with the claims of one pod. Nodes from which they read the same share the first of them.
 
-    ``steps`` is the limit of each, ``whole`` that of all together.
+    ``unlike``: whoever asks has left out nodes that are like others, so none is compared.
     """
 
-    def __init__(self, cycle: Cycle, steps: int = NODE_STEPS, whole: Budget | None = None) -> None:
+    def __init__(self, cycle: Cycle, budget: Budget, *, unlike: bool = False) -> None:
         self._cycle = cycle
-        self._steps = steps
-        self._whole = whole
+        self._unlike = unlike
+        self._budget = budget
         self._equivalence: dict[frozenset[str], NodeEquivalence] = {}
         self._known: dict[Hashable, Attempt] = {}
         # Where only one node is asked, nobody needs to know what was read from it.
@@ -49,6 +49,8 @@ class NodeAttempts:
             pools = self._cycle.pools_of(node)
         except AllocationError:
             pools = None
+        if self._unlike:
+            return self._made(node, claims, pools)
         if self._first is None:
             attempt = self._made(node, claims, pools)
             self._first = node, claims, delegated, attempt
@@ -67,8 +69,7 @@ class NodeAttempts:
         return known
 
     def _made(self, node: Node, claims: Sequence[ResourceClaim], pools: NodePools | None) -> Attempt:
-        left = self._steps if self._whole is None else min(self._steps, self._whole.left)
-        return self._cycle.attempt(node, claims, budget=Budget(max(1, left), whole=self._whole), pools=pools)
+        return self._cycle.attempt(node, claims, budget=self._budget.search(), pools=pools)
 
     def _key(
         self, node: Node, claims: Sequence[ResourceClaim], delegated: frozenset[str], pools: NodePools | None
@@ -129,7 +130,7 @@ class NodeEquivalence:
     @cached_property
     def _names(self) -> Set[str]:
         """Names of pools whose counters the scheduler may confuse."""
-        return _names_of_several(self._cycle) if self._cycle.quirks.counters_keyed_by_pool_name else frozenset()
+        return _names_of_several(self._cycle) if self._cycle.defects.counters_keyed_by_pool_name else frozenset()
 
     def of(self, node: Node, pools: NodePools) -> Hashable:
         """What an attempt reads from the node; None if that is too much."""

@@ -28,8 +28,9 @@ _MORE: Final = "-more"
 _NAME: Final = "metadata.name"
 
 
-def node_copies(state: ClusterState, index: SliceIndex) -> Iterator[NodeCopy]:
+def node_copies(state: ClusterState) -> Iterator[NodeCopy]:
     """One copy of each kind of node, the most frequent first, with the devices that it publishes by itself."""
+    index = state.cycle.index
     local = _local(state.snapshot.nodes, index)
     kinds: dict[Hashable, list[Node]] = defaultdict(list)
     for node in state.snapshot.nodes.values():

@@ -4,128 +4,216 @@ resulting message.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final
 
-from kubectl_dra.allocation.attempt import Attempt, Cycle
-from kubectl_dra.allocation.budgets import NODE_STEPS
+from msgspec.structs import replace
+
+from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict
+from kubectl_dra.allocation.budgets import FILTERED_NODE, Budget, unlimited
 from kubectl_dra.api.behaviour import PREEMPTION_TERSE
 from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.cluster.cluster import Cluster
+from kubectl_dra.cluster.cluster import Cluster, Delta
 from kubectl_dra.layered import layered
-from kubectl_dra.scheduling.chain import Chain, order, without_devices
+from kubectl_dra.scheduling.chain import Chain, order
 from kubectl_dra.scheduling.default_preemption import Candidate, Preemption, preempt
-from kubectl_dra.scheduling.dynamic_resources import DynamicResources, SearchNotEnded
+from kubectl_dra.scheduling.dynamic_resources import ClaimsAlone, DynamicResources, SearchNotEnded
 from kubectl_dra.scheduling.framework import ClusterState, Plugin
+from kubectl_dra.scheduling.inter_pod_affinity import InterPodAffinity
 from kubectl_dra.scheduling.node_resources_of_devices import PublishedTwice
+from kubectl_dra.scheduling.pod_topology_spread import PodTopologySpread
 from kubectl_dra.scheduling.profile import Point
 from kubectl_dra.scheduling.reasons import NotRead, PluginName, Rejection, none_available
+from kubectl_dra.scheduling.volume_filters import VolumeRestrictions
 
 UNSCHEDULABLE: Final = "Unschedulable"
 SCHEDULER_ERROR: Final = "SchedulerError"
+_NOT_OF_NODES: Final = frozenset(("classes", "taint_rules", "others"))
+"""What any node may be judged by, in fields of a snapshot."""
+_READ_OTHER_NODES: Final = (InterPodAffinity, PodTopologySpread, VolumeRestrictions)
 NO_NODES: Final = "no nodes available to schedule pods"
 
 
 class Outcome:
     """One attempt for a pod, worked out as far as somebody asks: first what the other filters say, then the devices.
 
-    ``only``: no other nodes are asked. ``plugins``: the filters but that for devices, by default those of the profile.
-    ``cycle``: the devices, where they are not those of the state. ``steps``: the limit of the search on a node.
-    ``retried``: what an earlier attempt left behind is gone.
+    ``claims`` are made for the pod first. ``only``: no other nodes are asked. ``plugins``: those that are asked, by
+    default those of the profile. ``alone``: claims are asked about, and no pod. ``supposed``: the claim for extended
+    resources, where it is not as the scheduler makes it. ``retried``: what an earlier attempt left behind is gone.
+    ``unlike``: the nodes are known to differ.
     """
 
     def __init__(
         self,
         pod: Pod,
         state: ClusterState,
+        budget: Budget | None = None,
         *,
         only: Collection[str] | None = None,
         plugins: Sequence[type[Plugin]] | None = None,
-        cycle: Cycle | None = None,
-        steps: int = NODE_STEPS,
+        alone: ClaimsAlone | None = None,
+        supposed: ResourceClaim | None = None,
         retried: bool = False,
+        unlike: bool = False,
+        claims: Collection[ResourceClaim] = (),
     ) -> None:
         self.pod = pod
         self.state = state
-        self._only = only
-        self._plugins = plugins
-        self._cycle = cycle
-        self._steps = steps
+        if claims:
+            self.state = state.moved(state.cluster.editing(*claims))
+            # A pod like this one may have claims of these names by now: it keeps its devices.
+            self.state.cycle = state.cycle
+        self._given = state
+        self._claims = claims
+        self.budget = budget or unlimited()
+        self._only = None if only is None else dict.fromkeys(name for name in only if name in state.nodes)
+        self._kinds = order(state.profile) if plugins is None else plugins
+        self.alone = alone
+        self._supposed = supposed
         self._retried = retried
+        self._unlike = unlike
+        self._prepared: dict[type[Plugin], Plugin] = {}
         self._made: Mapping[str, Attempt] = {}
 
     @property
     def asked(self) -> Collection[str]:
-        """The nodes that are asked, in the order of the cluster."""
+        """The names of the nodes that are asked."""
         return self.state.nodes if self._only is None else self._only
+
+    @cached_property
+    def devices(self) -> DynamicResources:
+        """The plugin for devices, also where another one refused the pod first, or the profile lacks it."""
+        devices = DynamicResources(
+            self.pod,
+            self.state,
+            self.budget,
+            made=self._made,
+            alone=self.alone,
+            retried=self._retried,
+            unlike=self._unlike,
+        )
+        if self._supposed is not None and devices.extended is not None:
+            devices.extended = replace(devices.extended, supposed=self._supposed)
+        return devices
+
+    def _plugins(self, kinds: Iterable[type[Plugin]]) -> Iterator[Plugin]:
+        """The plugins of these kinds, each made when it is its turn."""
+        for kind in kinds:
+            if kind is DynamicResources:
+                yield self.devices
+                continue
+            if kind not in self._prepared:
+                self._prepared[kind] = kind(self.pod, self.state)
+            yield self._prepared[kind]
 
     @cached_property
     def others(self) -> Chain:
         """The plugins but that for devices."""
-        return Chain(self.pod, self.state, self._plugins or without_devices(self.state.profile))
-
-    @cached_property
-    def filtered(self) -> Mapping[str, Rejection]:
-        """Why these plugins refuse nodes, for those that they refuse."""
-        found = {name: self.others.filter(self.state.nodes[name]) for name in self.asked}
-        return {name: rejection for name, rejection in found.items() if rejection is not None}
+        return Chain(self.pod, self.state, self._plugins(kind for kind in self._kinds if kind is not DynamicResources))
 
     @cached_property
     def chain(self) -> Chain:
         """All plugins."""
-        devices = DynamicResources(self.pod, self.state, self._cycle, self._steps, self._made)
-        if self._retried:
-            devices.leftover = None
-        return self.others.joined(devices)
+        return Chain(self.pod, self.state, self._plugins(self._kinds))
 
-    def changed(self, cluster: Cluster | None = None, pod: Pod | None = None) -> Outcome:
-        """The attempt in another cluster, which was made of this one by a change, or for another pod."""
-        return Outcome(pod or self.pod, self.state if cluster is None else self.state.moved(cluster))
+    @cached_property
+    def filtered(self) -> Mapping[str, Rejection]:
+        """Why the plugins but that for devices refuse nodes, for those that they refuse."""
+        self.budget.charge(FILTERED_NODE * len(self.asked))
+        refused = {name: self.others.filter(self.state.nodes[name]) for name in self.asked}
+        return {name: rejection for name, rejection in refused.items() if rejection is not None}
 
-    def given(
-        self,
-        made: Mapping[str, Attempt],
-        *,
-        state: ClusterState | None = None,
-        cycle: Cycle | None = None,
-        retried: bool = False,
-    ) -> Outcome:
-        """The attempt where those for devices on some nodes were made already.
+    def changed(self, cluster: Cluster | None = None, **how: Any) -> Outcome:
+        """The attempt in another cluster, which was made of this one by a change; ``how``: see ``on``."""
+        return self._like(self.state if cluster is None else self.state.moved(cluster), **how)
 
-        ``state``: of a cluster that differs in nothing that the other plugins read.
+    def on(self, state: ClusterState, **how: Any) -> Outcome:
+        """The attempt in a cluster that differs in nothing that the other plugins read, such as the claims.
+
+        ``how``: the pod, the budget, or what else differs in the attempt itself.
         """
-        out = Outcome(self.pod, state or self.state, only=self._only, cycle=cycle or self._cycle, steps=self._steps)
-        out._retried, out._made = self._retried or retried, made
-        out.others = self.others if state is None else self.others.moved(state)
+        out = self._like(state, **how)
+        # Those that were prepared for the former serve as well.
+        out._prepared = self._prepared
         if "filtered" in self.__dict__:
             out.filtered = self.filtered
         return out
 
-    def again(self, state: ClusterState, cycle: Cycle, nodes: Collection[str]) -> Outcome:
-        """The attempt in a cluster that differs on these nodes alone: the others answer as they did."""
+    def _like(self, state: ClusterState, **how: Any) -> Outcome:
+        own = {
+            "pod": self.pod,
+            "budget": self.budget,
+            "only": self._only,
+            "plugins": self._kinds,
+            "alone": self.alone,
+            "supposed": self._supposed,
+            "retried": self._retried,
+            "unlike": self._unlike,
+        }
+        return Outcome(state=state, **(own | how))
+
+    @property
+    def local(self) -> bool:
+        """Whether no pod on another node, and no claim that several pods use, decides about a node."""
+        reads = any(isinstance(plugin, _READ_OTHER_NODES) and not plugin.skipped for plugin in self.chain.prepared)
+        return not reads and not self._names_claims
+
+    @property
+    def _names_claims(self) -> bool:
+        return any(entry.claim_name for entry in self.pod.claims)
+
+    def after(self, state: ClusterState) -> Outcome:
+        """The attempt in a cluster that changes have made of the one that it was made in.
+
+        Where nothing but a node itself decides, the nodes that they did not touch answer as they did, so that a
+        thousand equal pods cost little more than the first.
+        """
+        deltas = state.cluster.since(self._given.cluster)
+        if deltas is None or any(delta.slices != () or _NOT_OF_NODES.intersection(delta.more) for delta in deltas):
+            return self._like(state, claims=self._claims)
+        nodes = state.cluster.touched(deltas)
+        # Anti-affinity of a pod counts for pods that have none themselves.
+        if nodes is not None and self.local and not any(map(_shuns, deltas)):
+            return self._again(state, nodes)
+        out = self._like(state, claims=self._claims)
+        if self._names_claims:
+            return out
+        if nodes is not None:
+            out._made = {name: attempt for name, attempt in self.attempts.items() if name not in nodes}
+        elif not any(delta.freed for delta in deltas):
+            # Where there were no devices there are none when fewer are left.
+            rejected = AttemptVerdict.REJECTED
+            out._made = {name: attempt for name, attempt in self.attempts.items() if attempt.verdict is rejected}
+        return out
+
+    def _again(self, state: ClusterState, touched: Collection[str]) -> Outcome:
+        """The attempt in a cluster that differs on these nodes alone."""
         rejected = self.rejected
+        out = self.on(state, claims=self._claims)
         # The attempts for devices are made where the nodes are judged.
-        out = self.given(layered(self.attempts, dict.fromkeys(nodes)), state=state, cycle=cycle)
-        nodes = [name for name in nodes if name in self.asked]
-        out.filtered = layered(self.filtered, {name: out.others.filter(state.nodes[name]) for name in nodes})
-        found = {name: out._refusal(name) for name in nodes}
-        out.rejected = layered(rejected, found)
-        out.accepting = layered(self.accepting, {name: found[name] is None or None for name in nodes})
-        out.errors = (*self.errors, *(one for one in found.values() if one is not None and one.error))
+        out._made = layered(self.attempts, dict.fromkeys(touched))
+        nodes = [name for name in touched if name in out.asked]
+        out.filtered = layered(self.filtered, {name: out.others.filter(out.state.nodes[name]) for name in nodes})
+        refused = {name: out._refusal(name) for name in nodes}
+        out.rejected = layered(rejected, refused)
+        if all(name in self.accepting for name in nodes if refused[name] is None):
+            # Otherwise one would come last that has its place in the order of the cluster.
+            out.accepting = layered(self.accepting, {name: refused[name] is None or None for name in nodes})
+        if not self.errors:
+            out.errors = tuple(entry for entry in refused.values() if entry is not None and entry.error)
         return out
 
     @property
     def attempts(self) -> Mapping[str, Attempt]:
         """The attempts for devices that were made so far, by node."""
-        devices = self.chain.devices
-        return layered(self._made, devices.attempts) if devices is not None else self._made
+        return layered(self._made, self.devices.attempts)
 
-    def attempt_on(self, node: str) -> Attempt | None:
-        """The attempt for devices on a node; None if none was made."""
-        devices = self.chain.devices
-        return devices.on(node) if devices is not None else None
+    def try_on(self, node: Node) -> Attempt:
+        """The attempt for devices on a node, whatever other plugins say of it."""
+        return self.devices.attempt(node, self.devices.claims_on(node))
 
     @property
     def before(self) -> Rejection | None:
@@ -166,13 +254,16 @@ class Outcome:
         """The nodes that accept the pod, in cluster order, whatever ends the attempt on others."""
         return {name: True for name in self.asked if name not in self.rejected}
 
+    @property
+    def taking(self) -> Collection[str]:
+        """The nodes that take a pod like this one, in cluster order; none where something ends the attempt."""
+        return () if self.errors or self.before is not None else self.accepting.keys()
+
     @cached_property
     def feasible(self) -> tuple[str, ...]:
         """The nodes that the scheduler chooses from, in cluster order."""
-        if self.errors or self.before is not None:
-            return ()
         nominated = self.pod.status.nominated_node_name
-        return (nominated,) if nominated in self.accepting else tuple(self.accepting)
+        return (nominated,) if nominated in self.taking else tuple(self.taking)
 
     @cached_property
     def freed(self) -> ResourceClaim | None:
@@ -189,6 +280,7 @@ class Outcome:
             return None
         # Looking for victims, it meets claims that were in no node's way: what is given back is known before that.
         _freed, rejected = self.freed, self.rejected
+        rejected = {name: rejected[name] for name in self.asked if name in rejected}
         return preempt(self.chain, rejected) if self._goes_on(PluginName.DEFAULT_PREEMPTION) else None
 
     def _goes_on(self, plugin: PluginName) -> bool:
@@ -286,6 +378,12 @@ class Outcome:
                     yield "no new claims to deallocate" if none else "still not schedulable"
             elif self.preemption is not None and (words := self.preemption.words):
                 yield f"preemption: {words}"
+
+
+def _shuns(delta: Delta) -> bool:
+    """Whether a pod came or went that has required anti-affinity."""
+    pods = (pod for change in delta.pods for pod in change if pod is not None)
+    return any(pod.spec.affinity is not None and bool(pod.spec.affinity.pod_anti_affinity.required) for pod in pods)
 
 
 def schedule(pod: Pod, state: ClusterState, **how: Any) -> Outcome:

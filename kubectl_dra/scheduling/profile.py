@@ -216,9 +216,9 @@ def default_plugins(release: Release) -> tuple[Enabled, ...]:
 
 
 @lru_cache(maxsize=8)
-def default_profile(release: Release, scheduler: str = DEFAULT_SCHEDULER) -> Profile:
+def default_profile(release: Release) -> Profile:
     """The profile of a scheduler without a configuration."""
-    return made(scheduler, release, {}, PluginSet())
+    return made(DEFAULT_SCHEDULER, release, {}, PluginSet())
 
 
 def made(

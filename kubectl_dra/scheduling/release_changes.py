@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from kubectl_dra.allocation.features import DEFECTS, HABITS, Habits
+from kubectl_dra.allocation.features import BEHAVIOUR, DEFECTS, ReleaseBehaviour
 from kubectl_dra.api.releases import Defect, gate_default, kep_of
 from kubectl_dra.scheduling.scheduler import DEFECTS_BESIDE, FILTERS, SELECTORS, Scheduler
 
@@ -25,7 +25,7 @@ class ChangeKind(Enum):
 
 
 class SchedulerChange(Struct, frozen=True):
-    """One difference of the scheduler after an upgrade. ``name`` is that of the gate, the defect, the habit, or one
+    """One difference of the scheduler after an upgrade. ``name`` is that of the gate, the defect, the behaviour, or one
     of the parts of ``Ahead``.
 
     ``what`` says it in words, but for gates; ``link`` leads to its pull request or enhancement, where that is known.
@@ -58,17 +58,17 @@ def changes(before: Scheduler, after: Scheduler) -> Iterator[SchedulerChange]:
         on = gate in after.gates
         if on or gate_default(gate, after.release) is not None:
             yield SchedulerChange(gate, ChangeKind.GATE_ON if on else ChangeKind.GATE_OFF, link=link)
-    was, will = before.quirks, after.quirks
+    was, will = before.defects, after.defects
     for name in _different(was, will):
         yield _of_defect(name, DEFECTS[name], gone=getattr(was, name))
     for name, defect in DEFECTS_BESIDE.items():
         had, has = bool(before.has(defect)), bool(after.has(defect))
         if had != has:
             yield _of_defect(name, defect, gone=had)
-    for name in _different(Habits.of_release(before.release), Habits.of_release(after.release)):
+    for name in _different(ReleaseBehaviour.of_release(before.release), ReleaseBehaviour.of_release(after.release)):
         if name != "knows_alpha":
             # That changes an answer by its gates alone.
-            yield SchedulerChange(name, ChangeKind.OTHERWISE, HABITS[name].what, HABITS[name].link)
+            yield SchedulerChange(name, ChangeKind.OTHERWISE, BEHAVIOUR[name].what, BEHAVIOUR[name].link)
     if before.release != after.release:
         for name, what in _OTHERS.items():
             yield SchedulerChange(name, ChangeKind.OTHERWISE, what)

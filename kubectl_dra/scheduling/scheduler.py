@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Collection, Set
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kubectl_dra.allocation.attempt import Cycle
-from kubectl_dra.allocation.features import ALPHA, Features, Habits, Quirks
+from kubectl_dra.allocation.features import ALPHA, Features, KnownDefects, ReleaseBehaviour
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.releases import CRASH_ON_ALL, RULES_UNSEEN, Defect, Release
 from kubectl_dra.cel import Environment
@@ -20,6 +20,8 @@ from kubectl_dra.scheduling.framework import make_cycle
 from kubectl_dra.scheduling.profile import DEFAULT_SCHEDULER, Profile, default_profile
 
 if TYPE_CHECKING:
+    from kubectl_dra.allocation.budgets import Budget
+    from kubectl_dra.scheduling.dynamic_resources import ClaimsAlone
     from kubectl_dra.scheduling.framework import ClusterState
     from kubectl_dra.scheduling.outcome import Outcome
     from kubectl_dra.scheduling.scheduler_config import SchedulerConfig
@@ -31,8 +33,9 @@ DEFECTS_BESIDE: Final = {"rules_unseen": RULES_UNSEEN, "crash_on_all": CRASH_ON_
 
 
 class PartialUpgrade(Struct, frozen=True):
-    """A later release, and the ``parts`` in which a scheduler is like it already: the names of gates, of ``Quirks`` and
-    ``Habits``, how selectors are evaluated, the filters but that of devices, and the ``DEFECTS_BESIDE``.
+    """A later release, and the ``parts`` in which a scheduler is like it already: the names of gates, of
+    ``KnownDefects`` and ``ReleaseBehaviour``, how selectors are evaluated, the filters but that of devices, and the
+    ``DEFECTS_BESIDE``.
     """
 
     release: Release
@@ -76,15 +79,15 @@ class Scheduler(Struct, frozen=True, dict=True):
     @cached_property
     def features(self) -> Features:
         """What its allocator can do."""
-        return Features.from_gates(self.gates, self.release, self._habits)
+        return Features.from_gates(self.gates, self.release, self._release_behaviour)
 
     @cached_property
-    def quirks(self) -> Quirks:
+    def defects(self) -> KnownDefects:
         """The defects that its allocator has."""
-        own = Quirks.of_release(self.release, self.patch)
+        own = KnownDefects.of_release(self.release, self.patch)
         if self.upgrade is None:
             return own
-        return _blended(own, Quirks.of_release(self.upgrade.release, self.upgrade.patch), self._parts)
+        return _blended(own, KnownDefects.of_release(self.upgrade.release, self.upgrade.patch), self._parts)
 
     @property
     def environment(self) -> Environment:
@@ -95,7 +98,7 @@ class Scheduler(Struct, frozen=True, dict=True):
     def cycle(self, snapshot: Snapshot) -> Cycle:
         """The devices of a cluster and who holds them, as its allocator sees them. For each pod: ``Cycle.changed``."""
         rules = self.features.taint_rules and not self.has(RULES_UNSEEN)
-        return make_cycle(snapshot, self.features, self.quirks, self.environment, with_rules=rules)
+        return make_cycle(snapshot, self.features, self.defects, self.environment, with_rules=rules)
 
     def sees(self, cluster: Cluster, *pods: Pod) -> ClusterState:
         """A cluster as its plugins read it, for pods of one profile."""
@@ -107,11 +110,23 @@ class Scheduler(Struct, frozen=True, dict=True):
         release, patch = self._like(FILTERS)
         return ClusterState(cluster, release, gates, patch, profile or self._default, self.cycle)
 
-    def attempt(self, pod: Pod, cluster: Cluster, cycle: Cycle | None = None) -> Outcome:
-        """One attempt for a pod in a cluster. ``cycle``: the devices, where they were looked at before."""
+    def attempt(
+        self,
+        asked: Pod | ClaimsAlone,
+        cluster: Cluster,
+        budget: Budget | None = None,
+        *,
+        only: Collection[str] | None = None,
+        retried: bool = False,
+    ) -> Outcome:
+        """One attempt in a cluster for a pod, or with claims alone; see ``Outcome``. By default it has no limit."""
+        from kubectl_dra.scheduling.dynamic_resources import ClaimsAlone, DynamicResources
         from kubectl_dra.scheduling.outcome import Outcome
 
-        return Outcome(pod, self.sees(cluster, pod), cycle=cycle)
+        if isinstance(asked, ClaimsAlone):
+            nobody = Pod()
+            return Outcome(nobody, self.sees(cluster), budget, plugins=(DynamicResources,), alone=asked)
+        return Outcome(asked, self.sees(cluster, asked), budget, only=only, retried=retried)
 
     @cached_property
     def _default(self) -> Profile:
@@ -134,9 +149,13 @@ class Scheduler(Struct, frozen=True, dict=True):
         return parts | {"knows_alpha"} if ALPHA & parts else parts
 
     @property
-    def _habits(self) -> Habits:
-        own = Habits.of_release(self.release)
-        return own if self.upgrade is None else _blended(own, Habits.of_release(self.upgrade.release), self._parts)
+    def _release_behaviour(self) -> ReleaseBehaviour:
+        own = ReleaseBehaviour.of_release(self.release)
+        return (
+            own
+            if self.upgrade is None
+            else _blended(own, ReleaseBehaviour.of_release(self.upgrade.release), self._parts)
+        )
 
 
 _S = TypeVar("_S", bound=Struct)

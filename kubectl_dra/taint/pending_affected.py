@@ -22,7 +22,7 @@ from kubectl_dra.explain.causes.registry import of_question
 from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod
 from kubectl_dra.explain.scene.prepare import Scene, Settings, prepare
 from kubectl_dra.explain.waiting import Shapes
-from kubectl_dra.scheduling.memory import NodeAttempts, judge_at_once
+from kubectl_dra.scheduling.memory import judge_at_once
 from kubectl_dra.taint import typed as times
 from kubectl_dra.taint.rules import DesiredRule
 
@@ -134,12 +134,11 @@ class _Trial:
 
     def _fit(self, case: Scene, nodes: Sequence[Node]) -> Attempt | None:
         """The attempt on the first node that works, or None."""
-        attempts = NodeAttempts(case.view.cycle)
         for number, node in enumerate(nodes):
             self._check_budget()
             if number == _MANY_NODES:
                 judge_at_once(case.view.cycle, nodes[number:], case.unallocated)
-            attempt = attempts.on(node, case.claims_on(node), case.delegated(node))
+            attempt = case.asked.try_on(node)
             if attempt.verdict is AttemptVerdict.ALLOCATED:
                 return attempt
         return None

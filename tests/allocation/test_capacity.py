@@ -8,7 +8,7 @@ import pytest
 
 from kubectl_dra.allocation.attempt import AttemptVerdict
 from kubectl_dra.allocation.capacity import NOTHING, amount_taken, consumption, fault, shortage, violates_policy
-from kubectl_dra.allocation.features import Quirks
+from kubectl_dra.allocation.features import KnownDefects
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.releases import Release
 from kubectl_dra.api.slices import Device
@@ -16,7 +16,7 @@ from tools.builders import allocate, claim, device, picked, request, slice_of
 
 LARGEST = 2**63 - 1
 RANGE: dict[str, Any] = {"validRange": {"min": "2Gi", "max": "10Gi", "step": "3Gi"}, "default": "2Gi"}
-NEWEST = Quirks.of_release(Release(1, 37))
+NEWEST = KnownDefects.of_release(Release(1, 37))
 
 
 def quantity(text: str) -> Quantity:
@@ -128,19 +128,19 @@ def test_the_attempt_ends_before_another_device_is_tried() -> None:
     slices = [slice_of(device("bad", m="-1"), device("good", m="4"))]
     wanted = claim(request(m=1, selector='device.capacity["d"].m.compareTo(quantity("5")) < 0'))
     assert picked(allocate(slices, claim(request()))) == ["bad"]
-    ended = allocate(slices, claim(request()), quirks=NEWEST)
+    ended = allocate(slices, claim(request()), defects=NEWEST)
     assert ended.verdict is AttemptVerdict.ERROR
     assert ended.message == (
         'claim default/claim, request r: checking capacity for device d/p/bad: capacity "m": capacity value is negative'
     )
     # The amount counts, not the capacity: a request of one is not negative, there is only no room for it.
-    assert picked(allocate(slices, wanted, quirks=NEWEST)) == ["good"]
+    assert picked(allocate(slices, wanted, defects=NEWEST)) == ["good"]
 
 
 def test_a_device_that_is_not_selected_does_no_harm() -> None:
     slices = [slice_of(device("bad", a="x", m="-1"), device("good", a="y", m="4"))]
     wanted = claim(request(selector='device.attributes["d"].a == "y"'))
-    assert picked(allocate(slices, wanted, quirks=NEWEST)) == ["good"]
+    assert picked(allocate(slices, wanted, defects=NEWEST)) == ["good"]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kubectl_dra.allocation.counters import Common, GroupClash, GroupLedger
-from kubectl_dra.allocation.features import Features, Quirks
+from kubectl_dra.allocation.features import Features, KnownDefects
 from kubectl_dra.allocation.pools import Pool, SliceIndex, gather
 from kubectl_dra.allocation.state import allocated_state
 from kubectl_dra.api.nodes import Node
@@ -35,7 +35,7 @@ def slices() -> list[ResourceSlice]:
 def seen(gates: set[str]) -> tuple[Pool, ...]:
     release = Release(1, 37)
     features = Features.from_gates({"DRAPartitionableDevices", "DRAConsumableCapacity", *gates}, release)
-    return gather(SliceIndex(slices()), Node.named("n1"), features, Quirks.of_release(release)).pools
+    return gather(SliceIndex(slices()), Node.named("n1"), features, KnownDefects.of_release(release)).pools
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kubectl_dra.allocation.constraints import attribute_of
-from kubectl_dra.allocation.features import Features, Quirks
+from kubectl_dra.allocation.features import Features, KnownDefects
 from kubectl_dra.allocation.search import constraint_state
 from kubectl_dra.api.claims import DeviceConstraint
 from kubectl_dra.api.slices import Device
@@ -45,13 +45,13 @@ def test_an_attribute_is_found_with_and_without_its_drivers_domain() -> None:
     ],
 )
 def test_match(first: dict[str, Any], second: dict[str, Any], accepted: bool) -> None:
-    state = constraint_state(constraint(matchAttribute="d/a"), Features(), Quirks())
+    state = constraint_state(constraint(matchAttribute="d/a"), Features(), KnownDefects())
     assert state.add("x", "", with_attributes(a=first))
     assert state.add("y", "", with_attributes(a=second)) is accepted
 
 
 def test_match_forgets_its_value_with_the_last_device() -> None:
-    state = constraint_state(constraint(matchAttribute="d/a"), Features(), Quirks())
+    state = constraint_state(constraint(matchAttribute="d/a"), Features(), KnownDefects())
     assert state.add("x", "", string("1")) and state.add("y", "", string("1"))
     state.remove("y", "")
     assert not state.add("y", "", string("2"))
@@ -62,14 +62,14 @@ def test_match_forgets_its_value_with_the_last_device() -> None:
 
 @pytest.mark.parametrize("kind", ["matchAttribute", "distinctAttribute"])
 def test_a_device_without_the_attribute_is_refused(kind: str) -> None:
-    state = constraint_state(constraint(**{kind: "d/b"}), Features(), Quirks())
+    state = constraint_state(constraint(**{kind: "d/b"}), Features(), KnownDefects())
     assert not state.add("x", "", string("1"))
     assert not state.seen() or state.seen() == (False, frozenset())
 
 
 @pytest.mark.parametrize("kind", ["matchAttribute", "distinctAttribute"])
 def test_a_constraint_does_not_look_at_other_requests(kind: str) -> None:
-    state = constraint_state(constraint(**{kind: "d/a"}, requests=["x"]), Features(), Quirks())
+    state = constraint_state(constraint(**{kind: "d/a"}, requests=["x"]), Features(), KnownDefects())
     before = state.seen()
     assert state.add("y", "", with_attributes())
     assert state.seen() == before
@@ -82,20 +82,22 @@ def test_a_subrequest_is_covered_by_its_request_and_by_its_own_name() -> None:
 
 
 def test_distinct_remembers_the_last_value_of_a_request() -> None:
-    state = constraint_state(constraint(distinctAttribute="d/a"), Features(), Quirks())
+    state = constraint_state(constraint(distinctAttribute="d/a"), Features(), KnownDefects())
     assert state.add("x", "", string("1"))
     assert not state.add("x", "", string("1"))
     assert state.add("x", "", string("2"))
     # The first value is forgotten: kubernetes/kubernetes#140600.
     assert state.add("y", "", string("1"))
-    exact = constraint_state(constraint(distinctAttribute="d/a"), Features(), Quirks(distinct_remembers_one=False))
+    exact = constraint_state(
+        constraint(distinctAttribute="d/a"), Features(), KnownDefects(distinct_remembers_one=False)
+    )
     assert exact.add("x", "", string("1")) and exact.add("x", "", string("2"))
     assert not exact.add("y", "", string("1"))
 
 
 def test_distinct_frees_a_value_with_its_device() -> None:
-    for quirks in (Quirks(), Quirks.none()):
-        state = constraint_state(constraint(distinctAttribute="d/a"), Features(), quirks)
+    for defects in (KnownDefects(), KnownDefects.none()):
+        state = constraint_state(constraint(distinctAttribute="d/a"), Features(), defects)
         assert state.add("x", "", string("1"))
         state.remove("x", "")
         assert state.add("y", "", string("1"))

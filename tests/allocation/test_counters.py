@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kubectl_dra.allocation.counters import CounterLedger, CounterShortage, GroupClash, available_counters
-from kubectl_dra.allocation.features import Features, Quirks
+from kubectl_dra.allocation.features import Features, KnownDefects
 from kubectl_dra.allocation.pools import Pool, SliceIndex, gather
 from kubectl_dra.allocation.state import AllocatedState, allocated_state
 from kubectl_dra.api.claims import ResourceClaim
@@ -19,7 +19,7 @@ def pool_of(*devices: JSON, driver: str = "d", **counters: object) -> Pool:
         slice_of(*devices, driver=driver, count=2, name="1"),
         slice_of(driver=driver, counters={key.replace("_", "."): value for key, value in counters.items()}, count=2),
     ]
-    (pool,) = gather(SliceIndex(slices), Node.named("n1"), Features(), Quirks()).pools
+    (pool,) = gather(SliceIndex(slices), Node.named("n1"), Features(), KnownDefects()).pools
     assert pool.usable, pool.invalid
     return pool
 
@@ -41,16 +41,16 @@ def amounts(short: CounterShortage | GroupClash | None) -> tuple[str, ...] | Non
 
 def test_allocated_devices_leave_less_even_less_than_nothing() -> None:
     pool = pool_of(device("a", consumes={"s.x": 3}), device("b", consumes={"s.x": 3}), s_x=4)
-    assert {name: str(left) for name, left in available_counters(pool, state_of(held("a")), Quirks())["s"].items()} == {
-        "x": "1"
-    }
-    assert str(available_counters(pool, state_of(held("a", "b")), Quirks())["s"]["x"]) == "-2"
+    assert {
+        name: str(left) for name, left in available_counters(pool, state_of(held("a")), KnownDefects())["s"].items()
+    } == {"x": "1"}
+    assert str(available_counters(pool, state_of(held("a", "b")), KnownDefects())["s"]["x"]) == "-2"
 
 
 def test_a_device_is_charged_whole_or_not_at_all() -> None:
     pool = pool_of(device("a", consumes={"s.x": 3, "s.y": 1}), device("b", consumes={"s.x": 1, "s.y": 2}), s_x=4, s_y=2)
     a, b = devices_of(pool)
-    ledger = CounterLedger({}, state_of(), Quirks())
+    ledger = CounterLedger({}, state_of(), KnownDefects())
     assert ledger.charge(pool, a) is None
     assert amounts(ledger.charge(pool, b)) == ("s", "y", "2", "1", "2")
     # Nothing of the refused device stays.
@@ -63,22 +63,22 @@ def test_a_device_is_charged_whole_or_not_at_all() -> None:
 def test_a_counter_that_is_overdrawn_blocks_devices_that_do_not_use_it() -> None:
     devices = device("a", consumes={"s.x": 3}), device("b", consumes={"s.x": 3}), device("c", consumes={"t.z": 1})
     pool = pool_of(*devices, s_x=4, t_z=5)
-    ledger = CounterLedger({}, state_of(held("a", "b")), Quirks())
+    ledger = CounterLedger({}, state_of(held("a", "b")), KnownDefects())
     assert amounts(ledger.charge(pool, devices_of(pool)[2])) == ("s", "x", "-2", "0", "0")
 
 
 def test_a_share_of_a_device_charges_it() -> None:
     pool = pool_of(device("a", consumes={"s.x": 3}, m=10, multi=True), s_x=4)
     shared = held("a", shareID="1", consumedCapacity={"m": "1"})
-    assert str(available_counters(pool, state_of(shared), Quirks())["s"]["x"]) == "1"
+    assert str(available_counters(pool, state_of(shared), KnownDefects())["s"]["x"]) == "1"
 
 
 def test_drivers_with_one_pool_name_share_a_table_up_to_1363() -> None:
     mine, theirs = (pool_of(device("a", consumes={"s.x": 3}), driver=driver, s_x=4) for driver in ("d", "e"))
-    mixed = CounterLedger({}, state_of(), Quirks())
+    mixed = CounterLedger({}, state_of(), KnownDefects())
     assert mixed.charge(mine, devices_of(mine)[0]) is None
     assert amounts(mixed.charge(theirs, devices_of(theirs)[0])) == ("s", "x", "4", "3", "3")
-    apart = CounterLedger({}, state_of(), Quirks(counters_keyed_by_pool_name=False))
+    apart = CounterLedger({}, state_of(), KnownDefects(counters_keyed_by_pool_name=False))
     assert apart.charge(mine, devices_of(mine)[0]) is None
     assert apart.charge(theirs, devices_of(theirs)[0]) is None
 
@@ -86,7 +86,7 @@ def test_drivers_with_one_pool_name_share_a_table_up_to_1363() -> None:
 def test_a_copy_is_restored() -> None:
     pool = pool_of(device("a", consumes={"s.x": 1}), s_x=4)
     (one,) = devices_of(pool)
-    ledger = CounterLedger({}, state_of(), Quirks())
+    ledger = CounterLedger({}, state_of(), KnownDefects())
     ledger.charge(pool, one)
     before, kept = ledger.charges(), ledger.copy()
     ledger.charge(pool, one)

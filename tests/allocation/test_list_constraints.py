@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from kubectl_dra.allocation.constraints import values_of
-from kubectl_dra.allocation.features import Features, Quirks
+from kubectl_dra.allocation.features import Features, KnownDefects
 from kubectl_dra.allocation.search import constraint_state
 from kubectl_dra.api.claims import DeviceConstraint
 from kubectl_dra.api.slices import Device
@@ -23,7 +23,7 @@ def with_root(value: dict[str, Any]) -> Device:
 
 
 def accepted(kind: str, *values: dict[str, Any]) -> list[bool]:
-    state = constraint_state(DeviceConstraint.from_json({kind: "d/root"}), LISTS, Quirks())
+    state = constraint_state(DeviceConstraint.from_json({kind: "d/root"}), LISTS, KnownDefects())
     return [state.add("r", "", with_root(value)) for value in values]
 
 
@@ -43,7 +43,7 @@ def test_devices_share_a_value_or_none(kind: str, answers: list[bool]) -> None:
 
 
 def test_what_is_undone_is_forgotten() -> None:
-    state = constraint_state(DeviceConstraint.from_json({"matchAttribute": "d/root"}), LISTS, Quirks())
+    state = constraint_state(DeviceConstraint.from_json({"matchAttribute": "d/root"}), LISTS, KnownDefects())
     assert state.add("r", "", with_root({"strings": ["a", "b"]}))
     assert state.add("r", "", with_root({"string": "a"}))
     assert not state.add("r", "", with_root({"string": "b"}))

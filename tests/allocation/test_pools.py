@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kubectl_dra.allocation.errors import AllocationError
-from kubectl_dra.allocation.features import Features, Quirks
+from kubectl_dra.allocation.features import Features, KnownDefects
 from kubectl_dra.allocation.pools import NodePools, SliceIndex, gather
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.slices import ResourceSlice
@@ -13,9 +13,9 @@ from tools.builders import device, slice_of
 
 
 def pools(
-    *slices: ResourceSlice, node: str = "n1", features: Features | None = None, quirks: Quirks | None = None
+    *slices: ResourceSlice, node: str = "n1", features: Features | None = None, defects: KnownDefects | None = None
 ) -> NodePools:
-    return gather(SliceIndex(slices), Node.named(node), features or Features(), quirks or Quirks())
+    return gather(SliceIndex(slices), Node.named(node), features or Features(), defects or KnownDefects())
 
 
 def names(found: NodePools) -> list[str]:
@@ -114,4 +114,4 @@ def test_a_selector_that_cannot_be_read_fails_every_node() -> None:
 def test_counters_of_another_node_are_seen_up_to_136() -> None:
     theirs = slice_of(counters={"s.x": 1}, node="n2", count=2, pool="q")
     assert names(pools(theirs)) == ["q"]
-    assert names(pools(theirs, quirks=Quirks.none())) == []
+    assert names(pools(theirs, defects=KnownDefects.none())) == []

@@ -19,7 +19,7 @@ from kubectl_dra.allocation.attempt import AttemptVerdict, Cycle, candidates
 from kubectl_dra.allocation.budgets import Budget
 from kubectl_dra.allocation.counters import CounterLedger
 from kubectl_dra.allocation.errors import AllocationError, SearchBudgetExceeded
-from kubectl_dra.allocation.features import Quirks
+from kubectl_dra.allocation.features import KnownDefects
 from kubectl_dra.allocation.interchangeable import Problem
 from kubectl_dra.allocation.merged_search import MergedSearch
 from kubectl_dra.allocation.pools import gather
@@ -47,11 +47,11 @@ SELECTORS = (
 )
 CLASSES = {"c": ('device.driver in ["d", "e"]',)}
 QUIRKS = (
-    Quirks(),
-    Quirks.none(),
-    Quirks(counters_leak=False),
-    Quirks(distinct_remembers_one=False),
-    Quirks(counters_keyed_by_pool_name=False, share_without_capacity_charges=False, all_drops_exhausted=False),
+    KnownDefects(),
+    KnownDefects.none(),
+    KnownDefects(counters_leak=False),
+    KnownDefects(distinct_remembers_one=False),
+    KnownDefects(counters_keyed_by_pool_name=False, share_without_capacity_charges=False, all_drops_exhausted=False),
 )
 
 
@@ -62,10 +62,10 @@ class Case:
     slices: list[ResourceSlice]
     claims: list[ResourceClaim]
     allocated: list[ResourceClaim]
-    quirks: Quirks
+    defects: KnownDefects
 
     def cycle(self) -> Cycle:
-        return cycle(self.slices, allocated=self.allocated, quirks=self.quirks, classes=CLASSES)
+        return cycle(self.slices, allocated=self.allocated, defects=self.defects, classes=CLASSES)
 
 
 def random_device(rng: random.Random, name: str, style: str) -> JSON:
@@ -152,18 +152,18 @@ Prepared = tuple[SearchContext, list[PreparedClaim], Callable[[], CounterLedger]
 def prepare(case: Case, steps: int) -> Prepared:
     """What a search needs, fresh. Raises AllocationError where no search would begin."""
     fresh = case.cycle()
-    pools = gather(fresh.index, NODE, fresh.features, fresh.quirks)
+    pools = gather(fresh.index, NODE, fresh.features, fresh.defects)
     context = SearchContext(
         NODE,
         fresh.features,
-        fresh.quirks,
+        fresh.defects,
         fresh.selectors,
         fresh.state,
         candidates(pools, fresh.features),
         Budget(steps),
     )
     prepared = fresh._prepare(case.claims, context, pools)
-    return context, prepared, lambda: CounterLedger(fresh.available, fresh.state, fresh.quirks)
+    return context, prepared, lambda: CounterLedger(fresh.available, fresh.state, fresh.defects)
 
 
 Answer = str | list[list[tuple[str, str]]] | None
@@ -277,15 +277,15 @@ HARD: dict[str, tuple[list[JSON], list[ResourceClaim]]] = {
 }
 
 
-@pytest.mark.parametrize("quirks", [Quirks(), Quirks.none()], ids=["defects", "correct"])
+@pytest.mark.parametrize("defects", [KnownDefects(), KnownDefects.none()], ids=["defects", "correct"])
 @pytest.mark.parametrize("name", HARD)
-def test_searches_that_keep_the_scheduler_busy_are_answered(name: str, quirks: Quirks) -> None:
+def test_searches_that_keep_the_scheduler_busy_are_answered(name: str, defects: KnownDefects) -> None:
     devices, claims = HARD[name]
     slices = [slice_of(*devices)]
     if devices is PARTITIONS:
         counters = {f"gpu{gpu}.slices": 5 for gpu in range(8)}
         slices = [slice_of(*devices, count=2, name="1"), slice_of(counters=counters, count=2, name="0")]
-    outcome = cycle(slices, quirks=quirks).attempt(NODE, claims)
+    outcome = cycle(slices, defects=defects).attempt(NODE, claims)
     assert outcome.verdict is AttemptVerdict.REJECTED
     assert outcome.would_time_out
     assert outcome.steps < 500_000
@@ -326,12 +326,12 @@ DISTINCT = {"distinctAttribute": "d/a"}
         (2, (5,), False),
     ],
 )
-@pytest.mark.parametrize("quirks", [Quirks(), Quirks.none()], ids=["defects", "correct"])
+@pytest.mark.parametrize("defects", [KnownDefects(), KnownDefects.none()], ids=["defects", "correct"])
 def test_a_distinct_attribute_with_too_few_values(
-    values: int, counts: tuple[int, ...], lacks: bool, quirks: Quirks
+    values: int, counts: tuple[int, ...], lacks: bool, defects: KnownDefects
 ) -> None:
     requests = [request(f"r{number}", count=count) for number, count in enumerate(counts)]
-    case = Case([slice_of(*groups(8 * values, 8))], [claim(*requests, constraints=[DISTINCT])], [], quirks)
+    case = Case([slice_of(*groups(8 * values, 8))], [claim(*requests, constraints=[DISTINCT])], [], defects)
     context, prepared, ledger = prepare(case, 1_000_000)
     assert lacks_values(Problem(context, case.claims, prepared, ledger())) is lacks
     if lacks:
@@ -344,7 +344,7 @@ def test_a_long_search_without_merging_is_not_said_to_be_late() -> None:
     everything = request("all", all=True, selector='device.attributes["d"].a == "all"')
     slices = [slice_of(*groups(60, 10), shared)]
     claims = [claim(everything, name="first"), claim(request(count=11), constraints=[MATCH])]
-    context, prepared, ledger = prepare(Case(slices, claims, [], Quirks()), 1_000_000)
+    context, prepared, ledger = prepare(Case(slices, claims, [], KnownDefects()), 1_000_000)
     assert not Problem(context, claims, prepared, ledger()).traceable
     outcome = cycle(slices).attempt(NODE, claims)
     assert outcome.verdict is AttemptVerdict.REJECTED
@@ -355,7 +355,7 @@ def test_a_long_search_without_merging_is_not_said_to_be_late() -> None:
 @pytest.mark.parametrize("size", [9, 10, 11])
 def test_the_length_of_the_plain_search_is_estimated_well(size: int) -> None:
     case = Case(
-        [slice_of(*groups(3 * size, size))], [claim(request(count=size + 1), constraints=[MATCH])], [], Quirks()
+        [slice_of(*groups(3 * size, size))], [claim(request(count=size + 1), constraints=[MATCH])], [], KnownDefects()
     )
     context, prepared, ledger = prepare(case, 1_000_000)
     plain = Search(context, case.claims, prepared, ledger())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict
-from kubectl_dra.allocation.features import Features, Quirks
+from kubectl_dra.allocation.features import Features, KnownDefects
 from kubectl_dra.allocation.slices_seen import slices_as_read
 from kubectl_dra.api.releases import Release, default_features
 from kubectl_dra.api.slices import ResourceSlice
@@ -18,8 +18,8 @@ def features(minor: int, *without: str) -> Features:
 
 
 def on(minor: int, *slices: ResourceSlice, count: int = 1) -> Attempt:
-    quirks = Quirks.of_release(Release(1, minor), 10)
-    return allocate(slices, claim(request(count=count)), features=features(minor), quirks=quirks)
+    defects = KnownDefects.of_release(Release(1, minor), 10)
+    return allocate(slices, claim(request(count=count)), features=features(minor), defects=defects)
 
 
 def test_which_variant_runs() -> None:

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from kubectl_dra.allocation.attempt import INVALID_POOLS, Attempt, AttemptVerdict
-from kubectl_dra.allocation.features import Features, Quirks
+from kubectl_dra.allocation.features import Features, KnownDefects
 from kubectl_dra.allocation.pools import SliceIndex, gather
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.releases import UNTOLD, Release, default_features
@@ -150,8 +150,8 @@ def test_ve10_counter_slices_of_another_node_block_mode_all() -> None:
     slices = [slice_of(device("d1")), slice_of(pool="p2", node="n2", counters={"set.c": 1}, count=2)]
     assert "currently being updated" in fatal(allocate(slices, claim(request(all=True))))
     assert picked(allocate(slices, claim(request()))) == ["d1"]
-    fixed = replace(Quirks(), counter_slices_everywhere=False)
-    assert picked(allocate(slices, claim(request(all=True)), quirks=fixed)) == ["d1"]
+    fixed = replace(KnownDefects(), counter_slices_everywhere=False)
+    assert picked(allocate(slices, claim(request(all=True)), defects=fixed)) == ["d1"]
 
 
 def test_vallunrel_mode_all_fails_on_a_pool_of_another_driver() -> None:
@@ -332,7 +332,7 @@ def test_vt1_counters_leak_when_a_tainted_device_is_refused() -> None:
     good = device("d2", consumes={"set.c": 6})
     leak = counters_pool(tainted, good, set_c=10)
     assert picked(allocate(leak, claim(request()))) is None
-    assert picked(allocate(leak, claim(request()), quirks=Quirks.none())) == ["d2"]
+    assert picked(allocate(leak, claim(request()), defects=KnownDefects.none())) == ["d2"]
     assert picked(allocate(counters_pool(good, tainted, set_c=10), claim(request()))) == ["d2"]
 
 
@@ -341,8 +341,8 @@ def test_a_device_refused_for_its_capacity_stays_in_constraints_before_1363() ->
     slices = [slice_of(device("d1", a="x", multi=True, m=10), device("d2", a="y", multi=True, m=10))]
     every = request(allocationMode="All", selector='device.attributes["d"].a == "x"')
     claims = claim(request(), name="one"), claim(every, name="two", constraints=[{"distinctAttribute": "d/a"}])
-    assert picked(allocate(slices, *claims, quirks=Quirks.of_release(Release(1, 36), 3))) == ["d2", "d1"]
-    early = allocate(slices, *claims, quirks=Quirks.of_release(Release(1, 36), 2))
+    assert picked(allocate(slices, *claims, defects=KnownDefects.of_release(Release(1, 36), 3))) == ["d2", "d1"]
+    early = allocate(slices, *claims, defects=KnownDefects.of_release(Release(1, 36), 2))
     assert "cannot add device d/p/d1" in fatal(early)
 
 
@@ -360,7 +360,7 @@ def test_ve4_drivers_with_one_pool_name_share_counter_tables() -> None:
     only_b = claim(request("y", class_name="b", count=2))
     assert picked(allocate(slices, only_b, classes=classes)) is None
     assert picked(allocate(slices, both, classes=classes)) == ["a1", "b1", "b2"]
-    assert picked(allocate(slices, both, classes=classes, quirks=Quirks.none())) is None
+    assert picked(allocate(slices, both, classes=classes, defects=KnownDefects.none())) is None
 
 
 def test_va_admin_access() -> None:
@@ -381,7 +381,7 @@ def test_ve1_distinct_attribute_remembers_one_value_per_request() -> None:
     distinct = [{"distinctAttribute": "d/a"}]
     slices = [slice_of(*(device(f"d{i}", a=value) for i, value in enumerate("ABAC", 1)))]
     assert picked(allocate(slices, claim(request(count=3), constraints=distinct))) == ["d1", "d2", "d3"]
-    assert picked(allocate(slices, claim(request(count=3), constraints=distinct), quirks=Quirks.none())) == [
+    assert picked(allocate(slices, claim(request(count=3), constraints=distinct), defects=KnownDefects.none())) == [
         "d1",
         "d2",
         "d4",
@@ -474,7 +474,7 @@ def test_ve6_config_of_classes_and_claims() -> None:
     assert [entry["source"] for entry in results[0].config] == ["FromClass", "FromClaim", "FromClaim"]
     assert results[0].config[0]["requests"] == ["r0/a", "r1"]
     fixed = allocate(
-        slices, wanted, class_config=[{"opaque": opaque}], quirks=Quirks.of_release(Release(1, 37))
+        slices, wanted, class_config=[{"opaque": opaque}], defects=KnownDefects.of_release(Release(1, 37))
     ).results
     assert [("requests" in entry) for entry in fixed[0].config] == [False, False]
 
@@ -503,13 +503,13 @@ def test_shared_counters_of_other_nodes_count_where_their_pool_is_not_in_order()
         slice_of(pool="other", node="n2", name="other-counters", count=2, counters={"s.c": 4}),
     ]
     everything = claim(request(all=True))
-    seen = gather(SliceIndex([*foreign, *whole]), Node.named("n1"), Features(), Quirks())
+    seen = gather(SliceIndex([*foreign, *whole]), Node.named("n1"), Features(), KnownDefects())
     assert [pool.id.name for pool in seen.pools] == ["own"]
     assert picked(allocate([*foreign, *whole], everything)) == ["d1"]
     assert "other is currently being updated" in fatal(allocate([foreign[1], *whole], everything))
     assert picked(allocate([foreign[1], *whole], claim(request()))) == ["d1"]
     newer = slice_of(pool="other", node="n3", name="newer", generation=2, count=2)
     assert picked(allocate([foreign[1], newer, *whole], everything)) == ["d1"]
-    seen = gather(SliceIndex([foreign[1], newer, *whole]), Node.named("n1"), Features(), Quirks())
+    seen = gather(SliceIndex([foreign[1], newer, *whole]), Node.named("n1"), Features(), KnownDefects())
     assert [pool.name for pool in seen.obsolete] == ["other"]
-    assert not gather(SliceIndex([foreign[1]]), Node.named("n1"), Features(), Quirks.none()).pools
+    assert not gather(SliceIndex([foreign[1]]), Node.named("n1"), Features(), KnownDefects.none()).pools

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from kubectl_dra.allocation.features import Quirks
+from kubectl_dra.allocation.features import KnownDefects
 from kubectl_dra.api.releases import ALL_FAILS_ON_ANY_POOL, CRASH_ON_ALL, RULES_UNSEEN, Release
 
 
@@ -44,9 +44,9 @@ SINCE_1_36 = {
         (Release(1, 36), 1, SINCE_1_36 - {"shares_charge_nothing"}),
         (Release(1, 36), 3, SINCE_1_36 | {"counters_leak"}),
         (Release(1, 36), 5, SINCE_1_36 | {"counters_leak", "counters_keyed_by_pool_name", "devices_of_claim_summed"}),
-        (Release(1, 37), 0, set(Quirks.__struct_fields__) - {"all_fails_on_any_pool"}),
+        (Release(1, 37), 0, set(KnownDefects.__struct_fields__) - {"all_fails_on_any_pool"}),
     ],
 )
 def test_quirks_of_a_release(release: Release, patch: int | None, without: set[str]) -> None:
-    quirks = Quirks.of_release(release, patch)
-    assert {name for name in Quirks.__struct_fields__ if not getattr(quirks, name)} == without
+    defects = KnownDefects.of_release(release, patch)
+    assert {name for name in KnownDefects.__struct_fields__ if not getattr(defects, name)} == without

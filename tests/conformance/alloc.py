@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from kubectl_dra.allocation.attempt import INVALID_POOLS, Attempt, AttemptVerdict, Cycle
 from kubectl_dra.allocation.budgets import Budget
 from kubectl_dra.allocation.errors import AllocationError
-from kubectl_dra.allocation.features import Features, Quirks
+from kubectl_dra.allocation.features import Features, KnownDefects
 from kubectl_dra.allocation.pools import SliceIndex, gather
 from kubectl_dra.allocation.selectors import Selectors
 from kubectl_dra.allocation.slices_seen import slices_as_read
@@ -40,7 +40,7 @@ def cycle_of(case: dict[str, Any]) -> Cycle:
         state=allocated_state((ResourceClaim.from_json(entry) for entry in case["allocatedClaims"] or ()), features),
         selectors=Selectors(Environment.for_release(release, features=on, stored=True)),
         features=features,
-        quirks=Quirks.of_release(release, release.patch),
+        defects=KnownDefects.of_release(release, release.patch),
     )
 
 
@@ -57,7 +57,7 @@ def in_any_order(case: dict[str, Any]) -> list[list[Attempt]]:
     for entry in case["nodes"]:
         node = Node.from_json(entry)
         try:
-            seen = gather(cycle.index, node, cycle.features, cycle.quirks)
+            seen = gather(cycle.index, node, cycle.features, cycle.defects)
         except AllocationError:
             out.append([cycle.in_order(node, claims, Budget())])
             continue

@@ -9,7 +9,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from kubectl_dra.allocation.features import DEFECTS, Quirks
+from kubectl_dra.allocation.features import DEFECTS, KnownDefects
 from kubectl_dra.explain.causes.registry import all_kinds, families
 from kubectl_dra.explain.diagnosis import CauseKind
 from kubectl_dra.report.page_text import cause_json
@@ -78,5 +78,5 @@ def test_writing_pages_removes_those_of_causes_that_are_gone(tmp_path: Path) -> 
 
 
 def test_every_defect_of_an_allocator_has_words() -> None:
-    assert DEFECTS.keys() == set(Quirks.__struct_fields__)
+    assert DEFECTS.keys() == set(KnownDefects.__struct_fields__)
     assert all(defect.what for defect in DEFECTS.values())

@@ -43,7 +43,10 @@ def rejections(pod: Pod, node: Node) -> list[Words]:
     """What each of the scheduler's filters for placement rules says against the node, in our words."""
     state = Scheduler(Release(1, 36), frozenset()).sees(Cluster(Snapshot(nodes={node.name: node})))
     kinds: tuple[type[Plugin], ...] = (NodeUnschedulable, TaintToleration, NodeAffinityFilter)
-    return [reason_of(found) for found in Chain(pod, state, kinds).every(state.nodes[node.name])]
+    return [
+        reason_of(found)
+        for found in Chain(pod, state, [kind(pod, state) for kind in kinds]).every(state.nodes[node.name])
+    ]
 
 
 def rejection(pod: Pod, node: Node) -> Words | None:

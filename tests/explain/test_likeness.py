@@ -10,7 +10,7 @@ import pytest
 
 from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict, Cycle
 from kubectl_dra.allocation.errors import AllocationError
-from kubectl_dra.allocation.features import Features, Quirks
+from kubectl_dra.allocation.features import Features, KnownDefects
 from kubectl_dra.allocation.pools import gather
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.nodes import Node
@@ -23,7 +23,7 @@ SHARE: dict[str, Any] = {"shareID": "s", "consumedCapacity": {"m": "3"}}
 
 def likeness(cycle: Cycle, claims: Sequence[ResourceClaim], nodes: Sequence[Node]) -> list[Hashable]:
     seen = NodeEquivalence(cycle, claims)
-    return [seen.of(node, gather(cycle.index, node, cycle.features, cycle.quirks)) for node in nodes]
+    return [seen.of(node, gather(cycle.index, node, cycle.features, cycle.defects)) for node in nodes]
 
 
 def nodes(number: int) -> list[Node]:
@@ -121,7 +121,7 @@ def test_counters_that_drivers_of_one_pool_name_mix_up_are_left_alone() -> None:
     one = [claim(request())]
     assert likeness(cycle(pools("d")), one, nodes(1)) != [None]
     assert likeness(cycle([*pools("d"), *pools("e")]), one, nodes(1)) == [None]
-    assert likeness(cycle([*pools("d"), *pools("e")], quirks=Quirks.none()), one, nodes(1)) != [None]
+    assert likeness(cycle([*pools("d"), *pools("e")], defects=KnownDefects.none()), one, nodes(1)) != [None]
 
 
 @pytest.mark.parametrize("seed", range(150))
@@ -131,9 +131,9 @@ def test_random_clusters(seed: int) -> None:
     all_nodes = nodes(10)
     slices, holders = _cluster(dice, all_nodes)
     claims = [_claim(dice, number) for number in range(dice.choice([1, 1, 2]))]
-    quirks = dice.choice([Quirks(), Quirks(), Quirks.none()])
+    defects = dice.choice([KnownDefects(), KnownDefects(), KnownDefects.none()])
     features = dice.choice([Features(), Features(), Features(consumable_capacity=False, device_taints=False)])
-    options: dict[str, Any] = {"allocated": holders, "quirks": quirks, "features": features, "classes": _CLASSES}
+    options: dict[str, Any] = {"allocated": holders, "defects": defects, "features": features, "classes": _CLASSES}
     every = [cycle(slices, **options)]
     single = [every[0].attempt(node, claims) for node in all_nodes]
     grouped = cycle(slices, **options)
@@ -141,7 +141,7 @@ def test_random_clusters(seed: int) -> None:
     rejected: dict[Hashable, Attempt] = {}
     for node, expected in zip(all_nodes, single, strict=True):
         try:
-            pools = gather(grouped.index, node, features, quirks)
+            pools = gather(grouped.index, node, features, defects)
         except AllocationError:
             continue
         key = seen.of(node, pools)

@@ -47,7 +47,7 @@ def state_of(folder: Path, *objects: JSON) -> ClusterState:
 def copies(folder: Path, *objects: JSON) -> dict[str, NodeCopy]:
     """The copies by the node that they are like."""
     state = state_of(folder, *objects)
-    return {more.like: more for more in node_copies(state, state.cycle.index)}
+    return {more.like: more for more in node_copies(state)}
 
 
 def test_a_name_within_another_text_stays(tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def test_other_hardware_without_its_faults(tmp_path: Path) -> None:
         for name, selector in selectors.items()
     ]
     state = state_of(tmp_path, node("n1"), entry("s", "n1", [device], nodeName="n1"), *rules)
-    (found,) = node_copies(state, state.cycle.index)
+    (found,) = node_copies(state)
     more = state.moved(state.cluster.adding_node(found)).cycle.index.by_pool[found.slices[0].pool]
     (made,) = more[0].devices
     assert {taint.key for taint in made.taints} == {"of-driver", "named"}

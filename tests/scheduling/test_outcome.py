@@ -8,10 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kubectl_dra.allocation.budgets import Budget
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.releases import default_features, parse_release
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.scheduling.binding import bound
+from kubectl_dra.scheduling.dynamic_resources import ClaimsAlone
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.outcome import Outcome, schedule
 from kubectl_dra.scheduling.queue import kept_out
@@ -235,31 +237,55 @@ def test_of_errors_on_several_nodes_any_may_be_the_message() -> None:
 
 
 GPUS = st.lists(st.integers(0, 3), min_size=1, max_size=6)
-WANTED = st.lists(st.tuples(st.integers(1, 3), st.sampled_from(("1", "2"))), min_size=1, max_size=6)
+WANTED = st.lists(
+    st.tuples(st.integers(1, 3), st.sampled_from(("1", "2")), *(st.booleans() for _ in range(3))),
+    min_size=1,
+    max_size=6,
+)
 
 
 @given(GPUS, WANTED)
-def test_asking_changed_nodes_is_asking_all(gpus: list[int], wanted: list[tuple[int, str]]) -> None:
-    """Pods get nodes one after the other; an attempt for another one is kept up to date, or made anew each time."""
+def test_asking_changed_nodes_is_asking_all(gpus: list[int], wanted: list[tuple[int, str, bool, bool, bool]]) -> None:
+    """Pods get nodes one after the other, some of them nominated, and some end; an attempt for another one is brought
+    up to date now and then, or made anew.
+    """
     objects = [device_class(), claim("mine")]
     for number, count in enumerate(gpus):
         objects += [{"apiVersion": "v1", **node(f"n{number}", allocatable=ROOM)}]
         objects += [slice_of(f"n{number}", *(gpu(f"gpu-{index}") for index in range(count)))] if count else []
-    objects += [claim(f"c{number}", count=count) for number, (count, _) in enumerate(wanted)]
+    objects += [claim(f"c{number}", count=count) for number, (count, *_) in enumerate(wanted)]
+    waiting: list[JSON] = []
+    for number, (_, cpu, _, _, nominated) in enumerate(wanted):
+        raw = pending(f"p{number}", f"c{number}", node_name="")
+        raw["spec"]["containers"] = asking(cpu)
+        raw["status"] = {**raw.get("status", {}), **({"nominatedNodeName": "n0"} if nominated else {})}
+        waiting.append(raw)
+    objects += waiting
     release = parse_release("1.36.4")
     cluster = Cluster(world(*objects).snapshot)
     here = Scheduler(release, frozenset(default_features(release)), release.patch).sees(cluster)
-    mine = Pod.from_json(pending("mine", "mine", node_name=""))
+    # A claim that others may use as well decides about all nodes at once: this one was made for the pod.
+    raw = pending("mine", node_name="", uid="")
+    raw["spec"] |= {
+        "containers": asking("3"),
+        "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "gpu"}],
+    }
+    raw["status"]["resourceClaimStatuses"] = [{"name": "gpu", "resourceClaimName": "mine"}]
+    mine = Pod.from_json(raw)
     kept = schedule(mine, here)
-    for number, (_, cpu) in enumerate(wanted):
-        raw = pending(f"p{number}", f"c{number}", node_name="")
-        raw["spec"]["containers"] = asking(cpu)
-        tried = schedule(Pod.from_json(raw), here)
+    assert kept.local
+    for entry, (_, _, ends, looks, _) in zip(waiting, wanted, strict=True):
+        tried = schedule(Pod.from_json(entry), here)
         if not tried.feasible:
             continue
         chosen = tried.feasible[-1]
         here = bound(tried.pod, chosen, here, tried.attempts.get(chosen))
-        kept = kept.again(here, here.cycle, [chosen])
+        if ends:
+            running = [entry for entry in here.snapshot.pods.values() if entry.node_name]
+            here = here.moved(here.cluster.ending(running[:1]))
+        if not looks:
+            continue
+        kept = kept.after(here)
         fresh = schedule(mine, here)
         assert list(kept.accepting) == list(fresh.accepting) and kept.feasible == fresh.feasible
         assert dict(kept.rejected) == dict(fresh.rejected)
@@ -268,3 +294,39 @@ def test_asking_changed_nodes_is_asking_all(gpus: list[int], wanted: list[tuple[
             at: fresh.attempts[at].devices for at in fresh.accepting
         }
         assert kept.message == fresh.message and kept.preemption == fresh.preemption
+
+
+@given(GPUS, st.lists(st.integers(1, 3), min_size=1, max_size=3))
+def test_claims_alone_get_what_a_pod_with_them_gets(gpus: list[int], counts: list[int]) -> None:
+    objects = [device_class(), *(claim(f"c{number}", count=count) for number, count in enumerate(counts))]
+    for number, count in enumerate(gpus):
+        objects += [{"apiVersion": "v1", **node(f"n{number}", allocatable=ROOM)}]
+        objects += [slice_of(f"n{number}", *(gpu(f"gpu-{index}") for index in range(count)))] if count else []
+    release = parse_release("1.36.4")
+    scheduler = Scheduler(release, frozenset(default_features(release)), release.patch)
+    cluster = Cluster(world(*objects).snapshot)
+    raw = pending("p", "c0", node_name="")
+    names = [f"c{number}" for number in range(len(counts))]
+    raw["spec"]["resourceClaims"] = [{"name": name, "resourceClaimName": name} for name in names]
+    space = raw["metadata"]["namespace"]
+    alone = scheduler.attempt(ClaimsAlone(tuple((space, name) for name in names)), cluster)
+    with_pod = scheduler.attempt(Pod.from_json(raw), cluster)
+    for entry in cluster.nodes:
+        ours, theirs = alone.try_on(entry), with_pod.try_on(entry)
+        assert (ours.verdict, ours.message, ours.devices) == (theirs.verdict, theirs.message, theirs.devices)
+    assert set(alone.accepting) == {name for name, attempt in with_pod.attempts.items() if attempt.devices}
+
+
+def test_an_attempt_takes_its_steps_from_the_budget() -> None:
+    nodes = [{"apiVersion": "v1", **node(name, allocatable=ROOM)} for name in "abc"]
+    slices = [slice_of(name, *(gpu(f"gpu-{index}") for index in range(number))) for number, name in enumerate("abc", 2)]
+    cluster = Cluster(world(device_class(), *nodes, *slices, claim("c", count=4)).snapshot)
+    release = parse_release("1.36.4")
+    scheduler = Scheduler(release, frozenset(default_features(release)), release.patch)
+    asking_pod = Pod.from_json(pending("p", "c", node_name=""))
+    whole = Budget(1_000)
+    outcome = scheduler.attempt(asking_pod, cluster, whole.part())
+    assert outcome.feasible == ("c",) and outcome.budget.steps == whole.steps > 0
+    whole.charge(whole.left)
+    late = scheduler.attempt(asking_pod, cluster, whole.part())
+    assert late.feasible == () and late.undetermined == ("a", "b", "c")

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from kubectl_dra.allocation.budgets import NODE_STEPS, Budget
-from kubectl_dra.allocation.features import Quirks
+from kubectl_dra.allocation.features import KnownDefects
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.slices import ResourceSlice
@@ -179,9 +179,9 @@ def cases() -> dict[str, Case]:
     }
 
 
-def run(name: str, case: Case, quirks: Quirks) -> None:
+def run(name: str, case: Case, defects: KnownDefects) -> None:
     slices, claims = case
-    one_cycle = cycle(slices, quirks=quirks)
+    one_cycle = cycle(slices, defects=defects)
     start, used = time.perf_counter(), time.process_time()
     attempt = one_cycle.attempt(Node.named("n1"), claims, budget=Budget(NODE_STEPS))
     seconds, used = time.perf_counter() - start, time.process_time() - used
@@ -191,11 +191,11 @@ def run(name: str, case: Case, quirks: Quirks) -> None:
 
 def main() -> None:
     wanted = sys.argv[1:]
-    for title, quirks in (("with the defects of 1.36", Quirks()), ("without defects", Quirks.none())):
+    for title, defects in (("with the defects of 1.36", KnownDefects()), ("without defects", KnownDefects.none())):
         print(f"\n{title}\n\n| search | answer | s | CPU s | tried | scheduler |\n|---|---|---|---|---|---|")
         for name, case in cases().items():
             if not wanted or any(text in name for text in wanted):
-                run(name, case, quirks)
+                run(name, case, defects)
     print(f"\npeak of memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024} MB")
 
 

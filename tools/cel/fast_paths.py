@@ -117,7 +117,7 @@ class Cluster:
         known: dict[object, list[Answer]] = {}
         seen = NodeEquivalence(self.cycle, [claim(request(selector=text))])
         for node, answers in zip(self.whole.nodes.values(), expected, strict=True):
-            kind = seen.of(node, gather(self.cycle.index, node, self.cycle.features, self.cycle.quirks))
+            kind = seen.of(node, gather(self.cycle.index, node, self.cycle.features, self.cycle.defects))
             if known.setdefault(kind, answers) != answers:
                 return "equal nodes"
         return ""

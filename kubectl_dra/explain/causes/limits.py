@@ -78,7 +78,7 @@ def _too_large(analysis: Analysis) -> Iterator[Finding]:
         if not any(entry.first_available for entry in claim.requests) or sum(largest) <= MAX_RESULTS:
             continue
         parts = [_only(claim, number) for number in range(len(claim.requests))]
-        proof = analysis.world.asking([*claims[:index], *parts, *claims[index + 1 :]]).proof()
+        proof = analysis.world.in_several(index, parts).proof()
         if proof is None:
             continue
         asked = [
@@ -96,7 +96,9 @@ def _too_large(analysis: Analysis) -> Iterator[Finding]:
             for entry in claim.requests
         ]
         text = "claim {claim} fits only with alternatives of more than {most} devices in all"
-        how = replace(proof, tried=Tried.CLAIM_PER_REQUEST)
+        made = {part.key for part in parts}
+        own = tuple(each._replace(claim=claim.key) if each.claim in made else each for each in proof.devices)
+        how = replace(proof, tried=Tried.CLAIM_PER_REQUEST, devices=own)
         yield Finding(
             TOO_MANY_TOGETHER,
             say(text, claim=claim.key, most=MAX_RESULTS),
@@ -108,14 +110,15 @@ def _too_large(analysis: Analysis) -> Iterator[Finding]:
 
 
 def _only(claim: ResourceClaim, number: int) -> ResourceClaim:
-    """A claim with only one of the requests, and the constraints that concern only that one."""
+    """A claim of its own with only one of the requests, and the constraints that concern only that one."""
     entry = claim.requests[number]
     own = tuple(
         constraint
         for constraint in claim.constraints
         if constraint.requests and all(name.split("/")[0] == entry.name for name in constraint.requests)
     )
-    return replace(claim, requests=(entry,), constraints=own)
+    named = replace(claim.metadata, name=f"{claim.metadata.name}-{number}")
+    return replace(claim, metadata=named, requests=(entry,), constraints=own)
 
 
 # The scheduler's search would not finish in time.
@@ -153,7 +156,7 @@ def _where_all_are_slow(analysis: Analysis) -> Iterator[Finding]:
 def _remedy(analysis: Analysis) -> Remedy | None:
     """The constraint without which the search finishes."""
     for claim, constraint in analysis.world.constraints():
-        proof = analysis.world.without_constraint(claim, constraint).proof()
+        proof = analysis.world.with_constraint(claim, constraint, None).proof()
         if proof is not None:
             text = "Drop or loosen the constraint {constraint}, or narrow the selectors."
             return Remedy(say(text, constraint=constraint), proof)

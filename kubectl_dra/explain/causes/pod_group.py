@@ -23,7 +23,6 @@ from kubectl_dra.scheduling.gang_scheduling import (
     PriorityDiffers,
     TooFewPeers,
 )
-from kubectl_dra.scheduling.outcome import schedule
 from kubectl_dra.scheduling.queue import kept_out
 from kubectl_dra.scheduling.reasons import Reason
 
@@ -55,9 +54,9 @@ def _waiting(analysis: Analysis) -> Iterator[Finding]:
     found = analysis.together
     if isinstance(found, Placed) and outcome is not None:
         # Where the pod fits nowhere by itself, the causes are those of any pod.
-        if not found.fits and (pod.key in found.nodes or schedule(outcome.pod, outcome.state).fits):
+        if not found.fits and (pod.key in found.nodes or outcome.fits):
             yield _does_not_fit(pod, found, quoted)
-        elif found.fits and pod.key in found.refused and schedule(outcome.pod, outcome.state).fits:
+        elif found.fits and pod.key in found.refused and outcome.fits:
             text = (
                 "the group {group} fits without it: {count:pod} {count:has|have} a node then, and none is left for "
                 "this one"

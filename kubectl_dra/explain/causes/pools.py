@@ -173,10 +173,10 @@ def shared_pool_names(view: DeviceView) -> dict[str, list[str]]:
 
 def finding(view: DeviceView, world: WhatIf) -> Finding | None:
     """The cause if the claims fit without the defect; None if the defect does not decide."""
-    quirks, shared = view.cycle.quirks, shared_pool_names(view)
-    if not quirks.counters_keyed_by_pool_name or not shared:
+    defects, shared = view.cycle.defects, shared_pool_names(view)
+    if not defects.counters_keyed_by_pool_name or not shared:
         return None
-    proof = world.with_quirks(quirks.without(_DEFECT)).proof()
+    proof = world.looking(defects=defects.without(_DEFECT)).proof()
     if proof is None:
         return None
     name, drivers = next(iter(shared.items()))

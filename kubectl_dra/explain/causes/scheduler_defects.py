@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from kubectl_dra.allocation.features import DEFECTS, Quirks
+from kubectl_dra.allocation.features import DEFECTS, KnownDefects
 from kubectl_dra.api.claims import ALL, ResourceClaim
 from kubectl_dra.api.defects_beside_allocator import RULE_FOR_ALL
 from kubectl_dra.api.releases import COUNTERS_LEAK, CRASH_ON_ALL, LATER_ALL_CONTINUES_WITH_FIRST
@@ -45,15 +45,16 @@ _WAYS_ROUND: Final[Mapping[str, str]] = {
 
 
 def _defect(analysis: Analysis) -> Iterator[Finding]:
-    world, quirks = analysis.world, analysis.view.cycle.quirks
-    proof = world.with_quirks(Quirks.none()).proof()
+    world, defects = analysis.world, analysis.view.cycle.defects
+    proof = world.looking(defects=KnownDefects.none()).proof()
     if proof is None:
         return
     named = pool_name_shared.finding(analysis.view, world)
     if named is not None:
         yield named
         return
-    alone = [name for name in Quirks.__struct_fields__ if world.with_quirks(quirks.without(name)).proof() is not None]
+    without = {name: world.looking(defects=defects.without(name)) for name in KnownDefects.__struct_fields__}
+    alone = [name for name, changed in without.items() if changed.proof() is not None]
     told: Words = Joined(tuple(DEFECTS[name].what for name in alone)) if alone else "several defects together"
     text = "the devices would suffice, but a known defect of this release's scheduler refuses them: {told}"
     fix = _WAYS_ROUND.get(alone[0], KNOWN_DEFECT.fix) if len(alone) == 1 else KNOWN_DEFECT.fix

@@ -170,7 +170,7 @@ def _together(analysis: Analysis) -> Iterator[Finding]:
     """The first constraint without which the claims fit."""
     for index, claim in enumerate(analysis.claims):
         for constraint in claim.constraints:
-            proof = analysis.world.without_constraint(index, constraint).proof()
+            proof = analysis.world.with_constraint(index, constraint, None).proof()
             if proof is not None:
                 yield _finding(analysis, index, claim, constraint, proof)
                 return

@@ -149,7 +149,7 @@ class DeviceStates:
             return ""
         left = self._counters.get(pool.id)
         if left is None:
-            left = self._counters[pool.id] = available_counters(pool, self._cycle.state, self._cycle.quirks)
+            left = self._counters[pool.id] = available_counters(pool, self._cycle.state, self._cycle.defects)
         for consumption in item.device.consumes_counters:
             counters = left.get(consumption.counter_set, {})
             for name, needed in consumption.counters.items():

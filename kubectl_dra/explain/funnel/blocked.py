@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from kubectl_dra.allocation.budgets import COUNTS_TRIED
 from kubectl_dra.allocation.extended_resources import CLAIM_NAME, MADE_FOR_EXTENDED
 from kubectl_dra.api.claims import ALL, DeviceRequest, ResourceClaim
 from kubectl_dra.cel import Program
@@ -22,7 +23,6 @@ from kubectl_dra.explain.remedies.prove import WhatIf
 from kubectl_dra.explain.scene.device_view import DeviceView, PublishedDevice
 from kubectl_dra.explain.scene.prepare import Scene
 
-MAX_TRIES = 12
 MAX_EVIDENCE = 6
 
 
@@ -138,7 +138,7 @@ class Blocked(Struct, frozen=True):
         """The largest count up to ``best`` with which the claims fit."""
         if self.spec.allocation_mode == ALL:
             return None
-        for count in range(best, max(0, best - MAX_TRIES), -1):
+        for count in range(best, max(0, best - COUNTS_TRIED), -1):
             change = LowerCount(self.located.place, count)
             proof = self.world.proof_with(change)
             if proof is not None:

@@ -15,7 +15,8 @@ from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Key, Snapshot
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.explain.phrase import Phrase, say
-from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod
+from kubectl_dra.explain.question.resolve import ClaimEntry, Question, about_claim, about_pod
+from kubectl_dra.explain.remedies.claim_edits import with_request
 from kubectl_dra.text import nearest, some
 
 T = TypeVar("T")
@@ -102,32 +103,23 @@ def to_make(question: Question, changes: Sequence[WhatIfChange]) -> Iterator[Phr
 def _reworded(question: Question, change: WhatIfChange) -> Question:
     names: list[str] = []
     hit = False
-    states = []
+    entries: list[ClaimEntry] = []
     for state in question.claims:
         claim = state.claim
-        if claim is None or claim.allocation is not None:
-            states.append(state)
-            continue
-        if change.kind == "constraints":
-            hit = True
-            states.append(replace(state, claim=replace(claim, constraints=())))
-            continue
-        edit = edit_of(change)
-        requests = []
-        for entry in claim.requests:
-            exactly, listed = entry.exactly, list(entry.first_available)
-            names.extend(entry.result_name(spec) for spec in entry.alternatives())
-            if exactly is not None and change.request in ("", entry.name):
-                exactly, hit = edit(exactly), True
-            for index, spec in enumerate(listed):
-                if change.request in ("", entry.name, entry.result_name(spec)):
-                    listed[index], hit = edit(spec), True
-            requests.append(replace(entry, exactly=exactly, first_available=tuple(listed)))
-        states.append(replace(state, claim=replace(claim, requests=tuple(requests))))
+        if claim is not None and claim.allocation is None and change.kind == "constraints":
+            claim, hit = replace(claim, constraints=()), True
+        elif claim is not None and claim.allocation is None:
+            edit = edit_of(change)
+            for index, entry in enumerate(claim.requests):
+                for number, spec in enumerate(entry.alternatives()):
+                    names.append(entry.result_name(spec))
+                    if change.request in ("", entry.name, names[-1]):
+                        claim, hit = with_request(claim, index, number, edit), True
+        entries.append(replace(state, claim=claim))
     if not hit:
         what = f'request "{change.request}"' if change.request else "unallocated request"
         raise InputError(f"--what-if {change}: no {what} in these claims; there are: {some(names) or 'none'}")
-    return replace(question, claims=tuple(states))
+    return replace(question, claims=tuple(entries))
 
 
 def edit_of(change: WhatIfChange) -> Callable[[DeviceRequest], DeviceRequest]:

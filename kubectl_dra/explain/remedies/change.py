@@ -62,7 +62,7 @@ class RequestChange(Change, frozen=True):
         self, world: WhatIf, kind: StepKind, field: str, before: StepValue, after: StepValue, term: str = ""
     ) -> ChangeStep:
         """A step at a field of the request; for an extended resource at the limits of the pod's containers."""
-        pod = world.outcome.pod.key if world.outcome is not None else ""
+        pod = world.pod.key if world.pod is not None else ""
         if self.place.extended and pod:
             return ChangeStep(kind, StepTarget(pods=(pod,), field="containers[].resources.limits"), before, after)
         claim = world.claims[self.place.claim].key
@@ -283,7 +283,7 @@ class DropConstraint(Change, frozen=True):
         return WhatIfChange("", "constraints", "none") if self.only else None
 
     def made_in(self, world: WhatIf) -> WhatIf:
-        return world.without_constraint(self.claim, self.constraint)
+        return world.with_constraint(self.claim, self.constraint, None)
 
     def step(self, world: WhatIf) -> ChangeStep:
         number = next(n for n, entry in enumerate(world.claims[self.claim].constraints) if entry == self.constraint)

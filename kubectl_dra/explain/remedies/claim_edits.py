@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeVar
 from msgspec.structs import replace
 
 from kubectl_dra.api.claims import EXACT_COUNT, DeviceRequest, Request, ResourceClaim
-from kubectl_dra.api.pods import Container, Pod
+from kubectl_dra.api.pods import Container, Pod, PodClaim
 
 C = TypeVar("C", bound=Container)
 
@@ -62,6 +62,18 @@ def limiting(pod: Pod, container: str, resource: str, amount: int) -> Pod:
         init_containers=tuple(map(limited, pod.spec.init_containers)),
     )
     return replace(pod, spec=spec)
+
+
+def with_claims(pod: Pod, claim: str, instead: Iterable[str]) -> Pod:
+    """The pod that names several claims in place of one."""
+    of_template = [name for name, made in pod.claim_statuses.items() if made == claim]
+    entries: list[PodClaim] = []
+    for entry in pod.spec.resource_claims:
+        if entry.claim_name == claim or (not entry.claim_name and entry.name in of_template):
+            entries += [PodClaim(f"{entry.name}-{number}", name) for number, name in enumerate(instead)]
+        else:
+            entries.append(entry)
+    return replace(pod, spec=replace(pod.spec, resource_claims=tuple(entries)))
 
 
 def with_selector(claim: ResourceClaim, old: str, new: str) -> ResourceClaim:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from itertools import combinations, islice
-from typing import Final
 
 from msgspec.structs import replace
 
-from kubectl_dra.allocation.budgets import TRIES_ALONE, TRIES_TOGETHER
+from kubectl_dra.allocation.budgets import NODE_KINDS_TRIED, TRIES_ALONE, TRIES_TOGETHER, Budget
 from kubectl_dra.cluster.cluster import NodeCopy
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.diagnosis import Finding, RemedyPlan
@@ -17,7 +16,7 @@ from kubectl_dra.explain.question.what_if_flag import WhatIfChange
 from kubectl_dra.explain.remedies.change import ReplaceTerm, selector_of
 from kubectl_dra.explain.remedies.free import Free
 from kubectl_dra.explain.remedies.proof import NEW_NODE, ChangeStep, Price, Proof, StepKind, StepTarget
-from kubectl_dra.explain.remedies.prove import Change, Tries, WhatIf
+from kubectl_dra.explain.remedies.prove import Change, WhatIf
 from kubectl_dra.scheduling.node_copy import node_copies
 
 MAX_WAYS = 4
@@ -31,17 +30,17 @@ def ways(world: WhatIf, changes: Sequence[Change], findings: Sequence[Finding]) 
 
     Larger sets are tried only if no smaller one helps, and only within a number of tries.
     """
-    tries = Tries(TRIES_ALONE)
+    tries = Budget(TRIES_ALONE)
     proofs: dict[tuple[Change, ...], Proof] = {
         (change,): proof for change in changes if (proof := world.quick_proof([change], tries)) is not None
     }
     if proofs:
         return list(_distinct(world, proofs, findings))
-    tries = Tries(TRIES_TOGETHER)
+    tries = Budget(TRIES_TOGETHER)
     for size in range(2, MAX_TOGETHER + 1):
         found: dict[tuple[Change, ...], Proof] = {}
         for group in _groups(changes, size):
-            if not tries.left or world.cycle.exhausted or len(found) == MAX_WAYS:
+            if not tries.left or world.exhausted or len(found) == MAX_WAYS:
                 break
             if (proof := world.quick_proof(group, tries)) is not None:
                 found[group] = proof
@@ -104,8 +103,6 @@ def as_what_if(world: WhatIf, group: Sequence[Change]) -> tuple[WhatIfChange, ..
 
 # One more node like one that exists: of the kinds of nodes with devices, the first on which the pod would fit.
 
-MAX_KINDS: Final = 8
-
 
 class AddNode(Change, frozen=True):
     """One more node like another one, with the devices that this one publishes by itself."""
@@ -134,10 +131,9 @@ class AddNode(Change, frozen=True):
 
 def one_more_node(analysis: Analysis) -> RemedyPlan | None:
     """One more node with which the claims fit, proved with a copy of a node and of its slices; None without one."""
-    world, outcome = analysis.world, analysis.world.outcome
-    state = outcome.state if outcome is not None else analysis.scene.settings.scheduler.sees(world.cluster)
-    with_devices = (more for more in node_copies(state, world.cycle.index) if more.slices)
-    for more in islice(with_devices, MAX_KINDS):
+    world = analysis.world
+    with_devices = (more for more in node_copies(world.outcome.state) if more.slices)
+    for more in islice(with_devices, NODE_KINDS_TRIED):
         change = AddNode(more.like, more)
         if proof := change.made_in(world).proof([more.node]):
             there = replace(proof, node=NEW_NODE, like=more.like, devices=())

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from heapq import nsmallest
 from typing import Final, NamedTuple
 
-from kubectl_dra.allocation.budgets import HOLDERS_TRIED
+from kubectl_dra.allocation.budgets import HOLDERS_COUNTED, HOLDERS_TRIED
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import MAKES_AGAIN
@@ -170,7 +170,6 @@ def first_enough(world: WhatIf, frees: Sequence[Free]) -> HolderSearch:
 
 # Whose end would leave a node with enough devices for a request, one holder or several, by counting alone.
 
-MOST_NODES: Final = 500
 NODES_OF_SETS: Final = 5
 
 
@@ -195,7 +194,7 @@ class InTheWay(NamedTuple):
 
 def in_the_way(blocked: Blocked) -> InTheWay:
     """Who is in the way of a request that falls short at the stage of devices that are held."""
-    spots = nsmallest(MOST_NODES, _spots(blocked), lambda spot: spot.lacking)
+    spots = nsmallest(HOLDERS_COUNTED, _spots(blocked), lambda spot: spot.lacking)
     holders = blocked.scene.holders
     claims: dict[int, ResourceClaim] = {}
     where: dict[int, list[Spot]] = {}

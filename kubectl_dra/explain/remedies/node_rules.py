@@ -68,15 +68,15 @@ class RelaxNodeRule(Change, frozen=True):
         return say(text, nodes=self.nodes, reason=reason)
 
     def made_in(self, world: WhatIf) -> WhatIf:
-        around = world.outcome
-        if around is None:
+        if world.pod is None:
             return world
-        edited = world.with_pod(self._edited(around.pod))
-        return edited.moved(world.cluster.editing(*self._mended(around.state))).on_named(frozenset(self.nodes))
+        edited = world.with_pod(self._edited(world.pod))
+        mended = world.cluster.editing(*self._mended(world.outcome.state))
+        return edited.moved(mended).on_named(frozenset(self.nodes))
 
     def step(self, world: WhatIf) -> ChangeStep:
         reason = self.reason
-        pods = (world.outcome.pod.key,) if world.outcome is not None else ()
+        pods = (world.pod.key,) if world.pod is not None else ()
         of_pod = StepTarget(pods=pods, nodes=self.nodes)
         of_nodes = StepTarget(nodes=self.nodes)
         if isinstance(reason, Untolerated):
@@ -167,7 +167,7 @@ def look_at(reason: Words, nodes: Sequence[str]) -> NextStep | None:
 
 def _room(nodes: Sequence[str], world: WhatIf) -> Remedy | None:
     """Pods whose end makes room on one of these nodes, proved."""
-    if world.outcome is None:
+    if world.pod is None:
         return None
     for change in ending_pods(world.outcome, nodes):
         if proof := world.proof_with(change):

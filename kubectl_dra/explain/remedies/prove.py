@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Collection, Container, Hashable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict, Cycle
-from kubectl_dra.allocation.budgets import PROOF_NODES, PROOF_STEPS, QUICK_STEPS, REREAD_PER_STEP, Budget
-from kubectl_dra.allocation.extended_resources import CLAIM_NAME, ExtendedRequests, extended_requests
-from kubectl_dra.allocation.features import Features, Quirks
+from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict
+from kubectl_dra.allocation.budgets import PROOF_NODES, PROOF_STEPS, QUICK_STEPS, REREAD_PER_STEP, Budget, unlimited
+from kubectl_dra.allocation.extended_resources import CLAIM_NAME
+from kubectl_dra.allocation.features import Features
 from kubectl_dra.allocation.pools import SliceIndex
 from kubectl_dra.allocation.state import allocated_state
 from kubectl_dra.api.claims import DeviceConstraint, DeviceRequest, ResourceClaim
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import ResourceSlice
-from kubectl_dra.cluster.cluster import Cluster
+from kubectl_dra.cluster.cluster import Cluster, key_of
 from kubectl_dra.cluster.relation import relation_of
 from kubectl_dra.cluster.snapshot import Key
 from kubectl_dra.explain.phrase import Statement
@@ -31,12 +30,12 @@ from kubectl_dra.explain.remedies.claim_edits import (
     in_single_requests,
     limiting,
     needing_nothing,
+    with_claims,
     with_request,
     with_selector,
 )
 from kubectl_dra.explain.remedies.proof import ChangeStep, Price, Proof, placed_devices
 from kubectl_dra.scheduling.chain import Chain
-from kubectl_dra.scheduling.framework import after
 from kubectl_dra.scheduling.memory import judge_at_once
 from kubectl_dra.scheduling.outcome import Outcome
 from kubectl_dra.scheduling.reasons import Rejection
@@ -95,38 +94,47 @@ class Change(Statement, frozen=True, eq=False):
         raise NotImplementedError
 
 
-class Tries:
-    """How many nodes may still be tried, without limit by default; a search ends if none are left."""
-
-    def __init__(self, left: int = sys.maxsize) -> None:
-        self.left = left
-
-
 class WhatIf(Struct, frozen=True, dict=True):
-    """A cluster and claims, as they are or as they would be.
+    """A question in the cluster as it is, or as it would be. Each change gives another one.
 
-    ``nodes`` are those that are tried: of those where the pod may run one of each kind. ``alike`` are all that the
-    question is about. ``outcome`` is the attempt for the pod, of which the other filters than that for devices are
-    asked; None where no pod waits for a node. Each change gives a new world; ``changed``: one that they may read.
-
-    ``claims`` are those of the question that need devices. ``others`` are those that have some as things are, each
-    with the number of ``claims`` before it: one that has given them back is asked for as well. ``lacking``: a claim
-    that the pod names is gone, so it is not tried at all. ``extended`` is what devices may serve of the pod's extended
-    resources; the claim for them asks on each node for what no device plugin serves there. ``ends``: the devices of
-    the real cluster whose taints end pods; None if there are none.
+    ``outcome`` is the attempt there, for the pod or with claims alone. ``asked`` are the claims that lacked devices
+    before any change. ``nodes`` are those that are tried: of those where the pod may run one of each kind. ``alike``
+    are all that the question is about. ``changed``: something that other filters may read. ``ends``: the devices of the
+    real cluster whose taints end pods; None if there are none.
     """
 
-    cluster: Cluster
-    cycle: Cycle
-    claims: tuple[ResourceClaim, ...]
+    outcome: Outcome
+    asked: tuple[ResourceClaim, ...]
     nodes: tuple[Node, ...]
-    outcome: Outcome | None = None
-    changed: bool = False
-    others: tuple[tuple[int, ResourceClaim], ...] = ()
-    lacking: bool = False
-    extended: ExtendedRequests | None = None
-    ends: Evictions | None = None
     alike: tuple[Node, ...] = ()
+    ends: Evictions | None = None
+    changed: bool = False
+
+    @property
+    def cluster(self) -> Cluster:
+        """The cluster as it would be."""
+        return self.outcome.state.cluster
+
+    @property
+    def pod(self) -> Pod | None:
+        """The pod that waits for a node; None if only claims are asked about."""
+        return self.outcome.pod if self.outcome.alone is None else None
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether no steps are left, so that attempts end without an answer."""
+        return not self.outcome.budget.left
+
+    @cached_property
+    def claims(self) -> tuple[ResourceClaim, ...]:
+        """The claims of ``asked`` as they are here."""
+        extended, known = self.outcome.devices.extended, self.cluster.snapshot.claims
+        out: list[ResourceClaim] = []
+        for claim in self.asked:
+            made = claim.metadata.name == CLAIM_NAME
+            here = extended and extended.claim(extended.amounts) if made else known.get(key_of(claim))
+            out.append(here or claim)
+        return tuple(out)
 
     def request(self, place: RequestPlace) -> DeviceRequest:
         """One request or subrequest as it is here."""
@@ -135,33 +143,8 @@ class WhatIf(Struct, frozen=True, dict=True):
     def proof(self, nodes: Sequence[Node] | None = None) -> Proof | None:
         """The first node that accepts the pod with its claims, and the devices; none if an error ends the attempt."""
         tried = self.nodes if nodes is None else nodes
-        proof = next(self._proofs(self.cycle.changed(), tried, Tries(), PROOF_STEPS), None)
+        proof = next(self._proofs(self._attempt(PROOF_STEPS), tried, unlimited()), None)
         return proof if proof is not None and self.ends_without_error(proof) else None
-
-    def asked_on(self, node: Node) -> tuple[ResourceClaim, ...]:
-        """The claims that need devices on a node, in the order in which they get them."""
-        if self.extended is None:
-            return self._asked
-        served = self.extended.claim(self.extended.amounts.keys() - self.extended.delegated(node))
-        if served is None:
-            return self._asked
-        names = {entry.name for entry in served.requests}
-        out: list[ResourceClaim] = []
-        for claim in self._asked:
-            if claim.metadata.name == CLAIM_NAME:
-                claim = replace(claim, requests=tuple(entry for entry in claim.requests if entry.name not in names))
-            if claim.requests or claim.metadata.name != CLAIM_NAME:
-                out.append(claim)
-        return tuple(out)
-
-    @property
-    def _asked(self) -> tuple[ResourceClaim, ...]:
-        """The claims that need devices."""
-        claims = list(self.claims)
-        for place, claim in reversed(self.others):
-            if claim.allocation is None:
-                claims.insert(place, claim)
-        return tuple(claims)
 
     def proof_with(self, change: Change) -> Proof | None:
         """The proof that the pod fits with a change."""
@@ -174,22 +157,27 @@ class WhatIf(Struct, frozen=True, dict=True):
             world = change.made_in(world)
         return world
 
-    def quick_proof(self, changes: Iterable[Change], tries: Tries) -> Proof | None:
-        """The proof that the pod fits with all these changes; also none if the tries do not suffice."""
+    def quick_proof(self, changes: Iterable[Change], tries: Budget) -> Proof | None:
+        """The proof that the pod fits with all these changes; also none if the tries, of one node each, do not
+        suffice."""
         world = self.with_all(changes)
-        return next(world._proofs(world.cycle.changed(), world.nodes, tries, QUICK_STEPS), None)
+        return next(world._proofs(world._attempt(QUICK_STEPS), world.nodes, tries), None)
 
-    def _proofs(self, cycle: Cycle, nodes: Sequence[Node], tries: Tries, steps: int) -> Iterator[Proof]:
+    def _attempt(self, steps: int) -> Outcome:
+        """A fresh attempt, with so many steps for each node."""
+        return self.outcome.on(self.outcome.state, budget=self.outcome.budget.part(each=steps), unlike=True)
+
+    def _proofs(self, outcome: Outcome, nodes: Sequence[Node], tries: Budget) -> Iterator[Proof]:
         """A proof for each node that accepts the pod: the devices exist, and no filter refuses it."""
-        if self.lacking or self._taken_by_no_pod:
+        if outcome.devices.rejection is not None or self._taken_by_no_pod:
             return
+        cycle = outcome.devices.cycle
         if cycle.exact is not None:
-            judge_at_once(cycle, nodes, self._asked)
+            judge_at_once(cycle, nodes, outcome.devices.unallocated)
         refused = False
         for node in self._tried(nodes, tries):
-            attempt = self._attempt(cycle, node, steps)
-            refused = refused or _allocates(attempt)
-            if (proof := self._shown(cycle, node, attempt)) is not None:
+            refused = refused or _allocates(outcome.try_on(node))
+            if (proof := self._shown(outcome, node)) is not None:
                 yield proof
         if not refused or not self.changed:
             return
@@ -197,25 +185,24 @@ class WhatIf(Struct, frozen=True, dict=True):
         done = {node.name for node in nodes}
         others = (node for node in self.alike if node.name not in done and self._refusal(node) is None)
         for node in self._tried(islice(others, PROOF_NODES), tries):
-            if (proof := self._shown(cycle, node, self._attempt(cycle, node, steps))) is not None:
+            if (proof := self._shown(outcome, node)) is not None:
                 yield proof
 
-    def _shown(self, cycle: Cycle, node: Node, attempt: Attempt) -> Proof | None:
-        """What an attempt shows if the pod is taken."""
-        if not _allocates(attempt):
+    def _shown(self, outcome: Outcome, node: Node) -> Proof | None:
+        """What the attempt on a node shows if the pod is taken."""
+        attempt = outcome.try_on(node)
+        if not _allocates(attempt) or self._never_binds(node) or not self._takes(outcome, node):
             return None
-        claims = self.asked_on(node)
-        if self._never_binds(node) or not self._takes(attempt, cycle, claims):
-            return None
+        claims = outcome.devices.claims_on(node)
         if self._ended_at_once(claims, attempt):
             return None
-        return Proof(node.name, tuple(placed_devices(claims, attempt.results)), filters=self.outcome is not None)
+        return Proof(node.name, tuple(placed_devices(claims, attempt.results)), filters=self.pod is not None)
 
-    def _tried(self, nodes: Iterable[Node], tries: Tries) -> Iterator[Node]:
+    def _tried(self, nodes: Iterable[Node], tries: Budget) -> Iterator[Node]:
         for node in nodes:
-            if not tries.left or self.cycle.exhausted:
+            if not tries.left or self.exhausted:
                 return
-            tries.left -= 1
+            tries.charge(1)
             yield node
 
     def ends_without_error(self, proof: Proof) -> bool:
@@ -224,7 +211,7 @@ class WhatIf(Struct, frozen=True, dict=True):
         A search that gets further than before, or a node that was refused, may come to a device on which a selector
         fails.
         """
-        cycle = self.cycle.changed()
+        outcome = self._attempt(QUICK_STEPS)
         nodes = list(self.nodes)
         if self.changed:
             known = {node.name for node in nodes}
@@ -232,62 +219,59 @@ class WhatIf(Struct, frozen=True, dict=True):
         for node in nodes:
             if node.name == proof.node or self._refusal(node) is not None:
                 continue
-            attempt = self._attempt(cycle, node, QUICK_STEPS)
+            attempt = outcome.try_on(node)
             if attempt.verdict is AttemptVerdict.ERROR:
                 return False
-            if self._never_binds(node) and _allocates(attempt):
+            if not _allocates(attempt):
+                continue
+            rejection = self._rejection(outcome, node) if outcome.devices.takes_of_nodes else None
+            if self._never_binds(node) or (rejection is not None and rejection.error):
                 return False
-            if cycle.index.takes_of_nodes and _allocates(attempt):
-                rejection = self._rejection(attempt, cycle, self.asked_on(node))
-                if rejection is not None and rejection.error:
-                    return False
-        return not cycle.exhausted
+        return not self.exhausted
 
     @cached_property
-    def _others(self) -> Chain | None:
+    def _others(self) -> Chain:
         """The filters but that for devices."""
-        if self.outcome is None:
-            return None
         if self.changed:
             read = self.cluster.snapshot
-            self.cycle.budget.charge((len(read.nodes) + len(read.pods)) // REREAD_PER_STEP)
+            self.outcome.budget.charge((len(read.nodes) + len(read.pods)) // REREAD_PER_STEP)
         return self.outcome.others
 
     def _refusal(self, node: Node) -> Rejection | None:
         """Why filters other than that for devices refuse the node."""
-        if self._others is None or self.outcome is None or node.name not in self.outcome.state.nodes:
+        if self.pod is None or node.name not in self.outcome.state.nodes:
             return None
         return self._others.filter(self.outcome.state.nodes[node.name])
 
-    def _takes(self, attempt: Attempt, cycle: Cycle, claims: Sequence[ResourceClaim]) -> bool:
-        """Whether all filters accept the pod on a node where its claims, as they would be, are allocated like this."""
-        return self._rejection(attempt, cycle, claims) is None
+    def _takes(self, outcome: Outcome, node: Node) -> bool:
+        """Whether all filters accept the pod on a node."""
+        return self._rejection(outcome, node) is None
 
-    def _rejection(self, attempt: Attempt, cycle: Cycle, claims: Sequence[ResourceClaim]) -> Rejection | None:
-        """Why a filter refuses the pod where its claims are allocated like this."""
-        if self._others is None or self.outcome is None:
+    def _rejection(self, outcome: Outcome, node: Node) -> Rejection | None:
+        """Why a filter refuses the pod on a node."""
+        if self.pod is None or node.name not in outcome.state.nodes:
             return None
-        state = self.outcome.state
-        node = state.nodes.get(attempt.node)
-        if node is None:
-            return None
-        moved = state.moved(state.cluster.editing(*claims))
-        # The scheduler deletes what an earlier attempt has left, and tries again.
-        return self.outcome.given({node.name: attempt}, state=moved, cycle=cycle, retried=True).chain.filter(node)
+        return self._others.rejection or outcome.chain.filter(outcome.state.nodes[node.name])
 
     def _never_binds(self, node: Node) -> bool:
-        return self.extended is not None and self.extended.never_binds(node)
+        extended = self.outcome.devices.extended
+        return extended is not None and extended.never_binds(node)
+
+    @property
+    def _held(self) -> list[ResourceClaim]:
+        """The claims that have devices already."""
+        return [claim for claim in self.outcome.devices.claims if claim.allocation is not None]
 
     @property
     def _taken_by_no_pod(self) -> bool:
         """Whether the scheduler fails to add the pod to a claim that has its devices already."""
-        pod = self.outcome.pod if self.outcome is not None else None
-        if pod is None or not self.others:
+        pod = self.pod
+        if pod is None or not self._held:
             return False
         from kubectl_dra.scheduling.binding import takes_no_pod
 
-        found = (claim for _, claim in self.others if takes_no_pod(claim, self.cycle.features))
-        return any(not relation_of(claim, pod).listed for claim in found)
+        refusing = (claim for claim in self._held if takes_no_pod(claim, self.outcome.state.cycle.features))
+        return any(not relation_of(claim, pod).listed for claim in refusing)
 
     def _ended_at_once(self, claims: Sequence[ResourceClaim], attempt: Attempt) -> bool:
         """Whether the pod would be evicted as soon as it has these devices."""
@@ -295,26 +279,25 @@ class WhatIf(Struct, frozen=True, dict=True):
             return False
         from kubectl_dra.explain.eviction import held, placed
 
-        had = held(claim for _, claim in self.others)
-        first = self.ends.first([*had, *placed(claims, attempt.results)])
+        first = self.ends.first([*held(self._held), *placed(claims, attempt.results)])
         return first is not None and not first.seconds
 
     def refusals(self) -> Refusals:
         """What the search refuses on the nodes because of devices that it picked before."""
         from kubectl_dra.explain.funnel.search_refusals import Refusals
 
-        seen = Refusals()
-        cycle = self.cycle.changed()
+        seen, devices = Refusals(), self._attempt(QUICK_STEPS).devices
         for node in self.nodes:
-            self._attempt(cycle, node, QUICK_STEPS, seen)
+            devices.watched(node, seen)
         return seen
 
-    def _attempt(self, cycle: Cycle, node: Node, steps: int, observer: Refusals | None = None) -> Attempt:
-        return cycle.attempt(node, self.asked_on(node), budget=Budget(max_steps=steps), observer=observer)
-
-    def asking(self, claims: Iterable[ResourceClaim]) -> WhatIf:
-        """The same cluster with other claims."""
-        return replace(self, claims=tuple(claims))
+    def asking(self, claims: Sequence[ResourceClaim]) -> WhatIf:
+        """The same cluster with the claims that need devices as they would be."""
+        supposed = next((claim for claim in claims if claim.metadata.name == CLAIM_NAME), None)
+        known = self.cluster.snapshot.claims
+        stored = [claim for claim in claims if claim is not supposed and known.get(key_of(claim)) is not claim]
+        state = self.outcome.state.moved(self.cluster.editing(*stored))
+        return replace(self, outcome=self.outcome.on(state, supposed=supposed))
 
     def _with_claim(self, index: int, claim: ResourceClaim) -> WhatIf:
         return self.asking((*self.claims[:index], claim, *self.claims[index + 1 :]))
@@ -326,25 +309,33 @@ class WhatIf(Struct, frozen=True, dict=True):
 
     def limiting(self, container: str, resource: str, amount: int) -> WhatIf:
         """With another limit of an extended resource in one container, and the claim that the scheduler makes then."""
-        if self.outcome is None:
+        if self.pod is None:
             return self
-        pod = limiting(self.outcome.pod, container, resource, amount)
-        extended = extended_requests(pod, self.cycle.classes)
-        made = extended.claim(extended.amounts) if extended is not None else None
-        claims = (made if claim.metadata.name == CLAIM_NAME and made else claim for claim in self.claims)
-        return replace(self.with_pod(pod), claims=tuple(claims), extended=extended)
+        pod = limiting(self.pod, container, resource, amount)
+        return replace(self, outcome=self.outcome.changed(pod=pod, supposed=None), changed=True)
 
     def setting_aside(self, requests: Container[tuple[int, int]]) -> WhatIf:
         """Without the requests at these (claim, request) indices, which then need nothing."""
         return self.asking(
-            needing_nothing(claim, [number for number in range(len(claim.requests)) if (index, number) in requests])
-            for index, claim in enumerate(self.claims)
+            [
+                needing_nothing(claim, [number for number in range(len(claim.requests)) if (index, number) in requests])
+                for index, claim in enumerate(self.claims)
+            ]
         )
 
     def without_request(self, claim: int, request: int) -> WhatIf:
         """Without one whole request."""
         old = self.claims[claim]
         return self._with_claim(claim, replace(old, requests=(*old.requests[:request], *old.requests[request + 1 :])))
+
+    def in_several(self, claim: int, parts: Sequence[ResourceClaim]) -> WhatIf:
+        """With several claims, which have names of their own, in place of one."""
+        names, old, was = [part.metadata.name for part in parts], self.claims[claim], self.outcome
+        state = was.state.moved(self.cluster.editing(*parts))
+        if was.alone is None:
+            return replace(self, outcome=was.on(state, pod=with_claims(was.pod, old.metadata.name, names)))
+        own = (key for part in was.alone.claims for key in (map(key_of, parts) if part == key_of(old) else (part,)))
+        return replace(self, outcome=was.on(state, alone=replace(was.alone, claims=tuple(own))))
 
     def splitting(self, claim: int, request: int) -> WhatIf | None:
         """One request written as several of count 1; None for a prioritized list."""
@@ -353,12 +344,14 @@ class WhatIf(Struct, frozen=True, dict=True):
 
     def with_selector(self, old: str, new: str) -> WhatIf:
         """A selector of a request or class replaced."""
-        claims = tuple(with_selector(claim, old, new) for claim in self.claims)
-        classes = {
-            name: replace(entry, selectors=tuple(new if text == old else text for text in entry.selectors))
-            for name, entry in self.cycle.classes.items()
-        }
-        return replace(self, cycle=self.cycle.changed(classes=classes), claims=claims)
+        classes = [
+            replace(entry, selectors=tuple(new if text == old else text for text in entry.selectors))
+            for entry in self.cluster.snapshot.classes.values()
+            if old in entry.selectors
+        ]
+        state = self.outcome.state.moved(self.cluster.editing(*classes))
+        edited = [with_selector(claim, old, new) for claim in self.claims]
+        return replace(self, outcome=self.outcome.on(state)).asking(edited)
 
     def constraints(self) -> Iterator[tuple[int, DeviceConstraint]]:
         """The constraints of all claims, each with the index of its claim."""
@@ -366,60 +359,41 @@ class WhatIf(Struct, frozen=True, dict=True):
             for constraint in claim.constraints:
                 yield index, constraint
 
-    def without_constraint(self, claim: int, constraint: DeviceConstraint) -> WhatIf:
-        """Without a constraint of one claim."""
-        old = self.claims[claim]
-        return self._with_claim(
-            claim, replace(old, constraints=tuple(entry for entry in old.constraints if entry is not constraint))
-        )
-
-    def with_constraint(self, claim: int, old: DeviceConstraint, new: DeviceConstraint) -> WhatIf:
-        """With a constraint replaced."""
-        changed = tuple(new if entry is old else entry for entry in self.claims[claim].constraints)
-        return self._with_claim(claim, replace(self.claims[claim], constraints=changed))
+    def with_constraint(self, claim: int, old: DeviceConstraint, new: DeviceConstraint | None) -> WhatIf:
+        """With a constraint of one claim replaced, or left out."""
+        changed = (new if entry is old else entry for entry in self.claims[claim].constraints)
+        kept = tuple(entry for entry in changed if entry is not None)
+        return self._with_claim(claim, replace(self.claims[claim], constraints=kept))
 
     def freeing(self, holders: Collection[ResourceClaim], deleted: Collection[Key] = ()) -> WhatIf:
         """Claims have given back their devices: the pods that use them have ended, or the claims are ``deleted``."""
-        pod = self.outcome.pod.metadata if self.outcome is not None else None
-        keep = (pod.namespace, pod.name) if pod is not None else None
+        keep = key_of(self.pod) if self.pod is not None else None
         return self.moved(self.cluster.freeing(holders, keep, deleted))
 
     def moved(self, cluster: Cluster) -> WhatIf:
         """The same question in another cluster, which was made of this one by a change."""
-        claims, was = cluster.snapshot.claims, self.outcome
-        others = [(place, claims.get((claim.metadata.namespace, claim.metadata.name))) for place, claim in self.others]
-        return replace(
-            self,
-            cluster=cluster,
-            cycle=after(self.cycle, cluster.delta),
-            outcome=was.changed(cluster) if was is not None else None,
-            changed=was is not None,
-            others=tuple((place, claim) for place, claim in others if claim is not None),
-            lacking=self.lacking or any(claim is None for _, claim in others),
-        )
+        return replace(self, outcome=self.outcome.changed(cluster), changed=self.pod is not None)
 
     def with_pod(self, pod: Pod) -> WhatIf:
         """With another pod that waits."""
-        was = self.outcome
-        return replace(self, outcome=was.changed(pod=pod), changed=True) if was is not None else self
+        return replace(self, outcome=self.outcome.changed(pod=pod), changed=True)
+
+    def looking(self, **changes: Any) -> WhatIf:
+        """A scheduler that looks at devices in another way; ``changes``: see ``Cycle.changed``."""
+        return replace(self, outcome=self.outcome.on(self.outcome.state.looking(**changes)))
+
+    def publishing(self, slices: Iterable[ResourceSlice], instead_of: Container[str] = ()) -> WhatIf:
+        """Further slices published, possibly replacing some by name."""
+        kept = (entry for entry in self.outcome.state.cycle.index.slices if entry.name not in instead_of)
+        return self.looking(index=SliceIndex((*kept, *slices)))
+
+    def with_features(self, features: Features) -> WhatIf:
+        """An allocator with other features."""
+        return self.looking(features=features, state=allocated_state(self.cluster.snapshot.claims.values(), features))
 
     def on_named(self, names: Container[str]) -> WhatIf:
         """The same question, also tried on those of these nodes that it concerns."""
         return self.also_on([node for node in self.alike if node.name in names][:PROOF_NODES])
-
-    def publishing(self, slices: Iterable[ResourceSlice], instead_of: Container[str] = ()) -> WhatIf:
-        """Further slices published, possibly replacing some by name."""
-        kept = (entry for entry in self.cycle.index.slices if entry.name not in instead_of)
-        return replace(self, cycle=self.cycle.changed(index=SliceIndex((*kept, *slices))))
-
-    def with_features(self, features: Features) -> WhatIf:
-        """An allocator with other features."""
-        state = allocated_state(self.cluster.snapshot.claims.values(), features)
-        return replace(self, cycle=self.cycle.changed(features=features, state=state))
-
-    def with_quirks(self, quirks: Quirks) -> WhatIf:
-        """An allocator with other defects."""
-        return replace(self, cycle=self.cycle.changed(quirks=quirks))
 
     def also_on(self, more: Sequence[Node]) -> WhatIf:
         """The same question, tried on further nodes as well."""

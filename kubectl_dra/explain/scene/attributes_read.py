@@ -93,10 +93,7 @@ def _read(question: Question | None, snapshot: Snapshot, settings: Settings) -> 
 
 
 def _claims(question: Question | None, snapshot: Snapshot) -> Iterator[ResourceClaim]:
-    """The claims of the question, and of all pods of its pod's group, which may be placed together.
-
-    A group is placed with the claims that the cluster has, also where the question is about changed ones.
-    """
+    """The claims of the question, and of all pods of its pod's group, which may be placed together."""
     if question is None:
         return
     yield from question.existing_claims

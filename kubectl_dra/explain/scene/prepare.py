@@ -5,13 +5,13 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kubectl_dra.allocation.attempt import Cycle
-from kubectl_dra.allocation.budgets import ANSWER_STEPS, FILTERED_NODE, STEPS_PER_NODE, Budget
+from kubectl_dra.allocation.budgets import ATTEMPTS_STEPS, STEPS_PER_NODE, Budget, of_answer
 from kubectl_dra.allocation.extended_resources import CLAIM_NAME, ExtendedRequests, extended_requests
+from kubectl_dra.allocation.features import Features
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import ClaimStatus, Pod
-from kubectl_dra.cluster.cluster import Cluster
+from kubectl_dra.cluster.cluster import Cluster, key_of
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import InputError
 from kubectl_dra.explain.phrase import say
@@ -20,6 +20,7 @@ from kubectl_dra.explain.question.what_if_flag import WhatIfChange
 from kubectl_dra.explain.scene.device_view import DeviceView
 from kubectl_dra.explain.scene.holders import HolderIndex
 from kubectl_dra.explain.scene.node_reasons import reason_of
+from kubectl_dra.scheduling.dynamic_resources import ClaimsAlone
 from kubectl_dra.scheduling.outcome import Outcome
 from kubectl_dra.scheduling.scheduler import Scheduler
 from kubectl_dra.text import nearest
@@ -51,18 +52,20 @@ class Settings(Struct, frozen=True):
 class Scene(Struct, frozen=True):
     """A question with the cluster. ``extended`` is what devices may serve of the pod's extended resources.
 
-    ``outcome`` is the scheduler's attempt, without those for devices; None where no pod waits for a node. ``cluster``
-    is the one in which it is made: the snapshot, with the claims that are made for the pod first.
+    ``outcome`` is the scheduler's attempt for the pod; None where no pod waits for a node. ``asked`` is the one in
+    which devices are tried: the same, or with the claims alone. Both are made in the snapshot with the claims of the
+    question, and take a part of the ``budget``.
     """
 
     question: Question
     snapshot: Snapshot
-    cluster: Cluster
     settings: Settings
     view: DeviceView
     holders: HolderIndex
     outcome: Outcome | None
+    asked: Outcome
     extended: ExtendedRequests | None
+    budget: Budget
 
     @property
     def unallocated(self) -> list[ResourceClaim]:
@@ -96,18 +99,6 @@ class Scene(Struct, frozen=True):
         """Nodes that exist but where the pod may not run."""
         return [node for name, node in self.snapshot.nodes.items() if name in self.view.ineligible]
 
-    def delegated(self, node: Node) -> frozenset[str]:
-        """The pod's extended resources that devices serve on this node."""
-        return self.extended.delegated(node) if self.extended else frozenset()
-
-    def claims_on(self, node: Node) -> list[ResourceClaim]:
-        """The claims to allocate on a node: the one for extended resources differs from node to node."""
-        if self.extended is None:
-            return self.unallocated
-        claims = [claim for claim in self.unallocated if claim.metadata.name != CLAIM_NAME]
-        own = self.extended.claim(self.delegated(node))
-        return [*claims, own] if own else claims
-
 
 def prepare(question: Question, snapshot: Snapshot, settings: Settings, budget: Budget | None = None) -> Scene:
     """The scene of a question. What its answer takes is taken from the ``budget`` as well.
@@ -115,71 +106,61 @@ def prepare(question: Question, snapshot: Snapshot, settings: Settings, budget: 
     Raises:
         InputError: the node asked about does not exist.
     """
-    cycle = settings.scheduler.cycle(snapshot)
-    cycle.budget = Budget(ANSWER_STEPS + STEPS_PER_NODE * len(snapshot.nodes), whole=budget)
-    cycle.budget.charge(FILTERED_NODE * len(snapshot.nodes))
+    own = of_answer(len(snapshot.nodes), budget)
     nodes = _nodes(snapshot, settings)
-    extended = _extended(question, cycle)
-    outcome = _outcome(question, Cluster(snapshot), settings.scheduler, cycle)
-    cluster = outcome.state.cluster if outcome is not None else Cluster(snapshot)
-    ineligible = {name: reason_of(one) for name, one in outcome.filtered.items()} if outcome is not None else {}
+    attempts = own.part(max(ATTEMPTS_STEPS, STEPS_PER_NODE * len(nodes)))
+    pod, cluster = _as_created(question, Cluster(snapshot).with_named_nodes())
+    scheduler = settings.scheduler
+    outcome = scheduler.attempt(pod, cluster, attempts) if pod is not None and not pod.node_name else None
+    question, extended = with_extended(question, snapshot, scheduler.features)
+    keys = tuple(key_of(claim) for claim in question.existing_claims if claim.metadata.name != CLAIM_NAME)
+    if outcome is None or [key_of(claim) for claim in outcome.devices.claims] != [*keys]:
+        asked = scheduler.attempt(ClaimsAlone(keys, extended), cluster, attempts)
+    else:
+        asked = outcome
+    ineligible = {name: reason_of(why) for name, why in outcome.filtered.items()} if outcome is not None else {}
     if settings.node:
         ineligible.update({name: NOT_ASKED for name in snapshot.nodes if name != settings.node})
+    cycle = asked.state.cycle
     return Scene(
-        question=_with_extended(question, extended, snapshot),
+        question=question,
         snapshot=snapshot,
         settings=settings,
         view=DeviceView(
             cycle, [node for node in nodes if node.name not in ineligible], ineligible, snapshot.judged, extended
         ),
-        cluster=cluster,
         holders=HolderIndex(cycle.state, cluster, question.pod),
         outcome=outcome,
+        asked=asked,
         extended=extended,
+        budget=own,
     )
 
 
-def _outcome(question: Question, cluster: Cluster, scheduler: Scheduler, cycle: Cycle) -> Outcome | None:
-    """The attempt for the pod asked about; None if nothing is to be scheduled."""
-    pod = question.pod
-    if pod is None or pod.node_name:
-        return None
-    asked, cluster = _as_created(question, pod, cluster.with_named_nodes())
-    return scheduler.attempt(asked, cluster, cycle.changed())
-
-
-def _as_created(question: Question, pod: Pod, cluster: Cluster) -> tuple[Pod, Cluster]:
-    """The pod and the cluster after the claim controller made the claims that do not exist yet."""
+def _as_created(question: Question, cluster: Cluster) -> tuple[Pod | None, Cluster]:
+    """The pod, and the cluster with the claims of the question, also those that the claim controller makes."""
+    known, pod = cluster.snapshot.claims, question.pod
+    claims = [claim for claim in question.existing_claims if known.get(key_of(claim)) is not claim]
+    cluster = cluster.editing(*claims) if claims else cluster
     made = {entry.entry: entry.claim for entry in question.claims if entry.hypothetical and entry.claim is not None}
-    if not made:
+    if not made or pod is None:
         return pod, cluster
     statuses = [entry for entry in pod.status.resource_claim_statuses if entry.name not in made]
     statuses += [ClaimStatus(name, claim.metadata.name) for name, claim in made.items()]
-    asked = replace(pod, status=replace(pod.status, resource_claim_statuses=tuple(statuses)))
-    return asked, cluster.editing(*made.values())
+    return replace(pod, status=replace(pod.status, resource_claim_statuses=tuple(statuses))), cluster
 
 
-def with_extended(question: Question, snapshot: Snapshot, cycle: Cycle) -> Question:
-    """The question with the claim for the pod's extended resources, where devices may serve them."""
-    return _with_extended(question, _extended(question, cycle), snapshot)
-
-
-def _extended(question: Question, cycle: Cycle) -> ExtendedRequests | None:
-    if question.pod is None or not cycle.features.extended_resources:
-        return None
-    return extended_requests(question.pod, cycle.classes)
-
-
-def _with_extended(question: Question, extended: ExtendedRequests | None, snapshot: Snapshot) -> Question:
-    """The question with the claim that the scheduler makes for extended resources, existing or not."""
+def with_extended(
+    question: Question, snapshot: Snapshot, features: Features
+) -> tuple[Question, ExtendedRequests | None]:
+    """The question with the claim for the pod's extended resources, existing or not, and what devices may serve."""
     pod = question.pod
+    extended = extended_requests(pod, snapshot.classes) if pod is not None and features.extended_resources else None
     if extended is None or pod is None:
-        return question
-    claim = snapshot.claims.get((pod.metadata.namespace, pod.extended_resource_claim))
-    hypothetical = claim is None
-    claim = claim or extended.claim(extended.amounts)
-    state = ClaimEntry(EXTENDED, claim=claim, hypothetical=hypothetical)
-    return replace(question, claims=(*question.claims, state))
+        return question, None
+    stored = snapshot.claims.get((pod.metadata.namespace, pod.extended_resource_claim))
+    state = ClaimEntry(EXTENDED, claim=stored or extended.claim(extended.amounts), hypothetical=stored is None)
+    return replace(question, claims=(*question.claims, state)), extended
 
 
 def _nodes(snapshot: Snapshot, settings: Settings) -> list[Node]:
