@@ -341,7 +341,7 @@ def _about(analysis: Analysis, finding: Finding) -> NextStep | None:
     if look is Look.CLAIM and finding.claim:
         namespace, _, name = finding.claim.partition("/")
         return NextStep(Look.AS_WRITTEN, name, namespace, "resourceclaim")
-    if look is Look.PODS_ON_NODE and asked.pod is not None and asked.pod.node_name:
+    if look in (Look.PODS_ON_NODE, Look.ONE_NODE) and asked.pod is not None and asked.pod.node_name:
         return NextStep(look, asked.pod.node_name)
     if look in (Look.POD, Look.POD_OF_SAME_CLAIM, Look.CLAIM, Look.PODS_ON_NODE):
         return _pod(analysis)

@@ -17,20 +17,15 @@ from tools.recorder.recorded import DATA, lines
 
 EXPECTED: dict[str, dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("on_nodes.yaml").read_text())
 RECORDED = [line for path in sorted(DATA.glob("nodes-*.jsonl.gz")) for line in lines(path)]
-NOT_YET = {
-    *("binding-waits", "binding-passes", "implicit-resource", "admitted-without-its-device", "static-managers"),
-    *("rejected-by-device-plugin", "kubelet-restarted-without-checkpoint", "driver-restarted", "registered-late"),
-    *("bound-by-hand-elsewhere", "runtime-down-while-running", "evicted-and-unprepare-hangs"),
-}
-"""Recorded on 1.35 and later so far."""
-BINDING = {"binding-fails", "binding-times-out"}
+REJECTS, ADMITS = "rejected-for-implicit-resource", "admitted-without-its-implicit-device"
 NOT_THERE = {
-    "1.34": {"unhealthy", "rejected-for-implicit-resource", *BINDING, *NOT_YET},
-    "1.35": {"rejected-for-implicit-resource", *BINDING},
+    "1.34": {"unhealthy", REJECTS},
+    "1.35": {REJECTS},
+    "1.36": {ADMITS},
+    "1.37": {ADMITS},
 }
-"""States that are not recorded. The kubelet of 1.34 reports no health of this driver's devices, whatever the gates. On
-1.35 the recorder waited in vain for a binding that failed or timed out, and for the refusal of an implicit extended
-resource; why is not known. Nobody has tried those on 1.34.
+"""States that a release does not have. The kubelet of 1.34 reports no health of this driver's devices, whatever the
+gates. Up to 1.35 kubelets do not count implicit extended resources (with DRAExtendedResource on), since 1.36 they do.
 """
 OFF = {
     "binding-waits": "DRADeviceBindingConditions",
@@ -38,7 +33,8 @@ OFF = {
     "binding-fails": "DRADeviceBindingConditions",
     "binding-times-out": "DRADeviceBindingConditions",
     "implicit-resource": "DRAExtendedResource",
-    "rejected-for-implicit-resource": "DRAExtendedResource",
+    REJECTS: "DRAExtendedResource",
+    ADMITS: "DRAExtendedResource",
     "admitted-without-its-device": "DRAExtendedResource",
 }
 """Gates that were turned on for a state, and are off by default up to 1.35."""

@@ -48,6 +48,21 @@ def rejected_for_implicit_resource(stage: Stage) -> Truth:
     )
 
 
+def admitted_without_its_implicit_device(stage: Stage) -> Truth:
+    stage.node_with_driver()
+    container = {"name": "main", "image": "example.com/train:1", "resources": {"limits": {IMPLICIT: "1"}}}
+    stage.pod(node="gpu-1", containers=[container], resourceClaims=None)
+    stage.running()
+    time.sleep(2)
+    return Truth(
+        "somebody set nodeName, so nobody allocates the devices of the pod's extended resource, and this release's "
+        "kubelet does not count it: the pod runs without",
+        "running",
+        "Pod/train",
+        "make the pod again without nodeName",
+    )
+
+
 def implicit_resource(stage: Stage) -> Truth:
     stage.node_with_driver()
     container = {"name": "main", "image": "example.com/train:1", "resources": {"limits": {IMPLICIT: "1"}}}
@@ -120,6 +135,7 @@ STATES: States = {
     "rejected-for-cpu": rejected_for_cpu,
     "rejected-for-its-node": rejected_for_its_node,
     "rejected-for-implicit-resource": rejected_for_implicit_resource,
+    "admitted-without-its-implicit-device": admitted_without_its_implicit_device,
     "implicit-resource": implicit_resource,
     "admitted-without-its-device": admitted_without_its_device,
     "rejected-by-device-plugin": rejected_by_device_plugin,
