@@ -23,7 +23,9 @@ from kubectl_dra.explain.causes import pools as pool_name_shared
 from kubectl_dra.explain.causes.kubelet_defects import kubelet_notes
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Look, NextStep, RemedyPlan, Verdict
 from kubectl_dra.explain.driver_gates import gate_notes
+from kubectl_dra.explain.drivers_first import awaited
 from kubectl_dra.explain.phrase import ObjectName, Phrase, Statement, Subject, Words, named, say
+from kubectl_dra.explain.placed_notes import placed_notes
 from kubectl_dra.explain.question.resolve import ClaimEntry, LastMessage, last_message
 from kubectl_dra.explain.question.what_if_flag import WhatIfChange, to_make
 from kubectl_dra.explain.scene.assumptions import NO_CONSUMER, notes_of
@@ -101,6 +103,9 @@ def _about_causes(analysis: Analysis, findings: Sequence[Finding]) -> Iterator[P
     yield from kubelet_notes(analysis)
     yield from gate_notes(analysis)
     yield from _unseen_of_drivers(analysis)
+    if not findings:
+        yield from placed_notes(analysis)
+    yield from awaited(analysis, findings)
     for name in analysis.fitting:
         if view.node_by_name[name].ready is False:
             text = "node {name} is not ready: its slices may be left over, and its devices not be prepared"

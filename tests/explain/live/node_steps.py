@@ -152,19 +152,19 @@ def _mends_plugin(stage: Stage) -> None:
 
 _LOG = "The driver's error says what to mend"
 _REGISTERS = "it registers in another directory than the kubelet's, or the kubelet refused its version"
-_AWAY = "Start or restart the driver's pod on the node"
+_AWAY = "Start driver gpu.example.com on node gpu-1: no pod of it was found there"
 _AGAIN = "The pod never runs again: delete it, and make it again"
 _BY_HAND = "Delete the pod and make it again without"
 _GIVE_BACK = "Read the log of driver gpu.example.com on node gpu-1"
 STEPS: dict[str, Step] = {
     "prepare-error": Step(_LOG, _prepares, starts, often=True),
-    "disk-full": Step("a full disk", _prepares, starts),
+    "disk-full": Step("Free space on the node's disk", _prepares, starts),
     "prepare-times-out": Step("Restarting the driver's pod ends a call that hangs", _restarts_driver, starts),
     "wrong-registry": Step(_REGISTERS, _restarts_driver, starts, often=True),
     "wrong-version": Step(_REGISTERS, _restarts_driver, starts, often=True),
     "driver-gone-before-start": Step(_AWAY, _starts_driver, starts, often=True),
     "driver-gone-and-wiped-before-start": Step(_AWAY, _starts_driver, starts),
-    "driver-crashed": Step("start or restart", _starts_driver, starts, often=True),
+    "driver-crashed": Step("restart the pod", _starts_driver, starts, often=True),
     "driver-crash-loops": Step("Repair driver gpu.example.com on node gpu-1", _repairs_driver, starts),
     "comes-back-with-other-names": Step("Delete pod ml/train", _placed_on_new_devices, starts, often=True),
     "bound-by-hand-without-allocation": Step(
@@ -172,8 +172,8 @@ STEPS: dict[str, Step] = {
     ),
     "force-deleted-before": Step("its unprepare succeeds the kubelet goes on by itself", _unprepares, starts),
     "kubelet-stopped": Step("Look at the kubelet of node gpu-1", _starts_kubelet, starts),
-    "node-not-ready-before-start": Step("Bring the node", _starts_kubelet, starts),
-    "container-crashes": Step("", _container_lives, _is_ready),
+    "node-not-ready-before-start": Step("the kubelet then starts the pod", _starts_kubelet, starts),
+    "container-crashes": Step("Read the log of container main", _container_lives, _is_ready),
     "rejected-for-cpu": Step(_AGAIN, _placed_anew(), starts, often=True),
     "rejected-for-its-node": Step(_AGAIN, _placed_anew(), starts, often=True),
     "rejected-by-device-plugin": Step("Read the log of the device plugin", _mends_plugin, starts, often=True),
@@ -191,7 +191,7 @@ STEPS: dict[str, Step] = {
     "unprepare-error": Step(_GIVE_BACK, _unprepares, is_gone),
     "unprepare-hangs": Step(_GIVE_BACK, _unprepares, is_gone),
     "evicted-and-unprepare-hangs": Step(_GIVE_BACK, _unprepares, is_gone),
-    "waits-for-a-terminating-pod": Step("", _starts_driver, starts),
+    "waits-for-a-terminating-pod": Step("start driver gpu.example.com on node gpu-1", _starts_driver, starts),
     "finalizer-keeps": Step("has to remove a.example/b", _finalizer_goes, is_gone),
     "driver-crash-loops-and-next-waits": Step("Repair driver gpu.example.com on node gpu-1", _repairs_driver, starts),
     "no-driver": Step("Install or repair the driver", _installs_driver, starts),

@@ -69,6 +69,14 @@ def implicit_resource(stage: Stage) -> Truth:
     stage.pod(containers=[container], resourceClaims=None)
     stage.until(lambda: stage.get_pod()["status"]["phase"] in ("Running", "Failed"), "the kubelet's answer")
     time.sleep(2)
+    if "extendedResourceClaimStatus" not in stage.get_pod()["status"]:
+        return Truth(
+            "this release's scheduler places the pod as if it did not ask for the implicit extended resource: it runs "
+            "without",
+            "running",
+            "Pod/train",
+            "use a ResourceClaim instead",
+        )
     if stage.get_pod()["status"]["phase"] == "Running":
         return Truth("the pod runs with a device of its implicit extended resource", "running")
     return Truth(

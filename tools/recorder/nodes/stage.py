@@ -103,9 +103,12 @@ class Stage:
         return node, driver
 
     def scheduler(self, name: str, binding_seconds: int) -> Popen[bytes]:
-        """Start a scheduler of this name that waits so long for binding conditions; it ends with the state."""
+        """Start a scheduler of this name that waits so long for binding conditions; it ends with the state.
+
+        That of 1.34 cannot be told: it always waits ten minutes.
+        """
         arguments = {"name": "DynamicResources", "args": {"bindingTimeout": f"{binding_seconds}s"}}
-        profile = {"schedulerName": name, "pluginConfig": [arguments]}
+        profile = {"schedulerName": name, "pluginConfig": [arguments] if self.minor >= 35 else []}
         return self.machines.scheduler(self._program, {"profiles": [profile]})
 
     def lifecycle(self) -> None:
