@@ -93,8 +93,8 @@ def awaited(analysis: Analysis, found: Sequence[Finding]) -> Iterator[Phrase]:
     for row in [row for row in joined(snapshot).rows if row.state is DriverState.STARTING][:MAX_NODES]:
         if row.driver in wanted and row.pod is not None and not row.devices and _proof(analysis, row) is not None:
             text = (
-                "driver {driver} on node {node} is starting (its pod runs since {since}) and has published nothing; with "
-                "the devices that it has on {like} the pod would fit there"
+                "driver {driver} on node {node} is starting (its pod runs since {since}) and has published nothing; "
+                "with the devices that it has on {like} the pod would fit there"
             )
             words = {"driver": row.driver, "since": row.pod.since, "like": ObjectName("Node", row.likes[0])}
             yield say(text, node=ObjectName("Node", row.node), **words)
