@@ -144,6 +144,8 @@ class Node:
 
     def start_runtime(self) -> None:
         """Start the container runtime; containers run as long as it does."""
+        # That of one which was killed stays.
+        (self.root / "cri.sock").unlink(missing_ok=True)
         command = [str(self._nodes.binary), "runtime"]
         files = (f"--socket={self.root / 'cri.sock'}", f"--control={self.root / 'containers.json'}")
         self._runtime = self._nodes.launch(self.root / "runtime.log", command, *files)
