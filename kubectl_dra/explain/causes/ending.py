@@ -19,6 +19,7 @@ from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.kubelet_defects import with_defect
 from kubectl_dra.explain.causes.on_node import (
     ANSWER,
+    containers_ended,
     drivers_of,
     forced_end,
     node_troubles,
@@ -183,7 +184,8 @@ def kept_by_driver(pod: Pod, snapshot: Snapshot) -> Keeper | None:
 
     claims = [claim for claim in snapshot.claims.values() if relation_of(claim, pod).listed]
     held, node = _held(pod, claims), ObjectName("Node", pod.node_name)
-    if not held or any(node_not_ready(pod, snapshot)):
+    late = containers_ended(pod) or Clock(snapshot).age(pod.metadata.deletion_timestamp) >= ANSWER
+    if not held or not late or any(node_not_ready(pod, snapshot)):
         return None
     away = without_driver(pod, snapshot, held)
     if away is not None:
@@ -191,7 +193,7 @@ def kept_by_driver(pod: Pod, snapshot: Snapshot) -> Keeper | None:
         driver = row.driver
         return Keeper(
             Evidence(Subject("driver", driver), say("on node {node}", node=node), said),
-            say("until driver {driver} has released its devices, and {said}", driver=driver, said=said),
+            say("until driver {driver}, which is away, has released its devices", driver=driver),
             say("start driver {driver} on node {node}, which has to release its devices", driver=driver, node=node),
         )
     stuck = waits_for_driver(pod, claims, snapshot)
