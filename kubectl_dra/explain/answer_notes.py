@@ -77,6 +77,8 @@ def answer_notes(
                 *(say("supposed: {change}", change=str(change)) for change in supposed),
                 *to_make(analysis.question, supposed),
                 *unclear,
+                *(() if findings else placed_notes(analysis)),
+                *awaited(analysis, findings),
                 *scheduler_notes(analysis),
                 *assumed,
                 *_about_causes(analysis, findings),
@@ -103,9 +105,6 @@ def _about_causes(analysis: Analysis, findings: Sequence[Finding]) -> Iterator[P
     yield from kubelet_notes(analysis)
     yield from gate_notes(analysis)
     yield from _unseen_of_drivers(analysis)
-    if not findings:
-        yield from placed_notes(analysis)
-    yield from awaited(analysis, findings)
     for name in analysis.fitting:
         if view.node_by_name[name].ready is False:
             text = "node {name} is not ready: its slices may be left over, and its devices not be prepared"
