@@ -108,6 +108,9 @@ LOCAL_POOLS: Final = _scheduler(
     until=34,
     link=f"{_PULL}134466",
 )
+IMPLICIT_PASSED_OVER: Final = _scheduler(
+    "a pod with an implicit extended resource alone is placed as if it asked for none", until=34
+)
 TOLERATIONS_IN_RESULT: Final = _scheduler("an allocation keeps the request's tolerations, which eviction reads", 35)
 NODE_RESOURCES_OF_DEVICES: Final = _scheduler("what devices take of their node counts by what each slice says", 37)
 DEVICE_SCORES: Final = _scheduler("nodes are scored by the preferred alternatives of requests", 35)

@@ -63,6 +63,8 @@ class NodeCondition(Wire, frozen=True):
 
     type: Annotated[str, "condition"] = ""
     status: Annotated[str, "keep"] = ""
+    reason: Annotated[str, "reason"] = ""
+    message: Annotated[str, "drop"] = ""
     last_transition_time: Annotated[str, "time"] = ""
 
 
@@ -89,6 +91,10 @@ class NodeSpec(Wire, frozen=True):
 
 OPTIONAL_OPERATIONS: Final = "DRAOptionalNodeOperations"
 """The gate, and the feature that a node declares whose kubelet has it on."""
+
+
+PRESSURES: Final = frozenset(("DiskPressure", "MemoryPressure", "PIDPressure"))
+"""Conditions in which a kubelet ends pods and takes no others."""
 
 
 class NodeStatus(Wire, frozen=True):
@@ -152,6 +158,15 @@ class Node(Wire, frozen=True):
             if condition.type == "Ready":
                 ready = condition.status == "True"
         return ready
+
+    @property
+    def troubles(self) -> tuple[NodeCondition, ...]:
+        """The conditions that say what is wrong: that it is not ready, or that disk, memory or processes run out."""
+        return tuple(
+            each
+            for each in self.status.conditions
+            if (each.type == "Ready" and each.status != "True") or (each.type in PRESSURES and each.status == "True")
+        )
 
 
 def term_matches(term: NodeSelectorTerm, node: Node) -> bool:

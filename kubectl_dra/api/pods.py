@@ -232,6 +232,7 @@ class ContainerStatus(Wire, frozen=True):
     name: Annotated[str, "container"] = ""
     state: ContainerState = ContainerState()
     last_state: ContainerState = ContainerState()
+    restart_count: int = 0
     allocated_resources_status: tuple[ResourceStatus, ...] = ()
     resources: ResourceRequirements | None = None
     allocated_resources: Annotated[dict[str, Amount], "resource"] = {}

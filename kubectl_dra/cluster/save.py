@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, TextIO
 
@@ -26,6 +26,7 @@ import msgspec
 from kubectl_dra.api.claims import Request
 from kubectl_dra.api.fields import fields
 from kubectl_dra.api.meta import ObjectMeta, builtins, convert
+from kubectl_dra.api.nodes import PRESSURES
 from kubectl_dra.api.plugins import DaemonSet, plugin_in
 from kubectl_dra.api.pods import PodSpec
 from kubectl_dra.api.releases import UNTOLD
@@ -148,9 +149,18 @@ def reduced(raw: Mapping[str, Any]) -> Json:
         parts = {key: raw.get(key) or {} for key in ("spec", "status") if key in fields(kind)}
         out.update(_saved({**{key: raw[key] for key in raw if key not in out}, **parts}, kind))
         if kind == "Node" and "conditions" in out["status"]:
-            ready = [entry for entry in out["status"]["conditions"] or () if entry.get("type") == "Ready"]
-            out["status"]["conditions"] = ready
+            out["status"]["conditions"] = list(_conditions(out["status"]["conditions"] or ()))
     return out
+
+
+def _conditions(raw: Iterable[Json]) -> Iterator[Json]:
+    """Whether a node is ready, and what it runs out of; in words only where something is wrong."""
+    for entry in raw:
+        kind, good = entry.get("type"), entry.get("status") == "True"
+        if kind == "Ready" and good:
+            yield {name: value for name, value in entry.items() if name not in ("reason", "message")}
+        elif kind == "Ready" or (kind in PRESSURES and good):
+            yield entry
 
 
 def _saved(raw: Mapping[str, Any], struct: str) -> Json:

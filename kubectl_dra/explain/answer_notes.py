@@ -23,7 +23,9 @@ from kubectl_dra.explain.causes import pools as pool_name_shared
 from kubectl_dra.explain.causes.known_defects import devices_halved, kubelet_notes
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Look, NextStep, RemedyPlan, Verdict
 from kubectl_dra.explain.driver_gates import gate_notes
+from kubectl_dra.explain.drivers_first import awaited
 from kubectl_dra.explain.phrase import ObjectName, Phrase, Statement, Subject, Words, named, say
+from kubectl_dra.explain.placed_notes import placed_notes
 from kubectl_dra.explain.question.resolve import ClaimEntry, LastMessage, last_message
 from kubectl_dra.explain.question.what_if_flag import WhatIfChange, to_make
 from kubectl_dra.explain.scene.assumptions import NO_CONSUMER, notes_of
@@ -75,6 +77,8 @@ def answer_notes(
                 *(say("supposed: {change}", change=str(change)) for change in supposed),
                 *to_make(analysis.question, supposed),
                 *unclear,
+                *(() if findings else placed_notes(analysis)),
+                *awaited(analysis, findings),
                 *scheduler_notes(analysis),
                 *assumed,
                 *_about_causes(analysis, findings),

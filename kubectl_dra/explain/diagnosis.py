@@ -233,7 +233,7 @@ class Finding(Struct, frozen=True):
     claim if "is allocated" would hide that this does not last or serves nobody. ``next`` is what to look at
     next, if that depends on more than the kind. ``contrary``: the objects say that the pod fits, but the
     scheduler's message, still valid, says otherwise. ``under_way``: it is normal for the moment, and open what comes of
-    it.
+    it. ``normal``: it keeps the pod, and is over soon by itself.
     """
 
     kind: CauseKind
@@ -250,6 +250,7 @@ class Finding(Struct, frozen=True):
     place: Words = ""
     state: Words = ""
     under_way: UnderWay | None = None
+    normal: bool = False
 
     @property
     def proof(self) -> Proof | None:

@@ -22,7 +22,7 @@ from kubectl_dra.explain.causes.driver_unhealthy import UNHEALTHY
 from kubectl_dra.explain.causes.queue import NO_SCALE_UP
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
 from kubectl_dra.explain.driver_gates import with_gates
-from kubectl_dra.explain.phrase import ObjectName, Subject, Words, nodes_named, say
+from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, Words, nodes_named, say
 
 if TYPE_CHECKING:
     from kubectl_dra.drivers.health import NodeDriver
@@ -78,6 +78,29 @@ def _with_broken(analysis: Analysis, found: Sequence[Finding]) -> list[Finding]:
         if proof is not None:
             return [_finding([row], proof, None, analysis), *found]
     return list(found)
+
+
+def awaited(analysis: Analysis, found: Sequence[Finding]) -> Iterator[Phrase]:
+    """A driver that has just started on a node and publishes nothing there yet, if the pod would fit there then.
+
+    Whether the node has any of its devices is not known: it may be that of the likes, or none.
+    """
+    snapshot = analysis.scene.snapshot
+    if not found or not analysis.attempts or any(finding.kind in (UNHEALTHY, NO_SLICES) for finding in found):
+        return
+    if not any(pod.plugin is not None for pod in snapshot.pods.values()):
+        return
+    from kubectl_dra.drivers.join import joined
+
+    wanted = _wanted(analysis)
+    for row in [row for row in joined(snapshot).rows if row.state is DriverState.STARTING][:MAX_NODES]:
+        if row.driver in wanted and row.pod is not None and not row.devices and _proof(analysis, row) is not None:
+            text = (
+                "driver {driver} on node {node} is starting (its pod runs since {since}) and has published nothing; "
+                "with the devices that it has on {like} the pod would fit there"
+            )
+            words = {"driver": row.driver, "since": row.pod.since, "like": ObjectName("Node", row.likes[0])}
+            yield say(text, node=ObjectName("Node", row.node), **words)
 
 
 def _wanted(analysis: Analysis) -> set[str]:
@@ -144,7 +167,10 @@ def _finding(
         how=_how(first, analysis, missing=missing),
     )
     if first.state in _COMING:
-        change = "Wait: a driver publishes its devices when it has started. If it does not start, its log says why."
+        change = say(
+            "Wait: a driver publishes its devices when it has started{since}, and its log says what keeps it.",
+            since=say(" (its pod runs since {since})", since=first.since) if first.since and first.pod else "",
+        )
     if first.state is DriverState.NODE_DOWN:
         change = say("Bring node {node} back; its driver publishes nothing meanwhile.", node=first.node)
     return Finding(

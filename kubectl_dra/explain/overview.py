@@ -79,7 +79,8 @@ class Overview(Struct, frozen=True):
 def pending(
     snapshot: Snapshot, namespace: str, settings: Settings, progress: Callable[[str], None] | None = None
 ) -> Overview:
-    """Diagnoses of all pending pods that need devices, and of pending claims that no pod uses.
+    """Diagnoses of all pending pods that need devices, and of pending claims that no pod uses, unless these only lack
+    devices that others have.
 
     A pod needs devices through its claims, or through an extended resource that a DeviceClass names.
     ``namespace`` is empty for all. Pods that differ only in their names are diagnosed once.
@@ -103,7 +104,9 @@ def pending(
         if progress is not None:
             progress(f"explaining {number} of {len(groups)}: {questions[0].kind} {questions[0].name}")
         names = tuple(f"{question.kind}/{question.name}" for question in questions)
-        out.append(Alike(diagnose(questions[0], snapshot, replace(settings, with_ways=False), budget), names))
+        told = diagnose(questions[0], snapshot, replace(settings, with_ways=False), budget)
+        if not _idle(told):
+            out.append(Alike(told, names))
     for pod in placed(snapshot):
         if namespace in ("", pod.metadata.namespace) and budget.left:
             question = about_pod(pod, snapshot, exists=True)
@@ -116,6 +119,12 @@ def pending(
     found, tried = _in_turn(out, snapshot, settings)
     unseen = (*_unseen(snapshot, namespace), *_untried(left_out), *(() if tried else (NOT_IN_TURN,)))
     return Overview(namespace, tuple(found), elsewhere, unseen, tuple(_unread(snapshot, namespace)), left_out)
+
+
+def _idle(told: Diagnosis) -> bool:
+    """Whether it is a claim that no pod uses and for which nothing is wrong: its devices are in use at the moment."""
+    findings = told.findings
+    return told.kind == "claim" and bool(findings) and all(finding.kind.held for finding in findings)
 
 
 def _in_turn(found: Sequence[Alike], snapshot: Snapshot, settings: Settings) -> tuple[Sequence[Alike], bool]:

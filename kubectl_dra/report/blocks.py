@@ -189,7 +189,8 @@ class TableBlock(Struct, frozen=True):
 
     What ``below`` names goes below a row that is too long, first to go first. With ``prose`` the last column is a
     sentence. ``marks`` has for each row a word of ``column``, or none for all of the row, and its style. ``omitted``
-    are headings of columns for which there is no room.
+    are headings of columns for which there is no room. A table ``amid`` sentences is no wider than they are, also where
+    no terminal limits it.
     """
 
     rows: Sequence[tuple[str, ...]]
@@ -200,6 +201,7 @@ class TableBlock(Struct, frozen=True):
     left: int = 0
     how: str = ""
     omitted: Sequence[str] = ()
+    amid: bool = False
 
 
 class Tree(Struct, frozen=True):

@@ -164,7 +164,7 @@ def _table(out: Painter, block: blocks.TableBlock) -> None:
     from kubectl_dra.report.table import fitted
 
     below = [name for name in block.below if name in block.rows[0]]
-    (header,), *rows = fitted(block.rows, out.limit, below, prose=block.prose)
+    (header,), *rows = fitted(block.rows, out.width if block.amid else out.limit, below, prose=block.prose)
     out.write((header, "bold"))
     column = header.index(block.column)
     if not block.marks or len(rows) > MAX_COLOURED:

@@ -146,7 +146,12 @@ def _causes(diagnosis: Diagnosis, asked: Invocation) -> Iterator[Section]:
 
 
 def _quoted(diagnosis: Diagnosis) -> str:
-    """What Kubernetes said last. It has a place of its own, so no cause has it as a fact."""
+    """What Kubernetes said last. It has a place of its own, so no cause has it as a fact.
+
+    Where nothing is wrong with a pod that has its devices, what was said is over.
+    """
+    if diagnosis.verdict is Verdict.ALLOCATED and not diagnosis.findings:
+        return ""
     return diagnosis.scheduler[0].message if diagnosis.scheduler else ""
 
 

@@ -238,10 +238,10 @@ def is_stuck(diagnosis: Diagnosis) -> bool:
     """Whether a pod or claim gets no devices, or is not served by those it has, and waiting a few seconds will not
     help.
     """
-    if diagnosis.troubled:
-        return True
     first = diagnosis.findings[0] if diagnosis.findings else None
-    return diagnosis.verdict is Verdict.NOT_ALLOCATABLE and (first is None or first.under_way is None)
+    if first is not None and (first.normal or first.under_way is not None):
+        return False
+    return diagnosis.troubled or diagnosis.verdict is Verdict.NOT_ALLOCATABLE
 
 
 def overview_answer(overview: Overview) -> str:

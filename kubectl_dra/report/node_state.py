@@ -55,13 +55,16 @@ def _blocks(state: NodeAnswer, asked: Invocation, *, full: bool) -> Iterator[Blo
         drivers = [
             (row.driver, row.state.value, f"{row.devices:,}", written(why(row)) or EMPTY) for row in state.drivers
         ]
-        yield Section("Drivers", (TableBlock([("DRIVER", "STATE", "DEVICES", "WHY"), *drivers], ("WHY",), True),))
+        heads = ("DRIVER", "STATE", "DEVICES", "WHY")
+        yield Section("Drivers", (TableBlock([heads, *drivers], ("WHY",), True, amid=True),))
     if state.pods:
         ranked = sorted(state.pods, key=lambda pod: -pod.exit_code)
         shown = ranked if full else ranked[:_ROWS]
-        rows: list[tuple[str, ...]] = [("POD", "DEVICES", "CAUSE", "STATE"), *map(_row, shown)]
+        # The first of them is in the answer, and each has one of its own.
+        columns = slice(None if full else 3)
+        rows = [row[columns] for row in (("POD", "DEVICES", "CAUSE", "STATE"), *map(_row, shown))]
         left = len(ranked) - len(shown)
-        table = TableBlock(rows, ("STATE", "CAUSE"), True, left=left, how="--full shows them")
+        table = TableBlock(rows, ("STATE", "CAUSE"), full, left=left, how="--full shows them", amid=True)
         yield Section("Pods that need devices", (table,))
     if text := _fix(state):
         yield Section("Fixes", (prose(f"- {text}", Tone.GOOD, 2),))

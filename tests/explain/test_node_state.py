@@ -9,7 +9,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from tests.explain.test_on_nodes import EXPECTED, NAMES, RECORDED, gates, said
+from tests.explain.test_on_nodes import NAMES, RECORDED, expected, gates, said
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "schemas/explain.json").read_text())
 OF_NODE = {
@@ -31,7 +31,7 @@ def asked(line: dict[str, Any], folder: Path, *more: str) -> tuple[int, str, str
 
 @pytest.mark.parametrize("line", RECORDED, ids=NAMES)
 def test_a_node_is_at_fault_where_its_pods_are(line: dict[str, Any], tmp_path: Path) -> None:
-    expect, truth = EXPECTED[line["id"]], line["truth"]
+    expect, truth = expected(line), line["truth"]
     code, out, err = asked(line, tmp_path, "-o", "json")
     found = json.loads(out)
     jsonschema.validate(found, SCHEMA)

@@ -23,7 +23,7 @@ from pathlib import Path
 from tools.controlplane.client import ApiError, Json
 from tools.controlplane.cluster import wait
 from tools.controlplane.guard import guard
-from tools.controlplane.plane import ControlPlane
+from tools.controlplane.plane import ControlPlane, gates_of
 from tools.controlplane.program import Program
 
 READY_SECONDS = 90
@@ -77,7 +77,10 @@ class Nodes:
         )
 
     def scheduler(self, program: Program, config: Json) -> subprocess.Popen[bytes]:
-        """Start one more scheduler, with this KubeSchedulerConfiguration, for pods that name one of its profiles."""
+        """Start one more scheduler, with this KubeSchedulerConfiguration, for pods that name one of its profiles.
+
+        It has the gates of the control plane: its configuration is refused where one of them is off.
+        """
         own = {
             "apiVersion": "kubescheduler.config.k8s.io/v1",
             "kind": "KubeSchedulerConfiguration",
@@ -86,7 +89,9 @@ class Nodes:
         }
         path = self._directory / "scheduler.json"
         path.write_text(json.dumps({**own, **config}))
+        gates = ",".join(f"{name}={str(on).lower()}" for name, on in gates_of(self.plane).items())
         command = [program.command[0], "kube-scheduler", f"--config={path}", "--secure-port=0"]
+        command.append(f"--feature-gates={gates}")
         return self.launch(self._directory / "scheduler.log", command)
 
     def launch(self, log: Path, command: Sequence[str], *arguments: str) -> subprocess.Popen[bytes]:
@@ -139,6 +144,8 @@ class Node:
 
     def start_runtime(self) -> None:
         """Start the container runtime; containers run as long as it does."""
+        # That of one which was killed stays.
+        (self.root / "cri.sock").unlink(missing_ok=True)
         command = [str(self._nodes.binary), "runtime"]
         files = (f"--socket={self.root / 'cri.sock'}", f"--control={self.root / 'containers.json'}")
         self._runtime = self._nodes.launch(self.root / "runtime.log", command, *files)

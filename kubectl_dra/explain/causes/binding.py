@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import timedelta
 
 from kubectl_dra.api.claims import DeviceResult, ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.relation import relation_of
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.registry import Finder, When
-from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
+from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.phrase import Joined, Subject, Words, named, say
+from kubectl_dra.explain.scene.holders import Clock
 from kubectl_dra.scheduling.outcome import SCHEDULER_ERROR
 
 BINDING_PENDING = CauseKind(
@@ -20,6 +22,8 @@ BINDING_PENDING = CauseKind(
     look=Look.CLAIM,
 )
 BINDING_FAILED = CauseKind(code="binding-failed", family=Family.CLAIM, look=Look.CLAIM)
+ATTACHED = timedelta(minutes=1)
+"""How long a device is given to be attached before somebody looks after it."""
 _Conditions = dict[str, tuple[str, tuple[str, ...]]]
 """By type: the status, and what is said about it."""
 
@@ -47,7 +51,7 @@ def _not_ready(analysis: Analysis) -> Iterator[Finding]:
                     return
             missing = [name for name in result.binding_conditions if conditions.get(name, ("",))[0] != "True"]
             if missing:
-                yield _pending(analysis.question.pod, claim, result, missing, conditions)
+                yield _pending(analysis, claim, result, missing, conditions)
                 return
 
 
@@ -90,24 +94,36 @@ def _failed(claim: ResourceClaim, result: DeviceResult, name: str, parts: tuple[
 
 
 def _pending(
-    pod: Pod | None, claim: ResourceClaim, result: DeviceResult, missing: Sequence[str], conditions: _Conditions
+    analysis: Analysis, claim: ResourceClaim, result: DeviceResult, missing: Sequence[str], conditions: _Conditions
 ) -> Finding:
+    pod, snapshot = analysis.question.pod, analysis.scene.snapshot
     own = Subject("ResourceClaim", named("ResourceClaim", claim))
     evidence = [Evidence(own, _field(result, name), _state(conditions.get(name))) for name in missing]
     if claim.allocation is not None and claim.allocation.timestamp:
         evidence.append(Evidence(own, "status.allocation.allocationTimestamp", claim.allocation.timestamp))
     text = "device {device} of claim {claim} is not ready: the scheduler waits for {missing}"
+    since = claim.allocation.timestamp if claim.allocation is not None else ""
+    remedy = None
+    if since and Clock(snapshot).age(since) < ATTACHED:
+        change = (
+            "Wait: the device was allocated at {since}, and is attached to its node within minutes. If it takes "
+            "longer, look at the driver or fabric controller that sets the condition."
+        )
+        remedy = Remedy(say(change, since=since))
     if pod is not None and _given_up(pod, claim):
         text = (
             "device {device} of claim {claim} was not ready in time: the scheduler has given up waiting for {missing}, "
             "takes the device back and tries again"
         )
+        remedy = None
     return Finding(
         BINDING_PENDING,
         say(text, device=result.device, claim=claim.key, missing=tuple(missing)),
         tuple(evidence),
+        remedy,
         claim=claim.key,
         request=result.request,
+        normal=remedy is not None,
     )
 
 

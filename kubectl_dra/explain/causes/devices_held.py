@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from kubectl_dra.api.claims import ALL, MAX_RESULTS, ResourceClaim
 from kubectl_dra.cluster.relation import relation_of, waiting_for
 from kubectl_dra.explain.analysis import Analysis
-from kubectl_dra.explain.causes.ending import node_not_ready, who_ends
+from kubectl_dra.explain.causes.ending import Keeper, kept_by_driver, node_not_ready, who_ends
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Relation, Remedy
 from kubectl_dra.explain.funnel.blocked import MAX_EVIDENCE, Blocked, in_all
@@ -117,6 +117,8 @@ def _held(blocked: Blocked) -> Iterator[Finding]:
     if words := _priority(blocked, among):
         summary = say("{summary}{words}", summary=summary, words=words)
     facts = (*_one_channel(blocked), *evidence, *in_all(len(held), "claims hold devices"))
+    if (keeper := _keeper(blocked, stuck)) is not None:
+        facts = (*facts, keeper.fact)
     yield Finding(kind, summary, facts, remedy)
 
 
@@ -235,7 +237,8 @@ def _held_by_stuck(blocked: Blocked, stuck: Stuck) -> Phrase:
     needs: Words = "every matching device of a node" if whole else say("{count:device}", count=blocked.spec.count)
     free = "{left} of {tested} {left:is|are} free, and " if left else ""
     return say(
-        "{where} needs {needs}; on {node} " + free + "{holder} holds {devices:some 3}",
+        "{where} needs {needs}; on {node} " + free + "{holder} holds {devices:some 3}{kept}",
+        kept=say(" {until}", until=keeper.summary) if (keeper := _keeper(blocked, stuck)) is not None else "",
         where=blocked.where,
         needs=needs,
         node=ObjectName("Node", stuck.node),
@@ -244,6 +247,15 @@ def _held_by_stuck(blocked: Blocked, stuck: Stuck) -> Phrase:
         holder=stuck.holder.who,
         devices=[say("{device:bare}", device=item.id) for item in own],
     )
+
+
+def _keeper(blocked: Blocked, stuck: Stuck | None) -> Keeper | None:
+    """The driver that keeps the stuck holder from ending."""
+    if stuck is None or stuck.holder.standing is not HolderState.ENDING:
+        return None
+    ending = (pod for pod in stuck.holder.pods if pod.metadata.deletion_timestamp)
+    keepers = (kept_by_driver(pod, blocked.scene.snapshot) for pod in ending)
+    return next((keeper for keeper in keepers if keeper is not None), None)
 
 
 def _best_node(blocked: Blocked) -> tuple[str, Sequence[PublishedDevice], int]:
@@ -272,6 +284,8 @@ def _free(blocked: Blocked, found: InTheWay) -> tuple[CauseKind, Remedy | None, 
         words = say(text, what=free.what, pods=len(holder.claim.reserved_for))
         cause = NOT_RUNNING if holder.slow else _STUCK.get(holder.standing, kind)
         stuck = Stuck(holder, proof.node) if cause is not kind else None
+        if (keeper := _keeper(blocked, stuck)) is not None:
+            words = say("{what:capital}: {step}.", what=free.what, step=keeper.step)
         return cause, Remedy(words, proof, free.devices, (free,)), stuck
     several = first_enough(blocked.world, list(sets_of_holders(blocked, found.spots)))
     if several.found is None:

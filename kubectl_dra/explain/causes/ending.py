@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
@@ -18,7 +18,17 @@ from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.command import deleting
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.known_defects import with_defect
-from kubectl_dra.explain.causes.on_node import ANSWER, drivers_of, forced_end, rejected, rejection, waits_for_driver
+from kubectl_dra.explain.causes.on_node import (
+    ANSWER,
+    containers_ended,
+    drivers_of,
+    forced_end,
+    node_troubles,
+    rejected,
+    rejection,
+    taints_of,
+    waits_for_driver,
+)
 from kubectl_dra.explain.causes.registry import Finder, QuestionContext, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.funnel.stages import with_rule
@@ -160,11 +170,51 @@ def _waiting_for_driver(found: Finding, pod: Pod, snapshot: Snapshot, held: Sequ
     )
 
 
+class Keeper(NamedTuple):
+    """The driver that keeps a pod which is being deleted: what is known of it, and who has to do what."""
+
+    fact: Evidence
+    summary: Phrase
+    step: Phrase
+
+
+def kept_by_driver(pod: Pod, snapshot: Snapshot) -> Keeper | None:
+    """The driver that has not released the devices of a pod; None where nothing says that it is a driver."""
+    from kubectl_dra.explain.node_driver import without_driver
+
+    claims = [claim for claim in snapshot.claims.values() if relation_of(claim, pod).listed]
+    held, node = _held(pod, claims), ObjectName("Node", pod.node_name)
+    late = containers_ended(pod) or Clock(snapshot).age(pod.metadata.deletion_timestamp) >= ANSWER
+    if not held or not late or any(node_not_ready(pod, snapshot)):
+        return None
+    away = without_driver(pod, snapshot, held)
+    if away is not None:
+        row, said = away
+        driver = row.driver
+        return Keeper(
+            Evidence(Subject("driver", driver), say("on node {node}", node=node), said),
+            say("until driver {driver}, which is away, has released its devices", driver=driver),
+            say("start driver {driver} on node {node}, which has to release its devices", driver=driver, node=node),
+        )
+    stuck = waits_for_driver(pod, claims, snapshot)
+    if stuck is None:
+        return None
+    drivers, look = (
+        drivers_of(claims),
+        "read the log of driver {drivers:some} on node {node}, which does not release its devices",
+    )
+    return Keeper(
+        stuck.evidence[-1],
+        say("until driver {drivers:some} on node {node} has released its devices", drivers=drivers, node=node),
+        say(look, drivers=drivers, node=node),
+    )
+
+
 def node_not_ready(pod: Pod, snapshot: Snapshot) -> Iterator[Evidence]:
     """That the pod's node does not answer, or is gone."""
-    node, own = snapshot.nodes.get(pod.node_name), ObjectName("Node", pod.node_name)
+    node = snapshot.nodes.get(pod.node_name)
     if node is not None and node.ready is False:
-        yield Evidence(Subject("Node", own), "condition Ready", "not True")
+        yield from node_troubles(node)
     elif node is None and snapshot.nodes and not snapshot.is_gap("Node"):
         yield Evidence("the cluster", "has no node of this name any more", pod.node_name)
 
@@ -188,9 +238,7 @@ def who_ends(pod: Pod, snapshot: Snapshot) -> Remedy:
         if drivers:
             text += " Either a container does not end, or driver {drivers:some} does not give its devices back."
     elif Clock(snapshot).age(since):
-        text = (
-            "Wait: the time of pod {pod} to end was over at {since}, and the kubelet of node {node} has seconds more."
-        )
+        text = "Wait: the time of pod {pod} to end was over at {since}; the kubelet of node {node} takes seconds more."
     else:
         text = "Wait: the kubelet of node {node} ends pod {pod} by {since}."
     words = {"drivers": drivers, "pod": pod.key, "node": ObjectName("Node", pod.node_name), "since": since}
@@ -292,16 +340,7 @@ def _tolerated_in_spec(claim: ResourceClaim, result: DeviceResult, taint: Device
 
 def _no_execute(result: DeviceResult, snapshot: Snapshot) -> Iterator[DeviceTaint]:
     """NoExecute taints of a device: from its pool's newest generation, and from DeviceTaintRules."""
-    driver, pool, name = result.device
-    slices = [entry for entry in snapshot.slices if entry.pool == (driver, pool)]
-    newest = max((entry.generation for entry in slices), default=0)
-    for entry in slices:
-        for device, own in zip(entry.devices, entry.names, strict=True) if entry.generation == newest else ():
-            if own == name:
-                yield from (taint for taint in device.taints if taint.effect == "NoExecute")
-    for rule in snapshot.taint_rules:
-        if rule.taint.effect == "NoExecute" and rule.selects(driver, pool, name):
-            yield rule.taint
+    yield from (taint for taint in taints_of(result.device, snapshot) if taint.effect == "NoExecute")
 
 
 # The pod fits, and would be evicted as soon as it has its node: its toleration lets it be placed, not stay.

@@ -8,14 +8,16 @@ from datetime import timedelta
 from typing import Final
 
 from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import MAKES_AGAIN, Pod, owner_of
 from kubectl_dra.api.slices import DeviceID
+from kubectl_dra.api.taints import DeviceTaint
 from kubectl_dra.cluster.relation import relation_of
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.command import CommandLine, deleting
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.registry import Finder, QuestionContext, When
-from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
+from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, NextStep, Remedy
 from kubectl_dra.explain.phrase import ObjectName, Subject, named, say
 from kubectl_dra.explain.question.resolve import ClaimEntry, Question, Unresolved
 from kubectl_dra.explain.scene.holders import SCHEDULER, Clock, under_way
@@ -103,6 +105,11 @@ def devices_given(pod: Pod) -> tuple[str, ...]:
     )
 
 
+def names_given(pod: Pod) -> frozenset[str]:
+    """The names of these devices."""
+    return frozenset(found[1] for one in devices_given(pod) if (found := _ID.search(one)))
+
+
 def lost_claims(question: Question, *, unread: bool) -> list[ClaimEntry]:
     """The entries of a pod that was started whose claims are gone or not allocated any more.
 
@@ -137,7 +144,7 @@ def _lost(context: QuestionContext) -> Iterator[Finding]:
         facts = [Evidence(own, "status.phase", pod.phase)]
         if given:
             facts.append(Evidence(own, "devices that its containers were given", say("{given:some}", given=given)))
-        facts.extend(_next_holders(pod, given, context.snapshot))
+        facts.extend(_next_holders(pod, context.snapshot))
         text = (
             "the pod was started on node {node} with the devices of claim {claim}, which {how}: the scheduler takes "
             "them for free and gives them to the next pod"
@@ -153,9 +160,9 @@ def _lost(context: QuestionContext) -> Iterator[Finding]:
         )
 
 
-def _next_holders(pod: Pod, given: Sequence[str], snapshot: Snapshot) -> Iterator[Evidence]:
+def _next_holders(pod: Pod, snapshot: Snapshot) -> Iterator[Evidence]:
     """Claims for which a device of that name on the same node is allocated by now."""
-    names = {found[1] for one in given if (found := _ID.search(one))}
+    names = names_given(pod)
     for claim in snapshot.claims.values():
         for result in claim.allocation.results if claim.allocation else ():
             if result.device.device in names and any(
@@ -185,6 +192,7 @@ def _node_lost(analysis: Analysis) -> Iterator[Finding]:
     if since is None:
         return
     node = ObjectName("Node", pod.node_name)
+    facts: tuple[Evidence, ...]
     if pod.node_name in snapshot.nodes:
         text = (
             "node {node} has not been ready since {since}, so nobody knows whether it runs"
@@ -195,7 +203,7 @@ def _node_lost(analysis: Analysis) -> Iterator[Finding]:
             "Bring node {node} and its kubelet back. If it is certainly off, delete the Node, or the pod by force: its "
             "devices are held until then."
         )
-        facts = (Evidence(Subject("Node", node), "condition Ready", "not True"),)
+        facts = tuple(node_troubles(snapshot.nodes[pod.node_name]))
     else:
         text = "there is no node {node} any more"
         change = "If the machine is gone, delete the pod by force; kube-controller-manager does so too, after a while."
@@ -205,6 +213,7 @@ def _node_lost(analysis: Analysis) -> Iterator[Finding]:
         say(text, node=node, since=since),
         facts,
         Remedy(say(change, node=node), commands=(forced_end(pod),)),
+        next=None if pod.node_name in snapshot.nodes else NextStep(Look.NODES),
     )
 
 
@@ -221,6 +230,17 @@ def unready_since(name: str, snapshot: Snapshot) -> str | None:
     if node.ready is not False:
         return None
     return next((each.last_transition_time for each in node.status.conditions if each.type == "Ready"), "")
+
+
+def node_troubles(node: Node | None) -> Iterator[Evidence]:
+    """What a node says is wrong with it, in its kubelet's words."""
+    for each in node.troubles if node is not None else ():
+        said = ", ".join(filter(None, (each.reason, each.message)))
+        text = "{status}{since}{said}"
+        since = say(" since {since}", since=each.last_transition_time) if each.last_transition_time else ""
+        value = say(text, status=each.status, since=since, said=say(": {said}", said=said) if said else "")
+        own = Subject("Node", ObjectName("Node", node.name if node is not None else ""))
+        yield Evidence(own, say("condition {kind}", kind=each.type), value)
 
 
 # The driver behind devices, as the API shows it.
@@ -253,6 +273,19 @@ def withdrawn(claims: Sequence[ResourceClaim], snapshot: Snapshot) -> tuple[Devi
             if own and result.device.device not in names:
                 out.append(result.device)
     return tuple(out)
+
+
+def taints_of(device: DeviceID, snapshot: Snapshot) -> Iterator[DeviceTaint]:
+    """The taints of a device: of its pool's newest generation, and of DeviceTaintRules."""
+    slices = [entry for entry in snapshot.slices if entry.pool == device[:2]]
+    newest = max((entry.generation for entry in slices), default=0)
+    for entry in slices:
+        for own, name in zip(entry.devices, entry.names, strict=True) if entry.generation == newest else ():
+            if name == device.device:
+                yield from own.taints
+    for rule in snapshot.taint_rules:
+        if rule.selects(*device):
+            yield rule.taint
 
 
 ANSWER: Final = timedelta(seconds=45)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from kubectl_dra.allocation.extended_resources import amount_of, class_by_resource, resources_of
+from kubectl_dra.allocation.extended_resources import IMPLICIT_PREFIX, amount_of, class_by_resource, resources_of
+from kubectl_dra.api.behaviour import IMPLICIT_PASSED_OVER
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import DeviceID, PoolID
@@ -12,7 +13,7 @@ from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.on_node import started
 from kubectl_dra.explain.causes.registry import Finder, When
-from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look
+from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.phrase import ObjectName, Subject, named, say
 
 WITHOUT = CauseKind(
@@ -68,7 +69,19 @@ def _never_allocated(analysis: Analysis) -> Iterator[Finding]:
     if not resources or not analysis.view.cycle.features.extended_resources:
         return
     text = "it was bound to node {node} without the scheduler, so nobody allocated {resources:some}"
-    words = {"node": ObjectName("Node", pod.node_name), "resources": resources}
+    release = analysis.scene.settings.scheduler.release
+    words = {"node": ObjectName("Node", pod.node_name), "resources": resources, "release": str(release)}
+    remedy = None
+    if release in IMPLICIT_PASSED_OVER and all(name.startswith(IMPLICIT_PREFIX) for name in resources):
+        text = (
+            "nobody allocated {resources:some}: the scheduler of {release} places pods on nodes as if they did not ask "
+            "for such an implicit extended resource"
+        )
+        change = (
+            "Make the pod again with a ResourceClaim, or give the class an extendedResourceName and ask for that; "
+            "schedulers of later releases allocate implicit ones, too."
+        )
+        remedy = Remedy(change)
     yield Finding(
         WITHOUT,
         say(text, **words),
@@ -76,6 +89,7 @@ def _never_allocated(analysis: Analysis) -> Iterator[Finding]:
             Evidence(Subject("Pod", named("Pod", pod)), "status.extendedResourceClaimStatus", "not set"),
             Evidence(Subject("Node", words["node"]), say("status.allocatable of {resources:some}", **words), "none"),
         ),
+        remedy,
     )
 
 

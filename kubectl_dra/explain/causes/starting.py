@@ -8,13 +8,12 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from kubectl_dra.api.claims import ResourceClaim
-from kubectl_dra.api.nodes import Node
-from kubectl_dra.api.pods import Pod
+from kubectl_dra.api.pods import ContainerStatus, Pod
 from kubectl_dra.cluster.relation import relation_of
 from kubectl_dra.cluster.snapshot import Event, Snapshot
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.known_defects import left_unprepared
-from kubectl_dra.explain.causes.on_node import ANSWER, drivers_of, unready_since, withdrawn
+from kubectl_dra.explain.causes.on_node import ANSWER, drivers_of, node_troubles, unready_since, withdrawn
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, NextStep, Remedy
 from kubectl_dra.explain.phrase import ObjectName, Subject, Words, named, say
@@ -45,7 +44,7 @@ EARLIER_CLAIM = CauseKind(
     code="earlier-claim-not-unprepared", family=Family.NODE, look=Look.PODS_ON_NODE, state=DOES_NOT_START
 )
 NOT_RESERVED = CauseKind(code="claim-not-reserved", family=Family.NODE, look=Look.PODS_ON_NODE, state=DOES_NOT_START)
-DRIVER_GONE = CauseKind(code="slices-outlive-driver", family=Family.NODE, look=Look.PODS_ON_NODE, state=DOES_NOT_START)
+DRIVER_GONE = CauseKind(code="slices-outlive-driver", family=Family.NODE, look=Look.ONE_NODE, state=DOES_NOT_START)
 
 
 def _on_node(analysis: Analysis) -> Iterator[Finding]:
@@ -74,17 +73,19 @@ def _on_node(analysis: Analysis) -> Iterator[Finding]:
         from kubectl_dra.explain.node_driver import drivers_meant, on_node, other_root, with_driver
 
         drivers = drivers_meant(events[-1].message, claims)
-        facts = (*_node_state(node), *_drivers(pod.node_name, drivers, snapshot))
+        facts = (*node_troubles(node), *_drivers(pod.node_name, drivers, snapshot))
         found = _not_prepared(analysis, pod, events[-1], drivers, gone, facts)
         if not gone:
             # Of the other causes their own pages say more than the kubelet's words.
             said = events[-1].message if found.kind is PREPARE_FAILED and found.remedy is None else ""
             found = with_driver(found, on_node(snapshot, drivers, pod.node_name), drivers, said, snapshot)
+            if found.kind in (NOT_REGISTERED, NO_ANSWER) and found.remedy is None and not snapshot.is_gap("Pod"):
+                found = replace(found, remedy=_away(found.kind, drivers, pod.node_name, snapshot))
             if found.kind is NOT_REGISTERED:
                 found = replace(found, evidence=(*other_root(snapshot, drivers, pod.node_name), *found.evidence))
         yield found
     elif not events and gone:
-        facts = (*_node_state(node), *_drivers(pod.node_name, drivers_of(claims), snapshot))
+        facts = (*node_troubles(node), *_drivers(pod.node_name, drivers_of(claims), snapshot))
         away = unready_since(pod.node_name, snapshot)
         text = "node {node} is not ready{when}, so nobody starts the pod there"
         when = say(" since {away}", away=away) if away else ""
@@ -158,22 +159,32 @@ def _not_prepared(
     )
 
 
+def _away(kind: CauseKind, drivers: Sequence[str], node: str, snapshot: Snapshot) -> Remedy:
+    """What to do about a driver that the kubelet does not reach: whether its pod runs decides."""
+    from kubectl_dra.explain.driver_words import pod_named
+    from kubectl_dra.explain.node_driver import on_node
+
+    pod = next((row.pod for row in on_node(snapshot, drivers, node) if row.pod is not None), None)
+    if pod is None:
+        text = (
+            "Start driver {drivers:some} on node {node}: no pod of it was found there. If it is gone for good, delete "
+            "the pod: the kubelet deletes the ResourceSlices of such a driver by itself."
+        )
+    elif kind is NOT_REGISTERED:
+        text = (
+            "Read the log of pod {pod}, which runs: it registers in another directory than the kubelet's, or the "
+            "kubelet refused its version. If the log says neither, restart the pod."
+        )
+    else:
+        text = "Pod {pod} runs and its driver does not answer: restart the pod, and read its log if that does not help."
+    return Remedy(say(text, drivers=drivers, node=ObjectName("Node", node), pod=pod_named(pod)))
+
+
 def _times(event: Event) -> Iterator[Evidence]:
     """How often an event came, and since when."""
-    if event.count > 1:
-        yield Evidence("the event", "came", say("{count:time} since {first}", count=event.count, first=event.first))
-
-
-def _node_state(node: Node | None) -> Iterator[Evidence]:
-    if node is not None and node.ready is False:
-        yield Evidence(Subject("Node", ObjectName("Node", node.name)), "condition Ready", "not True")
-
-
-def _all_drivers(claims: Sequence[ResourceClaim]) -> Sequence[str]:
-    """The drivers of the allocated devices."""
-    return sorted(
-        {result.device.driver for claim in claims for result in (claim.allocation.results if claim.allocation else ())}
-    )
+    text = "{count:time} since {first}" if event.count > 1 else "at {first}"
+    if first := event.first or event.last:
+        yield Evidence("the event", "came", say(text, count=event.count, first=first))
 
 
 def _drivers(node: str, drivers: Sequence[str], snapshot: Snapshot) -> Iterator[Evidence]:
@@ -292,7 +303,10 @@ def _other(analysis: Analysis) -> Iterator[Finding]:
         from kubectl_dra.explain.node_driver import with_meaning
 
         claims = analysis.scene.allocated
-        found = with_meaning(Finding(NOT_STARTED, say(text, **words), (fact,)), why.message, claims)
+        found = Finding(NOT_STARTED, say(text, **words), (fact,))
+        if waiting.last_state.terminated is not None:
+            found = _crashed(pod, waiting)
+        found = with_meaning(found, why.message, claims)
         yield left_unprepared(found, pod, claims, snapshot) if _NO_CLAIM_INFO.search(why.message) else found
         return
     ended = next(
@@ -304,9 +318,7 @@ def _other(analysis: Analysis) -> Iterator[Finding]:
         None,
     )
     if ended is not None and ended.state.terminated is not None:
-        words = {"name": ended.name, "code": str(ended.state.terminated.exit_code)}
-        fact = Evidence(own, say("container {name}", **words), say("ended with exit code {code}", **words))
-        yield Finding(NOT_STARTED, say("container {name} ended with exit code {code}", **words), (fact,))
+        yield _crashed(pod, ended)
         return
     if pod.phase != "Pending" or _prepare_failed(analysis, pod):
         return
@@ -327,6 +339,29 @@ def _other(analysis: Analysis) -> Iterator[Finding]:
     else:
         return
     yield Finding(NOT_STARTED, say(text, node=node, lasting=clock.lasting(since), **words), (fact,))
+
+
+def _crashed(pod: Pod, container: ContainerStatus) -> Finding:
+    """A container of the pod ended with an error: devices have nothing to do with it, its log says why."""
+    now, before = container.state.terminated, container.last_state.terminated
+    last = now or before
+    code, at = (last.exit_code, last.finished_at) if last is not None else (0, "")
+    words: dict[str, Words] = {
+        "name": container.name,
+        "code": str(code),
+        "when": say(" at {at}", at=at) if at else "",
+        "often": say(", after {count:restart}", count=container.restart_count) if container.restart_count else "",
+    }
+    waits = container.state.waiting
+    shown = say("{reason}{often}", reason=waits.reason, **words) if waits is not None else say("ended{often}", **words)
+    look = Look.LOG if now is not None else Look.LOG_BEFORE
+    return Finding(
+        NOT_STARTED,
+        say("container {name} ended with exit code {code}{when}{often}", **words),
+        (Evidence(Subject("Pod", named("Pod", pod)), say("container {name}", **words), shown),),
+        Remedy(say("Read the log of container {name}, where the reason is: the devices are prepared.", **words)),
+        next=NextStep(look, pod.metadata.name, pod.metadata.namespace, container.name),
+    )
 
 
 def _slow(pod: Pod, clock: Clock) -> bool:

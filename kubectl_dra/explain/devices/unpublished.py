@@ -19,7 +19,7 @@ from kubectl_dra.explain.phrase import ObjectName, Phrase, say
 class Unpublished(NamedTuple):
     """The devices of a driver on a node (empty where that is not known), and the claims that hold them.
 
-    ``silent``: the driver publishes nothing at all for that node.
+    ``silent``: the driver publishes nothing at all for that node. ``gone``: there is no such node any more.
     """
 
     driver: str
@@ -27,13 +27,16 @@ class Unpublished(NamedTuple):
     devices: tuple[DeviceID, ...]
     claims: tuple[ResourceClaim, ...]
     silent: bool
+    gone: bool = False
 
     @property
     def words(self) -> Phrase:
         """As a sentence."""
         where = say(" on node {node}", node=ObjectName("Node", self.node)) if self.node else ""
         text = "{count:device} of driver {driver}{where} {count:is|are} held and not published: {devices:some 3}; "
-        if self.silent:
+        if self.gone:
+            text += "the node is gone, and nobody ends its pods"
+        elif self.silent:
             text += (
                 "the driver publishes nothing there: it is away, or the kubelet has just started, which is over within "
                 "a minute"
@@ -72,6 +75,7 @@ def unpublished(snapshot: Snapshot, claims: Iterable[ResourceClaim] | None = Non
             tuple(dict.fromkeys(device for device, _ in found)),
             tuple({claim.key: claim for _, claim in found}.values()),
             (driver, node) not in there and (driver, "") not in there,
+            bool(node and snapshot.nodes) and node not in snapshot.nodes and not snapshot.is_gap("Node"),
         )
         for (driver, node), found in sorted(held.items())
     )

@@ -39,13 +39,14 @@ def notes_of(scene: Scene) -> Iterator[Words]:
     if settings.proved_gates:
         text = "{gates}: off by default in {release}, but stored objects show that it is on"
         yield say(text, gates=sorted(settings.proved_gates), release=settings.scheduler.release)
-    if settings.scheduler.release not in SORTED_POOLS:
+    chooses = bool(scene.unallocated)
+    if chooses and settings.scheduler.release not in SORTED_POOLS:
         yield say(
             "schedulers of {release} try pools in random order: which of several suitable devices a pod gets is not "
             "determined",
             release=settings.scheduler.release,
         )
-    elif scene.view.cycle.features.stable:
+    elif chooses and scene.view.cycle.features.stable:
         # A scheduler with neither of these feature gates uses the allocator variant that does not sort pools.
         yield say(
             "without DRADeviceBindingConditions and DRAConsumableCapacity the scheduler tries pools in random order: "

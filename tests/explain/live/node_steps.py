@@ -6,11 +6,14 @@ what is then done, and what has to come of it.
 
 from __future__ import annotations
 
+import contextlib
+import time
 from collections.abc import Callable
 from typing import NamedTuple
 
+from tools.controlplane.client import ApiError
 from tools.recorder.nodes.binding import IMPATIENT, READY, set_condition
-from tools.recorder.nodes.stage import DRIVER, Stage, names
+from tools.recorder.nodes.stage import DRIVER, NAMESPACE, Stage, names
 
 Do = Callable[[Stage], object]
 
@@ -23,17 +26,36 @@ class Step(NamedTuple):
     ends: Do
     note: str = ""
     often: bool = False
-    """Whether it is done on every run: it takes less than half a minute."""
+    """Whether it is done on every run: it takes less than a quarter of a minute."""
 
 
 def starts(stage: Stage) -> None:
     """The pod runs, and explain has nothing to say about it."""
-    stage.running()
+    _soon(stage, lambda: stage.get_pod()["status"]["phase"] == "Running", "train to be Running")
 
 
 def is_gone(stage: Stage) -> None:
     """The pod's end."""
-    stage.gone()
+
+    def gone() -> bool:
+        return all(each["metadata"]["name"] != "train" for each in stage.api.list("v1", "Pod", NAMESPACE))
+
+    _soon(stage, gone, "the end of train")
+
+
+def _soon(stage: Stage, check: Callable[[], bool], what: str) -> None:
+    """Wait, and have the kubelet look at the pod meanwhile: else it does so every 10 to 15 s."""
+    looked = 0.0
+
+    def answer() -> bool:
+        nonlocal looked
+        if time.monotonic() - looked > 1:
+            with contextlib.suppress(ApiError):
+                stage.nudge()
+            looked = time.monotonic()
+        return check()
+
+    stage.until(answer, what, 90)
 
 
 def _prepares(stage: Stage) -> None:
@@ -86,6 +108,11 @@ def _placed_on_new_devices(stage: Stage) -> None:
     # It objects to devices that it does not have, and to none of its own.
     stage.made[0].drivers[-1].prepare()
     _placed_anew()(stage)
+
+
+def _node_ready(stage: Stage) -> None:
+    stage.made[0].wait_ready()
+    _is_ready(stage)
 
 
 def _deleted_by_force(stage: Stage) -> None:
@@ -152,28 +179,30 @@ def _mends_plugin(stage: Stage) -> None:
 
 _LOG = "The driver's error says what to mend"
 _REGISTERS = "it registers in another directory than the kubelet's, or the kubelet refused its version"
-_AWAY = "Start or restart the driver's pod on the node"
+_AWAY = "Start driver gpu.example.com on node gpu-1: no pod of it was found there"
 _AGAIN = "The pod never runs again: delete it, and make it again"
 _BY_HAND = "Delete the pod and make it again without"
 _GIVE_BACK = "Read the log of driver gpu.example.com on node gpu-1"
 STEPS: dict[str, Step] = {
     "prepare-error": Step(_LOG, _prepares, starts, often=True),
-    "disk-full": Step("a full disk", _prepares, starts),
+    "disk-full": Step("Free space on the node's disk", _prepares, starts, often=True),
     "prepare-times-out": Step("Restarting the driver's pod ends a call that hangs", _restarts_driver, starts),
     "wrong-registry": Step(_REGISTERS, _restarts_driver, starts, often=True),
     "wrong-version": Step(_REGISTERS, _restarts_driver, starts, often=True),
     "driver-gone-before-start": Step(_AWAY, _starts_driver, starts, often=True),
     "driver-gone-and-wiped-before-start": Step(_AWAY, _starts_driver, starts),
-    "driver-crashed": Step("start or restart", _starts_driver, starts, often=True),
+    "driver-crashed": Step("restart the pod", _starts_driver, starts, often=True),
     "driver-crash-loops": Step("Repair driver gpu.example.com on node gpu-1", _repairs_driver, starts),
     "comes-back-with-other-names": Step("Delete pod ml/train", _placed_on_new_devices, starts, often=True),
     "bound-by-hand-without-allocation": Step(
         "Delete the pod and make it again without", _placed_anew(), starts, often=True
     ),
-    "force-deleted-before": Step("its unprepare succeeds the kubelet goes on by itself", _unprepares, starts),
+    "force-deleted-before": Step(
+        "its unprepare succeeds the kubelet goes on by itself", _unprepares, starts, often=True
+    ),
     "kubelet-stopped": Step("Look at the kubelet of node gpu-1", _starts_kubelet, starts),
-    "node-not-ready-before-start": Step("Bring the node", _starts_kubelet, starts),
-    "container-crashes": Step("", _container_lives, _is_ready),
+    "node-not-ready-before-start": Step("the kubelet then starts the pod", _starts_kubelet, starts),
+    "container-crashes": Step("Read the log of container main", _container_lives, _is_ready, often=True),
     "rejected-for-cpu": Step(_AGAIN, _placed_anew(), starts, often=True),
     "rejected-for-its-node": Step(_AGAIN, _placed_anew(), starts, often=True),
     "rejected-by-device-plugin": Step("Read the log of the device plugin", _mends_plugin, starts, often=True),
@@ -182,16 +211,20 @@ STEPS: dict[str, Step] = {
     "tainted-before": Step("takes it away again", _publishes, starts, often=True),
     "claim-deallocated": Step("Delete the pod", _placed_anew(), starts),
     "claim-force-deleted": Step("Delete the pod", lambda stage: stage.delete(), is_gone),
-    "runtime-down-while-running": Step("", lambda stage: stage.made[0].start_runtime(), _is_ready),
+    "runtime-down-while-running": Step(
+        "Bring node gpu-1 and its kubelet back", lambda stage: stage.made[0].start_runtime(), _node_ready
+    ),
     "node-lost-while-running": Step("Bring node gpu-1 and its kubelet back", _brings_node_back, _is_ready),
     "node-lost-and-pod-evicted": Step("Bring node gpu-1 back", _brings_node_back, is_gone),
-    "node-gone": Step("delete the pod by force", _deleted_by_force, is_gone),
+    "node-gone": Step("delete the pod by force", _deleted_by_force, is_gone, often=True),
     "driver-gone-before-end": Step("", _starts_driver, is_gone, often=True),
     "slices-wiped-before-end": Step("Start driver gpu.example.com on node gpu-1", _starts_driver, is_gone),
     "unprepare-error": Step(_GIVE_BACK, _unprepares, is_gone),
     "unprepare-hangs": Step(_GIVE_BACK, _unprepares, is_gone),
     "evicted-and-unprepare-hangs": Step(_GIVE_BACK, _unprepares, is_gone),
-    "waits-for-a-terminating-pod": Step("", _starts_driver, starts),
+    "waits-for-a-terminating-pod": Step(
+        "start driver gpu.example.com on node gpu-1", _starts_driver, starts, often=True
+    ),
     "finalizer-keeps": Step("has to remove a.example/b", _finalizer_goes, is_gone),
     "driver-crash-loops-and-next-waits": Step("Repair driver gpu.example.com on node gpu-1", _repairs_driver, starts),
     "no-driver": Step("Install or repair the driver", _installs_driver, starts),

@@ -23,7 +23,7 @@ DEVICE = f"{DRIVER}/gpu-1/gpu-0"
 
 @pytest.fixture(scope="module")
 def shared(machines: Nodes, control_plane_program: Program) -> Stage:
-    return Stage(machines, control_plane_program)
+    return Stage(machines, control_plane_program, records=False)
 
 
 @pytest.fixture

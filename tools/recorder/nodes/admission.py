@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 from tools.controlplane.objects import cel_selectors, resource_object
 from tools.recorder.nodes.healthy import States
 from tools.recorder.nodes.stage import DRIVER, Stage, Truth
@@ -19,7 +17,7 @@ def rejected_for_cpu(stage: Stage) -> Truth:
     container = {"name": "main", "image": "example.com/train:1", "resources": resources}
     stage.pod(node="gpu-1", containers=[container])
     stage.phase("Failed")
-    time.sleep(3)
+    stage.settle(3)
     return Truth("the kubelet refused the pod: too little cpu", "node admission", "Pod/train", "make the pod again")
 
 
@@ -27,7 +25,7 @@ def rejected_for_its_node(stage: Stage) -> Truth:
     stage.node_with_driver()
     stage.pod(node="gpu-1", nodeSelector={"zone": "a"})
     stage.phase("Failed")
-    time.sleep(3)
+    stage.settle(3)
     return Truth(
         "the kubelet refused the pod: the node has not its labels", "node admission", "Pod/train", "make the pod again"
     )
@@ -38,11 +36,26 @@ def rejected_for_implicit_resource(stage: Stage) -> Truth:
     container = {"name": "main", "image": "example.com/train:1", "resources": {"limits": {IMPLICIT: "1"}}}
     stage.pod(node="gpu-1", containers=[container], resourceClaims=None)
     stage.phase("Failed")
-    time.sleep(3)
+    stage.settle(3)
     return Truth(
         "somebody set nodeName, so nobody allocates the devices of the pod's extended resource, and the kubelet has "
         "no such resource",
         "node admission",
+        "Pod/train",
+        "make the pod again without nodeName",
+    )
+
+
+def admitted_without_its_implicit_device(stage: Stage) -> Truth:
+    stage.node_with_driver()
+    container = {"name": "main", "image": "example.com/train:1", "resources": {"limits": {IMPLICIT: "1"}}}
+    stage.pod(node="gpu-1", containers=[container], resourceClaims=None)
+    stage.running()
+    stage.settle(2)
+    return Truth(
+        "somebody set nodeName, so nobody allocates the devices of the pod's extended resource, and this release's "
+        "kubelet does not count it: the pod runs without",
+        "running",
         "Pod/train",
         "make the pod again without nodeName",
     )
@@ -53,7 +66,15 @@ def implicit_resource(stage: Stage) -> Truth:
     container = {"name": "main", "image": "example.com/train:1", "resources": {"limits": {IMPLICIT: "1"}}}
     stage.pod(containers=[container], resourceClaims=None)
     stage.until(lambda: stage.get_pod()["status"]["phase"] in ("Running", "Failed"), "the kubelet's answer")
-    time.sleep(2)
+    stage.settle(2)
+    if "extendedResourceClaimStatus" not in stage.get_pod()["status"]:
+        return Truth(
+            "this release's scheduler places the pod as if it did not ask for the implicit extended resource: it runs "
+            "without",
+            "running",
+            "Pod/train",
+            "use a ResourceClaim instead",
+        )
     if stage.get_pod()["status"]["phase"] == "Running":
         return Truth("the pod runs with a device of its implicit extended resource", "running")
     return Truth(
@@ -71,7 +92,7 @@ def admitted_without_its_device(stage: Stage) -> Truth:
     container = {"name": "main", "image": "example.com/train:1", "resources": {"limits": {EXTENDED: "1"}}}
     stage.pod(node="gpu-1", containers=[container], resourceClaims=None)
     stage.running()
-    time.sleep(2)
+    stage.settle(2)
     return Truth(
         "somebody set nodeName, so nobody allocated the device of the pod's extended resource: it runs without",
         "running",
@@ -89,7 +110,7 @@ def rejected_by_device_plugin(stage: Stage) -> Truth:
     resources = {"claims": [{"name": "gpu"}], "limits": {PLUGIN: "1"}}
     stage.pod(containers=[{"name": "main", "image": "example.com/train:1", "resources": resources}])
     stage.phase("Failed")
-    time.sleep(3)
+    stage.settle(3)
     return Truth(
         f"the device plugin of {PLUGIN}, which the pod asks for beside its claim, gave an error: "
         "UnexpectedAdmissionError",
@@ -112,7 +133,7 @@ def static_managers(stage: Stage) -> Truth:
     resources = {"claims": [{"name": "gpu"}], "limits": {"cpu": "1", "memory": "64Mi"}}
     stage.pod(containers=[{"name": "main", "image": "example.com/train:1", "resources": resources}])
     stage.running()
-    time.sleep(2)
+    stage.settle(2)
     return Truth("the kubelet gives the pod a CPU and memory of its own, and the driver a device; it runs", "running")
 
 
@@ -120,6 +141,7 @@ STATES: States = {
     "rejected-for-cpu": rejected_for_cpu,
     "rejected-for-its-node": rejected_for_its_node,
     "rejected-for-implicit-resource": rejected_for_implicit_resource,
+    "admitted-without-its-implicit-device": admitted_without_its_implicit_device,
     "implicit-resource": implicit_resource,
     "admitted-without-its-device": admitted_without_its_device,
     "rejected-by-device-plugin": rejected_by_device_plugin,

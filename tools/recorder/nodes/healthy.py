@@ -144,7 +144,7 @@ def no_health_service(stage: Stage) -> Truth:
     stage.node_with_driver(health=False)
     stage.pod()
     stage.running()
-    time.sleep(2)
+    stage.settle(2)
     return Truth("the pod runs; the driver reports no health, so the kubelet calls it Unknown", "running")
 
 

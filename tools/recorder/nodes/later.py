@@ -75,7 +75,7 @@ def tainted_while_running(stage: Stage) -> Truth:
     stage.pod()
     stage.running()
     driver.publish([_tainted("gpu-0", "NoSchedule"), _tainted("gpu-1", "NoSchedule")])
-    time.sleep(2)
+    stage.settle(2)
     return Truth("the driver tainted the device with NoSchedule; the pod runs on", "running", "device")
 
 
@@ -99,7 +99,7 @@ def claim_deallocated(stage: Stage) -> Truth:
     time.sleep(31)
     whole = {"apiVersion": RESOURCE_API, "kind": "ResourceClaim", **stage.get_claim(stage.claim_of())}
     stage.api.patch(whole, {"status": {"allocation": None, "reservedFor": None}}, "status")
-    time.sleep(3)
+    stage.settle(3)
     return Truth("somebody took the claim's allocation away; the pod runs on its device", "running", "ResourceClaim")
 
 
@@ -112,7 +112,7 @@ def claim_force_deleted(stage: Stage) -> Truth:
     whole = {"apiVersion": RESOURCE_API, "kind": "ResourceClaim", **stage.get_claim(claim)}
     stage.api.delete(whole)
     stage.api.patch(whole, {"metadata": {"finalizers": None}})
-    time.sleep(3)
+    stage.settle(3)
     return Truth("somebody deleted the claim by force; the pod runs on its device", "running", "ResourceClaim")
 
 
@@ -124,7 +124,7 @@ def two_pods_on_one_device(stage: Stage) -> Truth:
     stage.api.patch(whole, {"status": {"allocation": None, "reservedFor": None}}, "status")
     stage.pod()
     stage.running()
-    time.sleep(2)
+    stage.settle(2)
     return Truth(
         "the claim of first was deallocated while it runs: both pods run on the one device", "running", "Pod/first"
     )
@@ -136,7 +136,7 @@ def runtime_down_while_running(stage: Stage) -> Truth:
     stage.running()
     node.end_runtime()
     stage.until(lambda: _ready(stage) == "False", "the node to be NotReady", 120)
-    time.sleep(2)
+    stage.settle(2)
     return Truth(
         "the container runtime of the node is down, and the kubelet says so", "running", "Node/gpu-1", "start it"
     )
@@ -149,7 +149,7 @@ def node_lost_while_running(stage: Stage) -> Truth:
     node.fail()
     stage.lifecycle()
     stage.until(lambda: _ready(stage) == "Unknown", "the node to be lost")
-    time.sleep(2)
+    stage.settle(2)
     return Truth("the machine is lost; the pod is only said to run", "running", "Node/gpu-1", "bring the node back")
 
 
@@ -164,7 +164,7 @@ def node_lost_and_pod_evicted(stage: Stage) -> Truth:
     node.fail()
     stage.lifecycle()
     stage.until(lambda: stage.get_pod()["metadata"].get("deletionTimestamp"), "the eviction", 90)
-    time.sleep(5)
+    stage.settle(5)
     return Truth("the machine is lost, and nobody confirms the end of the pod", "ending", "Node/gpu-1", "delete it")
 
 
@@ -194,7 +194,7 @@ def driver_gone_before_end(stage: Stage) -> Truth:
     stage.remove_driver()
     stage.delete()
     stage.terminated()
-    time.sleep(12)
+    stage.settle(12)
     return Truth("the driver is away, so the kubelet cannot unprepare the devices", "ending", _FAULT, START)
 
 
@@ -240,7 +240,7 @@ def waits_for_a_terminating_pod(stage: Stage) -> Truth:
     stage.terminated("before")
     stage.pod()
     stage.unschedulable()
-    time.sleep(12)
+    stage.settle(12)
     return Truth(
         "the only device is held by a pod that cannot end while the driver is away", "scheduling", _FAULT, START
     )
@@ -360,7 +360,7 @@ def node_lost_and_next_waits(stage: Stage) -> Truth:
     stage.lifecycle()
     node.fail()
     stage.until(lambda: _ready(stage) == "Unknown", "the node to be lost", 90)
-    time.sleep(2)
+    stage.settle(2)
     stage.pod()
     stage.unschedulable()
     return Truth("the only node with devices is lost", "scheduling", "Node/gpu-1", "bring the node back")

@@ -55,13 +55,14 @@ class Truth:
 class Stage:
     """A control plane that is cleared after each state, and the nodes of the state."""
 
-    def __init__(self, machines: Nodes, program: Program, gates: str = "") -> None:
+    def __init__(self, machines: Nodes, program: Program, gates: str = "", *, records: bool = True) -> None:
         self.machines = machines
         self.api: Api = machines.plane.api()
         self.gates = gates
         """Feature gates of the kubelets."""
         self.minor = int(str(self.api.request("GET", "/version")["minor"]))
         self._program = program
+        self._records = records
         self.drivers: dict[str, Driver] = {}
         """The driver of each node."""
         self.made: list[Node] = []
@@ -103,9 +104,12 @@ class Stage:
         return node, driver
 
     def scheduler(self, name: str, binding_seconds: int) -> Popen[bytes]:
-        """Start a scheduler of this name that waits so long for binding conditions; it ends with the state."""
+        """Start a scheduler of this name that waits so long for binding conditions; it ends with the state.
+
+        That of 1.34 cannot be told: it always waits ten minutes.
+        """
         arguments = {"name": "DynamicResources", "args": {"bindingTimeout": f"{binding_seconds}s"}}
-        profile = {"schedulerName": name, "pluginConfig": [arguments]}
+        profile = {"schedulerName": name, "pluginConfig": [arguments] if self.minor >= 35 else []}
         return self.machines.scheduler(self._program, {"profiles": [profile]})
 
     def lifecycle(self) -> None:
@@ -231,6 +235,16 @@ class Stage:
 
     # Waiting
 
+    def settle(self, seconds: float) -> None:
+        """Let what follows from the state be written down, for a recording; the state itself does not need it."""
+        if self._records:
+            time.sleep(seconds)
+
+    def nudge(self, name: str = "train") -> None:
+        """Change a pod, so that the kubelet looks at it now, and not after its pause of 10 to 15 s."""
+        whole = {"apiVersion": "v1", "kind": "Pod", **self.get_pod(name)}
+        self.api.patch(whole, {"metadata": {"annotations": {"example.com/looked-at": str(time.time())}}})
+
     def until(self, check: Callable[[], object], what: str, seconds: float = 60) -> None:
         """Wait until `check` answers something true; an object that is not there does not."""
 
@@ -335,24 +349,29 @@ class Stage:
         with contextlib.suppress(ApiError):
             metadata = {"name": DAEMON_SET, "namespace": SYSTEM}
             self.api.delete({"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": metadata})
-        for _ in range(3):
-            for kind in _CLEARED:
-                self._delete_all(kind)
-            time.sleep(0.3)
+        # What controllers make while it goes is deleted with the next look.
+        for _ in range(30):
+            left = [self._delete_all(kind) for kind in _CLEARED]
+            if not any(left):
+                break
+            time.sleep(0.1)
         for event in self.api.list("v1", "Event"):
             self.api.delete({"apiVersion": "v1", "kind": "Event", **event})
 
-    def _delete_all(self, kind: str) -> None:
+    def _delete_all(self, kind: str) -> int:
+        """Delete the objects of a kind, and return how many there were."""
         for api_version, kinds in KINDS.items():
             with contextlib.suppress(ApiError):
                 if kind in kinds and kind in self.api.kinds(api_version):
-                    for each in self.api.list(api_version, kind):
+                    there = self.api.list(api_version, kind)
+                    for each in there:
                         whole = {"apiVersion": api_version, "kind": kind, **each}
                         with contextlib.suppress(ApiError):
                             if each["metadata"].get("finalizers"):
                                 self.api.patch(whole, {"metadata": {"finalizers": None}})
                             self.api.delete(whole, grace_seconds=0)
-                    return
+                    return len(there)
+        return 0
 
 
 def _bare(obj: Mapping[str, Any]) -> Json:

@@ -1,0 +1,81 @@
+"""Notes about a pod on its node with which nothing is wrong: who acts next, and what may happen to its devices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kubectl_dra.api.pods import Pod
+from kubectl_dra.api.slices import DeviceID
+from kubectl_dra.cluster.relation import relation_of
+from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.explain.analysis import Analysis
+from kubectl_dra.explain.causes.on_node import ANSWER, drivers_of, names_given, started, taints_of
+from kubectl_dra.explain.phrase import ObjectName, Phrase, named, say
+
+
+def placed_notes(analysis: Analysis) -> Iterator[Phrase]:
+    """What is to be known of a pod that has a node and its devices; nothing of another."""
+    pod = analysis.question.pod
+    if pod is None or not pod.node_name or pod.finished or pod.metadata.deletion_timestamp:
+        return
+    snapshot, claims = analysis.scene.snapshot, analysis.scene.allocated
+    held = [
+        result.device
+        for claim in claims
+        if relation_of(claim, pod).listed
+        for result in (claim.allocation.results if claim.allocation is not None else ())
+    ]
+    yield from _starting(pod, drivers_of(claims))
+    if started(pod):
+        yield from _tainted(held, snapshot)
+        yield from _given_twice(pod, held, snapshot)
+
+
+def _starting(pod: Pod, drivers: tuple[str, ...]) -> Iterator[Phrase]:
+    """Who acts on a pod that was just placed."""
+    since = pod.status.start_time
+    if pod.phase not in ("", "Pending") or not since or not drivers:
+        return
+    prepared = pod.condition("PodReadyToStartContainers")
+    words = {"node": ObjectName("Node", pod.node_name), "since": since, "drivers": drivers}
+    if prepared is not None and prepared.status == "True":
+        yield say("its devices are prepared, and the kubelet of node {node} starts its containers", **words)
+        return
+    text = (
+        "the kubelet of node {node} has it since {since} and waits for driver {drivers:some} to prepare the devices; "
+        "after {seconds:second} it would say so"
+    )
+    yield say(text, seconds=int(ANSWER.total_seconds()), **words)
+
+
+def _tainted(held: list[DeviceID], snapshot: Snapshot) -> Iterator[Phrase]:
+    """A taint without NoExecute lets the pod run on; of one with it a cause says that the pod is evicted."""
+    for device in held:
+        for taint in taints_of(device, snapshot):
+            if taint.effect == "NoSchedule":
+                text = "device {device} is tainted: {taint}{by}{since}; the pod keeps it, and no other pod gets it"
+                by = say(" by DeviceTaintRule {rule}", rule=taint.rule) if taint.rule else " by its driver"
+                since = say(" since {time}", time=taint.time_added) if taint.time_added else ""
+                yield say(text, device=device, taint=str(taint), by=by, since=since)
+                break
+
+
+def _given_twice(pod: Pod, held: list[DeviceID], snapshot: Snapshot) -> Iterator[Phrase]:
+    """Another pod of the node was started with a device of this name, and no claim of it has that device any more."""
+    names = {device.device: device for device in held}
+    for other in snapshot.pods.values():
+        if other is pod or other.node_name != pod.node_name or not started(other):
+            continue
+        own = {
+            result.device.device
+            for claim in snapshot.claims.values()
+            if claim.allocation is not None and relation_of(claim, other).listed
+            for result in claim.allocation.results
+        }
+        for name in sorted((names_given(other) & names.keys()) - own):
+            text = (
+                "pod {other} runs on node {node} with {device}, too, and has lost its claim: both use it until that "
+                "pod is deleted"
+            )
+            node = ObjectName("Node", pod.node_name)
+            yield say(text, other=named("Pod", other), device=names[name], node=node)
