@@ -66,7 +66,7 @@ class CounterLedger:
         self._charged: dict[Key, Table] = {}
         self._overdrawn: dict[Key, bool] = {}
         self._state = state
-        self._quirks = defects
+        self._defects = defects
         self._groups = groups
 
     def charge(self, pool: Pool, device: Device) -> CounterShortage | GroupClash | None:
@@ -108,14 +108,14 @@ class CounterLedger:
 
     def key(self, pool: Pool) -> Key:
         """The key of the pool's counters. If keyed by name alone, drivers that use one name share them."""
-        return pool.id.name if self._quirks.counters_keyed_by_pool_name else pool.id
+        return pool.id.name if self._defects.counters_keyed_by_pool_name else pool.id
 
     def available(self, pool: Pool) -> Table:
         """The counters that allocated devices leave, computed by the first pool with the key."""
         key = self.key(pool)
         available = self._available.get(key)
         if available is None:
-            available = self._available[key] = available_counters(pool, self._state, self._quirks)
+            available = self._available[key] = available_counters(pool, self._state, self._defects)
         if key not in self._overdrawn:
             self._overdrawn[key] = any(left < ZERO for counters in available.values() for left in counters.values())
         return available
@@ -123,7 +123,7 @@ class CounterLedger:
     def peek(self, pool: Pool) -> Table:
         """The answer of ``available``, without making this pool the first."""
         known = self._available.get(self.key(pool))
-        return available_counters(pool, self._state, self._quirks) if known is None else known
+        return available_counters(pool, self._state, self._defects) if known is None else known
 
     def charges(self) -> tuple[tuple[Key, str, str, int], ...]:
         """What this attempt has charged, as (key, counter set, counter, nano units), without zeros."""

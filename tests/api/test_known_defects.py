@@ -47,6 +47,6 @@ SINCE_1_36 = {
         (Release(1, 37), 0, set(KnownDefects.__struct_fields__) - {"all_fails_on_any_pool"}),
     ],
 )
-def test_quirks_of_a_release(release: Release, patch: int | None, without: set[str]) -> None:
+def test_defects_of_a_release(release: Release, patch: int | None, without: set[str]) -> None:
     defects = KnownDefects.of_release(release, patch)
     assert {name for name in KnownDefects.__struct_fields__ if not getattr(defects, name)} == without
