@@ -199,7 +199,8 @@ def _how(row: NodeDriver, analysis: Analysis, *, missing: bool) -> Words:
     if row.pod is not None and row.pod.init and (waits := _waits(row.driver)):
         return say(". {waits}.", waits=waits)
     if row.state is DriverState.SILENT and not row.usual and (writes := _outdated(row, analysis)):
-        return writes
+        lead = ": neither its class nor its slices are there, and its release" if missing else ": its release"
+        return say("{lead} {writes}", lead=lead, writes=writes)
     if row.state is DriverState.SILENT and not row.usual:
         version = say(
             "it finds no devices, or it is made for a version of resource.k8s.io that Kubernetes {release} does not "
@@ -222,14 +223,17 @@ def _how(row: NodeDriver, analysis: Analysis, *, missing: bool) -> Words:
 
 
 def _outdated(row: NodeDriver, analysis: Analysis) -> Words:
-    """That the driver's release writes a version of the API that this Kubernetes does not serve; empty if it does."""
+    """The release of a driver, and that it writes a version of the API that this Kubernetes does not serve.
+
+    Empty if it does.
+    """
     from kubectl_dra.data.drivers import catalogue
 
     release, pod, driver = analysis.scene.settings.scheduler.release, row.pod, catalogue().driver(row.driver)
     if pod is None or driver is None or not pod.api_version or _served(pod.api_version, release):
         return ""
     later = next((first for name, first in driver.writes.items() if _served(name, release)), "")
-    text = ": its release {version} writes {api}, which Kubernetes {release} does not serve by default. {upgrade}"
+    text = "{version} writes {api}, which Kubernetes {release} does not serve by default. {upgrade}"
     upgrade = say("Upgrade it to {first} or later.", first=later) if later else "Upgrade it."
     api = f"{GROUP}/{pod.api_version}"
     return say(text, version=pod.version, api=api, release=str(release), upgrade=upgrade)
