@@ -32,7 +32,7 @@ WAITING = {
     "cli/": "waiting for the cluster, and how long a command took",
     "cluster/": "waiting for a server, a program or a pipe, and how old a token is",
     "taint/watching.py": "waiting for the cluster",
-    "ui/desk.py": "when the cluster is read again",
+    "ui/worker.py": "when the cluster is read again",
 }
 """Where time may be measured, and what for."""
 FASTER = 1_000

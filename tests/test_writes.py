@@ -12,7 +12,7 @@ WRITERS: Final = {
     "manifests/files.py": "replaces a file as a whole, unless it changed meanwhile",
     "cluster/save.py": "as above; an existing file only with --force",
     "cluster/credentials.py": "a private temporary file, for ssl",
-    "migrate/kustomize/builds.py": "a temporary copy, to be built",
+    "migrate/kustomize/outcome.py": "a temporary copy, to be built",
     "console.py": "/dev/null, in place of a closed stream",
 }
 CALLS: Final = re.compile(

@@ -134,7 +134,7 @@ CONSTANTS: Final = (
     "curl -fsSL {} | kubectl dra ... {}",
     "    kubectl dra {}  # {}",
     "Back: `kubectl label namespace NAMESPACE {}={} --overwrite`, or `{}-` for no word at all.",
-    " About {}: kubectl dra migrate --code {}.",
+    " About {}: kubectl dra migrate --explain {}.",
 )
 """Commands whose words are ours, or quoted where they stand: a URL that was typed, a label's key, a code."""
 
