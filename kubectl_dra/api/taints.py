@@ -85,6 +85,10 @@ class DeviceToleration(Struct, frozen=True, gc=False):
 _SELECTOR_KEYS: Final = read_names("DeviceTaintSelector")
 
 
+EVERY_DEVICE: Final = (None, None, None)
+"""A selector that names nothing, and so selects every device."""
+
+
 class DeviceTaintRule(Struct, frozen=True, gc=False):
     """A cluster-wide rule that taints devices.
 

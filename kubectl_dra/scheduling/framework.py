@@ -312,10 +312,13 @@ def along(shape: Sequence[tuple[int, int]], use: int) -> int:
 
 
 def make_cycle(
-    snapshot: Snapshot, features: Features, defects: KnownDefects, environment: Environment, *, with_rules: bool
+    snapshot: Snapshot,
+    features: Features,
+    defects: KnownDefects,
+    environment: Environment,
+    rules: Sequence[DeviceTaintRule] = (),
 ) -> Cycle:
-    """The devices of a cluster for all attempts of one cycle; ``with_rules``: DeviceTaintRules are applied."""
-    rules = snapshot.taint_rules if with_rules else ()
+    """The devices of a cluster for all attempts of one cycle, tainted by these rules."""
     return Cycle(
         index=SliceIndex(_seen(snapshot.slices, features, rules)),
         classes=snapshot.classes,

@@ -11,8 +11,10 @@ from msgspec.structs import replace
 
 from kubectl_dra.allocation.attempt import Cycle
 from kubectl_dra.allocation.features import ALPHA, Features, KnownDefects, ReleaseBehaviour
+from kubectl_dra.api.defects_beside_allocator import RULE_FOR_ALL
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.releases import CRASH_ON_ALL, RULES_UNSEEN, Defect, Release
+from kubectl_dra.api.taints import EVERY_DEVICE
 from kubectl_dra.cel import Environment
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Snapshot
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 
 SELECTORS: Final = "selectors"
 FILTERS: Final = "filters"
-DEFECTS_BESIDE: Final = {"rules_unseen": RULES_UNSEEN, "crash_on_all": CRASH_ON_ALL}
+DEFECTS_BESIDE: Final = {"rules_unseen": RULES_UNSEEN, "crash_on_all": CRASH_ON_ALL, "rule_for_all": RULE_FOR_ALL}
 """The defects that are none of the allocator's, by the names of their parts."""
 
 
@@ -97,8 +99,10 @@ class Scheduler(Struct, frozen=True, dict=True):
 
     def cycle(self, snapshot: Snapshot) -> Cycle:
         """The devices of a cluster and who holds them, as its allocator sees them. For each pod: ``Cycle.changed``."""
-        rules = self.features.taint_rules and not self.has(RULES_UNSEEN)
-        return make_cycle(snapshot, self.features, self.defects, self.environment, with_rules=rules)
+        rules = snapshot.taint_rules if self.features.taint_rules and not self.has(RULES_UNSEEN) else ()
+        if rules and self.has(RULE_FOR_ALL):
+            rules = tuple(rule if rule.selector is not None else replace(rule, selector=EVERY_DEVICE) for rule in rules)
+        return make_cycle(snapshot, self.features, self.defects, self.environment, rules)
 
     def sees(self, cluster: Cluster, *pods: Pod) -> ClusterState:
         """A cluster as its plugins read it, for pods of one profile."""

@@ -43,6 +43,16 @@ def test_all_fit(tmp_path: Path) -> None:
     assert "stop" not in report["items"][0]
 
 
+@pytest.mark.parametrize(("release", "cause"), [("1.37.0", "taint-rule-without-selector"), ("1.37.1", None)])
+def test_a_rule_that_a_defect_takes_for_one_of_every_device(tmp_path: Path, release: str, cause: str | None) -> None:
+    spec = {"taint": {"key": "example.com/repair", "effect": "NoSchedule"}}
+    rule = {"kind": "DeviceTaintRule", "apiVersion": "resource.k8s.io/v1beta2", "metadata": {"name": "r"}, "spec": spec}
+    flags = ("--kubernetes-version", release, "--feature-gates", "DRADeviceTaintRules=true")
+    code, report = fitted(tmp_path, [*node("a", 2), rule], [template(), deployment(2)], *flags)
+    assert code == (cause is not None)
+    assert report["items"][0].get("stop", {}).get("cause") == cause
+
+
 def test_devices_that_others_hold_are_not_free(tmp_path: Path) -> None:
     cluster = [*node("a", 4), *running("other", "a", [0, 2])]
     assert item(tmp_path, cluster, [template(), deployment(4)])["pods"]["fit"] == 2
