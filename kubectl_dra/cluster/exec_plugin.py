@@ -93,7 +93,9 @@ def _program(command: str) -> str:
             if not path.is_absolute():
                 raise OSError(errno.ENOENT, f"PATH finds it in {folder or '.'}, relative to the current directory")
             return str(path)
-    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+    raise FileNotFoundError(
+        errno.ENOENT, "PATH has no such program: install it, or write where it is in the kubeconfig"
+    )
 
 
 def _output(

@@ -119,7 +119,7 @@ def test_exec_plugin(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("command", "args", "reason"),
     [
-        ("no-such-plugin", [], "No such file or directory"),
+        ("no-such-plugin", [], "PATH has no such program: install it, or write where it is in the kubeconfig"),
         ("sh", ["-c", "echo 'log in first' >&2; exit 3"], "process returned 3. log in first"),
         ("echo", ["hello"], "failed to decode process output"),
         ("echo", ["{}"], "malformed response"),
