@@ -40,7 +40,7 @@ def _release(snapshot: Snapshot, text: str) -> tuple[Release, str, int | None]:
         release = named_release(text, EXPLAINED, "explain models", flag)
         return release, flag, release.patch if text.count(".") > 1 else None
     if snapshot.release is None:
-        return UNTOLD, "assumed: the snapshot does not tell", None
+        return UNTOLD, "assumed: the snapshot does not say", None
     release, source = snapshot.release, snapshot.release_source
     patch = release.patch if source == "server" else None
     if release in EXPLAINED:

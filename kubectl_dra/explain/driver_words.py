@@ -83,7 +83,7 @@ def _of_pod(pod: DriverPod, state: DriverState, named: Words, of_it: Words) -> W
         return say(text, **words, how=how, restarts=pod.restarts, said=_last_words(pod))
     if reason in ("", "ContainerCreating", "PodInitializing"):
         if pod.init:
-            return say("{container}{of_it} has not ended since {since}", **words, since=pod.since)
+            return say("{container}{of_it} has been running since {since}", **words, since=pod.since)
         return say("{pod} has not started since {since}", pod=named, since=pod.since)
     said = say(", {message}", message=last_line(message)) if message else ""
     return say("{container}{of_it} cannot start: {reason}{said}", **words, said=said)

@@ -96,8 +96,8 @@ def awaited(analysis: Analysis, found: Sequence[Finding]) -> Iterator[Phrase]:
     for row in [row for row in joined(snapshot).rows if row.state is DriverState.STARTING][:MAX_NODES]:
         if row.driver in wanted and row.pod is not None and not row.devices and _proof(analysis, row) is not None:
             text = (
-                "driver {driver} on node {node} is starting (its pod runs since {since}) and has published nothing; "
-                "with the devices that it has on {like} the pod would fit there"
+                "driver {driver} on node {node} is starting (its pod has been running since {since}) and has published "
+                "nothing; with the devices that it has on {like} the pod would fit there"
             )
             words = {"driver": row.driver, "since": row.pod.since, "like": ObjectName("Node", row.likes[0])}
             yield say(text, node=ObjectName("Node", row.node), **words)
@@ -169,7 +169,9 @@ def _finding(
     if first.state in _COMING:
         change = say(
             "Wait: a driver publishes its devices when it has started{since}, and its log says what keeps it.",
-            since=say(" (its pod runs since {since})", since=first.since) if first.since and first.pod else "",
+            since=say(" (its pod has been running since {since})", since=first.since)
+            if first.since and first.pod
+            else "",
         )
     if first.state is DriverState.NODE_DOWN:
         change = say("Bring node {node} back; its driver publishes nothing meanwhile.", node=first.node)
@@ -204,7 +206,7 @@ def _how(row: NodeDriver, analysis: Analysis, *, missing: bool) -> Words:
     if row.state is DriverState.SILENT and not row.usual:
         version = say(
             "it finds no devices, or it is made for a version of resource.k8s.io that Kubernetes {release} does not "
-            "serve (drivers of before 1.34 use v1beta1, and 1.34 and later serve only v1 by default)",
+            "serve (drivers older than 1.34 use v1beta1, and 1.34 and later serve only v1 by default)",
             release=str(analysis.scene.settings.scheduler.release),
         )
         if missing:
@@ -256,7 +258,7 @@ def _defect(row: NodeDriver, analysis: Analysis) -> Words | None:
         same = defect.state == row.state and defect.empty == bool(row.slices)
         if same and here and defect.affects(version):
             text = ": its log says whether it is the known defect ({url}{fixed}): {means}."
-            fixed = say(", mended in {release}", release=defect.fixed) if defect.fixed else ""
+            fixed = say(", fixed in {release}", release=defect.fixed) if defect.fixed else ""
             return say(text, url=issue_url(defect.known), fixed=fixed, means=defect.means)
     return None
 

@@ -75,8 +75,8 @@ def with_driver(
             who = Subject("driver", ", ".join(drivers))
         facts.insert(0, Evidence(who, "means", known.means))
         if known.url:
-            text = "{do} It is a known defect ({url}{fixed})."
-            fixed = say(", mended in {release}", release=known.entry.fixed) if known.entry.fixed else ""
+            text = "{do} This is a known defect ({url}{fixed})."
+            fixed = say(", fixed in {release}", release=known.entry.fixed) if known.entry.fixed else ""
             change = say(text, do=known.do, url=known.url, fixed=fixed)
     facts += odd(snapshot, rows)
     if broken is not None:
@@ -123,7 +123,7 @@ def with_meaning(found: Finding, message: str, claims: Sequence[ResourceClaim]) 
     known = understood(message, drivers)
     if known is None or known.entry.generic:
         return found
-    text = "{do} It is a known defect ({url})." if known.url else "{do}"
+    text = "{do} This is a known defect ({url})." if known.url else "{do}"
     change = say(text, do=known.do, url=known.url)
     fact = Evidence("the message", "means", known.means)
     return replace(found, evidence=(fact, *found.evidence), remedy=Remedy(change))

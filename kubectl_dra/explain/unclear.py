@@ -35,7 +35,7 @@ class NotBoundByDefect(Statement, frozen=True):
 
     TEXT = (
         "whether the pod is bound is not known: devices of its extended resources take of the node {node}, and with "
-        "that Kubernetes refuses to bind ({reference}, not mended in 1.37.2); ask for the devices with a claim, or "
+        "that Kubernetes refuses to bind ({reference}, not fixed in 1.37.2); ask for the devices with a claim, or "
         "turn DRANodeAllocatableResources off"
     )
     node: str

@@ -79,8 +79,11 @@ MAX_TERMS: Final = 6
 MAX_NOTE: Final = 600
 _BRIEF_FACTS: Final = (1, 7)
 _BRIEF_NOTES: Final = (6, 11)
+_BRIEF_ASSUMED: Final = 10
 _BRIEF_MESSAGE: Final = 9
-"""The ranks of the facts of the first cause, of the notes, and of Kubernetes' message, that brief text has room for."""
+"""The ranks of the facts of the first cause, of the notes, of what is assumed of every answer, and of Kubernetes'
+message, that brief text has room for.
+"""
 _OUR_PAGE: Final = (Look.DEVICES, Look.SELECTORS, Look.ONE_DEVICE)
 """Where what to look at next stands on the full page, or behind it."""
 _UNKNOWN: Final = Invocation()
@@ -397,13 +400,17 @@ def _notes(diagnosis: Diagnosis, more: Sequence[str]) -> Section:
     """
     ranks = iter((*[0] * len(diagnosis.supposed), *_BRIEF_NOTES))
     items: list[tuple[Block, ...]] = []
-    for note in (*diagnosis.notes, *more, assumed(diagnosis)):
+    everywhere = assumed(diagnosis)
+    for note in (*diagnosis.notes, *more, everywhere):
         text, brief = written(note), None
         if len(text) > MAX_NOTE:
             # What was typed is repeated; nothing else is as long.
             text = f"{text[:MAX_NOTE]}… (all of it with -o json)"
         if note not in diagnosis.unclear[:1]:
-            brief = Brief(next(ranks, None), spans=(Marked("Note", WordMark.STRONG), f": {text}"), counted=True)
+            rank = next(ranks, None)
+            if note is everywhere and rank:
+                rank = max(rank, _BRIEF_ASSUMED)
+            brief = Brief(rank, spans=(Marked("Note", WordMark.STRONG), f": {text}"), counted=True)
         items.append((Para((text,), brief=brief),))
     return Section("Notes", (Items(tuple(items)),), foot=True)
 

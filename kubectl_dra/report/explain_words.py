@@ -164,9 +164,7 @@ def _beside(found: Proof) -> str:
     if aside:
         parts.append(f"without {_places(aside)}, which {'fail' if aside[1:] else 'fails'} too")
     if found.beside.causes:
-        parts.append(
-            f"once {' and '.join(found.beside.causes)} {'are' if found.beside.causes[1:] else 'is'} mended too"
-        )
+        parts.append(f"once {' and '.join(found.beside.causes)} {'are' if found.beside.causes[1:] else 'is'} fixed too")
     return f" ({', and '.join(parts)})"
 
 
@@ -392,4 +390,5 @@ def supposing(what_if: Sequence[WhatIfChange], asked: Invocation) -> CommandLine
     if not what_if or not asked.argv:
         return None
     names = [name for change in what_if if change.kind in OF_OBJECTS for name in change.value.split("/")]
+    names += [name for change in what_if if change.request for name in change.request.split("/")]
     return asked.refined(*(word for change in what_if for word in ("--what-if", str(change))), others=names)

@@ -15,7 +15,9 @@ import pytest
 import yaml
 
 from kubectl_dra.cluster.snapshot import EVERY_KIND
+from kubectl_dra.explain.question.what_if_flag import WhatIfChange
 from kubectl_dra.manifests.inputs import HELMED, KUSTOMIZED, arguments
+from kubectl_dra.report.explain_words import Invocation, supposing
 from tests.cli.conftest import Ran
 from tests.cli.test_pasted import HOSTILE
 from tools.examples import EXAMPLES, FIT
@@ -117,6 +119,13 @@ def _all_renamed(items: Sequence[Any]) -> list[Any]:
     hostile = {name: HOSTILE[number % len(HOSTILE)].format(number) for number, name in enumerate(chosen)}
     renamed: list[Any] = renamed_everywhere(items, hostile)
     return renamed
+
+
+def test_a_request_that_no_claim_can_have_is_in_no_command() -> None:
+    asked = Invocation(("kubectl", "dra", "explain", "pod/a"))
+    for request, misnamed in (("gpu", ""), ("gpu/large", ""), ("--server=evil", "--server=evil"), ("a/-b", "-b")):
+        command = supposing((WhatIfChange(request, "toleration", "k:NoSchedule"),), asked)
+        assert command is not None and command.misnamed == misnamed
 
 
 @pytest.mark.parametrize("name", ["all-held", "prepare-fails", "taint-rule-evicts-all", "mixed-fleet"])

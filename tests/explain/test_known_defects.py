@@ -46,7 +46,7 @@ def test_half_of_a_claim(
     path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "kubectl-dra": head, "items": [claim]}))
     run(["explain", "resourceclaim/many", "--snapshot", str(path), "-o", "json"])
     notes = " ".join(json.loads(capsys.readouterr().out)["notes"])
-    assert ("kubernetes/kubernetes#131662, mended in 1.33.1, 1.34.0" in notes) == told
+    assert ("kubernetes/kubernetes#131662, fixed in 1.33.1, 1.34.0" in notes) == told
 
 
 def test_messages_agree() -> None:

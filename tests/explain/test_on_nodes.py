@@ -32,7 +32,7 @@ _PASSED_OVER = {
     "exit": 1,
     "causes": ["runs-without-its-devices"],
     "answer": "the scheduler of 1.34 places pods on nodes as if they did not ask for such an implicit",
-    "fix": "Make the pod again with a ResourceClaim",
+    "fix": "Create the pod again with a ResourceClaim",
     "listed": ["pod/train"],
 }
 IN_1_34 = {"implicit-resource": _PASSED_OVER, ADMITS: _PASSED_OVER}

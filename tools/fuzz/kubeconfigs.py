@@ -10,7 +10,7 @@ import json
 import random
 from base64 import b64encode
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -117,6 +117,9 @@ def _values(value: Any, key: str) -> Iterator[Any]:
 
 
 def _loaded(data: bytes) -> Any:
+    """What is written, as JSON where it is that: the YAML library knows no halves of characters in escapes."""
+    with suppress(ValueError):
+        return json.loads(data)
     try:
         return yaml.load(data, Loader=yaml.CSafeLoader)
     except (yaml.YAMLError, ValueError):

@@ -78,7 +78,7 @@ def _write(out: Painter, one: Understood) -> None:
         out.sentence("  It is normal for a moment.")
     if entry.since or entry.until or entry.fixed:
         parts = ((f"since {entry.since}", entry.since), (f"up to {entry.until}", entry.until))
-        told = [text for text, given in (*parts, (f"mended in {entry.fixed}", entry.fixed)) if given]
+        told = [text for text, given in (*parts, (f"fixed in {entry.fixed}", entry.fixed)) if given]
         out.sentence(f"  Releases: {', '.join(told)}")
     if one.url:
         out.sentence(f"  Known as: {one.url}")

@@ -317,7 +317,7 @@ def _tolerations(claim: ResourceClaim, result: DeviceResult, taint: DeviceTaint)
         shown = say("none, though request {request} tolerates it: the scheduler did not copy that", request=late)
         better = say(
             "Make a new claim and pod: only tolerations in the allocation protect. If the new allocation lacks them "
-            "too, upgrade the scheduler: it is a known defect ({reference}), mended in {fixes:some}.",
+            "too, upgrade the scheduler: it is a known defect ({reference}), fixed in {fixes:some}.",
             reference=TOLERATIONS_NOT_COPIED.reference,
             fixes=TOLERATIONS_NOT_COPIED.fixes,
         )

@@ -48,8 +48,8 @@ def with_defect(found: Finding, pod: Pod, snapshot: Snapshot) -> Finding:
         return found
     node = ObjectName("Node", pod.node_name)
     text = (
-        "Ask for the devices with a claim instead of {resource}, or upgrade the kubelet of {node}. It is a known "
-        "defect ({reference}), mended in {fixes:some}. This pod never runs again{next}."
+        "Ask for the devices with a claim instead of {resource}, or upgrade the kubelet of {node}. This is a known "
+        "defect ({reference}), fixed in {fixes:some}. This pod never runs again{next}."
     )
     owner = owner_of(pod)
     made = owner is not None and owner.kind in MAKES_AGAIN
@@ -88,7 +88,7 @@ def kubelet_notes(analysis: Analysis) -> Iterator[Phrase]:
             if use.relation is ClaimRelation.ENDING and other is not None and other.node_name == pod.node_name:
                 text = (
                     "pod {other} of the same claim is ending on {node}, and kubelets before 1.37 may take the devices "
-                    "from this pod with it ({references:some}): make the pod again if its devices are dead"
+                    "from this pod with it ({references:some}): create the pod again if its devices are dead"
                 )
                 references = [defect.reference for defect in defects]
                 yield say(text, other=other.key, node=ObjectName("Node", pod.node_name), references=references)
@@ -115,7 +115,7 @@ def left_unprepared(found: Finding, pod: Pod, claims: Sequence[ResourceClaim], s
                 "pod {other} uses claim {claim} already, and then the kubelet leaves the pod's other claims unprepared"
             )
             text = (
-                "Upgrade the kubelet of {node}: it is a known defect ({reference}), mended in {fixes:some}. Until then "
+                "Upgrade the kubelet of {node}: it is a known defect ({reference}), fixed in {fixes:some}. Until then "
                 "put all that the pod needs into one claim, or start it before pod {other}."
             )
             change = say(text, reference=defect.reference, fixes=defect.fixes, **words)
@@ -137,7 +137,7 @@ def devices_halved(analysis: Analysis) -> Iterator[Phrase]:
             if before + 2 * largest - 1 > MAX_RESULTS >= before + largest:
                 text = (
                     "request {request} of claim {claim} asks for {count} devices, and the scheduler of {release} "
-                    "serves none for more than {most} ({reference}, mended in {fixes:some}): upgrade, or make several "
+                    "serves none for more than {most} ({reference}, fixed in {fixes:some}): upgrade, or make several "
                     "claims"
                 )
                 words = {"request": request.name, "claim": claim.key, "count": largest, "most": MAX_RESULTS // 2}

@@ -53,7 +53,7 @@ def rejection(pod: Pod) -> Finding:
     from kubectl_dra.data.messages import understood
 
     owner, own = owner_of(pod), Subject("Pod", named("Pod", pod))
-    again = "The pod never runs again: delete it, and make it again once the node has what it asks for{unbound}."
+    again = "The pod never runs again: delete it, and create it again once the node has what it asks for{unbound}."
     if owner is not None and owner.kind in MAKES_AGAIN:
         again = (
             "Nothing has to be done for this pod: {owner} makes the next one. If that is refused too, see the reason."

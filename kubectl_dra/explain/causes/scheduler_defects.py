@@ -149,7 +149,7 @@ def _of_every_device(analysis: Analysis) -> Iterator[Finding]:
             text = "DeviceTaintRule {rule} has no deviceSelector, and this scheduler taints every device with it"
             change = (
                 "Delete DeviceTaintRule {rule}, or name driver, pool and device in its deviceSelector; or upgrade the "
-                "scheduler: it is a known defect ({reference}), mended in {fixes:some}."
+                "scheduler: it is a known defect ({reference}), fixed in {fixes:some}."
             )
             facts = (
                 Evidence(Subject("DeviceTaintRule", name), "spec.deviceSelector", "not set"),

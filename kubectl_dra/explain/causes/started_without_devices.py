@@ -78,7 +78,7 @@ def _never_allocated(analysis: Analysis) -> Iterator[Finding]:
             "for such an implicit extended resource"
         )
         change = (
-            "Make the pod again with a ResourceClaim, or give the class an extendedResourceName and ask for that; "
+            "Create the pod again with a ResourceClaim, or give the class an extendedResourceName and ask for that; "
             "schedulers of later releases allocate implicit ones, too."
         )
         remedy = Remedy(change)

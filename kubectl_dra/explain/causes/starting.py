@@ -101,7 +101,7 @@ def _not_reserved(claim: ResourceClaim, pod: Pod) -> Finding:
     if pod.scheduler_name != DEFAULT_SCHEDULER:
         text = (
             "Scheduler {name} placed the pod without reserving the claim. Use a release of it that supports DRA, and "
-            "turn that support on; or let the default scheduler place the pod. Then make the pod again."
+            "turn that support on; or let the default scheduler place the pod. Then create the pod again."
         )
         remedy = Remedy(say(text, name=pod.scheduler_name))
     return Finding(

@@ -138,7 +138,7 @@ def _missed(analysis: Analysis, word: LastMessage) -> Iterator[Evidence]:
     if not (analysis.scene.allocated or analysis.claims) or not defect.affects(scheduler.release, scheduler.patch):
         return
     if LATE <= Clock(analysis.scene.snapshot).age(word.time) < UNTIL_FLUSHED:
-        text = "a change of a claim, and the pod waits up to 5 minutes ({reference}, mended in {fixes:some})"
+        text = "a change of a claim, and the pod waits up to 5 minutes ({reference}, fixed in {fixes:some})"
         yield Evidence("the scheduler", "may have missed", say(text, reference=defect.reference, fixes=defect.fixes))
 
 

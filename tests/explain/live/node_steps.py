@@ -93,7 +93,7 @@ def _publishes(stage: Stage) -> None:
 
 
 def _placed_anew(**spec: object) -> Do:
-    """Delete the pod and make it again, without nodeName."""
+    """Delete the pod and create it again, without nodeName."""
 
     def do(stage: Stage) -> None:
         claim = stage.get_pod()["spec"]["resourceClaims"][0].get("resourceClaimName", "")
@@ -180,8 +180,8 @@ def _mends_plugin(stage: Stage) -> None:
 _LOG = "The driver's error says what to mend"
 _REGISTERS = "it registers in another directory than the kubelet's, or the kubelet refused its version"
 _AWAY = "Start driver gpu.example.com on node gpu-1: no pod of it was found there"
-_AGAIN = "The pod never runs again: delete it, and make it again"
-_BY_HAND = "Delete the pod and make it again without"
+_AGAIN = "The pod never runs again: delete it, and create it again"
+_BY_HAND = "Delete the pod and create it again without"
 _GIVE_BACK = "Read the log of driver gpu.example.com on node gpu-1"
 STEPS: dict[str, Step] = {
     "prepare-error": Step(_LOG, _prepares, starts, often=True),
@@ -195,7 +195,7 @@ STEPS: dict[str, Step] = {
     "driver-crash-loops": Step("Repair driver gpu.example.com on node gpu-1", _repairs_driver, starts),
     "comes-back-with-other-names": Step("Delete pod ml/train", _placed_on_new_devices, starts, often=True),
     "bound-by-hand-without-allocation": Step(
-        "Delete the pod and make it again without", _placed_anew(), starts, often=True
+        "Delete the pod and create it again without", _placed_anew(), starts, often=True
     ),
     "force-deleted-before": Step(
         "its unprepare succeeds the kubelet goes on by itself", _unprepares, starts, often=True
