@@ -123,7 +123,7 @@ def _all_renamed(items: Sequence[Any]) -> list[Any]:
 
 def test_a_request_that_no_claim_can_have_is_in_no_command() -> None:
     asked = Invocation(("kubectl", "dra", "explain", "pod/a"))
-    for request, misnamed in (("gpu", ""), ("gpu/large", ""), ("--server=evil", "--server=evil"), ("a/-b", "-b")):
+    for request, misnamed in (("gpu", ""), ("gpu/large", ""), ("--server=evil", '"--server=evil"'), ("a/-b", '"-b"')):
         command = supposing((WhatIfChange(request, "toleration", "k:NoSchedule"),), asked)
         assert command is not None and command.misnamed == misnamed
 
