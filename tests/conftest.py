@@ -19,6 +19,10 @@ os.environ.pop("LINES", None)
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# A program that outlives its terminal (nohup) ignores the end of it, and so would they.
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
 # How long an example takes says more of the machine than of the code.
 settings.register_profile("any-machine", deadline=None)
 settings.load_profile("any-machine")

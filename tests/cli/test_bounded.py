@@ -66,7 +66,7 @@ def item(kind: str, name: str, spec: dict[str, Any], **meta: str) -> dict[str, A
 
 
 def test_a_search_without_end_leaves_changes_untried(dra: Dra, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kubectl_dra.explain.scene.prepare.ANSWER_STEPS", 60_000)
+    monkeypatch.setattr("kubectl_dra.allocation.budgets.ANSWER_STEPS", 60_000)
     began = time.process_time()
     ran = dra("explain", "claim/c0", "--full", "--snapshot", hard(tmp_path))
     assert time.process_time() - began < 6

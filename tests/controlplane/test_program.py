@@ -116,7 +116,8 @@ def test_assets_that_lack_a_program_are_named(monkeypatch: pytest.MonkeyPatch, t
 def test_skip_is_one_visible_line_or_a_failure(tmp_path: Path, required: str) -> None:
     test = "tests/controlplane/test_controlplane.py::test_restricted_user_is_refused"
     environment = {**os.environ, "KUBEBUILDER_ASSETS": str(tmp_path), "REQUIRE_CONTROL_PLANE": required}
-    environment.pop("PYTEST_XDIST_WORKER", None)
+    for name in ("PYTEST_XDIST_WORKER", "PYTEST_ADDOPTS"):
+        environment.pop(name, None)
     command = [sys.executable, "-m", "pytest", "-o", f"cache_dir={tmp_path / 'cache'}", test]
     ran = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     said = [line for line in ran.stdout.splitlines() if "KUBEBUILDER_ASSETS=" in line]

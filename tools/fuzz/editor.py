@@ -11,6 +11,7 @@ import random
 import re
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from io import BytesIO
 from pathlib import Path
@@ -68,7 +69,9 @@ def run(seed: int, folder: Path) -> Outcome:
     protocol, out = cast(Protocol, made.protocol), _Written()
     # What it compiles for each type of message is the same for every server.
     protocol._converter = _converter()
-    made.start_io(cast(BinaryIO, Requests(BytesIO(data), protocol.refuse)), out)
+    # In a thread of its own, since a test before may have left an event loop running in this one.
+    with ThreadPoolExecutor(1) as apart:
+        apart.submit(made.start_io, cast(BinaryIO, Requests(BytesIO(data), protocol.refuse)), out).result()
     logging.disable(logging.NOTSET)
     failure, accepted = _judged(data, out.data or out.getvalue())
     if failure:

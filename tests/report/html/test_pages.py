@@ -187,7 +187,7 @@ def test_nothing_to_show(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(MIXED)
     ran = dra("devices", "--snapshot", "cluster.yaml", "--node", "h100-1", "--driver", "gpu.amd.com", "-o", "html")
     shown = promises(ran.out).text()
-    assert ran.code == 1 and "No device matches." in shown and "on node h100-1" in shown
+    assert ran.code == 1 and "No device matches: " in shown and "on node h100-1" in shown
 
 
 def test_watching_is_no_page(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
