@@ -157,6 +157,7 @@ CLAIMED = forward(PLAIN)
         ("deviceClassName: gpu.nvidia.com", "deviceClassName: rebellions.ai", "MIG512"),
         ("count: 2", "count: 2\n      constraints:\n      - matchAttribute: a.example.com/b", "MIG511"),
         ("count: 2", "allocationMode: All", "MIG512"),
+        ("count: 2", 'count: "2"', "MIG511"),
         (
             "count: 2",
             "selectors:\n          - cel:\n              expression: device.attributes['gpu.nvidia.com'].index < 4",

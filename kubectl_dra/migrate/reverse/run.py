@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from msgspec.structs import replace
 
-from kubectl_dra.api.codec import reshaped, to_v1
+from kubectl_dra.api.codec import ConversionError, reshaped, to_v1
 from kubectl_dra.api.releases import GROUP
 from kubectl_dra.errors import InputError
 from kubectl_dra.manifests.changes import Change, Delete, Path, changed, items_at, value_at
@@ -202,7 +202,12 @@ def _workload(
         raise Stop(NOT_OURS, where, "migrate makes claims or claim templates of a workload, and not both")
     forward = replace(settings, reverse=False, strategy="claims", share=shares.pop(), version="v1")
     freed = tuple(dict.fromkeys(entry.key for entry in used))
-    made = {key: to_v1(world[key]) for key in freed}
+    try:
+        made = {key: to_v1(world[key]) for key in freed}
+    except ConversionError as wrong:
+        raise Stop(
+            NOT_OURS, (*entries[0][0].path, "resourceClaims"), f"what it refers to is not valid: {wrong}"
+        ) from None
     around = PlanSurroundings(
         [other for key, other in world.items() if key not in made],
         frozenset(key for key in world if key not in made),
