@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from kubectl_dra.api.slices import Device
 from kubectl_dra.cel import CompileError, EvaluationError, Program, TraceEntry
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.explain.devices.typed_names import published_device
 from kubectl_dra.explain.diagnosis import SecondOpinion, Trace, TraceStep
 from kubectl_dra.explain.question.resolve import Question
-from kubectl_dra.explain.question.what_if_flag import device_named
 from kubectl_dra.explain.scene.prepare import Settings, with_extended
 
 VALUE_WIDTH = 40
@@ -24,7 +24,7 @@ def trace(question: Question, snapshot: Snapshot, settings: Settings, wanted: st
     """
     snapshot = snapshot.exact()
     cycle = settings.scheduler.cycle(snapshot)
-    identity, device = device_named(snapshot, wanted)
+    identity, device = published_device(snapshot, wanted)
     name = str(identity)
     out: list[Trace] = []
     seen: set[tuple[str, str]] = set()

@@ -12,7 +12,7 @@ from kubectl_dra.api.slices import DeviceID, hardware_id
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.explain.devices.inventory import DeviceRow
-from kubectl_dra.explain.devices.typed_names import is_called, single_names
+from kubectl_dra.explain.devices.typed_names import is_called, near_names, single_names
 from kubectl_dra.taint import typed as times
 from kubectl_dra.taint.rules import CHANGED, CREATED, REFUSED, UNCHANGED, Decision, DesiredRule, RuleStage
 from kubectl_dra.text import nearest, some
@@ -96,10 +96,9 @@ class Devices:
             return f"; it is a node: write --node {word}"
         if word in ("node", "nodes", "no"):
             return "; for all devices of a node write --node NODE"
-        slashes = word.count("/")
-        ends = sorted({"/".join(str(id).rsplit("/", slashes + 1)[-slashes - 1 :]) for id in self._targets})
-        near = nearest(word, ends)
-        return f"; nearest: {', '.join(near)}" if near else f"; there are: {some(ends, 3)}"
+        if near := near_names(word, self._targets):
+            return f"; nearest: {', '.join(near)}"
+        return f"; there are: {some(sorted({id.device for id in self._targets}), 3)}"
 
     def with_hardware(self, hardware: Iterable[str]) -> tuple[Target, ...]:
         """The published devices with these UUIDs or serial numbers.

@@ -19,7 +19,7 @@ from kubectl_dra.cluster.cluster import ANY_NODE, Cluster
 from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
 from kubectl_dra.errors import InputError, UndeterminedError
 from kubectl_dra.explain.devices.device_state import NOTHING, DeviceState, DeviceStates
-from kubectl_dra.explain.devices.typed_names import is_called, single_names
+from kubectl_dra.explain.devices.typed_names import is_called, near_names, single_names
 from kubectl_dra.explain.devices.unpublished import Unpublished, unpublished
 from kubectl_dra.explain.driver_words import driver_notes, twice_notes
 from kubectl_dra.explain.phrase import Words, say
@@ -306,9 +306,7 @@ class _Listing:
             if not ids:
                 for gap in self._snapshot.unread(("ResourceSlice",)):
                     raise UndeterminedError(f"{gap}, so whether there is a device {name} is unknown{gap.help}")
-                slashes = name.count("/")
-                ends = {"/".join(str(item.id).rsplit("/", slashes + 1)[-slashes - 1 :]) for item in items}
-                near = nearest(name, sorted(ends))
+                near = near_names(name, (item.id for item in items))
                 hint = f"; nearest: {', '.join(near)}" if near else ""
                 lost = (id for group in unpublished(self._snapshot) for id in group.devices)
                 held = next((id for id in lost if is_called(id, id.pool, name)), None)

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
-from kubectl_dra.api.slices import DeviceID
-from kubectl_dra.errors import InputError
+from kubectl_dra.api.slices import Device, DeviceID
+from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.errors import InputError, UndeterminedError
+from kubectl_dra.text import nearest, some
 
 _NUMBERS: Final = re.compile(
     r"(?P<stem>[^,]*?)(?P<numbers>[0-9]+(?:\.\.[0-9]+)?(?:,[0-9]+(?:\.\.[0-9]+)?)*)\Z", re.ASCII
 )
 _MOST: Final = 1000
 """The most devices in one range; a pool publishes fewer of one kind."""
+_MOST_COMPARED: Final = 20_000
+_MOST_NAMED: Final = 4
 
 
 def single_names(word: str) -> Iterator[str]:
@@ -43,3 +47,38 @@ def is_called(device: DeviceID, where: str, name: str) -> bool:
         return True
     node, slash, own = name.rpartition("/")
     return bool(slash) and device.device == own and node in (where, f"{device.driver}/{where}")
+
+
+def near_names(name: str, devices: Iterable[DeviceID]) -> tuple[str, ...]:
+    """The names that may be meant, with as many parts as were typed."""
+    parts = name.count("/") + 1
+    ends = {"/".join(str(device).split("/")[-parts:]) for device in devices}
+    return nearest(name, sorted(ends)) if len(ends) < _MOST_COMPARED else ()
+
+
+def published_device(snapshot: Snapshot, name: str) -> tuple[DeviceID, Device]:
+    """The published device of a name.
+
+    Raises:
+        InputError: no device has it, or several have.
+        UndeterminedError: a device that was not read may have it.
+    """
+    devices = {
+        DeviceID(entry.driver, entry.pool.name, own): (entry.scope.node_name, device)
+        for entry in snapshot.slices
+        for device, own in zip(entry.devices, entry.names, strict=True)
+    }
+    called = [id for id, (node, _) in devices.items() if is_called(id, node, name)]
+    exact = [id for id in called if str(id) == name]
+    if len(exact or called) == 1:
+        id = (exact or called)[0]
+        return id, devices[id][1]
+    if called:
+        listed = some(sorted(map(str, called)), _MOST_NAMED)
+        raise InputError(f'"{name}" names {len(called)} devices; write one of them in full: {listed}')
+    for gap in snapshot.unread(("ResourceSlice",)):
+        raise UndeterminedError(f"{gap}, so whether there is a device {name} is unknown{gap.help}")
+    hint = f"; there are: {some(list(map(str, devices)), _MOST_NAMED)}" if devices else "; no device is published"
+    if near := near_names(name, devices):
+        hint = f"; nearest: {', '.join(near)}"
+    raise InputError(f'device "{name}" does not exist (write [driver/]pool/device){hint}')

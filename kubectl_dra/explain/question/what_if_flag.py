@@ -9,11 +9,11 @@ from msgspec.structs import replace
 
 from kubectl_dra.api.claims import EXACT_COUNT, DeviceRequest
 from kubectl_dra.api.quantity import Quantity, QuantityError
-from kubectl_dra.api.slices import Device, DeviceID
 from kubectl_dra.api.taints import DeviceToleration
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Key, Snapshot
 from kubectl_dra.errors import InputError, UsageError
+from kubectl_dra.explain.devices.typed_names import published_device
 from kubectl_dra.explain.phrase import Phrase, say
 from kubectl_dra.explain.question.resolve import ClaimEntry, Question, about_claim, about_pod
 from kubectl_dra.explain.remedies.claim_edits import with_request
@@ -161,7 +161,7 @@ def _made_in(cluster: Cluster, change: WhatIfChange, question: Question) -> Clus
     asked = (question.namespace, question.name) if question.pod is not None else None
     if change.kind == "untaint":
         try:
-            return cluster.untainting(device_named(cluster.snapshot, change.value)[0])
+            return cluster.untainting(published_device(cluster.snapshot, change.value)[0])
         except InputError as error:
             raise InputError(f"--what-if {change}: {error}") from None
     if change.kind == "free":
@@ -186,41 +186,3 @@ def _named(change: WhatIfChange, what: str, known: Mapping[Key, T], namespace: s
             raise InputError(f"--what-if {change.kind}={name}: {text}")
         found[key] = known[key]
     return found
-
-
-# Finds a device by the name that people write.
-
-MAX_NAMES = 4
-MAX_COMPARED = 20_000
-
-
-def device_named(snapshot: Snapshot, wanted: str) -> tuple[DeviceID, Device]:
-    """The device of a name ([driver/]pool/device, or device if unambiguous), with its identity.
-
-    Raises:
-        InputError: no device, or several, of that name.
-    """
-    matching: dict[DeviceID, Device] = {}
-    names: list[str] = []
-    for entry in snapshot.slices:
-        for device, name in zip(entry.devices, entry.names, strict=True):
-            identity = DeviceID(entry.driver, entry.pool.name, name)
-            full = str(identity)
-            names.append(full)
-            if full == wanted or full.endswith(f"/{wanted}"):
-                matching[identity] = device
-    if len(matching) == 1:
-        return next(iter(matching.items()))
-    if matching:
-        listed = some(sorted(map(str, matching)), MAX_NAMES)
-        raise InputError(f'"{wanted}" names {len(matching)} devices; write one of them in full: {listed}')
-    # Compared with as many parts of the names as were written.
-    parts = wanted.count("/") + 1
-    by_parts: dict[str, str] = {}
-    for name in names:
-        by_parts.setdefault("/".join(name.split("/")[-parts:]), name)
-    near = [by_parts[text] for text in nearest(wanted, by_parts)] if len(by_parts) < MAX_COMPARED else []
-    hint = f"; there are: {some(list(dict.fromkeys(names)), MAX_NAMES)}" if names else "; no device is published"
-    if near:
-        hint = f"; nearest: {', '.join(near)}"
-    raise InputError(f'device "{wanted}" does not exist (write [driver/]pool/device){hint}')
