@@ -10,7 +10,7 @@ from msgspec import Struct
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.slices import DeviceID, hardware_id
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.errors import InputError, UsageError
+from kubectl_dra.errors import InputError, UndeterminedError, UsageError
 from kubectl_dra.explain.devices.inventory import DeviceRow
 from kubectl_dra.explain.devices.typed_names import is_called, near_names, single_names
 from kubectl_dra.taint import typed as times
@@ -87,6 +87,8 @@ class Devices:
         if found:
             names = sorted(str(target.id) for target in found)
             raise InputError(f'"{word}" is the name of {len(found)} devices: {some(names, 6)}; write a longer name')
+        for gap in self._snapshot.unread(("ResourceSlice",)):
+            raise UndeterminedError(f"{gap}, so whether there is a device {word} is unknown{gap.help}")
         raise InputError(f'there is no device "{word}"{self._hint(word)}')
 
     def _hint(self, word: str) -> str:
@@ -125,7 +127,7 @@ class Devices:
         key = _key(name, namespace)
         claim = self._snapshot.claims.get(key)
         if claim is None:
-            raise InputError(f"--claim: {_absent('ResourceClaim', key, self._snapshot.claims, self._snapshot)}")
+            raise _absent("--claim", "ResourceClaim", key, self._snapshot.claims, self._snapshot)
         return self._allocated([claim], f"--claim: ResourceClaim {claim.key}")
 
     def of_pod(self, name: str, namespace: str) -> tuple[Target, ...]:
@@ -137,7 +139,7 @@ class Devices:
         key = _key(name, namespace)
         pod = self._snapshot.pods.get(key)
         if pod is None:
-            raise InputError(f"--pod: {_absent('Pod', key, self._snapshot.pods, self._snapshot)}")
+            raise _absent("--pod", "Pod", key, self._snapshot.pods, self._snapshot)
         names = {(key[0], name) for name in pod.claim_names}
         claims = [claim for key, claim in self._snapshot.claims.items() if key in names]
         return self._allocated(claims, f"--pod: Pod {pod.key}")
@@ -160,14 +162,17 @@ def _key(name: str, namespace: str) -> tuple[str, str]:
     return (space if slash else namespace, own)
 
 
-def _absent(kind: str, key: tuple[str, str], table: Iterable[tuple[str, str]], snapshot: Snapshot) -> str:
-    reason = snapshot.gap_reason(kind, key[0])
-    if reason:
-        return f"{kind} {key[0]}/{key[1]} could not be read ({reason})"
+def _absent(
+    flag: str, kind: str, key: tuple[str, str], table: Iterable[tuple[str, str]], snapshot: Snapshot
+) -> InputError | UndeterminedError:
+    """The error for an object that was not found, or was not read."""
+    gap = snapshot.missing(kind, key[0])
+    if gap is not None:
+        return UndeterminedError(f"{flag}: {gap}, so whether there is {kind} {key[0]}/{key[1]} is unknown{gap.help}")
     elsewhere = sorted(space for space, name in table if name == key[1])
     near = nearest(key[1], [name for space, name in table if space == key[0]])
     hint = f"; there is one in namespace {elsewhere[0]}" if elsewhere else (f"; nearest: {some(near)}" if near else "")
-    return f"{kind} {key[1]} does not exist in namespace {key[0]}{hint}"
+    return InputError(f"{flag}: {kind} {key[1]} does not exist in namespace {key[0]}{hint}")
 
 
 # Devices that may be the same hardware: a taint on one does not affect the others (KEP-4815).

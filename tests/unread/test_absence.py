@@ -98,3 +98,34 @@ def test_nothing_unread_is_called_absent(name: str, hidden: str, tmp_path: Path)
         true = set(absences([*words, *saved(path, items)], hidden))
         found = [part for part in absences([*words, *saved(path, items, hidden)], hidden) if part not in true]
         assert found == [], words
+
+
+ASKED_BY_NAME = {
+    "Pod": (
+        ["taint", "--pod", "x", "a:NoSchedule"],
+        ["explain", "pod/x"],
+        ["explain", "deploy/x"],
+        ["explain", "-l", "a=x"],
+        ["explain", "x"],
+    ),
+    "ResourceClaim": (["explain", "claim/x"], ["explain", "x"], ["taint", "--claim", "x", "a:NoSchedule"]),
+    "ResourceClaimTemplate": (["explain", "template/x"],),
+    "ResourceSlice": (["explain", "device/x/y"], ["devices", "x/y"], ["taint", "x/y", "a:NoSchedule"]),
+    "DeviceClass": (["explain", "class/x"], ["devices", "--class", "x"]),
+    "Node": (["explain", "node/x"], ["devices", "x"]),
+}
+"""Names that nothing of a kind has in the cluster."""
+
+
+@pytest.mark.parametrize(
+    ("hidden", "words"), [(kind, words) for kind, asked in ASKED_BY_NAME.items() for words in asked]
+)
+def test_a_name_is_not_called_absent_either(hidden: str, words: list[str], tmp_path: Path) -> None:
+    flags = ["--dry-run=client"] if words[0] == "taint" else []
+    items = objects("held")
+    for kinds, code in (((), 2), ((hidden,), 3)):
+        errors = io.StringIO()
+        with redirect_stdout(io.StringIO()), redirect_stderr(errors):
+            ended = run([*words, *flags, *saved(tmp_path / "cluster.json", items, *kinds)])
+        assert ended == code, errors.getvalue()
+        assert bool(kinds) == bool(OPEN.search(errors.getvalue())), errors.getvalue()

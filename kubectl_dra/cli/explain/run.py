@@ -23,7 +23,7 @@ from kubectl_dra.cli.explain.questions import (
     settings_of,
     with_daemon_sets,
 )
-from kubectl_dra.cli.explain.target import MadeFrom, NotThere, Picked, TypedTarget, targets_of
+from kubectl_dra.cli.explain.target import KindAbsent, MadeFrom, NotThere, Picked, TypedTarget, targets_of
 from kubectl_dra.cli.live import Progress, passes
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags, repeated
 from kubectl_dra.command import Argv, CommandLine
@@ -204,7 +204,7 @@ def _run_watch(asked: ExplainFlags, connection: ConnectionFlags, changes: Sequen
                 tell(f"note: {silent}; asking again")
             time.sleep(WATCH_SECONDS)
             continue
-        except NotThere as error:
+        except (NotThere, KindAbsent) as error:
             if shown:
                 raise InputError(f"{error.subject} was deleted while it was watched") from None
             raise

@@ -60,6 +60,14 @@ class NotThere(InputError):
         self.subject = subject
 
 
+class KindAbsent(UndeterminedError):
+    """What was read has no object of the kind of ``subject``, so nobody knows whether it exists."""
+
+    def __init__(self, subject: str, message: str) -> None:
+        super().__init__(message)
+        self.subject = subject
+
+
 class TypedTarget(NamedTuple):
     """What is asked about: ``kind`` is a value of ``KINDS`` or ``WORKLOADS``, or empty if only a name was typed."""
 
@@ -184,6 +192,7 @@ def _of_several(target: TypedTarget, namespace: str, snapshot: Snapshot) -> Look
     title = f"-l {target.name}" if target.kind == LABELS else f"{target.kind} {target.name}"
     if not pods:
         _raise_unread("Pod", namespace, f"of {title}", snapshot)
+        _raise_absent("Pod", f"a pod of {title}", namespace, snapshot)
         said = f"no pod of {title} was found in namespace {namespace}"
         raise NotThere(f"{title} in namespace {namespace}", f"{said}; {_no_pod_hint(target, namespace, snapshot)}")
     pods.sort(key=lambda pod: pod.metadata.creation_timestamp, reverse=True)
@@ -241,6 +250,9 @@ def _of_any_kind(name: str, namespace: str, snapshot: Snapshot) -> Looked:
         hint = f"write {other}"
     elif not hint and near:
         hint = f"nearest: {', '.join(near)}"
+    for kind in ("Pod", "ResourceClaim"):
+        if not hint:
+            _raise_absent(kind, f"a {kind} {name}", namespace, snapshot)
     hint = hint or "kubectl dra explain lists what is pending"
     raise NotThere(f"{namespace}/{name}", f"no pod and no claim is called {name} in namespace {namespace}; {hint}")
 
@@ -253,11 +265,8 @@ def _find(table: Mapping[Key, T], namespace: str, name: str, kind: str, snapshot
     hint = _of_other_kind(kind, namespace, name, snapshot) or _elsewhere(table, name)
     if not hint and (near := _near(table, namespace, name)):
         hint = f"nearest: {', '.join(near)}"
-    elif not hint and not table and snapshot.is_gap(kind, namespace):
-        sources = ", ".join(snapshot.sources) or "what was read"
-        said = f"{kind} {name} of namespace {namespace} was not read; there are no objects of kind {kind} in {sources}"
-        raise NotThere(f"{kind} {namespace}/{name}", said)
     elif not hint and not table:
+        _raise_absent(kind, f"{kind} {namespace}/{name}", namespace, snapshot)
         hint = f"there are no objects of kind {kind} in {', '.join(snapshot.sources) or 'what was read'}"
     more = f"; {hint}" if hint else ""
     raise NotThere(f"{kind} {namespace}/{name}", f"{kind} {name} does not exist in namespace {namespace}{more}")
@@ -268,6 +277,13 @@ def _raise_unread(kind: str, namespace: str, name: str, snapshot: Snapshot) -> N
     gap = snapshot.missing(kind, namespace)
     if gap is not None and gap.reason != ABSENT:
         raise UndeterminedError(f"{kind} {namespace}/{name} could not be read: {gap}")
+
+
+def _raise_absent(kind: str, title: str, namespace: str, snapshot: Snapshot) -> None:
+    """Raise if what was read has no object of the kind, and a cluster may have some."""
+    gap = snapshot.missing(kind, namespace)
+    if gap is not None:
+        raise KindAbsent(title, f"{gap}, so whether there is {title} is unknown{gap.help}")
 
 
 def _spaces(keys: Iterable[Key], name: str) -> list[str]:
