@@ -60,11 +60,11 @@ _LABELS: Final[Mapping[str, str]] = {
 }
 """Labels with which controllers name the workload above the one that controls a pod."""
 _SUFFIXES: Final = (
-    ("ReplicaSet", "Deployment", re.compile(r"-[a-z0-9]+\Z")),
-    ("ReplicaSet", "Rollout", re.compile(r"-[a-z0-9]+\Z")),
+    # A file may lack the labels. The letters are those of hashes (k8s.io/apimachinery, SafeEncodeString).
+    ("ReplicaSet", "Deployment", re.compile(r"-[bcdfghjklmnpqrstvwxz2456789]{8,10}\Z")),
     ("Job", "CronJob", re.compile(r"-[0-9]+\Z")),
 )
-"""What a kind is called that another one makes, where no label says it: the name and a hash, or a time."""
+"""What a kind is called that another one makes: the name and a hash, or a time."""
 
 
 def workloads_of(pod: Pod) -> frozenset[Owner]:

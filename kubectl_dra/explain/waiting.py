@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from enum import IntEnum
 from functools import cached_property
 
 from msgspec import structs
@@ -18,6 +19,36 @@ from kubectl_dra.explain.causes.registry import of_question
 from kubectl_dra.explain.causes.started_without_devices import devices_elsewhere, unserved
 from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.explain.scene.prepare import Settings
+
+
+class PodProgress(IntEnum):
+    """How far a pod has come, the least first."""
+
+    NO_NODE = 0
+    NOT_STARTED = 1
+    IN_DOUBT = 2
+    """It runs, and something is wrong with its node, its claims or its devices."""
+    ENDING = 3
+    RUNS = 4
+    ENDED = 5
+
+    @property
+    def hangs(self) -> bool:
+        """Whether there is something to explain."""
+        return self < PodProgress.RUNS
+
+
+def progress_of(pod: Pod, snapshot: Snapshot) -> PodProgress:
+    """How far a pod of a cluster has come."""
+    if pod.finished:
+        return PodProgress.ENDED
+    if pod.metadata.deletion_timestamp:
+        return PodProgress.ENDING
+    if not pod.node_name:
+        return PodProgress.NO_NODE
+    if pod.phase != "Running":
+        return PodProgress.NOT_STARTED
+    return PodProgress.IN_DOUBT if _in_doubt(pod, snapshot) else PodProgress.RUNS
 
 
 def waiting(snapshot: Snapshot, settings: Settings, manifest: Snapshot | None = None) -> Iterator[Pod | ResourceClaim]:
@@ -52,7 +83,7 @@ def placed(snapshot: Snapshot) -> Iterator[Pod]:
             continue
         if not (pod.claims or pod.extended_resource_claim or unserved(pod, snapshot)):
             continue
-        if pod.phase != "Running" or pod.metadata.deletion_timestamp or _in_doubt(pod, snapshot):
+        if progress_of(pod, snapshot).hangs:
             yield pod
 
 

@@ -22,7 +22,7 @@ from kubectl_dra.explain.diagnosis import (
 )
 from kubectl_dra.explain.funnel.shown import Observation
 from kubectl_dra.explain.phrase import Phrase
-from kubectl_dra.explain.question.what_if_flag import OF_OBJECTS, WhatIfChange
+from kubectl_dra.explain.question.what_if_flag import WhatIfChange
 from kubectl_dra.explain.remedies.change import RequestChange
 from kubectl_dra.explain.remedies.claim_edits import RequestPlace
 from kubectl_dra.explain.remedies.free import Free
@@ -389,6 +389,5 @@ def supposing(what_if: Sequence[WhatIfChange], asked: Invocation) -> CommandLine
     """The command that shows the answer with these changes; None where they cannot be supposed."""
     if not what_if or not asked.argv:
         return None
-    names = [name for change in what_if if change.kind in OF_OBJECTS for name in change.value.split("/")]
-    names += [name for change in what_if if change.request for name in change.request.split("/")]
+    names = [name for change in what_if for name in change.names]
     return asked.refined(*(word for change in what_if for word in ("--what-if", str(change))), others=names)

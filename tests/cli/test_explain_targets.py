@@ -24,14 +24,34 @@ TRAIN = str(EXAMPLES / "no-device-matches" / "cluster.yaml")
 def test_a_workload_is_explained_through_the_pod_that_hangs(dra: Dra, words: list[str]) -> None:
     ran = dra("explain", *words, "-n", "inference", "--snapshot", ALL_HELD)
     assert ran.code == 1
-    assert "has 2 pods, 1 not running; this is about the newest that does not run" in " ".join(ran.err.split())
+    assert "has 2 pods, 1 hangs; this is about that one, pod/sdxl-66d9f7b8c-h7m6r" in " ".join(ran.err.split())
     assert ran.out.startswith("Pod inference/sdxl-66d9f7b8c-h7m6r cannot be scheduled")
 
 
 def test_a_workload_whose_pods_all_run(dra: Dra) -> None:
     ran = dra("explain", "deploy/llama", "--snapshot", ALL_HELD)
-    assert ran.code == 0 and "2 pods, none waits; this is about the newest" in " ".join(ran.err.split())
+    assert ran.code == 0 and "2 pods, none hangs; this is about the newest" in " ".join(ran.err.split())
     assert "kubectl dra explain deployment/llama --snapshot" in ran.out
+
+
+def test_a_pod_that_runs_and_has_lost_its_claim_hangs(dra: Dra, tmp_path: Path) -> None:
+    owner = {"kind": "StatefulSet", "name": "a", "uid": "s", "controller": True, "apiVersion": "apps/v1"}
+
+    def pod(number: int, claim: str) -> dict[str, Any]:
+        name = f"a-{number}"
+        metadata: dict[str, Any] = {"name": name, "namespace": "ml", "uid": name, "ownerReferences": [owner]}
+        metadata["creationTimestamp"] = f"2026-01-01T00:00:0{number}Z"
+        claims = [{"name": "gpu", "resourceClaimName": claim}] if claim else []
+        spec = {"nodeName": "n", "containers": [{"name": "c"}], "resourceClaims": claims}
+        return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": {"phase": "Running"}}
+
+    ready = {"conditions": [{"type": "Ready", "status": "True"}]}
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "status": ready}
+    path = tmp_path / "cluster.json"
+    items = [node, pod(0, "gone"), pod(1, "")]
+    path.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": items}))
+    ran = dra("explain", "sts/a", "--snapshot", str(path), "--complete")
+    assert "StatefulSet a has 2 pods, 1 hangs; this is about that one, pod/a-0" in " ".join(ran.err.split())
 
 
 def test_the_only_namespace_that_has_it_is_found_in_a_file(dra: Dra) -> None:
@@ -87,9 +107,12 @@ def test_pods_of_another_workload_do_not_count(dra: Dra, tmp_path: Path) -> None
         pod("b-0", "train-big-w-0", "Job", {"jobset.sigs.k8s.io/jobset-name": "train-big"}),
         pod("c-0", "nightly-29000000", "Job", {}),
         pod("d-0", "nightly-big-29000000", "Job", {}),
+        pod("e-0", "gpu-train", "ReplicaSet", {}),
     ]
     path = tmp_path / "pods.json"
     path.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": jobs}))
+    ran = dra("explain", "deploy/gpu", "--snapshot", str(path), "--complete")
+    assert ran.code == 2 and "no pod of Deployment gpu was found" in ran.err
     for words, name in (("jobset/train", "a-0"), ("jobset/train-big", "b-0"), ("cronjob/nightly", "c-0")):
         ran = dra("explain", words, "--snapshot", str(path), "--complete")
         assert f"has one pod; this is about it, pod/{name}" in " ".join(ran.err.split())

@@ -126,6 +126,8 @@ def test_a_request_that_no_claim_can_have_is_in_no_command() -> None:
     for request, misnamed in (("gpu", ""), ("gpu/large", ""), ("--server=evil", '"--server=evil"'), ("a/-b", '"-b"')):
         command = supposing((WhatIfChange(request, "toleration", "k:NoSchedule"),), asked)
         assert command is not None and command.misnamed == misnamed
+    several = supposing((WhatIfChange("", "free", "ml/a,ml/b"),), asked)
+    assert several is not None and several.misnamed == ""
 
 
 @pytest.mark.parametrize("name", ["all-held", "prepare-fails", "taint-rule-evicts-all", "mixed-fleet"])

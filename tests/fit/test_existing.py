@@ -14,7 +14,7 @@ import pytest
 from tests.explain.authored import authored
 from tests.fit.worlds import JSON, claim, deployment, fitted, held, item, node, pod_spec, running, template
 
-REPLICA_SET: JSON = {"kind": "ReplicaSet", "name": "web-abc", "uid": "o", "apiVersion": "apps/v1"}
+REPLICA_SET: JSON = {"kind": "ReplicaSet", "name": "web-7c9d5b8f6", "uid": "o", "apiVersion": "apps/v1"}
 
 
 def made_claim(pod: str, on: str = "", devices: Sequence[int] = (), count: int = 1) -> JSON:

@@ -110,10 +110,14 @@ def _stands_for(question: Question, stand_in: Picked | MadeFrom) -> str:
     if isinstance(stand_in, MadeFrom):
         users = f"; used by {some(stand_in.users)}" if stand_in.users else "; no pod uses it"
         return f"this is about a claim as ResourceClaimTemplate {question.name} makes it{users}"
-    of, pods, waiting = stand_in
-    which = "the newest that does not run" if waiting else "the newest"
-    many = f"{pods} pods, {f'{waiting} not running' if waiting else 'none waits'}" if pods > 1 else "one pod"
-    return f"{of} has {many}; this is about {which if pods > 1 else 'it'}, pod/{question.name}"
+    of, pods, hanging = stand_in
+    if pods == 1:
+        return f"{of} has one pod; this is about it, pod/{question.name}"
+    many, which = "none hangs", "the newest"
+    if hanging:
+        many = "1 hangs" if hanging == 1 else f"{hanging} hang"
+        which = "that one" if hanging == 1 else "the newest of those that have come least far"
+    return f"{of} has {pods} pods, {many}; this is about {which}, pod/{question.name}"
 
 
 def _answered(posed: Sequence[Posed], diagnoses: Sequence[Diagnosis], asked: ExplainFlags) -> Answers:

@@ -13,6 +13,7 @@ from kubectl_dra.cluster.snapshot import ABSENT, Key, Snapshot
 from kubectl_dra.cluster.workload_pods import belongs_to, workloads_of
 from kubectl_dra.command import CommandLine
 from kubectl_dra.errors import InputError, UndeterminedError, UsageError
+from kubectl_dra.explain.waiting import progress_of
 from kubectl_dra.text import nearest
 
 T = TypeVar("T")
@@ -121,11 +122,11 @@ def _target(word: str) -> TypedTarget:
 
 
 class Picked(NamedTuple):
-    """The pod that answers for a workload or for labels, ``of``; ``waiting`` of all its ``pods`` do not run."""
+    """The pod that answers for a workload or for labels, ``of``; of all its ``pods`` so many are ``hanging``."""
 
     of: str
     pods: int
-    waiting: int
+    hanging: int
 
 
 class MadeFrom(NamedTuple):
@@ -196,8 +197,9 @@ def _of_several(target: TypedTarget, namespace: str, snapshot: Snapshot) -> Look
         said = f"no pod of {title} was found in namespace {namespace}"
         raise NotThere(f"{title} in namespace {namespace}", f"{said}; {_no_pod_hint(target, namespace, snapshot)}")
     pods.sort(key=lambda pod: pod.metadata.creation_timestamp, reverse=True)
-    waiting = sum(_progress(pod) < _RUNS for pod in pods)
-    return Looked(min(pods, key=_progress), Picked(title, len(pods), waiting))
+    progress = {pod.metadata.name: progress_of(pod, snapshot) for pod in pods}
+    hanging = sum(each.hangs for each in progress.values())
+    return Looked(min(pods, key=lambda pod: progress[pod.metadata.name]), Picked(title, len(pods), hanging))
 
 
 def _no_pod_hint(target: TypedTarget, namespace: str, snapshot: Snapshot) -> str:
@@ -213,20 +215,6 @@ def _workloads(namespace: str, snapshot: Snapshot) -> set[Owner]:
     """What made the pods of a namespace."""
     pods = (pod for (space, _), pod in snapshot.pods.items() if space == namespace)
     return {owner for pod in pods for owner in workloads_of(pod) if owner.kind in WORKLOADS.values()}
-
-
-_RUNS: Final = 3
-
-
-def _progress(pod: Pod) -> int:
-    """How far a pod has come: 0 no node, 1 not started, 2 being deleted, 3 running, 4 ended."""
-    if pod.finished:
-        return 4
-    if pod.metadata.deletion_timestamp:
-        return 2
-    if not pod.node_name:
-        return 0
-    return _RUNS if pod.status.phase == "Running" else 1
 
 
 def _of_any_kind(name: str, namespace: str, snapshot: Snapshot) -> Looked:

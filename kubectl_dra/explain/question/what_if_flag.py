@@ -40,6 +40,17 @@ class WhatIfChange(NamedTuple):
     kind: str
     value: str
 
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The claims or pods that the value names, each with its namespace or without."""
+        return tuple(name.strip() for name in self.value.split(","))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every name of the API in it."""
+        of_objects = self.named if self.kind in OF_OBJECTS else ()
+        return tuple(part for name in (*of_objects, self.request) if name for part in name.split("/"))
+
     def __str__(self) -> str:
         return f"{self.request + ':' if self.request else ''}{self.kind}={self.value}"
 
@@ -176,8 +187,8 @@ def _made_in(cluster: Cluster, change: WhatIfChange, question: Question) -> Clus
 def _named(change: WhatIfChange, what: str, known: Mapping[Key, T], namespace: str) -> dict[Key, T]:
     """The objects that a change names."""
     found: dict[Key, T] = {}
-    for name in change.value.split(","):
-        space, slash, rest = name.strip().partition("/")
+    for name in change.named:
+        space, slash, rest = name.partition("/")
         key = (space, rest) if slash else (namespace, space)
         if key not in known:
             names = ["/".join(each) for each in known]
