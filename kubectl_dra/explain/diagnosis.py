@@ -419,6 +419,11 @@ class Diagnosis(Struct, frozen=True):
     elsewhere: Words = ""
 
     @property
+    def of_template(self) -> bool:
+        """Whether it is about a claim as a template makes it."""
+        return self.kind == "claim" and bool(self.claims and self.claims[0].template)
+
+    @property
     def troubled(self) -> bool:
         """Whether there are devices that serve nobody, or not for long: the pod does not run as it should or is being
         deleted, or nobody uses the claim.

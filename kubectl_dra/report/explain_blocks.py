@@ -116,7 +116,7 @@ def write_text(
     for index, diagnosis in enumerate(diagnoses):
         if index:
             out.write("")
-        (write_blocks if full else write_brief)(out, blocks_of(diagnosis, invocation))
+        (write_blocks if full else write_brief)(out, blocks_of(diagnosis, invocation.about(diagnosis)))
 
 
 def blocks_of(diagnosis: Diagnosis, asked: Invocation, more_notes: Sequence[str] = ()) -> list[Block]:

@@ -50,7 +50,7 @@ def to_html(answers: Sequence[tuple[Diagnosis, Inventory | None]], origin: PageO
             note = f"Devices are drawn for the first {MAX_FLEETS} only; explain one of the others alone to see them."
             parts.append(tag("p", note, class_="quiet"))
         drawn = inventory if number < MAX_FLEETS else None
-        parts.append(_article(diagnosis, drawn, f"d{number}", invocation, shared))
+        parts.append(_article(diagnosis, drawn, f"d{number}", invocation.about(diagnosis), shared))
     if shared is not None:
         parts.append(spaces_html(shared.rows))
     return page(f"{amount(len(answers), 'question')} explained", parts, origin)

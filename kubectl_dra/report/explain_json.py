@@ -74,7 +74,7 @@ def overview_json(overview: Overview, invocation: Invocation = _UNKNOWN) -> dict
 
 def items_json(diagnoses: Sequence[Diagnosis], invocation: Invocation = _UNKNOWN) -> list[dict[str, Any]]:
     """Diagnoses as the items of a list."""
-    return [_diagnosis(diagnosis, invocation) for diagnosis in diagnoses]
+    return [_diagnosis(diagnosis, invocation.about(diagnosis)) for diagnosis in diagnoses]
 
 
 def _alike(alike: Alike, invocation: Invocation) -> dict[str, Any]:

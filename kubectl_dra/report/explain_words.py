@@ -49,11 +49,21 @@ class Invocation(NamedTuple):
     """How the question was asked, to be repeated in what to do next.
 
     ``argv`` is the command line up to what only refines the output, empty where the question was another one;
-    ``where`` has those of its flags that choose the cluster or the snapshot.
+    ``where`` has those of its flags that choose the cluster or the snapshot. With ``several`` more than one was asked
+    about, and ``argv`` names none of them.
     """
 
     argv: Argv = ()
     where: ClusterFlags = CURRENT
+    several: bool = False
+
+    def about(self, diagnosis: Diagnosis) -> Invocation:
+        """The question about one of those that were asked about."""
+        if not self.several:
+            return self
+        kind = "template" if diagnosis.of_template else diagnosis.kind
+        subject = (f"{kind}/{diagnosis.name}", *(("-n", diagnosis.namespace) if diagnosis.namespace else ()))
+        return Invocation((*self.argv[:3], *subject, *self.argv[3:]), self.where)
 
     def refined(self, *flags: str, others: Iterable[str] = ()) -> CommandLine:
         """The same question with more flags, in which names are ``others``."""
@@ -74,7 +84,10 @@ def reason(diagnosis: Diagnosis) -> str:
 
 def parts(diagnosis: Diagnosis) -> tuple[str, str]:
     """The answer as the subject with its verdict, and why; the second is empty where the first says it all."""
-    subject = f"{'Pod' if diagnosis.kind == 'pod' else 'Claim'} {diagnosis.namespace}/{diagnosis.name}"
+    kind = "Pod" if diagnosis.kind == "pod" else "Claim"
+    if diagnosis.of_template:
+        kind = "A claim of ResourceClaimTemplate"
+    subject = f"{kind} {diagnosis.namespace}/{diagnosis.name}"
     first = written(diagnosis.findings[0].summary) if diagnosis.findings else ""
     if diagnosis.verdict is Verdict.UNDETERMINED:
         why = written(diagnosis.unclear[0]) if diagnosis.unclear else "the search did not end in time"

@@ -152,7 +152,7 @@ def test_names_that_do_not_exist_show_the_nearest(dra: Dra, tmp_path: Path) -> N
         (["explain", "--watch"], "pod/NAME"),
         (["explain", "pods"], "pod/NAME"),
         (["explain", "pods/a/b"], "pod/NAME"),
-        (["explain", "service/n1"], "pod/NAME, claim/NAME, deployment/NAME or node/NAME"),
+        (["explain", "service/n1"], "pod/NAME, claim/NAME, template/NAME, deployment/NAME, node/NAME, class/NAME"),
         (["explain", "claim/x", "--snapshot", "s", "--kubernetes-version", "banana"], "banana"),
         (["explain", "claim/x", "--snapshot", "s", "--kubernetes-version", "1.20"], "1.34"),
         (["explain", "claim/x", "--snapshot", "s", "--feature-gates", "DRAConsumableCapacity"], "GATE=true"),

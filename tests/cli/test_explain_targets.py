@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -128,7 +129,8 @@ def test_unread_pods_may_be_those_of_a_workload(dra: Dra, tmp_path: Path) -> Non
 def test_a_template_is_explained_by_the_claim_that_it_makes(dra: Dra) -> None:
     ran = dra("explain", "template/a100-80gb", "-n", "ml", "--snapshot", TRAIN)
     assert "a claim as ResourceClaimTemplate a100-80gb makes it; used by pod/train-0" in " ".join(ran.err.split())
-    assert ran.code == 1 and "a100-80gb" in ran.out
+    assert ran.code == 1 and ran.out.startswith("A claim of ResourceClaimTemplate ml/a100-80gb cannot be allocated")
+    assert "no pod uses" not in dra("explain", "template/a100-80gb", "-n", "ml", "--full", "--snapshot", TRAIN).out
 
 
 def test_several_at_once(dra: Dra) -> None:
@@ -136,6 +138,15 @@ def test_several_at_once(dra: Dra) -> None:
     ran = dra("explain", *names, "--snapshot", ALL_HELD, "-o", "json")
     assert ran.code == 1
     assert [item["subject"]["name"] for item in json.loads(ran.out)["items"]] == ["sdxl-66d9f7b8c-h7m6r", "scratch-gpu"]
+
+
+def test_each_of_several_has_commands_of_its_own(dra: Dra) -> None:
+    ran = dra("explain", "pod/train-0", "pod/bert-eval-0", "-n", "ml", "--snapshot", TRAIN)
+    commands = [line for line in ran.out.splitlines() if "kubectl dra explain" in line]
+    assert len(commands) == 3 and not [line for line in commands if "train-0" in line and "bert-eval-0" in line]
+    words = shlex.split(commands[0].partition("$ ")[2])
+    assert words[2:6] == ["explain", "pod/train-0", "-n", "ml"]
+    assert dra(*words[2:]).code == 0
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from kubectl_dra.explain.devices.inventory import Inventory, Wanted, take_invent
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.new_pod import check_selectors
-from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod
+from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod, about_template
 from kubectl_dra.explain.question.what_if_flag import WhatIfChange, suppose
 from kubectl_dra.explain.scene.assumptions import rules_notes
 from kubectl_dra.explain.scene.attributes_read import complete
@@ -235,7 +235,7 @@ def _about(looked: Looked, asked: ExplainFlags, given: Given) -> tuple[Question,
     if isinstance(item, ResourceClaim):
         return about_claim(item), None
     if isinstance(item, ResourceClaimTemplate):
-        return about_claim(item.claim(item.metadata.name, item.metadata.namespace)), looked.stand_in
+        return about_template(item), looked.stand_in
     check_selectors(item)
     return _about_pod(item, given, settings_of(asked, given.snapshot)), looked.stand_in
 
@@ -249,8 +249,7 @@ def _of_manifest(asked: ExplainFlags, given: Given) -> list[Question]:
     if manifest.claims:
         return [about_claim(snapshot.claims[key]) for key in manifest.claims]
     if manifest.templates:
-        made = (snapshot.templates[key] for key in manifest.templates)
-        return [about_claim(one.claim(one.metadata.name, one.metadata.namespace)) for one in made]
+        return [about_template(snapshot.templates[key]) for key in manifest.templates]
     raise InputError(
         f"{', '.join(asked.manifests)} holds no pod, workload, ResourceClaim or ResourceClaimTemplate: "
         "nothing to explain"

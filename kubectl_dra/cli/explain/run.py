@@ -269,8 +269,11 @@ def _run_all(asked: ExplainFlags, connection: ConnectionFlags, output: str, colo
 def _invocation(asked: ExplainFlags, connection: ConnectionFlags) -> Invocation:
     """The command line without what only refines the output, to be repeated with other flags."""
     where = cluster_flags(asked, connection)
-    target = tuple(map(str, targets_of(asked.target))) if asked.target else ()
-    return Invocation(("kubectl", "dra", "explain", *target, *_flags(asked), *where.flags), where)
+    targets = tuple(map(str, targets_of(asked.target))) if asked.target else ()
+    if len(targets) > 1:
+        flags = _flags(replace(asked, namespace=""))
+        return Invocation(("kubectl", "dra", "explain", *flags, *where.flags), where, several=True)
+    return Invocation(("kubectl", "dra", "explain", *targets, *_flags(asked), *where.flags), where)
 
 
 def _flags(asked: ExplainFlags) -> Argv:

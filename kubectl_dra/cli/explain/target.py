@@ -50,7 +50,9 @@ WORKLOADS: Final[Mapping[str, str]] = {
 """Workloads that are explained through one of their pods, by the words for them."""
 LABELS: Final = "labels"
 """The kind of a target that is a label selector: the pods with these labels."""
-FORM: Final = "pod/NAME, claim/NAME, deployment/NAME or node/NAME"
+FORM: Final = (
+    "pod/NAME, claim/NAME, template/NAME, deployment/NAME, node/NAME, class/NAME, device/NODE/NAME or driver/NAME"
+)
 
 
 class NotThere(InputError):

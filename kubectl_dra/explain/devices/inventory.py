@@ -71,14 +71,16 @@ def check_names(snapshot: Snapshot, nodes: Sequence[str], wanted: Wanted) -> Non
             near = nearest(name, sorted(exist))
             known = sorted(other for other in exist if "/" not in other)
             hint = f"; there are: {some(known, MAX_NAMES)}" if known else "; there is none"
-            if other := _of_another_kind(name, pools, snapshot):
+            other = _of_another_kind(name, pools, snapshot)
+            if gaps := snapshot.unread(read):
+                more = f"; {other}" if other else ""
+                raise UndeterminedError(
+                    f"{gaps[0]}, so whether there is a {_TITLES[kind]} {name} is unknown{gaps[0].help}{more}"
+                )
+            if other:
                 hint = f"; {other}"
             elif near:
                 hint = f"; nearest: {', '.join(near)}"
-            elif gaps := snapshot.unread(read):
-                raise UndeterminedError(
-                    f"{gaps[0]}, so whether there is a {_TITLES[kind]} {name} is unknown{gaps[0].help}"
-                )
             raise InputError(f"there is no {_TITLES[kind]} {name}{hint}")
 
 

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 
 from kubectl_dra.admission.refusal import Refusal
-from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.claims import ResourceClaim, ResourceClaimTemplate
 from kubectl_dra.api.pods import Pod, PodClaim
 from kubectl_dra.cluster.relation import as_made_for, made_for
 from kubectl_dra.cluster.snapshot import Snapshot
@@ -72,6 +72,13 @@ def about_claim(claim: ResourceClaim) -> Question:
         claims=(ClaimEntry(claim.metadata.name, claim=claim),),
         exists=bool(claim.metadata.uid),
     )
+
+
+def about_template(template: ResourceClaimTemplate) -> Question:
+    """The question about a claim as a template makes it, which does not exist."""
+    name, namespace = template.metadata.name, template.metadata.namespace
+    entry = ClaimEntry(name, template=name, claim=template.claim(name, namespace))
+    return Question(kind="claim", namespace=namespace, name=name, pod=None, claims=(entry,), exists=False)
 
 
 def about_pod(pod: Pod, snapshot: Snapshot, *, exists: bool) -> Question:

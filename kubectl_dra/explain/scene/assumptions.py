@@ -153,9 +153,9 @@ def _older_slices(scene: Scene) -> Iterator[Phrase]:
 def _about_pod(scene: Scene) -> Iterator[Phrase]:
     pod, snapshot = scene.question.pod, scene.snapshot
     if pod is None:
-        claim = scene.question.claims[0].claim
+        claim, template = scene.question.claims[0].claim, scene.question.claims[0].template
         pending = claim if claim is not None and claim.allocation is None else None
-        if snapshot.pods and pending is not None and not waiting_for(pending, snapshot):
+        if snapshot.pods and pending is not None and not template and not waiting_for(pending, snapshot):
             yield NO_CONSUMER
         return
     if workload := pod.metadata.annotations.get(MADE_BY):
