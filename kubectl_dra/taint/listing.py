@@ -8,6 +8,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from kubectl_dra.api.defects_beside_allocator import RULE_FOR_ALL
 from kubectl_dra.api.slices import DeviceID, hardware_id
 from kubectl_dra.api.taints import DeviceTaint, DeviceTaintRule
 from kubectl_dra.cluster.relation import consumers_of
@@ -119,7 +120,7 @@ def _breadth(rule: DeviceTaintRule, count: int) -> str:
     if rule.unmodelled:
         return f"it selects by {', '.join(rule.unmodelled)}, which is not modelled"
     if rule.selector is None:
-        return "it has no deviceSelector: schedulers up to 1.37 may take it to select every device"
+        return f"it has no deviceSelector: schedulers before {RULE_FOR_ALL.fixes[0]} take it to select every device"
     if not any(rule.selector):
         return "its deviceSelector is empty: it selects every device of the cluster"
     return f"it selects {count} published device{'' if count == 1 else 's'}, and any that appears later"

@@ -87,11 +87,11 @@ def kubelet_notes(analysis: Analysis) -> Iterator[Phrase]:
             other = use.pod
             if use.relation is ClaimRelation.ENDING and other is not None and other.node_name == pod.node_name:
                 text = (
-                    "pod {other} of the same claim is ending on {node}, and kubelets before 1.37 may take the devices "
+                    "pod {other} of the same claim is ending on {node}, and kubelets before {fix} may take the devices "
                     "from this pod with it ({references:some}): create the pod again if its devices are dead"
                 )
-                references = [defect.reference for defect in defects]
-                yield say(text, other=other.key, node=ObjectName("Node", pod.node_name), references=references)
+                words = {"references": [defect.reference for defect in defects], "fix": defects[0].fixes[-1]}
+                yield say(text, other=other.key, node=ObjectName("Node", pod.node_name), **words)
                 return
 
 

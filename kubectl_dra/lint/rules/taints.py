@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from kubectl_dra.admission.server.metadata import admin_label
 from kubectl_dra.api.behaviour import ADMIN_NEEDS_LABEL
+from kubectl_dra.api.defects_beside_allocator import RULE_FOR_ALL
 from kubectl_dra.api.fields import fields
 from kubectl_dra.api.releases import gate_default
 from kubectl_dra.lint.analysis.claim_requests import CLAIM_KINDS, alternatives
@@ -18,6 +19,8 @@ from kubectl_dra.manifests.changes import Path, Set, fields_at, value_at
 
 MEANT: Final = "kubectl-dra/selects-everything"
 """An annotation saying that a DeviceTaintRule intentionally selects every device."""
+
+_MENDED = RULE_FOR_ALL.fixes[0]
 
 
 class SelectsEverything(
@@ -53,7 +56,7 @@ class SelectsNothing(
         if context.spec and context.spec.get("deviceSelector") is None:
             yield self.finding(
                 ("spec",),
-                "without deviceSelector the rule taints nothing, or every device with schedulers before 1.37.1",
+                f"without deviceSelector the rule taints nothing, or every device with schedulers before {_MENDED}",
                 fix="Add deviceSelector with driver and pool.",
             )
 
