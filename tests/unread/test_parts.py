@@ -1,0 +1,95 @@
+"""Files with a part of a cluster, which do not say what was read: a "no" or "yes" is one of the whole cluster, too."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.unread.test_unread import ran
+from tools.examples import EXAMPLES
+
+JSON = dict[str, Any]
+CLUSTERS = ("no-device-matches", "all-held")
+
+
+def _items(name: str) -> list[JSON]:
+    file = EXAMPLES / name / "cluster.yaml"
+    items: list[JSON] = yaml.load(file.read_text(), Loader=yaml.CSafeLoader)["items"]
+    return items
+
+
+def _whole(name: str) -> list[str]:
+    return ["--snapshot", str(EXAMPLES / name / "cluster.yaml")]
+
+
+def _parts(items: Sequence[JSON]) -> dict[str, list[JSON]]:
+    """Each kind alone, and all but each kind."""
+    kinds = sorted({item["kind"] for item in items})
+    alone = {f"only {kind}": [item for item in items if item["kind"] == kind] for kind in kinds}
+    return alone | {f"no {kind}": [item for item in items if item["kind"] != kind] for kind in kinds}
+
+
+def _saved(folder: Path, items: Sequence[JSON]) -> list[str]:
+    path = folder / "part.json"
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": list(items)}))
+    return ["--snapshot", str(path)]
+
+
+PARTS = [(name, part) for name in CLUSTERS for part in _parts(_items(name))]
+
+
+def _codes(report: JSON) -> set[str]:
+    return {cause["kind"]["code"] for cause in report["causes"]}
+
+
+@pytest.mark.parametrize(("name", "part"), PARTS)
+def test_a_pod_of_a_part_is_as_in_the_whole_or_undetermined(name: str, part: str, tmp_path: Path) -> None:
+    items = _parts(_items(name))[part]
+    for item in items:
+        if item["kind"] != "Pod":
+            continue
+        words = ["explain", f"pod/{item['metadata']['name']}", "-n", item["metadata"]["namespace"]]
+        told = ran([*words, *_saved(tmp_path, items)])[1]
+        whole = ran([*words, *_whole(name)])[1]
+        assert told["exitCode"] in (3, whole["exitCode"]), (words, told["answer"])
+        if told["verdict"] == "undetermined":
+            assert "next" in told and "schedulerMessage" not in told, told["answer"]
+        else:
+            assert told["verdict"] == whole["verdict"], (words, told["answer"])
+            assert _codes(told) <= _codes(whole), (words, told["answer"])
+        if told["verdict"] == "allocated":
+            assert told["claims"] == whole["claims"], (words, told["answer"])
+        assert ".." not in told["answer"]
+
+
+def test_a_pod_of_a_manifest_whose_claims_were_not_read(tmp_path: Path) -> None:
+    parts, manifest = _parts(_items("no-device-matches")), tmp_path / "pods.json"
+    manifest.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": parts["only Pod"]}))
+    code, report, _ = ran(["explain", "-f", str(manifest), *_saved(tmp_path, parts["only ResourceSlice"])])
+    assert code == 3
+    for told, pod in zip(report["items"], parts["only Pod"], strict=True):
+        claims = bool(pod["spec"].get("resourceClaims"))
+        assert (told["verdict"] == "undetermined") == claims, told["answer"]
+
+
+@pytest.mark.parametrize(("name", "part"), PARTS)
+def test_what_waits_in_a_part_waits_in_the_whole(name: str, part: str, tmp_path: Path) -> None:
+    items = _parts(_items(name))[part]
+    _, report, _ = ran(["explain", "-A", *_saved(tmp_path, items)])
+    whole = ran(["explain", "-A", *_whole(name)])[1]
+    known = {each: item for item in whole["items"] for each in item["standsFor"]}
+    open_ = 0
+    for item in report["items"]:
+        open_ += len(item["standsFor"]) * (item["exitCode"] == 3)
+        for each in item["standsFor"]:
+            if each in known or any(other["kind"] == "Pod" for other in items):
+                assert item["exitCode"] in (3, known[each]["exitCode"]), item["answer"]
+            else:
+                # A claim whose pod was not read stands for itself.
+                assert each.startswith("claim/")
+    assert f", {open_} undetermined" in report["answer"] or not open_, report["answer"]
