@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -93,3 +94,20 @@ def test_what_waits_in_a_part_waits_in_the_whole(name: str, part: str, tmp_path:
                 # A claim whose pod was not read stands for itself.
                 assert each.startswith("claim/")
     assert f", {open_} undetermined" in report["answer"] or not open_, report["answer"]
+
+
+@pytest.mark.parametrize("part", ["the whole", *_parts(_items("no-device-matches"))])
+def test_a_node_is_not_called_sound_where_a_driver_or_pod_is_unknown(part: str, tmp_path: Path) -> None:
+    name = "no-device-matches"
+    items = _parts(_items(name)).get(part)
+    flags = _whole(name) if items is None else _saved(tmp_path, items)
+    for node in ("gpu-1", "gpu-4", "cp-1"):
+        code, report, errors = ran(["explain", f"node/{node}", *flags])
+        if not report:
+            assert code == 3 and "read" in errors
+            continue
+        open_ = [driver for driver in report["drivers"] if driver["state"] == "unknown"]
+        open_ += [item for item in report["items"] if item["exitCode"] == 3]
+        assert code == (3 if open_ or report["unread"] else 0), report["answer"]
+        assert ("nothing is wrong" in report["answer"]) == (code == 0), report["answer"]
+        assert not re.search(r"\b0 pods?\b", report["answer"])
