@@ -100,7 +100,9 @@ def cells(alike: Alike) -> tuple[str, ...]:
     cause = first.kind.code if first else "-"
     why = written(first.summary) if first and not diagnosis.unclear else reason(diagnosis)
     verdict = _WORDS[diagnosis.verdict]
-    if (diagnosis.troubled or diagnosis.verdict is Verdict.NOT_ALLOCATABLE) and not is_stuck(diagnosis):
+    if is_stuck(diagnosis):
+        verdict = _WORDS[Verdict.NOT_ALLOCATABLE]
+    elif diagnosis.troubled or diagnosis.verdict is Verdict.NOT_ALLOCATABLE:
         verdict = "not yet"
     if alike.served is not None:
         verdict = f"{alike.served:,} of {len(alike.names):,} fit"
