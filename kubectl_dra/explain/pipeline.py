@@ -298,7 +298,8 @@ def _asked_for(analysis: Analysis) -> list[Located]:
 def _message(analysis: Analysis, verdict: Verdict) -> str:
     """What the scheduler writes about a pod that it tries and cannot place."""
     asked, pod, outcome = analysis.scene.outcome, analysis.question.pod, analysis.outcome
-    if verdict is not Verdict.NOT_ALLOCATABLE or asked is None or pod is None:
+    # It counts the nodes, and each reason on them.
+    if verdict is not Verdict.NOT_ALLOCATABLE or asked is None or pod is None or asked.state.snapshot.unread(("Node",)):
         return ""
     profile = asked.state.profile
     if profile.unknown(Effect.FILTERS, pod) or profile.unknown(Effect.EVICTS, pod):
