@@ -14,6 +14,7 @@ from kubectl_dra.report.blocks import Answer, Block, Section, TableBlock, Tone, 
 from kubectl_dra.report.blocks_text import write_blocks
 from kubectl_dra.report.explain_json import items_json
 from kubectl_dra.report.explain_words import Invocation, command, fix, parts
+from kubectl_dra.report.notes import sentences
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import written
 from kubectl_dra.report.remedy_json import commands_json, device_json, unread_json
@@ -82,7 +83,7 @@ def _blocks(state: NodeAnswer, asked: Invocation, *, full: bool) -> Iterator[Blo
         yield Section("Fixes", (prose(f"- {text}", Tone.GOOD, 2),))
     # The first of what was not read is the answer where nothing is wrong.
     unread = state.unread if state.exit_code == 1 else state.unread[1:]
-    notes = [*(written(entry.words) for entry in state.held), *(written(entry) for entry in unread)]
+    notes = [*(written(entry.words) for entry in state.held), *sentences(unread)]
     if notes:
         yield noted(notes)
     if following := _next(state, asked):

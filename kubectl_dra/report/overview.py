@@ -12,6 +12,7 @@ from kubectl_dra.explain.overview import Alike, Overview
 from kubectl_dra.report.blocks import noted, shell
 from kubectl_dra.report.blocks_text import LINES, write_blocks, write_command
 from kubectl_dra.report.explain_words import is_stuck, overview_answer, reason
+from kubectl_dra.report.notes import sentences
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import written
 from kubectl_dra.report.table import fitted
@@ -90,7 +91,7 @@ def _shortened(ranked: Sequence[Alike], limit: int | None, room: int) -> list[li
 def _notes(out: Painter, overview: Overview) -> None:
     said = overview.notes if overview.found else overview.notes[1 if overview.unread else 0 :]
     if said:
-        write_blocks(out, [noted([written(note) for note in said])])
+        write_blocks(out, [noted(sentences(said))])
 
 
 def cells(alike: Alike) -> tuple[str, ...]:
