@@ -7,11 +7,12 @@ from itertools import accumulate
 from typing import Final, TextIO
 
 from kubectl_dra.command import CURRENT, Argv, ClusterFlags, CommandLine, kubectl
+from kubectl_dra.explain.answer_notes import to_see_more
 from kubectl_dra.explain.diagnosis import Verdict
 from kubectl_dra.explain.overview import Alike, Overview
 from kubectl_dra.report.blocks import noted, shell
 from kubectl_dra.report.blocks_text import LINES, write_blocks, write_command
-from kubectl_dra.report.explain_words import is_stuck, overview_answer, reason
+from kubectl_dra.report.explain_words import Invocation, command, is_stuck, overview_answer, reason
 from kubectl_dra.report.notes import sentences
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import written
@@ -50,6 +51,8 @@ def write_overview(
         _notes(out, overview)
         if overview.elsewhere:
             write_blocks(out, [shell((kubectl("dra", "explain", "-A", *flags),), where, "Next")])
+        elif more := command(to_see_more(overview.unread), Invocation()):
+            write_blocks(out, [shell((more,), where, "Next")])
         return
     ranked = sorted(overview.found, key=lambda alike: (-alike.exit_code, -len(alike.names)))
     header, *blocks = fitted([HEADER, *(cells(alike) for alike in ranked)], out.limit, BELOW, prose=True)

@@ -172,3 +172,9 @@ def test_what_nothing_was_read_of_is_named(tmp_path: Path) -> None:
     assert code == 3 and out == "No driver x.example.com was found in what was read.\n"
     code, out, _ = _printed(["drivers", "--node", "cpu-1", *_whole("no-device-matches")])
     assert code == 1 and out == "No driver was found on cpu-1 in what was read.\n"
+
+
+def test_what_is_pending_in_a_part_leads_on(tmp_path: Path) -> None:
+    parts = _parts(_items("no-device-matches"))
+    code, out, _ = _printed(["explain", "-A", *_saved(tmp_path, parts["only ResourceSlice"])])
+    assert code == 3 and out.endswith("\nNext: kubectl dra snapshot -o cluster.yaml\n")
