@@ -326,7 +326,7 @@ def next_step(
     asked = analysis.question
     first = findings[0] if findings else None
     if verdict is Verdict.UNDETERMINED and first is None:
-        return _to_see_more(unclear)
+        return to_see_more(unclear)
     if first is not None and first.kind.look is Look.POD_OF_SAME_CLAIM and (rival := _rival(analysis)):
         return NextStep(Look.POD_OF_SAME_CLAIM, rival, asked.namespace)
     if verdict is Verdict.ALLOCATABLE and analysis.scene.settings.supposed:
@@ -414,7 +414,7 @@ def _pod(analysis: Analysis) -> NextStep | None:
     return NextStep(Look.POD, asked.name, asked.namespace) if asked.exists and asked.kind == "pod" else None
 
 
-def _to_see_more(unclear: Sequence[Words]) -> NextStep | None:
+def to_see_more(unclear: Sequence[Words]) -> NextStep | None:
     """How to see what was not seen: a complete snapshot, or the missing permission."""
     gaps = [one.gap for one in unclear if isinstance(one, Unread)]
     permission = next((gap.permission for gap in gaps if gap.permission is not None), None)

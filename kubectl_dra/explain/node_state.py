@@ -15,6 +15,7 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.drivers.health import DriverState, NodeDriver
 from kubectl_dra.drivers.join import joined
+from kubectl_dra.explain.answer_notes import to_see_more
 from kubectl_dra.explain.causes.on_node import unready_since
 from kubectl_dra.explain.causes.started_without_devices import unserved
 from kubectl_dra.explain.devices.unpublished import Unpublished, unpublished
@@ -40,7 +41,7 @@ class NodeAnswer(Struct, frozen=True):
 
     ``object`` is None where the cluster has no such node. ``drivers`` are those on it, worst first; ``pods`` the
     answers about its pods that need devices and have not ended; ``held`` its devices that are held and not published.
-    ``fault`` is what is wrong first, empty if nothing is, and ``next`` what to look at for that.
+    ``fault`` is what is wrong first, empty if nothing is, and ``next`` what to look at for that or for what is unknown.
     """
 
     name: str
@@ -59,11 +60,21 @@ class NodeAnswer(Struct, frozen=True):
         return tuple(pod for pod in self.pods if pod.exit_code == 1)
 
     @property
+    def unclear(self) -> tuple[Diagnosis, ...]:
+        """The pods of which it is unknown whether something keeps them, or which devices they have."""
+        return tuple(pod for pod in self.pods if pod.exit_code == 3)
+
+    @property
+    def unseen(self) -> tuple[NodeDriver, ...]:
+        """The drivers that publish devices, and of which nothing else was found that tells how they are."""
+        return tuple(row for row in self.drivers if row.state is DriverState.UNKNOWN)
+
+    @property
     def exit_code(self) -> int:
         """1 if something is wrong, 3 if that is unknown."""
         if self.fault or self.troubled:
             return 1
-        return 3 if self.unread else 0
+        return 3 if self.unread or self.unclear or self.unseen else 0
 
 
 def node_state(name: str, snapshot: Snapshot, settings: Settings) -> NodeAnswer:
@@ -79,7 +90,9 @@ def node_state(name: str, snapshot: Snapshot, settings: Settings) -> NodeAnswer:
     state = NodeAnswer(name, snapshot.nodes.get(name), drivers, pods, lost, unread=unread)
     for fault, fix, look in _faults(state, snapshot):
         return replace(state, fault=fault, fix=fix, next=look)
-    return state
+    unclear = (why for pod in state.unclear for why in pod.unclear)
+    more = to_see_more((*unread, *unclear)) or next((next_look(row) for row in state.unseen), None)
+    return replace(state, next=more)
 
 
 def known(name: str, snapshot: Snapshot) -> bool:

@@ -15,7 +15,7 @@ from kubectl_dra.explain.failing_requests import report
 from kubectl_dra.explain.funnel.blocked import Located
 from kubectl_dra.explain.funnel.stages import Shortfall
 from kubectl_dra.explain.phrase import Joined, Phrase, Words, nodes_named, say
-from kubectl_dra.explain.question.resolve import ClaimEntry
+from kubectl_dra.explain.question.resolve import ClaimEntry, Unresolved
 from kubectl_dra.explain.remedies.proof import placed_devices
 from kubectl_dra.explain.scene.node_reasons import reason_of
 from kubectl_dra.explain.scene.prepare import NOT_ASKED
@@ -137,7 +137,10 @@ def claim_report(analysis: Analysis, entry: ClaimEntry, funnels: Sequence[Locate
     """One claim: its state and devices, or the funnels of its requests."""
     claim = entry.claim
     if claim is None:
-        return ClaimReport(entry.entry, "", entry.template, "missing")
+        kind = "ResourceClaimTemplate" if entry.unresolved is Unresolved.TEMPLATE_MISSING else "ResourceClaim"
+        named = entry.unresolved is not Unresolved.NO_SOURCE
+        unread = named and analysis.scene.snapshot.missing(kind, analysis.question.namespace) is not None
+        return ClaimReport(entry.entry, "", entry.template, "not read" if unread else "missing")
     if claim.allocation is not None:
         return ClaimReport(
             entry=entry.entry,

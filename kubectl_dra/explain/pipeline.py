@@ -96,7 +96,7 @@ def diagnose(question: Question, snapshot: Snapshot, settings: Settings, budget:
         placements=tuple(placements_after_giving_back(analysis) if second else placements(analysis)),
         choice=chosen,
         scheduler=tuple(_scheduler_words(question, snapshot)),
-        message=_message(analysis, judged.verdict),
+        message="" if judged.unclear else _message(analysis, judged.verdict),
         notes=(*noted, *open_),
         release=str(settings.scheduler.release),
         release_source=settings.release_source,
@@ -131,8 +131,7 @@ def _judge(
     """The verdict: the expected one, unless a deciding fact is unknown."""
     missing = tuple(missing_objects(analysis.question, analysis.scene.snapshot, findings))
     if missing:
-        kept = [finding for finding in findings if not finding.kind.missing]
-        return Judgement(Verdict.NOT_ALLOCATABLE if kept else Verdict.UNDETERMINED, kept, missing)
+        return _without(missing, analysis, expected, findings, before)
     hidden = () if stopped else tuple(not_seen(analysis, expected))
     open_ = () if stopped else tuple(not_decided(analysis, expected, findings))
     if hidden or open_:
@@ -140,6 +139,24 @@ def _judge(
         known = sorted((*hidden, *open_), key=lambda one: not isinstance(one, NotBoundByDefect))
         return Judgement(Verdict.UNDETERMINED, before if hidden else findings, tuple(known))
     return Judgement(expected, findings)
+
+
+def _without(
+    missing: tuple[Words, ...],
+    analysis: Analysis,
+    expected: Verdict,
+    findings: Sequence[Finding],
+    before: Sequence[Finding],
+) -> Judgement:
+    """The verdict where objects that the pod names were not read: what stands whatever they are."""
+    if expected is not Verdict.NOT_ALLOCATABLE or tuple(not_seen(analysis, expected)):
+        # Nodes were tried without these objects, so neither a yes nor what goes with it means anything.
+        findings = before
+    kept = [finding for finding in findings if not finding.kind.missing]
+    if expected is Verdict.ALLOCATED and kept and (kept[0].state or kept[0].kind.state):
+        return Judgement(expected, kept, missing)
+    stands = bool(kept) and expected is not Verdict.ALLOCATED
+    return Judgement(Verdict.NOT_ALLOCATABLE if stands else Verdict.UNDETERMINED, kept, missing)
 
 
 def _expected(analysis: Analysis, findings: Sequence[Finding]) -> Verdict:
@@ -281,7 +298,8 @@ def _asked_for(analysis: Analysis) -> list[Located]:
 def _message(analysis: Analysis, verdict: Verdict) -> str:
     """What the scheduler writes about a pod that it tries and cannot place."""
     asked, pod, outcome = analysis.scene.outcome, analysis.question.pod, analysis.outcome
-    if verdict is not Verdict.NOT_ALLOCATABLE or asked is None or pod is None:
+    # It counts the nodes, and each reason on them.
+    if verdict is not Verdict.NOT_ALLOCATABLE or asked is None or pod is None or asked.state.snapshot.unread(("Node",)):
         return ""
     profile = asked.state.profile
     if profile.unknown(Effect.FILTERS, pod) or profile.unknown(Effect.EVICTS, pod):

@@ -18,7 +18,7 @@ from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.analysis import Analysis, Outlook
 from kubectl_dra.explain.causes.claim_creation import CREATION_FAILED
 from kubectl_dra.explain.diagnosis import Finding, Verdict
-from kubectl_dra.explain.phrase import Phrase, Statement, Words, say
+from kubectl_dra.explain.phrase import ObjectName, Phrase, Statement, Words, say
 from kubectl_dra.explain.question.resolve import Question, last_message
 from kubectl_dra.explain.scene.assumptions import NODE_RESOURCES
 from kubectl_dra.explain.scene.node_reasons import unread_kinds
@@ -44,6 +44,8 @@ class NotBoundByDefect(Statement, frozen=True):
 
 def missing_objects(question: Question, snapshot: Snapshot, findings: Sequence[Finding]) -> Iterator[Unread]:
     """Objects that the pod names and that are missing only because their kind was not seen at all."""
+    placed = tuple(_claims_of_placed(question, snapshot))
+    yield from placed
     events = snapshot.events_about("Pod", question.namespace, question.name)
     # The controller's own words: it looked for them.
     if any(event.reason == CREATION_FAILED and "not found" in event.message for event in events):
@@ -51,10 +53,26 @@ def missing_objects(question: Question, snapshot: Snapshot, findings: Sequence[F
     for finding in findings:
         kind = finding.kind.missing
         missing = snapshot.missing(kind, question.namespace) if kind else None
-        if missing is not None:
+        if missing is not None and not (placed and kind == placed[0].gap.kind):
             text = "whether {kind} {namespace}/{name} exists is unknown"
             exists = say(text, kind=kind, namespace=question.namespace, name=finding.object)
             yield Unread(missing, exists)
+
+
+def _claims_of_placed(question: Question, snapshot: Snapshot) -> Iterator[Unread]:
+    """The claims of a pod on its node, where they were not read: they tell which devices it has."""
+    pod, space = question.pod, question.namespace
+    gap = snapshot.missing("ResourceClaim", space)
+    if gap is None or pod is None or not pod.node_name or pod.finished:
+        return
+    names = [entry.name for entry in question.claims if entry.claim is None and entry.name]
+    given = pod.extended_resource_claim
+    if given and (space, given) not in snapshot.claims:
+        names.append(given)
+    if names:
+        text = "which devices {count:claim|claims} {claims:some} {count:gives|give} the pod is unknown"
+        claims = [ObjectName("ResourceClaim", name, space) for name in names]
+        yield Unread(gap, say(text, count=len(names), claims=claims))
 
 
 def not_seen(analysis: Analysis, verdict: Verdict) -> Iterator[Unread]:

@@ -16,6 +16,7 @@ from kubectl_dra.explain.devices.device_state import DeviceState, identifying, m
 from kubectl_dra.explain.devices.inventory import DeviceRow, Inventory
 from kubectl_dra.report.blocks import Section, ShellCommand, TableBlock, prose
 from kubectl_dra.report.blocks_text import MAX_COLOURED, write_blocks
+from kubectl_dra.report.notes import reason
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import compressed, written
 from kubectl_dra.report.table import EMPTY, fitted, nameless, narrowed
@@ -216,9 +217,9 @@ def _why(group: AlikeDevices) -> str:
         parts.append(f"held by {amount(len(claims), 'claim')} of {where}")
     elif claims:
         parts.append(f"held by {_held_by(claims)}")
-    if reason := written(group.first.reason):
+    if why := reason(group.first.reason):
         alike = any(row.reason != group.first.reason for row in group.rows)
-        parts.append(f"{reason}, and alike" if alike else reason)
+        parts.append(f"{why}, and alike" if alike else why)
     return "; ".join(parts) or EMPTY
 
 
@@ -275,9 +276,9 @@ _SHOWN_NODES = 4
 def write_device(row: DeviceRow, claims: Sequence[ClaimUse], at: datetime, stream: TextIO, color: str = "auto") -> None:
     """Write the page of a device, without its name; ``claims`` are those that are known, among them its holders."""
     out = Painter(stream, color)
-    reason = written(row.reason)
+    why = written(row.reason)
     style = STATE_STYLES.get(row.state, "red")
-    out.heading(str(row.state), f": {reason}" if reason else "", style=f"bold {style}".strip())
+    out.heading(str(row.state), f": {why}" if why else "", style=f"bold {style}".strip())
     for label, text in _facts(row):
         out.paragraph(text, indent=" " * 10, first=label.ljust(10))
     out.write("")

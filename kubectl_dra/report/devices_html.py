@@ -12,7 +12,7 @@ from kubectl_dra.report.html.lines import fleet_of
 from kubectl_dra.report.html.markup import Markup, join, tag
 from kubectl_dra.report.html.page import PageOrigin, page
 from kubectl_dra.report.html.shares import bars_html, spaces_html
-from kubectl_dra.report.phrases import written
+from kubectl_dra.report.notes import sentences
 
 
 def to_html(inventory: Inventory, settings: Settings, origin: PageOrigin) -> str:
@@ -30,6 +30,6 @@ def to_html(inventory: Inventory, settings: Settings, origin: PageOrigin) -> str
         steps = tuple(FunnelStep(left, gone, what) for (what, left), gone in zip(inventory.narrowed, lost, strict=True))
         parts += blocks_html([Section("Selection", (Steps("What was asked for", "", steps),))], 2)
     source = f" ({settings.release_source})" if settings.release_source else ""
-    notes = (*map(written, inventory.notes), f"assumed: Kubernetes {settings.scheduler.release}{source}")
+    notes = (*sentences(inventory.notes), f"assumed: Kubernetes {settings.scheduler.release}{source}")
     parts += blocks_html([noted(notes)], 2)
     return page("Devices", parts, origin)

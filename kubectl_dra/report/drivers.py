@@ -6,7 +6,7 @@ JSON and YAML have the shape of ``schemas/drivers.json``.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, TextIO
 
@@ -44,18 +44,22 @@ def write_drivers(
     *,
     output: str = "text",
     where: ClusterFlags = CURRENT,
+    drivers: Sequence[str] = (),
+    nodes: Sequence[str] = (),
     limit: int | None = None,
     stream: TextIO | None = None,
 ) -> None:
-    """Write the table, at most ``limit`` rows (30 if that is None), with ages as of ``at``."""
+    """Write the table, at most ``limit`` rows (30 if that is None), with ages as of ``at``.
+
+    ``drivers`` and ``nodes`` are those that were asked for, if not all.
+    """
     out = Painter(stream, color)
     if output == "name":
         for row in found.rows[:limit]:
             out.write(f"{row.driver}/{row.node}")
         return
     if not found.rows:
-        known = "none publishes devices, and no pod looks like one"
-        out.sentence(f"No driver was found in what was read{'.' if found.gaps else f': {known}.'}")
+        out.sentence(_nothing(found, drivers, nodes))
         return
     out.sentence(summary(found))
     out.write("")
@@ -72,6 +76,16 @@ def write_drivers(
     first = found.rows[0]
     if first.state.broken and (following := command(next_look(first), Invocation())):
         write_blocks(out, [shell((following,), where, "Next")])
+
+
+def _nothing(found: NodeDrivers, drivers: Sequence[str], nodes: Sequence[str]) -> str:
+    """That none of what was asked for was found, and in what."""
+    called = f"{' or '.join(drivers)} " if drivers else ""
+    place = f" on {' or '.join(nodes)}" if nodes else ""
+    text = f"No driver {called}was found{place} in what was read"
+    if found.gaps or drivers or nodes:
+        return f"{text}."
+    return f"{text}: none publishes devices, and no pod looks like one."
 
 
 def _notes(row: NodeDriver, concerns: Concerns) -> str:

@@ -67,6 +67,7 @@ from kubectl_dra.report.explain_words import (
     proof,
     supposing,
 )
+from kubectl_dra.report.notes import sentences
 from kubectl_dra.report.phrases import assumed, written
 from kubectl_dra.text import amount, some
 
@@ -401,14 +402,16 @@ def _notes(diagnosis: Diagnosis, more: Sequence[str]) -> Section:
     ranks = iter((*[0] * len(diagnosis.supposed), *_BRIEF_NOTES))
     items: list[tuple[Block, ...]] = []
     everywhere = assumed(diagnosis)
-    for note in (*diagnosis.notes, *more, everywhere):
-        text, brief = written(note), None
+    first = diagnosis.unclear[:1]
+    said = tuple(map(written, first))
+    for text in (*sentences(diagnosis.notes, alone=first), *more, everywhere):
+        brief = None
         if len(text) > MAX_NOTE:
             # What was typed is repeated; nothing else is as long.
             text = f"{text[:MAX_NOTE]}… (all of it with -o json)"
-        if note not in diagnosis.unclear[:1]:
+        if text not in said:
             rank = next(ranks, None)
-            if note is everywhere and rank:
+            if text is everywhere and rank:
                 rank = max(rank, _BRIEF_ASSUMED)
             brief = Brief(rank, spans=(Marked("Note", WordMark.STRONG), f": {text}"), counted=True)
         items.append((Para((text,), brief=brief),))

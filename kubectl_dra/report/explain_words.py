@@ -79,11 +79,18 @@ def answer(diagnosis: Diagnosis) -> str:
 def reason(diagnosis: Diagnosis) -> str:
     """Why it is so: the answer without what is said beside it, the subject and the verdict."""
     lead, reason = parts(diagnosis)
-    return (reason or lead).rstrip(".")
+    return reason or lead
 
 
 def parts(diagnosis: Diagnosis) -> tuple[str, str]:
-    """The answer as the subject with its verdict, and why; the second is empty where the first says it all."""
+    """The answer as the subject with its verdict, and why, which is empty where the first says it all; neither ends
+    with a full stop.
+    """
+    lead, why = _parts(diagnosis)
+    return lead, why.rstrip(".")
+
+
+def _parts(diagnosis: Diagnosis) -> tuple[str, str]:
     kind = "Pod" if diagnosis.kind == "pod" else "Claim"
     if diagnosis.of_template:
         kind = "A claim of ResourceClaimTemplate"
@@ -91,6 +98,8 @@ def parts(diagnosis: Diagnosis) -> tuple[str, str]:
     first = written(diagnosis.findings[0].summary) if diagnosis.findings else ""
     if diagnosis.verdict is Verdict.UNDETERMINED:
         why = written(diagnosis.unclear[0]) if diagnosis.unclear else "the search did not end in time"
+        if diagnosis.node:
+            return f"{subject} is on node {diagnosis.node}; undetermined", why
         return f"{subject}: undetermined", why
     if diagnosis.verdict is Verdict.ALLOCATED:
         return _allocated(diagnosis, subject, first)
@@ -268,7 +277,9 @@ def overview_answer(overview: Overview) -> str:
     fewer = [alike for alike in overview.found if alike.served is not None]
     would, served = sum(len(alike.names) for alike in fewer), sum(alike.served or 0 for alike in fewer)
     turn = f"; each of {would:,} would fit alone, and only {served:,} of them together" if fewer else ""
-    return f"{total:,} waiting, {stuck:,} of them stuck{turn}{more}."
+    open_ = sum(len(alike.names) for alike in overview.found if alike.diagnosis.verdict is Verdict.UNDETERMINED)
+    unknown = f", {open_:,} undetermined" if open_ else ""
+    return f"{total:,} waiting, {stuck:,} of them stuck{unknown}{turn}{more}."
 
 
 _COMMANDS: Final = {

@@ -22,7 +22,8 @@ from kubectl_dra.report.blocks import (
 )
 from kubectl_dra.report.explain_words import Invocation
 from kubectl_dra.report.fit_words import change, code, commands, gain, headline, places, stop
-from kubectl_dra.report.phrases import assumed, written
+from kubectl_dra.report.notes import sentences
+from kubectl_dra.report.phrases import assumed
 from kubectl_dra.text import amount, some
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ def _change(found: WorkloadFit, more: More, asked: Invocation) -> Iterator[Para 
 
 
 def _notes(answer: FitAnswer) -> list[str]:
-    found = [written(note) for note in answer.notes]
+    found = sentences(answer.notes)
     if answer.waiting:
         verb = "waits" if answer.waiting == 1 else "wait"
         found.append(f"{amount(answer.waiting, 'other pod')} with claims {verb} already and may be placed first")

@@ -7,17 +7,18 @@ from typing import Any, Final
 
 from kubectl_dra.command import CommandLine, kubectl
 from kubectl_dra.drivers.health import DriverState
-from kubectl_dra.explain.diagnosis import SCHEMA_VERSION, Diagnosis
+from kubectl_dra.explain.diagnosis import SCHEMA_VERSION, Diagnosis, Verdict
 from kubectl_dra.explain.driver_words import why
 from kubectl_dra.explain.node_state import NodeAnswer
 from kubectl_dra.report.blocks import Answer, Block, Section, TableBlock, Tone, noted, prose, shell
 from kubectl_dra.report.blocks_text import write_blocks
 from kubectl_dra.report.explain_json import items_json
 from kubectl_dra.report.explain_words import Invocation, command, fix, parts
+from kubectl_dra.report.notes import sentences
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import written
 from kubectl_dra.report.remedy_json import commands_json, device_json, unread_json
-from kubectl_dra.report.table import EMPTY
+from kubectl_dra.report.table import EMPTY, UNKNOWN
 from kubectl_dra.text import amount, some
 
 _ROWS: Final = 5
@@ -35,13 +36,25 @@ def node_answer(state: NodeAnswer) -> tuple[str, str]:
         return subject, f"{said[:1].lower()}{said[1:]}{more}"
     if state.unread:
         return f"{subject}: undetermined", written(state.unread[0])
+    if state.unclear:
+        said = ": ".join(filter(None, parts(state.unclear[0])))
+        return subject, f"no fault was found; {said[:1].lower()}{said[1:]}"
+    if state.unseen:
+        first, *rest = state.unseen
+        more = f" (and of {amount(len(rest), 'more driver')})" if rest else ""
+        return (
+            subject,
+            f"no fault was found; the state of driver {first.driver}{more} is unknown: {written(why(first))}",
+        )
     if not state.drivers:
         return subject, "nothing is wrong here; it has no DRA driver"
     new = [row.driver for row in state.drivers if row.state is DriverState.STARTING]
     if new:
         return subject, f"nothing is wrong here; {some(new)} {'is' if len(new) == 1 else 'are'} starting"
-    served = amount(len(state.pods), "pod")
-    return subject, f"nothing is wrong with {some([row.driver for row in state.drivers])} or with {served} served here"
+    drivers = some([row.driver for row in state.drivers])
+    if not state.pods:
+        return subject, f"nothing is wrong with {drivers}; no pod here needs devices"
+    return subject, f"nothing is wrong with {drivers} or with the {amount(len(state.pods), 'pod')} that it serves here"
 
 
 def write_node_state(state: NodeAnswer, asked: Invocation, color: str = "auto", *, full: bool = False) -> None:
@@ -50,7 +63,7 @@ def write_node_state(state: NodeAnswer, asked: Invocation, color: str = "auto", 
 
 
 def _blocks(state: NodeAnswer, asked: Invocation, *, full: bool) -> Iterator[Block]:
-    yield Answer(*node_answer(state), Tone.BAD if state.exit_code == 1 else Tone.GOOD)
+    yield Answer(*node_answer(state), {0: Tone.GOOD, 1: Tone.BAD}.get(state.exit_code, Tone.WARNING))
     if state.drivers:
         drivers = [
             (row.driver, row.state.value, f"{row.devices:,}", written(why(row)) or EMPTY) for row in state.drivers
@@ -68,7 +81,9 @@ def _blocks(state: NodeAnswer, asked: Invocation, *, full: bool) -> Iterator[Blo
         yield Section("Pods that need devices", (table,))
     if text := _fix(state):
         yield Section("Fixes", (prose(f"- {text}", Tone.GOOD, 2),))
-    notes = [*(written(entry.words) for entry in state.held), *(written(entry) for entry in state.unread)]
+    # The first of what was not read is the answer where nothing is wrong.
+    unread = state.unread if state.exit_code == 1 else state.unread[1:]
+    notes = [*(written(entry.words) for entry in state.held), *sentences(unread)]
     if notes:
         yield noted(notes)
     if following := _next(state, asked):
@@ -78,8 +93,12 @@ def _blocks(state: NodeAnswer, asked: Invocation, *, full: bool) -> Iterator[Blo
 def _row(pod: Diagnosis) -> tuple[str, ...]:
     first = pod.findings[0] if pod.findings else None
     devices = some([str(device) for device in pod.held], 2) or EMPTY
+    cause = first.kind.code if first is not None else EMPTY
     said = written(first.summary) if first is not None else EMPTY
-    return f"{pod.namespace}/{pod.name}", devices, first.kind.code if first is not None else EMPTY, said
+    if pod.verdict is Verdict.UNDETERMINED:
+        devices = UNKNOWN if devices == EMPTY else devices
+        cause, said = pod.verdict.value, written(pod.unclear[0]) if pod.unclear else said
+    return f"{pod.namespace}/{pod.name}", devices, cause, said
 
 
 def _fix(state: NodeAnswer) -> str:

@@ -7,11 +7,13 @@ from itertools import accumulate
 from typing import Final, TextIO
 
 from kubectl_dra.command import CURRENT, Argv, ClusterFlags, CommandLine, kubectl
+from kubectl_dra.explain.answer_notes import to_see_more
 from kubectl_dra.explain.diagnosis import Verdict
 from kubectl_dra.explain.overview import Alike, Overview
 from kubectl_dra.report.blocks import noted, shell
 from kubectl_dra.report.blocks_text import LINES, write_blocks, write_command
-from kubectl_dra.report.explain_words import is_stuck, overview_answer, reason
+from kubectl_dra.report.explain_words import Invocation, command, is_stuck, overview_answer, reason
+from kubectl_dra.report.notes import sentences
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import written
 from kubectl_dra.report.table import fitted
@@ -49,6 +51,8 @@ def write_overview(
         _notes(out, overview)
         if overview.elsewhere:
             write_blocks(out, [shell((kubectl("dra", "explain", "-A", *flags),), where, "Next")])
+        elif more := command(to_see_more(overview.unread), Invocation()):
+            write_blocks(out, [shell((more,), where, "Next")])
         return
     ranked = sorted(overview.found, key=lambda alike: (-alike.exit_code, -len(alike.names)))
     header, *blocks = fitted([HEADER, *(cells(alike) for alike in ranked)], out.limit, BELOW, prose=True)
@@ -90,7 +94,7 @@ def _shortened(ranked: Sequence[Alike], limit: int | None, room: int) -> list[li
 def _notes(out: Painter, overview: Overview) -> None:
     said = overview.notes if overview.found else overview.notes[1 if overview.unread else 0 :]
     if said:
-        write_blocks(out, [noted([written(note) for note in said])])
+        write_blocks(out, [noted(sentences(said))])
 
 
 def cells(alike: Alike) -> tuple[str, ...]:
@@ -100,7 +104,9 @@ def cells(alike: Alike) -> tuple[str, ...]:
     cause = first.kind.code if first else "-"
     why = written(first.summary) if first and not diagnosis.unclear else reason(diagnosis)
     verdict = _WORDS[diagnosis.verdict]
-    if (diagnosis.troubled or diagnosis.verdict is Verdict.NOT_ALLOCATABLE) and not is_stuck(diagnosis):
+    if is_stuck(diagnosis):
+        verdict = _WORDS[Verdict.NOT_ALLOCATABLE]
+    elif diagnosis.troubled or diagnosis.verdict is Verdict.NOT_ALLOCATABLE:
         verdict = "not yet"
     if alike.served is not None:
         verdict = f"{alike.served:,} of {len(alike.names):,} fit"

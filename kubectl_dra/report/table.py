@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 GAP = "   "
 EMPTY = "-"
+UNKNOWN: Final = "?"
+"""What was not read decides it."""
 INDENT = "    "
 MIN_NAME: Final = 12
 """A shorter name is not shortened."""

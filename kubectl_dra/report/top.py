@@ -14,7 +14,7 @@ from kubectl_dra.report.blocks_text import write_blocks
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import written
 from kubectl_dra.report.remedy_json import unread_json
-from kubectl_dra.report.table import EMPTY, nameless, narrowed
+from kubectl_dra.report.table import EMPTY, UNKNOWN, nameless, narrowed
 from kubectl_dra.taint import typed as times
 from kubectl_dra.text import amount
 from kubectl_dra.usage.choices import UseBy
@@ -182,6 +182,14 @@ _KEYS: Final = {
     UseBy.claims: ("NAMESPACE", "CLAIM"),
 }
 """Columns that say what a row is about."""
+_SOURCES: Final = {
+    UseBy.nodes: "ResourceSlice",
+    UseBy.classes: "ResourceSlice",
+    UseBy.namespaces: "ResourceClaim",
+    UseBy.owners: "ResourceClaim",
+    UseBy.claims: "ResourceClaim",
+}
+"""The kinds without which there is no row."""
 
 
 def write_top(
@@ -196,8 +204,8 @@ def write_top(
     out = Painter(stream, color)
     out.sentence(summary(report))
     if not report.rows:
-        if report.unread:
-            out.sentence(f"In what was read are no {report.by} to count.")
+        if not_read(_SOURCES[report.by], report.unread):
+            out.sentence(f"{_SOURCES[report.by]}s were not read, so no {report.by} can be counted.")
             return
         out.sentence(
             f"There are no {report.by} with devices to count."
@@ -271,8 +279,10 @@ def _supply_row(row: DeviceSupply, by_class: bool, nobody: str) -> tuple[str, ..
     tainted = states.get(DeviceState.TAINTED, 0)
     other = row.tally.devices - row.free - row.held - tainted
     numbers = (row.tally.devices, row.free, row.held, tainted, other, row.unused)
-    use = f"{100 * row.held // row.tally.devices}%"
-    cells = (row.name or nobody, *map(_number, numbers), use)
+    # Where the state of devices is unknown, any of the other numbers may be larger.
+    unknown = bool(states.get(DeviceState.UNKNOWN))
+    use = UNKNOWN if unknown else f"{100 * row.held // row.tally.devices}%"
+    cells = (row.name or nobody, *(_number(number, UNKNOWN if unknown else EMPTY) for number in numbers), use)
     return (*cells, _number(row.tally.nodes), _largest(row.largest)) if by_class else cells
 
 
@@ -296,5 +306,5 @@ def _claim_row(item: ClaimUse, at: datetime) -> tuple[str, ...]:
     return meta.namespace, meta.name, _number(len(item.results)), item.state, item.node or EMPTY, owner, age
 
 
-def _number(number: int) -> str:
-    return f"{number:,}" if number else EMPTY
+def _number(number: int, none: str = EMPTY) -> str:
+    return f"{number:,}" if number else none

@@ -340,3 +340,12 @@ def test_labels_of_nodes_that_may_not_be_read_refuse_nobody(dra: Dra, tmp_path: 
     table = dra("explain", "-A", "--snapshot", str(path))
     row = " ".join(table.out.split())
     assert table.code == 3 and "undetermined no-eligible-node no Nodes could be read" in row
+
+
+def test_what_is_counted_as_stuck_is_called_stuck(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also a pod that has its devices and cannot end."""
+    monkeypatch.chdir(EXAMPLES / "all-held")
+    ran = dra("explain", "-A", "--snapshot", "cluster.yaml")
+    assert "2 waiting, 2 of them stuck" in ran.out
+    (row,) = (line for line in ran.out.splitlines() if "pod/video-prep-1" in line)
+    assert row.split()[2] == "stuck" and "gpu-3 until driver gpu.nvidia.com has released it," in row

@@ -48,11 +48,11 @@ def run(asked: ClaimsFlags, connection: ConnectionFlags) -> int:
     else:
         from kubectl_dra.explain.driver_words import driver_notes, twice_notes
         from kubectl_dra.report.claims import write_claims
+        from kubectl_dra.report.notes import sentences
         from kubectl_dra.report.paint import tell
-        from kubectl_dra.report.phrases import written
 
-        for note in (*found.unread, *driver_notes(snapshot), *twice_notes(snapshot)):
-            tell(f"note: {written(note)}")
+        for note in sentences((*found.unread, *driver_notes(snapshot), *twice_notes(snapshot))):
+            tell(f"note: {note}")
         tell_age(at := moment(snapshot))
         where = cluster_flags(asked, connection)
         write_claims(

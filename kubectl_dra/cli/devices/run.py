@@ -17,6 +17,7 @@ from kubectl_dra.console import put
 from kubectl_dra.errors import UsageError
 from kubectl_dra.explain.devices.alike_devices import alike_devices, ordered, singly, tallies
 from kubectl_dra.explain.devices.arrangement import SortKey
+from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.explain.devices.inventory import Inventory, Wanted, take_inventory
 from kubectl_dra.explain.scene.assumptions import rules_notes
 
@@ -52,7 +53,9 @@ def run(asked: DevicesFlags, connection: ConnectionFlags) -> int:
         tainted=asked.tainted,
     )
     inventory = take_inventory(snapshot, cycle, wanted, rules_notes(snapshot, settings))
-    code = EXIT_UNDETERMINED if inventory.unread else 0 if inventory.rows else EXIT_NONE
+    # Names are known without the states of what they name.
+    unknown = output != "name" and any(row.state is DeviceState.UNKNOWN for row in inventory.rows)
+    code = EXIT_UNDETERMINED if inventory.unread or unknown else 0 if inventory.rows else EXIT_NONE
     if output in ("text", "wide", "name"):
         _write_text(inventory, asked, connection)
         return code
@@ -90,11 +93,11 @@ def _check(asked: DevicesFlags) -> None:
 
 def _write_text(inventory: Inventory, asked: DevicesFlags, connection: ConnectionFlags) -> None:
     from kubectl_dra.report.devices import write_counts, write_names, write_table
+    from kubectl_dra.report.notes import sentences
     from kubectl_dra.report.paint import tell
-    from kubectl_dra.report.phrases import written
 
-    for note in inventory.notes:
-        tell(f"note: {written(note)}")
+    for note in sentences(inventory.notes):
+        tell(f"note: {note}")
     if asked.by is not None:
         counts = tallies(inventory, asked.by, asked.sort)
         write_counts(inventory, counts, asked.by, asked.color.value, limit=asked.limit)

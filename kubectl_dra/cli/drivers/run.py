@@ -19,6 +19,7 @@ from kubectl_dra.drivers.daemons import NO_POD_MADE
 from kubectl_dra.drivers.drain import drain_check
 from kubectl_dra.drivers.join import NodeDrivers, joined
 from kubectl_dra.errors import ClusterError, InputError, UsageError
+from kubectl_dra.explain.unread import NotSeen
 from kubectl_dra.text import nearest
 
 KINDS: Final = ("ResourceSlice", "DeviceClass", "ResourceClaim", "Node", "Pod", "DaemonSet", "Event")
@@ -95,10 +96,11 @@ def _print(found: NodeDrivers, asked: DriversFlags, connection: ConnectionFlags,
         write(to_json(found, concerns), output, sys.stdout)
     else:
         from kubectl_dra.report.drivers import write_drivers
+        from kubectl_dra.report.notes import sentences
         from kubectl_dra.report.paint import tell
 
-        for gap in found.gaps:
-            tell(f"note: not seen: {gap}")
+        for note in sentences(map(NotSeen, found.gaps)):
+            tell(f"note: {note}")
         at = moment(snapshot)
         if output != "name":
             tell_age(at)
@@ -108,6 +110,8 @@ def _print(found: NodeDrivers, asked: DriversFlags, connection: ConnectionFlags,
             concerns,
             at.at,
             asked.color.value,
+            drivers=asked.drivers,
+            nodes=asked.nodes,
             output=output,
             where=where,
             limit=asked.limit,
@@ -148,10 +152,11 @@ def _drain(asked: DriversFlags, connection: ConnectionFlags, drivers: NodeDriver
         write(drain_json(found, node), output, sys.stdout)
     else:
         from kubectl_dra.report.drivers import write_drain
+        from kubectl_dra.report.notes import sentences
         from kubectl_dra.report.paint import tell
 
-        for gap in found.gaps:
-            tell(f"note: not seen: {gap}")
+        for note in sentences(map(NotSeen, found.gaps)):
+            tell(f"note: {note}")
         write_drain(found, node, asked.color.value, where=cluster_flags(asked, connection))
     if found.gaps or found.pods(WhileAway.UNKNOWN):
         return EXIT_UNDETERMINED

@@ -74,12 +74,12 @@ def _print(reports: Sequence[UseReport], at: Moment, asked: TopFlags) -> None:
 
         put(to_metrics(reports))
     elif asked.output is TopOutput.text:
+        from kubectl_dra.report.notes import sentences
         from kubectl_dra.report.paint import tell
-        from kubectl_dra.report.phrases import written
         from kubectl_dra.report.top import MAX_ROWS, write_top
 
-        for note in reports[0].notes:
-            tell(f"note: {written(note)}")
+        for note in sentences(reports[0].notes):
+            tell(f"note: {note}")
         if reports[0].claims:
             tell_age(at)
         write_top(reports[0], at.at, asked.color.value, limit=None if asked.full else asked.limit or MAX_ROWS)

@@ -83,7 +83,8 @@ def _finished(pod: Pod, claims: Sequence[ResourceClaim]) -> Finding:
         facts.extend(_deletion(pod))
         text = "{pod} has ended ({phase}) and was deleted, and is kept by finalizers: {names:some}"
         summary = say(text, pod="the pod", phase=pod.phase, names=names)
-        change = say("Find the controller that has to remove {names:some}; if there is none, remove them.", names=names)
+        text = "Find the controller that has to remove {names:some}; if there is none, remove {count:it|them}."
+        change = say(text, names=names, count=len(names))
     return Finding(FINISHED, summary, tuple(facts), Remedy(change))
 
 
@@ -155,9 +156,12 @@ def _waiting_for_driver(found: Finding, pod: Pod, snapshot: Snapshot, held: Sequ
         return found
     row, said = away
     node = ObjectName("Node", pod.node_name)
-    words = {"driver": row.driver, "node": node, "said": said, "devices": held}
-    summary = say("it has {devices:some} until driver {driver} has released them, and {said}", **words)
-    text = "Start driver {driver} on node {node}: the kubelet ends the pod only after it has released the devices."
+    words = {"driver": row.driver, "node": node, "said": said, "devices": held, "count": len(held)}
+    summary = say("it has {devices:some} until driver {driver} has released {count:it|them}, and {said}", **words)
+    text = (
+        "Start driver {driver} on node {node}: the kubelet ends the pod only after it has released the "
+        "{count:device|devices}."
+    )
     if row.pod is None:
         text += " If it runs outside of pods, look at its log there."
     change = say(text, **words)

@@ -241,8 +241,7 @@ class _Listing:
         known = rows
         if wanted.free:
             if unsure := [row for row in rows if row.state is DeviceState.UNKNOWN]:
-                text = "whether {count:device} {count:is|are} free is unknown: {reason}"
-                self._notes.append(say(text, count=len(unsure), reason=unsure[0].reason))
+                self._notes.append(say("whether {count:device} {count:is|are} free is unknown", count=len(unsure)))
             rows = [row for row in rows if row.state is DeviceState.FREE]
             narrowed.append(("free", len(rows)))
         if wanted.tainted:
