@@ -11,6 +11,7 @@ from kubectl_dra.manifests.changes import Append, Change, Path, Set, fields_at, 
 from kubectl_dra.migrate.device_plugins.labels import TERMS, Condition, translate
 from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue
 from kubectl_dra.migrate.vendors.model import EMPTY, LabelRule, Resource, ResourceRule, Suffix
+from kubectl_dra.text import whole_number
 
 # Traces a request of a claim back to its original device-plugin resource.
 
@@ -136,10 +137,11 @@ def _parts(rule: ResourceRule, exactly: Mapping[str, Any]) -> Mapping[str, int] 
         text = wanted.pop(key, None)
         if text is None:
             continue
-        number = text.removesuffix(unit) if unit else text
-        if not number.isdecimal() or (unit and number == text):
+        digits = text.removesuffix(unit) if unit else text
+        number = whole_number(digits)
+        if number is None or (unit and digits == text):
             return None
-        out[name] = int(number)
+        out[name] = number
     return None if any(wanted[key] != rule.resource.capacity.get(key) for key in wanted) else out
 
 
