@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from kubectl_dra.cli.live import seconds
+from kubectl_dra.cli.main import COMMANDS, _parser
 from kubectl_dra.errors import UsageError
 from tests.cli.conftest import Ran
 from tests.cli.test_bad_input import CLASS, NODE, SLICE, claim, snapshot
@@ -54,3 +56,47 @@ def test_numbers_of_the_environment(dra: Dra, cluster: str, monkeypatch: pytest.
         monkeypatch.setenv(name, digits)
     assert dra("devices", "--snapshot", cluster).code == 0
     assert dra("explain", "claim/gpus", "-n", "default", "--snapshot", cluster, "-o", "html").code in (0, 1, 3)
+
+
+HOSTILE = ("\udcff", "a\udcff/b", "pod/\udcff", "", "²", "x" * 5000, "a/" * 3000, "x" * 300 + ".yaml", "=\udcff")
+"""A byte that is no UTF-8, nothing, and names that are too long for any file. A NUL cannot be passed."""
+
+
+@cache
+def places() -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Each command, and where a word can be: as an argument, and as the value of each flag that no other has."""
+    flags: set[str] = set()
+    out = []
+    for name in COMMANDS:
+        options = [
+            each
+            for each in _parser(name).commands[name].params
+            if each.param_type_name == "option" and not each.is_flag
+        ]
+        own = {max(each.opts, key=len) for each in options}
+        out.append((name, ("", *sorted(own - flags))))
+        flags |= own
+    assert {"--what-if", "--kubeconfig", "--snapshot", "--filename"} <= flags
+    return tuple(out)
+
+
+@pytest.mark.parametrize(("command", "flags"), [place for place in places() if place[0] != "lsp"])
+def test_every_command(dra: Dra, cluster: str, command: str, flags: tuple[str, ...]) -> None:
+    """A sentence and the documented code, whatever stands where. (lsp takes no arguments of its own.)"""
+    for flag in flags:
+        for word in HOSTILE:
+            for more in ((), ("--snapshot", cluster)):
+                ran = dra(command, *([flag] if flag else []), word, *more)
+                assert ran.code in (0, 1, 2, 3), (flag, word[:20])
+
+
+def test_a_message_with_bytes_that_are_no_text(dra: Dra) -> None:
+    known = "could not bind PCI device: device 0000:3b:00.0 is in use"
+    assert dra("explain", "--message", f"\udcff {known}").code == dra("explain", "--message", known).code
+    assert dra("explain", "--message", "\udcff").code == 3
+
+
+def test_a_name_too_long_for_a_file_is_no_defect(dra: Dra, cluster: str) -> None:
+    ran = dra("devices", "--snapshot", "x" * 5000)
+    assert ran.code == 2 and ran.err.endswith("x: File name too long\n")
+    assert dra("explain", "x" * 5000, "--snapshot", cluster).err.startswith("error: ")
