@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 
 import pytest
 
 from kubectl_dra.cli.live import seconds
-from kubectl_dra.cli.main import COMMANDS, _parser
 from kubectl_dra.errors import UsageError
 from tests.cli.conftest import Ran
 from tests.cli.test_bad_input import CLASS, NODE, SLICE, claim, snapshot
+from tools.fuzz.arguments import HOSTILE, places
 
 Dra = Callable[..., Ran]
 LONG = "9" * 5000
@@ -58,31 +57,20 @@ def test_numbers_of_the_environment(dra: Dra, cluster: str, monkeypatch: pytest.
     assert dra("explain", "claim/gpus", "-n", "default", "--snapshot", cluster, "-o", "html").code in (0, 1, 3)
 
 
-HOSTILE = ("\udcff", "a\udcff/b", "pod/\udcff", "", "²", "x" * 5000, "a/" * 3000, "x" * 300 + ".yaml", "=\udcff")
-"""A byte that is no UTF-8, nothing, and names that are too long for any file. A NUL cannot be passed."""
-
-
-@cache
-def places() -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Each command, and where a word can be: as an argument, and as the value of each flag that no other has."""
-    flags: set[str] = set()
+def own_flags() -> list[tuple[str, tuple[str, ...]]]:
+    """Each command, and its flags that no command before it has. (lsp takes no arguments of its own.)"""
+    seen: set[str] = set()
     out = []
-    for name in COMMANDS:
-        options = [
-            each
-            for each in _parser(name).commands[name].params
-            if each.param_type_name == "option" and not each.is_flag
-        ]
-        own = {max(each.opts, key=len) for each in options}
-        out.append((name, ("", *sorted(own - flags))))
-        flags |= own
-    assert {"--what-if", "--kubeconfig", "--snapshot", "--filename"} <= flags
-    return tuple(out)
+    for command, flags, _ in places():
+        out.append((command, ("", *(flag for flag in flags if flag not in seen))))
+        seen.update(flags)
+    assert {"--what-if", "--kubeconfig", "--snapshot", "--filename"} <= seen
+    return [each for each in out if each[0] != "lsp"]
 
 
-@pytest.mark.parametrize(("command", "flags"), [place for place in places() if place[0] != "lsp"])
+@pytest.mark.parametrize(("command", "flags"), own_flags())
 def test_every_command(dra: Dra, cluster: str, command: str, flags: tuple[str, ...]) -> None:
-    """A sentence and the documented code, whatever stands where. (lsp takes no arguments of its own.)"""
+    """A sentence and the documented code, whatever stands where."""
     for flag in flags:
         for word in HOSTILE:
             for more in ((), ("--snapshot", cluster)):
