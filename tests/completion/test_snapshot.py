@@ -92,11 +92,8 @@ def snapshot(tmp_path: Path) -> str:
         pod("running", "node-1"),
         pod("web", "node-1", claims=False),
         pod("waiting", ""),
-        {
-            **(made := pod("trainer-5d8f7c9b6d-x2x4z", "node-1", claims=False)),
-            "metadata": {**made["metadata"], **OWNED},
-        },
-        {**claim("gpus", allocated=False), "kind": "ResourceClaimTemplate", "spec": {"spec": {}}},
+        pod("trainer-5d8f7c9b6d-x2x4z", "node-1", claims=False) | {"metadata": OWNED},
+        claim("gpus", allocated=False) | {"kind": "ResourceClaimTemplate", "spec": {"spec": {}}},
         published("node-1", 2, generation=1),
         published("node-1", 3, generation=2),
         published("node-2", 1, taint="example.com/broken"),
