@@ -16,6 +16,17 @@ def are(count: int) -> str:
     return "is" if count == 1 else "are"
 
 
+def whole_number(text: str, digits: int = 18) -> int | None:
+    """The number that ASCII digits stand for, of which so many may follow the leading zeros; None for any other text.
+
+    ``isdigit`` takes ``²`` for a digit, and ``int`` neither reads that nor more than 4300 digits.
+    """
+    if not text.isascii() or not text.isdigit():
+        return None
+    significant = text.lstrip("0")
+    return int(significant or "0") if len(significant) <= digits else None
+
+
 def some(names: Sequence[str], limit: int = 4) -> str:
     """The first names, and how many more there are."""
     return listed(names[:limit], len(names))

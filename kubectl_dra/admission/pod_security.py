@@ -23,6 +23,7 @@ from kubectl_dra.api.behaviour import (
     WINDOWS_EXEMPT,
 )
 from kubectl_dra.api.releases import Release, Releases
+from kubectl_dra.text import whole_number
 
 ENFORCE: Final = "pod-security.kubernetes.io/enforce"
 ENFORCE_VERSION: Final = "pod-security.kubernetes.io/enforce-version"
@@ -96,7 +97,8 @@ def enforced(labels: Mapping[str, str]) -> PodSecurityLevel | None:
         return None
     known = level in ("baseline", "restricted")
     major, _, minor = labels.get(ENFORCE_VERSION, "latest").removeprefix("v").partition(".")
-    version = Release(int(major), int(minor)) if major.isdigit() and minor.isdigit() else LATEST_STANDARDS
+    numbers = [number for part in (major, minor) if (number := whole_number(part)) is not None]
+    version = Release(*numbers) if len(numbers) == 2 else LATEST_STANDARDS
     return PodSecurityLevel(level if known else "restricted", version if known else LATEST_STANDARDS)
 
 

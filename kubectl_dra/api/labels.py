@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any
 
 from kubectl_dra.api.meta import Wire
-from kubectl_dra.text import some
+from kubectl_dra.text import some, whole_number
 
-_INTEGER = re.compile(r"[+-]?[0-9]+\Z")
 _INT64 = 1 << 63
 
 
@@ -96,7 +94,8 @@ def requirement_matches(requirement: Requirement, labels: Mapping[str, str]) -> 
 
 
 def _int64(text: str) -> int | None:
-    if not _INTEGER.match(text):
+    number = whole_number(text[1:] if text[:1] in ("+", "-") else text, 19)
+    if number is None:
         return None
-    value = int(text)
+    value = -number if text[0] == "-" else number
     return value if -_INT64 <= value < _INT64 else None

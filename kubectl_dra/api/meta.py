@@ -10,10 +10,14 @@ from msgspec import field
 
 # Events about the devices of pods.
 
+FAILED_PREPARE: Final = "FailedPrepareDynamicResources"
+"""The kubelet's reason where a driver does not prepare the devices of a pod."""
+OUT_OF: Final = "OutOf"
+"""How the kubelet's reasons begin where a node lacks a resource of a pod (pkg/kubelet/lifecycle)."""
 DEVICE_EVENTS: Final = (
     "FailedScheduling",
     "FailedResourceClaimCreation",
-    "FailedPrepareDynamicResources",
+    FAILED_PREPARE,
     "DeviceTaintManagerEviction",
     "BindingConditionsPending",
     "NotTriggerScaleUp",

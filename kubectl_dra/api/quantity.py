@@ -23,6 +23,7 @@ from kubectl_dra.api.decimals import (
     without_factors,
     wrapped,
 )
+from kubectl_dra.text import whole_number
 
 Format = Literal["DecimalSI", "BinarySI", "DecimalExponent"]
 
@@ -383,8 +384,9 @@ def _decimal_suffix(suffix: str) -> tuple[int, Format]:
         return power, "DecimalSI"
     if suffix[0] in "eE":
         digits = suffix[1:].lstrip("+-")
-        if digits.isdigit() and len(suffix) - len(digits) <= 2 and len(digits.lstrip("0")) <= 19:
-            exponent = int(suffix[1:])
+        number = whole_number(digits, 19) if len(suffix) - len(digits) <= 2 else None
+        if number is not None:
+            exponent = -number if suffix[1] == "-" else number
             if _MIN_INT64 <= exponent <= _MAX_INT64:
                 # Upstream keeps 32 bits of the exponent.
                 return (exponent + 2**31) % 2**32 - 2**31, "DecimalExponent"

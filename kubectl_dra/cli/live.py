@@ -14,6 +14,7 @@ from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.console import CLEAR_LINE, exact, one_line, put
 from kubectl_dra.errors import ClusterError, UsageError
 from kubectl_dra.report.paint import limit_of
+from kubectl_dra.text import whole_number
 
 if TYPE_CHECKING:
     from kubectl_dra.cluster.kubeconfig import ConnectionOptions
@@ -100,8 +101,9 @@ def seconds(text: str) -> float:
         UsageError: not a duration.
     """
     stripped = text.strip()
-    if stripped.isdigit():
-        return min(float(stripped), _LONGEST)
+    plain = whole_number(stripped)
+    if plain is not None:
+        return min(float(plain), _LONGEST)
     parts = _PART.findall(stripped)
     if not parts or "".join(number + unit for number, unit in parts) != stripped:
         raise UsageError(f'--request-timeout: "{text}" is not a duration such as 5s, 2m or 1m30s')

@@ -22,6 +22,8 @@ from kubectl_dra.errors import DraError, NoDRA, UndeterminedError, UsageError
 EXIT_NO = 1
 EXIT_ERROR = 2
 EXIT_UNDETERMINED = 3
+_NAMES_REFUSED: Final = (errno.ENAMETOOLONG, errno.EACCES)
+"""What the system says of a name that was typed, wherever it first meets the name."""
 
 
 class Command(NamedTuple):
@@ -213,6 +215,8 @@ def _run(arguments: Sequence[str]) -> int:
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
             _drop_output()
             return _fail(f"cannot write: {error.strerror}", EXIT_ERROR)
+        if isinstance(error, OSError) and error.errno in _NAMES_REFUSED and error.filename is not None:
+            return _fail(f"{os.fsdecode(error.filename)}: {error.strerror}", EXIT_ERROR)
         if os.environ.get("KUBECTL_DRA_DEBUG"):
             raise
         where = type(error).__name__

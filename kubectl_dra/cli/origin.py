@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.scene.prepare import Settings
+from kubectl_dra.text import whole_number
 
 if TYPE_CHECKING:
     from kubectl_dra.report.html.page import PageOrigin
@@ -29,5 +30,5 @@ def page_origin(snapshot: Snapshot, settings: Settings) -> PageOrigin:
 
 def _now() -> datetime:
     """Now, or what SOURCE_DATE_EPOCH says, with which the same input gives the same file."""
-    fixed = os.environ.get("SOURCE_DATE_EPOCH", "")
-    return datetime.fromtimestamp(int(fixed), UTC) if fixed.isdecimal() else datetime.now(UTC)
+    fixed = whole_number(os.environ.get("SOURCE_DATE_EPOCH", ""), 11)
+    return datetime.now(UTC) if fixed is None else datetime.fromtimestamp(fixed, UTC)

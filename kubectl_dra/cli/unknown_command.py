@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Collection, Sequence
-from pathlib import Path
 from typing import Final
 
 from kubectl_dra.command import CommandLine
@@ -77,7 +77,8 @@ def unexpected_words(command: str, words: Sequence[str], *, files: bool) -> Usag
 
 def like_file(word: str) -> bool:
     """Whether a word looks like a path: it ends like a manifest, or such a file exists."""
-    return word.lower().endswith((".yaml", ".yml", ".json")) or Path(word).is_file()
+    # pathlib's is_file fails at a name that is too long, or below a folder that may not be read.
+    return word.lower().endswith((".yaml", ".yml", ".json")) or os.path.isfile(word)  # noqa: PTH113
 
 
 def _ours(*words: str) -> CommandLine:

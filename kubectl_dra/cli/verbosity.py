@@ -14,8 +14,8 @@ TIMES: Final = 1
 """From this level on: versions, and how long it took."""
 REQUESTS: Final = 6
 """From this level on: every request to the API server, with the status and the size of its answer."""
-_FLAG: Final = re.compile(r"(?:-v|--v)=(\d+)\Z|-(v+)\Z")
-_LEVEL: Final = re.compile(r"\d{1,2}\Z")
+_FLAG: Final = re.compile(r"(?:-v|--v)=([0-9]{1,18})\Z|-(v+)\Z")
+_LEVEL: Final = re.compile(r"[0-9]{1,2}\Z")
 
 
 def taken_out(arguments: Sequence[str]) -> tuple[list[str], int]:

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, Final
 
 from kubectl_dra.api.fields import fields
-from kubectl_dra.api.meta import DEVICE_EVENTS
+from kubectl_dra.api.meta import DEVICE_EVENTS, OUT_OF
 from kubectl_dra.api.releases import GROUP
 from kubectl_dra.api.schema import Field, each
 from kubectl_dra.cluster.harmless import is_harmless
@@ -23,8 +23,6 @@ _CLAIM: Final = "claim:"
 _HEAD: Final = frozenset(("apiVersion", "kind", "metadata"))
 _NUMERIC: Final = frozenset(("Gt", "Lt"))
 _TEXTS: Final = frozenset(("string", "any", "object"))
-OUT_OF: Final = "OutOf"
-"""How the kubelet's reasons begin where a node lacks a resource of a pod (pkg/kubelet/lifecycle)."""
 _OBJECTS: Final = (
     *("claim", "container", "node", "pod", "podgroup", "podvolume", "pool", "priorityclass", "storageclass"),
     *("template", "volume", "volumeclaim", "workload"),

@@ -20,6 +20,7 @@ from msgspec import Struct
 
 from kubectl_dra.cluster.socks import PORT as SOCKS_PORT
 from kubectl_dra.cluster.socks import through_socks
+from kubectl_dra.text import whole_number
 
 _CONNECT_SECONDS: Final = 15.0
 _PROXY_HEAD: Final = 1 << 14
@@ -214,7 +215,7 @@ def _addresses(host: str, port: int, deadline: float | None) -> Any:
         except (OSError, UnicodeError) as error:
             found.append(error if isinstance(error, OSError) else OSError("not a host name"))
 
-    if deadline is None or host.replace(".", "").isdigit():
+    if deadline is None or whole_number(host.replace(".", "")) is not None:
         look()
     else:
         thread = Thread(target=look, daemon=True)

@@ -9,6 +9,7 @@ from typing import Any, Final
 from kubectl_dra.cel.lexer import LexicalError, string_value, tokenize
 from kubectl_dra.cluster.harmless import is_amount, is_harmless
 from kubectl_dra.cluster.pseudonyms import Pseudonyms
+from kubectl_dra.text import whole_number
 
 Json = dict[str, Any]
 
@@ -197,7 +198,7 @@ class Identities:
                 )
             elif token.kind in ("IDENTIFIER", "BYTES"):
                 out.append(self.identifier(token.text))
-            elif token.kind == "NUM_INT" and token.text.isdigit() and int(token.text) in self._long_serials:
+            elif token.kind == "NUM_INT" and whole_number(token.text, 20) in self._long_serials:
                 out.append(self.names.scrambled(token.text))
             elif token.text != "<EOF>":
                 out.append(token.text)

@@ -256,3 +256,13 @@ class Snapshot(Struct, frozen=True, eq=False, dict=True):
             event for event in self.events if event.kind == kind and event.namespace == namespace and event.name == name
         ]
         return tuple(sorted(found, key=lambda event: event.last))
+
+    def events_of(self, pod: Pod, *reasons: str) -> tuple[Event, ...]:
+        """Events with one of these reasons about this pod, oldest first.
+
+        Those about another pod of its name are left out, as far as both are saved with their UIDs.
+        """
+        uid, about = pod.metadata.uid, self.events_about("Pod", pod.metadata.namespace, pod.metadata.name)
+        return tuple(
+            event for event in about if event.reason in reasons and (not uid or not event.uid or event.uid == uid)
+        )

@@ -60,7 +60,7 @@ class DriverDefect(Struct, frozen=True):
 
 
 def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in re.findall(r"\d+", version.partition("-")[0]))
+    return tuple(int(part) for part in re.findall("[0-9]{1,18}", version.partition("-")[0]))
 
 
 def newest_before(version: str, firsts: Mapping[str, str]) -> str:

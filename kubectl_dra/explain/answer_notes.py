@@ -32,6 +32,7 @@ from kubectl_dra.explain.scene.assumptions import NO_CONSUMER, notes_of
 from kubectl_dra.explain.scheduler_profile import scheduler_notes
 from kubectl_dra.explain.unread import NotSeen, Unread
 from kubectl_dra.scheduling.default_preemption import ending_victims
+from kubectl_dra.text import whole_number
 
 MAX_NOTED_NODES = 5
 
@@ -221,7 +222,7 @@ def _cut(analysis: Analysis, findings: Sequence[Finding], ways: Sequence[RemedyP
 
 MAX_SHOWN: Final = 3
 _SECONDS: Final = len("2006-01-02T15:04:05")
-_TOTAL: Final = re.compile(r"^0/(\d+) nodes are available")
+_TOTAL: Final = re.compile(r"^0/([0-9]{1,9}) nodes are available")
 """The beginning of kube-scheduler's message: its count of nodes."""
 
 
@@ -313,7 +314,7 @@ def _ended(analysis: Analysis, pod: Pod) -> Iterator[Evidence]:
 
 def _number(version: str) -> int:
     """A resource version, which counts the writes of the whole cluster; 0 if unknown."""
-    return int(version) if version.isdigit() else 0
+    return whole_number(version, 20) or 0
 
 
 # What to look at next: more about the first cause, and never what was just shown.

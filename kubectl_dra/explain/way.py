@@ -10,7 +10,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from kubectl_dra.api.meta import EVICTION_REASON
+from kubectl_dra.api.meta import EVICTION_REASON, FAILED_PREPARE
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.relation import relation_of
@@ -33,7 +33,7 @@ _STATIONS: Final = (
 """In the order in which a pod passes them."""
 _EVENTS: Final = {
     "FailedScheduling": ("scheduling", "not placed"),
-    "FailedPrepareDynamicResources": ("preparation", "devices not prepared"),
+    FAILED_PREPARE: ("preparation", "devices not prepared"),
     "FailedResourceClaimCreation": ("claims", "claim not made"),
     "BindingConditionsPending": ("binding", "waits for binding conditions"),
 }
@@ -98,9 +98,8 @@ def _of_claims(question: Question, pod: Pod) -> Iterator[Milestone]:
 
 def _of_events(pod: Pod, snapshot: Snapshot) -> Iterator[Milestone]:
     events: dict[str, list[Event]] = {}
-    for event in snapshot.events_about("Pod", pod.metadata.namespace, pod.metadata.name):
-        if event.reason in _EVENTS and event.uid in ("", pod.metadata.uid):
-            events.setdefault(event.reason, []).append(event)
+    for event in snapshot.events_of(pod, *_EVENTS):
+        events.setdefault(event.reason, []).append(event)
     for reason, said in events.items():
         station, what = _EVENTS[reason]
         first = min(event.first or event.last for event in said)

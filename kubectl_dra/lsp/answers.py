@@ -306,9 +306,6 @@ def _device_class(name: str, known: Knowledge) -> str:
     )
 
 
-# What is known besides the text: the assumed cluster, the devices of a snapshot, the drivers' documents.
-
-
 # What the devices of a snapshot publish, counted: drivers, attributes, capacities and their values.
 
 
@@ -370,14 +367,12 @@ def _counted(found: Mapping[tuple[str, str], list[tuple[str, str]]]) -> dict[tup
 class Meaning(NamedTuple):
     """What an attribute or capacity is: its type, possible values if they are few, and who publishes it.
 
-    ``published`` is None without a snapshot that has it. ``documented`` tells whether the driver's document
-    knows it.
+    ``published`` is None without a snapshot that has it.
     """
 
     type: str
     values: tuple[str, ...]
     example: str
-    documented: bool
     published: PublishedValues | None
 
 
@@ -430,9 +425,9 @@ class Knowledge:
         driver = catalogue().driver(domain)
         if part == "capacity":
             documented = driver is not None and name in driver.capacities
-            return Meaning("quantity", (), "", documented, published) if documented or published else None
+            return Meaning("quantity", (), "", published) if documented or published else None
         attribute = driver.attributes.get(name) if driver is not None else None
         if attribute is None:
-            return None if published is None else Meaning(published.type, (), "", False, published)
+            return None if published is None else Meaning(published.type, (), "", published)
         values = tuple(str(value) for value in attribute.values)
-        return Meaning(attribute.type, values, attribute.example, True, published)
+        return Meaning(attribute.type, values, attribute.example, published)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Final, NamedTuple, overload
 
 from kubectl_dra.errors import FileError
@@ -355,15 +356,22 @@ class _Run:
     def _wanted(self, file: File, manifest: ManifestObject, migration: Migration) -> PlannedEdit | None:
         """What a migration wants for an object; None if nothing, or the migration fails."""
         raw, settings = manifest.object, self.job.settings
-        try:
+        with defects_recorded(self.defects, file, manifest, migration.name):
             plan = migration.plan(raw, self.world.around(raw, file.name, file.patch), settings)
             if plan.steps or plan.objects or plan.notes or plan.refusals:
                 return PlannedEdit.of(file, manifest, plan, settings, self.job.unsafe)
-        except Exception as error:
-            if os.environ.get("KUBECTL_DRA_DEBUG"):
-                raise
-            self.defects.append(f"{file.name}: {title(raw)}: {migration.name}: {type(error).__name__}: {error}")
         return None
+
+
+@contextmanager
+def defects_recorded(defects: list[str], file: File, manifest: ManifestObject, way: str) -> Iterator[None]:
+    """Add what fails while an object is planned to ``defects``, so that the other objects are still migrated."""
+    try:
+        yield
+    except Exception as error:
+        if os.environ.get("KUBECTL_DRA_DEBUG"):
+            raise
+        defects.append(f"{file.name}: {title(manifest.object)}: {way}: {type(error).__name__}: {error}")
 
 
 def _line(source: Source, number: int | None) -> str:

@@ -29,7 +29,7 @@ from kubectl_dra.explain.remedies.free import Free
 from kubectl_dra.explain.remedies.proof import OtherRequest, Proof, Tried
 from kubectl_dra.explain.scene.holders import ClaimHolder, HolderState
 from kubectl_dra.report.phrases import written
-from kubectl_dra.text import amount, some
+from kubectl_dra.text import amount, some, whole_number
 
 if TYPE_CHECKING:
     from kubectl_dra.explain.overview import Overview
@@ -405,8 +405,8 @@ def _without_successor(holder: ClaimHolder, owner: Owner, space: str) -> tuple[C
 
 
 def _number(name: str) -> int:
-    digits = name.rpartition("-")[2]
-    return int(digits) if digits.isdigit() else -1
+    number = whole_number(name.rpartition("-")[2])
+    return -1 if number is None else number
 
 
 def supposing(what_if: Sequence[WhatIfChange], asked: Invocation) -> CommandLine | None:

@@ -11,6 +11,7 @@ from io import StringIO
 from typing import Final, TextIO
 
 from kubectl_dra.console import one_line, painted
+from kubectl_dra.text import whole_number
 
 # Whether a terminal shows hyperlinks (OSC 8): others may print what they do not understand.
 
@@ -41,7 +42,7 @@ def shows_links(stream: TextIO, environment: Mapping[str, str] = os.environ) -> 
         environment.get("TERM_PROGRAM") in _PROGRAMS
         or term.startswith(_TERMINALS)
         or any(environment.get(name) for name in _VARIABLES)
-        or (vte.isdecimal() and int(vte) >= _VTE)
+        or (whole_number(vte) or 0) >= _VTE
     )
 
 
@@ -172,8 +173,8 @@ def limit_of(stream: TextIO) -> int | None:
     if isinstance(stream, Sheet):
         return max(MIN_WIDTH, stream.columns)
     asked = os.environ.get("COLUMNS", "")
-    if asked.isdecimal() and int(asked):
-        return max(MIN_WIDTH, int(asked))
+    if columns := whole_number(asked):
+        return max(MIN_WIDTH, columns)
     if not stream.isatty():
         return None
     try:

@@ -248,7 +248,7 @@ def _filled(parts: Iterable[Sequence[_Piece]], width: int, inner: int) -> list[S
 
 # Names of devices on little room.
 
-_NUMBERED: Final = re.compile(r"(|.*[^0-9])(0|[1-9][0-9]*)")
+_NUMBERED: Final = re.compile(r"(|.*[^0-9])(0|[1-9][0-9]{0,17})")
 
 
 def compressed(names: Sequence[str]) -> str:

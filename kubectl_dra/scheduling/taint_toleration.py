@@ -19,7 +19,7 @@ COMPARISON: Final = "TaintTolerationComparisonOperators"
 """The feature gate of the operators Lt and Gt."""
 COMPARING: Final = ("Lt", "Gt")
 _BLOCKING: Final = ("NoSchedule", "NoExecute")
-_INTEGER: Final = re.compile(r"(?:0|-?[1-9][0-9]*)\Z")
+_INTEGER: Final = re.compile(r"(?:0|-?[1-9][0-9]{0,18})\Z")
 _INT64: Final = 1 << 63
 
 

@@ -167,7 +167,7 @@ ANSWER_SECONDS: Final = 20.0
 """The controller updates the status at most every ten seconds."""
 RECENT_SECONDS: Final = 20.0
 """A rule younger than this may be another run's question: its answer is shared."""
-_COUNT = re.compile(r"([0-9]+) (published devices?|allocated devices?|pods?)\b")
+_COUNT = re.compile(r"\b([0-9]{1,18}) (published devices?|allocated devices?|pods?)\b")
 
 
 class ServerAnswer(NamedTuple):

@@ -11,7 +11,7 @@ from kubectl_dra.api.taints import DeviceTaint
 from kubectl_dra.cluster.moment import parse as parse
 from kubectl_dra.cluster.moment import stamp as stamp
 from kubectl_dra.errors import UsageError
-from kubectl_dra.text import nearest
+from kubectl_dra.text import nearest, whole_number
 
 EFFECTS: Final = ("None", "NoSchedule", "NoExecute")
 """The effects of a device taint; ``None`` only informs."""
@@ -131,8 +131,9 @@ def seconds(text: str, flag: str) -> float:
         UsageError: anything else, or more than ten years.
     """
     stripped = text.strip()
-    if stripped.isascii() and stripped.isdigit() and len(stripped) < 12:
-        total = float(stripped)
+    plain = whole_number(stripped, 11)
+    if plain is not None:
+        total = float(plain)
     else:
         parts = _TIMES_PART.findall(stripped)
         if not parts or "".join(number + unit for number, unit in parts) != stripped:

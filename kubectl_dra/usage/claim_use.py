@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from kubectl_dra.api.claims import DeviceResult, ResourceClaim
 from kubectl_dra.api.labels import LabelSelector
-from kubectl_dra.api.meta import ObjectMeta
+from kubectl_dra.api.meta import FAILED_PREPARE, ObjectMeta
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.relation import (
     ClaimRelation,
@@ -271,11 +271,7 @@ def _on_node(claim: ResourceClaim, waits_for: Words, snapshot: Snapshot) -> Word
     if isinstance(waits_for, WaitsForEnd):
         stuck = waits_for_driver(pod, (claim,), snapshot)
         return say("pod {pod} to end: {why}", pod=waits_for.pod, why=stuck.summary) if stuck is not None else ""
-    failed = [
-        event
-        for event in snapshot.events_about("Pod", claim.metadata.namespace, waits_for.pod)
-        if event.reason == "FailedPrepareDynamicResources" and event.uid in ("", pod.metadata.uid)
-    ]
+    failed = snapshot.events_of(pod, FAILED_PREPARE)
     return WaitsForPrepare(waits_for.pod, pod.node_name, failed[0].first or failed[0].last) if failed else ""
 
 

@@ -168,6 +168,11 @@ def test_what_other_commands_list(dra: Dra, target: str, command: tuple[str, ...
         (["node/l40s-1", "pod/x"], "name one at a time"),
         (["device/gpu-0"], "device/NODE/gpu-0"),
         (["class/gpu.nvidia.com", "--what-if", "count=2"], "--what-if needs a pod or claim"),
+        (["class/gpu.nvidia.com", "--scheduler-config", "s.yaml"], "--scheduler-config needs a pod or claim"),
+        (["node/l40s-1", "--scheduler-config", "s.yaml"], "--scheduler-config needs a pod or claim"),
+        (["node/l40s-1", "--node", "l40s-1"], "--node needs a pod or claim"),
+        (["driver/gpu.nvidia.com", "--kubernetes-version", "1.36"], "--kubernetes-version needs a pod or claim"),
+        (["driver/gpu.nvidia.com", "--feature-gates", "DRAConsumableCapacity=true"], "--feature-gates needs a pod or"),
         (["driver/gpu.nvidia.com", "-o", "html"], "not html"),
         (["l40s-1"], "write node/l40s-1"),
         (["gpu.nvidia.com"], "write class/gpu.nvidia.com"),
@@ -175,6 +180,7 @@ def test_what_other_commands_list(dra: Dra, target: str, command: tuple[str, ...
     ],
 )
 def test_what_cannot_be_asked_says_what_can(dra: Dra, words: list[str], said: str) -> None:
+    Path("s.yaml").write_text("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n")
     ran = dra("explain", *words, "--snapshot", ALL_HELD)
     assert ran.code == 2 and said in " ".join(ran.err.split()) and not ran.out
 

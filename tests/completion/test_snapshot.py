@@ -46,6 +46,16 @@ def pod(name: str, node: str, *, claims: bool = True) -> dict[str, object]:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "ml"}, "spec": spec}
 
 
+OWNED: dict[str, object] = {
+    "name": "trainer-5d8f7c9b6d-x2x4z",
+    "namespace": "ml",
+    "labels": {"pod-template-hash": "5d8f7c9b6d"},
+    "ownerReferences": [
+        {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "trainer-5d8f7c9b6d", "uid": "r", "controller": True}
+    ],
+}
+
+
 def published(pool: str, devices: int, generation: int = 1, taint: str = "") -> dict[str, object]:
     tainted = {"taints": [{"key": taint, "effect": "NoSchedule"}]} if taint else {}
     return {
@@ -82,6 +92,8 @@ def snapshot(tmp_path: Path) -> str:
         pod("running", "node-1"),
         pod("web", "node-1", claims=False),
         pod("waiting", ""),
+        pod("trainer-5d8f7c9b6d-x2x4z", "node-1", claims=False) | {"metadata": OWNED},
+        claim("gpus", allocated=False) | {"kind": "ResourceClaimTemplate", "spec": {"spec": {}}},
         published("node-1", 2, generation=1),
         published("node-1", 3, generation=2),
         published("node-2", 1, taint="example.com/broken"),
@@ -136,6 +148,18 @@ def test_another_namespace_has_none_of_them(snapshot: str) -> None:
         (("explain", "-n", ""), ["ml"]),
         (("explain", "--trace", "node-1/"), ["node-1/gpu-0", "node-1/gpu-1", "node-1/gpu-2"]),
         (("explain", "--trace", f"{DRIVER}/node-2"), [f"{DRIVER}/node-2/gpu-0"]),
+        (("explain", "de"), ["device/", "deployment/"]),
+        (("explain", "node/"), ["node/node-1", "node/node-2"]),
+        (("explain", "class/"), ["class/gpu"]),
+        (("explain", "driver/"), [f"driver/{DRIVER}"]),
+        (("explain", "device/node-1/gpu-2"), ["device/node-1/gpu-2"]),
+        (("explain", "-n", "ml", "template/"), ["template/gpus"]),
+        (("explain", "-n", "ml", "deploy/"), ["deploy/trainer"]),
+        (("explain", "-n", "ml", "pod", "w"), ["waiting"]),
+        (("explain", "-n", "ml", "pod/waiting", "claim/"), ["claim/b", "claim/a"]),
+        (("explain", "-n", "ml", "claim/b", "claim/"), ["claim/a"]),
+        (("explain", "-n", "ml", "pod/waiting", "no"), []),
+        (("explain", "node/node-1", ""), []),
         (("explain", "-n", "ml", "pod/waiting", "--request", ""), ["gpu", "nic", "nic/fast"]),
         (("explain", "-n", "ml", "claim/none", "--request", ""), []),
         (("explain", "--what-if", "class="), ["class=gpu"]),

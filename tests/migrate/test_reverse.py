@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any, Final
 
 import pytest
@@ -14,6 +16,7 @@ from kubectl_dra.manifests.documents import read_documents
 from kubectl_dra.manifests.inputs import Input
 from kubectl_dra.migrate.engine import MigrationJob, migrate
 from kubectl_dra.migrate.model import MigrationReport, MigrationSettings
+from kubectl_dra.migrate.reverse import run as reverse_run
 from kubectl_dra.migrate.reverse.run import reverse
 from tests.migrate.runs import assert_reversible, catalogue, settings
 from tests.migrate.test_cases import cases
@@ -304,6 +307,39 @@ def test_two_names_of_the_same_devices(resource: str, reason: str) -> None:
     assert found == text
     (item,) = [item for item in report.items("change") if item.code == "MIG501"]
     assert reason in item.message and (item.safety == "unsafe") == ("may have been" in reason)
+
+
+CHOSEN: Final = labelled("nvidia.com/gpu", "nvidia.com/gpu.product", "In", ["NVIDIA-A100-SXM4-80GB"])
+
+
+@pytest.mark.parametrize(
+    "literal",
+    [r'"\x41"', r'"\101"', r'"\a"', r'"\uD800"', r'"\q"', '"a\tb"', "9" * 5000, f'quantity("{"9" * 5000}Mi")'],
+)
+def test_any_literal_of_a_selector_is_read(literal: str) -> None:
+    """Escapes of CEL that JSON does not know, and numbers longer than Python reads."""
+    after = forward(CHOSEN)
+    (line,) = [line for line in after.splitlines() if "expression" in line]
+    selector = f"device.attributes['gpu.nvidia.com'].productName == {literal}".replace("'", '"')
+    odd = after.replace(line, line.partition("expression:")[0] + f"expression: {json.dumps(selector)}")
+    found, report = back(odd)
+    assert found == odd and not report.defects
+    assert {item.code for item in report.items("refusal")} == {"MIG512"}
+
+
+def test_an_object_whose_plan_fails_is_a_defect_and_the_others_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = reverse_run.plan
+
+    def broken(raw: Mapping[str, Any], *rest: Any) -> Any:
+        if raw["metadata"]["name"] == "p":
+            raise KeyError("x")
+        return plan(raw, *rest)
+
+    monkeypatch.setattr(reverse_run, "plan", broken)
+    other = CHOSEN.replace("{name: p}", "{name: q}")
+    found, report = back(f"{forward(CHOSEN)}---\n{forward(other)}")
+    assert report.defects == ("f.yaml: Pod p: reverse: KeyError: 'x'",)
+    assert asked(found) == [*asked(forward(CHOSEN)), *asked(other)]
 
 
 REAL: Final = sorted(path for path in FOLDER.rglob("*") if path.suffix in (".yml", ".yaml")) if FOLDER.is_dir() else []

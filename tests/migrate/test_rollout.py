@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 import yaml
 
 from kubectl_dra.api.releases import Release
-from kubectl_dra.migrate.rollout.page import CLASSES, POLICY, QUOTAS, README
+from kubectl_dra.migrate.rollout.page import CLASSES, POLICY, QUOTAS, README, _probe
 from kubectl_dra.migrate.rollout.plan import files, rollout
 from kubectl_dra.migrate.rollout.survey import survey
 from tests.cli.conftest import Ran
@@ -57,6 +58,12 @@ def test_the_commands_are_for_the_release_of_the_cluster() -> None:
     assert not any("&&" in command or "--kubernetes-version" in command for command in commands)
     older = planned(pod("p", GPU), release=Release(1, 33))[README]
     assert "kubectl dra migrate DIR --kubernetes-version 1.33 --write" in older
+
+
+def test_the_probe_is_json_whatever_a_resource_is_called() -> None:
+    name = 'example.com/a"b\\c'
+    (container,) = json.loads(_probe(name))["spec"]["containers"]
+    assert container["resources"] == {"limits": {name: "1"}}
 
 
 def test_the_probe_asks_for_what_its_namespace_uses() -> None:

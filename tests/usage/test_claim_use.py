@@ -130,6 +130,20 @@ def test_states(read: Any, objects: list[Json], state: str, waits_for: str) -> N
     assert (found.state.value, written(found.waits_for)) == (state, waits_for)
 
 
+@pytest.mark.parametrize(
+    ("uid", "of_event", "same"),
+    [("p", "p", True), ("", "p", True), ("p", "", True), ("p", "earlier", False)],
+)
+def test_events_of_a_pod_saved_without_its_uid(read: Any, uid: str, of_event: str, same: bool) -> None:
+    about = {"kind": "Pod", "namespace": "ml", "name": "p", "uid": of_event}
+    event = {"apiVersion": "v1", "kind": "Event", "metadata": {"name": "p.1", "namespace": "ml"}}
+    event |= {"involvedObject": about, "reason": "FailedPrepareDynamicResources", "message": "driver says no"}
+    snapshot = read(claim("c", "gpu-0", users=("p",)), pod("p", "c", "Pending", "n1", uid=uid), event)
+    assert bool(snapshot.events_of(snapshot.pods["ml", "p"], "FailedPrepareDynamicResources")) == same
+    (found,) = claim_uses(snapshot).items
+    assert (written(found.waits_for) != "pod p to start (Pending)") == same
+
+
 def test_a_pod_that_a_whole_cluster_does_not_have_is_gone(read: Any) -> None:
     (found,) = claim_uses(read(claim("c", "gpu-0", users=("p",)), RUNNING | {"kind": "Pod"}, live=True)).items
     assert found.state == "in-use"

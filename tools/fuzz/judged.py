@@ -15,6 +15,8 @@ from kubectl_dra.cli.main import run
 SECONDS: Final = 12.0
 """Of the process's own time, for one run."""
 RAW: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+CODES: Final = frozenset((0, 1, 2, 3))
+"""How commands may end that read a cluster."""
 REFUSED: Final = 2
 """The exit code of what could not be read."""
 

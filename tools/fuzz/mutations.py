@@ -16,6 +16,7 @@ VALUES: tuple[Any, ...] = (
     "100 ", "1e9999", "999999999999Ei", "0.000000001", "-5Gi", "9" * 400, "2026-13-45T99:99:99Z",
     "\x1b[2J\x07\x9b31m", "\u202eevil\u2069", "a\nb\r\n::error::x", "\ud800", "\x7f", "\x00", "\U000e0041", "é" * 300,
     [], {}, [None], [[]], {"": ""}, {"a": None}, [{}], "{{ .Values.x }}", "$(touch PWNED)", "../../etc/passwd",
+    "²", "9" * 5000,
 )  # fmt: skip
 CEL = (
     "", "true", "false", "1", "device", "foo", "device.driver", "device.attributes", "device.attributes['x'].y == 1",
@@ -23,6 +24,8 @@ CEL = (
     "device.capacity['x'].y.compareTo(quantity('1Gi')) >= 0", "'a'.matches('(a+)+$')", "cel.bind(x, 1, x == 1)",
     "semver('1.2.3').isGreaterThan(semver('x'))", "1/0 == 1", "has(device.attributes.x)",
     "device.driver in [" + "'a'," * 500 + "'b']", "device.attributes['d'].?x.orValue(1) == 1", "['a'].map(x, x + x)",
+    'device.driver == "\\x41"', "device.attributes['d'].x == '\\101\\uD800'",
+    "device.attributes['d'].x == " + "9" * 5000,
 )  # fmt: skip
 TEXTS: Final = tuple(value for value in VALUES if isinstance(value, str))
 NUMBERS: Final = (-1, 1, 2, 100, 2**31, 2**62)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tools.fuzz.examples import examples
-from tools.fuzz.judged import REFUSED, Outcome, judged
+from tools.fuzz.judged import CODES, REFUSED, Outcome, judged
 from tools.pasted import executed, printed
 
 RUNS: Final = (
@@ -28,7 +28,6 @@ FIELDS: Final = frozenset((
     "name", "namespace", "nodeName", "driver", "pool", "deviceClassName", "resourceClaimName", "request", "device",
     "resourceClaimTemplateName", "container", "key", "podName", "schedulerName", "uid",
 ))  # fmt: skip
-CODES: Final = frozenset((0, 1, 2, 3))
 HOSTILE: Final = "evil"
 _PARTS: Final = (
     ";", "&", "|", ">", "<", "$(", ")", "`", "'", '"', "\\", " ", "\t", "\n", "*", "?", "~", "#", "!", "{", "}", "[",

@@ -9,8 +9,9 @@ from typing import Final
 
 import yaml
 
+from tools.fuzz.arguments import typed, value_of
 from tools.fuzz.examples import examples, object_pool
-from tools.fuzz.judged import Outcome, judged
+from tools.fuzz.judged import CODES, Outcome, judged
 from tools.fuzz.mutations import mutated
 
 RUNS: Final[tuple[tuple[str, ...], ...]] = (
@@ -21,6 +22,9 @@ RUNS: Final[tuple[tuple[str, ...], ...]] = (
     ("explain", "TARGET", "-o", "html"),
     ("explain", "TARGET", "--what-if", "selector=foo"),
     ("explain", "TARGET", "--what-if", "count=2"),
+    ("explain", "TARGET", "--what-if", "count=VALUE"),
+    ("explain", "TARGET", "--what-if", "untaint=VALUE"),
+    ("explain", "TARGET", "--trace", "VALUE"),
     ("explain", "-A"),
     ("explain", "-A", "-o", "yaml"),
     ("devices",),
@@ -34,7 +38,8 @@ RUNS: Final[tuple[tuple[str, ...], ...]] = (
     ("snapshot", "-o", "-"),
     ("snapshot", "-o", "-", "--anonymize"),
 )
-CODES: Final = frozenset((0, 1, 2, 3))
+HOSTILE: Final = 0.1
+"""The part of runs with an argument that nobody means."""
 
 
 def run(seed: int, folder: Path) -> Outcome:
@@ -49,6 +54,10 @@ def run(seed: int, folder: Path) -> Outcome:
         text = yaml.dump(whole, Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper))
     path.write_text(text)
     words = [part for word in chance.choice(RUNS) for part in (target if word == "TARGET" else (word,))]
+    words = [word.replace("VALUE", value_of(chance)) for word in words]
+    # A file that ``snapshot`` is told to write would be anywhere.
+    if words[0] != "snapshot" and chance.random() < HOSTILE:
+        words += typed(words[0], chance)
     words += ["--snapshot", str(path)]
     outcome = judged(words, CODES).outcome
     if not outcome.failure:

@@ -31,6 +31,7 @@ from kubectl_dra.admission.server.names import (
     unsupported,
 )
 from kubectl_dra.admission.server.selectors import check_label_selector, check_node_selector, check_node_selector_term
+from kubectl_dra.text import whole_number
 
 COMPARISONS: Final = "TaintTolerationComparisonOperators"
 """The feature gate of the operators Lt and Gt (KEP-5471)."""
@@ -104,7 +105,8 @@ def _check_comparison(operator: str, value: str, at: Path, context: ServerContex
     if not decimal:
         message = "must be a decimal whole number without leading zeros"
         yield violation((*at, "value"), INVALID, "pod-toleration-value", message)
-    if not (plain.isascii() and plain.isdigit() and -_INT64 <= int(value) < _INT64):
+    number = whole_number(plain, 19)
+    if number is None or not -_INT64 <= (-number if value != plain else number) < _INT64:
         message = "must be a whole number of at most 64 bits"
         yield violation((*at, "value"), INVALID, "pod-toleration-value", message)
 

@@ -8,6 +8,7 @@ from datetime import date
 from decimal import Decimal
 
 from kubectl_dra.cel.values import INT_MAX, INT_MIN, UINT_MAX, Duration, Timestamp
+from kubectl_dra.text import whole_number
 
 _SECOND = 10**9
 YEAR_ONE = -62135596800 * _SECOND
@@ -15,7 +16,6 @@ YEAR_ONE = -62135596800 * _SECOND
 # Compiled when first used: most commands read no such text.
 _DECIMAL = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _HEXADECIMAL = r"[+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+"
-_INTEGER = r"[+-]?[0-9]+"
 _SPECIAL = {"inf": math.inf, "infinity": math.inf, "nan": math.nan}
 _TIMESTAMP = (
     r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{1,2}):([0-9]{2}):([0-9]{2})"
@@ -41,18 +41,18 @@ _FALSE = frozenset({"0", "f", "F", "false", "FALSE", "False"})
 
 def parse_int(text: str) -> int | None:
     """A decimal 64-bit integer, or None."""
-    if not re.fullmatch(_INTEGER, text) or len(text.lstrip("+-0")) > 20:
+    value = whole_number(text[1:] if text[:1] in ("+", "-") else text, 20)
+    if value is None:
         return None
-    value = int(text)
+    if text[0] == "-":
+        value = -value
     return value if INT_MIN <= value <= INT_MAX else None
 
 
 def parse_uint(text: str) -> int | None:
     """An unsigned decimal 64-bit integer without a sign, or None."""
-    if not text.isascii() or not text.isdigit() or len(text.lstrip("0")) > 20:
-        return None
-    value = int(text)
-    return value if value <= UINT_MAX else None
+    value = whole_number(text, 20)
+    return value if value is not None and value <= UINT_MAX else None
 
 
 def parse_bool(text: str) -> bool | None:
@@ -142,10 +142,8 @@ def parse_duration(text: str) -> Duration | None:
 
 
 def _duration_part(whole: str, fraction: str, unit: int) -> int | None:
-    if len(whole.lstrip("0")) > 19:
-        return None
-    value = int(whole or "0")
-    if value > 2**63 // unit:
+    value = whole_number(whole or "0", 19)
+    if value is None or value > 2**63 // unit:
         return None
     value *= unit
     if fraction:

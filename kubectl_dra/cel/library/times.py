@@ -11,6 +11,7 @@ from kubectl_dra.cel.library.numbers import Calendar, duration_in, quotient
 from kubectl_dra.cel.library.support import declared, member
 from kubectl_dra.cel.types import DURATION, INT, STRING, TIMESTAMP
 from kubectl_dra.cel.values import Duration, Timestamp
+from kubectl_dra.text import whole_number
 
 _MILLISECOND = 10**6
 _SECOND = 10**9
@@ -27,9 +28,11 @@ def _offset(timestamp: Timestamp, zone: str) -> int:
 
 def _integer(text: str) -> int:
     digits = text[1:] if text[:1] in ("+", "-") else text
-    if not digits.isascii() or not digits.isdigit():
-        raise EvaluationError(f'strconv.Atoi: parsing "{text}": invalid syntax')
-    return int(text)
+    number = whole_number(digits)
+    if number is None:
+        why = "value out of range" if digits.isascii() and digits.isdigit() else "invalid syntax"
+        raise EvaluationError(f'strconv.Atoi: parsing "{text}": {why}')
+    return -number if text[0] == "-" else number
 
 
 def _named_offset(timestamp: Timestamp, zone: str) -> int:

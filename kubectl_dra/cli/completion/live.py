@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from kubectl_dra.cli.completion.table import VALUES
 from kubectl_dra.cli.completion.words import TypedWords
+from kubectl_dra.cli.kind_words import KINDS, WORKLOADS, kind_of
 
 if TYPE_CHECKING:
+    from kubectl_dra.api.pods import Owner, Pod
     from kubectl_dra.cluster.snapshot import Snapshot
 
 T = TypeVar("T")
@@ -22,9 +24,11 @@ MANY: Final = 100
 
 Named = tuple[str, str]
 """A candidate and its meaning."""
-_TARGETS: Final = {"pod": ("pod", "po"), "claim": ("claim", "resourceclaim")}
+_ALONE: Final = ("node", "class", "device", "driver")
+"""What ``explain`` takes one at a time."""
 _READS: Final = {
     "target": ("Pod", "ResourceClaim"),
+    "template": ("ResourceClaimTemplate",),
     "namespace": ("Namespace",),
     "node": ("Node",),
     "class": ("DeviceClass",),
@@ -76,6 +80,9 @@ def _names(kind: str, snapshot: Snapshot, asked: TypedWords) -> Iterator[Named]:
         yield from ((name, "") for name in sorted(snapshot.nodes))
     elif kind == "class":
         yield from ((name, "") for name in sorted(snapshot.classes))
+    elif kind == "template":
+        own = _namespace(asked, snapshot)
+        yield from ((name, "") for space, name in sorted(snapshot.templates) if space == own)
     elif kind == "driver":
         yield from ((name, "") for name in sorted({entry.driver for entry in snapshot.slices}))
     elif kind == "pool":
@@ -89,24 +96,65 @@ def _names(kind: str, snapshot: Snapshot, asked: TypedWords) -> Iterator[Named]:
 
 
 def _targets(asked: TypedWords) -> tuple[list[Named], bool]:
-    """Pending pods and claims first, then others that use claims; only the kinds if nothing is known."""
-    word, slash, _ = asked.typed.partition("/")
-    kinds = [kind for kind, names in _TARGETS.items() if word.removesuffix("s") in names] if slash else [*_TARGETS]
-    if not kinds or asked.arguments:
+    """Names of the kind that is typed, or of pods and claims; of these what is pending first.
+
+    Only the words for kinds where nothing is known, or one of them is begun.
+    """
+    first = kind_of(asked.arguments[0].partition("/")[0]) if asked.arguments else ""
+    if first in _ALONE:
         return [], False
-    begun = any(kind.startswith(word) for kind in kinds)
-    snapshot = _read(asked, [{"pod": "Pod", "claim": "ResourceClaim"}[kind] for kind in kinds])
+    if first and "/" not in asked.arguments[0]:
+        # TYPE NAME...
+        return _of_kind(asked, first, "")
+    word, slash, _ = asked.typed.partition("/")
+    if slash:
+        return _of_kind(asked, kind_of(word), f"{word}/")
+    begun = [(f"{each}/", "") for each in _kinds_begun(word) if not (asked.arguments and each in _ALONE)]
+    snapshot = _read(asked, _READS["target"])
+    if snapshot is None:
+        return begun, True
+    namespace = _namespace(asked, snapshot)
     found: list[tuple[bool, str, str]] = []
-    if snapshot is not None:
-        namespace = _namespace(asked, snapshot)
-        for kind in kinds:
-            # Whoever begins with a name completes a name.
-            prefix = f"{word}/" if slash else f"{kind}/" if begun else ""
-            listed = _pods(snapshot, namespace) if kind == "pod" else _claims(snapshot, namespace)
-            found += [(not pending, f"{prefix}{name}", text) for pending, name, text in listed]
-    if not found:
-        return ([(f"{kind}/", "") for kind in kinds] if begun and not slash else []), True
-    return [(name, text) for _, name, text in sorted(found, key=lambda one: one[0])], False
+    for kind, listed in (("pod", _pods(snapshot, namespace)), ("claim", _claims(snapshot, namespace))):
+        # Whoever begins with a name completes a name.
+        prefix = f"{kind}/" if begun else ""
+        found += [(not pending, f"{prefix}{name}", text) for pending, name, text in listed]
+    names = [(name, text) for _, name, text in sorted(found, key=lambda one: one[0]) if name.startswith(word)]
+    more = [each for each in begun if each[0] not in ("pod/", "claim/")] if names else begun
+    return [*names, *more], not names
+
+
+def _kinds_begun(word: str) -> tuple[str, ...]:
+    """The words for kinds that begin so; without any letter those that most ask about."""
+    if not word:
+        return ("pod", "claim")
+    words = dict.fromkeys(kind.lower() for kind in (*KINDS.values(), *WORKLOADS.values()))
+    return tuple(each for each in words if each.startswith(word))
+
+
+def _of_kind(asked: TypedWords, kind: str, start: str) -> tuple[list[Named], bool]:
+    """The names of a kind that ``explain`` takes, each behind ``start``."""
+    snapshot = _read(asked, _READS.get(kind, ("Pod",))) if kind else None
+    if snapshot is None:
+        return [], False
+    if kind == "device":
+        return _devices(snapshot, asked.typed.removeprefix(start), start)
+    if kind in WORKLOADS.values():
+        pods = [pod for (where, _), pod in snapshot.pods.items() if where == _namespace(asked, snapshot)]
+        names = sorted({owner.name for pod in pods for owner in _workloads(pod) if owner.kind == kind})
+        return [(start + name, "") for name in names], False
+    if kind in ("pod", "claim"):
+        named = (_pods if kind == "pod" else _claims)(snapshot, _namespace(asked, snapshot))
+        listed = [(name, text) for _, name, text in sorted(named, key=lambda each: not each[0])]
+    else:
+        listed = list(_names(kind, snapshot, asked))
+    return [(start + name, text) for name, text in listed if start + name not in asked.arguments], False
+
+
+def _workloads(pod: Pod) -> Iterable[Owner]:
+    from kubectl_dra.cluster.workload_pods import workloads_of
+
+    return workloads_of(pod)
 
 
 def _pods(snapshot: Snapshot, namespace: str) -> Iterator[tuple[bool, str, str]]:
@@ -130,7 +178,7 @@ def _requests(snapshot: Snapshot, asked: TypedWords) -> Iterator[Named]:
     kind, _, name = asked.arguments[0].partition("/") if asked.arguments else ("", "", "")
     for (where, claim_name), claim in sorted(snapshot.claims.items()):
         owners = {owner.name for owner in claim.metadata.owners if owner.kind == "Pod"}
-        is_pod = kind.removesuffix("s") in _TARGETS["pod"]
+        is_pod = kind_of(kind) == "pod"
         if where != namespace or (name and name not in (owners if is_pod else {claim_name})):
             continue
         for request in claim.requests:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from kubectl_dra.cli.devices import DevicesFlags, DevicesOutput
 from kubectl_dra.cli.drivers import DriversFlags, DriversOutput
 from kubectl_dra.cli.explain import ExplainFlags, ExplainOutput
+from kubectl_dra.cli.explain.refused_flags import RELEASE, refuse_flags
 from kubectl_dra.cli.explain.target import TypedTarget
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.errors import UsageError
@@ -16,12 +17,8 @@ def run_listed(target: TypedTarget, asked: ExplainFlags, connection: ConnectionF
     Raises:
         UsageError: flags that ask about a pod or claim.
     """
-    for given, flag in (
-        *((asked.what_if, "--what-if"), (asked.watch, "--watch"), (asked.trace, "--trace"), (asked.verify, "--verify")),
-        *((asked.request, "--request"), (asked.manifests, "-f"), (asked.scheduler_config, "--scheduler-config")),
-    ):
-        if given:
-            raise UsageError(f"{flag} needs a pod or claim, not a {target.kind}")
+    allowed = ("--node",) if target.kind == "driver" else ("--node", *RELEASE)
+    refuse_flags(asked, f"a pod or claim, not a {target.kind}", allowed)
     nodes = (asked.node,) if asked.node else ()
     if target.kind == "driver":
         from kubectl_dra.cli.drivers.run import run as drivers

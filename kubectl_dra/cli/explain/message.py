@@ -27,7 +27,10 @@ def print_message(asked: ExplainFlags) -> int:
     if asked.output is ExplainOutput.html:
         raise UsageError("--message prints text, json or yaml, not html")
     piped = asked.message == STDIN
-    lines = contents(STDIN).decode("utf-8", "replace").splitlines() if piped else [asked.message]
+    # Bytes of an argument that are no UTF-8 are halves of surrogates, which nothing can search.
+    data = contents(STDIN) if piped else asked.message.encode("utf-8", "replace")
+    text = data.decode("utf-8", "replace")
+    lines = text.splitlines() if piped else [text]
     found = known_in(lines)
     if asked.output is not ExplainOutput.text:
         result = {"schemaVersion": "1", "kind": "MessageList", "items": [_json(one) for one in found]}

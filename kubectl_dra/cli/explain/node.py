@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from kubectl_dra.cli.explain import ExplainFlags, ExplainOutput
 from kubectl_dra.cli.explain.questions import read_cluster, settings_of
+from kubectl_dra.cli.explain.refused_flags import RELEASE, refuse_flags
 from kubectl_dra.cli.explain.target import NotThere
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags
 from kubectl_dra.errors import UndeterminedError, UsageError
@@ -23,10 +24,7 @@ def run_node(name: str, asked: ExplainFlags, connection: ConnectionFlags) -> int
         UsageError: what does not go with it.
         NotThere: no such node.
     """
-    more = ((asked.what_if, "--what-if"), (asked.watch, "--watch"), (asked.trace, "--trace"), (asked.node, "--node"))
-    for given, flag in (*more, (asked.request, "--request"), (asked.verify, "--verify"), (asked.manifests, "-f")):
-        if given:
-            raise UsageError(f"{flag} needs a pod or claim; explain node/{name} is about all pods of the node")
+    refuse_flags(asked, f"a pod or claim; explain node/{name} is about all pods of the node", RELEASE)
     if asked.output is ExplainOutput.html:
         raise UsageError("explain node/NAME prints text, json or yaml, not html")
     snapshot, _ = read_cluster(replace(asked, target=(), all_namespaces=True), connection)

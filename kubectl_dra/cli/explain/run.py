@@ -23,6 +23,7 @@ from kubectl_dra.cli.explain.questions import (
     settings_of,
     with_daemon_sets,
 )
+from kubectl_dra.cli.explain.refused_flags import RELEASE, SCHEDULER_CONFIG, refuse_flags
 from kubectl_dra.cli.explain.target import KindAbsent, MadeFrom, NotThere, Picked, TypedTarget, targets_of
 from kubectl_dra.cli.live import Progress, passes
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags, repeated
@@ -230,11 +231,8 @@ def _run_watch(asked: ExplainFlags, connection: ConnectionFlags, changes: Sequen
 def _run_all(asked: ExplainFlags, connection: ConnectionFlags, output: str, color: str) -> int:
     if asked.target or asked.manifests:
         raise UsageError("--all and -A explain every pending claim; leave the pod, claim or manifest out")
-    more = ((asked.request, "--request"), (asked.verify, "--verify"))
     how = "say which: pod/NAME, claim/NAME or -f MANIFEST" if asked.summary else "it excludes --all and -A"
-    for given, flag in ((asked.what_if, "--what-if"), (asked.watch, "--watch"), (asked.trace, "--trace"), *more):
-        if given:
-            raise UsageError(f"{flag} needs one pod or claim; {how}")
+    refuse_flags(asked, f"one pod or claim; {how}", ("--node", SCHEDULER_CONFIG, *RELEASE))
     if asked.with_devices and output == "text":
         raise UsageError("--devices of all that is pending needs -o json or yaml; as text, name one pod or claim")
     from kubectl_dra.explain.overview import pending

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple, TypeVar
 
 from kubectl_dra.api.claims import ResourceClaim, ResourceClaimTemplate
 from kubectl_dra.api.pods import Owner, Pod
+from kubectl_dra.cli.kind_words import KINDS, WORKLOADS, kind_of
 from kubectl_dra.cli.label_selector import label_selector
 from kubectl_dra.cli.unknown_command import like_file
 from kubectl_dra.cluster.snapshot import ABSENT, Key, Snapshot
@@ -19,35 +20,6 @@ from kubectl_dra.text import nearest
 T = TypeVar("T")
 
 
-def _forms(kind: str, *names: str) -> dict[str, str]:
-    """The words for a kind: these names and their plurals, as kubectl takes them."""
-    return {f"{name}{end}": kind for name in names for end in ("", "s", "es")}
-
-
-KINDS: Final[Mapping[str, str]] = {
-    **_forms("pod", "pod", "po"),
-    **_forms("claim", "claim", "resourceclaim", "resourceclaims.resource.k8s.io"),
-    **_forms("template", "template", "resourceclaimtemplate", "resourceclaimtemplates.resource.k8s.io"),
-    **_forms("node", "node", "no"),
-    **_forms("class", "class", "deviceclass", "deviceclasses.resource.k8s.io"),
-    **_forms("device", "device", "dev"),
-    **_forms("driver", "driver"),
-}
-"""What can be asked about by itself, by the words for it."""
-WORKLOADS: Final[Mapping[str, str]] = {
-    **_forms("Deployment", "deployment", "deploy", "deployments.apps"),
-    **_forms("ReplicaSet", "replicaset", "rs", "replicasets.apps"),
-    **_forms("StatefulSet", "statefulset", "sts", "statefulsets.apps"),
-    **_forms("DaemonSet", "daemonset", "ds", "daemonsets.apps"),
-    **_forms("Job", "job", "jobs.batch"),
-    **_forms("CronJob", "cronjob", "cj", "cronjobs.batch"),
-    **_forms("JobSet", "jobset", "js"),
-    **_forms("LeaderWorkerSet", "leaderworkerset", "lws"),
-    **_forms("Rollout", "rollout", "ro"),
-    **_forms("RayCluster", "raycluster"),
-    **_forms("PyTorchJob", "pytorchjob"),
-}
-"""Workloads that are explained through one of their pods, by the words for them."""
 LABELS: Final = "labels"
 """The kind of a target that is a label selector: the pods with these labels."""
 FORM: Final = (
@@ -93,18 +65,14 @@ def targets_of(words: Sequence[str]) -> tuple[TypedTarget, ...]:
         UsageError: they name nothing that can be explained.
     """
     kind, *names = words
-    if _kind(kind) and names and not any("/" in name for name in names):
-        return tuple(TypedTarget(_kind(kind), name) for name in names)
+    if kind_of(kind) and names and not any("/" in name for name in names):
+        return tuple(TypedTarget(kind_of(kind), name) for name in names)
     return tuple(_target(word) for word in words)
-
-
-def _kind(word: str) -> str:
-    return KINDS.get(word.lower()) or WORKLOADS.get(word.lower(), "")
 
 
 def _target(word: str) -> TypedTarget:
     typed, slash, name = word.partition("/")
-    kind = _kind(typed)
+    kind = kind_of(typed)
     if not kind and like_file(word):
         command = CommandLine(("kubectl", "dra", "explain", "-f", word))
         raise UsageError(f'"{word}" looks like a file, not a pod or claim; write: {command}')

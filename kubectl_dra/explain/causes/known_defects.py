@@ -16,6 +16,7 @@ from kubectl_dra.api.defects_beside_allocator import (
     OUT_OF_EXTENDED,
     UNPREPARED_IN_USE,
 )
+from kubectl_dra.api.meta import OUT_OF
 from kubectl_dra.api.pods import MAKES_AGAIN, Pod, owner_of
 from kubectl_dra.api.releases import Defect, parse_release
 from kubectl_dra.cluster.relation import ClaimRelation, consumers_of
@@ -24,7 +25,6 @@ from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
 from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, say
 
-_OUT_OF: Final = "OutOf"
 """How the kubelet's reasons begin that name a resource of which it has too little (pkg/kubelet/lifecycle)."""
 _SEVERAL: Final = 2
 
@@ -41,7 +41,7 @@ def kubelet_has(defect: Defect, node: str, snapshot: Snapshot) -> bool | None:
 
 def with_defect(found: Finding, pod: Pod, snapshot: Snapshot) -> Finding:
     """The kubelet's refusal of a pod, with the defect behind it: the resource is served by devices of a claim."""
-    resource = pod.status.reason.removeprefix(_OUT_OF)
+    resource = pod.status.reason.removeprefix(OUT_OF)
     if resource == pod.status.reason or not _of_devices(resource, pod, snapshot):
         return found
     if kubelet_has(OUT_OF_EXTENDED, pod.node_name, snapshot) is False:

@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Final
 
 from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.meta import OUT_OF
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import MAKES_AGAIN, Pod, owner_of
 from kubectl_dra.api.slices import DeviceID
@@ -45,7 +46,7 @@ _REASONS: Final = frozenset(
 def rejected(pod: Pod) -> bool:
     """Whether the kubelet of the pod's node refused it, so that it never ran."""
     reason = pod.status.reason
-    return pod.phase == "Failed" and (reason.startswith("OutOf") or reason in _REASONS)
+    return pod.phase == "Failed" and (reason.startswith(OUT_OF) or reason in _REASONS)
 
 
 def rejection(pod: Pod) -> Finding:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from kubectl_dra.admission.refusal import AdmissionPlugin, Refusal
 from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.meta import FAILED_PREPARE
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.relation import relation_of
 from kubectl_dra.cluster.snapshot import Snapshot
@@ -113,10 +114,7 @@ def _bound(context: QuestionContext) -> Iterator[Finding]:
 def _refused_claim(pod: Pod, snapshot: Snapshot) -> bool:
     """Whether the kubelet has said that the pod may not use a claim: then nobody is about to allocate it."""
     return any(
-        event.reason == "FailedPrepareDynamicResources"
-        and "is not allowed to use ResourceClaim" in event.message
-        and event.uid in ("", pod.metadata.uid)
-        for event in snapshot.events_about("Pod", pod.metadata.namespace, pod.metadata.name)
+        "is not allowed to use ResourceClaim" in event.message for event in snapshot.events_of(pod, FAILED_PREPARE)
     )
 
 

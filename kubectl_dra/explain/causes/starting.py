@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.meta import FAILED_PREPARE
 from kubectl_dra.api.pods import ContainerStatus, Pod
 from kubectl_dra.cluster.relation import relation_of
 from kubectl_dra.cluster.snapshot import Event, Snapshot
@@ -56,12 +57,7 @@ def _on_node(analysis: Analysis) -> Iterator[Finding]:
     for claim in claims:
         if not relation_of(claim, pod).listed:
             yield replace(_not_reserved(claim, pod), under_way=under_way(CLAIM_CONTROLLER, since, snapshot))
-    events = [
-        event
-        for event in snapshot.events_about("Pod", pod.metadata.namespace, pod.metadata.name)
-        if event.reason == "FailedPrepareDynamicResources"
-        and (not event.uid or not pod.metadata.uid or event.uid == pod.metadata.uid)
-    ]
+    events = snapshot.events_of(pod, FAILED_PREPARE)
     node = snapshot.nodes.get(pod.node_name)
     lost = node is None and bool(snapshot.nodes) and not snapshot.is_gap("Node")
     gone = lost or (node is not None and node.ready is False)
@@ -413,8 +409,7 @@ _USUAL = frozenset(("", "ContainerCreating", "PodInitializing"))
 def _prepare_failed(analysis: Analysis, pod: Pod) -> bool:
     """Whether something that has to do with devices tells it already."""
     node = analysis.scene.snapshot.nodes.get(pod.node_name)
-    events = analysis.scene.snapshot.events_about("Pod", pod.metadata.namespace, pod.metadata.name)
-    told = any(event.reason == "FailedPrepareDynamicResources" for event in events)
+    told = bool(analysis.scene.snapshot.events_of(pod, FAILED_PREPARE))
     barred = any(not relation_of(claim, pod).listed for claim in analysis.scene.allocated)
     return told or barred or (node is not None and node.ready is False) or any(True for _ in _not_ready(analysis))
 

@@ -9,7 +9,7 @@ from typing import Final
 from kubectl_dra.api.slices import Device, DeviceID
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import InputError, UndeterminedError
-from kubectl_dra.text import nearest, some
+from kubectl_dra.text import nearest, some, whole_number
 
 _NUMBERS: Final = re.compile(
     r"(?P<stem>[^,]*?)(?P<numbers>[0-9]+(?:\.\.[0-9]+)?(?:,[0-9]+(?:\.\.[0-9]+)?)*)\Z", re.ASCII
@@ -35,10 +35,15 @@ def single_names(word: str) -> Iterator[str]:
         return
     for part in numbered["numbers"].split(","):
         first, dots, last = part.partition("..")
-        if dots and not 0 <= int(last) - int(first) < _MOST:
-            raise InputError(f'"{word}" is no range of device numbers, as gpu-0..3 is')
-        for number in range(int(first), int(last) + 1) if dots else (first,):
+        for number in _range(first, last, word) if dots else (first,):
             yield f"{holder}{slash}{numbered['stem']}{number}"
+
+
+def _range(first: str, last: str, word: str) -> range:
+    start, end = whole_number(first), whole_number(last)
+    if start is None or end is None or not 0 <= end - start < _MOST:
+        raise InputError(f'"{word}" is no range of device numbers, as gpu-0..3 is')
+    return range(start, end + 1)
 
 
 def is_called(device: DeviceID, where: str, name: str) -> bool:

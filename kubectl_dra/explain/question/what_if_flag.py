@@ -17,7 +17,7 @@ from kubectl_dra.explain.devices.typed_names import published_device
 from kubectl_dra.explain.phrase import Phrase, say
 from kubectl_dra.explain.question.resolve import ClaimEntry, Question, about_claim, about_pod
 from kubectl_dra.explain.remedies.claim_edits import with_request
-from kubectl_dra.text import nearest, some
+from kubectl_dra.text import nearest, some, whole_number
 
 T = TypeVar("T")
 GRAMMAR = (
@@ -141,9 +141,10 @@ def edit_of(change: WhatIfChange) -> Callable[[DeviceRequest], DeviceRequest]:
     """
     value = change.value
     if change.kind == "count":
-        if not value.isdigit() or not int(value):
+        count = whole_number(value)
+        if not count:
             raise UsageError(f'--what-if {change}: "{value}" is not a positive number')
-        return lambda spec: replace(spec, allocation_mode=EXACT_COUNT, count=int(value))
+        return lambda spec: replace(spec, allocation_mode=EXACT_COUNT, count=count)
     if change.kind == "class":
         return lambda spec: replace(spec, device_class=value)
     if change.kind == "selector":

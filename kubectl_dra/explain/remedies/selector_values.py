@@ -22,7 +22,7 @@ from kubectl_dra.explain.funnel.observed_values import counted_values, own_value
 from kubectl_dra.explain.remedies.change import ReplaceTerm
 from kubectl_dra.explain.remedies.claim_edits import RequestPlace
 from kubectl_dra.explain.scene.device_view import DeviceView, PublishedDevice, distinct
-from kubectl_dra.text import nearest
+from kubectl_dra.text import nearest, whole_number
 
 MAX_VALUES = 8
 MAX_OFFERS = 3
@@ -298,7 +298,7 @@ def _texts(slot: Slot, program: Program, seen: Seen) -> Iterator[tuple[str, str]
             yield value, _text(value.lower(), quote)
         elif slot.kind == "list" and source.endswith("]"):
             number = isinstance(slot.value[0], int)
-            if not number or _is_integer(value):
+            if not number or _integer(value) is not None:
                 yield value, f"{source[:-1].rstrip()}, {value if number else _text(value, quote)}]"
 
 
@@ -330,21 +330,23 @@ def _quantities(asked: str, values: Sequence[str], quote: str) -> Iterator[tuple
         yield value, _text(value, quote)
         # For a strict comparison: one less, or one more, of the unit that the value is written in.
         digits = value.rstrip("EPTGMKkinmu")
-        if digits.isdigit():
+        number = whole_number(digits)
+        if number is not None:
             unit = value[len(digits) :]
-            yield value, _text(f"{max(0, int(digits) - 1)}{unit}", quote)
-            yield value, _text(f"{int(digits) + 1}{unit}", quote)
+            yield value, _text(f"{max(0, number - 1)}{unit}", quote)
+            yield value, _text(f"{number + 1}{unit}", quote)
 
 
 def _integers(asked: int, values: Sequence[str], quote: str) -> Iterator[tuple[str, str]]:
-    known = {text: int(text) for text in values if _is_integer(text)}
+    known = {text: number for text in values if (number := _integer(text)) is not None}
     for text in sorted(known, key=lambda text: abs(known[text] - asked))[:MAX_VALUES]:
         number = known[text]
         yield from ((text, str(number)), (text, str(number - 1)), (text, str(number + 1)))
 
 
-def _is_integer(text: str) -> bool:
-    return text.isascii() and text.removeprefix("-").isdigit()
+def _integer(text: str) -> int | None:
+    number = whole_number(text.removeprefix("-"), 19)
+    return number if number is None or text[0] != "-" else -number
 
 
 def _versions(asked: str, values: Sequence[str], quote: str) -> Iterator[tuple[str, str]]:

@@ -16,7 +16,7 @@ from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import Rule
 from kubectl_dra.manifests.changes import Splice
-from kubectl_dra.text import nearest
+from kubectl_dra.text import nearest, whole_number
 
 _WORDS: Final = {"int": "an int", "string": "a string", "bool": "a bool", "version": "a version", "double": "a number"}
 
@@ -171,7 +171,7 @@ def _known(column: Column) -> tuple[Driver, Attribute] | None:
 
 def _semver(text: str) -> str:
     parts = [part.lstrip("0") or "0" for part in text.lstrip("v").split(".")]
-    if not all(part.isdigit() for part in parts) or len(parts) > 3:
+    if any(whole_number(part, 20) is None for part in parts) or len(parts) > 3:
         return text
     return ".".join([*parts, "0", "0"][:3])
 
@@ -186,7 +186,11 @@ def _typed(target: AskedSelector, comparison: ConstantComparison, attribute: Att
         new = f'semver("{_semver(value.text)}")'
     elif attribute.type == "string":
         new = f'"{value.text}"'
-    elif attribute.type == "int" and value.type == "string" and value.text.lstrip("-").isdigit():
+    elif (
+        attribute.type == "int"
+        and value.type == "string"
+        and whole_number(value.text.removeprefix("-"), 19) is not None
+    ):
         new = value.text
     elif attribute.type == "bool" and value.text.lower() in ("true", "false"):
         new = value.text.lower()

@@ -12,6 +12,7 @@ from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import Rule
 from kubectl_dra.manifests.changes import Delete, Path, Rename, fields_at
 from kubectl_dra.manifests.workloads import KSERVE_MODE, MODEL_SERVERS, is_in_knative, kserve_mode
+from kubectl_dra.text import whole_number
 
 
 class PluginAndClaim(
@@ -61,7 +62,7 @@ class PluginResource(Rule, code="DRA703", name="device-plugin-resource", severit
                 continue
             told.add(name)
             command = migrate(context.item)
-            whole = isinstance(amount, int) or str(amount).isdecimal()
+            whole = isinstance(amount, int) or whole_number(str(amount)) is not None
             yield self.finding(
                 path,
                 f"{name} is not a claim for {driver}: it needs the device plugin{_or_a_class(context, name)}",

@@ -17,6 +17,7 @@ from kubectl_dra.lint.context import Context, Item
 from kubectl_dra.lint.finding import LintFinding
 from kubectl_dra.lint.rule import Rule
 from kubectl_dra.manifests.changes import Path, fields_at
+from kubectl_dra.text import whole_number
 
 _ENDLESS: Final = 10_000_000
 """The exponent from which one such quantity takes a second of CPU time or more."""
@@ -148,8 +149,7 @@ class QuotaTooSmall(
 
 
 def _whole(value: Any) -> int | None:
-    text = str(value)
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 12 else None
+    return whole_number(str(value), 11)
 
 
 def _asked(context: Context) -> Iterator[tuple[str, Counter[str]]]:

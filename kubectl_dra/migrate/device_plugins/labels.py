@@ -10,6 +10,7 @@ from kubectl_dra.manifests.changes import Delete, Path, fields_at, items_at
 from kubectl_dra.migrate.vendors.catalogue import Labelled, translated
 from kubectl_dra.migrate.vendors.label_to_cel import Untranslatable, condition, joined
 from kubectl_dra.migrate.vendors.model import KnownDriver, Resource, filled
+from kubectl_dra.text import whole_number
 
 _LABEL_VALUE: Final = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?", re.ASCII)
 _POSITIVE: Final = ("In", "Exists", "Gt")
@@ -179,12 +180,12 @@ def _check_topology(wanted: Condition, labelled: Labelled, counts: Mapping[str, 
     of = labelled.rule.of
     chips = counts.get(of)
     for value in wanted.values:
-        sides = value.split("x")
-        if chips is None or not all(side.isdecimal() and len(side) < 6 for side in sides):
-            raise Untranslatable(f"cannot be compared with the number of {of}")
         size = 1
-        for side in sides:
-            size *= int(side)
+        for side in value.split("x"):
+            length = whole_number(side, 5)
+            if chips is None or length is None:
+                raise Untranslatable(f"cannot be compared with the number of {of}")
+            size *= length
         if size != chips:
             raise Untranslatable(
                 f"has {size} chips and the pod asks for {chips}: a slice of several hosts, whose workers get their ids "

@@ -8,7 +8,6 @@ import shlex
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from pathlib import Path as File
 from typing import Any, Final, NamedTuple
 
 from msgspec import Struct, field
@@ -295,7 +294,7 @@ def put(group: Group, files: dict[str, MigratedFile], names: Mapping[str, str]) 
 
 def original(path: str, name: str) -> Source:
     try:
-        return decode(File(path).read_bytes(), name)
+        return decode(Path(path).read_bytes(), name)
     except (OSError, InputError):
         return Source(name, "")
 

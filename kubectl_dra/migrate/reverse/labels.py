@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from kubectl_dra.cel.lexer import string_value
 from kubectl_dra.manifests.changes import Append, Change, Path, Set, fields_at, items_at, value_at
 from kubectl_dra.migrate.device_plugins.labels import TERMS, Condition, translate
 from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue
 from kubectl_dra.migrate.vendors.model import EMPTY, LabelRule, Resource, ResourceRule, Suffix
+from kubectl_dra.text import whole_number
 
 # Traces a request of a claim back to its original device-plugin resource.
 
@@ -136,10 +137,11 @@ def _parts(rule: ResourceRule, exactly: Mapping[str, Any]) -> Mapping[str, int] 
         text = wanted.pop(key, None)
         if text is None:
             continue
-        number = text.removesuffix(unit) if unit else text
-        if not number.isdecimal() or (unit and number == text):
+        digits = text.removesuffix(unit) if unit else text
+        number = whole_number(digits)
+        if number is None or (unit and digits == text):
             return None
-        out[name] = int(number)
+        out[name] = number
     return None if any(wanted[key] != rule.resource.capacity.get(key) for key in wanted) else out
 
 
@@ -233,7 +235,7 @@ def _literal(pattern: str) -> str | None:
 _TEXT: Final = re.compile(r'"(?:[^"\\]|\\.)*"')
 _DOMAIN: Final = re.compile(r'device\.(?:attributes|capacity)\["[^"]*"\]')
 _CALL: Final = re.compile(r'(?:quantity|semver)\("([^"]*)"\)')
-_NUMBER: Final = re.compile(r"(?<![\w.])-?[0-9]+(?![\w.])")
+_NUMBER: Final = re.compile(r"(?<![\w.])-?[0-9]{1,18}(?![\w.])")
 _OPERATORS: Final = ("In", "NotIn", "Gt", "Lt")
 
 
@@ -314,11 +316,17 @@ def _rules(catalogue: VendorCatalogue) -> Iterator[LabelRule]:
 
 
 def _values(selector: str) -> tuple[list[str], list[str]]:
-    """The texts that the selector compares with, and the numbers (including those of quantities and versions)."""
+    """The texts that the selector compares with, and the numbers (including those of quantities and versions).
+
+    There are none where an escape is invalid: migrate writes no such text.
+    """
     rest = _DOMAIN.sub("", selector)
     calls = [call[1] for call in _CALL.finditer(rest)]
     rest = _CALL.sub("", rest)
-    texts = [json.loads(text[0]) for text in _TEXT.finditer(rest)]
+    try:
+        texts = [string_value(text[0]) for text in _TEXT.finditer(rest)]
+    except ValueError:
+        return [], []
     numbers = _NUMBER.findall(_TEXT.sub("", rest))
     return texts, [*calls, *(number for number in numbers if not calls)]
 
@@ -332,7 +340,7 @@ def _candidates(rule: LabelRule, operator: str, read: tuple[list[str], list[str]
         for start in range(len(texts)):
             yield from _texts(rule, texts[start:])
     elif rule.compare in ("mebibytes", "gibibytes"):
-        whole = [int(number.removesuffix("Mi")) for number in numbers if re.fullmatch(r"[0-9]+Mi", number)]
+        whole = [int(number.removesuffix("Mi")) for number in numbers if re.fullmatch(r"[0-9]{1,18}Mi", number)]
         if operator in ("Gt", "Lt"):
             yield from ((str(number + shift),) for number in whole for shift in (0, -1))
         elif rule.compare == "mebibytes":

@@ -19,6 +19,7 @@ from kubectl_dra.migrate.device_plugins.placement import placement
 from kubectl_dra.migrate.model import MigrationSettings, ObjectPlan, PlanRefusal, PlanSurroundings, Share, Step
 from kubectl_dra.migrate.reverse.labels import Named, Unnamed, chosen, conditions
 from kubectl_dra.migrate.vendors.model import Resource
+from kubectl_dra.text import whole_number
 
 # Data for planning the reverse migration: claims of a pod, and why an object stays unchanged.
 
@@ -159,7 +160,7 @@ def _all_of(spec: WorkloadPodSpec, resource: Resource, path: Path, settings: Mig
 def _written(amount: int, resources: Any) -> int | str:
     """The amount in the style of the container's other whole numbers: as text if all of them are."""
     others = [value for field in ("limits", "requests") for value in fields_at(resources, field).values()]
-    texts = [value for value in others if isinstance(value, str) and value.isdecimal()]
+    texts = [value for value in others if isinstance(value, str) and whole_number(value) is not None]
     return str(amount) if texts and not any(isinstance(value, int) for value in others) else amount
 
 

@@ -33,7 +33,7 @@ from kubectl_dra.migrate.codes import (
     TOLERATION,
 )
 from kubectl_dra.migrate.device_plugins import plan as device_plugins
-from kubectl_dra.migrate.engine import MigrationJob, misread, result_of
+from kubectl_dra.migrate.engine import MigrationJob, defects_recorded, misread, result_of
 from kubectl_dra.migrate.make_edits import code_of, settle
 from kubectl_dra.migrate.model import (
     MigratedFile,
@@ -71,7 +71,8 @@ def reverse(inputs: Sequence[Input], job: MigrationJob) -> MigrationReport:
         for manifest in file.objects:
             world.setdefault(object_key(manifest.object), manifest.object)
     patched = {object_key(manifest.object) for file in files if is_patch(file.name) for manifest in file.objects}
-    freed = {key for file in files for key in _restore(file, world, job, patched)}
+    defects: list[str] = []
+    freed = {key for file in files for key in _restore(file, world, job, patched, defects)}
     freed -= {key for file in files for found in file.objects for key in references(found.object)}
     for file in files:
         _remove(file, freed)
@@ -83,7 +84,7 @@ def reverse(inputs: Sequence[Input], job: MigrationJob) -> MigrationReport:
         replace(job.settings, reverse=True),
         job.unsafe,
         tuple(notes),
-        tuple(misread(results)),
+        (*defects, *misread(results)),
     )
 
 
@@ -101,7 +102,11 @@ def _opened(found: Input, notes: list[str], closed: list[MigratedFile]) -> File 
 
 
 def _restore(
-    file: File, world: Mapping[ObjectKey, Mapping[str, Any]], job: MigrationJob, patched: AbstractSet[ObjectKey]
+    file: File,
+    world: Mapping[ObjectKey, Mapping[str, Any]],
+    job: MigrationJob,
+    patched: AbstractSet[ObjectKey],
+    defects: list[str],
 ) -> list[ObjectKey]:
     """Restore what a file's workloads requested. Returns the claims and templates that these no longer need.
 
@@ -112,14 +117,16 @@ def _restore(
     around = ChainMap(own, dict(world))
     wants: list[PlannedEdit] = []
     for found in file.objects:
-        reversal = plan(found.object, around, job.settings)
-        want = PlannedEdit.of(file, found, reversal.plan, job.settings, job.unsafe)
-        file.items += want.told
-        if want.changes and not patched.isdisjoint(reversal.freed):
-            file.items.append(want.refused(BUILD, "an overlay patches its claim, and what that asks for would be lost"))
-        elif want.changes:
-            want.frees = reversal.freed
-            wants.append(want)
+        with defects_recorded(defects, file, found, "reverse"):
+            reversal = plan(found.object, around, job.settings)
+            want = PlannedEdit.of(file, found, reversal.plan, job.settings, job.unsafe)
+            file.items += want.told
+            if want.changes and not patched.isdisjoint(reversal.freed):
+                why = "an overlay patches its claim, and what that asks for would be lost"
+                file.items.append(want.refused(BUILD, why))
+            elif want.changes:
+                want.frees = reversal.freed
+                wants.append(want)
     settled = settle(file, wants)
     file.items += [want.refused(code_of(refused), str(refused)) for want, refused in settled.refused]
     file.items += [item for want in settled.good for item in want.made]

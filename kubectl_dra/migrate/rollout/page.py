@@ -320,8 +320,8 @@ def _example(plan: Rollout) -> tuple[str, str]:
 
 
 def _probe(name: str) -> str:
-    limits = f'{{"{name}":"1"}}'
-    return f'{{"spec":{{"containers":[{{"name":"probe","image":"none","resources":{{"limits":{limits}}}}}]}}}}'
+    container = {"name": "probe", "image": "none", "resources": {"limits": {name: "1"}}}
+    return json.dumps({"spec": {"containers": [container]}}, separators=(",", ":"))
 
 
 def _labels(plan: Rollout, value: str) -> Iterator[str]:
