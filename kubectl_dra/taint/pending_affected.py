@@ -13,6 +13,7 @@ from kubectl_dra.allocation.budgets import TAINT_STEPS, Budget
 from kubectl_dra.allocation.extended_resources import extended_requests
 from kubectl_dra.api.claims import ALL, DeviceRequest, Request
 from kubectl_dra.api.nodes import Node
+from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import Device, PoolID
 from kubectl_dra.api.taints import DeviceTaint
 from kubectl_dra.cluster.cluster import Cluster
@@ -21,7 +22,7 @@ from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.causes.registry import of_question
 from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod
 from kubectl_dra.explain.scene.prepare import Scene, Settings, prepare
-from kubectl_dra.explain.waiting import Shapes
+from kubectl_dra.explain.waiting import Shapes, waiting
 from kubectl_dra.scheduling.memory import judge_at_once
 from kubectl_dra.taint import typed as times
 from kubectl_dra.taint.rules import DesiredRule
@@ -59,7 +60,7 @@ def lost_matches(
     analysis, shapes = _Trial(desired_rules, snapshot, settings), Shapes(snapshot)
     out: list[Lost] = []
     cache: dict[str, bool] = {}
-    questions = [each for each in pending_questions(snapshot) if _may_get(each, devices, cycle, cache)]
+    questions = [each for each in _pending(snapshot, settings) if _may_get(each, devices, cycle, cache)]
     known: dict[str, bool] = {}
     untried = 0
     for number, question in enumerate(questions):
@@ -148,17 +149,14 @@ class _Trial:
             raise _TooLong
 
 
-def pending_questions(snapshot: Snapshot) -> Iterator[Question]:
-    """The pods with claims that wait for a node, and the pending claims that no pod uses."""
-    used: set[tuple[str, str]] = set()
-    for (space, _), pod in snapshot.pods.items():
-        if not pod.finished:
-            used |= {(space, name) for name in pod.claim_names}
-        if pod.claims and pod.is_queued:
-            yield about_pod(pod, snapshot, exists=True)
-    for key, claim in snapshot.claims.items():
-        if claim.allocation is None and key not in used and not claim.metadata.deletion_timestamp:
-            yield about_claim(claim)
+def _pending(snapshot: Snapshot, settings: Settings) -> Iterator[Question]:
+    """The pods that the scheduler is to place and that need devices, and the pending claims that no pod uses."""
+    for entry in waiting(snapshot, settings):
+        if isinstance(entry, Pod):
+            if entry.is_queued:
+                yield about_pod(entry, snapshot, exists=True)
+        elif not entry.metadata.deletion_timestamp:
+            yield about_claim(entry)
 
 
 def _may_get(question: Question, devices: Sequence[Device], cycle: Cycle, cache: dict[str, bool]) -> bool:
