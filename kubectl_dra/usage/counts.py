@@ -13,6 +13,7 @@ from kubectl_dra.api.claims import DeviceRequest, Request, ResourceClaim
 from kubectl_dra.api.limits import MAX_RESULTS
 from kubectl_dra.api.meta import ObjectMeta
 from kubectl_dra.api.nodes import Node
+from kubectl_dra.api.pods import Owner
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Snapshot
@@ -23,7 +24,7 @@ from kubectl_dra.explain.devices.inventory import DeviceRow, Inventory, Wanted, 
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.unread import Unread, unread_devices
 from kubectl_dra.usage.choices import UNUSED, ClaimState, UseBy, UseSort
-from kubectl_dra.usage.claim_use import ClaimUse, ClaimUses, OwnerName, claim_uses
+from kubectl_dra.usage.claim_use import ClaimUse, ClaimUses, claim_uses
 
 K = TypeVar("K", bound=Hashable)
 
@@ -37,13 +38,13 @@ class DeviceDemand(Struct, frozen=True):
     """
 
     namespace: str
-    owner: OwnerName | None
+    owner: Owner | None
     devices: int
     unused: int
     claims: int
     pending: int
     nodes: int
-    largest: OwnerName | None = None
+    largest: Owner | None = None
 
 
 def demand_of_namespaces(claims: ClaimUses) -> list[DeviceDemand]:
@@ -66,10 +67,10 @@ def _grouped(claims: ClaimUses, key: Callable[[ClaimUse], K]) -> list[tuple[K, l
     return list(groups.items())
 
 
-def _demand(space: str, owner: OwnerName | None, items: list[ClaimUse]) -> DeviceDemand:
+def _demand(space: str, owner: Owner | None, items: list[ClaimUse]) -> DeviceDemand:
     held = _devices(items)
     used = _devices([item for item in items if item.state not in UNUSED])
-    by_owner: dict[OwnerName, int] = {}
+    by_owner: dict[Owner, int] = {}
     for item in items:
         if item.owner is not None:
             by_owner[item.owner] = by_owner.get(item.owner, 0) + len(item.results)
