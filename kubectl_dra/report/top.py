@@ -239,6 +239,8 @@ def fragmentation(row: DeviceSupply) -> str:
     largest = row.largest
     if largest is None or largest.count >= min(row.free, MAX_RESULTS):
         return ""
+    if largest.at_least and not largest.count:
+        return f"{row.name}: {row.free:,} free, and whether a request fits on a node is open."
     if largest.at_least:
         return f"{row.name}: {row.free:,} free, and a request for {largest.count:,} fits on one node at least."
     if not largest.count:
@@ -279,7 +281,7 @@ def _supply_row(row: DeviceSupply, by_class: bool, nobody: str) -> tuple[str, ..
 
 def _largest(found: LargestRequest | None) -> str:
     if found is None or not found.count:
-        return EMPTY if found is None else "0"
+        return EMPTY if found is None or found.at_least else "0"
     return f"{found.count:,} on {found.node}" + (" at least" if found.at_least else "")
 
 

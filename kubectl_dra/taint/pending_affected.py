@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict, Cycle
+from kubectl_dra.allocation.attempt import Attempt, Cycle
 from kubectl_dra.allocation.budgets import TAINT_STEPS, Budget
 from kubectl_dra.allocation.extended_resources import extended_requests
 from kubectl_dra.api.claims import ALL, DeviceRequest, Request
@@ -108,15 +108,15 @@ class _Trial:
         unavailable = now.unavailable
         near, far = self._nodes(now, unavailable)
         # Who fits on a node without one of the devices goes on doing so, and nothing changes on nodes that see none.
-        fit = self._fit(now, near)
-        if fit is None or self._devices.isdisjoint(fit.devices) or self._fit(now, far) is not None:
+        fit = next((attempt for attempt in self._attempts(now, near) if attempt.certain), None)
+        if fit is None or self._devices.isdisjoint(fit.devices) or not self._excluded(now, far):
             return False
         if self._after is None:
             at = moment(self._snapshot).at
             taints = [(desired.device, taint_of(desired, at)) for desired in self._desired]
             rules = {desired.name for desired in self._desired}
             self._after = Cluster(self._snapshot).tainting(taints, rules).snapshot
-        return self._fit(self._case(question, self._after), near) is None
+        return self._excluded(self._case(question, self._after), near)
 
     def _case(self, question: Question, snapshot: Snapshot) -> Scene:
         self._check_budget()
@@ -133,16 +133,17 @@ class _Trial:
                 (near if sees else far).append(node)
         return near, far
 
-    def _fit(self, case: Scene, nodes: Sequence[Node]) -> Attempt | None:
-        """The attempt on the first node that works, or None."""
+    def _excluded(self, case: Scene, nodes: Sequence[Node]) -> bool:
+        """Whether none of the nodes can be the one."""
+        return all(attempt.excluded for attempt in self._attempts(case, nodes))
+
+    def _attempts(self, case: Scene, nodes: Sequence[Node]) -> Iterator[Attempt]:
+        """The attempt on each of the nodes."""
         for number, node in enumerate(nodes):
             self._check_budget()
             if number == _MANY_NODES:
                 judge_at_once(case.view.cycle, nodes[number:], case.unallocated)
-            attempt = case.asked.try_on(node)
-            if attempt.verdict is AttemptVerdict.ALLOCATED:
-                return attempt
-        return None
+            yield case.asked.try_on(node)
 
     def _check_budget(self) -> None:
         if not self._budget.left:

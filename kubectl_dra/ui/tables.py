@@ -144,7 +144,7 @@ def look(snapshot: Snapshot, settings: Settings, namespace: str, at: datetime) -
     try:
         claims = claim_uses(snapshot, namespace)
         notes += claims.unread
-        for report in use_reports(whole, cycle, BY, inventory=inventory):
+        for report in use_reports(whole, settings.scheduler, BY, inventory=inventory):
             fleet[report.by] = _fleet(report, inventory, at)
     except UndeterminedError as error:
         refused = one_line(str(error))

@@ -175,6 +175,15 @@ def test_a_pending_pod_with_an_extended_resource_alone_loses_its_device() -> Non
     assert not radius_of(world(node("n1"), served, slice_of("n1", gpu("gpu-0")), waits), "gpu-0").lost
 
 
+def test_nobody_is_said_to_lose_what_may_be_given_to_nobody() -> None:
+    """Whether the scheduler gives out a device with a field that we do not know is open."""
+    unknown: dict[str, Any] = {"fromTheFuture": True}
+    alone = (node("n1"), device_class(), slice_of("n1", gpu("gpu-0", **unknown)))
+    assert not radius_of(world(*alone, claim("one")), "gpu-0").lost
+    other = (node("n1"), device_class(), slice_of("n1", gpu("gpu-0"), gpu("gpu-1", **unknown)))
+    assert not radius_of(world(*other, claim("one")), "gpu-0").lost
+
+
 def test_requests_for_all_devices() -> None:
     wants_all: dict[str, Any] = {"allocationMode": "All"}
     here = world(
