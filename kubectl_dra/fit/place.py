@@ -18,8 +18,9 @@ from kubectl_dra.scheduling.binding import bound, takes_no_pod
 from kubectl_dra.scheduling.default_preemption import Candidate
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.gang_scheduling import domains_of, gang_of, priority_differs
-from kubectl_dra.scheduling.outcome import Outcome, schedule
+from kubectl_dra.scheduling.outcome import Outcome
 from kubectl_dra.scheduling.reasons import Reason
+from kubectl_dra.scheduling.scheduler import Scheduler
 from kubectl_dra.scheduling.scoring import winner_among
 from kubectl_dra.scheduling.volume_binding import VolumeBinding
 
@@ -342,7 +343,7 @@ def attempt(new: NewPod, state: ClusterState, budget: Budget, only: Collection[s
     if not new.exists:
         # Whichever of them is placed first, it is another one than the pod that stands for the next.
         pod = structs.replace(pod, metadata=structs.replace(pod.metadata, uid=""))
-    return schedule(pod, state, budget=budget, only=only, retried=True, claims=tuple(new.claims.values()))
+    return Scheduler.attempt_in(state, pod, budget, only=only, retried=True, claims=tuple(new.claims.values()))
 
 
 def scheduling_order(pods: Sequence[NewPod]) -> Iterator[list[NewPod]]:
