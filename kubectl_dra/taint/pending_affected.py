@@ -16,7 +16,6 @@ from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import Device, PoolID
 from kubectl_dra.api.taints import DeviceTaint
-from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.moment import moment
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.causes.registry import of_question
@@ -24,6 +23,7 @@ from kubectl_dra.explain.question.resolve import Question, about_claim, about_po
 from kubectl_dra.explain.scene.prepare import Scene, Settings, prepare
 from kubectl_dra.explain.waiting import Shapes, waiting
 from kubectl_dra.scheduling.memory import judge_at_once
+from kubectl_dra.scheduling.outcome import Outcome
 from kubectl_dra.taint import typed as times
 from kubectl_dra.taint.rules import DesiredRule
 
@@ -87,11 +87,12 @@ class _Trial:
 
     def __init__(self, desired_rules: Sequence[DesiredRule], snapshot: Snapshot, settings: Settings) -> None:
         self._desired = desired_rules
+        at = moment(snapshot).at
+        self._taints = [(desired.device, taint_of(desired, at)) for desired in desired_rules]
         self._devices = {desired.device for desired in desired_rules}
         self._pools = {PoolID(device.driver, device.pool) for device in self._devices}
         self._snapshot = snapshot
         self._settings = settings
-        self._after: Snapshot | None = None
         self._budget = Budget(TAINT_STEPS)
 
     def loses(self, question: Question) -> bool:
@@ -102,25 +103,18 @@ class _Trial:
         """
         if of_question(question, self._snapshot) or any(entry.claim is None for entry in question.claims):
             return False
-        now = self._case(question, self._snapshot)
+        self._check_budget()
+        now = prepare(question, self._snapshot, self._settings, self._budget)
         if not now.unallocated and not (now.extended and now.extended.amounts):
             return False
         unavailable = now.unavailable
         near, far = self._nodes(now, unavailable)
         # Who fits on a node without one of the devices goes on doing so, and nothing changes on nodes that see none.
-        fit = next((attempt for attempt in self._attempts(now, near) if attempt.certain), None)
-        if fit is None or self._devices.isdisjoint(fit.devices) or not self._excluded(now, far):
+        fit = next((attempt for attempt in self._attempts(now.asked, near) if attempt.certain), None)
+        if fit is None or self._devices.isdisjoint(fit.devices) or not self._excluded(now.asked, far):
             return False
-        if self._after is None:
-            at = moment(self._snapshot).at
-            taints = [(desired.device, taint_of(desired, at)) for desired in self._desired]
-            rules = {desired.name for desired in self._desired}
-            self._after = Cluster(self._snapshot).tainting(taints, rules).snapshot
-        return self._excluded(self._case(question, self._after), near)
-
-    def _case(self, question: Question, snapshot: Snapshot) -> Scene:
-        self._check_budget()
-        return prepare(question, snapshot, self._settings, self._budget)
+        after = now.asked.state.cluster.tainting(self._taints, {desired.name for desired in self._desired})
+        return self._excluded(now.asked.changed(after, budget=now.budget), near)
 
     def _nodes(self, case: Scene, unavailable: Mapping[str, str]) -> tuple[list[Node], list[Node]]:
         """The nodes that see pools of the devices, and the others."""
@@ -133,17 +127,17 @@ class _Trial:
                 (near if sees else far).append(node)
         return near, far
 
-    def _excluded(self, case: Scene, nodes: Sequence[Node]) -> bool:
+    def _excluded(self, outcome: Outcome, nodes: Sequence[Node]) -> bool:
         """Whether none of the nodes can be the one."""
-        return all(attempt.excluded for attempt in self._attempts(case, nodes))
+        return all(attempt.excluded for attempt in self._attempts(outcome, nodes))
 
-    def _attempts(self, case: Scene, nodes: Sequence[Node]) -> Iterator[Attempt]:
+    def _attempts(self, outcome: Outcome, nodes: Sequence[Node]) -> Iterator[Attempt]:
         """The attempt on each of the nodes."""
         for number, node in enumerate(nodes):
             self._check_budget()
             if number == _MANY_NODES:
-                judge_at_once(case.view.cycle, nodes[number:], case.unallocated)
-            yield case.asked.try_on(node)
+                judge_at_once(outcome.devices.cycle, nodes[number:], outcome.devices.unallocated)
+            yield outcome.try_on(node)
 
     def _check_budget(self) -> None:
         if not self._budget.left:
