@@ -12,13 +12,11 @@ from kubectl_dra.allocation.budgets import ANSWER_STEPS, SHAPE_STEPS, STEPS_PER_
 from kubectl_dra.allocation.extended_resources import resources_of
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.explain.causes.ending import DELETING
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.phrase import Words, say
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod
 from kubectl_dra.explain.rivals import Queue
-from kubectl_dra.explain.scene.holders import GIVEN, Clock
 from kubectl_dra.explain.scene.prepare import Settings
 from kubectl_dra.explain.unread import Stake, Unread, unread_of
 from kubectl_dra.explain.waiting import Shapes, placed, waiting
@@ -123,10 +121,7 @@ def pending(
         if namespace in ("", pod.metadata.namespace) and budget.left:
             question = about_pod(pod, snapshot, exists=True)
             told = diagnose(question, snapshot, replace(settings, with_ways=False), budget)
-            normal = any(found.kind is DELETING for found in told.findings) and (
-                Clock(snapshot).age(pod.metadata.deletion_timestamp) < GIVEN
-            )
-            if (told.troubled and not normal) or told.verdict is Verdict.NOT_ALLOCATABLE:
+            if (told.troubled and not told.findings[0].normal) or told.verdict is Verdict.NOT_ALLOCATABLE:
                 out.append(Alike(told, (f"{question.kind}/{question.name}",)))
     found, together, tried = _in_turn(out, snapshot, settings)
     unseen = (*_unseen(snapshot, namespace), *_untried(left_out), *(() if tried else (NOT_IN_TURN,)))

@@ -114,9 +114,9 @@ def _terminating(analysis: Analysis) -> Iterator[Finding]:
     facts = (*_deletion(pod), *node_not_ready(pod, snapshot))
     text = "it has {devices:some} until the kubelet of node {node} has ended it"
     summary = say(text, devices=held, node=ObjectName("Node", pod.node_name))
-    found = Finding(DELETING, summary, facts, who_ends(pod, snapshot), state="is being deleted")
-    late = Clock(snapshot).age(pod.metadata.deletion_timestamp) >= ANSWER
-    yield _waiting_for_driver(found, pod, snapshot, held) if late else found
+    age, remedy = Clock(snapshot).age(pod.metadata.deletion_timestamp), who_ends(pod, snapshot)
+    found = Finding(DELETING, summary, facts, remedy, state="is being deleted", normal=age < GIVEN)
+    yield _waiting_for_driver(found, pod, snapshot, held) if age >= ANSWER else found
 
 
 def _held(pod: Pod, claims: Sequence[ResourceClaim]) -> list[DeviceID]:
