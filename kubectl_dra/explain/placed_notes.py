@@ -68,13 +68,16 @@ def _given_twice(pod: Pod, held: list[DeviceID], snapshot: Snapshot) -> Iterator
     for other in snapshot.pods.values():
         if other is pod or other.node_name != pod.node_name or not started(other):
             continue
+        shared = names_given(other) & names.keys()
+        if not shared:
+            continue
         own = {
             result.device.device
             for claim in snapshot.claims.values()
             if claim.allocation is not None and relation_of(claim, other).listed
             for result in claim.allocation.results
         }
-        for name in sorted((names_given(other) & names.keys()) - own):
+        for name in sorted(shared - own):
             text = (
                 "pod {other} runs on node {node} with {device}, too, and has lost its claim: both use it until that "
                 "pod is deleted"
