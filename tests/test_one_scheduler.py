@@ -40,6 +40,25 @@ def test_clusters_are_changed_in_one_place() -> None:
     assert not found, "change a Cluster instead"
 
 
+def aliases(tree: ast.Module) -> Iterator[str]:
+    """The public functions of a module that only make an ``Outcome``: whoever calls one gets past the scheduler."""
+    for entry in tree.body:
+        if isinstance(entry, ast.FunctionDef) and not entry.name.startswith("_"):
+            returned = (node.value for node in ast.walk(entry) if isinstance(node, ast.Return))
+            if any(isinstance(value, ast.Call) and last_name(value.func) == "Outcome" for value in returned):
+                yield entry.name
+
+
+def test_no_function_hides_that_an_attempt_is_made() -> None:
+    assert [name for path in FILES for name in aliases(parsed(path))] == []
+
+
+def test_the_test_sees_an_alias() -> None:
+    assert [*aliases(ast.parse("def schedule(pod, state, **how):\n    return Outcome(pod, state, **how)\n"))] == [
+        "schedule"
+    ]
+
+
 def test_attempts_are_made_by_the_scheduler() -> None:
     found: dict[str, set[str]] = {}
     for name, path in outside("scheduling"):

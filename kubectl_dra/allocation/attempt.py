@@ -79,6 +79,17 @@ class Attempt(Struct, frozen=True):
     fails_in_some_order: str = ""
 
     @property
+    def certain(self) -> bool:
+        """Whether it found devices, and none has a field that may keep the scheduler from giving it out."""
+        picked = (device for placed in self.placements for device in placed)
+        return self.verdict is AttemptVerdict.ALLOCATED and not any(p.candidate.device.unmodelled for p in picked)
+
+    @property
+    def excluded(self) -> bool:
+        """Whether the scheduler gets no devices there, so that nothing is open."""
+        return self.verdict in (AttemptVerdict.REJECTED, AttemptVerdict.ERROR)
+
+    @property
     def devices(self) -> list[DeviceID]:
         """The devices of all claims, in the order of the results."""
         found = (device for result in self.results for device in result.devices)

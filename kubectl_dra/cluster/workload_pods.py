@@ -61,7 +61,7 @@ _LABELS: Final[Mapping[str, str]] = {
 """Labels with which controllers name the workload above the one that controls a pod."""
 _SUFFIXES: Final = (
     # A file may lack the labels. The letters are those of hashes (k8s.io/apimachinery, SafeEncodeString).
-    ("ReplicaSet", "Deployment", re.compile(r"-[bcdfghjklmnpqrstvwxz2456789]{8,10}\Z")),
+    ("ReplicaSet", "Deployment", re.compile(r"-[bcdfghjklmnpqrstvwxz2456789]{1,10}\Z")),
     ("Job", "CronJob", re.compile(r"-[0-9]+\Z")),
 )
 """What a kind is called that another one makes: the name and a hash, or a time."""

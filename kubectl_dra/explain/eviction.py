@@ -6,8 +6,9 @@ of those only the ones whose effect is NoExecute; claims for extended resources 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
+from itertools import chain
 from typing import Final, NamedTuple
 
 from kubectl_dra.allocation.extended_resources import CLAIM_NAME
@@ -45,34 +46,46 @@ class Eviction(NamedTuple):
     tolerated: bool
 
 
+class DeviceTaints:
+    """The taints of a cluster's devices, as far as the gates let them count.
+
+    ``rules``: the DeviceTaintRules that somebody sees, if not all.
+    """
+
+    def __init__(self, snapshot: Snapshot, features: Features, rules: Sequence[DeviceTaintRule] | None = None) -> None:
+        self._drivers = _of_drivers(snapshot.slices) if features.device_taints else {}
+        self._rules = () if not features.taint_rules else snapshot.taint_rules if rules is None else rules
+
+    def of(self, device: DeviceID) -> Iterator[DeviceTaint]:
+        """Those of one device: its driver's, then those of rules."""
+        yield from self._drivers.get(device, ())
+        yield from (rule.taint for rule in self._rules if rule.selects(*device))
+
+    def any_with(self, effect: str) -> bool:
+        """Whether a device may have one with this effect."""
+        taints = (*chain.from_iterable(self._drivers.values()), *(rule.taint for rule in self._rules))
+        return any(taint.effect == effect for taint in taints)
+
+
 class Evictions:
     """The devices of a cluster whose taints end pods."""
 
     def __init__(self, snapshot: Snapshot, features: Features) -> None:
         self._now = moment(snapshot).at
-        self._taints: Mapping[DeviceID, list[DeviceTaint]] = {}
-        self._rules: list[DeviceTaintRule] = []
-        if features.device_taints:
-            self._taints = _of_drivers(snapshot.slices)
-        if features.taint_rules:
-            self._rules = [rule for rule in snapshot.taint_rules if rule.taint.effect == EFFECT]
+        self._taints = DeviceTaints(snapshot, features)
 
     @property
     def possible(self) -> bool:
         """Whether there is any such device."""
-        return bool(self._taints or self._rules)
+        return self._taints.any_with(EFFECT)
 
     def first(self, results: Iterable[DeviceResult]) -> Eviction | None:
         """What ends a pod with these devices first; None if it may stay."""
-        found = [self._of(result, taint) for result in results for taint in self._on(result.device)]
+        found = [self._of(result, taint) for result in results for taint in self._taints.of(result.device)]
         return min((one for one in found if one is not None), key=lambda one: one.seconds, default=None)
 
-    def _on(self, device: DeviceID) -> list[DeviceTaint]:
-        rules = [rule.taint for rule in self._rules if rule.selects(*device)]
-        return [*self._taints.get(device, ()), *rules]
-
     def _of(self, result: DeviceResult, taint: DeviceTaint) -> Eviction | None:
-        seconds = seconds_tolerated(taint, result.tolerations)
+        seconds = seconds_tolerated(taint, result.tolerations) if taint.effect == EFFECT else None
         if seconds is None:
             return None
         added = parse(taint.time_added) or self._now
@@ -80,8 +93,8 @@ class Evictions:
         return Eviction(result, taint, max(0, int(left)), seconds > 0)
 
 
-def _of_drivers(slices: Iterable[ResourceSlice]) -> dict[DeviceID, list[DeviceTaint]]:
-    """The NoExecute taints that drivers publish, of each pool's newest generation."""
+def _of_drivers(slices: Iterable[ResourceSlice]) -> dict[DeviceID, tuple[DeviceTaint, ...]]:
+    """The taints that drivers publish, of each pool's newest generation."""
     slices = tuple(slices)
     # Most devices share their lists with others.
     tainted = {id(entry.devices): any(device.taints for device in entry.devices) for entry in slices}
@@ -90,12 +103,11 @@ def _of_drivers(slices: Iterable[ResourceSlice]) -> dict[DeviceID, list[DeviceTa
     newest: dict[tuple[str, str], int] = {}
     for entry in slices:
         newest[entry.pool] = max(entry.generation, newest.get(entry.pool, 0))
-    found: dict[DeviceID, list[DeviceTaint]] = {}
+    found: dict[DeviceID, tuple[DeviceTaint, ...]] = {}
     for entry in slices:
         if not tainted[id(entry.devices)] or entry.generation != newest[entry.pool]:
             continue
         for device in entry.exact().devices:
-            taints = [taint for taint in device.taints if taint.effect == EFFECT]
-            if taints:
-                found[DeviceID(*entry.pool, device.name)] = taints
+            if device.taints:
+                found[DeviceID(*entry.pool, device.name)] = device.taints
     return found

@@ -12,13 +12,11 @@ from kubectl_dra.allocation.budgets import ANSWER_STEPS, SHAPE_STEPS, STEPS_PER_
 from kubectl_dra.allocation.extended_resources import resources_of
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.explain.causes.ending import DELETING
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.phrase import Words, say
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod
 from kubectl_dra.explain.rivals import Queue
-from kubectl_dra.explain.scene.holders import GIVEN, Clock
 from kubectl_dra.explain.scene.prepare import Settings
 from kubectl_dra.explain.unread import Stake, Unread, unread_of
 from kubectl_dra.explain.waiting import Shapes, placed, waiting
@@ -27,16 +25,26 @@ NOT_IN_TURN: Final = say("each is answered as if the others did not wait: placin
 _PENDING: Final = "what is pending is unknown"
 
 
+class TogetherServed(Struct, frozen=True):
+    """Of so many pods that would each fit, the ``fewest`` that get devices if all that waits is placed in turn.
+
+    ``always``: chance decides nothing about their number.
+    """
+
+    pods: int
+    fewest: int
+    always: bool
+
+
 class Alike(Struct, frozen=True):
     """One diagnosis for several pods or claims of the same shape.
 
-    ``served``: how many of them get devices where each would, if all that waits is placed in turn; None where that was
-    not tried, or would be no different.
+    ``served`` is None where that was not tried, or all of them get devices.
     """
 
     diagnosis: Diagnosis
     names: tuple[str, ...]
-    served: int | None = None
+    served: TogetherServed | None = None
 
     @property
     def keys(self) -> frozenset[str]:
@@ -53,7 +61,8 @@ class Overview(Struct, frozen=True):
     """Everything pending in ``namespace`` (empty for all).
 
     ``elsewhere`` counts what is pending in other namespaces. ``unread`` are the kinds of which objects may be pending
-    that nobody has seen; ``unseen`` says what else is not in it.
+    that nobody has seen; ``unseen`` says what else is not in it. ``together``: of all pods that would each fit; None as
+    for ``Alike.served``.
     """
 
     namespace: str
@@ -62,6 +71,7 @@ class Overview(Struct, frozen=True):
     unseen: tuple[Words, ...] = ()
     unread: tuple[Unread, ...] = ()
     left_out: int = 0
+    together: TogetherServed | None = None
 
     @property
     def notes(self) -> tuple[Words, ...]:
@@ -111,14 +121,11 @@ def pending(
         if namespace in ("", pod.metadata.namespace) and budget.left:
             question = about_pod(pod, snapshot, exists=True)
             told = diagnose(question, snapshot, replace(settings, with_ways=False), budget)
-            normal = any(found.kind is DELETING for found in told.findings) and (
-                Clock(snapshot).age(pod.metadata.deletion_timestamp) < GIVEN
-            )
-            if (told.troubled and not normal) or told.verdict is Verdict.NOT_ALLOCATABLE:
+            if (told.troubled and not told.findings[0].normal) or told.verdict is Verdict.NOT_ALLOCATABLE:
                 out.append(Alike(told, (f"{question.kind}/{question.name}",)))
-    found, tried = _in_turn(out, snapshot, settings)
+    found, together, tried = _in_turn(out, snapshot, settings)
     unseen = (*_unseen(snapshot, namespace), *_untried(left_out), *(() if tried else (NOT_IN_TURN,)))
-    return Overview(namespace, tuple(found), elsewhere, unseen, tuple(_unread(snapshot, namespace)), left_out)
+    return Overview(namespace, tuple(found), elsewhere, unseen, tuple(_unread(snapshot, namespace)), left_out, together)
 
 
 def _idle(told: Diagnosis) -> bool:
@@ -127,28 +134,36 @@ def _idle(told: Diagnosis) -> bool:
     return told.kind == "claim" and bool(findings) and all(finding.kind.held for finding in findings)
 
 
-def _in_turn(found: Sequence[Alike], snapshot: Snapshot, settings: Settings) -> tuple[Sequence[Alike], bool]:
+def _in_turn(
+    found: Sequence[Alike], snapshot: Snapshot, settings: Settings
+) -> tuple[Sequence[Alike], TogetherServed | None, bool]:
     """The same, with how many get devices where not all of them do if those that fit are placed in turn.
 
-    And whether that was tried, or could not matter.
+    Then how many of all, and whether it was tried or could not matter.
     """
-    fits = [alike for alike in found if alike.diagnosis.kind == "pod" and alike.diagnosis.placements]
-    fits = [alike for alike in fits if alike.diagnosis.verdict is Verdict.ALLOCATABLE]
+    fits = [alike for alike in found if _fits(alike.diagnosis)]
     keys = {key for alike in fits for key in alike.keys}
     queue = Queue(snapshot, settings) if len(keys) > 1 else None
     pods = [pod for pod in queue.pods if pod.key in keys and not pod.pod_group] if queue is not None else []
     if queue is None or len(pods) < 2:
-        return found, True
+        return found, None, True
     runs = queue.served(pods)
     if runs is None:
-        return found, all(len(pods) <= len(alike.diagnosis.placements) for alike in fits)
-    alone = keys - {pod.key for pod in pods}
-    counts = {id(alike): min(len(alike.keys & (run | alone)) for run in runs) for alike in fits}
-    told = []
-    for alike in found:
-        count = counts.get(id(alike), len(alike.names))
-        told.append(replace(alike, served=count) if count < len(alike.names) else alike)
-    return told, True
+        return found, None, all(len(pods) <= len(alike.diagnosis.placements) for alike in fits)
+    tried = frozenset(pod.key for pod in pods)
+    told = [replace(each, served=_served(each.keys & tried, runs)) if _fits(each.diagnosis) else each for each in found]
+    return told, _served(tried, runs), True
+
+
+def _fits(told: Diagnosis) -> bool:
+    """Whether it is a pod that would get devices if it were alone."""
+    return told.kind == "pod" and told.verdict is Verdict.ALLOCATABLE and bool(told.placements)
+
+
+def _served(keys: frozenset[str], runs: Sequence[frozenset[str]]) -> TogetherServed | None:
+    """How many of these pods got devices in each run; None if always all of them."""
+    counts = {len(keys & run) for run in runs}
+    return TogetherServed(len(keys), min(counts), len(counts) == 1) if counts != {len(keys)} else None
 
 
 def _untried(count: int) -> Iterator[Words]:

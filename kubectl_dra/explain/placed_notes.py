@@ -9,7 +9,8 @@ from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.cluster.relation import relation_of
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.analysis import Analysis
-from kubectl_dra.explain.causes.on_node import ANSWER, drivers_of, names_given, started, taints_of
+from kubectl_dra.explain.causes.on_node import ANSWER, drivers_of, names_given, started
+from kubectl_dra.explain.eviction import DeviceTaints
 from kubectl_dra.explain.phrase import ObjectName, Phrase, named, say
 
 
@@ -27,7 +28,8 @@ def placed_notes(analysis: Analysis) -> Iterator[Phrase]:
     ]
     yield from _starting(pod, drivers_of(claims))
     if started(pod):
-        yield from _tainted(held, snapshot)
+        cycle = analysis.view.cycle
+        yield from _tainted(held, DeviceTaints(snapshot, cycle.features, cycle.rules))
         yield from _given_twice(pod, held, snapshot)
 
 
@@ -48,10 +50,10 @@ def _starting(pod: Pod, drivers: tuple[str, ...]) -> Iterator[Phrase]:
     yield say(text, seconds=int(ANSWER.total_seconds()), **words)
 
 
-def _tainted(held: list[DeviceID], snapshot: Snapshot) -> Iterator[Phrase]:
+def _tainted(held: list[DeviceID], taints: DeviceTaints) -> Iterator[Phrase]:
     """A taint without NoExecute lets the pod run on; of one with it a cause says that the pod is evicted."""
     for device in held:
-        for taint in taints_of(device, snapshot):
+        for taint in taints.of(device):
             if taint.effect == "NoSchedule":
                 text = "device {device} is tainted: {taint}{by}{since}; the pod keeps it, and no other pod gets it"
                 by = say(" by DeviceTaintRule {rule}", rule=taint.rule) if taint.rule else " by its driver"
@@ -66,13 +68,16 @@ def _given_twice(pod: Pod, held: list[DeviceID], snapshot: Snapshot) -> Iterator
     for other in snapshot.pods.values():
         if other is pod or other.node_name != pod.node_name or not started(other):
             continue
+        shared = names_given(other) & names.keys()
+        if not shared:
+            continue
         own = {
             result.device.device
             for claim in snapshot.claims.values()
             if claim.allocation is not None and relation_of(claim, other).listed
             for result in claim.allocation.results
         }
-        for name in sorted((names_given(other) & names.keys()) - own):
+        for name in sorted(shared - own):
             text = (
                 "pod {other} runs on node {node} with {device}, too, and has lost its claim: both use it until that "
                 "pod is deleted"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from enum import Enum, auto
-from random import Random
 from typing import Final, NamedTuple
 
 from msgspec.structs import replace
@@ -27,6 +26,7 @@ from kubectl_dra.explain.scene.attributes_read import complete
 from kubectl_dra.explain.scene.prepare import Settings
 from kubectl_dra.explain.waiting import Shapes, pods_waiting
 from kubectl_dra.scheduling.binding import place
+from kubectl_dra.scheduling.chance import Chance
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.kinds_to_read import uses_volumes
 from kubectl_dra.scheduling.queue import kept_out
@@ -140,13 +140,13 @@ class Queue:
         size = len(state.nodes) + len(state.snapshot.slices)
         left, found = min(RIVALS_TRIED, RIVALS_WORK // max(1, size)), list[frozenset[str]]()
         for number in range(RIVALS_TRIES):
-            run = _Run(self, pods, last, Random(number) if number else None)
+            run = _Run(self, pods, last, Chance.of_try(number))
             if not run.place(state, left):
                 # Some of the choices that chance has were tried already.
                 return found if len(found) > 1 else None
             left -= run.tried
             found.append(frozenset(run.served))
-            if not run.chance:
+            if not run.chance.taken:
                 break
         return found
 
@@ -164,17 +164,12 @@ def _shuns(pod: Pod) -> bool:
 
 
 class _Run:
-    """Pods placed in turn, once. ``chance``: another order, or another node, was possible."""
+    """Pods placed in turn, once."""
 
-    def __init__(self, queue: Queue, pods: Sequence[Pod], last: Pod | None, random: Random | None) -> None:
-        mixed = sorted(pods, key=lambda pod: pod.key)
-        if random is not None:
-            random.shuffle(mixed)
-        self._pods = sorted(mixed, key=lambda pod: (last is pod, queue.turn(pod)))
+    def __init__(self, queue: Queue, pods: Sequence[Pod], last: Pod | None, chance: Chance) -> None:
+        self._pods = chance.in_order(pods, lambda pod: (last is pod, queue.turn(pod)))
         self._queue = queue
-        self._random = random
-        turns = [queue.turn(pod) for pod in self._pods if pod is not last]
-        self.chance = len(set(turns)) < len(turns)
+        self.chance = chance
         self.tried = 0
         self.served: set[str] = set()
 
@@ -188,7 +183,7 @@ class _Run:
             if self.tried >= most:
                 return False
             self.tried += 1
-            step = place(pod, state, self._choose)
+            step = place(pod, state, self.chance.of)
             state = step.state
             if step.node:
                 self.served.add(pod.key)
@@ -197,10 +192,6 @@ class _Run:
             else:
                 refused.add(self._queue.shape(pod))
         return True
-
-    def _choose(self, names: Sequence[str]) -> str:
-        self.chance = self.chance or len(names) > 1
-        return self._random.choice(names) if self._random is not None else names[0]
 
 
 class _Wants:

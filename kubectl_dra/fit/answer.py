@@ -35,6 +35,7 @@ from kubectl_dra.explain.scene.assumptions import refused_notes
 from kubectl_dra.explain.scene.attributes_read import complete
 from kubectl_dra.explain.scene.prepare import Settings
 from kubectl_dra.explain.unclear import OBSTACLES
+from kubectl_dra.explain.waiting import pods_waiting
 from kubectl_dra.fit import existing
 from kubectl_dra.fit.changes import Changes, without_own
 from kubectl_dra.fit.existing import PodPlace
@@ -199,7 +200,7 @@ def fit(
         str(settings.scheduler.release),
         settings.release_source,
         tuple(sorted(settings.scheduler.gates)),
-        waiting=sum(_waits(pod) for pod in snapshot.pods.values()) - sum(map(_waits, _existing(plans))),
+        waiting=_others_waiting(plans, snapshot, settings),
         notes=(*refused_notes(snapshot.refused), *_notes(plans)),
     )
 
@@ -220,13 +221,10 @@ def _stays(pod: Pod, factories: Sequence[PodFactory]) -> bool:
     return pod.is_queued and any(factory.is_as_written(pod) for factory in factories)
 
 
-def _waits(pod: Pod) -> bool:
-    return pod.is_queued and bool(pod.claims)
-
-
-def _existing(plans: Sequence[FitPlan]) -> Iterator[Pod]:
-    for plan in plans:
-        yield from plan.existing.values()
+def _others_waiting(plans: Sequence[FitPlan], snapshot: Snapshot, settings: Settings) -> int:
+    """The number of pods that wait for devices and are of none of the workloads."""
+    own = {pod.key for plan in plans for pod in plan.existing.values()}
+    return sum(pod.is_queued and pod.key not in own for pod in pods_waiting(snapshot, settings))
 
 
 def _pods(plans: Sequence[FitPlan], snapshot: Snapshot) -> list[NewPod]:

@@ -15,11 +15,13 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.fit.pod_factory import Denied, NewPod, denied
 from kubectl_dra.scheduling.binding import bound, takes_no_pod
+from kubectl_dra.scheduling.chance import Chance
 from kubectl_dra.scheduling.default_preemption import Candidate
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.gang_scheduling import domains_of, gang_of, priority_differs
-from kubectl_dra.scheduling.outcome import Outcome, schedule
+from kubectl_dra.scheduling.outcome import Outcome
 from kubectl_dra.scheduling.reasons import Reason
+from kubectl_dra.scheduling.scheduler import Scheduler
 from kubectl_dra.scheduling.scoring import winner_among
 from kubectl_dra.scheduling.volume_binding import VolumeBinding
 
@@ -119,7 +121,7 @@ class Placer:
         self._volumes_taken = False
         self._volumes_open = False
         self._progress = progress
-        self._chance = chance
+        self._chance = Chance(chance)
 
     def placement(self) -> Placement:
         """What came of it so far."""
@@ -129,7 +131,7 @@ class Placer:
         }
         simple = len(kinds) <= 1 and all(outcome.local for outcome in self._outcomes.values())
         simple = simple and not any(placed_pod.evicted or placed_pod.new.group[2] for placed_pod in self.placed_pods)
-        open_ = self._free or len(kinds) > 1
+        open_ = self._free or self._chance.taken or len(kinds) > 1
         settled = simple or not open_
         return Placement(self.state, tuple(self.placed_pods), tuple(self.refused), settled, self._volumes_open)
 
@@ -231,9 +233,9 @@ class Placer:
                 return best.nodes[0], Chosen.BEST
             if best.exact:
                 return self._any_of(best.nodes), Chosen.TIE
-            if best.nodes and self._chance is None:
+            if best.nodes and self._chance.always_first:
                 return self._any_of(best.nodes), Chosen.OPEN
-        if self._chance is not None:
+        if not self._chance.always_first:
             return self._any_of(tuple(feasible)), Chosen.OPEN
         self._free = True
         empty = next((name for name in feasible if name not in self._on), None)
@@ -241,7 +243,7 @@ class Placer:
 
     def _any_of(self, names: Sequence[str]) -> str:
         self._free = True
-        return names[0] if self._chance is None else self._chance.choice(names)
+        return self._chance.of(names)
 
     def _give_node(
         self, new: NewPod, outcome: Outcome, node: str, chosen: Chosen, evicted: tuple[Pod, ...] = ()
@@ -276,8 +278,7 @@ class Placer:
 
     def _evict(self, new: NewPod, best: Sequence[Candidate]) -> bool:
         """The scheduler ends pods of lower priority, and then gives the pod that node."""
-        chosen = best[0] if self._chance is None else self._chance.choice(best)
-        self._free = self._free or len(best) > 1
+        chosen = self._chance.of(best)
         own = {placed_pod.new.pod.key for placed_pod in self.placed_pods}
         if any(pod.key in own for pod in chosen.victims):
             return False
@@ -342,7 +343,7 @@ def attempt(new: NewPod, state: ClusterState, budget: Budget, only: Collection[s
     if not new.exists:
         # Whichever of them is placed first, it is another one than the pod that stands for the next.
         pod = structs.replace(pod, metadata=structs.replace(pod.metadata, uid=""))
-    return schedule(pod, state, budget=budget, only=only, retried=True, claims=tuple(new.claims.values()))
+    return Scheduler.attempt_in(state, pod, budget, only=only, retried=True, claims=tuple(new.claims.values()))
 
 
 def scheduling_order(pods: Sequence[NewPod]) -> Iterator[list[NewPod]]:

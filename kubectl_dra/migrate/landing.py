@@ -31,7 +31,6 @@ from kubectl_dra.manifests.workloads import WorkloadPodSpec, containers, key_of,
 from kubectl_dra.migrate.device_plugins.asks import extended_amounts
 from kubectl_dra.migrate.model import Landing, LandingComparison, LostNodes, MigrationReport
 from kubectl_dra.scheduling.node_affinity import NodeAffinityFilter
-from kubectl_dra.scheduling.outcome import schedule
 from kubectl_dra.scheduling.simple_filters import NodeUnschedulable
 from kubectl_dra.scheduling.taint_toleration import TaintToleration
 
@@ -187,7 +186,7 @@ def _one(
     settings: Assumed,
 ) -> LandingComparison:
     state = settings.scheduler.sees(Cluster(free))
-    refused = schedule(before, state, plugins=_RULES).filtered
+    refused = settings.scheduler.attempt_in(state, before, plugins=_RULES).filtered
     could = tuple(name for name, node in state.nodes.items() if name not in refused and _offers(node.node, resources))
     try:
         empty = diagnose(about_pod(after, free, exists=False), free, settings)

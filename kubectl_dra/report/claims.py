@@ -13,7 +13,7 @@ from kubectl_dra.report.blocks_text import write_blocks
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import compressed, written
 from kubectl_dra.report.remedy_json import unread_json
-from kubectl_dra.report.table import EMPTY
+from kubectl_dra.report.table import EMPTY, owned_by
 from kubectl_dra.taint import typed as times
 from kubectl_dra.text import amount, some
 from kubectl_dra.usage.choices import ClaimState
@@ -80,7 +80,7 @@ def cells(item: ClaimUse, wide: bool, at: datetime) -> Iterator[str]:
     yield ",".join(str(result.device) for result in item.results) if wide and item.results else _devices(item)
     yield item.node or EMPTY
     yield some(item.pods, 1) or EMPTY
-    yield str(item.owner) if item.owner is not None else EMPTY
+    yield owned_by(item.owner)
     yield times.age(meta.creation_timestamp, at) if meta.creation_timestamp else EMPTY
     if wide:
         yield ",".join(dict.fromkeys(each.device_class for one in item.claim.requests for each in one.alternatives()))

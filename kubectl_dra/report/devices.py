@@ -19,7 +19,7 @@ from kubectl_dra.report.blocks_text import MAX_COLOURED, write_blocks
 from kubectl_dra.report.notes import reason
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import compressed, written
-from kubectl_dra.report.table import EMPTY, fitted, nameless, narrowed
+from kubectl_dra.report.table import EMPTY, fitted, nameless, narrowed, owned_by
 from kubectl_dra.taint import typed as times
 from kubectl_dra.text import amount, listed, some
 from kubectl_dra.usage.claim_use import ClaimUse
@@ -318,7 +318,7 @@ def _holder(claim: ResourceClaim, use: ClaimUse | None, at: datetime) -> tuple[s
     meta = claim.metadata
     age = times.age(meta.creation_timestamp, at) if meta.creation_timestamp else EMPTY
     pods = use.pods if use is not None else tuple(entry.name for entry in claim.reserved_for)
-    owner = str(use.owner) if use is not None and use.owner is not None else EMPTY
+    owner = owned_by(use.owner if use is not None else None)
     return meta.namespace, meta.name, use.state if use is not None else EMPTY, some(pods, 2) or EMPTY, owner, age
 
 

@@ -78,7 +78,7 @@ def items_json(diagnoses: Sequence[Diagnosis], invocation: Invocation = _UNKNOWN
 
 
 def _alike(alike: Alike, invocation: Invocation) -> dict[str, Any]:
-    served = {} if alike.served is None else {"served": alike.served}
+    served = {} if alike.served is None else {"served": alike.served.fewest}
     return {**_diagnosis(alike.diagnosis, invocation), "standsFor": list(alike.names), **served}
 
 

@@ -274,9 +274,10 @@ def overview_answer(overview: Overview) -> str:
         return f"No claim is pending{where}{more}."
     total = sum(len(alike.names) for alike in overview.found)
     stuck = sum(len(alike.names) for alike in overview.found if is_stuck(alike.diagnosis))
-    fewer = [alike for alike in overview.found if alike.served is not None]
-    would, served = sum(len(alike.names) for alike in fewer), sum(alike.served or 0 for alike in fewer)
-    turn = f"; each of {would:,} would fit alone, and only {served:,} of them together" if fewer else ""
+    turn = ""
+    if (fit := overview.together) is not None:
+        count = f"{'only' if fit.always else 'at least'} {fit.fewest:,}"
+        turn = f"; each of {fit.pods:,} would fit alone, and {count} of them together"
     open_ = sum(len(alike.names) for alike in overview.found if alike.diagnosis.verdict is Verdict.UNDETERMINED)
     unknown = f", {open_:,} undetermined" if open_ else ""
     return f"{total:,} waiting, {stuck:,} of them stuck{unknown}{turn}{more}."

@@ -125,5 +125,5 @@ def _notes(answer: FitAnswer) -> list[str]:
     found = sentences(answer.notes)
     if answer.waiting:
         verb = "waits" if answer.waiting == 1 else "wait"
-        found.append(f"{amount(answer.waiting, 'other pod')} with claims {verb} already and may be placed first")
+        found.append(f"{amount(answer.waiting, 'other pod')} that {verb} for devices may be placed first")
     return [*found, assumed(answer)]

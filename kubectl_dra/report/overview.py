@@ -109,6 +109,6 @@ def cells(alike: Alike) -> tuple[str, ...]:
     elif diagnosis.troubled or diagnosis.verdict is Verdict.NOT_ALLOCATABLE:
         verdict = "not yet"
     if alike.served is not None:
-        verdict = f"{alike.served:,} of {len(alike.names):,} fit"
+        verdict = f"{'' if alike.served.always else 'at least '}{alike.served.fewest:,} of {alike.served.pods:,} fit"
         why = f"{why}; the others want the same devices"
     return diagnosis.namespace, some(alike.names, 1), verdict, cause, why

@@ -13,6 +13,7 @@ from kubectl_dra.explain.unread import not_read
 from kubectl_dra.report.paint import wrap
 
 if TYPE_CHECKING:
+    from kubectl_dra.api.pods import Owner
     from kubectl_dra.cluster.snapshot import Gap
     from kubectl_dra.explain.phrase import Words
 
@@ -241,6 +242,11 @@ def legend(states: Iterable[DeviceState]) -> str:
     """What the marks mean, of the states that occur."""
     found = {*states}
     return "  ".join(f"{MARKS[state]} {state}" for state in DeviceState if state in found)
+
+
+def owned_by(owner: Owner | None, nobody: str = EMPTY) -> str:
+    """An owner as ``KIND/name``."""
+    return f"{owner.kind}/{owner.name}" if owner is not None else nobody
 
 
 def nameless(what: str, kind: str, notes: Iterable[Words]) -> str:

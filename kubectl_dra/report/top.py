@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple, TextIO
 
 from kubectl_dra.api.limits import MAX_RESULTS
+from kubectl_dra.api.pods import Owner
 from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.explain.unread import not_read
 from kubectl_dra.report.blocks import TableBlock
@@ -14,11 +15,11 @@ from kubectl_dra.report.blocks_text import write_blocks
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import written
 from kubectl_dra.report.remedy_json import unread_json
-from kubectl_dra.report.table import EMPTY, UNKNOWN, nameless, narrowed
+from kubectl_dra.report.table import EMPTY, UNKNOWN, nameless, narrowed, owned_by
 from kubectl_dra.taint import typed as times
 from kubectl_dra.text import amount
 from kubectl_dra.usage.choices import UseBy
-from kubectl_dra.usage.claim_use import ClaimUse, OwnerName
+from kubectl_dra.usage.claim_use import ClaimUse
 from kubectl_dra.usage.counts import DeviceDemand, DeviceSupply, LargestRequest, UseReport
 
 SCHEMA_VERSION: Final = "1"
@@ -153,7 +154,7 @@ def _of_supply(row: DeviceSupply, label: str) -> Iterator[Sample]:
         yield Sample(f"{label}_largest_request", text, (own,), row.largest.count)
 
 
-def _owner(owner: OwnerName | None) -> tuple[tuple[str, str], ...]:
+def _owner(owner: Owner | None) -> tuple[tuple[str, str], ...]:
     return (("owner_kind", owner.kind if owner else ""), ("owner_name", owner.name if owner else ""))
 
 
@@ -246,6 +247,8 @@ def fragmentation(row: DeviceSupply) -> str:
     largest = row.largest
     if largest is None or largest.count >= min(row.free, MAX_RESULTS):
         return ""
+    if largest.at_least and not largest.count:
+        return f"{row.name}: {row.free:,} free, and whether a request fits on a node is open."
     if largest.at_least:
         return f"{row.name}: {row.free:,} free, and a request for {largest.count:,} fits on one node at least."
     if not largest.count:
@@ -288,20 +291,20 @@ def _supply_row(row: DeviceSupply, by_class: bool, nobody: str) -> tuple[str, ..
 
 def _largest(found: LargestRequest | None) -> str:
     if found is None or not found.count:
-        return EMPTY if found is None else "0"
+        return EMPTY if found is None or found.at_least else "0"
     return f"{found.count:,} on {found.node}" + (" at least" if found.at_least else "")
 
 
 def _demand_row(row: DeviceDemand, owners: bool, nobody: str) -> tuple[str, ...]:
     numbers = tuple(map(_number, (row.devices, row.unused, row.claims, row.pending, row.nodes)))
     if owners:
-        return row.namespace, str(row.owner) if row.owner else nobody, *numbers
-    return row.namespace, *numbers, str(row.largest) if row.largest else EMPTY
+        return row.namespace, owned_by(row.owner, nobody), *numbers
+    return row.namespace, *numbers, owned_by(row.largest)
 
 
 def _claim_row(item: ClaimUse, at: datetime) -> tuple[str, ...]:
     meta = item.claim.metadata
-    owner = str(item.owner) if item.owner else EMPTY
+    owner = owned_by(item.owner)
     age = times.age(meta.creation_timestamp, at) if meta.creation_timestamp else EMPTY
     return meta.namespace, meta.name, _number(len(item.results)), item.state, item.node or EMPTY, owner, age
 

@@ -16,7 +16,7 @@ from kubectl_dra.cluster.relation import relation_of
 from kubectl_dra.scheduling.chain import order
 from kubectl_dra.scheduling.dynamic_resources import DynamicResources
 from kubectl_dra.scheduling.framework import ClusterState
-from kubectl_dra.scheduling.outcome import Outcome, schedule
+from kubectl_dra.scheduling.outcome import Outcome
 
 
 def bound(pod: Pod, node: str, state: ClusterState, attempt: Attempt | None) -> ClusterState:
@@ -85,7 +85,7 @@ def place(pod: Pod, state: ClusterState, choose: Choose, within: Container[str] 
     """Gives a pod one of its best nodes, after the scheduler took back what nobody uses; ``within``: only of these."""
     from kubectl_dra.scheduling.scoring import winner_among
 
-    outcome = schedule(pod, state)
+    outcome = Outcome(pod, state)
     while outcome.next is not None:
         outcome = outcome.next
     feasible = tuple(name for name in outcome.feasible if within is None or name in within)

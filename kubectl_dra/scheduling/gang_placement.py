@@ -9,13 +9,13 @@ that fit until enough do. Sources: schedule_one_podgroup.go and the plugins gang
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from random import Random
 
 from msgspec import structs
 
 from kubectl_dra.allocation.budgets import GANG_TRIES, GANG_WORK, SMALL_GANG_TRIES, SMALL_GANG_WORK
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.scheduling.binding import place
+from kubectl_dra.scheduling.chance import Chance
 from kubectl_dra.scheduling.dynamic_resources import ClaimNotCreated, resolve
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.gang_scheduling import ClaimGiven, Gang, Obstacle, Placed, domains_of
@@ -39,10 +39,10 @@ def placed_together(gang: Gang, pod: Pod, state: ClusterState) -> Placed | Obsta
     domains = domains_of(gang, state)
     if domains is None:
         return Obstacle.DOMAIN
-    found, *others = _in_domains(gang, waiting, bound, state, domains, chance := _Chance(0))
+    found, *others = _in_domains(gang, waiting, bound, state, domains, chance := Chance.of_try(0))
     tries = SMALL_GANG_TRIES if work <= SMALL_GANG_WORK else GANG_TRIES
     for number in range(1, tries if chance.taken else 1):
-        more = _in_domains(gang, waiting, bound, state, domains, _Chance(number))
+        more = _in_domains(gang, waiting, bound, state, domains, Chance.of_try(number))
         if more[0].fits != found.fits:
             return Obstacle.CHANCE
         others.extend(more)
@@ -56,28 +56,6 @@ def _said(pod: Pod, found: Placed) -> str:
     """The scheduler's text about the pod itself; empty if it fits."""
     refused = found.refused.get(pod.key)
     return refused.message if refused is not None else ""
-
-
-class _Chance:
-    """The scheduler's random choices: always the first in the first try, any in the others."""
-
-    def __init__(self, number: int) -> None:
-        self._random = Random(number) if number else None
-        self.taken = False
-
-    def of(self, names: Sequence[str]) -> str:
-        """One of the names."""
-        self.taken = self.taken or len(names) > 1
-        return self._random.choice(names) if self._random is not None else names[0]
-
-    def in_order(self, pods: Sequence[Pod]) -> list[Pod]:
-        """The pods by priority. Those of equal priority go by the time of their first attempt, which is unknown."""
-        self.taken = self.taken or len({pod.priority for pod in pods}) < len(pods)
-        # Whichever of them is asked about, the first try is the same.
-        mixed = sorted(pods, key=lambda pod: pod.key)
-        if self._random is not None:
-            self._random.shuffle(mixed)
-        return sorted(mixed, key=lambda pod: -pod.priority)
 
 
 def _is_tried(member: Pod) -> bool:
@@ -94,7 +72,7 @@ def _in_domains(
     bound: tuple[str, ...],
     state: ClusterState,
     domains: Mapping[str, frozenset[str]],
-    chance: _Chance,
+    chance: Chance,
 ) -> list[Placed]:
     """The group in each domain where it fits or, if there is none, where most of it does.
 
@@ -121,12 +99,13 @@ def _given(outcome: Outcome, node: str) -> Iterator[ClaimGiven]:
 
 
 def _one_after_another(
-    waiting: Sequence[Pod], state: ClusterState, nodes: frozenset[str], chance: _Chance
+    waiting: Sequence[Pod], state: ClusterState, nodes: frozenset[str], chance: Chance
 ) -> tuple[dict[str, str], dict[str, Outcome], dict[str, Sequence[ClaimGiven]]]:
     placed: dict[str, str] = {}
     refused: dict[str, Outcome] = {}
     given: dict[str, Sequence[ClaimGiven]] = {}
-    for member in chance.in_order(waiting):
+    # Those of equal priority go by the time of their first attempt, which is unknown.
+    for member in chance.in_order(waiting, lambda pod: -pod.priority):
         outcome, node, state = place(member, state, chance.of, nodes)
         if not node:
             refused[member.key] = outcome

@@ -384,8 +384,3 @@ def _shuns(delta: Delta) -> bool:
     """Whether a pod came or went that has required anti-affinity."""
     pods = (pod for change in delta.pods for pod in change if pod is not None)
     return any(pod.spec.affinity is not None and bool(pod.spec.affinity.pod_anti_affinity.required) for pod in pods)
-
-
-def schedule(pod: Pod, state: ClusterState, **how: Any) -> Outcome:
-    """One attempt for a pod in the scheduler's queue; ``how``: see ``Outcome``."""
-    return Outcome(pod, state, **how)

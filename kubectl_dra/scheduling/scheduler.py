@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Set
+from collections.abc import Collection, Sequence, Set
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -23,8 +23,9 @@ from kubectl_dra.scheduling.profile import DEFAULT_SCHEDULER, Profile, default_p
 
 if TYPE_CHECKING:
     from kubectl_dra.allocation.budgets import Budget
+    from kubectl_dra.api.claims import ResourceClaim
     from kubectl_dra.scheduling.dynamic_resources import ClaimsAlone
-    from kubectl_dra.scheduling.framework import ClusterState
+    from kubectl_dra.scheduling.framework import ClusterState, Plugin
     from kubectl_dra.scheduling.outcome import Outcome
     from kubectl_dra.scheduling.scheduler_config import SchedulerConfig
 
@@ -130,7 +131,23 @@ class Scheduler(Struct, frozen=True, dict=True):
         if isinstance(asked, ClaimsAlone):
             nobody = Pod()
             return Outcome(nobody, self.sees(cluster), budget, plugins=(DynamicResources,), alone=asked)
-        return Outcome(asked, self.sees(cluster, asked), budget, only=only, retried=retried)
+        return self.attempt_in(self.sees(cluster, asked), asked, budget, only=only, retried=retried)
+
+    @staticmethod
+    def attempt_in(
+        state: ClusterState,
+        pod: Pod,
+        budget: Budget | None = None,
+        *,
+        only: Collection[str] | None = None,
+        retried: bool = False,
+        plugins: Sequence[type[Plugin]] | None = None,
+        claims: Collection[ResourceClaim] = (),
+    ) -> Outcome:
+        """One attempt for a pod in a cluster as the scheduler sees it; see ``Outcome``."""
+        from kubectl_dra.scheduling.outcome import Outcome
+
+        return Outcome(pod, state, budget, only=only, retried=retried, plugins=plugins, claims=claims)
 
     @cached_property
     def _default(self) -> Profile:

@@ -8,21 +8,22 @@ from typing import Final
 
 from msgspec import Struct
 
-from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict, Cycle
+from kubectl_dra.allocation.attempt import Attempt, Cycle
 from kubectl_dra.allocation.budgets import TAINT_STEPS, Budget
 from kubectl_dra.allocation.extended_resources import extended_requests
 from kubectl_dra.api.claims import ALL, DeviceRequest, Request
 from kubectl_dra.api.nodes import Node
+from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import Device, PoolID
 from kubectl_dra.api.taints import DeviceTaint
-from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.moment import moment
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.causes.registry import of_question
 from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod
 from kubectl_dra.explain.scene.prepare import Scene, Settings, prepare
-from kubectl_dra.explain.waiting import Shapes
+from kubectl_dra.explain.waiting import Shapes, waiting
 from kubectl_dra.scheduling.memory import judge_at_once
+from kubectl_dra.scheduling.outcome import Outcome
 from kubectl_dra.taint import typed as times
 from kubectl_dra.taint.rules import DesiredRule
 
@@ -59,7 +60,7 @@ def lost_matches(
     analysis, shapes = _Trial(desired_rules, snapshot, settings), Shapes(snapshot)
     out: list[Lost] = []
     cache: dict[str, bool] = {}
-    questions = [each for each in pending_questions(snapshot) if _may_get(each, devices, cycle, cache)]
+    questions = [each for each in _pending(snapshot, settings) if _may_get(each, devices, cycle, cache)]
     known: dict[str, bool] = {}
     untried = 0
     for number, question in enumerate(questions):
@@ -86,11 +87,12 @@ class _Trial:
 
     def __init__(self, desired_rules: Sequence[DesiredRule], snapshot: Snapshot, settings: Settings) -> None:
         self._desired = desired_rules
+        at = moment(snapshot).at
+        self._taints = [(desired.device, taint_of(desired, at)) for desired in desired_rules]
         self._devices = {desired.device for desired in desired_rules}
         self._pools = {PoolID(device.driver, device.pool) for device in self._devices}
         self._snapshot = snapshot
         self._settings = settings
-        self._after: Snapshot | None = None
         self._budget = Budget(TAINT_STEPS)
 
     def loses(self, question: Question) -> bool:
@@ -101,25 +103,18 @@ class _Trial:
         """
         if of_question(question, self._snapshot) or any(entry.claim is None for entry in question.claims):
             return False
-        now = self._case(question, self._snapshot)
+        self._check_budget()
+        now = prepare(question, self._snapshot, self._settings, self._budget)
         if not now.unallocated and not (now.extended and now.extended.amounts):
             return False
         unavailable = now.unavailable
         near, far = self._nodes(now, unavailable)
         # Who fits on a node without one of the devices goes on doing so, and nothing changes on nodes that see none.
-        fit = self._fit(now, near)
-        if fit is None or self._devices.isdisjoint(fit.devices) or self._fit(now, far) is not None:
+        fit = next((attempt for attempt in self._attempts(now.asked, near) if attempt.certain), None)
+        if fit is None or self._devices.isdisjoint(fit.devices) or not self._excluded(now.asked, far):
             return False
-        if self._after is None:
-            at = moment(self._snapshot).at
-            taints = [(desired.device, taint_of(desired, at)) for desired in self._desired]
-            rules = {desired.name for desired in self._desired}
-            self._after = Cluster(self._snapshot).tainting(taints, rules).snapshot
-        return self._fit(self._case(question, self._after), near) is None
-
-    def _case(self, question: Question, snapshot: Snapshot) -> Scene:
-        self._check_budget()
-        return prepare(question, snapshot, self._settings, self._budget)
+        after = now.asked.state.cluster.tainting(self._taints, {desired.name for desired in self._desired})
+        return self._excluded(now.asked.changed(after, budget=now.budget), near)
 
     def _nodes(self, case: Scene, unavailable: Mapping[str, str]) -> tuple[list[Node], list[Node]]:
         """The nodes that see pools of the devices, and the others."""
@@ -132,33 +127,31 @@ class _Trial:
                 (near if sees else far).append(node)
         return near, far
 
-    def _fit(self, case: Scene, nodes: Sequence[Node]) -> Attempt | None:
-        """The attempt on the first node that works, or None."""
+    def _excluded(self, outcome: Outcome, nodes: Sequence[Node]) -> bool:
+        """Whether none of the nodes can be the one."""
+        return all(attempt.excluded for attempt in self._attempts(outcome, nodes))
+
+    def _attempts(self, outcome: Outcome, nodes: Sequence[Node]) -> Iterator[Attempt]:
+        """The attempt on each of the nodes."""
         for number, node in enumerate(nodes):
             self._check_budget()
             if number == _MANY_NODES:
-                judge_at_once(case.view.cycle, nodes[number:], case.unallocated)
-            attempt = case.asked.try_on(node)
-            if attempt.verdict is AttemptVerdict.ALLOCATED:
-                return attempt
-        return None
+                judge_at_once(outcome.devices.cycle, nodes[number:], outcome.devices.unallocated)
+            yield outcome.try_on(node)
 
     def _check_budget(self) -> None:
         if not self._budget.left:
             raise _TooLong
 
 
-def pending_questions(snapshot: Snapshot) -> Iterator[Question]:
-    """The pods with claims that wait for a node, and the pending claims that no pod uses."""
-    used: set[tuple[str, str]] = set()
-    for (space, _), pod in snapshot.pods.items():
-        if not pod.finished:
-            used |= {(space, name) for name in pod.claim_names}
-        if pod.claims and pod.is_queued:
-            yield about_pod(pod, snapshot, exists=True)
-    for key, claim in snapshot.claims.items():
-        if claim.allocation is None and key not in used and not claim.metadata.deletion_timestamp:
-            yield about_claim(claim)
+def _pending(snapshot: Snapshot, settings: Settings) -> Iterator[Question]:
+    """The pods that the scheduler is to place and that need devices, and the pending claims that no pod uses."""
+    for entry in waiting(snapshot, settings):
+        if isinstance(entry, Pod):
+            if entry.is_queued:
+                yield about_pod(entry, snapshot, exists=True)
+        elif not entry.metadata.deletion_timestamp:
+            yield about_claim(entry)
 
 
 def _may_get(question: Question, devices: Sequence[Device], cycle: Cycle, cache: dict[str, bool]) -> bool:

@@ -28,7 +28,7 @@ from kubectl_dra.report import devices as devices_text
 from kubectl_dra.report import overview
 from kubectl_dra.report import top as top_text
 from kubectl_dra.report.explain_words import overview_answer
-from kubectl_dra.report.table import MARKS, bar, legend
+from kubectl_dra.report.table import MARKS, bar, legend, owned_by
 from kubectl_dra.usage.choices import UseBy
 from kubectl_dra.usage.claim_use import ClaimUses, claim_uses
 from kubectl_dra.usage.counts import UseReport, use_reports
@@ -144,7 +144,7 @@ def look(snapshot: Snapshot, settings: Settings, namespace: str, at: datetime) -
     try:
         claims = claim_uses(snapshot, namespace)
         notes += claims.unread
-        for report in use_reports(whole, cycle, BY, inventory=inventory):
+        for report in use_reports(whole, settings.scheduler, BY, inventory=inventory):
             fleet[report.by] = _fleet(report, inventory, at)
     except UndeterminedError as error:
         refused = one_line(str(error))
@@ -163,7 +163,7 @@ def _fleet(report: UseReport, inventory: Inventory, at: datetime) -> Table:
     summary = top_text.summary(report)
     columns = [*_columns(header, _FLEET_GOES)]
     if counted is None:
-        named = [(row.namespace, str(row.owner) if row.owner else "") for row in report.demand]
+        named = [(row.namespace, owned_by(row.owner, "")) for row in report.demand]
     else:
         named = [(row.name,) for row in report.supply]
         states: dict[str, list[DeviceState]] = {}

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Final, NamedTuple
+from typing import Final
 
 from msgspec import Struct
 
 from kubectl_dra.api.claims import DeviceResult, ResourceClaim
 from kubectl_dra.api.labels import LabelSelector
 from kubectl_dra.api.meta import FAILED_PREPARE, ObjectMeta
-from kubectl_dra.api.pods import Pod
+from kubectl_dra.api.pods import Owner, Pod, owner_of
 from kubectl_dra.cluster.relation import (
     ClaimRelation,
     Consumers,
@@ -24,48 +24,6 @@ from kubectl_dra.errors import UndeterminedError
 from kubectl_dra.explain.phrase import Statement, Words, say
 from kubectl_dra.explain.unread import Stake, Unread, unread_of
 from kubectl_dra.usage.choices import ClaimState
-
-# What a person made, of which a pod or a claim is a part.
-
-_HASH = "pod-template-hash"
-
-
-class OwnerName(NamedTuple):
-    """An object by kind and name."""
-
-    kind: str
-    name: str
-
-    def __str__(self) -> str:
-        return f"{self.kind}/{self.name}"
-
-
-def owner_of_pod(pod: Pod) -> OwnerName | None:
-    """The controller of a pod; for a ReplicaSet that a Deployment made, the Deployment.
-
-    A Deployment calls its ReplicaSets NAME-HASH and labels their pods with the hash (kubernetes:
-    pkg/controller/deployment/sync.go), so its name is known without reading ReplicaSets.
-    """
-    owner = _controller(pod.metadata)
-    template = pod.metadata.labels.get(_HASH, "")
-    if owner is not None and owner.kind == "ReplicaSet" and template and owner.name.endswith(f"-{template}"):
-        return OwnerName("Deployment", owner.name.removesuffix(f"-{template}"))
-    return owner
-
-
-def owner_of_claim(metadata: ObjectMeta, pods: list[Pod]) -> OwnerName | None:
-    """The controller of the pods that use a claim, else the claim's own unless that is a pod."""
-    for pod in pods:
-        if (owner := owner_of_pod(pod)) is not None:
-            return owner
-    owner = _controller(metadata)
-    return None if owner is None or owner.kind == "Pod" else owner
-
-
-def _controller(metadata: ObjectMeta) -> OwnerName | None:
-    owner = metadata.controller()
-    return OwnerName(owner.own_kind, owner.name) if owner is not None else None
-
 
 _NODE_NAME = "metadata.name"
 
@@ -139,7 +97,7 @@ class ClaimUse(Struct, frozen=True):
     results: tuple[DeviceResult, ...]
     node: str
     pods: tuple[str, ...]
-    owner: OwnerName | None
+    owner: Owner | None
     waits_for: Words
 
 
@@ -202,7 +160,16 @@ def _use(claim: ResourceClaim, users: list[Pod], snapshot: Snapshot) -> ClaimUse
         tuple(result for result in claim.allocation.results if not result.admin_access) if claim.allocation else ()
     )
     names = tuple([use.entry.name for use in listed.entries] or [pod.metadata.name for pod in users])
-    return ClaimUse(claim, state, results, _node(claim, pods), names, owner_of_claim(claim.metadata, pods), waits_for)
+    return ClaimUse(claim, state, results, _node(claim, pods), names, _owner(claim.metadata, pods), waits_for)
+
+
+def _owner(metadata: ObjectMeta, pods: list[Pod]) -> Owner | None:
+    """What controls the pods that use a claim, else the claim's own controller unless that is a pod."""
+    for pod in pods:
+        if (owner := owner_of(pod)) is not None:
+            return owner
+    own = metadata.controller()
+    return None if own is None or own.own_kind == "Pod" else Owner(own.own_kind, own.name)
 
 
 def _node(claim: ResourceClaim, pods: list[Pod]) -> str:

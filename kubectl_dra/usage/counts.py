@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from kubectl_dra.allocation.attempt import AttemptVerdict, Cycle
+from kubectl_dra.allocation.attempt import Attempt
 from kubectl_dra.allocation.budgets import LARGEST_NODES
 from kubectl_dra.api.claims import DeviceRequest, Request, ResourceClaim
 from kubectl_dra.api.limits import MAX_RESULTS
 from kubectl_dra.api.meta import ObjectMeta
-from kubectl_dra.api.nodes import Node
+from kubectl_dra.api.pods import Owner
 from kubectl_dra.api.slices import DeviceID
-from kubectl_dra.cluster.cluster import Cluster
+from kubectl_dra.cluster.cluster import Cluster, key_of
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.devices.alike_devices import Tally, names_of, tallies
 from kubectl_dra.explain.devices.arrangement import CountedBy
@@ -22,8 +23,11 @@ from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.explain.devices.inventory import DeviceRow, Inventory, Wanted, take_inventory
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.unread import Unread, unread_devices
+from kubectl_dra.scheduling.dynamic_resources import ClaimsAlone
+from kubectl_dra.scheduling.outcome import Outcome
+from kubectl_dra.scheduling.scheduler import Scheduler
 from kubectl_dra.usage.choices import UNUSED, ClaimState, UseBy, UseSort
-from kubectl_dra.usage.claim_use import ClaimUse, ClaimUses, OwnerName, claim_uses
+from kubectl_dra.usage.claim_use import ClaimUse, ClaimUses, claim_uses
 
 K = TypeVar("K", bound=Hashable)
 
@@ -37,13 +41,13 @@ class DeviceDemand(Struct, frozen=True):
     """
 
     namespace: str
-    owner: OwnerName | None
+    owner: Owner | None
     devices: int
     unused: int
     claims: int
     pending: int
     nodes: int
-    largest: OwnerName | None = None
+    largest: Owner | None = None
 
 
 def demand_of_namespaces(claims: ClaimUses) -> list[DeviceDemand]:
@@ -66,10 +70,10 @@ def _grouped(claims: ClaimUses, key: Callable[[ClaimUse], K]) -> list[tuple[K, l
     return list(groups.items())
 
 
-def _demand(space: str, owner: OwnerName | None, items: list[ClaimUse]) -> DeviceDemand:
+def _demand(space: str, owner: Owner | None, items: list[ClaimUse]) -> DeviceDemand:
     held = _devices(items)
     used = _devices([item for item in items if item.state not in UNUSED])
-    by_owner: dict[OwnerName, int] = {}
+    by_owner: dict[Owner, int] = {}
     for item in items:
         if item.owner is not None:
             by_owner[item.owner] = by_owner.get(item.owner, 0) + len(item.results)
@@ -95,7 +99,7 @@ def _devices(items: list[ClaimUse]) -> set[DeviceID]:
 class LargestRequest(Struct, frozen=True):
     """A request for ``count`` devices of the class fits on ``node`` (empty for none), and no larger one anywhere.
 
-    ``at_least``: not all nodes were tried, so that a larger one may fit.
+    ``at_least``: a larger one may fit: not all nodes were tried, or it is open what the scheduler does on one.
     """
 
     count: int
@@ -103,8 +107,30 @@ class LargestRequest(Struct, frozen=True):
     at_least: bool = False
 
 
-def largest_request(name: str, rows: Sequence[DeviceRow], cycle: Cycle, nodes: Sequence[Node]) -> LargestRequest | None:
-    """The largest request for devices of a class that the allocator can serve on one of the nodes, without tolerations.
+_CLAIM: Final = ResourceClaim(ObjectMeta(name="largest"))
+"""Stands for no claim of the cluster: those have a namespace."""
+
+
+class RequestTrials:
+    """Attempts with a claim that asks for so many devices of a class, on the nodes that are not cordoned."""
+
+    def __init__(self, snapshot: Snapshot, scheduler: Scheduler) -> None:
+        cluster = Cluster(snapshot)
+        self.nodes = {node.name: node for node in cluster.nodes if not node.unschedulable}
+        self._none = scheduler.attempt(ClaimsAlone((key_of(_CLAIM),)), cluster)
+        self._asked: dict[tuple[str, int], Outcome] = {}
+
+    def on(self, node: str, name: str, count: int) -> Attempt:
+        """The attempt on a node."""
+        if (name, count) not in self._asked:
+            request = Request("devices", DeviceRequest("devices", name, count=count))
+            claim = replace(_CLAIM, requests=(request,))
+            self._asked[name, count] = self._none.changed(self._none.state.cluster.editing(claim))
+        return self._asked[name, count].try_on(self.nodes[node])
+
+
+def largest_request(name: str, rows: Sequence[DeviceRow], trials: RequestTrials) -> LargestRequest | None:
+    """The largest request for devices of a class that the scheduler can serve on one of the nodes, without tolerations.
 
     None where devices of the class can be shared: how many fit then depends on the capacity that is asked for.
     """
@@ -117,39 +143,32 @@ def largest_request(name: str, rows: Sequence[DeviceRow], cycle: Cycle, nodes: S
         if row.state is DeviceState.FREE:
             for node in row.nodes:
                 free[node] = free.get(node, 0) + 1
-    known = {node.name: node for node in nodes if not node.unschedulable}
     # No more than what is free can fit, so nodes with less than what fits elsewhere need no try.
-    ranked = sorted((node for node in free if node in known), key=lambda node: -free[node])
+    ranked = sorted((node for node in free if node in trials.nodes), key=lambda node: -free[node])
     best = LargestRequest(0)
     for tried, node in enumerate(ranked):
         most = min(free[node], MAX_RESULTS)
         if most <= best.count:
             break
         if tried == LARGEST_NODES:
-            return LargestRequest(best.count, best.node, at_least=True)
-        count = _most(name, known[node], cycle, best.count, most)
-        if count > best.count:
-            best = LargestRequest(count, node)
+            return replace(best, at_least=True)
+        best = _larger(best, name, node, trials, most)
     return best
 
 
-def _most(name: str, node: Node, cycle: Cycle, low: int, high: int) -> int:
-    """The largest count from ``low``, which is known to fit somewhere, to ``high`` that fits on the node."""
-    if _fits(name, node, cycle, high):
-        return high
+def _larger(best: LargestRequest, name: str, node: str, trials: RequestTrials, most: int) -> LargestRequest:
+    """The largest request for up to ``most`` devices that fits on the node, if it is larger than the best so far."""
+    low, high = best.count, most + 1
+    count = most
     while high - low > 1:
-        middle = (low + high) // 2
-        if _fits(name, node, cycle, middle):
-            low = middle
+        attempt = trials.on(node, name, count)
+        if attempt.certain:
+            low, best = count, replace(best, count=count, node=node)
         else:
-            high = middle
-    return low
-
-
-def _fits(name: str, node: Node, cycle: Cycle, count: int) -> bool:
-    asked = DeviceRequest("devices", name, count=count)
-    claim = ResourceClaim(ObjectMeta(name="largest", namespace="default"), (Request("devices", asked),))
-    return cycle.changed().attempt(node, [claim]).verdict is AttemptVerdict.ALLOCATED
+            high = count
+            best = best if attempt.excluded else replace(best, at_least=True)
+        count = (low + high) // 2
+    return best
 
 
 # The devices of each node or class: free, held, tainted, held and unused; and the largest request that still fits.
@@ -189,11 +208,12 @@ def supply_of_nodes(inventory: Inventory, claims: ClaimUses) -> list[DeviceSuppl
 
 
 def supply_of_classes(
-    inventory: Inventory, claims: ClaimUses, cycle: Cycle, nodes: Sequence[Node]
+    inventory: Inventory, claims: ClaimUses, snapshot: Snapshot, scheduler: Scheduler
 ) -> list[DeviceSupply]:
     """The devices of each class, those of several classes in each of them."""
+    trials = RequestTrials(snapshot, scheduler)
     return [
-        DeviceSupply(tally, unused, largest_request(tally.name, inventory.rows, cycle, nodes) if tally.name else None)
+        DeviceSupply(tally, unused, largest_request(tally.name, inventory.rows, trials) if tally.name else None)
         for tally, unused in _counted(inventory, claims, CountedBy.class_)
     ]
 
@@ -245,7 +265,7 @@ class UseReport(Struct, frozen=True):
 
 def use_reports(
     snapshot: Snapshot,
-    cycle: Cycle,
+    scheduler: Scheduler,
     subjects: Sequence[UseBy],
     sort: UseSort | None = None,
     inventory: Inventory | None = None,
@@ -257,7 +277,7 @@ def use_reports(
     Raises:
         UndeterminedError: ResourceSlices or ResourceClaims could not be read.
     """
-    inventory = inventory or take_inventory(snapshot, cycle, Wanted())
+    inventory = inventory or take_inventory(snapshot, scheduler.cycle(snapshot), Wanted())
     claims = claim_uses(snapshot)
     notes = tuple(dict.fromkeys((*inventory.notes, *claims.unread)))
     hidden = unread_devices(snapshot) if DeviceState.UNKNOWN in inventory.states() else ()
@@ -272,7 +292,7 @@ def use_reports(
         if by is UseBy.nodes:
             supply = supply_of_nodes(inventory, claims)
         elif by is UseBy.classes:
-            supply = supply_of_classes(inventory, claims, cycle, Cluster(snapshot).nodes)
+            supply = supply_of_classes(inventory, claims, snapshot, scheduler)
         elif by is UseBy.claims:
             listed = claims.items
         else:

@@ -106,6 +106,32 @@ def test_a_cordoned_node_serves_no_request(dra: Dra, tmp_path: Path) -> None:
     assert table(dra("top", "classes", "--snapshot", "fleet.yaml"))[1][-1] == "1 on n1"
 
 
+@pytest.mark.parametrize(
+    ("pools", "largest", "said"),
+    [("n0", "1 on n1 at least", "a request for 1 fits on one node at least"), ("n0 n1", "-", "is open")],
+)
+def test_devices_with_unknown_fields_are_promised_to_nobody(
+    dra: Dra, tmp_path: Path, pools: str, largest: str, said: str
+) -> None:
+    """Whether the scheduler gives out a device with a field that we do not know is open."""
+    path = tmp_path / fleet(tmp_path)
+    objects = list(yaml.safe_load_all(path.read_text()))
+    for one in objects:
+        if one["kind"] == "ResourceSlice" and one["spec"]["nodeName"] in pools:
+            for device in one["spec"]["devices"]:
+                device["fromTheFuture"] = True
+    path.write_text(yaml.safe_dump_all(objects))
+    ran = dra("top", "classes", "--snapshot", "fleet.yaml")
+    assert table(ran)[1][-1] == largest and said in ran.out
+
+
+def test_a_claim_of_any_name_keeps_its_devices_while_requests_are_tried(dra: Dra, tmp_path: Path) -> None:
+    mine = held("largest", {"pool": "n0", "device": "gpu-2"}, pods=("pod-9",))
+    mine["metadata"]["namespace"] = "default"
+    ran = dra("top", "classes", "--snapshot", fleet(tmp_path, mine))
+    assert table(ran)[1][-1] == "1 on n0"
+
+
 def test_devices_that_share_counters_do_not_add_up(dra: Dra) -> None:
     """Partitions of one card are all free until one is taken: the allocator says how many go together."""
     cluster = str(EXAMPLES / "mig-profile-missing" / "cluster.yaml")

@@ -23,7 +23,7 @@ from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.scheduling.framework import ClusterState
-from kubectl_dra.scheduling.outcome import Outcome, schedule
+from kubectl_dra.scheduling.outcome import Outcome
 from kubectl_dra.scheduling.queue import kept_out
 from kubectl_dra.scheduling.scheduler import Scheduler
 from kubectl_dra.scheduling.scheduler_config import read_config
@@ -71,7 +71,7 @@ def of_library(case: Case) -> str:
         return "" if kept else "the scheduler tries the pod"
     if (rejection := kept_out(pod, state)) is not None:
         return f"kept out of the queue: {[reason.words for reason in rejection.reasons]}"
-    outcome = schedule(pod, state)
+    outcome = Outcome(pod, state)
     return placed(outcome, expect) if kind == "scheduled" else refused(outcome, expect)
 
 
@@ -178,7 +178,7 @@ def _said_later(case: Case, message: str) -> bool:
     """Whether the message is that of an attempt after the scheduler took a claim's devices back."""
     with tempfile.TemporaryDirectory() as folder:
         state, pod = state_of(case, Path(folder))
-    outcome = schedule(pod, state).next
+    outcome = Outcome(pod, state).next
     while outcome is not None and message not in outcome.messages:
         outcome = outcome.next
     return outcome is not None
@@ -188,7 +188,7 @@ def _by_chance(case: Case) -> bool:
     """Whether the scheduler writes one of several messages: 1.37 names the node where it evicts, at random."""
     with tempfile.TemporaryDirectory() as folder:
         state, pod = state_of(case, Path(folder))
-    return not schedule(pod, state).certain
+    return not Outcome(pod, state).certain
 
 
 def _words(expect: Case) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from kubectl_dra.cli.main import run as command
-from kubectl_dra.scheduling.outcome import schedule
+from kubectl_dra.scheduling.outcome import Outcome
 from tests.conformance.pods import state_of
 from tools.recorder.recorded import lines
 
@@ -85,7 +85,7 @@ def _is_one_of_several(case: dict[str, Any]) -> bool:
     asked = {"snapshot": snapshot, "pod": f"{metadata['namespace']}/{metadata['name']}", "release": RELEASE}
     with tempfile.TemporaryDirectory() as folder:
         state, found = state_of(asked, Path(folder))
-    outcome = schedule(found, state)
+    outcome = Outcome(found, state)
     return not outcome.certain and case["expect"]["message"] in outcome.messages
 
 

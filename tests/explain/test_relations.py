@@ -17,11 +17,13 @@ from kubectl_dra.cli.assumed import assumed
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.relation import ClaimRelation, relation_of
 from kubectl_dra.cluster.snapshot import Key, Snapshot
+from kubectl_dra.explain.overview import pending
+from kubectl_dra.explain.pipeline import diagnose
+from kubectl_dra.explain.question.resolve import about_pod
 from kubectl_dra.explain.scene.holders import ClaimHolder, HolderIndex, HolderState
 from kubectl_dra.explain.two_releases import compare, running
 from kubectl_dra.explain.waiting import waiting
 from kubectl_dra.report.phrases import written
-from kubectl_dra.taint.pending_affected import pending_questions
 from kubectl_dra.usage.claim_use import claim_uses
 
 Json = dict[str, Any]
@@ -294,9 +296,7 @@ def test_a_pending_claim_that_only_an_ended_pod_names_has_no_pod(phase: str, wai
     """It is listed as one that waits by itself, and asked about when devices are tainted."""
     here = cluster(claim().deallocated(), pods=(pod(phase, ""),))
     settings = assumed(here)
-    listed = [one for one in waiting(here, settings) if isinstance(one, ResourceClaim)]
-    asked = [one.kind for one in pending_questions(here)]
-    assert bool(listed) is waits and asked == (["claim"] if waits else ["pod"])
+    assert [type(one) for one in waiting(here, settings)] == [ResourceClaim if waits else Pod]
     assert claim_uses(here).items[0].state.value == ("no-pod" if waits else "pending")
 
 
@@ -316,3 +316,13 @@ def test_of_what_runs_an_upgrade_is_asked_with_the_claims_as_they_are_after_its_
     (left,) = subject.snapshot.claims.values()
     assert (left.allocation is None) is free
     assert all(one.name != "p" or one.uid == "earlier" for one in left.reserved_for)
+
+
+@pytest.mark.parametrize(("read_at", "normal"), [("2026-03-01T10:00:20Z", True), ("2026-03-01T10:00:40Z", False)])
+def test_a_pod_that_ends_is_normal_for_some_seconds(read_at: str, normal: bool) -> None:
+    """The finding says so, and ``explain -A`` lists the pod only afterwards."""
+    ending = pod(deletionTimestamp=SINCE)
+    here = replace(cluster(claim(entry()), pods=(ending,)), read_at=read_at)
+    told = diagnose(about_pod(ending, here, exists=True), here, assumed(here))
+    assert (told.findings[0].kind.code, told.findings[0].normal) == ("pod-being-deleted", normal)
+    assert bool(pending(here, "", assumed(here)).found) is not normal

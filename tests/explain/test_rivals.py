@@ -127,6 +127,20 @@ def test_the_overview_says_how_many(tmp_path: Path) -> None:
     assert code == 0 and "served" not in found["items"][0]
 
 
+def test_pods_of_several_shapes_are_counted_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One of the two gets the only device, and either may be it."""
+    pods = [Waiting("a"), Waiting("b", device_class="any")]
+    _, found = _explain(tmp_path, _world([1], pods, {}), "-A")
+    assert [item["served"] for item in found["items"]] == [0, 0]
+    assert found["answer"] == "2 waiting, 0 of them stuck; each of 2 would fit alone, and only 1 of them together."
+    assert command(["explain", "-A", "--snapshot", str(tmp_path / "cluster.json")]) == 3
+    assert capsys.readouterr().out.count("at least 0 of 1 fit") == 2
+    # Who is first decides whether one fits or two.
+    pods = [Waiting("a", devices=2), Waiting("b"), Waiting("c", device_class="any")]
+    _, found = _explain(tmp_path, _world([2], pods, {}), "-A")
+    assert found["answer"] == "3 waiting, 0 of them stuck; each of 3 would fit alone, and at least 1 of them together."
+
+
 @pytest.mark.parametrize("seed", range(25))
 def test_as_if_bound_one_after_the_other(tmp_path: Path, seed: int) -> None:
     """Who is told yes is who gets devices when each pod in turn is given what explain shows for it alone."""

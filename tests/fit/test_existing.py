@@ -127,3 +127,17 @@ def test_what_was_applied_counts_once(seed: int, tmp_path: Path) -> None:
     assert (again, after["verdict"], after["pods"]["fit"]) == (code, before["verdict"], before["pods"]["fit"])
     assert after["pods"]["running"] == before["pods"]["fit"]
     assert after["placements"] == []
+
+
+def test_other_pods_that_wait_for_an_extended_resource_alone_are_counted(tmp_path: Path) -> None:
+    gpu_class = {
+        "kind": "DeviceClass",
+        "apiVersion": "resource.k8s.io/v1",
+        "metadata": {"name": "served"},
+        "spec": {"extendedResourceName": "example.com/gpu"},
+    }
+    waiting: JSON = {"containers": [{"name": "c", "resources": {"limits": {"example.com/gpu": "1"}}}]}
+    others = [existing("other-abc-1", waiting, owner={**REPLICA_SET, "name": "other-abc"})]
+    own = [existing("web-abc-1", pod_spec(1)), made_claim("web-abc-1")]
+    _, found = fitted(tmp_path, [*node("a", 2), gpu_class, template(), *others, *own], [deployment(2)])
+    assert found["otherPodsWaiting"] == 1

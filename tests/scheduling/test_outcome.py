@@ -15,7 +15,7 @@ from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.scheduling.binding import bound
 from kubectl_dra.scheduling.dynamic_resources import ClaimsAlone
 from kubectl_dra.scheduling.framework import ClusterState
-from kubectl_dra.scheduling.outcome import Outcome, schedule
+from kubectl_dra.scheduling.outcome import Outcome
 from kubectl_dra.scheduling.queue import kept_out
 from kubectl_dra.scheduling.scheduler import Scheduler
 from tests.taint.world import DRIVER, claim, device_class, gpu, slice_of, world
@@ -31,7 +31,7 @@ def asking(cpu: str) -> list[JSON]:
 
 def outcome(objects: list[JSON], release: str = "1.36", **spec: Any) -> Outcome:
     spec.setdefault("containers", asking("2"))
-    return schedule(Pod.from_json(pod("p", **spec)), state(objects, release))
+    return Outcome(Pod.from_json(pod("p", **spec)), state(objects, release))
 
 
 def test_the_first_filter_that_refuses_names_the_reason() -> None:
@@ -227,7 +227,7 @@ def test_of_errors_on_several_nodes_any_may_be_the_message() -> None:
         slices = [slice_of(name, gpu("gpu-0")) for name in names]
         snapshot = world(device_class(), *room, *slices, claim("gpu", selectors=fails)).snapshot
         asking = Pod.from_json(pending("p", "gpu", node_name=""))
-        return schedule(asking, Scheduler(release, gates, release.patch).sees(Cluster(snapshot)))
+        return Outcome(asking, Scheduler(release, gates, release.patch).sees(Cluster(snapshot)))
 
     both = found("a", "b")
     assert both.reason == "SchedulerError" and not both.certain
@@ -272,10 +272,10 @@ def test_asking_changed_nodes_is_asking_all(gpus: list[int], wanted: list[tuple[
     }
     raw["status"]["resourceClaimStatuses"] = [{"name": "gpu", "resourceClaimName": "mine"}]
     mine = Pod.from_json(raw)
-    kept = schedule(mine, here)
+    kept = Outcome(mine, here)
     assert kept.local
     for entry, (_, _, ends, looks, _) in zip(waiting, wanted, strict=True):
-        tried = schedule(Pod.from_json(entry), here)
+        tried = Outcome(Pod.from_json(entry), here)
         if not tried.feasible:
             continue
         chosen = tried.feasible[-1]
@@ -286,7 +286,7 @@ def test_asking_changed_nodes_is_asking_all(gpus: list[int], wanted: list[tuple[
         if not looks:
             continue
         kept = kept.after(here)
-        fresh = schedule(mine, here)
+        fresh = Outcome(mine, here)
         assert list(kept.accepting) == list(fresh.accepting) and kept.feasible == fresh.feasible
         assert dict(kept.rejected) == dict(fresh.rejected)
         assert dict(kept.filtered) == dict(fresh.filtered)

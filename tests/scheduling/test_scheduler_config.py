@@ -12,7 +12,7 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.releases import default_features, parse_release
 from kubectl_dra.errors import FileError
 from kubectl_dra.scheduling.framework import ClusterState
-from kubectl_dra.scheduling.outcome import Outcome, schedule
+from kubectl_dra.scheduling.outcome import Outcome
 from kubectl_dra.scheduling.profile import Effect, Point, Profile, default_profile
 from kubectl_dra.scheduling.scheduler import Scheduler
 from kubectl_dra.scheduling.scheduler_config import SchedulerConfig, read_config
@@ -48,7 +48,7 @@ def with_profile(objects: list[JSON], used: Profile, *unread: str) -> ClusterSta
 
 
 def attempt(raw: JSON, objects: list[JSON], used: Profile, *unread: str) -> Outcome:
-    return schedule(Pod.from_json(raw), with_profile(objects, used, *unread))
+    return Outcome(Pod.from_json(raw), with_profile(objects, used, *unread))
 
 
 def disabled(*names: str) -> JSON:

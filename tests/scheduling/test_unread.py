@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.scheduling.outcome import schedule
+from kubectl_dra.scheduling.outcome import Outcome
 from tools.scheduling.small_clusters import (
     JSON,
     ZONE,
@@ -45,15 +45,15 @@ CSI_NODE: JSON = {
 )
 def test_kinds_that_decide_about_volumes(kind: str, objects: list[JSON]) -> None:
     asked = Pod.from_json(pod("p", **using("data")))
-    outcome = schedule(asked, state([*NODES, *objects], unread=[kind]))
+    outcome = Outcome(asked, state([*NODES, *objects], unread=[kind]))
     assert not outcome.fits and outcome.undetermined == ("a",)
-    assert schedule(asked, state([*NODES, *objects])).undetermined == ()
+    assert Outcome(asked, state([*NODES, *objects])).undetermined == ()
 
 
 def test_what_was_found_decides_even_where_not_all_was_read() -> None:
     objects = [*NODES, CSI_NODE, claim("data", "pv"), volume("pv", zone="z1")]
     unread = ["PersistentVolumeClaim", "PersistentVolume", "StorageClass", "CSIDriver", "CSINode"]
-    assert schedule(Pod.from_json(pod("p", **using("data"))), state(objects, unread=unread)).fits
+    assert Outcome(Pod.from_json(pod("p", **using("data"))), state(objects, unread=unread)).fits
 
 
 def far(selector: JSON | None) -> JSON:
@@ -66,9 +66,9 @@ def far(selector: JSON | None) -> JSON:
 @pytest.mark.parametrize(("selector", "open_"), [({"matchLabels": {"team": "x"}}, True), ({}, False), (None, False)])
 def test_labels_of_namespaces_decide_where_a_term_selects_by_them(selector: JSON | None, open_: bool) -> None:
     cluster = state(NODES, unread=["Namespace"])
-    assert bool(schedule(Pod.from_json(pod("p", **far(selector))), cluster).undetermined) is open_
+    assert bool(Outcome(Pod.from_json(pod("p", **far(selector))), cluster).undetermined) is open_
     existing = pod("x", "a", **far(selector))
     asked = Pod.from_json(pod("p", labels={"app": "web"}, namespace="unseen"))
-    assert bool(schedule(asked, state([*NODES, existing], unread=["Namespace"])).undetermined) is open_
+    assert bool(Outcome(asked, state([*NODES, existing], unread=["Namespace"])).undetermined) is open_
     seen = state([*NODES, existing, namespace("unseen")], unread=["Namespace"])
-    assert not schedule(asked, seen).undetermined
+    assert not Outcome(asked, seen).undetermined

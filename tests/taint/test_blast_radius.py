@@ -163,6 +163,27 @@ def test_pending_pods_are_named_instead_of_their_claims() -> None:
     assert (lost.kind, lost.namespace, lost.name, lost.all_mode) == ("pod", "team", "p", False)
 
 
+def test_a_pending_pod_with_an_extended_resource_alone_loses_its_device() -> None:
+    """It has no claim before it is placed: the scheduler makes one for it then."""
+    served = device_class()
+    served["spec"]["extendedResourceName"] = "example.com/gpu"
+    waits = pod("p", node_name="")
+    waits["spec"]["containers"][0]["resources"] = {"limits": {"example.com/gpu": "1"}}
+    here = world(node("n1"), served, slice_of("n1", gpu("gpu-0")), waits)
+    assert [(entry.kind, entry.name) for entry in radius_of(here, "gpu-0").lost] == [("pod", "p")]
+    waits["metadata"]["deletionTimestamp"] = "2026-11-21T09:00:00Z"
+    assert not radius_of(world(node("n1"), served, slice_of("n1", gpu("gpu-0")), waits), "gpu-0").lost
+
+
+def test_nobody_is_said_to_lose_what_may_be_given_to_nobody() -> None:
+    """Whether the scheduler gives out a device with a field that we do not know is open."""
+    unknown: dict[str, Any] = {"fromTheFuture": True}
+    alone = (node("n1"), device_class(), slice_of("n1", gpu("gpu-0", **unknown)))
+    assert not radius_of(world(*alone, claim("one")), "gpu-0").lost
+    other = (node("n1"), device_class(), slice_of("n1", gpu("gpu-0"), gpu("gpu-1", **unknown)))
+    assert not radius_of(world(*other, claim("one")), "gpu-0").lost
+
+
 def test_requests_for_all_devices() -> None:
     wants_all: dict[str, Any] = {"allocationMode": "All"}
     here = world(

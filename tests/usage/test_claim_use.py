@@ -13,6 +13,7 @@ from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.cluster.snapshot import Gap, Snapshot
 from kubectl_dra.errors import UndeterminedError
 from kubectl_dra.report.phrases import written
+from kubectl_dra.report.table import owned_by
 from kubectl_dra.usage.choices import ClaimState
 from kubectl_dra.usage.claim_use import claim_uses
 from tests.explain.test_on_nodes import EXPECTED, NAMES, RECORDED, gates, said
@@ -164,10 +165,13 @@ def test_node_pods_and_owner(read: Any) -> None:
     }
     used = pod("p", "c", "Running", "n1", ownerReferences=[controller], labels={"pod-template-hash": "7c9d5b8f6"})
     (found,) = claim_uses(read(claim("c", "gpu-0", "gpu-1", users=("p",)), used)).items
-    assert (str(found.owner), found.node, found.pods, len(found.results)) == ("Deployment/web", "n1", ("p",), 2)
+    assert (owned_by(found.owner), found.node, found.pods, len(found.results)) == ("Deployment/web", "n1", ("p",), 2)
     used["metadata"]["labels"] = {}
     (found,) = claim_uses(read(claim("c", "gpu-0", users=("p",)), used)).items
-    assert str(found.owner) == "ReplicaSet/web-7c9d5b8f6"
+    assert owned_by(found.owner) == "ReplicaSet/web-7c9d5b8f6"
+    used["metadata"]["labels"] = {"rollouts-pod-template-hash": "7c9d5b8f6"}
+    (found,) = claim_uses(read(claim("c", "gpu-0", users=("p",)), used)).items
+    assert owned_by(found.owner) == "Rollout/web"
     (found,) = claim_uses(read(claim("c", "gpu-0"))).items
     assert (found.owner, found.node, found.pods) == (None, "n1", ())
 

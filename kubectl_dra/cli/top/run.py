@@ -54,7 +54,7 @@ def run(asked: TopFlags, connection: ConnectionFlags) -> int:
 def _reports(asked: TopFlags, snapshot: Snapshot) -> list[UseReport]:
     settings = assumed(snapshot, asked.release, asked.gates)
     subjects = ALL if asked.output is TopOutput.metrics and asked.by is None else (asked.by or UseBy.nodes,)
-    return use_reports(snapshot, settings.scheduler.cycle(snapshot), subjects, asked.sort)
+    return use_reports(snapshot, settings.scheduler, subjects, asked.sort)
 
 
 def _read(asked: TopFlags, connection: ConnectionFlags) -> Snapshot:

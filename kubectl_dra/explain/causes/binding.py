@@ -104,18 +104,17 @@ def _pending(
     text = "device {device} of claim {claim} is not ready: the scheduler waits for {missing}"
     since = claim.allocation.timestamp if claim.allocation is not None else ""
     remedy = None
-    if since and Clock(snapshot).age(since) < ATTACHED:
-        change = (
-            "Wait: the device was allocated at {since}, and is attached to its node within minutes. If it takes "
-            "longer, look at the driver or fabric controller that sets the condition."
-        )
-        remedy = Remedy(say(change, since=since))
     if pod is not None and _given_up(pod, claim):
         text = (
             "device {device} of claim {claim} was not ready in time: the scheduler has given up waiting for {missing}, "
             "takes the device back and tries again"
         )
-        remedy = None
+    elif since and Clock(snapshot).age(since) < ATTACHED:
+        change = (
+            "Wait: the device was allocated at {since}, and is attached to its node within minutes. If it takes "
+            "longer, look at the driver or fabric controller that sets the condition."
+        )
+        remedy = Remedy(say(change, since=since))
     return Finding(
         BINDING_PENDING,
         say(text, device=result.device, claim=claim.key, missing=tuple(missing)),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
+from kubectl_dra.allocation.features import Features
 from kubectl_dra.api.claims import DeviceResult, ResourceClaim
 from kubectl_dra.api.defects_beside_allocator import TOLERATIONS_NOT_COPIED
 from kubectl_dra.api.meta import EVICTION_REASON
@@ -26,7 +27,6 @@ from kubectl_dra.explain.causes.on_node import (
     node_troubles,
     rejected,
     rejection,
-    taints_of,
     waits_for_driver,
 )
 from kubectl_dra.explain.causes.registry import Finder, QuestionContext, When
@@ -115,9 +115,9 @@ def _terminating(analysis: Analysis) -> Iterator[Finding]:
     facts = (*_deletion(pod), *node_not_ready(pod, snapshot))
     text = "it has {devices:some} until the kubelet of node {node} has ended it"
     summary = say(text, devices=held, node=ObjectName("Node", pod.node_name))
-    found = Finding(DELETING, summary, facts, who_ends(pod, snapshot), state="is being deleted")
-    late = Clock(snapshot).age(pod.metadata.deletion_timestamp) >= ANSWER
-    yield _waiting_for_driver(found, pod, snapshot, held) if late else found
+    age, remedy = Clock(snapshot).age(pod.metadata.deletion_timestamp), who_ends(pod, snapshot)
+    found = Finding(DELETING, summary, facts, remedy, state="is being deleted", normal=age < GIVEN)
+    yield _waiting_for_driver(found, pod, snapshot, held) if age >= ANSWER else found
 
 
 def _held(pod: Pod, claims: Sequence[ResourceClaim]) -> list[DeviceID]:
@@ -251,13 +251,17 @@ def who_ends(pod: Pod, snapshot: Snapshot) -> Remedy:
 
 
 def _evicted(pod: Pod, said: str, claims: Sequence[ResourceClaim], snapshot: Snapshot) -> Finding:
+    from kubectl_dra.explain.eviction import EFFECT, DeviceTaints
+
     change: Words = EVICTED.fix
     evidence = [Evidence(Subject("Pod", named("Pod", pod)), "condition DisruptionTarget", said)]
     first: Words = ""
     ended = ""
+    # That the pod is evicted shows that the gates are on.
+    taints = DeviceTaints(snapshot, Features(taint_rules=True))
     for claim in claims:
         for result in claim.allocation.results if claim.allocation else ():
-            for taint in _no_execute(result, snapshot):
+            for taint in (taint for taint in taints.of(result.device) if taint.effect == EFFECT):
                 shown = with_rule(taint) if taint.rule else say("{taint} (set by the driver)", taint=str(taint))
                 evidence.append(Evidence(Subject("device", result.device), "taint", shown))
                 first = first or say(": device {device} has taint {taint}", device=result.device, taint=shown)
@@ -340,11 +344,6 @@ def _tolerated_in_spec(claim: ResourceClaim, result: DeviceResult, taint: Device
             ):
                 return result.request
     return ""
-
-
-def _no_execute(result: DeviceResult, snapshot: Snapshot) -> Iterator[DeviceTaint]:
-    """NoExecute taints of a device: from its pool's newest generation, and from DeviceTaintRules."""
-    yield from (taint for taint in taints_of(result.device, snapshot) if taint.effect == "NoExecute")
 
 
 # The pod fits, and would be evicted as soon as it has its node: its toleration lets it be placed, not stay.

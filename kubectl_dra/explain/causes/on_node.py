@@ -12,7 +12,6 @@ from kubectl_dra.api.meta import OUT_OF
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import MAKES_AGAIN, Pod, owner_of
 from kubectl_dra.api.slices import DeviceID
-from kubectl_dra.api.taints import DeviceTaint
 from kubectl_dra.cluster.relation import relation_of
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.command import CommandLine, deleting
@@ -274,19 +273,6 @@ def withdrawn(claims: Sequence[ResourceClaim], snapshot: Snapshot) -> tuple[Devi
             if own and result.device.device not in names:
                 out.append(result.device)
     return tuple(out)
-
-
-def taints_of(device: DeviceID, snapshot: Snapshot) -> Iterator[DeviceTaint]:
-    """The taints of a device: of its pool's newest generation, and of DeviceTaintRules."""
-    slices = [entry for entry in snapshot.slices if entry.pool == device[:2]]
-    newest = max((entry.generation for entry in slices), default=0)
-    for entry in slices:
-        for own, name in zip(entry.devices, entry.names, strict=True) if entry.generation == newest else ():
-            if name == device.device:
-                yield from own.taints
-    for rule in snapshot.taint_rules:
-        if rule.selects(*device):
-            yield rule.taint
 
 
 ANSWER: Final = timedelta(seconds=45)

@@ -176,7 +176,7 @@ class WhatIf(Struct, frozen=True, dict=True):
             judge_at_once(cycle, nodes, outcome.devices.unallocated)
         refused = False
         for node in self._tried(nodes, tries):
-            refused = refused or _allocates(outcome.try_on(node))
+            refused = refused or outcome.try_on(node).certain
             if (proof := self._shown(outcome, node)) is not None:
                 yield proof
         if not refused or not self.changed:
@@ -191,7 +191,7 @@ class WhatIf(Struct, frozen=True, dict=True):
     def _shown(self, outcome: Outcome, node: Node) -> Proof | None:
         """What the attempt on a node shows if the pod is taken."""
         attempt = outcome.try_on(node)
-        if not _allocates(attempt) or self._never_binds(node) or not self._takes(outcome, node):
+        if not attempt.certain or self._never_binds(node) or not self._takes(outcome, node):
             return None
         claims = outcome.devices.claims_on(node)
         if self._ended_at_once(claims, attempt):
@@ -222,7 +222,7 @@ class WhatIf(Struct, frozen=True, dict=True):
             attempt = outcome.try_on(node)
             if attempt.verdict is AttemptVerdict.ERROR:
                 return False
-            if not _allocates(attempt):
+            if not attempt.certain:
                 continue
             rejection = self._rejection(outcome, node) if outcome.devices.takes_of_nodes else None
             if self._never_binds(node) or (rejection is not None and rejection.error):
@@ -401,10 +401,3 @@ class WhatIf(Struct, frozen=True, dict=True):
             return self
         known = {node.name for node in self.nodes}
         return replace(self, nodes=(*self.nodes, *(node for node in more if node.name not in known)))
-
-
-def _allocates(attempt: Attempt) -> bool:
-    """Whether an attempt finds devices, none with what may keep the scheduler from giving it out (``unmodelled``)."""
-    return attempt.verdict is AttemptVerdict.ALLOCATED and not any(
-        picked.candidate.device.unmodelled for placed in attempt.placements for picked in placed
-    )
