@@ -43,7 +43,10 @@ def test_json_and_yaml_say_the_same(dra: Callable[..., Ran]) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("device-held",), 'there is no cause "device-held"; nearest: devices-held'),
+        (("device-held",), 'there is no cause "device-held"; did you mean devices-held?'),
+        (("DRA999",), 'there is no cause "DRA999" (http'),
+        (("dra101",), "kubectl dra lint --explain dra101"),
+        (("MIG101",), "kubectl dra migrate --explain MIG101"),
         (("xyzzy",), "lists them"),
         (("devices-held", "pod/a"), "leave the pod, claim or manifest out"),
         (("devices-held", "-A"), "leave the pod, claim or manifest out"),
@@ -55,3 +58,18 @@ def test_what_it_does_not_take(dra: Callable[..., Ran], words: tuple[str, ...], 
     assert ran.code == 2
     assert said in ran.err
     assert ran.out == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("lint", "devices-held"), "kubectl dra explain --explain devices-held"),
+        (("migrate", "DRA101"), "kubectl dra lint --explain DRA101"),
+        (("migrate", "MIG999"), 'there is no code "MIG999" (migrate prints'),
+    ],
+)
+def test_a_code_of_another_command_leads_there(dra: Callable[..., Ran], words: tuple[str, str], said: str) -> None:
+    command, code = words
+    ran = dra(command, "--explain", code)
+    assert (ran.code, ran.out) == (2, "")
+    assert said in ran.err

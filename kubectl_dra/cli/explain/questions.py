@@ -17,6 +17,7 @@ from kubectl_dra.cli.explain import ExplainFlags, ExplainOutput
 from kubectl_dra.cli.explain.target import LABELS, Looked, StandIn, TypedTarget, find, targets_of
 from kubectl_dra.cli.live import Progress, read_saved
 from kubectl_dra.cli.options import ConnectionFlags
+from kubectl_dra.cli.unknown_code import unknown_code
 from kubectl_dra.cluster.snapshot import MADE_BY, Snapshot
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.explain.causes.registry import all_kinds
@@ -33,7 +34,7 @@ from kubectl_dra.report.page_text import cause_json, write_page
 from kubectl_dra.report.table import write
 from kubectl_dra.scheduling.kinds_to_read import kinds_needed, selecting_kinds
 from kubectl_dra.scheduling.profile import default_profile
-from kubectl_dra.text import nearest, page_of_causes
+from kubectl_dra.text import page_of_causes
 
 if TYPE_CHECKING:
     from kubectl_dra.api.releases import Release
@@ -305,9 +306,7 @@ def print_page(asked: ExplainFlags) -> int:
     known = {kind.code: kind for kind in all_kinds()}
     kind = known.get(asked.cause.lower())
     if kind is None:
-        near = nearest(asked.cause, known)
-        hint = f"; nearest: {', '.join(near)}" if near else f"; {page_of_causes()} lists them"
-        raise UsageError(f'there is no cause "{asked.cause}"{hint}')
+        raise unknown_code("cause", asked.cause, known, f"{page_of_causes()} lists them")
     if asked.output is ExplainOutput.text:
         write_page(kind.page.text)
     else:

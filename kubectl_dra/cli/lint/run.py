@@ -16,6 +16,7 @@ from kubectl_dra.cli.lint import LintFlags
 from kubectl_dra.cli.notes import tell_defects, tell_notes
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cli.release import named_release, with_gates
+from kubectl_dra.cli.unknown_code import unknown_code
 from kubectl_dra.console import document
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.lint.check_file import Job
@@ -26,7 +27,6 @@ from kubectl_dra.lint.finding import SEVERITIES, LocatedFinding, Report, Safety
 from kubectl_dra.lint.rules import BY_CODE, RULES
 from kubectl_dra.manifests.inputs import STDIN, Input, find_inputs, rendered_charts
 from kubectl_dra.report.paint import Painter, tell
-from kubectl_dra.text import nearest
 
 if TYPE_CHECKING:
     from kubectl_dra.cluster.snapshot import Snapshot
@@ -365,9 +365,7 @@ def _about_rules(asked: LintFlags) -> int:
         wanted = {rule.name: rule for rule in RULES} | dict(BY_CODE)
         rule = wanted.get(asked.rule) or wanted.get(asked.rule.upper())
         if rule is None:
-            near = nearest(asked.rule, wanted)
-            hint = f"; did you mean {near[0]}?" if near else " (kubectl dra lint --rules lists them)"
-            raise UsageError(f'there is no rule "{asked.rule}"{hint}')
+            raise unknown_code("rule", asked.rule, wanted, "kubectl dra lint --rules lists them")
         write_page(rule.page().text)
         return 0
     width = max(len(rule.name) for rule in RULES)

@@ -16,6 +16,7 @@ from kubectl_dra.cli.migrate.charts import of_charts
 from kubectl_dra.cli.migrate.files import output_names, output_texts, tell_links, write_all, write_below
 from kubectl_dra.cli.notes import tell_defects, tell_notes
 from kubectl_dra.cli.release import named_release
+from kubectl_dra.cli.unknown_code import unknown_code
 from kubectl_dra.console import document, put, typed_line
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.manifests.files import unified_diff
@@ -25,7 +26,6 @@ from kubectl_dra.migrate.engine import MigrationJob
 from kubectl_dra.migrate.kustomize.run import migrate_built
 from kubectl_dra.migrate.model import MigratedFile, MigrationReport, MigrationSettings
 from kubectl_dra.report.paint import tell
-from kubectl_dra.text import nearest
 
 if TYPE_CHECKING:
     from kubectl_dra.cli.migrate.cluster import ClusterSeen
@@ -331,9 +331,7 @@ def _explain(code: str) -> int:
     wanted = {one.name: one for one in PAGES.values()} | dict(PAGES)
     found = wanted.get(code) or wanted.get(code.upper())
     if found is None:
-        near = nearest(code, wanted)
-        hint = f"; did you mean {near[0]}?" if near else " (migrate prints it beside each change, note and refusal)"
-        raise UsageError(f'there is no code "{code}"{hint}')
+        raise unknown_code("code", code, wanted, "migrate prints it beside each change, note and refusal")
     write_page(found.page.text)
     return 0
 
