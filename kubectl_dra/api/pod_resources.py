@@ -98,7 +98,7 @@ def pod_level(pod: Pod, side: str) -> Amounts:
 
 
 def of_devices(claim: NodeResourcesOfClaim) -> Amounts:
-    """What the devices of a pod's claim take of the node's own resources (1.36 and 1.37, alpha)."""
+    """What the devices of a pod's claim take from the node's own resources (1.36 and 1.37, alpha)."""
     total = amounts(claim.resources)
     for mapped in claim.mapping:
         add(total, amounts({mapped.name: mapped.quantity or 0}))

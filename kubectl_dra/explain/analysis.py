@@ -115,7 +115,7 @@ class Analysis:
 
     @cached_property
     def fitting(self) -> tuple[str, ...]:
-        """The nodes where the unallocated claims fit, with what their devices take of the node."""
+        """The nodes where the unallocated claims fit, with what their devices take from the node."""
         return tuple(
             name
             for name, attempt in self.attempts.items()
@@ -193,7 +193,7 @@ class Analysis:
 
     @property
     def published_twice(self) -> tuple[PublishedTwice, ...]:
-        """The devices about which slices differ in what they take of the node."""
+        """The devices about which slices differ in what they take from the node."""
         reasons = (reason for rejection in self.overtaxed.values() for reason in rejection.reasons)
         return tuple(reason for reason in reasons if isinstance(reason, PublishedTwice))
 

@@ -34,9 +34,9 @@ class NotBoundByDefect(Statement, frozen=True):
     """A known defect decides whether the pod is bound, whatever else was not seen."""
 
     TEXT = (
-        "whether the pod is bound is not known: devices of its extended resources take of the node {node}, and with "
-        "that Kubernetes refuses to bind ({reference}, not fixed in 1.37.2); ask for the devices with a claim, or "
-        "turn DRANodeAllocatableResources off"
+        "whether the pod is bound is not known: the devices for its extended resources use cpu or memory of node "
+        "{node}, and Kubernetes refuses to bind such a pod ({reference}, not fixed in 1.37.2); ask for the devices "
+        "with a claim, or turn DRANodeAllocatableResources off"
     )
     node: str
     reference: str
@@ -290,7 +290,7 @@ def _of_nodes(analysis: Analysis, verdict: Verdict) -> Iterator[Words]:
     """What devices take of their nodes, where the scheduler itself may read or write it in several ways."""
     if verdict is Verdict.UNDETERMINED:
         for reason in analysis.published_twice[:1]:
-            yield say("slices differ in what {device} takes of the node", device=reason.device)
+            yield say("slices differ in what {device} takes from the node", device=reason.device)
     devices = analysis.outcome.chain.devices if analysis.outcome is not None else None
     if verdict is not Verdict.ALLOCATABLE or devices is None or devices.extended is None:
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import groupby, zip_longest
 from typing import Final, TextIO
@@ -388,10 +389,16 @@ def _said(diagnosis: Diagnosis) -> Iterator[Section]:
             said.append(Para(spans, hang=2, brief=brief))
     if said:
         yield Section("Kubernetes says", tuple(said), foot=True)
-    if diagnosis.message and all(word.message != diagnosis.message for word in diagnosis.scheduler):
+    now = _reasons(diagnosis.message)
+    if diagnosis.message and all(_reasons(word.message) != now for word in diagnosis.scheduler):
         label = Marked("It would now say" if quoted else "Kubernetes would say", WordMark.STRONG)
         brief = Brief(_BRIEF_MESSAGE, (label, f": {diagnosis.message}"))
         yield Section("kube-scheduler would say", (Para((diagnosis.message,), hang=2, brief=brief),), foot=True)
+
+
+def _reasons(message: str) -> list[str]:
+    """The parts of a scheduler's message in one order: which reason comes first says nothing."""
+    return sorted(re.split(r", |: |\. ", message.strip().rstrip(".")))
 
 
 def _notes(diagnosis: Diagnosis, more: Sequence[str]) -> Section:

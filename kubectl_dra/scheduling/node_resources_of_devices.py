@@ -1,4 +1,4 @@
-"""What the devices of a pod take of the node's own resources, such as cpu and memory (KEP-5517, alpha in 1.37).
+"""What the devices of a pod take from the node's own resources, such as cpu and memory (KEP-5517, alpha in 1.37).
 
 Source: nodeallocatabledynamicresources.go of the DynamicResources plugin of 1.37. 1.36 wrote it otherwise, which is not
 modelled.
@@ -102,7 +102,7 @@ class DeviceGone(Reason, frozen=True):
 
 
 class NothingConsumed(Reason, frozen=True):
-    """A device takes of the node by how much is consumed of a capacity, but nothing of it is consumed."""
+    """A device takes from the node by how much is consumed of a capacity, but nothing of it is consumed."""
 
     TEXT = (
         "claim {claim}, device {device.device}: ConsumedCapacity is nil, but Capacity key "

@@ -303,7 +303,7 @@ class Outcome:
     @property
     def undetermined(self) -> tuple[str, ...]:
         """The nodes with an unknown answer: the search for devices did not end, or it is not known what
-        they take of the node, or a deciding object was not read.
+        they take from the node, or a deciding object was not read.
         """
         return tuple(
             name

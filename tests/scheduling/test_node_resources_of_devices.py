@@ -1,4 +1,4 @@
-"""What the devices of bound pods take of the node's own resources, as their status says."""
+"""What the devices of bound pods take from the node's own resources, as their status says."""
 
 from __future__ import annotations
 

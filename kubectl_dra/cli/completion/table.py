@@ -452,7 +452,7 @@ VALUES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
         ("node-feature-not-declared", "The node's kubelet does not declare a feature that the pod needs"),
         ("node-lost", "The pod's node is lost"),
         ("node-resources-for-devices", "The devices take more of the node's own resources than are left"),
-        ("node-resources-not-computable", "The scheduler cannot compute what the claim's devices take of the node"),
+        ("node-resources-not-computable", "The scheduler cannot compute what the claim's devices take from the node"),
         ("other-scheduler", "The pod asks for another scheduler"),
         ("partitions-incompatible", "The partitions in use are of another kind, and both cannot exist at once"),
         ("pod-affinity-unsatisfied", "Pod affinity or anti-affinity rules out the node"),

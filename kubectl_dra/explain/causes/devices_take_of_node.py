@@ -1,4 +1,4 @@
-"""The pod's devices exist, but not with what they take of the node's own resources (KEP-5517, alpha in 1.37)."""
+"""The pod's devices exist, but not with what they take from the node's own resources (KEP-5517, alpha in 1.37)."""
 
 from __future__ import annotations
 

@@ -64,6 +64,21 @@ def test_what_kubernetes_says_is_said_once(dra: Dra, example: Path) -> None:
             assert "Kubernetes says" in text
 
 
+def test_reasons_in_another_order_say_nothing_new(dra: Dra, tmp_path: Path) -> None:
+    """Which reason of the scheduler's message comes first depends on the release."""
+    text = (ROOT / "examples/explain/all-held/cluster.yaml").read_text("utf-8")
+    message = "1 node(s) had untolerated taint(s), 3 cannot allocate all claims."
+    assert text.count(message) == 1
+    file = tmp_path / "cluster.yaml"
+    for other, differs in (
+        ("3 cannot allocate all claims, 1 node(s) had untolerated taint(s).", False),
+        ("1 cannot allocate all claims, 3 node(s) had untolerated taint(s).", True),
+    ):
+        file.write_text(text.replace(message, other), "utf-8")
+        full = dra("explain", "pod/sdxl-66d9f7b8c-h7m6r", "-n", "inference", "--snapshot", str(file), "--full").out
+        assert ("kube-scheduler would say" in full) is differs
+
+
 def test_notes_have_one_order(dra: Dra, example: Path) -> None:
     words = words_of(example)
     full = notes(dra(*words, "--full").out)
