@@ -32,7 +32,7 @@ from kubectl_dra.explain.causes.on_node import (
 from kubectl_dra.explain.causes.registry import Finder, QuestionContext, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.funnel.stages import with_rule
-from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, Words, named, nodes_named, say
+from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, Words, known_defect, named, nodes_named, say
 from kubectl_dra.explain.scene.holders import GIVEN, Clock
 
 if TYPE_CHECKING:
@@ -325,9 +325,8 @@ def _tolerations(claim: ResourceClaim, result: DeviceResult, taint: DeviceTaint)
         shown = say("none, though request {request} tolerates it: the scheduler did not copy that", request=late)
         better = say(
             "Make a new claim and pod: only tolerations in the allocation protect. If the new allocation lacks them "
-            "too, upgrade the scheduler: it is a known defect ({reference}), fixed in {fixes:some}.",
-            reference=TOLERATIONS_NOT_COPIED.reference,
-            fixes=TOLERATIONS_NOT_COPIED.fixes,
+            "too, upgrade the scheduler: it is {defect}.",
+            defect=known_defect(TOLERATIONS_NOT_COPIED.reference, *TOLERATIONS_NOT_COPIED.fixes),
         )
     if covering and not any(entry.effect == "NoExecute" for entry in covering):
         better = say("Write effect: NoExecute into the toleration: without an effect it does not protect.")
