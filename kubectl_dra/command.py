@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 Argv: TypeAlias = tuple[str, ...]
 """A command as its words, the program first."""
-_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+SUBDOMAIN: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*")
 """What Kubernetes lets objects be called: a DNS subdomain (RFC 1123)."""
 _OF_SNAPSHOTS: Final = frozenset(("claims", "devices", "drivers", "explain", "fit", "taint", "top"))
 """Our commands that read a snapshot as well as a cluster."""
@@ -68,7 +68,7 @@ def deleting(kind: str, name: str, namespace: str = "", *more: str) -> CommandLi
 
 def is_name(text: str) -> bool:
     """Whether an object can be called so."""
-    return len(text) <= 253 and _NAME.fullmatch(text) is not None
+    return len(text) <= 253 and SUBDOMAIN.fullmatch(text) is not None
 
 
 def misnamed(names: Iterable[str]) -> str:

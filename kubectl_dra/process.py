@@ -1,4 +1,4 @@
-"""What concerns the process: limits on work that a stranger's input can make large, and a fast end of a short run."""
+"""Limits on work that a stranger's input can make large, names of no files among it, and a fast end of a short run."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import pickle
 import select
 import signal
+import stat
 import sys
 import time
 from collections.abc import Callable
@@ -114,3 +115,13 @@ def end(code: int) -> NoReturn:
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
+
+
+def special(path: str) -> str:
+    """``a directory``, ``a socket`` or ``a device``; empty for a file or a pipe. Raises OSError, ValueError."""
+    mode = Path(path).stat().st_mode
+    if stat.S_ISDIR(mode):
+        return "a directory"
+    if stat.S_ISSOCK(mode):
+        return "a socket"
+    return "a device" if stat.S_ISCHR(mode) or stat.S_ISBLK(mode) else ""

@@ -40,7 +40,6 @@ BASE = {
     "errors": 0,
     "layered": 0,
     "process": 0,
-    "special_files": 0,
     "text": 0,
 }
 ENTRY = 13

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from operator import is_
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ from kubectl_dra.allocation.errors import AllocationCheck, AllocationError, Erro
 from kubectl_dra.api.slices import Device, DeviceID
 from kubectl_dra.by_identity import ByIdentity
 from kubectl_dra.cel import CompileError, Environment, EvaluationError, Program, compile_expression
+from kubectl_dra.cel.errors import ErrorKind
 
 if TYPE_CHECKING:
     from kubectl_dra.cel.columns import DeviceTable
@@ -80,6 +81,14 @@ class Selectors:
         if known is None:
             return [self.verdict(expression, device) for device in devices]
         return [*known.each(devices)]
+
+    def accepted(self, expressions: Iterable[str | None], devices: Sequence[Device]) -> list[Device]:
+        """The devices for which all selectors are true; none where one has no CEL."""
+        left = list(devices)
+        for expression in expressions:
+            verdicts = self.verdicts(expression, left) if expression and left else ()
+            left = [device for device, verdict in zip(left, verdicts, strict=False) if verdict is True]
+        return left
 
     def refused_by(self, expressions: Sequence[str]) -> set[int]:
         """The devices, by their identity, of which it is known that the first selector that does not hold is false."""
@@ -169,10 +178,9 @@ class SelectorList(Struct, frozen=True):
                 continue
             if verdict is False:
                 return index
-            kind = "compile" if isinstance(verdict, CompileError) else "runtime"
             raise AllocationError(
-                _failure(f"{self.owner}: selector #{index}", kind, str(verdict), place if named else None),
-                check=AllocationCheck.CEL_COMPILE if kind == "compile" else AllocationCheck.CEL_RUNTIME,
+                _failure(f"{self.owner}: selector #{index}", verdict, place if named else None),
+                check=AllocationCheck.CEL_COMPILE if isinstance(verdict, CompileError) else AllocationCheck.CEL_RUNTIME,
                 subject=self.owner,
                 detail=ErrorDetail(
                     claim=self.claim,
@@ -187,12 +195,14 @@ class SelectorList(Struct, frozen=True):
         return None
 
 
-def _failure(selector: str, kind: str, why: str, place: DeviceID | None) -> str:
+def _failure(selector: str, error: EvaluationError | CompileError, place: DeviceID | None) -> str:
     """The scheduler's sentence; with a ``place`` as releases write it that name the device, and give advice."""
-    if place is None or kind == "compile":
-        return f"{selector}: CEL {kind} error: {why}"
-    advice = _OPTIONAL if "no such key:" in why else ""
-    return f"{selector} on device {place}: CEL {kind} error: {why}{advice}"
+    if isinstance(error, CompileError):
+        return f"{selector}: CEL compile error: {error}"
+    if place is None:
+        return f"{selector}: CEL runtime error: {error}"
+    advice = _OPTIONAL if error.kind is ErrorKind.NO_KEY else ""
+    return f"{selector} on device {place}: CEL runtime error: {error}{advice}"
 
 
 def matches(

@@ -79,8 +79,8 @@ class _Checker:
 
     # --- helpers ---------------------------------------------------------------------------------
 
-    def _report(self, position: int, message: str, hint: str | None = None) -> None:
-        self.issues.append(Issue(message, position, hint=hint))
+    def _report(self, position: int, message: str) -> None:
+        self.issues.append(Issue(message, position))
 
     def _fresh(self) -> CelType:
         self._free += 1
@@ -102,10 +102,9 @@ class _Checker:
         self._report(position, f"expected type '{expected}' but found '{actual}'")
 
     def _undeclared(self, node: ast.Expression, name: str, member: bool) -> None:
-        near = self._environment.suggestion(name, member)
-        hint = None if near is None else f"did you mean '{near}'?"
         message = f"undeclared reference to '{name}' (in container '')"
-        self.issues.append(Issue(message, node.position, hint=hint, undeclared=name))
+        near = self._environment.suggestion(name, member)
+        self.issues.append(Issue(message, node.position, undeclared=name, near=near))
         self.node_types[node.id] = ERROR
 
     # --- nodes -----------------------------------------------------------------------------------
@@ -188,8 +187,7 @@ class _Checker:
         field_type = fields.get(field)
         if field_type is None:
             near = self._environment.suggestion(f"{struct}.{field}", True)
-            hint = None if near is None else f"did you mean '{near}'?"
-            self._report(position, f"undefined field '{field}'", hint)
+            self.issues.append(Issue(f"undefined field '{field}'", position, near=near))
             return ERROR
         return field_type
 

@@ -122,8 +122,8 @@ class Environment:
             return self._fields
         return {} if struct in _WITHOUT_FIELDS else protobuf.FIELDS.get(struct)
 
-    def suggestion(self, name: str, member: bool) -> str | None:
-        """The known name closest to an unknown function, variable or (``struct.field``) field."""
+    def suggestion(self, name: str, member: bool) -> str:
+        """The known name closest to an unknown function, variable or (``struct.field``) field; empty if none is."""
         from difflib import get_close_matches
 
         from kubectl_dra.cel.library import table
@@ -131,7 +131,7 @@ class Environment:
         struct, dot, field = name.rpartition(".")
         if dot and struct == types.DEVICE.name:
             near = get_close_matches(field, self._fields, 1)
-            return near[0] if near else None
+            return near[0] if near else ""
         known = [
             function
             for function in table()
@@ -142,7 +142,7 @@ class Environment:
         if not member:
             known.append("device")
         near = get_close_matches(name, known, 1, 0.7)
-        return near[0] if near else None
+        return near[0] if near else ""
 
     def macros(self) -> dict[MacroKey, Expander]:
         """The macros usable here, by name, number of arguments, and whether they are called on a value."""

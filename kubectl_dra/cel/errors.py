@@ -30,15 +30,22 @@ class Issue(Struct, frozen=True):
     """One error of the compiler.
 
     ``offset`` counts code points from 0; None means the whole expression. ``line`` and ``column`` count from
-    1. ``hint`` is our addition to Kubernetes' text. ``undeclared`` is the unknown name, if that is the error.
+    1. ``undeclared`` is the unknown name, if that is the error. ``near`` (a known name like the unknown one) and
+    ``reason`` are our additions to Kubernetes' text.
     """
 
     message: str
     offset: int | None = None
     line: int = 0
     column: int = 0
-    hint: str | None = None
     undeclared: str = ""
+    near: str = ""
+    reason: str = ""
+
+    @property
+    def hint(self) -> str:
+        """What we add to Kubernetes' text; empty if nothing."""
+        return f"did you mean '{self.near}'?" if self.near else self.reason
 
 
 class Phase(Enum):

@@ -43,6 +43,7 @@ MEGABYTES = 400
 class Difference(NamedTuple):
     """The devices (by index) on which the answers differ, and both answers: true, false, or an error's text."""
 
+    expression: str
     devices: tuple[int, ...]
     ours: bool | str
     theirs: bool | str
@@ -94,6 +95,15 @@ class Opinions:
             reason = f"the expressions before took {SECONDS_TOTAL:g} s"
         return Comparison(0, (), len(self._devices), {reason: len(self._devices)})
 
+    def compare_all(self, programs: Iterable[Program]) -> Comparison:
+        """The comparisons of several expressions, added up."""
+        compared = [self.compare(program) for program in programs]
+        reasons: Counter[str] = Counter()
+        for each in compared:
+            reasons.update(each.reasons)
+        differ = tuple(difference for each in compared for difference in each.differ)
+        return Comparison(sum(each.agree for each in compared), differ, reasons.total(), dict(reasons.most_common()))
+
 
 def _compare_groups(program: Program, devices: Sequence[DeviceInput], judge: _Judge) -> Comparison:
     weakness = _weakness(program.ast.expression, program.expression, program.ast.macro_calls.values())
@@ -104,10 +114,11 @@ def _compare_groups(program: Program, devices: Sequence[DeviceInput], judge: _Ju
     reasons: Counter[str] = Counter()
     for group in groups[:MOST_EVALUATIONS]:
         device = devices[group[0]]
+        kind = None
         try:
             ours: bool | str = program.evaluate(device)
         except EvaluationError as error:
-            ours = str(error)
+            ours, kind = str(error), error.kind
         theirs, excuse = judge.answer(device)
         if theirs is None:
             reasons[excuse] += len(group)
@@ -115,14 +126,10 @@ def _compare_groups(program: Program, devices: Sequence[DeviceInput], judge: _Ju
             agree += len(group)
         elif excuse or weakness:
             reasons[excuse or weakness] += len(group)
-        elif (
-            isinstance(ours, str)
-            and ours.startswith("no such overload")
-            and any("version" in attribute for attribute in device.attributes.values())
-        ):
+        elif kind is ErrorKind.NO_OVERLOAD and any("version" in value for value in device.attributes.values()):
             reasons["Kubernetes refuses to compare a version with another type"] += len(group)
         else:
-            differ.append(Difference(tuple(group), ours, theirs))
+            differ.append(Difference(program.expression, tuple(group), ours, theirs))
     left = sum(map(len, groups[MOST_EVALUATIONS:]))
     if left:
         reasons[f"more than {MOST_EVALUATIONS} distinct devices"] += left

@@ -55,7 +55,7 @@ def _validate_call(node: ast.Call, environment: Environment, issues: list[Issue]
         else:
             _convert(node.function, environment)(literal.value)
     except EvaluationError as error:
-        issues.append(Issue(f"invalid {node.function} argument", literal.position, hint=error.message))
+        issues.append(Issue(f"invalid {node.function} argument", literal.position, reason=error.message))
 
 
 def compile_pattern(pattern: str) -> None:

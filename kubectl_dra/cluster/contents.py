@@ -153,7 +153,7 @@ class _Counted:
 
 
 def _special(path: str) -> str:
-    from kubectl_dra.special_files import special
+    from kubectl_dra.process import special
 
     return special(path)
 

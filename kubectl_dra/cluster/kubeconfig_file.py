@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Final, TypeVar
 from msgspec import Struct, ValidationError, convert, field
 
 from kubectl_dra.errors import ClusterError, InputError
-from kubectl_dra.special_files import special
+from kubectl_dra.process import special
 from kubectl_dra.text import nearest
 
 _WORD: Final = re.compile("[A-Za-z_-]{1,24}")

@@ -98,6 +98,11 @@ def relation_of(
     return _naming(claim, user, group)
 
 
+def claims_of(pod: Pod, snapshot: Snapshot) -> list[ResourceClaim]:
+    """The claims that list a pod."""
+    return [claim for claim in snapshot.claims.values() if relation_of(claim, pod).listed]
+
+
 def _of_entry(claim: ResourceClaim, entry: Consumer, pod: Pod | None, *, complete: bool) -> ClaimRelation:
     if not _is_pod(entry):
         return ClaimRelation.GROUP if entry.resource == PODGROUPS else ClaimRelation.FOREIGN

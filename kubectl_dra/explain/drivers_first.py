@@ -22,7 +22,7 @@ from kubectl_dra.explain.causes.driver_unhealthy import UNHEALTHY
 from kubectl_dra.explain.causes.queue import NO_SCALE_UP
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
 from kubectl_dra.explain.driver_gates import with_gates
-from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, Words, nodes_named, say
+from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, Words, known_defect, nodes_named, say
 
 if TYPE_CHECKING:
     from kubectl_dra.drivers.health import NodeDriver
@@ -257,9 +257,8 @@ def _defect(row: NodeDriver, analysis: Analysis) -> Words | None:
         version = row.pod.version if row.pod is not None else ""
         same = defect.state == row.state and defect.empty == bool(row.slices)
         if same and here and defect.affects(version):
-            text = ": its log says whether it is the known defect ({url}{fixed}): {means}."
-            fixed = say(", fixed in {release}", release=defect.fixed) if defect.fixed else ""
-            return say(text, url=issue_url(defect.known), fixed=fixed, means=defect.means)
+            known = known_defect(issue_url(defect.known), defect.fixed)
+            return say(": its log says whether it is {defect}: {means}.", defect=known, means=defect.means)
     return None
 
 

@@ -14,13 +14,13 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.cluster.moment import parse
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.data.messages import ANY, KUBELET, understood
+from kubectl_dra.data.messages import ANY, KUBELET, Understood, understood
 from kubectl_dra.drivers.concerns import ConcernKind, concerns_of
 from kubectl_dra.drivers.health import DriverState
 from kubectl_dra.drivers.join import joined
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
 from kubectl_dra.explain.driver_words import concern_words, next_look, pod_named, why
-from kubectl_dra.explain.phrase import ObjectName, Subject, Words, named, say
+from kubectl_dra.explain.phrase import ObjectName, Subject, Words, known_defect, named, say
 
 if TYPE_CHECKING:
     from kubectl_dra.drivers.health import NodeDriver
@@ -69,15 +69,11 @@ def with_driver(
     # Of a driver that is gone the cause itself says more.
     broken = next((row for row in rows if row.state.broken and row.state is not DriverState.GONE), None)
     if known is not None and not known.entry.generic:
-        change = known.do
+        change = _advice(known)
         who: Words | Subject = "the kubelet"
         if known.entry.says not in ((KUBELET,), (ANY,)):
             who = Subject("driver", ", ".join(drivers))
         facts.insert(0, Evidence(who, "means", known.means))
-        if known.url:
-            text = "{do} This is a known defect ({url}{fixed})."
-            fixed = say(", fixed in {release}", release=known.entry.fixed) if known.entry.fixed else ""
-            change = say(text, do=known.do, url=known.url, fixed=fixed)
     facts += odd(snapshot, rows)
     if broken is not None:
         facts[0:0] = _state(broken)
@@ -123,10 +119,15 @@ def with_meaning(found: Finding, message: str, claims: Sequence[ResourceClaim]) 
     known = understood(message, drivers)
     if known is None or known.entry.generic:
         return found
-    text = "{do} This is a known defect ({url})." if known.url else "{do}"
-    change = say(text, do=known.do, url=known.url)
     fact = Evidence("the message", "means", known.means)
-    return replace(found, evidence=(fact, *found.evidence), remedy=Remedy(change))
+    return replace(found, evidence=(fact, *found.evidence), remedy=Remedy(_advice(known)))
+
+
+def _advice(known: Understood) -> Words:
+    """What to do about a message, and the defect behind it."""
+    if not known.url:
+        return known.do
+    return say("{do} This is {defect}.", do=known.do, defect=known_defect(known.url, known.entry.fixed))
 
 
 BEGAN: Final = timedelta(minutes=10)

@@ -92,3 +92,10 @@ def say(template: str, /, **values: object) -> Phrase:
     """A phrase. Lists among the values become tuples, so that phrases compare and hash by value."""
     fixed = ((name, tuple(value) if isinstance(value, list) else value) for name, value in values.items())
     return Phrase(template, tuple(fixed))
+
+
+def known_defect(number: str, *fixes: str) -> Phrase:
+    """That it is a known defect: where it is described, and the first releases without it (as far as not empty)."""
+    known = tuple(filter(None, fixes))
+    fixed = say(", fixed in {fixes:some}", fixes=known) if known else ""
+    return say("a known defect ({number}){fixed}", number=number, fixed=fixed)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import DeviceID
-from kubectl_dra.cluster.relation import relation_of
+from kubectl_dra.cluster.relation import claims_of, relation_of
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.on_node import ANSWER, drivers_of, names_given, started
@@ -73,9 +73,8 @@ def _given_twice(pod: Pod, held: list[DeviceID], snapshot: Snapshot) -> Iterator
             continue
         own = {
             result.device.device
-            for claim in snapshot.claims.values()
-            if claim.allocation is not None and relation_of(claim, other).listed
-            for result in claim.allocation.results
+            for claim in claims_of(other, snapshot)
+            for result in (claim.allocation.results if claim.allocation is not None else ())
         }
         for name in sorted(shared - own):
             text = (

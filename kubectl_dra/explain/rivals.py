@@ -222,11 +222,9 @@ class _Wants:
     def _has(self, name: str) -> bool:
         if name not in self._known:
             device_class = self._cycle.classes.get(name)
-            left = self._devices if device_class is not None else []
-            for expression in device_class.selectors if device_class is not None else ():
-                verdicts = self._cycle.selectors.verdicts(expression, left) if expression and left else ()
-                left = [device for device, verdict in zip(left, verdicts, strict=False) if verdict is True]
-            self._known[name] = bool(left)
+            self._known[name] = device_class is not None and bool(
+                self._cycle.selectors.accepted(device_class.selectors, self._devices)
+            )
         return self._known[name]
 
 

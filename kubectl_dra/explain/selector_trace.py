@@ -115,25 +115,16 @@ def verify(question: Question, snapshot: Snapshot, settings: Settings) -> Second
                 for expression in (*(device_class.selectors if device_class else ()), *spec.selectors):
                     if expression:
                         expressions[expression] = None
-    opinions = Opinions(devices)
-    agree = skipped = 0
-    differ: list[str] = []
-    reasons: Counter[str] = Counter()
-    for expression in expressions:
-        program = cycle.selectors.program(expression)
-        if isinstance(program, CompileError):
-            skipped += len(devices)
-            reasons["the expression does not compile"] += len(devices)
-            continue
-        comparison = opinions.compare(program)
-        agree += comparison.agree
-        skipped += comparison.not_comparable
-        reasons.update(comparison.reasons)
-        for difference in comparison.differ:
-            text = " ".join(expression.split())
-            differ.extend(
-                f"{text} on {devices[index].driver}/{devices[index].name}: here {difference.ours}, "
-                f"cel-python {difference.theirs}"
-                for index in difference.devices
-            )
-    return SecondOpinion(agree, tuple(differ), skipped, tuple(reasons.most_common()))
+    programs = [cycle.selectors.program(expression) for expression in expressions]
+    compiled = [program for program in programs if not isinstance(program, CompileError)]
+    comparison = Opinions(devices).compare_all(compiled)
+    uncompiled = len(devices) * (len(programs) - len(compiled))
+    reasons = Counter({**({"the expression does not compile": uncompiled} if uncompiled else {}), **comparison.reasons})
+    differ = tuple(
+        f"{' '.join(difference.expression.split())} on {devices[index].driver}/{devices[index].name}: "
+        f"here {difference.ours}, cel-python {difference.theirs}"
+        for difference in comparison.differ
+        for index in difference.devices
+    )
+    skipped = comparison.not_comparable + uncompiled
+    return SecondOpinion(comparison.agree, differ, skipped, tuple(reasons.most_common()))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
@@ -302,24 +301,16 @@ def verify(items: Iterable[Item], target: AssumedCluster) -> SelectorOpinion:
     expressions = dict.fromkeys(
         text for item in items if item.is_dra and item.v1 is not None for _, text in selector_texts(item.v1, ("spec",))
     )
-    opinions = Opinions(devices)
-    agree = skipped = compiled = 0
-    differ: list[str] = []
-    reasons: Counter[str] = Counter()
-    for expression in expressions:
-        program = compile_selector(expression, target)
-        if isinstance(program, Exception):
-            continue
-        compiled += 1
-        comparison = opinions.compare(program)
-        agree += comparison.agree
-        skipped += comparison.not_comparable
-        reasons.update(comparison.reasons)
-        for one in comparison.differ:
-            first = devices[one.devices[0]]
-            where = f"{len(one.devices)} devices such as one of {first.driver}"
-            differ.append(f"{' '.join(expression.split())} on {where}: here {one.ours}, cel-python {one.theirs}")
-    return SelectorOpinion(compiled, len(devices), agree, tuple(differ), skipped, tuple(reasons.most_common()))
+    programs = [compile_selector(expression, target) for expression in expressions]
+    compiled = [program for program in programs if not isinstance(program, Exception)]
+    comparison = Opinions(devices).compare_all(compiled)
+    differ = tuple(
+        f"{' '.join(difference.expression.split())} on {len(difference.devices)} devices such as one of "
+        f"{devices[difference.devices[0]].driver}: here {difference.ours}, cel-python {difference.theirs}"
+        for difference in comparison.differ
+    )
+    reasons = tuple(comparison.reasons.items())
+    return SelectorOpinion(len(compiled), len(devices), comparison.agree, differ, comparison.not_comparable, reasons)
 
 
 def _devices(items: Sequence[Item], target: AssumedCluster) -> Iterable[DeviceInput]:

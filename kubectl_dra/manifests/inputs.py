@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 from kubectl_dra.api.releases import Release
 from kubectl_dra.command import Argv
 from kubectl_dra.errors import FileError
-from kubectl_dra.special_files import special
+from kubectl_dra.process import special
 
 SUFFIXES: Final = (".yaml", ".yml", ".json")
 STDIN: Final = "-"

@@ -11,8 +11,9 @@ from pathlib import Path as File
 from typing import Any, Final
 
 from kubectl_dra.api.codec import from_v1
-from kubectl_dra.api.limits import MAX_LABEL, MAX_SUBDOMAIN
+from kubectl_dra.api.limits import MAX_LABEL
 from kubectl_dra.api.releases import GROUP
+from kubectl_dra.command import is_name
 from kubectl_dra.errors import InputError
 from kubectl_dra.manifests.changes import EditRefused, Path, fields_at, value_at
 from kubectl_dra.manifests.documents import Document, NotAnObject, parse
@@ -168,7 +169,6 @@ def _distinct(
 # Names for added objects: short, valid, the same on every run, and unused.
 
 
-_SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", re.ASCII)
 _DEVICES: Final = frozenset(("gpu", "npu", "tpu"))
 # Steps of a path that say nothing about which of several templates it is.
 _GENERAL: Final = frozenset(("spec", "template", "leaderWorkerTemplate", "replicatedJobs", "workerGroupSpecs", "tasks"))
@@ -224,9 +224,7 @@ def workload_name(raw: Mapping[str, Any]) -> str | None:
     """The prefix for names of new objects; None if the object's own name is missing or invalid."""
     metadata = fields_at(raw, "metadata")
     name = metadata.get("name") or str(metadata.get("generateName") or "").rstrip("-.")
-    if not isinstance(name, str) or len(name) > MAX_SUBDOMAIN or _SUBDOMAIN.fullmatch(name) is None:
-        return None
-    return name
+    return name if isinstance(name, str) and is_name(name) else None
 
 
 def roles(raw: Mapping[str, Any], paths: Sequence[Path]) -> tuple[str, ...]:

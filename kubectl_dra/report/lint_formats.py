@@ -8,7 +8,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, TextIO
+from typing import Any, Final, NamedTuple, TextIO
 from urllib.parse import quote
 from xml.sax.saxutils import escape, quoteattr
 
@@ -19,7 +19,6 @@ from kubectl_dra.lint.finding import SEVERITIES, LocatedFinding, Report
 from kubectl_dra.lint.fixes import Replacement
 from kubectl_dra.lint.rules import BY_CODE
 from kubectl_dra.lint.upgrade import Upgrade, gate_changes
-from kubectl_dra.report.codes import words_of
 from kubectl_dra.report.lint_text import summary
 from kubectl_dra.report.table import gap_json, json_text
 from kubectl_dra.text import path_of_page
@@ -357,3 +356,29 @@ def location_of(file: str) -> dict[str, str]:
     if name.startswith("../"):
         return {"uri": Path(file).resolve().as_uri()}
     return {"uri": quote(os.fsencode(name), safe="/()!$&'*+,;=@~-._"), "uriBaseId": _ROOT}
+
+
+# The words of a code, be it a rule of lint or a change of migrate.
+
+_SEVERITIES: Final = {"safe": "warning", "unsafe": "warning", "note": "info", "refusal": "error"}
+
+
+class CodeWords(NamedTuple):
+    """Name, title, reason and page (Markdown) of a code, and the severity of its findings."""
+
+    name: str
+    title: str
+    why: str
+    page: str
+    severity: str
+
+
+def words_of(code: str) -> CodeWords:
+    """What is said of a code. Raises KeyError."""
+    rule = BY_CODE.get(code)
+    if rule is not None:
+        return CodeWords(rule.name, rule.title(), rule.why(), rule.page().text, rule.severity)
+    from kubectl_dra.migrate.codes import PAGES
+
+    found = PAGES[code]
+    return CodeWords(found.name, found.title, found.why, found.page.text, _SEVERITIES[found.safety])

@@ -175,13 +175,7 @@ def selected(spec: DeviceRequest, devices: Sequence[Device], cycle: Cycle) -> Se
     device_class = cycle.classes.get(spec.device_class)
     if device_class is None:
         return frozenset()
-    left = list(devices)
-    for expression in (*device_class.selectors, *spec.selectors):
-        if expression is None or not left:
-            return frozenset()
-        verdicts = cycle.selectors.verdicts(expression, left)
-        left = [device for device, verdict in zip(left, verdicts, strict=True) if verdict is True]
-    return frozenset(map(id, left))
+    return frozenset(map(id, cycle.selectors.accepted((*device_class.selectors, *spec.selectors), devices)))
 
 
 def _specs(requests: Iterable[Request]) -> Iterator[DeviceRequest]:

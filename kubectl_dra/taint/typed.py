@@ -10,13 +10,13 @@ from typing import Final, NamedTuple
 from kubectl_dra.api.taints import DeviceTaint
 from kubectl_dra.cluster.moment import parse as parse
 from kubectl_dra.cluster.moment import stamp as stamp
+from kubectl_dra.command import is_name
 from kubectl_dra.errors import UsageError
 from kubectl_dra.text import nearest, whole_number
 
 EFFECTS: Final = ("None", "NoSchedule", "NoExecute")
 """The effects of a device taint; ``None`` only informs."""
 _PART = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?", re.ASCII)
-_PREFIX = re.compile(r"(?=.{1,253}\Z)[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*", re.ASCII)
 
 
 class TaintSpec(NamedTuple):
@@ -103,7 +103,7 @@ def _removal(word: str) -> Removal:
 
 def _check_key(key: str, word: str) -> None:
     prefix, slash, name = key.rpartition("/")
-    if _PART.fullmatch(name) is None or (slash and _PREFIX.fullmatch(prefix) is None):
+    if _PART.fullmatch(name) is None or (slash and not is_name(prefix)):
         raise UsageError(f'"{word}": "{key}" is not a taint key such as maintenance or example.com/maintenance')
 
 

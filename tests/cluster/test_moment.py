@@ -25,7 +25,7 @@ SAVED: Final = ROOT / "examples/explain/all-held/cluster.yaml"
 READS_THE_CLOCK: Final = {
     "cluster/client.py": "a server that does not tell its time",
     "cluster/moment.py": "nothing has a time",
-    "cli/origin.py": "when a page was made",
+    "report/html/page.py": "when a page was made",
     "taint/typed.py": "when a change was written to a live cluster",
 }
 

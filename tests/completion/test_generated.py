@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kubectl_dra.cli.completion.scripts import FILES, script
+from kubectl_dra.cli.completion.run import FILES, script
 from tools.docs import completions
 
 

@@ -11,6 +11,10 @@ from kubectl_dra.api import defects_beside_allocator
 from kubectl_dra.api.releases import Defect
 from kubectl_dra.cli.main import run
 from kubectl_dra.data.messages import known_messages
+from kubectl_dra.explain.causes.starting import NOT_STARTED
+from kubectl_dra.explain.diagnosis import Finding
+from kubectl_dra.explain.node_driver import with_meaning
+from kubectl_dra.report.phrases import written
 
 DEFECTS = {
     each.number: each for each in vars(defects_beside_allocator).values() if isinstance(each, Defect) and each.number
@@ -62,3 +66,11 @@ def test_all_are_in_the_documentation() -> None:
     for number, defect in DEFECTS.items():
         (row,) = [line for line in text.splitlines() if line.startswith("|") and f"/{number})" in line]
         assert row.rstrip(" |").endswith(", ".join(defect.fixes) or "open")
+
+
+def test_a_message_of_a_container_that_waits_names_the_release_without_its_defect() -> None:
+    message = 'fetch ResourceClaim ml/gpu: resourceclaims.resource.k8s.io "gpu" is forbidden: no relationship found'
+    found = with_meaning(Finding(NOT_STARTED, "container main waits"), message, ())
+    assert found.remedy is not None
+    defect = "This is a known defect (https://github.com/kubernetes/kubernetes/issues/138792), fixed in 1.37.0."
+    assert written(found.remedy.change).endswith(defect)

@@ -75,3 +75,13 @@ def test_a_rule_without_anything_is_noticed() -> None:
 
 def test_cases_are_of_rules() -> None:
     assert {case.code for case in cases()} <= set(BY_CODE)
+
+
+def test_a_name_is_proposed_only_where_it_is_near() -> None:
+    """Of two unknown names the second is like a known one: nothing is written in place of the first."""
+    expression = "zzzzzz == 1 && quanttity('1') == quantity('1')"
+    manifest = (
+        "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: gpu}\n"
+        f'spec: {{selectors: [{{cel: {{expression: "{expression}"}}}}]}}\n'
+    )
+    assert fixed(Case("DRA112", "second-name-is-near", {"fail": manifest})) == manifest

@@ -14,8 +14,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from kubectl_dra.cli.completion import scripts
 from kubectl_dra.cli.completion import words as kinds
+from kubectl_dra.cli.completion.run import FILES, script
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = Path("kubectl_dra/cli/completion/table.py")
@@ -31,8 +31,8 @@ _EFFECTS = {
 def files() -> dict[Path, str]:
     """Every generated file by its path in the repository, as it should be."""
     out = {TABLE: table()}
-    for shell, name in scripts.FILES.items():
-        out[FOLDER / name] = scripts.script(shell)
+    for shell, name in FILES.items():
+        out[FOLDER / name] = script(shell)
     return out
 
 
@@ -187,7 +187,7 @@ def main() -> None:
         else:
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(text, encoding="utf-8")
-            if path.name == scripts.FILES["kubectl"]:
+            if path.name == FILES["kubectl"]:
                 target.chmod(0o755)
             sys.stdout.write(f"wrote {path}\n")
     sys.exit(1 if check and differs else 0)

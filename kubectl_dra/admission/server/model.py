@@ -42,7 +42,7 @@ class Violation(Struct, frozen=True):
     ``path`` leads to the place in this manifest's own version; its last steps may be missing there (see
     ``nearest``). ``field`` is the text that the server reports, in v1's shapes whatever the version.
     ``reason`` is the server's, without "FieldValue". ``rule`` names the rule. ``cel_offset`` counts code
-    points in the expression at ``path``.
+    points in the expression at ``path``; ``cel_near`` is a known name like the unknown one there.
     """
 
     path: Path
@@ -51,6 +51,7 @@ class Violation(Struct, frozen=True):
     message: str
     rule: str
     cel_offset: int | None = None
+    cel_near: str = ""
 
 
 class ServerVerdict(Struct, frozen=True):
@@ -78,10 +79,9 @@ def violation(
     *,
     below: Path = (),
     field: str | None = None,
-    cel_offset: int | None = None,
 ) -> Violation:
     """A violation reported at ``at``; ``below`` is the rest of the path to the culprit, which the server leaves out."""
-    return Violation((*at, *below), field_text(at) if field is None else field, reason, message, rule, cel_offset)
+    return Violation((*at, *below), field_text(at) if field is None else field, reason, message, rule)
 
 
 def missing(at: Path, rule: str, message: str = "must be set") -> Violation:

@@ -31,13 +31,13 @@ from kubectl_dra.api.fields import fields
 from kubectl_dra.api.limits import MAX_DRIVER, MAX_IDENTIFIER, MAX_LABEL, MAX_POOL, MAX_SUBDOMAIN
 from kubectl_dra.api.releases import UNTOLD, Release
 from kubectl_dra.api.schema import Field
+from kubectl_dra.command import SUBDOMAIN
 
 Problems = tuple[str, ...]
 Format = Callable[[str], Problems]
 
 
 _LABEL: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?")
-_SUBDOMAIN: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*")
 _NAME_PART: Final = re.compile(r"(?:[A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
 _IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PRERELEASE: Final = r"(?:0|[1-9][0-9]*|[0-9]*[a-zA-Z-][0-9a-zA-Z-]*)"
@@ -56,13 +56,13 @@ def _problems(value: str, limit: int, pattern: re.Pattern[str], form: str) -> Pr
 def label_problems(value: str) -> Problems:
     """DNS label (RFC 1123): lower case letters, digits and hyphens, at most 63."""
     form = "must be lower case letters, digits and '-', with a letter or digit at both ends"
-    return _problems(value, MAX_LABEL, _LABEL, "must not contain dots" if _SUBDOMAIN.fullmatch(value) else form)
+    return _problems(value, MAX_LABEL, _LABEL, "must not contain dots" if SUBDOMAIN.fullmatch(value) else form)
 
 
 def subdomain_problems(value: str) -> Problems:
     """DNS subdomain (RFC 1123): labels joined by dots, at most 253 characters."""
     form = "must be lower case letters, digits, '-' and '.', with a letter or digit at both ends of each part"
-    return _problems(value, MAX_SUBDOMAIN, _SUBDOMAIN, form)
+    return _problems(value, MAX_SUBDOMAIN, SUBDOMAIN, form)
 
 
 def label_key_problems(value: str) -> Problems:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec.structs import replace
+
 from kubectl_dra.admission.server.metadata import check_labels
 from kubectl_dra.admission.server.model import (
     FORBIDDEN,
@@ -34,8 +36,8 @@ if TYPE_CHECKING:
     from kubectl_dra.cel import CompileError, Environment
     from kubectl_dra.cel.program import Program
 
-Problem = tuple[str, str, str, int | None]
-"""Reason, rule, message, offset in code points."""
+Problem = tuple[str, str, str, int | None, str]
+"""Reason, rule, message, offset in code points, the name that was probably meant there."""
 
 
 def check_selectors(selectors: Any, at: Path, rule: str, context: ServerContext) -> Violations:
@@ -57,8 +59,8 @@ def check_expression(expression: str, at: Path, context: ServerContext, *, deriv
     yield from too_long
     problem = None if too_long else _problem(context.environment, expression, derived)
     if problem is not None:
-        reason, rule, message, offset = problem
-        yield violation(at, reason, rule, message, cel_offset=offset)
+        reason, rule, message, offset, near = problem
+        yield replace(violation(at, reason, rule, message), cel_offset=offset, cel_near=near)
 
 
 def derived_cost(expression: str, context: ServerContext) -> int:
@@ -88,13 +90,13 @@ def _problem(environment: Environment, expression: str, derived: bool = False) -
     found = compiled(environment, expression, derived)
     if isinstance(found, Exception):
         if found.phase is Phase.INSTANTIATION:
-            return INTERNAL_ERROR, "cel-program", str(found), found.issues[0].offset
+            return INTERNAL_ERROR, "cel-program", str(found), found.issues[0].offset, ""
         messages = [f"{issue.message} ({issue.hint})" if issue.hint else issue.message for issue in found.issues]
-        return INVALID, "cel-compile", "; ".join(messages), found.issues[0].offset
+        return INVALID, "cel-compile", "; ".join(messages), found.issues[0].offset, found.issues[0].near
     cost = found.max_cost
     if cost > MAX_EXPRESSION_COST:
         message = f"may cost up to {cost} in the worst case, more than {MAX_EXPRESSION_COST}"
-        return FORBIDDEN, "cel-cost", message, None
+        return FORBIDDEN, "cel-cost", message, None, ""
     return None
 
 

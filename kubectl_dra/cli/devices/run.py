@@ -62,10 +62,10 @@ def run(asked: DevicesFlags, connection: ConnectionFlags) -> int:
     if asked.sort is not SortKey.name:
         inventory = replace(inventory, rows=tuple(group.first for group in ordered(singly(inventory.rows), asked.sort)))
     if output == "html":
-        from kubectl_dra.cli.origin import page_origin
         from kubectl_dra.report.devices_html import to_html
+        from kubectl_dra.report.html.page import PageOrigin
 
-        put(to_html(inventory, settings, page_origin(snapshot, settings)))
+        put(to_html(inventory, settings, PageOrigin.of(snapshot, settings.scheduler.release)))
         return code
     from kubectl_dra.report.devices_json import to_json, write_json
     from kubectl_dra.report.table import write

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 from kubectl_dra.cli import options as opt
+from kubectl_dra.errors import UsageError
+
+SCHEDULER_CONFIG: Final = "--scheduler-config"
+RELEASE: Final = ("--kubernetes-version", "--feature-gates")
 
 
 class ExplainOutput(StrEnum):
@@ -126,3 +131,25 @@ class ExplainFlags(opt.CommandFlags, frozen=True):
     def of_all_namespaces(self) -> bool:
         """Whether what is pending in all namespaces is asked about."""
         return self.all_namespaces or (self.summary and not self.namespace)
+
+    def refuse(self, needed: str, allowed: Collection[str]) -> None:
+        """Refuse each flag that would change nothing about the answer, unless it is ``allowed``.
+
+        Raises:
+            UsageError: such a flag was given; it says what is ``needed``.
+        """
+        release, gates = RELEASE
+        for flag, given in (
+            ("--what-if", self.what_if),
+            ("--watch", self.watch),
+            ("--trace", self.trace),
+            ("--verify", self.verify),
+            ("--request", self.request),
+            ("--node", self.node),
+            ("-f", self.manifests),
+            (SCHEDULER_CONFIG, self.scheduler_config),
+            (release, self.release),
+            (gates, self.gates),
+        ):
+            if given and flag not in allowed:
+                raise UsageError(f"{flag} needs {needed}")

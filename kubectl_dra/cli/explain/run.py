@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from kubectl_dra.api.releases import UNTOLD
-from kubectl_dra.cli.explain import ExplainFlags, ExplainOutput
+from kubectl_dra.cli.explain import RELEASE, SCHEDULER_CONFIG, ExplainFlags, ExplainOutput
 from kubectl_dra.cli.explain.questions import (
     Answers,
     Posed,
@@ -23,8 +23,7 @@ from kubectl_dra.cli.explain.questions import (
     settings_of,
     with_daemon_sets,
 )
-from kubectl_dra.cli.explain.refused_flags import RELEASE, SCHEDULER_CONFIG, refuse_flags
-from kubectl_dra.cli.explain.target import KindAbsent, MadeFrom, NotThere, Picked, TypedTarget, targets_of
+from kubectl_dra.cli.explain.target import KindAbsent, MadeFrom, NotThere, Picked, targets_of
 from kubectl_dra.cli.live import Progress, passes
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags, repeated
 from kubectl_dra.command import Argv, CommandLine
@@ -65,7 +64,9 @@ def run(asked: ExplainFlags, connection: ConnectionFlags) -> int:
     scheduler_config(asked, UNTOLD)
     targets = () if asked.everything and not asked.labels else asked_targets(asked)
     if any(target.kind == "node" or target.is_listed for target in targets):
-        return _run_by_itself(targets, asked, connection)
+        from kubectl_dra.cli.explain.by_itself import run_by_itself
+
+        return run_by_itself(targets, asked, connection)
     if asked.everything:
         return _run_all(asked, connection, asked.output.value, asked.color.value)
     if asked.output is ExplainOutput.html:
@@ -78,24 +79,6 @@ def run(asked: ExplainFlags, connection: ConnectionFlags) -> int:
     _print(found, asked, _invocation(asked, connection))
     keep(posed, found)
     return found.code
-
-
-def _run_by_itself(targets: Sequence[TypedTarget], asked: ExplainFlags, connection: ConnectionFlags) -> int:
-    """Answers about a node, or about what ``devices`` and ``drivers`` list.
-
-    Raises:
-        UsageError: it stands beside something else, or flags that do not go with it.
-    """
-    if len(targets) > 1:
-        raise UsageError("a node, class, device or driver is explained by itself: name one at a time")
-    target = targets[0]
-    if target.kind == "node":
-        from kubectl_dra.cli.explain.node import run_node
-
-        return run_node(target.name, asked, connection)
-    from kubectl_dra.cli.explain.listed import run_listed
-
-    return run_listed(target, asked, connection)
 
 
 def _tell_stand_ins(posed: Sequence[Posed]) -> None:
@@ -164,8 +147,8 @@ def _run_html(asked: ExplainFlags, connection: ConnectionFlags, changes: Sequenc
     if asked.watch:
         raise UsageError("--watch prints repeatedly; -o html is one page")
     from kubectl_dra.cli.explain.questions import fleet
-    from kubectl_dra.cli.origin import page_origin
     from kubectl_dra.report.explain_html import MAX_FLEETS, to_html
+    from kubectl_dra.report.html.page import PageOrigin
 
     answers: list[tuple[Diagnosis, Inventory | None]] = []
     known: dict[int, Inventory | None] = {}
@@ -177,7 +160,7 @@ def _run_html(asked: ExplainFlags, connection: ConnectionFlags, changes: Sequenc
         if pictured and id(one.snapshot) not in known:
             known[id(one.snapshot)] = fleet(one.question, one.snapshot, one.settings)
         answers.append((diagnosis, known.get(id(one.snapshot)) if pictured else None))
-    origin = page_origin(posed[0].snapshot, posed[0].settings)
+    origin = PageOrigin.of(posed[0].snapshot, posed[0].settings.scheduler.release)
     found = _answered(posed, [diagnosis for diagnosis, _ in answers], asked)
     drawn = dict(
         zip(map(id, (diagnosis for diagnosis, _ in answers)), (devices for _, devices in answers), strict=True)
@@ -232,7 +215,7 @@ def _run_all(asked: ExplainFlags, connection: ConnectionFlags, output: str, colo
     if asked.target or asked.manifests:
         raise UsageError("--all and -A explain every pending claim; leave the pod, claim or manifest out")
     how = "say which: pod/NAME, claim/NAME or -f MANIFEST" if asked.summary else "it excludes --all and -A"
-    refuse_flags(asked, f"one pod or claim; {how}", ("--node", SCHEDULER_CONFIG, *RELEASE))
+    asked.refuse(f"one pod or claim; {how}", ("--node", SCHEDULER_CONFIG, *RELEASE))
     if asked.with_devices and output == "text":
         raise UsageError("--devices of all that is pending needs -o json or yaml; as text, name one pod or claim")
     from kubectl_dra.explain.overview import pending
@@ -251,11 +234,12 @@ def _run_all(asked: ExplainFlags, connection: ConnectionFlags, output: str, colo
         write_overview(found, color, flags=_of_everything(asked), where=where, short=short)
     elif output == "html":
         from kubectl_dra.cli.explain.questions import fleet
-        from kubectl_dra.cli.origin import page_origin
         from kubectl_dra.report.explain_html import overview_html
+        from kubectl_dra.report.html.page import PageOrigin
 
         devices = fleet(None, snapshot, settings)
-        put(overview_html(found, devices, page_origin(snapshot, settings), Invocation(where=where)))
+        origin = PageOrigin.of(snapshot, settings.scheduler.release)
+        put(overview_html(found, devices, origin, Invocation(where=where)))
     else:
         from kubectl_dra.report.explain_json import overview_json
         from kubectl_dra.report.table import write

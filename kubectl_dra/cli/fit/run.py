@@ -53,10 +53,11 @@ def run(asked: FitFlags, connection: ConnectionFlags) -> int:
     with Progress() as progress:
         answer = fit(workloads, snapshot, settings, FitOptions(asked.replicas, asked.most), progress)
     if asked.output is FitOutput.html:
-        from kubectl_dra.cli.origin import page_origin
         from kubectl_dra.report.fit_blocks import to_html
+        from kubectl_dra.report.html.page import PageOrigin
 
-        put(to_html(answer, page_origin(snapshot, settings), _invocation(asked, connection)))
+        origin = PageOrigin.of(snapshot, settings.scheduler.release)
+        put(to_html(answer, origin, _invocation(asked, connection)))
     else:
         _print(answer, asked, _invocation(asked, connection))
     return answer.exit_code

@@ -117,8 +117,8 @@ def _held(blocked: Blocked) -> Iterator[Finding]:
     if words := _priority(blocked, among):
         summary = say("{summary}{words}", summary=summary, words=words)
     facts = (*_one_channel(blocked), *evidence, *in_all(len(held), "claims hold devices"))
-    if (keeper := _keeper(blocked, stuck)) is not None:
-        facts = (*facts, keeper.fact)
+    if stuck is not None and stuck.keeper is not None:
+        facts = (*facts, stuck.keeper.fact)
     yield Finding(kind, summary, facts, remedy)
 
 
@@ -238,7 +238,7 @@ def _held_by_stuck(blocked: Blocked, stuck: Stuck) -> Phrase:
     free = "{left} of {tested} {left:is|are} free, and " if left else ""
     return say(
         "{where} needs {needs}; on {node} " + free + "{holder} holds {devices:some 3}{kept}",
-        kept=say(" {until}", until=keeper.summary) if (keeper := _keeper(blocked, stuck)) is not None else "",
+        kept=say(" {until}", until=stuck.keeper.summary) if stuck.keeper is not None else "",
         where=blocked.where,
         needs=needs,
         node=ObjectName("Node", stuck.node),
@@ -249,11 +249,11 @@ def _held_by_stuck(blocked: Blocked, stuck: Stuck) -> Phrase:
     )
 
 
-def _keeper(blocked: Blocked, stuck: Stuck | None) -> Keeper | None:
-    """The driver that keeps the stuck holder from ending."""
-    if stuck is None or stuck.holder.standing is not HolderState.ENDING:
+def _keeper(blocked: Blocked, holder: ClaimHolder) -> Keeper | None:
+    """The driver that keeps a holder from ending."""
+    if holder.standing is not HolderState.ENDING:
         return None
-    ending = (pod for pod in stuck.holder.pods if pod.metadata.deletion_timestamp)
+    ending = (pod for pod in holder.pods if pod.metadata.deletion_timestamp)
     keepers = (kept_by_driver(pod, blocked.scene.snapshot) for pod in ending)
     return next((keeper for keeper in keepers if keeper is not None), None)
 
@@ -267,10 +267,11 @@ def _best_node(blocked: Blocked) -> tuple[str, Sequence[PublishedDevice], int]:
 
 
 class Stuck(NamedTuple):
-    """A holder that does not need its devices, whose end is enough on this node."""
+    """A holder that does not need its devices, whose end is enough on this node, and the driver that keeps it."""
 
     holder: ClaimHolder
     node: str
+    keeper: Keeper | None
 
 
 def _free(blocked: Blocked, found: InTheWay) -> tuple[CauseKind, Remedy | None, Stuck | None]:
@@ -283,9 +284,9 @@ def _free(blocked: Blocked, found: InTheWay) -> tuple[CauseKind, Remedy | None, 
         text = "{what:capital}, or wait until {pods:it ends|they end}." if _ends(holder) else "{what:capital}."
         words = say(text, what=free.what, pods=len(holder.claim.reserved_for))
         cause = NOT_RUNNING if holder.slow else _STUCK.get(holder.standing, kind)
-        stuck = Stuck(holder, proof.node) if cause is not kind else None
-        if (keeper := _keeper(blocked, stuck)) is not None:
-            words = say("{what:capital}: {step}.", what=free.what, step=keeper.step)
+        stuck = Stuck(holder, proof.node, _keeper(blocked, holder)) if cause is not kind else None
+        if stuck is not None and stuck.keeper is not None:
+            words = say("{what:capital}: {step}.", what=free.what, step=stuck.keeper.step)
         return cause, Remedy(words, proof, free.devices, (free,)), stuck
     several = first_enough(blocked.world, list(sets_of_holders(blocked, found.spots)))
     if several.found is None:

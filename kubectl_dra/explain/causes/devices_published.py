@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
-from typing import Final
 
 from msgspec.structs import replace
 
@@ -21,8 +19,6 @@ from kubectl_dra.explain.scene.device_view import DeviceView
 from kubectl_dra.explain.scene.holders import UnderWay, under_way
 
 NO_SLICES = CauseKind(code="driver-publishes-nothing", family=Family.POOLS, look=Look.SLICES)
-_DRIVER_TERM: Final = re.compile(r"""device\.driver\s*==\s*(["'])(?P<driver>[^"']+)\1""")
-"""The term of a class's selector that names the driver."""
 
 
 def _published(blocked: Blocked) -> Iterator[Finding]:
@@ -32,12 +28,13 @@ def _published(blocked: Blocked) -> Iterator[Finding]:
         summary = say("no eligible node sees any device for {where}", where=blocked.where)
         yield Finding(NO_SLICES, summary, (Evidence("ResourceSlices", "drivers", say("{listed}", listed=listed)),))
         return
+    from kubectl_dra.drivers.join import named_in
     from kubectl_dra.explain.remedies.candidates import part_off
 
-    term = _DRIVER_TERM.search(" ".join(text or "" for text in blocked.funnel.device_class.selectors))
-    off = part_off(term["driver"] if term else blocked.spec.device_class, blocked.view.nodes, drivers)
+    driver = next(named_in(blocked.funnel.device_class.selectors), "")
+    off = part_off(driver or blocked.spec.device_class, blocked.view.nodes, drivers)
     evidence = (Evidence("ResourceSlices", "number of devices", 0), *empty_slices(blocked.view))
-    if lost := _was_there(blocked, term["driver"] if term else ""):
+    if lost := _was_there(blocked, driver):
         yield _away(lost, evidence)
         return
     if (booting := _booting(blocked)) is not None:
@@ -98,13 +95,14 @@ def _away(lost: Sequence[Unpublished], evidence: Sequence[Evidence]) -> Finding:
 
 def of_class(blocked: Blocked) -> Finding | None:
     """The driver of the request's class publishes nothing; None if it does."""
+    from kubectl_dra.drivers.join import named_in
+
     device_class = blocked.funnel.device_class
     drivers = blocked.view.drivers()
     for expression in device_class.selectors:
-        wanted = _DRIVER_TERM.search(expression or "")
-        if wanted is None or wanted["driver"] in drivers:
+        driver = next(named_in((expression,)), "")
+        if not driver or driver in drivers:
             continue
-        driver = wanted["driver"]
         from kubectl_dra.explain.remedies.candidates import part_off
 
         off = part_off(driver, blocked.view.nodes, drivers)

@@ -14,7 +14,7 @@ from kubectl_dra.api.meta import EVICTION_REASON
 from kubectl_dra.api.pods import MAKES_AGAIN, Pod, owner_of
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import DeviceTaint
-from kubectl_dra.cluster.relation import ClaimRelation, relation_of
+from kubectl_dra.cluster.relation import ClaimRelation, claims_of, relation_of
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.command import deleting
 from kubectl_dra.explain.analysis import Analysis
@@ -32,7 +32,7 @@ from kubectl_dra.explain.causes.on_node import (
 from kubectl_dra.explain.causes.registry import Finder, QuestionContext, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.funnel.stages import with_rule
-from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, Words, named, nodes_named, say
+from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, Words, known_defect, named, nodes_named, say
 from kubectl_dra.explain.scene.holders import GIVEN, Clock
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ def kept_by_driver(pod: Pod, snapshot: Snapshot) -> Keeper | None:
     """The driver that has not released the devices of a pod; None where nothing says that it is a driver."""
     from kubectl_dra.explain.node_driver import without_driver
 
-    claims = [claim for claim in snapshot.claims.values() if relation_of(claim, pod).listed]
+    claims = claims_of(pod, snapshot)
     held, node = _held(pod, claims), ObjectName("Node", pod.node_name)
     late = containers_ended(pod) or Clock(snapshot).age(pod.metadata.deletion_timestamp) >= ANSWER
     if not held or not late or any(node_not_ready(pod, snapshot)):
@@ -226,7 +226,7 @@ def node_not_ready(pod: Pod, snapshot: Snapshot) -> Iterator[Evidence]:
 def who_ends(pod: Pod, snapshot: Snapshot) -> Remedy:
     """Who has to do what so that a pod that is being deleted gives its devices back."""
     since = pod.metadata.deletion_timestamp
-    claims = [claim for claim in snapshot.claims.values() if relation_of(claim, pod).listed]
+    claims = claims_of(pod, snapshot)
     drivers = drivers_of(claims)
     if (found := waits_for_driver(pod, claims, snapshot)) is not None and found.remedy is not None:
         return found.remedy
@@ -325,9 +325,8 @@ def _tolerations(claim: ResourceClaim, result: DeviceResult, taint: DeviceTaint)
         shown = say("none, though request {request} tolerates it: the scheduler did not copy that", request=late)
         better = say(
             "Make a new claim and pod: only tolerations in the allocation protect. If the new allocation lacks them "
-            "too, upgrade the scheduler: it is a known defect ({reference}), fixed in {fixes:some}.",
-            reference=TOLERATIONS_NOT_COPIED.reference,
-            fixes=TOLERATIONS_NOT_COPIED.fixes,
+            "too, upgrade the scheduler: it is {defect}.",
+            defect=known_defect(TOLERATIONS_NOT_COPIED.reference, *TOLERATIONS_NOT_COPIED.fixes),
         )
     if covering and not any(entry.effect == "NoExecute" for entry in covering):
         better = say("Write effect: NoExecute into the toleration: without an effect it does not protect.")

@@ -23,7 +23,7 @@ from kubectl_dra.cluster.relation import ClaimRelation, consumers_of
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
-from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, say
+from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, known_defect, say
 
 """How the kubelet's reasons begin that name a resource of which it has too little (pkg/kubelet/lifecycle)."""
 _SEVERAL: Final = 2
@@ -48,8 +48,8 @@ def with_defect(found: Finding, pod: Pod, snapshot: Snapshot) -> Finding:
         return found
     node = ObjectName("Node", pod.node_name)
     text = (
-        "Ask for the devices with a claim instead of {resource}, or upgrade the kubelet of {node}. This is a known "
-        "defect ({reference}), fixed in {fixes:some}. This pod never runs again{next}."
+        "Ask for the devices with a claim instead of {resource}, or upgrade the kubelet of {node}. This is {defect}. "
+        "This pod never runs again{next}."
     )
     owner = owner_of(pod)
     made = owner is not None and owner.kind in MAKES_AGAIN
@@ -58,8 +58,7 @@ def with_defect(found: Finding, pod: Pod, snapshot: Snapshot) -> Finding:
     )
     words = {
         "next": again,
-        "fixes": OUT_OF_EXTENDED.fixes,
-        "reference": OUT_OF_EXTENDED.reference,
+        "defect": known_defect(OUT_OF_EXTENDED.reference, *OUT_OF_EXTENDED.fixes),
         "resource": resource,
         "node": node,
     }
@@ -115,10 +114,10 @@ def left_unprepared(found: Finding, pod: Pod, claims: Sequence[ResourceClaim], s
                 "pod {other} uses claim {claim} already, and then the kubelet leaves the pod's other claims unprepared"
             )
             text = (
-                "Upgrade the kubelet of {node}: it is a known defect ({reference}), fixed in {fixes:some}. Until then "
+                "Upgrade the kubelet of {node}: it is {defect}. Until then "
                 "put all that the pod needs into one claim, or start it before pod {other}."
             )
-            change = say(text, reference=defect.reference, fixes=defect.fixes, **words)
+            change = say(text, defect=known_defect(defect.reference, *defect.fixes), **words)
             fact = Evidence(Subject("the kubelet of", words["node"]), "means", say(means, **words))
             return replace(found, evidence=(fact, *found.evidence), remedy=Remedy(change))
     return found

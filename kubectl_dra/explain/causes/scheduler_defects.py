@@ -18,7 +18,7 @@ from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes import pools as pool_name_shared
 from kubectl_dra.explain.causes.registry import FailedAttempt, Finder, When, of_error
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Remedy
-from kubectl_dra.explain.phrase import Joined, ObjectName, Subject, Words, named, say
+from kubectl_dra.explain.phrase import Joined, ObjectName, Subject, Words, known_defect, named, say
 
 
 def _error(analysis: Analysis) -> Iterator[Finding]:
@@ -145,18 +145,18 @@ def _of_every_device(analysis: Analysis) -> Iterator[Finding]:
         for claim, request in _kept_out(analysis, rule.taint):
             name = ObjectName("DeviceTaintRule", rule.metadata.name)
             words = {"rule": name, "request": request, "claim": claim.key}
-            known = {"reference": RULE_FOR_ALL.reference, "fixes": RULE_FOR_ALL.fixes}
+            known = known_defect(RULE_FOR_ALL.reference, *RULE_FOR_ALL.fixes)
             text = "DeviceTaintRule {rule} has no deviceSelector, and this scheduler taints every device with it"
             change = (
                 "Delete DeviceTaintRule {rule}, or name driver, pool and device in its deviceSelector; or upgrade the "
-                "scheduler: it is a known defect ({reference}), fixed in {fixes:some}."
+                "scheduler: it is {defect}."
             )
             facts = (
                 Evidence(Subject("DeviceTaintRule", name), "spec.deviceSelector", "not set"),
                 Evidence(say('request "{request}" of claim {claim}', **words), "does not tolerate", str(rule.taint)),
             )
             commands = (deleting("devicetaintrule", rule.metadata.name),)
-            remedy = Remedy(say(change, **words, **known), commands=commands)
+            remedy = Remedy(say(change, defect=known, **words), commands=commands)
             yield Finding(RULE_OF_ALL, say(text, **words), facts, remedy, claim=claim.key, request=request)
             return
 

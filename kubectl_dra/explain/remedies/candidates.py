@@ -121,10 +121,7 @@ def fitting_classes(view: DeviceView, spec: DeviceRequest) -> Iterator[str]:
     wanted = [text for text in spec.selectors if text]
     for name in sorted(view.cycle.classes)[:MAX_CLASSES]:
         devices: Sequence[Device] = [item.device for item in view.kinds] if name != spec.device_class else ()
-        for text in (*view.cycle.classes[name].selectors, *wanted):
-            verdicts = selectors.verdicts(text or "", devices) if devices else ()
-            devices = [device for device, verdict in zip(devices, verdicts, strict=True) if verdict is True]
-        if devices:
+        if selectors.accepted((*view.cycle.classes[name].selectors, *wanted), devices):
             yield name
 
 

@@ -60,14 +60,13 @@ class ServerRule(Rule):
         )
 
 
-_HINT: Final = re.compile(r"did you mean '([A-Za-z_]\w*)'")
 _NAME: Final = re.compile(r"[A-Za-z_]\w*")
 
 
 def _hinted(context: Context, violation: Violation) -> Fix | None:
     """The name in an expression that the compiler suggests in place of the one at its position."""
-    expression, hint = value_at(context.raw, violation.path), _HINT.search(violation.message)
-    if hint is None or violation.cel_offset is None or not isinstance(expression, str):
+    expression, near = value_at(context.raw, violation.path), violation.cel_near
+    if not near or violation.cel_offset is None or not isinstance(expression, str):
         return None
     offset = violation.cel_offset
     span = None
@@ -78,8 +77,8 @@ def _hinted(context: Context, violation: Violation) -> Fix | None:
         name = _NAME.match(expression, offset + (expression[offset : offset + 1] == "."))
         span = None if name is None else name.span()
     if span is None:
-        return Fix(f"Did you mean {hint[1]}?")
-    return Fix(f"Write {hint[1]}", (Splice(violation.path, *span, hint[1]),), "safe")
+        return Fix(f"Did you mean {near}?")
+    return Fix(f"Write {near}", (Splice(violation.path, *span, near),), "safe")
 
 
 @once

@@ -270,12 +270,10 @@ class PublishedDevices:
         """The devices that the class and the selectors of the resource admit."""
         if self._view is None or self._cycle is None:
             return ()
-        wanted, verdict = self._selectors(resource), self._cycle.selectors.verdict
-        return tuple(
-            f"{item.id.pool}/{item.id.device}"
-            for item in self._view.on_node(node)
-            if item.id.driver == resource.driver and all(verdict(each, item.device) is True for each in wanted)
-        )
+        published = [item for item in self._view.on_node(node) if item.id.driver == resource.driver]
+        accepted = self._cycle.selectors.accepted(self._selectors(resource), [item.device for item in published])
+        ids = set(map(id, accepted))
+        return tuple(f"{item.id.pool}/{item.id.device}" for item in published if id(item.device) in ids)
 
     def anywhere(self, resource: Resource) -> int:
         """On how many nodes the driver has devices that the resource covers."""

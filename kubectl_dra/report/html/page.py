@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import os
 import pkgutil
 from collections.abc import Sequence
-from datetime import datetime
-from typing import NamedTuple
+from datetime import UTC, datetime
+from pathlib import PurePath
+from typing import TYPE_CHECKING, NamedTuple
 
 from kubectl_dra.report.html.markup import Markup, code, join, tag
-from kubectl_dra.text import DOCS, page_of_cause, some
+from kubectl_dra.text import DOCS, page_of_cause, some, whole_number
+
+if TYPE_CHECKING:
+    from kubectl_dra.api.releases import Release
+    from kubectl_dra.cluster.snapshot import Snapshot
 
 # When and from what a page was made: who finds it in a ticket years later wants to know.
 
@@ -25,6 +31,18 @@ class PageOrigin(NamedTuple):
     context: str
     files: tuple[str, ...]
     release: str
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, release: Release) -> PageOrigin:
+        """The origin of a page about a snapshot. Of files it has the names: folders are nobody else's business."""
+        files = () if snapshot.server else tuple(PurePath(source).name for source in snapshot.sources)
+        return cls(_now(), snapshot.server, snapshot.context, files, str(release))
+
+
+def _now() -> datetime:
+    """Now, or what SOURCE_DATE_EPOCH says, with which the same input gives the same file."""
+    fixed = whole_number(os.environ.get("SOURCE_DATE_EPOCH", ""), 11)
+    return datetime.now(UTC) if fixed is None else datetime.fromtimestamp(fixed, UTC)
 
 
 def origin_html(origin: PageOrigin) -> Markup:

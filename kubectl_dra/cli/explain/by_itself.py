@@ -1,0 +1,107 @@
+"""``explain node/NAME``, ``class/NAME``, ``device/NAME``, ``driver/NAME``: what is the case with it, by itself."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from kubectl_dra.cli.devices import DevicesFlags, DevicesOutput
+from kubectl_dra.cli.drivers import DriversFlags, DriversOutput
+from kubectl_dra.cli.explain import RELEASE, ExplainFlags, ExplainOutput
+from kubectl_dra.cli.explain.questions import read_cluster, settings_of
+from kubectl_dra.cli.explain.target import NotThere, TypedTarget
+from kubectl_dra.cli.options import ConnectionFlags, cluster_flags
+from kubectl_dra.errors import UndeterminedError, UsageError
+from kubectl_dra.report.explain_words import Invocation
+from kubectl_dra.text import nearest
+
+
+def run_by_itself(targets: Sequence[TypedTarget], asked: ExplainFlags, connection: ConnectionFlags) -> int:
+    """Print what is the case with a node, or with what ``devices`` and ``drivers`` list; return the exit code.
+
+    Raises:
+        UsageError: it stands beside something else, or flags ask about a pod or claim.
+        NotThere: no such node.
+    """
+    if len(targets) > 1:
+        raise UsageError("a node, class, device or driver is explained by itself: name one at a time")
+    (target,) = targets
+    if target.kind == "node":
+        return _run_node(target.name, asked, connection)
+    return _run_listed(target, asked, connection)
+
+
+def _run_node(name: str, asked: ExplainFlags, connection: ConnectionFlags) -> int:
+    from kubectl_dra.explain.node_state import known, node_state
+
+    asked.refuse(f"a pod or claim; explain node/{name} is about all pods of the node", RELEASE)
+    if asked.output is ExplainOutput.html:
+        raise UsageError("explain node/NAME prints text, json or yaml, not html")
+    snapshot, _ = read_cluster(replace(asked, target=(), all_namespaces=True), connection)
+    if not known(name, snapshot):
+        if snapshot.is_gap("Node"):
+            raise UndeterminedError(f"nodes could not be read, so nobody knows whether there is a node {name}")
+        near = nearest(name, snapshot.nodes) or sorted(snapshot.nodes)[:5]
+        raise NotThere(f"Node {name}", f"there is no node {name}; there are: {', '.join(near) or 'none'}")
+    state = node_state(name, snapshot, settings_of(asked, snapshot))
+    where = cluster_flags(asked, connection)
+    invocation = Invocation(("kubectl", "dra", "explain", f"node/{name}", *where.flags), where)
+    if asked.output is ExplainOutput.text:
+        from kubectl_dra.report.node_state import write_node_state
+
+        write_node_state(state, invocation, asked.color.value, full=asked.whole_page)
+    else:
+        from kubectl_dra.report.node_state import node_state_json
+        from kubectl_dra.report.table import write
+
+        write(node_state_json(state, invocation), asked.output.value, sys.stdout)
+    return state.exit_code
+
+
+def _run_listed(target: TypedTarget, asked: ExplainFlags, connection: ConnectionFlags) -> int:
+    allowed = ("--node",) if target.kind == "driver" else ("--node", *RELEASE)
+    asked.refuse(f"a pod or claim, not a {target.kind}", allowed)
+    nodes = (asked.node,) if asked.node else ()
+    if target.kind == "driver":
+        from kubectl_dra.cli.drivers.run import run as drivers
+
+        if asked.output is ExplainOutput.html:
+            raise UsageError("explain driver/NAME prints text, json or yaml, not html")
+        output = DriversOutput.wide if asked.whole_page else DriversOutput(asked.output.value)
+        return drivers(
+            DriversFlags(
+                drivers=(target.name,),
+                nodes=nodes,
+                snapshots=asked.snapshots,
+                complete=asked.complete,
+                output=output,
+                color=asked.color,
+            ),
+            connection,
+        )
+    from kubectl_dra.cli.devices.run import run as devices
+
+    return devices(
+        DevicesFlags(
+            places=(_as_place(target.name),) if target.kind == "device" else (),
+            classes=(target.name,) if target.kind == "class" else (),
+            nodes=nodes,
+            full=asked.whole_page,
+            snapshots=asked.snapshots,
+            complete=asked.complete,
+            output=DevicesOutput(asked.output.value),
+            color=asked.color,
+            release=asked.release,
+            gates=asked.gates,
+        ),
+        connection,
+    )
+
+
+def _as_place(name: str) -> str:
+    """A device as ``devices`` takes it. Raises UsageError for one without its node, of which there may be many."""
+    if "/" not in name:
+        raise UsageError(f"name the node of device {name} as well: device/NODE/{name}")
+    return name
