@@ -15,8 +15,8 @@ from kubectl_dra.report.phrases import written
 from kubectl_dra.report.remedy_json import unread_json
 from kubectl_dra.report.table import EMPTY
 from kubectl_dra.text import amount, some
-from kubectl_dra.usage.aligning import Aligned, Obstacle, Way
-from kubectl_dra.usage.alignment import Alignment, Alignments, DevicePlace, PodPlaces, Topology
+from kubectl_dra.usage.aligning import Aligned, NotAlignable, Way
+from kubectl_dra.usage.alignment import Alignment, Alignments, DevicePlace, PodAlignment, Topology
 
 _STYLES: Final = {Alignment.APART: "red", Alignment.SPREAD: "yellow", Alignment.UNKNOWN: "yellow"}
 _HEADINGS: Final = {
@@ -76,7 +76,7 @@ def write_alignments(
         write_blocks(out, [shell((following,), where, "Next")])
 
 
-def _row(item: PodPlaces, kinds: Sequence[Topology]) -> tuple[str, ...]:
+def _row(item: PodAlignment, kinds: Sequence[Topology]) -> tuple[str, ...]:
     meta = item.pod.metadata
     devices = some([place.device.device for place in item.places], 3)
     places = [some(_sorted(_all(item, kind)), 2) or EMPTY for kind in kinds]
@@ -91,12 +91,12 @@ def _sorted(values: Values) -> list[str]:
     return [str(value) for _, value in sorted(values, key=str)]
 
 
-def _all(item: PodPlaces, kind: Topology) -> Values:
+def _all(item: PodAlignment, kind: Topology) -> Values:
     """Every place in which some device of the pod is."""
     return frozenset[tuple[str, Any]]().union(*(place.at(kind) for place in item.places))
 
 
-def pod_blocks(item: PodPlaces, ways: Sequence[Way]) -> Iterator[Block]:
+def pod_blocks(item: PodAlignment, ways: Sequence[Way]) -> Iterator[Block]:
     """A pod: how its devices are aligned, each with its place, and what would align them."""
     yield _headline(item)
     header = ("DRIVER", "DEVICE", "CLAIM", "REQUEST", *(_HEADINGS[kind] for kind in item.topologies))
@@ -113,7 +113,7 @@ def pod_blocks(item: PodPlaces, ways: Sequence[Way]) -> Iterator[Block]:
         yield Section("Notes", (Items(notes),))
 
 
-def _headline(item: PodPlaces) -> Answer:
+def _headline(item: PodAlignment) -> Answer:
     who = f"Pod {item.pod.key}" + (f" on {item.pod.node_name}" if item.pod.node_name else "")
     drivers = len({place.device.driver for place in item.places})
     what = f"its {len(item.places):,} devices" + (f" of {drivers} drivers" if drivers > 1 else "")
@@ -131,7 +131,7 @@ def _headline(item: PodPlaces) -> Answer:
     return Answer(f"{who} is not aligned", reason, Tone.BAD)
 
 
-def _requests(item: PodPlaces) -> set[tuple[str, str]]:
+def _requests(item: PodAlignment) -> set[tuple[str, str]]:
     return {(place.claim, place.request) for place in item.places}
 
 
@@ -170,7 +170,7 @@ def _flow(value: Any) -> str:
 
 
 def _no_offer(way: Way) -> str:
-    if isinstance(way, Obstacle):
+    if isinstance(way, NotAlignable):
         if way.claims:
             names = some([key.rpartition("/")[2] for key in way.claims])
             return f"Other pods use {names} as well, so nothing is proposed: their devices stay where they are."
@@ -194,7 +194,7 @@ def _cel(name: str) -> str:
     return f'device.attributes["{domain}"].{identifier}'
 
 
-def _notes(item: PodPlaces) -> Iterator[str]:
+def _notes(item: PodAlignment) -> Iterator[str]:
     unpublished = [place.device.device for place in item.places if not place.published]
     if unpublished:
         yield f"{some(unpublished)}: no slice has {'it' if len(unpublished) == 1 else 'them'} any more."
@@ -229,7 +229,7 @@ def to_json(found: Alignments, ways: Sequence[Way]) -> dict[str, Any]:
     }
 
 
-def _pod(item: PodPlaces, ways: Sequence[Way]) -> dict[str, Any]:
+def _pod(item: PodAlignment, ways: Sequence[Way]) -> dict[str, Any]:
     meta = item.pod.metadata
     out: dict[str, Any] = {
         "namespace": meta.namespace,
@@ -260,7 +260,7 @@ def _place(place: DevicePlace) -> dict[str, Any]:
 
 
 def _way(way: Way) -> dict[str, Any]:
-    if isinstance(way, Obstacle):
+    if isinstance(way, NotAlignable):
         return {"possible": None, "sharedClaims": list(way.claims), "attributes": list(way.names)}
     out: dict[str, Any] = {
         "possible": True if way.node else False if way.refused else None,

@@ -21,14 +21,14 @@ from kubectl_dra.explain.question.resolve import about_pod
 from kubectl_dra.explain.remedies.claim_edits import in_single_requests
 from kubectl_dra.explain.scene.attributes_read import complete
 from kubectl_dra.explain.scene.prepare import Settings
-from kubectl_dra.usage.alignment import STANDARD, DevicePlace, PodPlaces, Topology, topology_of
+from kubectl_dra.usage.alignment import STANDARD, DevicePlace, PodAlignment, Topology, topology_of
 
 MAX_REQUESTS: Final = 32
 """Requests and constraints of a claim (resource/v1)."""
 _MERGED: Final = "aligned"
 
 
-class Obstacle(Struct, frozen=True):
+class NotAlignable(Struct, frozen=True):
     """Why no constraint is offered. ``claims`` are shared with other pods; else ``names`` are those of attributes of
     which no driver has the other's; else the claim would have too many requests."""
 
@@ -58,10 +58,10 @@ class Aligned(Struct, frozen=True):
         return [{"requests": list(names), "matchAttribute": self.attribute} for names in self.requests]
 
 
-Way = Aligned | Obstacle
+Way = Aligned | NotAlignable
 
 
-def ways_to_align(item: PodPlaces, snapshot: Snapshot, settings: Settings) -> tuple[Way, ...]:
+def ways_to_align(item: PodAlignment, snapshot: Snapshot, settings: Settings) -> tuple[Way, ...]:
     """What would align the pod's devices, the nearest place first; what one PCIe root aligns needs no NUMA node.
 
     The attempt is for a pod like this one, in the cluster without it.
@@ -75,7 +75,7 @@ def ways_to_align(item: PodPlaces, snapshot: Snapshot, settings: Settings) -> tu
     claims = [read.claims[pod.metadata.namespace, key.rpartition("/")[2]] for key in keys]
     shared = tuple(claim.key for claim in claims if len(claim.reserved_for) > 1)
     if shared:
-        return (Obstacle(claims=shared),)
+        return (NotAlignable(claims=shared),)
     found: list[Way] = []
     nearer: list[DevicePlace] = []
     for topology in reversed(item.split):
@@ -84,7 +84,9 @@ def ways_to_align(item: PodPlaces, snapshot: Snapshot, settings: Settings) -> tu
             continue
         names = _common(told, topology)
         if not names:
-            found.append(Obstacle(names=tuple(sorted({name for place in told for name in _names(place, topology)}))))
+            found.append(
+                NotAlignable(names=tuple(sorted({name for place in told for name in _names(place, topology)})))
+            )
             continue
         way = _best(_candidates(claims, told, topology, names[0]), item, read, settings)
         if isinstance(way, Aligned) and way.node:
@@ -116,12 +118,11 @@ def _candidates(
     count = counts.pop() if len(counts) == 1 else 0
     if len(covered) < 2 or not 1 < count <= MAX_RESULTS // len(covered):
         return
-    parted: ResourceClaim | None = merged
+    parted = merged
     for name in covered:
         at = next(number for number, entry in enumerate(parted.requests) if entry.name == name)
-        parted = in_single_requests(parted, at)
-        if parted is None:
-            return
+        # None of them is a prioritized list, which has no count.
+        parted = in_single_requests(parted, at) or parted
     pairs = tuple(tuple(f"{name}-{number}" for name in covered) for number in range(count))
     yield _constrained(parted, Aligned(topology, attribute, pairs, keys, pairs=True))
 
@@ -164,13 +165,13 @@ def _renamed(name: str, own: dict[str, str]) -> str:
 
 
 def _best(
-    candidates: Iterator[tuple[ResourceClaim, Aligned]], item: PodPlaces, snapshot: Snapshot, settings: Settings
+    candidates: Iterator[tuple[ResourceClaim, Aligned]], item: PodAlignment, snapshot: Snapshot, settings: Settings
 ) -> Way:
     """The first that fits; where none does, the first that was tried."""
     first: Way | None = None
     for claim, way in candidates:
         if len(claim.requests) > MAX_REQUESTS or len(claim.constraints) > MAX_REQUESTS:
-            return first or Obstacle()
+            return first or NotAlignable()
         tried = _tried(claim, way, item, snapshot, settings)
         if tried.node:
             return tried
@@ -179,7 +180,7 @@ def _best(
     return first
 
 
-def _tried(claim: ResourceClaim, way: Aligned, item: PodPlaces, snapshot: Snapshot, settings: Settings) -> Aligned:
+def _tried(claim: ResourceClaim, way: Aligned, item: PodAlignment, snapshot: Snapshot, settings: Settings) -> Aligned:
     """With where the pod fits then: on its node if it can."""
     pod = _waiting(item.pod, {*way.merged} or {claim.key})
     made = as_made_for(pod, claim.deallocated(), f"{pod.metadata.name}-{_MERGED}")

@@ -75,7 +75,7 @@ class DevicePlace(Struct, frozen=True):
         return self.attributes[first[0]] - _UNKNOWN if first else frozenset()
 
 
-class PodPlaces(Struct, frozen=True):
+class PodAlignment(Struct, frozen=True):
     """A pod with the places of its devices, of all its claims; those with admin access are left out."""
 
     pod: Pod
@@ -119,7 +119,7 @@ class PodPlaces(Struct, frozen=True):
 class Alignments(Struct, frozen=True):
     """Pods with at least two devices, the worst aligned first; ``single`` have one. ``unread``: what was not read."""
 
-    pods: tuple[PodPlaces, ...]
+    pods: tuple[PodAlignment, ...]
     single: int = 0
     unread: tuple[Unread, ...] = ()
 
@@ -164,7 +164,7 @@ def alignments(
         for result in (claim.allocation.results if claim.allocation else ())
     }
     devices = _published(held, read)
-    found = [PodPlaces(pod, tuple(_places(claims[key], devices))) for key, pod in wanted.items()]
+    found = [PodAlignment(pod, tuple(_places(claims[key], devices))) for key, pod in wanted.items()]
     several = [item for item in found if len(item.places) > 1]
     order = list(Alignment)
     several.sort(key=lambda item: order.index(item.alignment))

@@ -15,7 +15,7 @@ from kubectl_dra.cli.assumed import assumed
 from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.report.alignment import pod_blocks, to_json, write_alignments
-from kubectl_dra.usage.aligning import Aligned, Obstacle, Way, ways_to_align
+from kubectl_dra.usage.aligning import Aligned, NotAlignable, Way, ways_to_align
 from kubectl_dra.usage.alignment import Alignment, Alignments, Topology, alignments
 
 Json = dict[str, Any]
@@ -132,14 +132,14 @@ def test_names_of_two_drivers_cannot_be_compared(tmp_path: Path) -> None:
     objects = slices("gpu", "n1", g0=at(0)) + slices("dra.net", "n1", e1=at(numaNode=1))
     world = World(tmp_path, node("n1"), *objects, *pod("p", "n1", gpu=["gpu/g0"], nic=["dra.net/e1"]))
     assert world.state is Alignment.APART
-    assert world.ways == (Obstacle(names=("dra.net/numaNode", NUMA)),)
+    assert world.ways == (NotAlignable(names=("dra.net/numaNode", NUMA)),)
 
 
 def test_a_claim_of_several_pods_is_left_alone(tmp_path: Path) -> None:
     own = pod("p", "n1", gpu=["gpu/g0"], nic=["nic/e1"])
     own[0]["status"]["reservedFor"].append({"resource": "pods", "name": "q", "uid": "q"})
     world = World(tmp_path, node("n1"), *TWO, *own)
-    assert world.ways == (Obstacle(claims=("default/p-gpu",)),)
+    assert world.ways == (NotAlignable(claims=("default/p-gpu",)),)
 
 
 @pytest.mark.parametrize(
