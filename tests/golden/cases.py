@@ -71,6 +71,8 @@ CASES: Final = (
     Case("devices-many", "devices --snapshot cluster.yaml", "examples/explain/mixed-fleet"),
     Case("devices-wide", "devices --snapshot cluster.yaml -o wide --node gpu-1"),
     Case("claims", "claims --snapshot cluster.yaml", "examples/explain/mixed-fleet"),
+    Case("claims-alignment", "claims --alignment --snapshot alignment.yaml", "docs/samples", 1),
+    Case("claims-alignment-pod", "claims --alignment pod/train-0 --snapshot alignment.yaml", "docs/samples", 1),
     Case("drivers", "drivers --snapshot drivers.yaml", "docs/samples", 1),
     Case("top", "top classes --snapshot cluster.yaml", "examples/explain/mixed-fleet"),
     Case("snapshot", "snapshot --snapshot cluster.yaml -o saved.json"),

@@ -24,6 +24,10 @@ class ClaimsOutput(StrEnum):
 class ClaimsFlags(opt.CommandFlags, frozen=True):
     """What is typed after ``claims``."""
 
+    pods: Annotated[
+        tuple[str, ...],
+        typer.Argument(metavar="[POD...]", help="Only claims of these pods: NAME or pod/NAME.", show_default=False),
+    ] = ()
     namespace: Annotated[
         str, typer.Option("--namespace", "-n", metavar="NS", help="Only claims of this namespace.")
     ] = ""
@@ -32,6 +36,13 @@ class ClaimsFlags(opt.CommandFlags, frozen=True):
     states: Annotated[
         tuple[ClaimState, ...], typer.Option("--state", help="Only claims in this state; may be repeated.")
     ] = ()
+    alignment: Annotated[
+        bool,
+        typer.Option(
+            "--alignment",
+            help="Show where the devices of each pod are: NUMA node, PCIe root. Of one pod: what would align them.",
+        ),
+    ] = False
     limit: opt.LimitOption = None
     snapshots: opt.Snapshots = ()
     complete: opt.Complete = False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from kubectl_dra.cli.claims import ClaimsFlags
+from kubectl_dra.cli.kind_words import kind_of
 from kubectl_dra.cli.label_selector import label_selector
 from kubectl_dra.cli.live import Progress, connection_options, read_saved
 from kubectl_dra.cli.notes import tell_age
@@ -29,10 +30,15 @@ def run(asked: ClaimsFlags, connection: ConnectionFlags) -> int:
     """
     if asked.namespace and asked.all_namespaces:
         raise UsageError("-n and -A exclude one another: -A lists the claims of all namespaces")
+    pods = tuple(map(_pod_name, asked.pods))
+    if asked.alignment:
+        from kubectl_dra.cli.claims.alignment import run as run_alignment
+
+        return run_alignment(asked, pods, connection)
     snapshot = _read(asked, connection)
     snapshot.require_dra()
     labels = label_selector(asked.labels) if asked.labels else None
-    found = claim_uses(snapshot, asked.namespace, asked.states, labels)
+    found = claim_uses(snapshot, asked.namespace, asked.states, labels, pods)
     output = asked.output.value
     if output in ("json", "yaml"):
         from kubectl_dra.report.claims import to_json
@@ -67,6 +73,13 @@ def run(asked: ClaimsFlags, connection: ConnectionFlags) -> int:
     if found.unread:
         return EXIT_UNDETERMINED
     return 0 if found.items else EXIT_NONE
+
+
+def _pod_name(word: str) -> str:
+    kind, slash, name = word.rpartition("/")
+    if not name or (slash and kind_of(kind) != "pod"):
+        raise UsageError(f'"{word}" is not of the form NAME or pod/NAME')
+    return name
 
 
 def _read(asked: ClaimsFlags, connection: ConnectionFlags) -> Snapshot:

@@ -1,0 +1,275 @@
+"""Where the devices of pods are, as a table; of one pod each device, and what would align them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, TextIO
+
+from kubectl_dra.allocation.constraints import Values
+from kubectl_dra.command import CURRENT, ClusterFlags, kubectl
+from kubectl_dra.report.blocks import Answer, Block, Items, Para, Section, TableBlock, Tone, prose, shell
+from kubectl_dra.report.blocks_text import write_blocks
+from kubectl_dra.report.paint import Painter
+from kubectl_dra.report.phrases import written
+from kubectl_dra.report.remedy_json import unread_json
+from kubectl_dra.report.table import EMPTY
+from kubectl_dra.text import amount, some
+from kubectl_dra.usage.aligning import Aligned, NotAlignable, Way
+from kubectl_dra.usage.alignment import Alignment, Alignments, DevicePlace, PodAlignment, Topology
+
+_STYLES: Final = {Alignment.APART: "red", Alignment.SPREAD: "yellow", Alignment.UNKNOWN: "yellow"}
+_HEADINGS: Final = {
+    Topology.SOCKET: "SOCKET",
+    Topology.NUMA: "NUMA",
+    Topology.L3_CACHE: "L3-CACHE",
+    Topology.PCIE_ROOT: "PCIE-ROOT",
+}
+_ON: Final = {
+    Topology.SOCKET: "on one socket",
+    Topology.NUMA: "on one NUMA node",
+    Topology.L3_CACHE: "at one L3 cache",
+    Topology.PCIE_ROOT: "under one PCIe root",
+}
+_IN: Final = {
+    Topology.SOCKET: "on sockets",
+    Topology.NUMA: "on NUMA nodes",
+    Topology.L3_CACHE: "at L3 caches",
+    Topology.PCIE_ROOT: "under PCIe roots",
+}
+_CPU_DRIVERS: Final = ("dra.cpu", "dra.memory")
+
+
+def write_alignments(
+    found: Alignments,
+    ways: Sequence[Way],
+    color: str = "auto",
+    *,
+    where: ClusterFlags = CURRENT,
+    limit: int | None = None,
+    stream: TextIO | None = None,
+) -> None:
+    """Write the table of pods, at most ``limit`` rows; of a single pod its devices, and what would align them."""
+    out = Painter(stream, color)
+    if len(found.pods) == 1:
+        write_blocks(out, pod_blocks(found.pods[0], ways))
+        return
+    single = f" ({amount(found.single, 'pod')} with a single device)" if found.single else ""
+    if not found.pods:
+        read = " in what was read" if found.unread else ""
+        out.sentence(f"No pod has two devices or more{read}{single}.")
+        return
+    counts = ", ".join(f"{count:,} {state}" for state, count in found.counts.items())
+    out.sentence(f"{amount(len(found.pods), 'pod')} with two devices or more: {counts}{single}")
+    out.write("")
+    kinds = [kind for kind in Topology if any(kind in item.topologies for item in found.pods)]
+    header = ("NAMESPACE", "POD", "NODE", "ALIGNMENT", *(_HEADINGS[kind] for kind in kinds), "DEVICES")
+    shown = found.pods[:limit]
+    rows = [header, *(_row(item, kinds) for item in shown)]
+    marks = [(item.alignment.value, _STYLES.get(item.alignment, "")) for item in shown]
+    left = len(found.pods) - len(shown)
+    write_blocks(out, [TableBlock(rows, ("DEVICES",), False, "ALIGNMENT", marks, left, "leave --limit out")])
+    worst = found.pods[0]
+    if worst.split:
+        meta = worst.pod.metadata
+        following = kubectl("dra", "claims", "--alignment", kind="pod", name=meta.name, namespace=meta.namespace)
+        write_blocks(out, [shell((following,), where, "Next")])
+
+
+def _row(item: PodAlignment, kinds: Sequence[Topology]) -> tuple[str, ...]:
+    meta = item.pod.metadata
+    devices = some([place.device.device for place in item.places], 3)
+    places = [some(_sorted(_all(item, kind)), 2) or EMPTY for kind in kinds]
+    return meta.namespace, meta.name, item.pod.node_name or EMPTY, item.alignment, *places, devices
+
+
+def _values(values: Values) -> str:
+    return ",".join(_sorted(values)) or EMPTY
+
+
+def _sorted(values: Values) -> list[str]:
+    return [str(value) for _, value in sorted(values, key=str)]
+
+
+def _all(item: PodAlignment, kind: Topology) -> Values:
+    """Every place in which some device of the pod is."""
+    return frozenset[tuple[str, Any]]().union(*(place.at(kind) for place in item.places))
+
+
+def pod_blocks(item: PodAlignment, ways: Sequence[Way]) -> Iterator[Block]:
+    """A pod: how its devices are aligned, each with its place, and what would align them."""
+    yield _headline(item)
+    header = ("DRIVER", "DEVICE", "CLAIM", "REQUEST", *(_HEADINGS[kind] for kind in item.topologies))
+    rows = [header, *(_device(place, item.topologies) for place in item.places)]
+    yield Section("Devices", (TableBlock(rows, ("CLAIM", "REQUEST"), amid=True),))
+    proved = tuple(tuple(_offer(way)) for way in ways if isinstance(way, Aligned) and way.node)
+    if proved:
+        each = "each by itself " if len(proved) > 1 else ""
+        title = f"Fixes, proved {each}by running the scheduler's steps with them"
+        yield Section(title, (Items(proved),))
+    others = [text for way in ways if (text := _no_offer(way))]
+    notes = tuple((prose(note, hang=0),) for note in (*others, *_notes(item)))
+    if notes:
+        yield Section("Notes", (Items(notes),))
+
+
+def _headline(item: PodAlignment) -> Answer:
+    who = f"Pod {item.pod.key}" + (f" on {item.pod.node_name}" if item.pod.node_name else "")
+    drivers = len({place.device.driver for place in item.places})
+    what = f"its {len(item.places):,} devices" + (f" of {drivers} drivers" if drivers > 1 else "")
+    state = item.alignment
+    if state is Alignment.UNKNOWN:
+        return Answer(f"{who}: no two of {what} publish where they are", "", Tone.WARNING)
+    if state is Alignment.ALIGNED:
+        both = " and ".join(_ON[kind] for kind in item.topologies if item.state(kind) is Alignment.ALIGNED)
+        return Answer(f"{who} is aligned: {what} are {both}", "", Tone.GOOD)
+    places = [f"{_IN[kind]} {some(_sorted(_all(item, kind)), 4)}" for kind in item.split]
+    reason = f"{what} are {' and '.join(places)}"
+    if state is Alignment.SPREAD:
+        every = ", in each of them devices of every request" if len(_requests(item)) > 1 else ""
+        return Answer(f"{who} is spread", f"{reason}{every}", Tone.WARNING)
+    return Answer(f"{who} is not aligned", reason, Tone.BAD)
+
+
+def _requests(item: PodAlignment) -> set[tuple[str, str]]:
+    return {(place.claim, place.request) for place in item.places}
+
+
+def _device(place: DevicePlace, kinds: Sequence[Topology]) -> tuple[str, ...]:
+    device = place.device
+    cells = (_values(place.at(kind)) for kind in kinds)
+    claim = place.claim.rpartition("/")[2]
+    return device.driver, device.device, claim, place.request or EMPTY, *cells
+
+
+def _offer(way: Aligned) -> Iterator[Para]:
+    one = way.requests[0]
+    requests = some([name for names in way.requests for name in names] if not way.pairs else one, 6)
+    if way.merged:
+        names = [key.rpartition("/")[2] for key in way.merged]
+        start = f"Put the requests of claims {' and '.join(names)} into one claim (a constraint reaches no other), with"
+    else:
+        start = "Add to the claim"
+    split = ""
+    if way.pairs:
+        split = f", each request written as {len(way.requests)} of count 1 ({requests} are the first pair)"
+    got = some([device.device for device in way.devices], 4)
+    together = f"{_ON[way.topology]}{' in pairs' if way.pairs else ''}"
+    text = f"{start} the constraint below{split}: then a pod like this one gets {got} on {way.node}, {together}."
+    yield prose(text, hang=0)
+    yield prose(f"constraints: {_flow(way.constraints)}", hang=2)
+
+
+def _flow(value: Any) -> str:
+    """YAML on one line."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key}: {_flow(each)}" for key, each in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_flow, value)) + "]"
+    return str(value)
+
+
+def _no_offer(way: Way) -> str:
+    if isinstance(way, NotAlignable):
+        if way.claims:
+            names = some([key.rpartition("/")[2] for key in way.claims])
+            return f"Other pods use {names} as well, so nothing is proposed: their devices stay where they are."
+        if way.names:
+            terms = " and ".join(f"{_cel(name)} == VALUE" for name in way.names)
+            return (
+                f"No constraint can compare {' with '.join(way.names)}: it compares one name, which all devices have "
+                f"to publish. Select the same value in each request instead: {terms}."
+            )
+        return "One claim for all of it would have more than 32 requests or constraints."
+    if way.node:
+        return ""
+    tried = f"With matchAttribute {way.attribute} over {some(way.requests[0], 6)}"
+    if way.refused:
+        return f"{tried} a pod like this one fits on no node, as devices are held now."
+    return f"Whether a pod like this one fits {tried[:1].lower()}{tried[1:]} could not be determined."
+
+
+def _cel(name: str) -> str:
+    domain, _, identifier = name.partition("/")
+    return f'device.attributes["{domain}"].{identifier}'
+
+
+def _notes(item: PodAlignment) -> Iterator[str]:
+    unpublished = [place.device.device for place in item.places if not place.published]
+    if unpublished:
+        yield f"{some(unpublished)}: no slice has {'it' if len(unpublished) == 1 else 'them'} any more."
+    silent = [place.device.device for place in item.silent if place.published]
+    if silent and len(silent) < len(item.places):
+        yield f"{some(silent)}: the driver publishes no NUMA node or PCIe root."
+    if not any(place.device.driver in _CPU_DRIVERS for place in item.places):
+        yield (
+            "CPU and memory are not seen: the kubelet chooses them, and claims give its topology manager no hints. The "
+            "drivers dra.cpu and dra.memory publish them as devices."
+        )
+
+
+# As JSON or YAML, in the shape of ``schemas/alignment.json``.
+
+SCHEMA_VERSION: Final = "1"
+
+
+def to_json(found: Alignments, ways: Sequence[Way]) -> dict[str, Any]:
+    """An AlignmentList; ``ways`` are those of its only pod."""
+    return {
+        "schemaVersion": SCHEMA_VERSION,
+        "kind": "AlignmentList",
+        "summary": {
+            "pods": len(found.pods),
+            "single": found.single,
+            "states": {state.name.lower(): count for state, count in found.counts.items()},
+        },
+        "items": [_pod(item, ways if len(found.pods) == 1 else ()) for item in found.pods],
+        "notes": [written(note) for note in found.unread],
+        "unread": unread_json(found.unread),
+    }
+
+
+def _pod(item: PodAlignment, ways: Sequence[Way]) -> dict[str, Any]:
+    meta = item.pod.metadata
+    out: dict[str, Any] = {
+        "namespace": meta.namespace,
+        "name": meta.name,
+        "alignment": item.alignment.name.lower(),
+        "topologies": {kind.name.lower(): item.state(kind).name.lower() for kind in item.topologies},
+        "devices": [_place(place) for place in item.places],
+    }
+    if item.pod.node_name:
+        out["node"] = item.pod.node_name
+    if ways:
+        out["ways"] = [_way(way) for way in ways]
+    return out
+
+
+def _place(place: DevicePlace) -> dict[str, Any]:
+    driver, pool, device = place.device
+    values = {name: sorted((value for _, value in each), key=str) for name, each in sorted(place.attributes.items())}
+    return {
+        "claim": place.claim.rpartition("/")[2],
+        "request": place.request,
+        "driver": driver,
+        "pool": pool,
+        "device": device,
+        "published": place.published,
+        "attributes": json.loads(json.dumps(values, default=str)),
+    }
+
+
+def _way(way: Way) -> dict[str, Any]:
+    if isinstance(way, NotAlignable):
+        return {"possible": None, "sharedClaims": list(way.claims), "attributes": list(way.names)}
+    out: dict[str, Any] = {
+        "possible": True if way.node else False if way.refused else None,
+        "topology": way.topology.name.lower(),
+        "mergedClaims": [key.rpartition("/")[2] for key in way.merged],
+        "singleRequests": way.pairs,
+        "constraints": way.constraints,
+    }
+    if way.node:
+        out["node"] = way.node
+        out["devices"] = [{"driver": one.driver, "pool": one.pool, "device": one.device} for one in way.devices]
+    return out
