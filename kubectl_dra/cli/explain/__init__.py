@@ -76,6 +76,7 @@ class ExplainFlags(opt.CommandFlags, frozen=True):
             "end=[NAMESPACE/]POD, untaint=DEVICE.",
         ),
     ] = ()
+    with_nodes: opt.WithNodes = ()
     all_claims: Annotated[
         bool, typer.Option("--all", help="A table of every pending claim of the namespace, with its first cause.")
     ] = False

@@ -21,6 +21,7 @@ def refuse_flags(asked: ExplainFlags, needed: str, allowed: Collection[str]) -> 
     release, gates = RELEASE
     for flag, given in (
         ("--what-if", asked.what_if),
+        ("--with-node", asked.with_nodes),
         ("--watch", asked.watch),
         ("--trace", asked.trace),
         ("--verify", asked.verify),
