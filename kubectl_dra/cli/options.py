@@ -96,6 +96,15 @@ def no_empty_path(paths: Sequence[str] | None) -> Sequence[str] | None:
     return paths
 
 
+WithNodes = Annotated[
+    tuple[str, ...],
+    typer.Option(
+        "--with-node",
+        metavar="NODES",
+        help="Answer as if there were more nodes; may be repeated. FILE (a Node and its ResourceSlices), like=NODE, or "
+        "driver=NAME,product=NAME,devices=N[,ATTRIBUTE=VALUE]..., each with ,count=N.",
+    ),
+]
 Snapshots = Annotated[
     tuple[str, ...],
     typer.Option(

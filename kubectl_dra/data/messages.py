@@ -17,18 +17,28 @@ from kubectl_dra.data.drivers import parsed
 FOLDER: Final = Path(__file__).with_name("messages")
 KUBELET: Final = "kubelet"
 ANY: Final = "any"
+CLUSTER_AUTOSCALER: Final = "cluster-autoscaler"
+KARPENTER: Final = "karpenter"
+AUTOSCALERS: Final = (CLUSTER_AUTOSCALER, KARPENTER)
+COMING: Final = "coming"
+LATER: Final = "later"
+NEVER: Final = "never"
+DRIVER: Final = "driver"
+"""What comes of what an autoscaler says: a node, perhaps one later, none until something changes; or one is there and
+its driver is late.
+"""
 LONGEST: Final = 16_384
 """Characters of a message that are searched: those of an event have at most 1,024, last words 4,096."""
 _LONGEST_PART: Final = 120
 
 
 class KnownMessage(Struct, frozen=True):
-    """A message: ``says`` are the drivers that write it, or KUBELET, or ANY driver.
+    """A message: ``says`` are the drivers that write it, or KUBELET, or ANY driver, or one of the AUTOSCALERS.
 
     ``means``, ``do`` and ``gate``, the feature gate that it is about, have parts of the message in braces. ``since``
     and ``fixed`` are releases of whoever says it, ``until`` the last that has it; ``known`` is the number of a defect
     of Kubernetes, or OWNER/NAME#NUMBER of a driver's. ``normal``: it passes by itself. ``generic``: another entry says
-    more, if one fits.
+    more, if one fits. Of an autoscaler's ``scale`` says what comes of it, and ``why`` that is, as a part of a sentence.
     """
 
     pattern: str
@@ -43,6 +53,8 @@ class KnownMessage(Struct, frozen=True):
     known: str = ""
     normal: bool = False
     generic: bool = False
+    scale: str = ""
+    why: str = ""
 
 
 class Understood(Struct, frozen=True):
@@ -52,6 +64,7 @@ class Understood(Struct, frozen=True):
     means: str
     do: str
     gate: str = ""
+    why: str = ""
 
     @property
     def url(self) -> str:
@@ -96,14 +109,29 @@ def understood(text: str, drivers: Collection[str] = ()) -> Understood | None:
     text = text[:LONGEST]
     best: tuple[int, Understood] | None = None
     for entry in known_messages():
+        if drivers and entry.scale and not any(name in drivers for name in entry.says):
+            # No driver says what autoscalers do.
+            continue
         rank = _rank(entry, drivers)
         if best is not None and rank >= best[0]:
             continue
-        match = _compiled(entry.pattern).search(text)
-        if match is not None:
-            parts = {name: _short(value) for name, value in match.groupdict().items()}
-            best = rank, Understood(entry, *(_filled(text, parts) for text in (entry.means, entry.do, entry.gate)))
+        if (found := _in(entry, text)) is not None:
+            best = rank, found
     return best[1] if best is not None else None
+
+
+def all_understood(text: str, says: str) -> list[Understood]:
+    """All that is known in a message of one speaker, in the order of its entries: it may give several reasons."""
+    text = text[:LONGEST]
+    return [found for entry in known_messages() if says in entry.says and (found := _in(entry, text)) is not None]
+
+
+def _in(entry: KnownMessage, text: str) -> Understood | None:
+    match = _compiled(entry.pattern).search(text)
+    if match is None:
+        return None
+    parts = {name: _short(value) for name, value in match.groupdict().items()}
+    return Understood(entry, *(_filled(text, parts) for text in (entry.means, entry.do, entry.gate, entry.why)))
 
 
 def _rank(entry: KnownMessage, drivers: Collection[str]) -> int:

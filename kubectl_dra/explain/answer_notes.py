@@ -27,7 +27,7 @@ from kubectl_dra.explain.drivers_first import awaited
 from kubectl_dra.explain.phrase import ObjectName, Phrase, Statement, Subject, Words, named, say
 from kubectl_dra.explain.placed_notes import placed_notes
 from kubectl_dra.explain.question.resolve import ClaimEntry, LastMessage, last_message
-from kubectl_dra.explain.question.what_if_flag import WhatIfChange, to_make
+from kubectl_dra.explain.question.what_if_flag import WITH_NODE, WhatIfChange, to_make
 from kubectl_dra.explain.scene.assumptions import NO_CONSUMER, notes_of
 from kubectl_dra.explain.scheduler_profile import scheduler_notes
 from kubectl_dra.explain.unread import NotSeen, Unread
@@ -77,6 +77,7 @@ def answer_notes(
             (
                 *(say("supposed: {change}", change=str(change)) for change in supposed),
                 *to_make(analysis.question, supposed),
+                *_of_new_nodes(analysis),
                 *unclear,
                 *(() if findings else placed_notes(analysis)),
                 *awaited(analysis, findings),
@@ -87,6 +88,17 @@ def answer_notes(
             )
         )
     )
+
+
+def _of_new_nodes(analysis: Analysis) -> Iterator[Phrase]:
+    """What an autoscaler makes of nodes that are only supposed, and what is assumed of them."""
+    settings = analysis.scene.settings
+    if settings.new_nodes:
+        from kubectl_dra.explain.autoscaling import autoscaler_notes
+        from kubectl_dra.explain.question.new_nodes import assumed_of
+
+        yield from autoscaler_notes([analysis.question], settings.new_nodes, analysis.scene.snapshot, settings)
+        yield from assumed_of(settings.new_nodes)
 
 
 def _about_causes(analysis: Analysis, findings: Sequence[Finding]) -> Iterator[Phrase]:
@@ -386,6 +398,8 @@ def _to_make(analysis: Analysis, change: WhatIfChange) -> NextStep | None:
     if change.kind == "free":
         namespace, _, name = change.value.split(",")[0].strip().rpartition("/")
         return NextStep(Look.CLAIM_HOLDER, name, namespace or analysis.question.namespace)
+    if change.kind == WITH_NODE:
+        return None
     if change.kind == "end":
         return NextStep(Look.ALL_PODS)
     if change.kind == "untaint":

@@ -101,8 +101,31 @@ class WorkloadFit(Struct, frozen=True):
         return self.running + len(self.placed_pods)
 
 
+class NodesNeeded(Struct, frozen=True):
+    """How many new nodes were looked for: the smallest ``number`` with which as many of the pods have a node as can.
+
+    ``nodes`` says which, as typed. With ``number`` of them ``placed`` of ``pods`` have a node. ``fewer`` is the next
+    smaller number that was tried, and how many pods have a node with it; ``most`` the greatest number that was tried.
+    """
+
+    nodes: str
+    number: int
+    placed: int
+    pods: int
+    fewer: tuple[int, int] | None
+    most: int
+
+    @property
+    def enough(self) -> bool:
+        """Whether all pods have a node."""
+        return self.placed == self.pods
+
+
 class FitAnswer(Struct, frozen=True):
-    """The answer: each workload, what was assumed, and how many pods of others wait already for devices."""
+    """The answer: each workload, what was assumed, and how many pods of others wait already for devices.
+
+    ``needed``: how many new nodes it takes, where that was asked.
+    """
 
     workloads: tuple[WorkloadFit, ...]
     release: str
@@ -110,6 +133,7 @@ class FitAnswer(Struct, frozen=True):
     gates: tuple[str, ...]
     waiting: int = 0
     notes: tuple[Words, ...] = ()
+    needed: NodesNeeded | None = None
 
     @property
     def exit_code(self) -> int:

@@ -21,7 +21,7 @@ from kubectl_dra.report.blocks import (
     shell,
 )
 from kubectl_dra.report.explain_words import Invocation
-from kubectl_dra.report.fit_words import change, code, commands, gain, headline, places, stop
+from kubectl_dra.report.fit_words import change, code, commands, gain, headline, needed, places, stop
 from kubectl_dra.report.notes import sentences
 from kubectl_dra.report.phrases import assumed
 from kubectl_dra.text import amount, some
@@ -41,6 +41,8 @@ def write_fit(answer: FitAnswer, color: str = "auto", stream: TextIO | None = No
     from kubectl_dra.report.paint import PROSE_WIDTH, Painter, wrap
 
     out = Painter(stream, color)
+    if answer.needed is not None:
+        write_blocks(out, [prose(f"{needed(answer.needed)}.")])
     for found in answer.workloads:
         write_blocks(out, blocks_of(found, invocation))
         out.write("")
@@ -63,6 +65,8 @@ def to_html(answer: FitAnswer, origin: PageOrigin, invocation: Invocation) -> st
     from kubectl_dra.report.html.shares import divided
 
     parts = [tag("header", tag("h1", "What fits"))]
+    if answer.needed is not None:
+        parts += blocks_html([prose(f"{needed(answer.needed)}.")], 2)
     for found in answer.workloads:
         first, *blocks = blocks_of(found, invocation)
         parts.append(tag("section", tag("h2", found.workload.title), *blocks_html([first], 2)))

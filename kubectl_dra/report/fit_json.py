@@ -8,9 +8,9 @@ from kubectl_dra.api.pods import Pod, owner_of
 from kubectl_dra.explain.remedies.free import Free
 from kubectl_dra.explain.scene.holders import ClaimHolder
 from kubectl_dra.fit.place import PlacedPod, evicted
-from kubectl_dra.fit.result import SCHEMA_VERSION, FitAnswer, More, OneMoreNode, WorkloadFit
+from kubectl_dra.fit.result import SCHEMA_VERSION, FitAnswer, More, NodesNeeded, OneMoreNode, WorkloadFit
 from kubectl_dra.report.explain_words import answer as explained
-from kubectl_dra.report.fit_words import change, code, headline, places, stop
+from kubectl_dra.report.fit_words import change, code, headline, needed, places, stop
 from kubectl_dra.report.phrases import written
 from kubectl_dra.report.remedy_json import unread_json
 
@@ -27,8 +27,22 @@ def to_json(answer: FitAnswer) -> dict[str, Any]:
             "featureGates": list(answer.gates),
         },
         "items": [_workload(found) for found in answer.workloads],
+        **({"newNodes": _needed(answer.needed)} if answer.needed is not None else {}),
         "otherPodsWaiting": answer.waiting,
         "notes": [written(note) for note in answer.notes],
+    }
+
+
+def _needed(found: NodesNeeded) -> dict[str, Any]:
+    fewer = {} if found.fewer is None else {"fewer": {"number": found.fewer[0], "pods": found.fewer[1]}}
+    return {
+        "nodes": found.nodes,
+        "number": found.number,
+        "enough": found.enough,
+        "pods": found.placed,
+        **fewer,
+        "mostTried": found.most,
+        "text": needed(found),
     }
 
 

@@ -12,7 +12,7 @@ from kubectl_dra.explain.remedies.room import EndPods
 from kubectl_dra.explain.unread import Unread
 from kubectl_dra.fit.place import PlacedPod, evicted
 from kubectl_dra.fit.pod_factory import Denied
-from kubectl_dra.fit.result import ClusterChange, FitVerdict, More, OneMoreNode, WorkloadFit
+from kubectl_dra.fit.result import ClusterChange, FitVerdict, More, NodesNeeded, OneMoreNode, WorkloadFit
 from kubectl_dra.report.explain_words import making, reason
 from kubectl_dra.report.phrases import written
 from kubectl_dra.text import amount, some
@@ -81,6 +81,25 @@ def _beside(found: WorkloadFit) -> str:
     if found.fewest != found.greatest:
         said.append(f"by which nodes the scheduler takes {found.fewest:,} to {found.greatest:,} pods have room")
     return f"; {'; '.join(said)}" if said else ""
+
+
+def needed(found: NodesNeeded) -> str:
+    """How many new nodes it takes, in one sentence."""
+    which, number = f"({found.nodes})", amount(found.number, "new node")
+    fewer = ""
+    if found.fewer is not None:
+        count, placed = found.fewer
+        fewer = f"; with {count or 'none'}, {placed or 'none'} of {amount(found.pods, 'pod')} fit"
+    if not found.number:
+        return f"No new node {which} is needed" if found.enough else f"New nodes {which} do not help: {_tried(found)}"
+    if found.enough:
+        return f"It takes {number} {which}{fewer}"
+    fit = f"{found.placed:,} of {amount(found.pods, 'pod')}"
+    return f"With {number} {which} {fit} fit, and more do not help: {_tried(found)}"
+
+
+def _tried(found: NodesNeeded) -> str:
+    return f"up to {found.most:,} were tried"
 
 
 def places(found: WorkloadFit) -> list[tuple[str, int, list[str]]]:

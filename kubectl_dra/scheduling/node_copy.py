@@ -26,6 +26,31 @@ from kubectl_dra.scheduling.pod_topology_spread import HOSTNAME
 
 _MORE: Final = "-more"
 _NAME: Final = "metadata.name"
+_PASSING: Final = frozenset(
+    (
+        "node.kubernetes.io/not-ready",
+        "node.kubernetes.io/unreachable",
+        "node.kubernetes.io/unschedulable",
+        "node.kubernetes.io/memory-pressure",
+        "node.kubernetes.io/disk-pressure",
+        "node.kubernetes.io/network-unavailable",
+        "node.kubernetes.io/pid-pressure",
+        "node.cloudprovider.kubernetes.io/uninitialized",
+        "node.cloudprovider.kubernetes.io/shutdown",
+        "cloud.google.com/impending-node-termination",
+        "NodeWithImpairedVolumes",
+        "ToBeDeletedByClusterAutoscaler",
+        "DeletionCandidateOfClusterAutoscaler",
+        "karpenter.sh/unregistered",
+        "karpenter.sh/disrupted",
+    )
+)
+_PASSING_PREFIXES: Final = tuple(
+    f"{kind}-taint.cluster-autoscaler.kubernetes.io/" for kind in ("ignore", "startup", "status")
+)
+"""Taints of a node's state or of its start, which say nothing of the next one: those that cluster-autoscaler leaves out
+of its templates (utils/taints/taints.go), and Karpenter's own.
+"""
 
 
 def node_copies(state: ClusterState) -> Iterator[NodeCopy]:
@@ -40,6 +65,16 @@ def node_copies(state: ClusterState) -> Iterator[NodeCopy]:
         if like is not None:
             slices = local.get(like.name, ())
             yield _Copier(like, slices, state, index).copied(len(nodes))
+
+
+def copies_of(name: str, state: ClusterState) -> Iterator[NodeCopy]:
+    """As many copies of one node as are wanted, each with names of its own."""
+    index, number = state.cycle.index, 1
+    slices = _local(state.snapshot.nodes, index).get(name, ())
+    while True:
+        copier = _Copier(state.snapshot.nodes[name], slices, state, index, number)
+        yield copier.copied(1)
+        number = copier.number + 1
 
 
 def _kind(node: Node, slices: Sequence[ResourceSlice]) -> Hashable:
@@ -90,20 +125,29 @@ def _only_node(scope: NodeScope, hosts: Mapping[str, str]) -> str:
     return ""
 
 
+def _passes(key: str) -> bool:
+    return key in _PASSING or key.startswith(_PASSING_PREFIXES)
+
+
 class _Copier:
     """Copies what belongs to one node."""
 
-    def __init__(self, like: Node, slices: Sequence[ResourceSlice], state: ClusterState, index: SliceIndex) -> None:
+    def __init__(
+        self, like: Node, slices: Sequence[ResourceSlice], state: ClusterState, index: SliceIndex, number: int = 1
+    ) -> None:
+        """``number`` of the copy; the next one of which no name is taken."""
         self._like = like
         self._slices = slices
         self._state = state
         self._pools = {entry.pool: entry.pool for entry in slices}
-        self._more = _MORE
-        number = 1
+        self.number = number
         while self._name in state.snapshot.nodes or any(self._pool(pool) in index.by_pool for pool in self._pools):
-            number += 1
-            self._more = f"{_MORE}-{number}"
+            self.number += 1
         self._texts = {text: text + self._more for text in _names(like)}
+
+    @property
+    def _more(self) -> str:
+        return _MORE if self.number == 1 else f"{_MORE}-{self.number}"
 
     @property
     def _name(self) -> str:
@@ -120,7 +164,9 @@ class _Copier:
         labels = {key: self._texts.get(value, value) for key, value in meta.labels.items()}
         notes = {key: self._texts.get(value, value) for key, value in meta.annotations.items()}
         new = structs.replace(meta, name=self._name, uid=f"more:{self._name}", labels=labels, annotations=notes)
-        return structs.replace(self._like, metadata=new)
+        taints = tuple(taint for taint in self._like.taints if not _passes(taint.key))
+        status = structs.replace(self._like.status, conditions=())
+        return Node(new, structs.replace(self._like.spec, unschedulable=False, taints=taints), status)
 
     def _csi_node(self) -> CSINode | None:
         old: CSINode | None = self._state.others("CSINode").get(("", self._like.name))

@@ -8,7 +8,18 @@ import time
 import pytest
 
 from kubectl_dra.data.drivers import catalogue
-from kubectl_dra.data.messages import ANY, KUBELET, KnownMessage, known_messages, understood
+from kubectl_dra.data.messages import (
+    ANY,
+    AUTOSCALERS,
+    COMING,
+    DRIVER,
+    KUBELET,
+    LATER,
+    NEVER,
+    KnownMessage,
+    known_messages,
+    understood,
+)
 
 each = pytest.mark.parametrize("entry", known_messages(), ids=lambda entry: entry.example[:50])
 ENTRIES = 90
@@ -34,7 +45,10 @@ def test_an_entry_is_written_for_people(entry: KnownMessage) -> None:
     for text in (entry.means, entry.do):
         assert text[0].isupper() or text.startswith(("{", "nvidia-smi"))
         assert text.endswith(".") and len(text) < 330
-    assert set(entry.says) <= {KUBELET, ANY, *catalogue().names}
+    assert set(entry.says) <= {KUBELET, ANY, *AUTOSCALERS, *catalogue().names}
+    of_autoscaler = entry.says[0] in AUTOSCALERS
+    assert (entry.scale in (COMING, LATER, NEVER, DRIVER), bool(entry.why)) == (of_autoscaler, of_autoscaler)
+    assert not entry.why.endswith(".")
     assert re.fullmatch(r"(\d+|[\w-]+/[\w-]+#\d+)?", entry.known)
 
 

@@ -38,6 +38,7 @@ _BY_FLAG: Final = {
     "--select": "rule",
     "--ignore": "rule",
     "--what-if": "change",
+    "--with-node": FILE,
 }
 _BY_METAVAR: Final = {
     "PATH": FILE,

@@ -81,6 +81,7 @@ class ExplainFlags(opt.CommandFlags, frozen=True):
             "end=[NAMESPACE/]POD, untaint=DEVICE.",
         ),
     ] = ()
+    with_nodes: opt.WithNodes = ()
     all_claims: Annotated[
         bool, typer.Option("--all", help="A table of every pending claim of the namespace, with its first cause.")
     ] = False
@@ -141,6 +142,7 @@ class ExplainFlags(opt.CommandFlags, frozen=True):
         release, gates = RELEASE
         for flag, given in (
             ("--what-if", self.what_if),
+            ("--with-node", self.with_nodes),
             ("--watch", self.watch),
             ("--trace", self.trace),
             ("--verify", self.verify),

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from kubectl_dra.cluster.apply import Server
     from kubectl_dra.cluster.snapshot import Snapshot
     from kubectl_dra.explain.diagnosis import Diagnosis
+    from kubectl_dra.explain.question.new_nodes import NewNodes
     from kubectl_dra.fit.result import FitAnswer, WorkloadFit
     from kubectl_dra.scheduling.scheduler_config import SchedulerConfig
 
@@ -85,9 +86,33 @@ def questions_of(asked: ExplainFlags, connection: ConnectionFlags, changes: Sequ
     questions = _questions(asked, targets, given._replace(snapshot=snapshot))
     snapshot = completed(snapshot, [one.pod for one, _ in questions if one.pod is not None], asked, connection)
     settings = replace(settings_of(asked, snapshot), supposed=tuple(changes))
+    if wanted := new_nodes(asked):
+        snapshot, settings = _with_nodes(wanted, [question for question, _ in questions], snapshot, settings)
     return [
         Posed(*suppose(question, snapshot, changes), settings, given.manifest, picked) for question, picked in questions
     ]
+
+
+def new_nodes(asked: ExplainFlags) -> list[NewNodes]:
+    """What ``--with-node`` says. Raises UsageError: that is not understood."""
+    if not asked.with_nodes:
+        return []
+    from kubectl_dra.explain.question.new_nodes import parse
+
+    return [parse(text) for text in asked.with_nodes]
+
+
+def _with_nodes(
+    wanted: Sequence[NewNodes], questions: Sequence[Question], snapshot: Snapshot, settings: Settings
+) -> tuple[Snapshot, Settings]:
+    """The cluster with the new nodes, and the settings that say so."""
+    from kubectl_dra.explain.question.new_nodes import additions, require_known, with_nodes
+
+    added = tuple(additions(wanted, snapshot))
+    require_known(added, questions, snapshot, settings.scheduler)
+    supposed = (*settings.supposed, *(one.change for one in wanted))
+    settings = replace(settings, supposed=supposed, new_nodes=added)
+    return with_nodes(snapshot, added, settings.scheduler), settings
 
 
 def asked_targets(asked: ExplainFlags) -> tuple[TypedTarget, ...]:

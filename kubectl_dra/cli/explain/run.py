@@ -17,6 +17,7 @@ from kubectl_dra.cli.explain.questions import (
     Posed,
     asked_targets,
     completed,
+    new_nodes,
     questions_of,
     read_cluster,
     scheduler_config,
@@ -61,6 +62,7 @@ def run(asked: ExplainFlags, connection: ConnectionFlags) -> int:
         return print_message(asked)
     changes = [parse(text) for text in asked.what_if]
     # What is wrong with it is said before anything is read.
+    new_nodes(asked)
     scheduler_config(asked, UNTOLD)
     targets = () if asked.everything and not asked.labels else asked_targets(asked)
     if any(target.kind == "node" or target.is_listed for target in targets):
@@ -261,7 +263,7 @@ def _invocation(asked: ExplainFlags, connection: ConnectionFlags) -> Invocation:
 def _flags(asked: ExplainFlags) -> Argv:
     files, changes = (
         {"-f": asked.manifests, "-l": (asked.labels,), "-n": (asked.namespace,)},
-        {"--what-if": asked.what_if},
+        {"--what-if": asked.what_if, "--with-node": asked.with_nodes},
     )
     return repeated({**files, **changes, **_assumptions(asked)})
 

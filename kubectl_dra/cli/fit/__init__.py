@@ -38,6 +38,7 @@ class FitFlags(opt.CommandFlags, frozen=True):
         typer.Option("--replicas", metavar="N", min=1, help="Place so many replicas instead of those written."),
     ] = None
     most: Annotated[bool, typer.Option("--max", help="Place as many replicas as fit.")] = False
+    with_nodes: opt.WithNodes = ()
     explain: Annotated[
         bool, typer.Option("--explain", help="Explain the first pod that does not fit, as explain does.")
     ] = False

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -11,6 +13,7 @@ from kubectl_dra.cli.explain import ExplainFlags
 from kubectl_dra.cli.explain.questions import (
     applied,
     completed,
+    new_nodes,
     read_cluster,
     read_manifest,
     scheduler_config,
@@ -29,6 +32,11 @@ from kubectl_dra.fit.result import FitAnswer
 from kubectl_dra.fit.workload import WorkloadPods, workloads_of
 from kubectl_dra.report.explain_words import Invocation
 
+if TYPE_CHECKING:
+    from kubectl_dra.explain.phrase import Words
+    from kubectl_dra.explain.question.new_nodes import Addition
+    from kubectl_dra.explain.scene.prepare import Settings
+
 
 def run(asked: FitFlags, connection: ConnectionFlags) -> int:
     """Places and prints; returns the exit code.
@@ -46,12 +54,21 @@ def run(asked: FitFlags, connection: ConnectionFlags) -> int:
         scheduler_config=asked.scheduler_config,
         release=asked.release,
         gates=asked.gates,
+        with_nodes=asked.with_nodes,
     )
+    new_nodes(reading)
     scheduler_config(reading, UNTOLD)
     workloads, snapshot = _read(reading, connection)
     settings = settings_of(reading, snapshot)
     with Progress() as progress:
-        answer = fit(workloads, snapshot, settings, FitOptions(asked.replicas, asked.most), progress)
+        options = FitOptions(asked.replicas, asked.most)
+        if asked.with_nodes:
+            from kubectl_dra.fit.new_nodes import fit_with_nodes
+
+            added, notes = _new_nodes(reading, workloads, snapshot, settings)
+            answer = fit_with_nodes(workloads, snapshot, settings, options, progress, added, notes)
+        else:
+            answer = fit(workloads, snapshot, settings, options, progress)
     if asked.output is FitOutput.html:
         from kubectl_dra.report.fit_blocks import to_html
         from kubectl_dra.report.html.page import PageOrigin
@@ -85,12 +102,27 @@ def _read(asked: ExplainFlags, connection: ConnectionFlags) -> tuple[list[Worklo
     return workloads, completed(snapshot, [pod for pod in pods if pod is not None], asked, connection)
 
 
+def _new_nodes(
+    asked: ExplainFlags, workloads: Sequence[WorkloadPods], snapshot: Snapshot, settings: Settings
+) -> tuple[list[Addition], list[Words]]:
+    """The new nodes, and what to say of them."""
+    from kubectl_dra.explain.autoscaling import autoscaler_notes
+    from kubectl_dra.explain.question.new_nodes import additions, assumed_of, require_known
+
+    added = additions(new_nodes(asked), snapshot)
+    pods = [role.pod for workload in workloads for role in workload.roles]
+    questions = [about_new_pod(pod, snapshot, settings) for pod in pods]
+    require_known(added, questions, snapshot, settings.scheduler)
+    return added, [*autoscaler_notes(questions, added, snapshot, settings), *assumed_of(added)]
+
+
 def _invocation(asked: FitFlags, connection: ConnectionFlags) -> Invocation:
     """The command line without what only refines the output."""
     where = cluster_flags(asked, connection)
     flags = {
         "-f": asked.manifests,
         "-n": (asked.namespace,),
+        "--with-node": asked.with_nodes,
         "--replicas": () if asked.replicas is None else (str(asked.replicas),),
         "--kubernetes-version": (asked.release,),
         "--feature-gates": asked.gates,

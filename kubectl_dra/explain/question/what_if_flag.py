@@ -29,6 +29,8 @@ _OF_REQUEST = ("count", "class", "selector", "capacity", "toleration")
 _OF_OTHERS = ("free", "end", "untaint")
 OF_OBJECTS = ("class", *_OF_OTHERS)
 """Changes whose value is the name of an object, or of a device."""
+WITH_NODE = "with-node"
+"""The kind of a change that adds nodes, which has a flag of its own (``new_nodes``)."""
 _OF_CLUSTER = ("constraints", *_OF_OTHERS)
 _EFFECTS = ("NoSchedule", "NoExecute")
 

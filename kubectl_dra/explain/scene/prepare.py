@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -25,6 +27,9 @@ from kubectl_dra.scheduling.outcome import Outcome
 from kubectl_dra.scheduling.scheduler import Scheduler
 from kubectl_dra.text import nearest
 
+if TYPE_CHECKING:
+    from kubectl_dra.explain.question.new_nodes import Addition
+
 EXTENDED = "extended resources"
 NOT_ASKED = say("not looked at (--node)")
 """Why a node is not looked at that the question leaves out."""
@@ -35,7 +40,8 @@ class Settings(Struct, frozen=True):
 
     ``proved_gates`` are those of its gates that stored objects show to be on, ``taken_gates`` those that are taken to
     be on because objects would have no effect without. ``with_ways`` looks for further changes that would help.
-    ``supposed`` are changes that question and snapshot have already, and the cluster has not.
+    ``supposed`` are changes that question and snapshot have already, and the cluster has not; ``new_nodes`` those of
+    them that add nodes.
     """
 
     scheduler: Scheduler
@@ -47,6 +53,7 @@ class Settings(Struct, frozen=True):
     taken_gates: frozenset[str] = frozenset()
     with_ways: bool = True
     supposed: tuple[WhatIfChange, ...] = ()
+    new_nodes: tuple[Addition, ...] = ()
 
 
 class Scene(Struct, frozen=True):

@@ -1,0 +1,82 @@
+"""Autoscalers: where they see a new node otherwise than the scheduler. Clouds: how groups without nodes are known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from msgspec import Struct, convert
+
+from kubectl_dra.api.nodes import Node
+from kubectl_dra.data.drivers import parsed
+
+FILE: Final = Path(__file__).with_name("autoscalers.yaml")
+ALWAYS: Final = "always"
+"""What every pod with claims meets."""
+
+
+class AutoscalerLimit(Struct, frozen=True):
+    """Why an autoscaler (``says``) does not see on a new node what the scheduler does: ``why``, a part of a sentence.
+
+    ``when`` is what a pod or node has to have for that. ``until`` is the last minor release that has it. ``certain``:
+    it comes to another result; otherwise it may.
+    """
+
+    says: str
+    when: str
+    why: str
+    source: str
+    until: str = ""
+    certain: bool = False
+
+    def affects(self, minor: int) -> bool:
+        """Whether a release 1.``minor`` has it."""
+        return not self.until or minor <= int(self.until.rpartition(".")[2])
+
+
+class Cloud(Struct, frozen=True):
+    """A cloud by the signs of its nodes: ``labels`` or ``annotations`` that one has, a part of its ``kubelet`` version.
+
+    ``zero``: what makes a group without nodes known to its autoscaler.
+    """
+
+    title: str
+    zero: str
+    source: str
+    labels: Sequence[str] = ()
+    annotations: Sequence[str] = ()
+    kubelet: str = ""
+
+    def has(self, node: Node) -> bool:
+        """Whether a node is one of its."""
+        version = node.status.node_info.kubelet_version
+        return (
+            any(key in node.labels for key in self.labels)
+            or any(key in node.metadata.annotations for key in self.annotations)
+            or bool(self.kubelet and self.kubelet in version)
+        )
+
+
+@cache
+def _read() -> Any:
+    return parsed(FILE.read_text("utf-8"))
+
+
+@cache
+def limits() -> tuple[AutoscalerLimit, ...]:
+    """All of them, by autoscaler."""
+    return tuple(convert(_read()["limits"], list[AutoscalerLimit]))
+
+
+@cache
+def clouds() -> tuple[Cloud, ...]:
+    """The known clouds; the last one stands for any other."""
+    return tuple(convert(_read()["clouds"], list[Cloud]))
+
+
+def cloud_of(nodes: Iterable[Node]) -> Cloud:
+    """The cloud in which nodes are."""
+    known, last = clouds()[:-1], clouds()[-1]
+    return next((cloud for node in nodes for cloud in known if cloud.has(node)), last)

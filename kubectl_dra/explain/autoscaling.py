@@ -1,0 +1,97 @@
+"""Whether an autoscaler sees on a new node what the scheduler does: which of its limits a pod meets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from kubectl_dra.allocation.extended_resources import extended_requests
+from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.data.autoscalers import ALWAYS, cloud_of, limits
+from kubectl_dra.data.messages import CLUSTER_AUTOSCALER, KARPENTER
+from kubectl_dra.explain.phrase import Joined, ObjectName, Phrase, Words, say
+from kubectl_dra.explain.question.new_nodes import Addition
+from kubectl_dra.explain.question.resolve import Question
+from kubectl_dra.explain.scene.prepare import Settings
+
+_LABELS: Final = {KARPENTER: "karpenter.sh/", CLUSTER_AUTOSCALER: "cluster-autoscaler.kubernetes.io/"}
+"""How labels and annotations of nodes begin that an autoscaler reads or writes."""
+
+
+def autoscalers_seen(snapshot: Snapshot) -> list[str]:
+    """The autoscalers of which nodes or events have a sign."""
+    said = {event.component for event in snapshot.events}
+    notes = {key for node in snapshot.nodes.values() for key in (*node.labels, *node.metadata.annotations)}
+    return [name for name, begins in _LABELS.items() if name in said or any(key.startswith(begins) for key in notes)]
+
+
+def autoscaler_notes(
+    questions: Sequence[Question], added: Sequence[Addition], snapshot: Snapshot, settings: Settings
+) -> Iterator[Phrase]:
+    """For each autoscaler that is seen, whether it comes to the same result as the scheduler with these new nodes."""
+    asking = [question for question in questions if _asks_for_devices(question, snapshot)]
+    for who in (autoscalers_seen(snapshot) or [CLUSTER_AUTOSCALER]) if asking and added else ():
+        met: dict[str, None] = {}
+        for question in asking:
+            met.update(dict.fromkeys(_met(question, added, snapshot)))
+        minor = settings.scheduler.release.minor
+        known = [limit for limit in limits() if limit.says == who and limit.when in met and limit.affects(minor)]
+        certain: list[Words] = [limit.why for limit in known if limit.certain]
+        other: list[Words] = [limit.why for limit in known if not limit.certain]
+        if certain:
+            yield say("{who} does not come to the same result: {why}", who=who, why=Joined(tuple(certain)))
+            continue
+        but = say("; but it may differ: {why}", why=Joined(tuple(other))) if other else ""
+        likes = [one.like for one in added if not one.nodes]
+        if likes:
+            text = (
+                "{who} comes to the same result if node {node} is of one of its groups, since it takes that node and "
+                "its slices for the next one{but}"
+            )
+            yield say(text, who=who, node=ObjectName("Node", likes[0]), but=but)
+        else:
+            text = (
+                "{who} comes to the same result only where a node of the group runs, whose slices it takes for "
+                "those of the next; of a group without nodes it mostly knows no devices{but}. {zero}"
+            )
+            yield say(text, who=who, zero=cloud_of(snapshot.nodes.values()).zero, but=but)
+
+
+def _asks_for_devices(question: Question, snapshot: Snapshot) -> bool:
+    extended = question.pod is not None and extended_requests(question.pod, snapshot.classes) is not None
+    return bool(question.claims) or extended
+
+
+def _met(question: Question, added: Sequence[Addition], snapshot: Snapshot) -> Iterator[str]:
+    """What a pod and its claims have that an autoscaler may see otherwise."""
+    yield ALWAYS
+    pod = question.pod
+    specs = [
+        spec for claim in question.existing_claims for request in claim.requests for spec in request.alternatives()
+    ]
+    if any(spec.admin_access for spec in specs):
+        yield "admin-access"
+    if any(spec.tolerations for spec in specs):
+        yield "taints"
+    constraints = (constraint for claim in question.existing_claims for constraint in claim.constraints)
+    if any(constraint.distinct_attribute for constraint in constraints):
+        yield "distinct"
+    likes = {one.like for one in added}
+    slices = [entry for entry in snapshot.slices if entry.scope.node_name in likes]
+    slices += [entry for one in added for copy in one.nodes for entry in copy.slices]
+    devices = [device for entry in slices for device in entry.devices]
+    if any(device.consumes_counters for device in devices):
+        yield "partitionable"
+    if any(device.allow_multiple_allocations for device in devices):
+        yield "consumable-capacity"
+    if not all(one.local for one in added):
+        yield "not-local"
+    if pod is None:
+        return
+    if not question.claims:
+        yield "extended-resource"
+    owner = pod.metadata.controller()
+    if owner is not None and owner.kind == "DaemonSet":
+        yield "daemon-set"
+    if pod.spec.preemption_policy != "Never":
+        yield "preempts"

@@ -1,0 +1,227 @@
+"""Nodes that are not there yet, with their slices: from a file, like one that exists, or in words.
+
+A copy is what cluster-autoscaler takes for the next node of a group that has one: the node, its ResourceSlices in pools
+of new names, and the pods that run on each such node (docs/dra_support.md of cluster-autoscaler).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
+
+from kubectl_dra.api.slices import ResourceSlice
+from kubectl_dra.cluster.cluster import Cluster, NodeCopy
+from kubectl_dra.cluster.snapshot import DRA_KINDS, Snapshot
+from kubectl_dra.errors import InputError, UsageError
+from kubectl_dra.explain.phrase import Phrase, say
+from kubectl_dra.explain.question.resolve import Question
+from kubectl_dra.explain.question.what_if_flag import WITH_NODE, WhatIfChange
+from kubectl_dra.scheduling.node_copy import copies_of
+from kubectl_dra.scheduling.scheduler import Scheduler
+from kubectl_dra.text import nearest, some, whole_number
+
+if TYPE_CHECKING:
+    from kubectl_dra.explain.question.node_in_words import NodeInWords
+
+FLAG: Final = f"--{WITH_NODE}"
+GRAMMAR: Final = (
+    "FILE[,count=N], like=NODE[,count=N] or driver=NAME[,product=NAME],devices=N[,ATTRIBUTE=VALUE]...[,count=N]"
+)
+MOST: Final = 1_000
+"""How many nodes one flag adds at most."""
+
+
+class NewNodes(Struct, frozen=True):
+    """A value of the flag, as written in ``text``: a ``file``, a node that they are ``like``, or ``words``.
+
+    ``count`` is None where nobody said how many.
+    """
+
+    text: str
+    file: str = ""
+    like: str = ""
+    words: tuple[tuple[str, str], ...] = ()
+    count: int | None = None
+
+    @property
+    def change(self) -> WhatIfChange:
+        """It as one of the changes under which an answer holds."""
+        return WhatIfChange("", WITH_NODE, self.text)
+
+
+def parse(text: str) -> NewNodes:
+    """Read a value of the flag. Raises UsageError: an unknown form."""
+    parts = [part.strip() for part in text.split(",")]
+    first = parts[0]
+    if "=" not in first or first.startswith((".", "/")):
+        pairs, file = _pairs(parts[1:], text), first
+    else:
+        pairs, file = _pairs(parts, text), ""
+    count = _number(pairs.pop("count"), "count", text, MOST) if "count" in pairs else None
+    like = "" if file else pairs.pop("like", "")
+    if not file and not like and not pairs.get("driver"):
+        near = nearest(next(iter(pairs), ""), ("like", "driver", "count"))
+        hint = f' (did you mean "{near[0]}="?)' if near else ""
+        raise UsageError(f'{FLAG} "{text}" is not understood{hint}; write one of: {GRAMMAR}')
+    if pairs and (file or like):
+        what = "a file" if file else "like="
+        raise UsageError(f'{FLAG} "{text}": only count=N goes with {what}, not {next(iter(pairs))}=')
+    return NewNodes(text, file, like, tuple(pairs.items()), count)
+
+
+def _pairs(parts: Iterable[str], text: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for part in parts:
+        key, equal, value = part.partition("=")
+        if not equal or not key or not value or key in found:
+            what = f'"{key}" is there twice' if key in found else f'"{part}" is not NAME=VALUE'
+            raise UsageError(f'{FLAG} "{text}": {what}; write one of: {GRAMMAR}')
+        found[key.strip()] = value.strip()
+    return found
+
+
+def _number(value: str, key: str, text: str, most: int) -> int:
+    number = whole_number(value)
+    if not number or number > most:
+        raise UsageError(f'{FLAG} "{text}": {key} is a number from 1 to {most:,}, not "{value}"')
+    return number
+
+
+class Addition(Struct, frozen=True):
+    """New nodes that are ready to be added: those of a file or in words, each once, or the node that they are like.
+
+    ``words`` is what is known of a node in words.
+    """
+
+    new: NewNodes
+    like: str
+    nodes: tuple[NodeCopy, ...] = ()
+    words: NodeInWords | None = None
+
+    @property
+    def countable(self) -> bool:
+        """Whether it may be any number of nodes: those of a file with several are all added once."""
+        return len(self.nodes) < 2
+
+    @property
+    def local(self) -> bool:
+        """Whether each slice is for one node alone."""
+        return all(entry.scope.node_name for copy in self.nodes for entry in copy.slices)
+
+    def added(self, cluster: Cluster, scheduler: Scheduler, count: int) -> Cluster:
+        """The cluster with ``count`` of them."""
+        for copy in self.nodes if count else ():
+            cluster = cluster.adding_node(copy)
+        more = count if not self.nodes else count - 1
+        if self.countable and more > 0:
+            state = scheduler.sees(cluster)
+            for copy in islice(copies_of(self.like, state), more):
+                cluster = cluster.adding_node(copy)
+        return cluster
+
+
+def additions(new: Sequence[NewNodes], snapshot: Snapshot) -> list[Addition]:
+    """What the flags add to a cluster. A later one may be like a node of an earlier one.
+
+    Raises:
+        UsageError, InputError: a node, file, driver or product that is not there, or names that are taken.
+    """
+    found: list[Addition] = []
+    taken = dict.fromkeys(snapshot.nodes)
+    pools = {entry.pool for entry in snapshot.slices}
+    for one in new:
+        try:
+            made = _addition(one, taken)
+            for copy in made.nodes:
+                if copy.node.name in taken:
+                    raise InputError(
+                        f"Node {copy.node.name} is there already; rename it, or write like={copy.node.name}"
+                    )
+                if (same := next((entry.pool for entry in copy.slices if entry.pool in pools), None)) is not None:
+                    raise InputError(f"pool {same} is there already; rename it")
+            if one.count is not None and not made.countable:
+                raise UsageError(f"{one.file} holds {len(made.nodes)} nodes; count=N goes with one")
+        except (InputError, UsageError) as error:
+            raise type(error)(f'{FLAG} "{one.text}": {error}') from None
+        taken.update(dict.fromkeys(copy.node.name for copy in made.nodes))
+        pools.update(entry.pool for copy in made.nodes for entry in copy.slices)
+        found.append(made)
+    return found
+
+
+def _addition(new: NewNodes, taken: Collection[str]) -> Addition:
+    if new.file:
+        return _of_file(new)
+    if new.words:
+        from kubectl_dra.explain.question.node_in_words import node_in_words
+
+        made = node_in_words(dict(new.words), taken)
+        return Addition(new, made.node.node.name, (made.node,), made)
+    if new.like not in taken:
+        near = nearest(new.like, taken) or sorted(taken)[:3]
+        raise InputError(f"there is no Node {new.like}; there are: {some(near) or 'none'}")
+    return Addition(new, new.like)
+
+
+def with_nodes(
+    snapshot: Snapshot, wanted: Sequence[Addition], scheduler: Scheduler, searched: int | None = None
+) -> Snapshot:
+    """The cluster with new nodes: of each as many as it says, or ``searched``, which is one by default."""
+    if not wanted:
+        return snapshot
+    cluster = Cluster(snapshot).with_named_nodes()
+    for one in wanted:
+        count = one.new.count if one.new.count is not None else 1 if searched is None or not one.countable else searched
+        cluster = one.added(cluster, scheduler, count)
+    return cluster.snapshot
+
+
+def assumed_of(wanted: Sequence[Addition]) -> Iterator[Phrase]:
+    """What is taken for granted of nodes in words."""
+    if any(one.words is not None for one in wanted):
+        yield say(
+            "of a node in words only the devices are known: it is taken to have enough CPU and memory, Linux on amd64, "
+            "no taints and no other labels; a file of the Node and its ResourceSlices says more"
+        )
+
+
+def require_known(
+    wanted: Sequence[Addition], questions: Iterable[Question], snapshot: Snapshot, scheduler: Scheduler
+) -> None:
+    """Raise InputError where what is asked reads of devices in words what nobody has said."""
+    described = [(one, one.words) for one in wanted if one.words is not None]
+    if not described:
+        return
+    from kubectl_dra.explain.question.node_in_words import missing
+
+    for question in questions:
+        for one, words in described:
+            if names := missing(words, question, snapshot, scheduler):
+                given = ",".join(f"{name}=..." for name in names)
+                may_be = "".join(f"; {name} may be {some(words.open[name])}" for name in names if name in words.open)
+                raise InputError(
+                    f'{FLAG} "{one.new.text}": the claims of {question.kind} {question.namespace}/{question.name} read '
+                    f"{some(names)} of devices, which the catalogue does not know of these{may_be}; add {given}, or "
+                    "write a file with the Node and its ResourceSlices"
+                )
+
+
+def _of_file(new: NewNodes) -> Addition:
+    from kubectl_dra.cluster.files import read_snapshot
+
+    read = read_snapshot([new.file])
+    others = [kind for kind in (*DRA_KINDS[1:], "Pod") if not read.is_gap(kind)]
+    if not read.nodes or others:
+        what = f"holds a {others[0]}" if others else "holds no Node"
+        raise InputError(f"it {what}; it has to hold Nodes and their ResourceSlices alone")
+    slices: dict[str, list[ResourceSlice]] = {name: [] for name in read.nodes}
+    for entry in read.slices:
+        home = entry.scope.node_name or next(iter(slices))
+        if home not in slices:
+            raise InputError(f"ResourceSlice {entry.name} is of node {home}, which is not in the file")
+        slices[home].append(entry)
+    copies = tuple(NodeCopy("", 0, read.nodes[name], slices=own) for name, own in slices.items())
+    return Addition(new, copies[0].node.name, copies)

@@ -1,0 +1,150 @@
+"""``explain --with-node``: the pod on a node that is not there yet, and what an autoscaler makes of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kubectl_dra.data.autoscalers import clouds, limits
+from kubectl_dra.data.messages import AUTOSCALERS
+from tests.cli.conftest import Ran
+from tests.fit.worlds import CLASS, claim, node, running, write_cluster
+
+JSON = dict[str, Any]
+Dra = Callable[..., Ran]
+
+
+def pending(request: JSON | None = None, **spec: Any) -> list[JSON]:
+    """A pod that waits for its claim, whose request has further fields."""
+    waiting = claim("gpu")
+    waiting["spec"]["devices"]["requests"][0]["exactly"] |= request or {}
+    made = {
+        "kind": "Pod",
+        "apiVersion": "v1",
+        "metadata": {"name": "train", "namespace": "default", "uid": "u-train"},
+        "spec": {
+            "containers": [{"name": "c", "image": "i", "resources": {"claims": [{"name": "gpu"}]}}],
+            "resourceClaims": [{"name": "gpu", "resourceClaimName": "gpu"}],
+            **spec,
+        },
+        "status": {"phase": "Pending"},
+    }
+    return [waiting, made]
+
+
+def asked(dra: Dra, folder: Path, cluster: list[JSON], *flags: str, release: str = "1.36") -> JSON:
+    """The diagnosis of the pod."""
+    write_cluster(folder / "cluster.json", [CLASS, *cluster])
+    ran = dra(
+        *("explain", "pod/train", "--snapshot", str(folder / "cluster.json"), "--kubernetes-version", release),
+        *(*flags, "-o", "json"),
+    )
+    found = json.loads(ran.out)
+    assert isinstance(found, dict)
+    return found
+
+
+FULL = [*node("gpu-0", 1), *running("other", "gpu-0", [0])]
+
+
+def test_it_fits_there(dra: Dra, tmp_path: Path) -> None:
+    assert asked(dra, tmp_path, [*FULL, *pending()])["verdict"] == "not-allocatable"
+    found = asked(dra, tmp_path, [*FULL, *pending()], "--with-node", "like=gpu-0")
+    assert found["verdict"] == "allocatable"
+    assert found["supposed"] == ["with-node=like=gpu-0"]
+    assert [each["node"] for each in found["placements"]] == ["gpu-0-more"]
+
+
+def test_it_does_not_fit_there_either(dra: Dra, tmp_path: Path) -> None:
+    cluster = [*FULL, *pending({"count": 2})]
+    found = asked(dra, tmp_path, cluster, "--with-node", "like=gpu-0,count=2")
+    assert found["verdict"] == "not-allocatable"
+    assert found["answer"].startswith("Pod default/train cannot be scheduled with this change either")
+
+
+def notes(found: JSON) -> str:
+    return " ".join(found["notes"])
+
+
+def test_cluster_autoscaler_comes_to_the_same_result(dra: Dra, tmp_path: Path) -> None:
+    pod = pending(preemptionPolicy="Never")
+    found = asked(dra, tmp_path, [*FULL, *pod], "--with-node", "like=gpu-0")
+    assert (
+        "cluster-autoscaler comes to the same result if node gpu-0 is of one of its groups, since it takes that node "
+        "and its slices for the next one" in notes(found)
+    )
+    assert "it may differ" not in notes(found)
+    assert "karpenter" not in notes(found)
+
+
+@pytest.mark.parametrize(
+    ("request_", "release", "told"),
+    [
+        ({}, "1.34", "does not come to the same result: up to 1.34 it leaves claims out unless"),
+        ({"tolerations": [{"operator": "Exists"}]}, "1.36", "it may differ: that it counts taints of devices is not"),
+        ({"adminAccess": True}, "1.34", "before 1.35 it does not know admin access"),
+    ],
+)
+def test_limits_of_cluster_autoscaler(dra: Dra, tmp_path: Path, request_: JSON, release: str, told: str) -> None:
+    found = asked(dra, tmp_path, [*FULL, *pending(request_)], "--with-node", "like=gpu-0", release=release)
+    assert told in notes(found)
+
+
+def test_admin_access_is_known_from_1_35_on(dra: Dra, tmp_path: Path) -> None:
+    found = asked(dra, tmp_path, [*FULL, *pending({"adminAccess": True})], "--with-node", "like=gpu-0")
+    assert "admin access" not in notes(found)
+
+
+def test_of_a_group_without_nodes_it_knows_nothing(dra: Dra, tmp_path: Path) -> None:
+    file = tmp_path / "node.json"
+    file.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": node("new", 1)}))
+    cluster = [*node("cpu"), *pending()]
+    found = asked(dra, tmp_path, cluster, "--with-node", str(file))
+    assert found["verdict"] == "allocatable"
+    assert "of a group without nodes it mostly knows no devices" in notes(found)
+    cluster[0]["metadata"]["labels"]["cloud.google.com/gke-nodepool"] = "cpu"
+    assert "cloud.google.com/gke-nvidia-gpu-dra-driver=true" in notes(
+        asked(dra, tmp_path, cluster, "--with-node", str(file))
+    )
+
+
+def test_karpenter_is_told_where_it_is_seen(dra: Dra, tmp_path: Path) -> None:
+    cluster = [*FULL, *pending()]
+    cluster[0]["metadata"]["labels"]["karpenter.sh/nodepool"] = "gpu"
+    found = asked(dra, tmp_path, cluster, "--with-node", "like=gpu-0")
+    assert "karpenter does not come to the same result: it leaves out pods with claims" in notes(found)
+    assert "cluster-autoscaler" not in notes(found)
+
+
+def test_a_pod_without_devices_is_told_of_no_autoscaler(dra: Dra, tmp_path: Path) -> None:
+    pod = {
+        "kind": "Pod",
+        "apiVersion": "v1",
+        "metadata": {"name": "train", "namespace": "default", "uid": "u"},
+        "spec": {"containers": [{"name": "c", "image": "i"}]},
+        "status": {"phase": "Pending"},
+    }
+    assert "autoscaler" not in notes(asked(dra, tmp_path, [*FULL, pod], "--with-node", "like=gpu-0"))
+
+
+@pytest.mark.parametrize("words", [("-A",), ("node/gpu-0",), ()])
+def test_only_a_pod_or_claim_is_asked_with_it(dra: Dra, tmp_path: Path, words: tuple[str, ...]) -> None:
+    write_cluster(tmp_path / "cluster.json", [CLASS, *FULL])
+    ran = dra("explain", *words, "--snapshot", str(tmp_path / "cluster.json"), "--with-node", "like=gpu-0")
+    assert ran.code == 2
+    assert "--with-node needs" in ran.err
+
+
+def test_each_limit_and_cloud_has_its_source() -> None:
+    for limit in limits():
+        assert limit.says in AUTOSCALERS
+        assert limit.source
+        assert not limit.why.endswith(".")
+    for cloud in clouds():
+        assert cloud.source
+        assert not cloud.zero.endswith(".")
+    assert [cloud.title for cloud in clouds()][-1] == ""

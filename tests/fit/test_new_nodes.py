@@ -1,0 +1,236 @@
+"""``--with-node``: how many nodes that are not there yet a workload needs, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.fit.worlds import claim, deployment, fitted, node, running, said, template
+
+JSON = dict[str, Any]
+
+
+class ScaleUp(NamedTuple):
+    """A node ``group`` of ``gpus`` devices each, what runs on its node, the pods that wait, and the nodes they need.
+
+    These are the cases "scale-up" of cluster-autoscaler's own test of Dynamic Resource Allocation, and what it expects:
+    core/static_autoscaler_dra_test.go, TestStaticAutoscalerDynamicResources (kubernetes/autoscaler at 16c271a3,
+    Apache-2.0), in our words.
+    """
+
+    name: str
+    gpus: int
+    runs: Sequence[Sequence[int]]
+    pods: int
+    each: int
+    nodes: int
+    daemons: int = 0
+
+
+SCALE_UPS = (
+    ScaleUp("one pod per node, one device per node", 1, [[0]], 3, 1, 3),
+    ScaleUp("multiple pods per node, pods requesting one device", 3, [[0], [1]], 10, 1, 3),
+    ScaleUp("multiple pods per node, pods requesting multiple identical devices", 3, [[0]], 4, 2, 3),
+    ScaleUp("multiple devices in one slice work correctly", 3, [[0, 1]], 5, 1, 2),
+    ScaleUp("with pods on the template nodes consuming DRA resources", 3, [[0], [1], [2]], 3, 1, 3, daemons=2),
+)
+
+
+def group(case: ScaleUp) -> list[JSON]:
+    """The one node of a group, with what runs there; the first pods are those of a DaemonSet."""
+    found = node("group-0", case.gpus, cpu="1")
+    for number, held in enumerate(case.runs):
+        owner = {"kind": "DaemonSet", "name": "daemon", "apiVersion": "apps/v1"} if number < case.daemons else None
+        made = running(f"scheduled-{number}", "group-0", held, owner=owner)
+        if owner is not None:
+            # Each daemon has a claim that was made for it.
+            pod, held_claim = made
+            held_claim["metadata"]["ownerReferences"] = [
+                {"kind": "Pod", "name": pod["metadata"]["name"], "uid": pod["metadata"]["uid"], "controller": True}
+            ]
+        found += made
+    return found
+
+
+@pytest.mark.parametrize("case", SCALE_UPS, ids=lambda case: case.name)
+def test_cluster_autoscaler_estimates_the_same(tmp_path: Path, case: ScaleUp) -> None:
+    manifest = [template(case.each), deployment(case.pods, gpus=case.each, cpu="100m")]
+    code, report = fitted(tmp_path, group(case), manifest, "--with-node", "like=group-0")
+    needed = report["newNodes"]
+    # What still fits on the node that is there needs no new one; cluster-autoscaler's pods are unschedulable already.
+    assert (code, needed["number"], needed["enough"], needed["pods"]) == (0, case.nodes, True, case.pods)
+
+
+def test_cluster_autoscaler_estimates_the_same_from_zero(tmp_path: Path) -> None:
+    """Scale from 0 nodes: three pods want a device each, a node has one."""
+    file = tmp_path / "node.json"
+    file.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": node("template", 1, cpu="1")}))
+    manifest = [template(), deployment(3, cpu="100m")]
+    code, report = fitted(tmp_path, node("cpu", cpu="1"), manifest, "--with-node", str(file))
+    assert (code, report["newNodes"]["number"], report["newNodes"]["fewer"]) == (0, 3, {"number": 2, "pods": 2})
+
+
+def test_cluster_autoscaler_estimates_the_same_for_a_shared_claim(tmp_path: Path) -> None:
+    """13 pods share a claim: it is for one node, which has room for 10 of them by CPU. 3 pods need nothing more."""
+    shared = claim("shared")
+    spec: dict[str, Any] = {"resourceClaims": [{"name": "gpu", "resourceClaimName": "shared"}]}
+    pods = deployment(13, gpus=0, cpu="100m", **spec)
+    pods["spec"]["template"]["spec"]["containers"][0]["resources"]["claims"] = [{"name": "gpu"}]
+    cluster = [*node("group-0", 1, cpu="1"), *running("scheduled-0", "group-0", [0]), shared]
+    code, report = fitted(tmp_path, cluster, [pods], "--with-node", "like=group-0")
+    needed = report["newNodes"]
+    assert (code, needed["number"], needed["enough"], needed["pods"]) == (1, 1, False, 10)
+
+
+def test_no_such_node_helps(tmp_path: Path) -> None:
+    cluster = [*node("gpu", 1), *node("cpu"), *running("other", "gpu", [0])]
+    code, report = fitted(tmp_path, cluster, [template(), deployment(2)], "--with-node", "like=cpu")
+    assert (code, report["newNodes"]["number"], report["newNodes"]["enough"]) == (1, 0, False)
+    assert report["newNodes"]["text"] == "New nodes (like=cpu) do not help: up to 64 were tried"
+
+
+def test_none_is_needed(tmp_path: Path) -> None:
+    code, report = fitted(tmp_path, node("gpu", 2), [template(), deployment(2)], "--with-node", "like=gpu")
+    assert (code, report["newNodes"]["number"]) == (0, 0)
+    assert report["newNodes"]["text"] == "No new node (like=gpu) is needed"
+
+
+def test_a_count_is_not_searched(tmp_path: Path) -> None:
+    code, report = fitted(tmp_path, node("gpu", 1), [template(), deployment(4)], "--with-node", "like=gpu,count=2")
+    assert code == 1
+    assert "newNodes" not in report
+    assert report["items"][0]["pods"]["fit"] == 3
+
+
+def test_a_later_flag_is_like_a_node_of_an_earlier_one(tmp_path: Path) -> None:
+    file = tmp_path / "node.json"
+    file.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": node("big", 4)}))
+    flags = ("--with-node", f"{file},count=2", "--with-node", "like=big,count=1")
+    code, report = fitted(tmp_path, node("gpu", 1), [template(), deployment(13)], *flags)
+    assert code == 0
+    assert {each["node"] for each in report["items"][0]["nodes"]} == {"gpu", "big", "big-more", "big-more-2"}
+
+
+def test_what_is_said_first(tmp_path: Path) -> None:
+    code, out, _ = said(tmp_path, node("gpu", 1), [template(), deployment(6)], "--with-node", "like=gpu")
+    assert code == 0
+    assert out.startswith("It takes 5 new nodes (like=gpu); with 4, 5 of 6 pods fit.\nAll 6 replicas of Deployment")
+    assert "--with-node like=gpu" in out
+
+
+def test_a_new_node_has_no_taint_of_the_moment(tmp_path: Path) -> None:
+    """What says that a node starts, drains or is cordoned says nothing of the next one; other taints do."""
+    made, published = node("gpu", 1)
+    passing = ("node.kubernetes.io/not-ready", "startup-taint.cluster-autoscaler.kubernetes.io/gpu")
+    made["spec"] = {"unschedulable": True, "taints": [{"key": key, "effect": "NoSchedule"} for key in passing]}
+    code, report = fitted(tmp_path, [made, published], [template(), deployment(2)], "--with-node", "like=gpu")
+    assert (code, report["newNodes"]["number"]) == (0, 2)
+    made["spec"]["taints"].append({"key": "team", "value": "ml", "effect": "NoSchedule"})
+    code, report = fitted(tmp_path, [made, published], [template(), deployment(2)], "--with-node", "like=gpu")
+    assert (code, report["newNodes"]["enough"]) == (1, False)
+
+
+GPU = "driver=gpu.nvidia.com"
+WRONG = (
+    ("lik=gpu", 'is not understood (did you mean "like="?)'),
+    ("like=gpu,count=0", "count is a number from 1 to 1,000"),
+    ("like=gpu,count=1,count=2", '"count" is there twice'),
+    ("like=gpu,devices=3", "only count=N goes with like="),
+    ("like=", '"like=" is not NAME=VALUE'),
+    ("like=gpv", "there is no Node gpv; there are: gpu"),
+    ("{folder}/none.yaml", "there is no such file"),
+    ("{folder}/cluster.json", "it holds a DeviceClass; it has to hold Nodes and their ResourceSlices alone"),
+    ("{folder}/slices.json", "it holds no Node"),
+    ("{folder}/taken.json", "Node gpu is there already; rename it, or write like=gpu"),
+    ("{folder}/pool.json", "pool gpu.example.com/gpu is there already; rename it"),
+    ("{folder}/astray.json", "ResourceSlice other is of node other, which is not in the file"),
+    ("{folder}/two.json,count=2", "holds 2 nodes; count=N goes with one"),
+    (GPU, "say how many devices a node has: devices=N"),
+    (f"{GPU},devices=200", "say how many devices a node has: devices=N, from 1 to 128"),
+    ("driver=gpu.nvidia.co,devices=1", "the catalogue does not know it (did you mean gpu.nvidia.com?)"),
+    (f"{GPU},devices=1,product=H900", 'product "H900" is not in the catalogue'),
+    (f"{GPU},devices=1,memori=1Gi", "devices of driver gpu.nvidia.com have no memori (did you mean memory?)"),
+    (f"{GPU},devices=1,memory=much", "memory: quantities must match"),
+    (f"{GPU},devices=1,numa=zero", 'numa is of type int, not "zero"'),
+    (f"{GPU},devices=1,type=tpu", "driver gpu.nvidia.com has no such kind of device; it has: type=gpu"),
+)
+
+
+@pytest.mark.parametrize(("typed", "told"), WRONG, ids=[typed for typed, _ in WRONG])
+def test_bad_input_gets_one_sentence(tmp_path: Path, typed: str, told: str) -> None:
+    files = {
+        "slices": node("gpu", 1)[1:],
+        "taken": node("gpu", 1),
+        "pool": [*node("other"), node("gpu", 1)[1]],
+        "astray": [*node("here"), node("other", 1)[1]],
+        "two": [*node("one"), *node("two")],
+    }
+    for name, objects in files.items():
+        (tmp_path / f"{name}.json").write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": objects}))
+    # The slice of "pool" is of a node that is in the file.
+    pool = json.loads((tmp_path / "pool.json").read_text())
+    pool["items"][1]["spec"]["nodeName"] = "other"
+    (tmp_path / "pool.json").write_text(json.dumps(pool))
+    flag = typed.format(folder=tmp_path)
+    code, out, errors = said(tmp_path, node("gpu", 1), [template(), deployment(2)], "--with-node", flag)
+    assert (code, out) == (2, "")
+    assert errors.startswith("error: --with-node ")
+    assert told in errors
+    assert errors.count("\n") == 1
+
+
+def nvidia(*selectors: str) -> list[JSON]:
+    """The NVIDIA driver's class, and a template with selectors of its own."""
+    own = "device.driver == 'gpu.nvidia.com' && device.attributes['gpu.nvidia.com'].type == 'gpu'"
+    device_class = {
+        "kind": "DeviceClass",
+        "apiVersion": "resource.k8s.io/v1",
+        "metadata": {"name": "gpu.nvidia.com"},
+        "spec": {"selectors": [{"cel": {"expression": own}}]},
+    }
+    made = template()
+    made["spec"]["spec"]["devices"]["requests"][0]["exactly"] = {
+        "deviceClassName": "gpu.nvidia.com",
+        "selectors": [{"cel": {"expression": text}} for text in selectors],
+    }
+    return [device_class, made]
+
+
+HOPPER = 'device.attributes["gpu.nvidia.com"].architecture == "Hopper"'
+LARGE = 'device.capacity["gpu.nvidia.com"].memory.compareTo(quantity("70Gi")) >= 0'
+NAMED = 'device.attributes["gpu.nvidia.com"].productName.contains("NVL")'
+
+
+def test_a_node_in_words(tmp_path: Path) -> None:
+    device_class, made = nvidia()
+    flag = f"{GPU},product=H100,devices=4"
+    code, report = fitted(tmp_path, [device_class, *node("cpu")], [made, deployment(6)], "--with-node", flag)
+    assert (code, report["newNodes"]["number"]) == (0, 2)
+    assert any("only the devices are known" in note for note in report["notes"])
+
+
+@pytest.mark.parametrize(
+    ("selector", "product", "missing", "more", "code"),
+    [
+        (HOPPER, "L4", "read architecture of devices", "architecture=Hopper", 0),
+        (HOPPER, "L4", "add architecture=...", "architecture=Ada Lovelace", 1),
+        (LARGE, "L4", "read memory of devices", "memory=81559Mi", 0),
+        (LARGE, "L4", "add memory=...", "memory=23034Mi", 1),
+        (NAMED, "H100", "productName may be NVIDIA H100 80GB HBM3, NVIDIA H100 NVL", "productName=NVIDIA H100 NVL", 0),
+    ],
+)
+def test_what_is_asked_for_has_to_be_known(
+    tmp_path: Path, selector: str, product: str, missing: str, more: str, code: int
+) -> None:
+    device_class, made = nvidia(selector)
+    cluster, manifest = [device_class, *node("cpu")], [made, deployment(1)]
+    flag = f"{GPU},devices=1,product={product}"
+    ended, out, errors = said(tmp_path, cluster, manifest, "--with-node", flag)
+    assert (ended, out) == (2, "")
+    assert missing in errors
+    known = f"{GPU},devices=1,{more}"
+    assert fitted(tmp_path, cluster, manifest, "--with-node", known)[0] == code
