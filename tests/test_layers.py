@@ -15,6 +15,7 @@ PACKAGE = Path(__file__).parent.parent / "kubectl_dra"
 LEVELS = {
     "cli": 12,
     "ui": 11,
+    "metrics": 10,
     "lsp": 10,
     "report": 10,
     "fit": 9,

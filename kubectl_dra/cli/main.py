@@ -46,6 +46,7 @@ COMMANDS: Final = {
     "devices": Command("DevicesFlags", "List devices: where they are, their state, who holds them", "usage.md"),
     "claims": Command("ClaimsFlags", "List claims: devices, node, pods, and what each waits for", "usage.md"),
     "top": Command("TopFlags", "Count devices by node, class, namespace, owner or claim", "usage.md"),
+    "metrics": Command("MetricsFlags", "Print or serve metrics for Prometheus: devices, and causes", "monitoring.md"),
     "drivers": Command("DriversFlags", "Say how each driver is on each node, and what ails it", "drivers.md"),
     "taint": Command("TaintFlags", "Keep new pods off devices, or end the pods that use them", "maintenance.md"),
     "untaint": Command("UntaintFlags", "Remove the rules that taint made", "maintenance.md"),

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache
 from typing import Any, Final
 
 from msgspec import MsgspecError, Struct, ValidationError, json
 
-from kubectl_dra.api.claims import DeviceClass, ResourceClaim, ResourceClaimTemplate
 from kubectl_dra.api.codec import VERSIONS, Mismatch, decoded, mismatch, reshaped, struct_mismatch
-from kubectl_dra.api.meta import EMPTY, ObjectMeta, convert, title
-from kubectl_dra.api.nodes import Node
-from kubectl_dra.api.pods import Pod
-from kubectl_dra.api.policy import ResourceQuota
+from kubectl_dra.api.meta import EMPTY, ObjectMeta, title
 from kubectl_dra.api.releases import GROUP, PLURALS, Release, parse_release
 from kubectl_dra.api.slices import ResourceSlice
-from kubectl_dra.api.taints import DeviceTaintRule
 from kubectl_dra.cluster.copies import Kept, Place, essence, newer
+from kubectl_dra.cluster.field_by_field import READ
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS, is_namespaced
 from kubectl_dra.cluster.moment import newest
 from kubectl_dra.cluster.never_stored import in_claim, in_slice
@@ -31,55 +27,12 @@ from kubectl_dra.cluster.snapshot import (
     EVERY_KIND,
     UNREADABLE,
     UNSUPPORTED,
-    Event,
     Gap,
     Key,
     Snapshot,
     WrittenKey,
 )
 from kubectl_dra.errors import InputError
-
-# Reads objects field by field: rare kinds, and objects of an unusual shape.
-
-
-def _namespace(raw: Mapping[str, Any]) -> ObjectMeta:
-    return ObjectMeta.from_json(raw.get("metadata") or EMPTY)
-
-
-def _event(raw: Mapping[str, Any]) -> Event:
-    about = raw.get("involvedObject") or raw.get("regarding") or EMPTY
-    series = raw.get("series") or EMPTY
-    first = raw.get("firstTimestamp") or raw.get("deprecatedFirstTimestamp") or raw.get("eventTime") or ""
-    last = series.get("lastObservedTime") or raw.get("lastTimestamp") or raw.get("deprecatedLastTimestamp")
-    source = raw.get("source") or raw.get("deprecatedSource") or EMPTY
-    found = {
-        "kind": about.get("kind") or "",
-        "namespace": about.get("namespace") or (raw.get("metadata") or EMPTY).get("namespace") or "",
-        "name": about.get("name") or "",
-        "uid": about.get("uid") or "",
-        "reason": raw.get("reason") or "",
-        "message": raw.get("message") or raw.get("note") or "",
-        "type": raw.get("type") or "",
-        "count": int(series.get("count") or raw.get("count") or raw.get("deprecatedCount") or 1),
-        "first": first,
-        "last": last or first,
-        "component": raw.get("reportingComponent") or raw.get("reportingController") or source.get("component") or "",
-    }
-    return convert(found, Event)
-
-
-READ: Final[Mapping[str, Callable[[Any], Any]]] = {
-    "DeviceClass": DeviceClass.from_json,
-    "DeviceTaintRule": DeviceTaintRule.from_json,
-    "Event": _event,
-    "Namespace": _namespace,
-    "Node": Node.from_json,
-    "Pod": Pod.from_json,
-    "ResourceClaim": ResourceClaim.from_json,
-    "ResourceClaimTemplate": ResourceClaimTemplate.from_json,
-    "ResourceQuota": ResourceQuota.from_json,
-    "ResourceSlice": ResourceSlice.from_json,
-}
 
 _CLAIMS: Final = ("ResourceClaim", "ResourceClaimTemplate")
 _MOST_NOTED: Final = 5
@@ -121,22 +74,30 @@ def item_of(data: Any, place: Place) -> dict[str, Any]:
 class SnapshotBuilder:
     """Collects objects, then builds a Snapshot from them. Use once."""
 
-    def __init__(self, namespace: str = "default", *, workloads: bool = False, compact: bool = False) -> None:
+    def __init__(
+        self,
+        namespace: str = "default",
+        *,
+        workloads: bool = False,
+        compact: bool = False,
+        reader: Reader | None = None,
+    ) -> None:
         """``workloads``: the objects are manifests. A Deployment, Job and so on stands for one pod per
         template, and all are also kept as written.
 
-        ``compact``: devices that look alike are shared (see ``Snapshot.individual``).
+        ``compact``: devices that look alike are shared (see ``Snapshot.individual``). A ``reader`` shares what several
+        builders read.
         """
         self._namespace = namespace
         self._workloads = workloads
         self._objects: dict[str, dict[Any, Kept]] = {kind: {} for kind in EVERY_KIND}
-        self._reader = Reader(compact=compact)
+        self._reader = reader or Reader(compact=compact)
         # Kubelet version -> the first node that has it.
         self._kubelets: dict[str, str] = {}
         self._present: set[str] = set()
         self._gaps: list[Gap] = []
         self._notes: list[str] = []
-        self._claims_read: list[tuple[Mapping[str, Any], str, Place]] = []
+        self._claims_read: dict[WrittenKey, tuple[Mapping[str, Any], Place]] = {}
         self._sources: list[str] = []
         self._server = self._context = self._read_at = ""
         self._release: Release | None = None
@@ -239,6 +200,24 @@ class SnapshotBuilder:
         if kind == "Node":
             self._kubelets.clear()
 
+    def drop(self, kind: str, key: Key) -> Kept | None:
+        """Drop an object, such as one that was deleted, or is added anew; returns it."""
+        self._claims_read.pop((kind, *key), None)
+        kept: Kept | None = self._objects[kind].pop(key, None)
+        return kept
+
+    def kept(self, kind: str) -> Mapping[Key, Kept]:
+        """The objects of a kind so far."""
+        return self._objects[kind]
+
+    def adopt(self, kind: str, other: SnapshotBuilder) -> None:
+        """Add all that another builder has of a kind."""
+        self._objects[kind].update(other._objects[kind])
+        self._kubelets = {**other._kubelets, **self._kubelets}
+        self._rule_version = other._rule_version or self._rule_version
+        self._claims_read.update(other._claims_read)
+        self.present(kind)
+
     def present(self, kind: str) -> None:
         """Record that the input lists the kind completely, even if it has no objects of it."""
         self._present.add(kind)
@@ -337,7 +316,7 @@ class SnapshotBuilder:
 
     def _note_never_stored(self, slices: Iterable[ResourceSlice]) -> None:
         """Say of objects that no server has stored: what follows from them is not to be relied on."""
-        told = [(str(place), kind, in_claim(raw, kind)) for raw, kind, place in self._claims_read]
+        told = [(str(place), kind, in_claim(raw, kind)) for (kind, *_), (raw, place) in self._claims_read.items()]
         told += [(f"ResourceSlice {entry.name}", "ResourceSlice", in_slice(entry)) for entry in slices]
         wrong = [(where, kind, mistake) for where, kind, mistake in told if mistake]
         for where, kind, mistake in wrong[:_MOST_NOTED]:
@@ -357,8 +336,6 @@ class SnapshotBuilder:
                 namespace = self._namespace
                 raw = {**raw, "metadata": {**meta, "namespace": namespace}}
         objects = self._objects[kind]
-        if kind in _CLAIMS and not self._workloads:
-            self._claims_read.append((raw, kind, place))
         if kind == "DeviceTaintRule":
             self._rule_version = version
         if not name:
@@ -370,6 +347,8 @@ class SnapshotBuilder:
             name = f"{meta['generateName']}{len(objects):05}"
             raw = {**raw, "metadata": {**raw["metadata"], "name": name}}
             self.note(f"{place}: this {kind} has only a generateName; it is called {name} here")
+        if kind in _CLAIMS and not self._workloads:
+            self._claims_read[kind, namespace, name] = raw, place
         found = self._typed(kind, raw, version, place)
         if isinstance(found, Mismatch):
             raise _mismatched(found, written, place)

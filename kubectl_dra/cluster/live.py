@@ -163,7 +163,7 @@ class ApiServer:
         path = self.path(kind, namespace)
         if path is None:
             return []
-        return [item for query in _queries(kind) for item in self.client.list_items(path, query, progress)]
+        return [item for query in queries_of(kind) for item in self.client.list_items(path, query, progress)]
 
     def read_snapshot(
         self,
@@ -240,25 +240,30 @@ class ApiServer:
         self.dra_versions()
         yield from ()
 
+    def unserved(self, kind: str) -> Gap | None:
+        """That a kind of resource.k8s.io is not served, or only in versions that are not read. Raises ClusterError."""
+        if kind not in DRA_KINDS or kind in self.dra_versions():
+            return None
+        if self._other_versions and not self.dra_versions():
+            versions = ", ".join(f"{GROUP}/{version}" for version in self._other_versions)
+            return Gap(kind, UNSUPPORTED, detail=f"{self.server} serves only {versions}")
+        return Gap(kind, NOT_SERVED, detail=f"{self.server} does not serve {PLURALS[kind]}.{GROUP}")
+
     def _parts(self, kind: str, namespace: str, progress: Progress | None, about: About | None) -> Iterator[Part]:
         """All pages and gaps from reading a kind. Raises ClusterError."""
-        if kind in DRA_KINDS and kind not in self.dra_versions():
-            if self._other_versions and not self.dra_versions():
-                versions = ", ".join(f"{GROUP}/{version}" for version in self._other_versions)
-                yield Gap(kind, UNSUPPORTED, detail=f"{self.server} serves only {versions}")
-                return
-            yield Gap(kind, NOT_SERVED, detail=f"{self.server} does not serve {PLURALS[kind]}.{GROUP}")
+        if (unserved := self.unserved(kind)) is not None:
+            yield unserved
             return
-        queries = _queries(kind)
+        queries = queries_of(kind)
         if about is not None and about.namespace and kind in _EXPLAINING:
             namespace = namespace or about.namespace
-            queries = _queries(kind, about.pod)
+            queries = queries_of(kind, about.pod)
         if about is not None and about.reason and kind == "Event":
             queries = (*(queries if about.more else ()), {"fieldSelector": f"reason={about.reason}"})
         try:
             yield from self._listed(kind, namespace, queries, progress)
         except Answered as error:
-            gap = self._gap(kind, namespace, error)
+            gap = self.gap(kind, namespace, error)
             if error.status != 403 or namespace or not (is_namespaced(kind) or kind == "Namespace"):
                 yield gap
                 return
@@ -271,7 +276,7 @@ class ApiServer:
             except Answered as second:
                 yield gap
                 if is_namespaced(kind):
-                    yield self._gap(kind, self.namespace, second)
+                    yield self.gap(kind, self.namespace, second)
 
     def _own_namespace(self) -> Page:
         """The connection's namespace, which a user of it may often read though not list. Raises ClusterError."""
@@ -297,7 +302,8 @@ class ApiServer:
                     raise
                 yield None
 
-    def _gap(self, kind: str, namespace: str, error: Answered) -> Gap:
+    def gap(self, kind: str, namespace: str, error: Answered) -> Gap:
+        """What is not known of a kind where the server answered so."""
         known = SCHEDULING_KINDS.get(kind)
         if error.status == 404 and known is not None and len(known.versions) > 1:
             # A group of alpha versions, which few servers have.
@@ -385,7 +391,8 @@ def _convert(answer: dict[str, Any], kind: type[T]) -> T:
         raise ClusterError(f"the server's discovery cannot be understood: {error}") from None
 
 
-def _queries(kind: str, pod: str = "") -> tuple[Mapping[str, str], ...]:
+def queries_of(kind: str, pod: str = "") -> tuple[Mapping[str, str], ...]:
+    """How a kind is asked for; of events those about pods and claims, or about one pod, in several lists."""
     if kind != "Event":
         return ({},)
     # Anything else is no pod's name, and would have to be escaped.

@@ -262,10 +262,14 @@ def _counter_sets(data: bytes) -> tuple[CounterSet, ...]:
 
 
 class ListMeta(msgspec.Struct, frozen=True, rename="camel"):
-    """``metadata`` of a list. ``token`` requests the next page; it is empty on the last one."""
+    """``metadata`` of a list. ``token`` requests the next page; it is empty on the last one.
+
+    Changes after ``resource_version`` are not in the list, in none of its pages.
+    """
 
     token: str | None = msgspec.field(default=None, name="continue")
     remaining_item_count: int | None = None
+    resource_version: str | None = None
 
 
 class Page(msgspec.Struct, frozen=True, rename="camel"):

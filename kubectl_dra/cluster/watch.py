@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Mapping
 from threading import Event, Thread
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from msgspec import json
 
@@ -22,7 +22,18 @@ _SILENCE_SECONDS: Final = 90.0
 """Servers send a bookmark about every minute. After a longer silence the connection counts as dead."""
 _FIRST_WAIT: Final = 0.25
 _LONGEST_WAIT: Final = 5.0
-_PASSING: Final = frozenset((408, 429, 500, 502, 503, 504))
+PASSING: Final = frozenset((408, 429, 500, 502, 503, 504))
+"""Answers after which the server is asked again."""
+
+
+class WatchedStore(Protocol):
+    """Keeps the objects of a collection as they are. Both methods are called in the watch's thread."""
+
+    def read(self) -> str:
+        """Read the collection anew. Returns the version after which changes are to be told. Raises ClusterError."""
+
+    def take(self, change: str, content: Mapping[str, Any]) -> None:
+        """Take a change (ADDED, MODIFIED or DELETED) of an object."""
 
 
 class Watch:
@@ -30,16 +41,23 @@ class Watch:
 
     ``changed`` is called in the watch's thread: with an object's key after it changed, and with None when any
     object may have changed, that is, at the start and after a disconnect. The watch resumes after the last
-    change seen, or from the present if the server has forgotten that one (410).
+    change seen, or from the present if the server has forgotten that one (410). A ``store`` is told every change, and
+    reads the collection at the start and when changes have been forgotten.
 
     While ``live``, every change is reported. Otherwise the watch is connecting or waiting to retry, or the
     server refuses watches altogether, as ``refused`` says (403 names the verb and the resource).
     """
 
     def __init__(
-        self, client: Client, path: str, changed: Callable[[Key | None], None], query: Mapping[str, str] | None = None
+        self,
+        client: Client,
+        path: str,
+        changed: Callable[[Key | None], None],
+        query: Mapping[str, str] | None = None,
+        store: WatchedStore | None = None,
     ) -> None:
         self._client = client
+        self._store = store
         self._path = path
         self._query = dict(query or {})
         self._changed = changed
@@ -69,7 +87,7 @@ class Watch:
             except Answered as error:
                 if error.status == EXPIRED:
                     self._version = ""
-                elif error.status not in _PASSING:
+                elif error.status not in PASSING:
                     self.refused = str(error)
                     return
             except ClusterError as error:
@@ -90,7 +108,9 @@ class Watch:
     def _follow(self) -> bool:
         """Run one connection to its end. Returns whether it delivered anything. Raises as ``Client.follow``."""
         fresh = not self._version
-        if fresh:
+        if fresh and self._store is not None:
+            self._version = self._store.read()
+        elif fresh:
             head = self._client.get(self._path, {**self._query, "limit": "1"})
             self._version = str(_dict(head, "metadata").get("resourceVersion") or "")
         query = {
@@ -126,6 +146,8 @@ class Watch:
         metadata = _dict(content, "metadata")
         self._version = str(metadata.get("resourceVersion") or self._version)
         if event.get("type") != "BOOKMARK":
+            if self._store is not None:
+                self._store.take(str(event.get("type")), content)
             self._tell((str(metadata.get("namespace") or ""), str(metadata.get("name") or "")))
 
     def _tell(self, key: Key | None) -> None:

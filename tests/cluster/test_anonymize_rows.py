@@ -13,7 +13,7 @@ from kubectl_dra.api.fields import KINDS, fields
 from kubectl_dra.api.schema import Field, each
 from kubectl_dra.cluster.anonymize import CATEGORIES, Anonymizer
 from kubectl_dra.cluster.anonymize_fields import Fields
-from kubectl_dra.cluster.builder import READ
+from kubectl_dra.cluster.field_by_field import READ
 from kubectl_dra.cluster.identities import Identities
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
 from kubectl_dra.cluster.save import reduced

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
@@ -191,15 +191,7 @@ def completed(snapshot: Snapshot, pods: Iterable[Pod], asked: ExplainFlags, conn
     """The live cluster with the further kinds that affect these pods while they wait."""
     if asked.snapshots:
         return snapshot
-    waiting = [pod for pod in pods if not pod.node_name]
-    lowest = min((pod.priority for pod in snapshot.pods.values() if pod.node_name), default=None)
-    settings = settings_of(asked, snapshot)
-    kinds: dict[tuple[str, str], None] = {}
-    for pod in waiting:
-        kinds.update(dict.fromkeys(("", kind) for kind in kinds_needed(pod, lowest)))
-        profile = settings.scheduler.profile_of(pod) or default_profile(settings.scheduler.release)
-        if not asked.everything or any(entry.required for entry in profile.args.spread.constraints):
-            kinds.update(dict.fromkeys((pod.metadata.namespace, kind) for kind in selecting_kinds(pod, profile)))
+    kinds = kinds_to_complete(snapshot, pods, asked)
     if not kinds:
         return snapshot
     from kubectl_dra.cli.live import read_kinds
@@ -211,6 +203,20 @@ def completed(snapshot: Snapshot, pods: Iterable[Pod], asked: ExplainFlags, conn
             snapshot, read_kinds(connection, asked.namespace, names, of=space), names, _server(asked, snapshot)
         )
     return snapshot
+
+
+def kinds_to_complete(snapshot: Snapshot, pods: Iterable[Pod], asked: ExplainFlags) -> Collection[tuple[str, str]]:
+    """The further kinds that affect those of these pods that wait, each with its namespace, or empty for all."""
+    waiting = [pod for pod in pods if not pod.node_name]
+    lowest = min((pod.priority for pod in snapshot.pods.values() if pod.node_name), default=None)
+    settings = settings_of(asked, snapshot)
+    kinds: dict[tuple[str, str], None] = {}
+    for pod in waiting:
+        kinds.update(dict.fromkeys(("", kind) for kind in kinds_needed(pod, lowest)))
+        profile = settings.scheduler.profile_of(pod) or default_profile(settings.scheduler.release)
+        if not asked.everything or any(entry.required for entry in profile.args.spread.constraints):
+            kinds.update(dict.fromkeys((pod.metadata.namespace, kind) for kind in selecting_kinds(pod, profile)))
+    return kinds
 
 
 def with_daemon_sets(snapshot: Snapshot, connection: ConnectionFlags) -> Snapshot:

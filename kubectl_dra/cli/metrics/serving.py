@@ -1,0 +1,76 @@
+"""``metrics --listen``: follows the live cluster and serves its metrics until it is ended."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Collection, Sequence
+from typing import Final
+
+from kubectl_dra.cli.explain.questions import kinds_to_complete, settings_of
+from kubectl_dra.cli.live import connection_options
+from kubectl_dra.cli.metrics import MetricsFlags
+from kubectl_dra.cli.options import ConnectionFlags
+from kubectl_dra.cluster.follow import FollowedCluster
+from kubectl_dra.cluster.live import ApiServer
+from kubectl_dra.cluster.snapshot import KINDS, Snapshot
+from kubectl_dra.drivers.daemons import NO_POD_MADE
+from kubectl_dra.errors import UsageError
+from kubectl_dra.metrics.exposition import listen
+from kubectl_dra.metrics.fleet import Fleet, fleet_of
+from kubectl_dra.metrics.keeper import FleetKeeper
+from kubectl_dra.report.paint import tell
+from kubectl_dra.text import whole_number
+
+MOST_PORTS: Final = 65535
+
+
+def serve(asked: MetricsFlags, connection: ConnectionFlags, node_pool_labels: Sequence[str]) -> int:
+    """Serves until it is interrupted or terminated; returns the exit code.
+
+    Raises:
+        DraError: an address that cannot be listened at, a cluster that does not answer at the start.
+    """
+    host, port = address(asked.listen)
+    options = connection_options(connection, "")
+    cluster = FollowedCluster(lambda: ApiServer(options))
+    keeper = FleetKeeper(cluster, _Counting(asked, node_pool_labels), lambda text: tell(f"note: {text}"))
+    try:
+        server = listen(host, port, keeper.registry(), lambda: keeper.ready)
+    except OSError as error:
+        raise UsageError(f"--listen {asked.listen}: {error.strerror or error}") from None
+    tell(f"note: serving http://{host or '0.0.0.0'}:{server.server_port}/metrics; Ctrl-C ends it")
+    # This takes days, and each count leaves garbage.
+    gc.enable()
+    try:
+        cluster.start((*KINDS, "DaemonSet"), {"Event": {"fieldSelector": f"reason={NO_POD_MADE}"}})
+        keeper.run()
+    finally:
+        cluster.stop()
+        server.shutdown()
+        server.server_close()
+    return 0
+
+
+def address(text: str) -> tuple[str, int]:
+    """The host (empty for all addresses) and port of ``--listen``. Raises UsageError."""
+    host, colon, digits = text.rpartition(":")
+    port = whole_number(digits, 5)
+    if port is None or not 0 <= port <= MOST_PORTS or (":" in host and not (host[0] == "[" and host[-1] == "]")):
+        hint = f"; did you mean :{digits}?" if port is not None and not colon else ""
+        raise UsageError(f'--listen: "{text}" is not [HOST]:PORT, such as :9412 or 127.0.0.1:9412{hint}')
+    return host.strip("[]"), port
+
+
+class _Counting:
+    """Counts with what the flags assume of the cluster, as ``explain -A`` does."""
+
+    def __init__(self, asked: MetricsFlags, node_pool_labels: Sequence[str]) -> None:
+        self._asked = asked.as_explain()
+        self._labels = node_pool_labels
+
+    def kinds(self, snapshot: Snapshot) -> Collection[str]:
+        waiting = [pod for pod in snapshot.pods.values() if not pod.finished]
+        return {kind for _, kind in kinds_to_complete(snapshot, waiting, self._asked)}
+
+    def count(self, snapshot: Snapshot) -> Fleet:
+        return fleet_of(snapshot, settings_of(self._asked, snapshot), self._labels)
