@@ -34,7 +34,7 @@ WITH_A_BOUND: Final = {
     "explain/answer_notes.py": "by the pattern",
     "lint/analysis/rejection_fixes.py": "by the pattern",
     "lint/rules/quantities.py": "by the pattern",
-    "lsp/server.py": "by the pattern",
+    "lsp/wire.py": "by the pattern",
     "manifests/values.py": "to 20 digits",
     "migrate/reverse/labels.py": "by the pattern",
     "migrate/reverse/requests.py": "by the pattern",

@@ -349,6 +349,11 @@ def fields(struct: str, version: str = "v1") -> Mapping[str, Field]:
 
 def fields_at(kind: str, version: str, path: Sequence[str | int]) -> Mapping[str, Field]:
     """The fields of the struct at a path, with or without the indices of lists, below an object; empty if unknown."""
+    return _fields_or_none(struct_at(kind, version, path), version)
+
+
+def struct_at(kind: str, version: str, path: Sequence[str | int]) -> str:
+    """The name of the struct at such a path; empty for what is none, or unknown."""
     struct, in_map = kind, False
     for part in path:
         if isinstance(part, int) or in_map:
@@ -356,9 +361,9 @@ def fields_at(kind: str, version: str, path: Sequence[str | int]) -> Mapping[str
             continue
         field = _fields_or_none(struct, version).get(str(part))
         if field is None or field.scalar:
-            return {}
+            return ""
         struct, in_map = field.type, field.container == "map"
-    return {} if in_map else _fields_or_none(struct, version)
+    return "" if in_map else struct
 
 
 def _fields_or_none(struct: str, version: str) -> Mapping[str, Field]:

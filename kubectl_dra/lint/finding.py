@@ -20,11 +20,12 @@ Severity = Literal["error", "warning", "info"]
 SEVERITIES: Final[tuple[Severity, ...]] = ("error", "warning", "info")
 """Worst first."""
 Safety = Literal["safe", "unsafe", "none"]
-"""safe: the meaning stays, or the manifest was rejected before and can only mean this. unsafe: a likely guess."""
+"""safe: the meaning stays, or the manifest was rejected before and can only mean this. unsafe: a likely guess.
+none: nothing makes the changes by itself; where there are any, an editor offers them to somebody who looks at them."""
 
 
 class Fix(Struct, frozen=True):
-    """What to change. ``title`` is an imperative sentence for people; without ``changes`` it is only advice.
+    """What to change. ``title`` is a sentence for people; without ``changes`` it is only advice.
 
     All changes are made, or none. ``safety`` must be the rule's ``fixable``, or safer.
     """

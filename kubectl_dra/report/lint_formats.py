@@ -316,7 +316,7 @@ def _result(finding: LocatedFinding, indices: Mapping[str, int], seen: Counter[s
 
 
 def _fixes(finding: LocatedFinding, changes: Sequence[Replacement]) -> dict[str, Any]:
-    if not changes:
+    if not changes or finding.safety == "none":
         return {}
     flag = "--fix" if finding.safety == "safe" else "--unsafe-fixes"
     replaced = [

@@ -22,7 +22,9 @@ from kubectl_dra.cli.main import run
 from kubectl_dra.cluster.anonymize import Anonymizer
 from kubectl_dra.cluster.save import reduced
 from kubectl_dra.lint.context import AssumedCluster
-from kubectl_dra.lsp.answers import Knowledge, hover_at, proposals_at
+from kubectl_dra.lsp.hovers import hover_at
+from kubectl_dra.lsp.knowledge import Knowledge
+from kubectl_dra.lsp.proposals import proposals_at
 from tests.api.tables import forget
 
 Json = dict[str, Any]

@@ -81,6 +81,19 @@ class Editor:
         assert isinstance(found, lsp.CompletionList)
         return {item.label: item for item in found.items}
 
+    async def definition(self, words: str, behind: int = 0) -> list[lsp.Location]:
+        """Where the thing stands that words of the text name."""
+        asked = lsp.DefinitionParams(lsp.TextDocumentIdentifier(self.uri), self.place(words, behind))
+        found = await self._client.text_document_definition_async(asked)
+        assert found is None or isinstance(found, list)
+        return [place for place in found or () if isinstance(place, lsp.Location)]
+
+    async def symbols(self) -> list[lsp.DocumentSymbol]:
+        """The outline of the text."""
+        asked = lsp.DocumentSymbolParams(lsp.TextDocumentIdentifier(self.uri))
+        found = await self._client.text_document_document_symbol_async(asked)
+        return [each for each in found or () if isinstance(each, lsp.DocumentSymbol)]
+
     async def actions(self, words: str) -> dict[str, lsp.CodeAction]:
         """The changes that are offered at words of the text, by title."""
         place = self.place(words)

@@ -15,7 +15,8 @@ from kubectl_dra.cli.lint.run import job_for
 from kubectl_dra.cli.lsp import LspFlags
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.lint.engine import lint
-from kubectl_dra.lsp.answers import Knowledge, hover_at
+from kubectl_dra.lsp.hovers import hover_at
+from kubectl_dra.lsp.knowledge import Knowledge
 from kubectl_dra.manifests.inputs import Input
 
 HOSTILE: Final = (

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kubectl_dra.lsp.server import migrated
+from kubectl_dra.lsp.checks import migrated
 from tests.lsp.editor import Editor, edit
 from tests.migrate.runs import settings
 

@@ -243,7 +243,7 @@ def _spelling(context: Context, path: Path) -> Fix | None:
 
     sure = edit_distance(str(path[-1]), near[0], 2) is not None or near[0] == f"{path[-1]}Name"
     if not sure:
-        return Fix(f"Did you mean {near[0]}?")
+        return Fix(f"Did you mean {near[0]}?", (Rename(path, near[0]),))
     return Fix(f"Write {near[0]}", (Rename(path, near[0]),), "safe")
 
 
@@ -259,7 +259,9 @@ def _member(raw: Any, path: Path) -> Fix | None:
     if same is not None:
         return Fix(f"Write {same}", (Set(path, same),), "safe")
     near = nearest(value, members, 1)
-    return Fix(f"Did you mean {near[0]}?" if near else f"Write {' or '.join(members)}.")
+    if near:
+        return Fix(f"Did you mean {near[0]}?", (Set(path, near[0]),))
+    return Fix(f"Write {' or '.join(members)}.")
 
 
 def _wrong_type(raw: Any, path: Path) -> Fix | None:

@@ -69,10 +69,11 @@ class ReferenceMissing(
             if _hidden(context, reference.kind, namespace):
                 continue
             near = nearest(reference.target, [name for place, name in known if place == namespace], 1)
+            path = (*reference.path, reference.field)
             yield self.finding(
-                (*reference.path, reference.field),
+                path,
                 f"namespace {namespace} has no {reference.kind} {reference.target}",
-                fix=f"Did you mean {near[0]}?" if near else None,
+                fix=Fix(f"Did you mean {near[0]}?", (Set(path, near[0]),)) if near else None,
             )
 
 

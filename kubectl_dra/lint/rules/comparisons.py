@@ -77,10 +77,11 @@ class NeverTrue(
                 return None
             near = nearest(wanted[0], attribute.values, 1)
             fix = _replaced(target, comparison, wanted[0], near[0]) if near and len(wanted) == 1 else None
+            changes = constant_replaced(target, comparison, wanted[0], near[0]) if near else ()
             return self.finding(
                 target.selector.path,
                 f'{name} of {driver.name} is never "{wanted[0]}": it is one of {", ".join(attribute.values)}',
-                fix=fix or (f'Did you mean "{near[0]}"?' if near else None),
+                fix=fix or (Fix(f'Did you mean "{near[0]}"?', changes) if near else None),
                 cel=at,
             )
         if attribute.names != "products":
@@ -89,11 +90,15 @@ class NeverTrue(
         if not odd or len(odd) < len(wanted):
             return None
         full = _alike(odd[0], driver.products)
+        advice = (
+            f"Write the whole name: {' or '.join(chr(34) + text + chr(34) for text in full[:3])}; "
+            f'or match a part of it: {name}.contains("{_core(odd[0])}").'
+        )
+        only = constant_replaced(target, comparison, odd[0], full[0]) if len(full) == len(wanted) == 1 else ()
         return self.finding(
             target.selector.path,
             f'no product is called "{odd[0]}": {name} is the whole name, such as "{full[0]}"',
-            fix=f"Write the whole name: {' or '.join(chr(34) + text + chr(34) for text in full[:3])}; "
-            f'or match a part of it: {name}.contains("{_core(odd[0])}").',
+            fix=Fix(advice, only),
             severity="warning",
             cel=at,
         )
@@ -203,14 +208,22 @@ def _replaced(
     target: AskedSelector, comparison: ConstantComparison, old: str, new: str, quoted: bool = True
 ) -> Fix | None:
     """A fix that replaces the constant in the comparison."""
+    changes = constant_replaced(target, comparison, old, new, quoted)
+    return Fix(f"Compare with {changes[0].text}", changes, "unsafe") if changes else None
+
+
+def constant_replaced(
+    target: AskedSelector, comparison: ConstantComparison, old: str, new: str, quoted: bool = True
+) -> tuple[Splice, ...]:
+    """The change of a constant in the comparison; none if it is not there exactly once."""
     text = target.selector.expression
     start, end = comparison.node.start, comparison.node.end
     for written in (f'"{old}"', f"'{old}'", old):
         at = text.rfind(written, start, end)
         if at >= 0 and text.count(written, start, end) == 1:
             put = f"{written[0]}{new}{written[0]}" if quoted and written[0] in "\"'" else new
-            return Fix(f"Compare with {put}", (Splice(target.selector.path, at, at + len(written), put),), "unsafe")
-    return None
+            return (Splice(target.selector.path, at, at + len(written), put),)
+    return ()
 
 
 @lru_cache(1024)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from kubectl_dra.cel import ast
@@ -15,8 +15,9 @@ from kubectl_dra.lint.analysis.selector_targets import SELECTOR_KINDS, AskedSele
 from kubectl_dra.lint.context import Context, items
 from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import Rule
+from kubectl_dra.lint.rules.comparisons import constant_replaced
 from kubectl_dra.lint.rules.names import span_of
-from kubectl_dra.manifests.changes import Path, Splice, items_at, value_at
+from kubectl_dra.manifests.changes import Path, Rename, Set, Splice, items_at, value_at
 from kubectl_dra.text import nearest
 
 
@@ -118,16 +119,15 @@ class UnknownConfigField(Rule, code="DRA604", name="unknown-config-field", sever
                 yield self.finding(
                     (*path, key),
                     f"{kind} has no field {key}: {what}",
-                    fix=f"Did you mean {near[0]}?" if near else None,
+                    fix=Fix(f"Did you mean {near[0]}?", (Rename((*path, key), near[0]),)) if near else None,
                     on_key=True,
                 )
             return
         wrong = _wrong(known, value)
         if wrong is not None:
             close = nearest(str(value), known, 1) if isinstance(known, list) else []
-            yield self.finding(
-                path, f"{path[-1]} of {kind} must be {wrong}", fix=f"Did you mean {close[0]}?" if close else None
-            )
+            fix = Fix(f"Did you mean {close[0]}?", (Set(path, close[0]),)) if close else None
+            yield self.finding(path, f"{path[-1]} of {kind} must be {wrong}", fix=fix)
 
 
 def opaque_configs(context: Context) -> Iterator[tuple[Path, Mapping[str, Any]]]:
@@ -241,18 +241,21 @@ class MigProfile(Rule, code="DRA605", name="mig-profile", severity="error", kind
                         continue
                     problem = profile_problem(driver, value.text)
                     if problem is not None:
-                        message, advice, severe = problem
+                        message, likely, severe = problem
+                        advice = f"Did you mean {' or '.join(likely)}?" if likely else None
+                        likely_one = likely[0] if len(likely) == 1 else ""
+                        there = constant_replaced(target, comparison, value.text, likely_one) if likely_one else ()
                         yield self.finding(
                             target.selector.path,
                             message,
-                            fix=advice,
+                            fix=Fix(advice, there) if advice else None,
                             severity="error" if severe else "warning",
                             cel=(comparison.node.start, comparison.node.end),
                         )
 
 
-def profile_problem(driver: Driver, text: str) -> tuple[str, str | None, bool] | None:
-    """What is wrong with a MIG profile, how to write it, and whether that is certain; None for a known one."""
+def profile_problem(driver: Driver, text: str) -> tuple[str, Sequence[str], bool] | None:
+    """What is wrong with a MIG profile, those it may mean, and whether that is certain; None for a known one."""
     assert driver.mig_pattern is not None
     if driver.mig_pattern.fullmatch(text):
         # Compute instances and media extensions belong to a profile that is in the list.
@@ -262,7 +265,7 @@ def profile_problem(driver: Driver, text: str) -> tuple[str, str | None, bool] |
         near = nearest(base, driver.mig_profiles, 3)
         return (
             f'no GPU known here (as of {driver.as_of}) has a MIG profile "{text}"',
-            f"Did you mean {' or '.join(near)}?" if near else None,
+            near,
             False,
         )
     cleaned = text.lower().removeprefix("mig-").replace(".me", "+me").replace(".gfx", "+gfx").replace(" ", "")
@@ -271,7 +274,7 @@ def profile_problem(driver: Driver, text: str) -> tuple[str, str | None, bool] |
     likely = [cleaned] if whole else nearest(cleaned, driver.mig_profiles, 2)
     return (
         f'"{text}" is not a MIG profile; write one like 1g.10gb, 3g.40gb or 1g.10gb+me',
-        f"Did you mean {' or '.join(likely)}?" if likely else None,
+        likely,
         True,
     )
 

@@ -253,10 +253,11 @@ class UnknownAttribute(
         if name in _STANDARD_NAMES or mention.column.kind == "capacity":
             return
         near = nearest(name, _STANDARD_NAMES, 1)
+        change = _renamed(mention, f"attribute {STANDARD}/{near[0]}") if near else None
         yield self.finding(
             mention.path,
             f"Kubernetes defines no attribute {STANDARD}/{name}, and drivers may not invent any there",
-            fix=f"Did you mean {near[0]}?" if near else None,
+            fix=Fix(f"Did you mean {near[0]}?", (change,) if change else ()) if near else None,
             cel=mention.cel,
         )
 

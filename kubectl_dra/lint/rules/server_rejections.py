@@ -99,7 +99,7 @@ class UnknownField(ServerRule, code="DRA101", name="unknown-field", fixable="saf
         """One finding for all fields that one fix corrects together."""
         told: set[tuple[Path, str]] = set()
         for found in super().check(context):
-            if found.fix is not None and found.fix.changes:
+            if found.fix is not None and found.fix.safety != "none":
                 # Fixes with one title in one place are the same.
                 key = (found.path[:-1], found.fix.title)
                 if key in told:

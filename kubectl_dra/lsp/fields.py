@@ -1,0 +1,133 @@
+"""The fields of DRA kinds, and of claims in pods, as an editor shows them: the API's table, and what each means."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from kubectl_dra.api import fields as api
+from kubectl_dra.api.releases import EVERY, GROUP, Release, default_version, versions_of
+from kubectl_dra.api.schema import Field, row
+from kubectl_dra.data.drivers import parsed
+from kubectl_dra.manifests.workloads import SPECS, TEMPLATES
+
+_ROOT: Final[Mapping[str, Field]] = {
+    "apiVersion": row("string"),
+    "kind": row("string"),
+    "metadata": row("ObjectMeta"),
+}
+_IN_PODS: Final = {
+    ("resourceClaims",): "PodClaim",
+    ("resources", "claims"): "ContainerClaim",
+    ("resources",): "ResourceRequirements",
+}
+_FILE: Final = Path(__file__).with_name("prose.yaml")
+
+
+@cache
+def _prose() -> Mapping[str, Mapping[str, str]]:
+    found: Mapping[str, Mapping[str, str]] = parsed(_FILE.read_text("utf-8"))
+    return found
+
+
+def prose(struct: str, name: str) -> str:
+    """What a field of a struct means, in a sentence or two of Markdown; empty if nobody wrote it."""
+    return _prose().get(struct, {}).get(name, "") or _prose()["any"].get(name, "")
+
+
+def struct_at(kind: str, api_version: str, path: Sequence[str]) -> str:
+    """The struct at a path of a DRA kind, or of a pod's spec and its claims; empty for anything else."""
+    group, _, version = api_version.rpartition("/")
+    if kind in api.KINDS:
+        return "ObjectMeta" if tuple(path) == ("metadata",) else api.struct_at(kind, version, path)
+    if any(_leads_to(steps, path) for steps in _pod_specs(group, kind)):
+        return "PodSpec"
+    return next((struct for end, struct in _IN_PODS.items() if tuple(path[-len(end) :]) == end), "")
+
+
+def _pod_specs(group: str, kind: str) -> Iterator[tuple[str, ...]]:
+    yield from SPECS.get((group, kind), ())
+    yield from ((*steps, "spec") for steps in TEMPLATES.get((group, kind), ()))
+
+
+def _leads_to(steps: Sequence[str], path: Sequence[str]) -> bool:
+    """Whether the steps are a path, which has the keys of maps and no indices of lists."""
+    if [step for step in steps if step != "*"] == [*path]:
+        return True
+    return len(steps) == len(path) and all(step in ("*", key) for step, key in zip(steps, path, strict=True))
+
+
+def fields_at(kind: str, api_version: str, path: Sequence[str]) -> Mapping[str, Field]:
+    """The fields of the mapping at a path; of a pod only what is about claims."""
+    struct = struct_at(kind, api_version, path)
+    if not struct:
+        return {} if path else _ROOT
+    found = api.fields(struct, api_version.rpartition("/")[2])
+    if kind not in api.KINDS:
+        return {name: field for name, field in found.items() if name in _prose()[struct]}
+    return found if path else {**_ROOT, **found}
+
+
+def field_at(kind: str, api_version: str, path: Sequence[str]) -> Field | None:
+    """The field at a path."""
+    return fields_at(kind, api_version, path[:-1]).get(path[-1]) if path else None
+
+
+def page(struct: str, name: str, field: Field, release: Release) -> str:
+    """A field as Markdown: its type, what it means, default and limit, and which releases and gates it needs."""
+    return "\n\n".join((f"**{name}**: {type_of(field)}", *_facts(struct, name, field, release)))
+
+
+def _facts(struct: str, name: str, field: Field, release: Release) -> Iterator[str]:
+    if said := prose(struct, name):
+        yield said
+    if field.values:
+        yield f"One of {', '.join(f'`{value}`' for value in field.values)}."
+    if field.default is not None:
+        yield f"Default: `{field.default}`."
+    if (most := field.limit(release if field.exists(release) else field.releases.oldest)) is not None:
+        yield f"At most {most:,} {'bytes' if field.scalar and not field.container else 'entries'}."
+    if field.releases != EVERY:
+        yield f"In Kubernetes {field.releases}."
+    if field.gates:
+        yield f"Dropped from new objects unless {' and '.join(f'`{gate}`' for gate in field.gates)} is on."
+    if not field.exists(release):
+        yield f"**Kubernetes {release} does not have it.**"
+
+
+def type_of(field: Field) -> str:
+    """The type in words: string, list of DeviceRequest, map of Counter."""
+    return f"{field.container} of {field.type}" if field.container else field.type
+
+
+_CORE: Final = {"": "v1", "apps": "apps/v1", "batch": "batch/v1"}
+
+
+def kinds_in(api_version: str, release: Release) -> tuple[str, ...]:
+    """The kinds with devices or pods that a release has in a group, or in any where none is written yet."""
+    of_dra = [kind for kind in api.KINDS if versions_of(kind, release)]
+    of_pods = [kind for group, kind in (*SPECS, *TEMPLATES) if group in _CORE and api_version in ("", _CORE[group])]
+    return (*(of_dra if not api_version or api_version.startswith(f"{GROUP}/") else ()), *of_pods)
+
+
+def api_versions_of(kind: str, release: Release) -> tuple[str, ...]:
+    """The values of apiVersion that a release has for a kind, or for any where none is written yet."""
+    of_dra = (
+        f"{GROUP}/{version}" for each in api.KINDS if kind in ("", each) for version in versions_of(each, release)
+    )
+    of_pods = (_CORE[group] for group, name in (*SPECS, *TEMPLATES) if group in _CORE and kind in ("", name))
+    return tuple(dict.fromkeys((*of_dra, *of_pods)))
+
+
+def kind_page(kind: str, release: Release) -> str:
+    """A DRA kind as Markdown: what it is for, and in which versions a release serves it; empty for other kinds."""
+    said = _prose()["kinds"].get(kind, "")
+    if not said:
+        return ""
+    default, versions = default_version(kind, release), versions_of(kind, release)
+    others = [version for version in versions if version != default]
+    served = f"`{GROUP}/{default}`" if default else "none by default"
+    known = f"; has also {', '.join(f'`{version}`' for version in others)}" if others else ""
+    return f"**{kind}**: {said}\n\nKubernetes {release} serves {served}{known}."

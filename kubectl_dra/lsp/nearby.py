@@ -1,0 +1,155 @@
+"""The objects of the texts around a place: what a name in a manifest refers to, and an outline of a text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from kubectl_dra.errors import FileError
+from kubectl_dra.lint.context import items
+from kubectl_dra.lsp.cursor import Cursor
+from kubectl_dra.manifests.changes import Path, items_at
+from kubectl_dra.manifests.documents import Skipped, each
+from kubectl_dra.manifests.objects import ManifestObject, object_key, objects
+from kubectl_dra.manifests.source import Source, SourcePosition
+from kubectl_dra.manifests.workloads import pod_specs
+
+CLAIM_FIELDS: Final = {"resourceClaimTemplateName": "ResourceClaimTemplate", "resourceClaimName": "ResourceClaim"}
+"""The kinds that an entry of a pod's ``resourceClaims`` names, by field."""
+_BODIES: Final[dict[str, Path]] = {
+    "ResourceClaim": ("spec", "devices", "requests"),
+    "ResourceClaimTemplate": ("spec", "spec", "devices", "requests"),
+}
+
+
+class NamedPlace(NamedTuple):
+    """A name in a file: the text of it, and where it stands."""
+
+    file: str
+    name: str
+    at: SourcePosition
+
+
+class OutlineEntry(NamedTuple):
+    """Something in a text that has a name: ``sort`` is a kind, request, claim or device; ``whole`` is its extent."""
+
+    sort: str
+    name: str
+    whole: SourcePosition
+    at: SourcePosition
+    below: tuple[OutlineEntry, ...] = ()
+
+
+def objects_of(source: Source) -> Iterator[ManifestObject]:
+    """The objects of a text, without documents that cannot be read."""
+    for document in each(source):
+        if not isinstance(document, Skipped):
+            try:
+                yield from objects([document])
+            except FileError:
+                continue
+
+
+def targets(cursor: Cursor, name: str, own: Source, others: Iterable[Source]) -> Sequence[NamedPlace]:
+    """Where the thing stands that a value names: first in the text itself, then in the others."""
+    return [place for place in _named(cursor, own, others) if place.name == name]
+
+
+def names(cursor: Cursor, own: Source, others: Iterable[Source]) -> tuple[str, ...]:
+    """The names that may stand at a place, of what is in the text itself and in the others."""
+    return tuple(dict.fromkeys(place.name for place in _named(cursor, own, others)))
+
+
+def _named(cursor: Cursor, own: Source, others: Iterable[Source]) -> Iterator[NamedPlace]:
+    """Everything of the sort that a place names."""
+    last, above = cursor.path[-1:], cursor.path[-3:-1]
+    if last == ("deviceClassName",):
+        yield from _objects_called("DeviceClass", "", (own, *others))
+    elif last and last[0] in CLAIM_FIELDS:
+        yield from _objects_called(CLAIM_FIELDS[last[0]], _namespace(cursor, own), (own, *others))
+    elif last == ("requests",) and cursor.path[-2:-1] in (("constraints",), ("config",)):
+        yield from (place for found in _around(cursor, own) for place in _requests(found))
+    elif above == ("resources", "claims") and last == ("name",):
+        yield from (place for found in _around(cursor, own) for place in _entries(found))
+    elif above == ("resources", "claims") and last == ("request",):
+        yield from _requests_of_pod(cursor, own, others)
+
+
+def _around(cursor: Cursor, own: Source) -> Iterator[ManifestObject]:
+    """The object in which the cursor stands."""
+    for found in objects_of(own):
+        if not found.path:
+            root = found.document.root
+            if root.start_mark.index <= cursor.word.start <= root.end_mark.index:
+                yield found
+        elif (at := found.document.position(found.path)).offset <= cursor.word.start <= at.end_offset:
+            yield found
+
+
+def _namespace(cursor: Cursor, own: Source) -> str:
+    return next((object_key(found.object)[1] for found in _around(cursor, own)), "")
+
+
+def _objects_called(kind: str, namespace: str, sources: Iterable[Source]) -> Iterator[NamedPlace]:
+    """The objects of a kind; a namespace that one of the two does not say may be the same."""
+    for source in sources:
+        for found in objects_of(source):
+            its = object_key(found.object)
+            if its[0] == kind and its[2] and (its[1] == namespace or not its[1] or not namespace):
+                yield NamedPlace(source.name, its[2], found.document.position((*found.path, "metadata", "name")))
+
+
+def _requests(found: ManifestObject) -> Iterator[NamedPlace]:
+    """The requests of a claim or template, and their alternatives as REQUEST/NAME."""
+    path = _BODIES.get(found.kind)
+    for index, request in enumerate(items(found.object, *path)) if path is not None else ():
+        at, name = (*found.path, *(path or ()), index), str(request.get("name") or "")
+        if name:
+            yield NamedPlace(found.document.name, name, found.document.position((*at, "name")))
+        for number, alternative in enumerate(items(request, "firstAvailable")):
+            position = found.document.position((*at, "firstAvailable", number, "name"))
+            yield NamedPlace(found.document.name, f"{name}/{alternative.get('name')}", position)
+
+
+def _entries(found: ManifestObject) -> Iterator[NamedPlace]:
+    """The entries of ``resourceClaims`` in the pods of an object."""
+    for spec in pod_specs(found.object):
+        for index, entry in enumerate(items(spec.content, "resourceClaims")):
+            at = (*found.path, *spec.path, "resourceClaims", index, "name")
+            if entry.get("name"):
+                yield NamedPlace(found.document.name, str(entry["name"]), found.document.position(at))
+
+
+def _requests_of_pod(cursor: Cursor, own: Source, others: Iterable[Source]) -> Iterator[NamedPlace]:
+    """The requests of all claims and templates that the pods of the object around the cursor name."""
+    wanted = {
+        (kind, entry.get(field))
+        for found in _around(cursor, own)
+        for spec in pod_specs(found.object)
+        for entry in items(spec.content, "resourceClaims")
+        for field, kind in CLAIM_FIELDS.items()
+    }
+    for source in (own, *others):
+        for found in objects_of(source):
+            if (found.kind, object_key(found.object)[2]) in wanted:
+                yield from _requests(found)
+
+
+def outline(source: Source) -> tuple[OutlineEntry, ...]:
+    """The objects of a text with what they have: requests, claims of pods, devices."""
+    return tuple(_entry(found) for found in objects_of(source))
+
+
+def _entry(found: ManifestObject) -> OutlineEntry:
+    document, (_, namespace, name) = found.document, object_key(found.object)
+    devices = [
+        NamedPlace("", str(device.get("name")), document.position((*found.path, "spec", "devices", index, "name")))
+        for index, device in enumerate(items_at(found.object, "spec", "devices"))
+        if isinstance(device, dict) and device.get("name")
+    ]
+    below = (("request", _requests(found)), ("claim", _entries(found)), ("device", devices))
+    title = f"{namespace}/{name}" if namespace else name or found.kind
+    named = document.nodes((*found.path, "metadata", "name")) is not None
+    at = document.position((*found.path, *(("metadata", "name") if named else ("kind",))))
+    parts = tuple(OutlineEntry(sort, each.name, each.at, each.at) for sort, places in below for each in places)
+    return OutlineEntry(found.kind, title, document.position(found.path), at, parts)
