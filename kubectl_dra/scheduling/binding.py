@@ -8,6 +8,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from kubectl_dra.allocation.attempt import Attempt
+from kubectl_dra.allocation.budgets import PLACED_POD, Budget
 from kubectl_dra.allocation.features import Features
 from kubectl_dra.api.claims import Allocation, Consumer, ResourceClaim
 from kubectl_dra.api.pods import ExtendedClaimStatus, Pod
@@ -81,16 +82,19 @@ class TurnTaken(NamedTuple):
     state: ClusterState
 
 
-def place(pod: Pod, state: ClusterState, choose: Choose, within: Container[str] | None = None) -> TurnTaken:
+def place(
+    pod: Pod, state: ClusterState, budget: Budget, choose: Choose, within: Container[str] | None = None
+) -> TurnTaken:
     """Gives a pod one of its best nodes, after the scheduler took back what nobody uses; ``within``: only of these."""
     from kubectl_dra.scheduling.scoring import winner_among
 
-    outcome = Outcome(pod, state)
+    outcome = Outcome(pod, state, budget)
     while outcome.next is not None:
         outcome = outcome.next
     feasible = tuple(name for name in outcome.feasible if within is None or name in within)
     if not feasible:
         return TurnTaken(outcome, "", state)
+    budget.charge(PLACED_POD)
     best = winner_among(outcome.chain, feasible)
     node = choose([name for name in best.nodes or feasible if name in feasible])
     return TurnTaken(outcome, node, bound(pod, node, outcome.state, outcome.devices.on(node)))

@@ -181,3 +181,10 @@ def test_too_many_to_be_tried(tmp_path: Path) -> None:
     pods = [Waiting(f"p{number:03}", second=number) for number in range(400)]
     code, found = _explain(tmp_path, _world([1] * 200, pods, {}), "pod/p399")
     assert code == 3 and "what they leave could not be tried" in found["answer"]
+
+
+def test_what_takes_too_long_stays_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pods = [Waiting("early", second=0), Waiting("late", second=9)]
+    monkeypatch.setattr("kubectl_dra.explain.rivals.RIVALS_STEPS", 1)
+    code, found = _explain(tmp_path, _world([1], pods, {}), "pod/late")
+    assert code == 3 and "what they leave could not be tried" in found["answer"]
