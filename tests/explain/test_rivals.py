@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import json
-from contextlib import redirect_stdout
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
@@ -12,6 +10,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from kubectl_dra.cli.main import run as command
+from tests.ran import ran
 
 JSON = dict[str, Any]
 DRA = "resource.k8s.io/v1"
@@ -64,10 +63,8 @@ def _explain(folder: Path, objects: list[JSON], *words: str) -> tuple[int, JSON]
     head = {"read": kinds, "serverVersion": "v1.36.4", "readAt": "2026-01-01T02:00:00Z"}
     path = folder / "cluster.json"
     path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "kubectl-dra": head, "items": objects}))
-    out = io.StringIO()
-    with redirect_stdout(out):
-        code = command(["explain", *words, "--snapshot", str(path), "-o", "json"])
-    return code, json.loads(out.getvalue())
+    code, out, _ = ran("explain", *words, "--snapshot", str(path), "-o", "json")
+    return code, json.loads(out)
 
 
 def _codes(folder: Path, objects: list[JSON], pods: list[Waiting]) -> list[int]:
