@@ -25,8 +25,7 @@ from kubectl_dra.explain.question.resolve import Question, about_pod
 from kubectl_dra.explain.scene.attributes_read import complete
 from kubectl_dra.explain.scene.prepare import Settings
 from kubectl_dra.explain.waiting import Shapes, pods_waiting
-from kubectl_dra.scheduling.binding import place
-from kubectl_dra.scheduling.chance import Chance
+from kubectl_dra.scheduling.binding import Chance, place
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.kinds_to_read import uses_volumes
 from kubectl_dra.scheduling.queue import kept_out

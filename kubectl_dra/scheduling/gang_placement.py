@@ -15,8 +15,7 @@ from msgspec import structs
 from kubectl_dra.allocation.attempt import AttemptVerdict
 from kubectl_dra.allocation.budgets import GANG_STEPS, GANG_TRIES, GANG_WORK, SMALL_GANG_TRIES, SMALL_GANG_WORK, Budget
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.scheduling.binding import place
-from kubectl_dra.scheduling.chance import Chance
+from kubectl_dra.scheduling.binding import Chance, place
 from kubectl_dra.scheduling.dynamic_resources import ClaimNotCreated, resolve
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.gang_scheduling import ClaimGiven, Gang, Obstacle, Placed, domains_of
