@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import io
 import json
 import time
 from collections.abc import Callable, Iterator
@@ -14,7 +13,7 @@ import pytest
 
 from kubectl_dra.allocation.budgets import NODE_STEPS, Budget
 from kubectl_dra.api.nodes import Node
-from kubectl_dra.cli.main import run as command
+from tests.ran import ran
 from tools.benchmarks.search import cases
 from tools.builders import cycle
 from tools.cases import CASES, Case, run_case
@@ -72,10 +71,8 @@ def _hurried(clock: Callable[[], float]) -> Callable[[], float]:
 
 
 def _said(example: Path) -> tuple[int, str]:
-    out = io.StringIO()
-    with contextlib.chdir(example), contextlib.redirect_stdout(out):
-        code = command([*arguments(example), "-o", "json"])
-    return code, out.getvalue()
+    with contextlib.chdir(example):
+        return ran(*arguments(example), "-o", "json")[:2]
 
 
 @pytest.mark.parametrize("example", [*examples(), *fit_examples()], ids=lambda example: example.name)

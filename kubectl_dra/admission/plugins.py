@@ -75,8 +75,8 @@ def with_label_keys(pod: Pod) -> Pod:
 
 def _resolved(affinity: PodAffinity, labels: Mapping[str, str]) -> PodAffinity:
     return PodAffinity(
-        tuple(_term(entry, labels) for entry in affinity.required),
-        tuple(structs.replace(entry, term=_term(entry.term, labels)) for entry in affinity.preferred),
+        tuple(_term(term, labels) for term in affinity.required),
+        tuple(structs.replace(preference, term=_term(preference.term, labels)) for preference in affinity.preferred),
     )
 
 

@@ -100,6 +100,8 @@ SMALL_GANG_TRIES: Final = 30
 """How often a small group is tried, with different choices where the scheduler chooses at random."""
 SMALL_GANG_WORK: Final = 1_000
 """The work up to which a group counts as small."""
+GANG_STEPS: Final = 3_000_000
+"""All tries of a group together."""
 
 # Other pods that want the same devices.
 RIVALS_WORK: Final = 20_000
@@ -107,6 +109,8 @@ RIVALS_TRIED: Final = 300
 """Pods that are tried times nodes and slices, and pods; with more of them it stays open what they leave."""
 RIVALS_TRIES: Final = 6
 """How often they are placed where the scheduler chooses at random, or nobody knows which of two is tried first."""
+RIVALS_STEPS: Final = 3_000_000
+"""All these pods, each time that they are placed."""
 
 LARGEST_NODES: Final = 50
 """Nodes on which the largest request is looked for; devices that share counters need more than the first."""

@@ -68,8 +68,8 @@ class ExtendedRequests(Struct, frozen=True):
         if self.supposed is None:
             return self._made(delegated)
         made = self._made(self.amounts.keys() - delegated)
-        served = {entry.name for entry in made.requests} if made is not None else set()
-        asked = tuple(entry for entry in self.supposed.requests if entry.name not in served)
+        served = {request.name for request in made.requests} if made is not None else set()
+        asked = tuple(request for request in self.supposed.requests if request.name not in served)
         return replace(self.supposed, requests=asked) if asked else None
 
     def _made(self, resources: Collection[str]) -> ResourceClaim | None:
@@ -82,7 +82,7 @@ class ExtendedRequests(Struct, frozen=True):
         requests.sort(key=lambda entry: entry.name)
         return ResourceClaim(
             metadata=ObjectMeta(name=CLAIM_NAME, namespace=self.pod.metadata.namespace),
-            requests=tuple(Request(entry.name, entry) for entry in requests),
+            requests=tuple(Request(request.name, request) for request in requests),
         )
 
     def _requests(self, resource: str) -> list[DeviceRequest]:

@@ -172,7 +172,7 @@ class Problem:
         self.shares_table = defects.counters_keyed_by_pool_name and len(pools) > len({pool.name for pool in pools})
         # More than 32 results end several levels of the search.
         self.too_long = any(
-            sum(max(entry.needed for entry in alternatives) for alternatives in requests) > MAX_RESULTS
+            sum(max(alternative.needed for alternative in alternatives) for alternatives in requests) > MAX_RESULTS
             for requests in self.prepared
         )
         # Whether a shareable device charges counters depends on who came first.

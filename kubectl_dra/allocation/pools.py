@@ -207,26 +207,26 @@ def gather(index: SliceIndex, node: Node, features: Features, defects: KnownDefe
         return NodePools((_of_one(alone, index, features),), (), ())
     kept: dict[PoolID, list[ResourceSlice]] = {}
     superseded: list[ResourceSlice] = []
-    for entry in index.candidates(node.name):
+    for candidate in index.candidates(node.name):
         try:
-            if (without_groups and index.uses_groups(entry)) or not relevant(entry, node, features, defects):
+            if (without_groups and index.uses_groups(candidate)) or not relevant(candidate, node, features, defects):
                 continue
         except InvalidNodeSelector as error:
             raise AllocationError(
-                f"gather pool information: failed to perform node selection for slice {entry.name}: {error}",
+                f"gather pool information: failed to perform node selection for slice {candidate.name}: {error}",
                 check=AllocationCheck.SLICE_NODE_SELECTOR,
-                subject=entry.name,
+                subject=candidate.name,
             ) from error
-        same_pool = kept.get(entry.pool)
+        same_pool = kept.get(candidate.pool)
         if same_pool is None:
-            kept[entry.pool] = [entry]
-        elif entry.generation == same_pool[0].generation:
-            same_pool.append(entry)
-        elif entry.generation > same_pool[0].generation:
+            kept[candidate.pool] = [candidate]
+        elif candidate.generation == same_pool[0].generation:
+            same_pool.append(candidate)
+        elif candidate.generation > same_pool[0].generation:
             superseded.extend(same_pool)
-            kept[entry.pool] = [entry]
+            kept[candidate.pool] = [candidate]
         else:
-            superseded.append(entry)
+            superseded.append(candidate)
     pools: list[Pool] = []
     obsolete: list[PoolID] = []
     for pool_id, slices in kept.items():

@@ -60,9 +60,9 @@ def _plain_only(context: SearchContext, prepared: Sequence[PreparedClaim]) -> bo
     if context.features.compatibility_groups:
         from kubectl_dra.allocation.counters import uses_groups
 
-        if uses_groups(entry.device for entry in context.candidates):
+        if uses_groups(candidate.device for candidate in context.candidates):
             return True
-    if context.defects.request_takes_share_twice and any(entry.shareable for entry in context.candidates):
+    if context.defects.request_takes_share_twice and any(candidate.shareable for candidate in context.candidates):
         return True
     return context.defects.later_all_continues_with_first and any(
         alternative.listed is not None for claim in prepared for request in claim for alternative in request[1:]

@@ -74,8 +74,8 @@ def impossible(problem: Problem) -> bool:
 def _demands(problem: Problem, *uses: int) -> list[Demand]:
     out: list[Demand] = []
     for stage in problem.stages:
-        need = min(entry.needed for entry in stage.alternatives)
-        if need and not any(entry.spec.admin_access for entry in stage.alternatives):
+        need = min(alternative.needed for alternative in stage.alternatives)
+        if need and not any(alternative.spec.admin_access for alternative in stage.alternatives):
             usable = [
                 (entry, frozenset(position for position, use in enumerate(listed) if use in uses))
                 for entry, listed in zip(stage.alternatives, stage.uses, strict=True)

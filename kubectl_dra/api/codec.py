@@ -354,7 +354,7 @@ def _claim_to_v1beta1(spec: Mapping[str, Any]) -> dict[str, Any]:
     requests = devices.get("requests")
     if not requests:
         return dict(spec)
-    return {**spec, "devices": {**devices, "requests": [_request_to_v1beta1(entry) for entry in requests]}}
+    return {**spec, "devices": {**devices, "requests": [_request_to_v1beta1(request) for request in requests]}}
 
 
 def _request_to_v1beta1(request: Mapping[str, Any]) -> dict[str, Any]:

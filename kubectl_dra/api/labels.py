@@ -58,7 +58,7 @@ class LabelSelector(Wire, frozen=True):
 def all_match(requirements: Iterable[Requirement], labels: Mapping[str, str]) -> bool:
     """Whether labels meet all requirements. If one cannot be parsed, nothing matches."""
     try:
-        return all(requirement_matches(entry, labels) for entry in requirements)
+        return all(requirement_matches(requirement, labels) for requirement in requirements)
     except InvalidNodeSelector:
         return False
 

@@ -63,7 +63,7 @@ class PluginSpec(Wire, frozen=True):
     @property
     def host_paths(self) -> tuple[str, ...]:
         """The folders of the node that the pod uses, without a slash at the end."""
-        return tuple(one.host_path.path.rstrip("/") for one in self.volumes if one.host_path is not None)
+        return tuple(volume.host_path.path.rstrip("/") for volume in self.volumes if volume.host_path is not None)
 
 
 class ContainerWaiting(Wire, frozen=True):

@@ -90,7 +90,7 @@ class Container(Wire, frozen=True):
     @property
     def claims(self) -> tuple[tuple[str, str], ...]:
         """The claims that it uses, as (entry of the pod, request)."""
-        return tuple((entry.name, entry.request) for entry in self.resources.claims)
+        return tuple((claim.name, claim.request) for claim in self.resources.claims)
 
     @property
     def long_lived(self) -> bool:
@@ -346,7 +346,7 @@ class Pod(Wire, frozen=True):
     def claim_names(self) -> frozenset[str]:
         """The claims that the pod uses, named by it or made for it."""
         made = self.claim_statuses
-        names = (entry.claim_name or made.get(entry.name) or "" for entry in self.claims)
+        names = (claim.claim_name or made.get(claim.name) or "" for claim in self.claims)
         return frozenset((*names, self.extended_resource_claim)) - {""}
 
     @property

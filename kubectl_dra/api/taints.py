@@ -144,6 +144,6 @@ def blocking_taint(taints: Sequence[DeviceTaint], tolerations: Sequence[DeviceTo
     Only ``NoSchedule`` and ``NoExecute`` block; ``None`` and unknown effects never do.
     """
     for taint in taints:
-        if taint.effect in BLOCKING_EFFECTS and not any(entry.tolerates(taint) for entry in tolerations):
+        if taint.effect in BLOCKING_EFFECTS and not any(toleration.tolerates(taint) for toleration in tolerations):
             return taint
     return None

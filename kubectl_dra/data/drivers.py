@@ -338,7 +338,7 @@ def _driver(raw: Mapping[str, Any]) -> Driver:
         capacities=raw.get("capacities") or {},
         kinds=kinds,
         classes={each["name"]: installed_class(raw["driver"], each, kinds) for each in raw.get("classes") or ()},
-        configs=None if configs is None else tuple(_config(entry) for entry in configs),
+        configs=None if configs is None else tuple(_config(config) for config in configs),
         removed=raw.get("removed") or {},
         instead=raw.get("instead") or {},
         no_equal={name: hints[hint] for name, hint in (raw.get("no_equal") or {}).items()},

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
-from kubectl_dra.allocation.budgets import RIVALS_TRIED, RIVALS_TRIES, RIVALS_WORK
+from kubectl_dra.allocation.budgets import RIVALS_STEPS, RIVALS_TRIED, RIVALS_TRIES, RIVALS_WORK, Budget
 from kubectl_dra.allocation.extended_resources import class_by_resource, resources_of
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
@@ -25,8 +25,7 @@ from kubectl_dra.explain.question.resolve import Question, about_pod
 from kubectl_dra.explain.scene.attributes_read import complete
 from kubectl_dra.explain.scene.prepare import Settings
 from kubectl_dra.explain.waiting import Shapes, pods_waiting
-from kubectl_dra.scheduling.binding import place
-from kubectl_dra.scheduling.chance import Chance
+from kubectl_dra.scheduling.binding import Chance, place
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.kinds_to_read import uses_volumes
 from kubectl_dra.scheduling.queue import kept_out
@@ -138,10 +137,11 @@ class Queue:
             snapshot = complete(about_pod(pod, snapshot, exists=True), snapshot, self._settings)
         state = self._settings.scheduler.sees(Cluster(snapshot), *pods)
         size = len(state.nodes) + len(state.snapshot.slices)
+        budget = Budget(RIVALS_STEPS)
         left, found = min(RIVALS_TRIED, RIVALS_WORK // max(1, size)), list[frozenset[str]]()
         for number in range(RIVALS_TRIES):
             run = _Run(self, pods, last, Chance.of_try(number))
-            if not run.place(state, left):
+            if not run.place(state, budget, left):
                 # Some of the choices that chance has were tried already.
                 return found if len(found) > 1 else None
             left -= run.tried
@@ -173,7 +173,7 @@ class _Run:
         self.tried = 0
         self.served: set[str] = set()
 
-    def place(self, state: ClusterState, most: int) -> bool:
+    def place(self, state: ClusterState, budget: Budget, most: int) -> bool:
         """Place them; false if it is open what becomes of one, or more than ``most`` would have to be tried."""
         refused: set[str] = set()
         for pod in self._pods:
@@ -183,7 +183,7 @@ class _Run:
             if self.tried >= most:
                 return False
             self.tried += 1
-            step = place(pod, state, self.chance.of)
+            step = place(pod, state, budget, self.chance.of)
             state = step.state
             if step.node:
                 self.served.add(pod.key)

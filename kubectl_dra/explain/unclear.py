@@ -251,6 +251,7 @@ def _said_by_others(analysis: Analysis, verdict: Verdict) -> Iterator[Phrase]:
 
 OBSTACLES: Final = {
     Obstacle.TOO_LARGE: "whether the group {group} fits is not tried: too many pods, nodes and slices",
+    Obstacle.TOO_LONG: "whether the group {group} fits is not known: the search for devices did not end in time",
     Obstacle.VOLUMES: "whether the group {group} fits is not known: volumes are bound together with its pods",
     Obstacle.CHANCE: "whether the group {group} fits depends on chance: which pod is tried first, which node it gets",
     Obstacle.LEFT_OUT: "the group {group} fits, but not all of its pods: which is left out is not known",

@@ -14,8 +14,7 @@ from kubectl_dra.api.claims import Allocation
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.fit.pod_factory import Denied, NewPod, denied
-from kubectl_dra.scheduling.binding import bound, takes_no_pod
-from kubectl_dra.scheduling.chance import Chance
+from kubectl_dra.scheduling.binding import Chance, bound, takes_no_pod
 from kubectl_dra.scheduling.default_preemption import Candidate
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.gang_scheduling import domains_of, gang_of, priority_differs

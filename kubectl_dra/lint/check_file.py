@@ -161,9 +161,9 @@ def _about_skipped(
     """Findings for unreadable documents, and one note for templates and non-manifests among them."""
     findings: list[LocatedFinding] = []
     templates = [one for one in skipped if isinstance(one.error, TemplateError)]
-    notes: tuple[str, ...] = tuple(str(one.error) for one in templates[:1])
+    notes: tuple[str, ...] = tuple(str(template.error) for template in templates[:1])
     if templates and others:
-        lines = ", ".join(str(one.line) for one in templates[:5]) + (", …" if len(templates) > 5 else "")
+        lines = ", ".join(str(template.line) for template in templates[:5]) + (", …" if len(templates) > 5 else "")
         is_are = "document that begins in line" if len(templates) == 1 else "documents that begin in lines"
         notes = (f"{notes[0]} (left out: the {is_are} {lines})",)
     for one in skipped:

@@ -267,7 +267,7 @@ def _together(
 
 def _remaining(result: FileResult, findings: list[LocatedFinding], job: Job) -> tuple[list[LocatedFinding], int]:
     """The findings of a file that its comments do not silence, those about the comments, and how many are silenced."""
-    findings = [one for one in findings if wanted(one, job.selection)]
+    findings = [finding for finding in findings if wanted(finding, job.selection)]
     if not result.comments:
         return findings, 0
     kept, silenced, unused = apply(findings, result.comments)

@@ -49,7 +49,7 @@ def fix_text(source: Source, findings: Sequence[LocatedFinding], allowed: Sequen
         if not done:
             break
         findings = check(source.name, source.encode(after))
-        remaining = {_key(one) for one in findings}
+        remaining = {_key(finding) for finding in findings}
         for one in done:
             # A fix that leaves its finding is not made again, and not counted.
             settled.add(_key(one))

@@ -237,7 +237,7 @@ def _held_by(holders: Sequence[ResourceClaim]) -> str:
 
 
 def _consumers(claim: ResourceClaim) -> str:
-    return some([str(entry) for entry in claim.reserved_for], 1) or "no pod"
+    return some([str(consumer) for consumer in claim.reserved_for], 1) or "no pod"
 
 
 def _capacity(row: DeviceRow) -> Iterator[str]:
@@ -317,7 +317,7 @@ def _holders(out: Painter, row: DeviceRow, claims: Sequence[ClaimUse], at: datet
 def _holder(claim: ResourceClaim, use: ClaimUse | None, at: datetime) -> tuple[str, ...]:
     meta = claim.metadata
     age = times.age(meta.creation_timestamp, at) if meta.creation_timestamp else EMPTY
-    pods = use.pods if use is not None else tuple(entry.name for entry in claim.reserved_for)
+    pods = use.pods if use is not None else tuple(consumer.name for consumer in claim.reserved_for)
     owner = owned_by(use.owner if use is not None else None)
     return meta.namespace, meta.name, use.state if use is not None else EMPTY, some(pods, 2) or EMPTY, owner, age
 

@@ -109,5 +109,5 @@ def _holder(claim: ResourceClaim) -> dict[str, Any]:
     return {
         "namespace": claim.metadata.namespace,
         "claim": claim.metadata.name,
-        "consumers": [{"resource": entry.resource, "name": entry.name} for entry in claim.reserved_for],
+        "consumers": [{"resource": consumer.resource, "name": consumer.name} for consumer in claim.reserved_for],
     }

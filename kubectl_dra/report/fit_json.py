@@ -137,7 +137,7 @@ def _holder(holder: ClaimHolder) -> dict[str, Any]:
     return {
         "claim": {"namespace": holder.claim.metadata.namespace, "name": holder.claim.metadata.name},
         "state": holder.standing.name.lower(),
-        "devices": [str(entry.device) for entry in results],
+        "devices": [str(result.device) for result in results],
         "pods": [_pod(pod) for pod in holder.pods],
     }
 

@@ -134,7 +134,7 @@ def way_json(way: RemedyPlan, asked: Invocation) -> dict[str, Any]:
 
 def placement_json(placement: NodeDevices) -> dict[str, Any]:
     """What the claims get on a node."""
-    return {"node": placement.node, "devices": [_placed(one) for one in placement.devices]}
+    return {"node": placement.node, "devices": [_placed(device) for device in placement.devices]}
 
 
 def commands_json(*commands: CommandLine | None, where: ClusterFlags) -> list[dict[str, Any]]:
@@ -220,7 +220,7 @@ def _proof(proof: Proof) -> dict[str, Any]:
         out["newNodeLike"] = proof.like
     else:
         out["node"] = proof.node
-        out["devices"] = [_placed(one) for one in proof.devices]
+        out["devices"] = [_placed(device) for device in proof.devices]
     if proof.beside is not None:
         beside = proof.beside
         if beside.aside or beside.changed:

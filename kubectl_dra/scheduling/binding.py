@@ -1,13 +1,15 @@
-"""The cluster after the scheduler gave a pod its node: the pod is there, and its claims have devices."""
+"""Pods get their nodes: the cluster after, with the pod and the devices of its claims, and what chance decides."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Sequence
-from typing import NamedTuple
+from random import Random
+from typing import Any, NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
 from kubectl_dra.allocation.attempt import Attempt
+from kubectl_dra.allocation.budgets import PLACED_POD, Budget
 from kubectl_dra.allocation.features import Features
 from kubectl_dra.api.claims import Allocation, Consumer, ResourceClaim
 from kubectl_dra.api.pods import ExtendedClaimStatus, Pod
@@ -17,6 +19,8 @@ from kubectl_dra.scheduling.chain import order
 from kubectl_dra.scheduling.dynamic_resources import DynamicResources
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.outcome import Outcome
+
+T = TypeVar("T")
 
 
 def bound(pod: Pod, node: str, state: ClusterState, attempt: Attempt | None) -> ClusterState:
@@ -66,6 +70,38 @@ def _reserved(pod: Pod, node: str, devices: DynamicResources) -> Iterator[Resour
         yield made
 
 
+class Chance:
+    """The choices of one try: any, by ``random``, or always the first. ``taken``: another choice was possible."""
+
+    def __init__(self, random: Random | None = None) -> None:
+        self._random = random
+        self.taken = False
+
+    @staticmethod
+    def of_try(number: int) -> Chance:
+        """Always the first in try 0, any in the others."""
+        return Chance(Random(number) if number else None)
+
+    @property
+    def always_first(self) -> bool:
+        """Whether it takes the first of each."""
+        return self._random is None
+
+    def of(self, choices: Sequence[T]) -> T:
+        """One of them."""
+        self.taken = self.taken or len(choices) > 1
+        return choices[0] if self._random is None else self._random.choice(choices)
+
+    def in_order(self, pods: Sequence[Pod], turn: Callable[[Pod], Any]) -> list[Pod]:
+        """The pods by their turns; those with equal ones come in any order."""
+        self.taken = self.taken or len({turn(pod) for pod in pods}) < len(pods)
+        # Whichever of them is asked about, the first try is the same.
+        mixed = sorted(pods, key=lambda pod: pod.key)
+        if self._random is not None:
+            self._random.shuffle(mixed)
+        return sorted(mixed, key=turn)
+
+
 # Pods one after the other: each gets its node in the cluster with those before it.
 
 
@@ -81,16 +117,19 @@ class TurnTaken(NamedTuple):
     state: ClusterState
 
 
-def place(pod: Pod, state: ClusterState, choose: Choose, within: Container[str] | None = None) -> TurnTaken:
+def place(
+    pod: Pod, state: ClusterState, budget: Budget, choose: Choose, within: Container[str] | None = None
+) -> TurnTaken:
     """Gives a pod one of its best nodes, after the scheduler took back what nobody uses; ``within``: only of these."""
     from kubectl_dra.scheduling.scoring import winner_among
 
-    outcome = Outcome(pod, state)
+    outcome = Outcome(pod, state, budget)
     while outcome.next is not None:
         outcome = outcome.next
     feasible = tuple(name for name in outcome.feasible if within is None or name in within)
     if not feasible:
         return TurnTaken(outcome, "", state)
+    budget.charge(PLACED_POD)
     best = winner_among(outcome.chain, feasible)
     node = choose([name for name in best.nodes or feasible if name in feasible])
     return TurnTaken(outcome, node, bound(pod, node, outcome.state, outcome.devices.on(node)))

@@ -277,7 +277,7 @@ class DynamicResources(Plugin):
     @property
     def _names(self) -> Mapping[str, str]:
         """The claim's name for each entry of the pod that has one."""
-        found = ((entry.name, _claim_name(self.pod, entry)[0]) for entry in self.pod.claims)
+        found = ((claim.name, _claim_name(self.pod, claim)[0]) for claim in self.pod.claims)
         return {entry: name for entry, name in found if name is not None}
 
     @cached_property

@@ -12,10 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import structs
 
-from kubectl_dra.allocation.budgets import GANG_TRIES, GANG_WORK, SMALL_GANG_TRIES, SMALL_GANG_WORK
+from kubectl_dra.allocation.attempt import AttemptVerdict
+from kubectl_dra.allocation.budgets import GANG_STEPS, GANG_TRIES, GANG_WORK, SMALL_GANG_TRIES, SMALL_GANG_WORK, Budget
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.scheduling.binding import place
-from kubectl_dra.scheduling.chance import Chance
+from kubectl_dra.scheduling.binding import Chance, place
 from kubectl_dra.scheduling.dynamic_resources import ClaimNotCreated, resolve
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.gang_scheduling import ClaimGiven, Gang, Obstacle, Placed, domains_of
@@ -39,13 +39,16 @@ def placed_together(gang: Gang, pod: Pod, state: ClusterState) -> Placed | Obsta
     domains = domains_of(gang, state)
     if domains is None:
         return Obstacle.DOMAIN
-    found, *others = _in_domains(gang, waiting, bound, state, domains, chance := Chance.of_try(0))
+    budget = Budget(GANG_STEPS)
+    found, *others = _in_domains(gang, waiting, bound, state, domains, budget, chance := Chance.of_try(0))
     tries = SMALL_GANG_TRIES if work <= SMALL_GANG_WORK else GANG_TRIES
     for number in range(1, tries if chance.taken else 1):
-        more = _in_domains(gang, waiting, bound, state, domains, Chance.of_try(number))
+        more = _in_domains(gang, waiting, bound, state, domains, budget, Chance.of_try(number))
         if more[0].fits != found.fits:
             return Obstacle.CHANCE
         others.extend(more)
+    if not budget.left or (not found.fits and any(_is_open(one) for one in found.refused.values())):
+        return Obstacle.TOO_LONG
     if found.fits and any((pod.key in other.nodes) != (pod.key in found.nodes) for other in others):
         return Obstacle.LEFT_OUT
     said = {_said(pod, one) for one in (found, *others)}
@@ -56,6 +59,11 @@ def _said(pod: Pod, found: Placed) -> str:
     """The scheduler's text about the pod itself; empty if it fits."""
     refused = found.refused.get(pod.key)
     return refused.message if refused is not None else ""
+
+
+def _is_open(refused: Outcome) -> bool:
+    """Whether a search for devices did not end, so that a node may have them for a pod that got none."""
+    return any(attempt.verdict is AttemptVerdict.UNDETERMINED for attempt in refused.attempts.values())
 
 
 def _is_tried(member: Pod) -> bool:
@@ -72,6 +80,7 @@ def _in_domains(
     bound: tuple[str, ...],
     state: ClusterState,
     domains: Mapping[str, frozenset[str]],
+    budget: Budget,
     chance: Chance,
 ) -> list[Placed]:
     """The group in each domain where it fits or, if there is none, where most of it does.
@@ -81,7 +90,7 @@ def _in_domains(
     names = tuple(name for name in domains if name)
     tried = []
     for value, nodes in domains.items():
-        placed, refused, given = _one_after_another(waiting, state, nodes, chance)
+        placed, refused, given = _one_after_another(waiting, state, nodes, budget, chance)
         tried.append(Placed(gang, placed, bound, refused, value, names, given=given))
     if fitting := [one for one in tried if one.fits]:
         return fitting
@@ -99,14 +108,14 @@ def _given(outcome: Outcome, node: str) -> Iterator[ClaimGiven]:
 
 
 def _one_after_another(
-    waiting: Sequence[Pod], state: ClusterState, nodes: frozenset[str], chance: Chance
+    waiting: Sequence[Pod], state: ClusterState, nodes: frozenset[str], budget: Budget, chance: Chance
 ) -> tuple[dict[str, str], dict[str, Outcome], dict[str, Sequence[ClaimGiven]]]:
     placed: dict[str, str] = {}
     refused: dict[str, Outcome] = {}
     given: dict[str, Sequence[ClaimGiven]] = {}
     # Those of equal priority go by the time of their first attempt, which is unknown.
     for member in chance.in_order(waiting, lambda pod: -pod.priority):
-        outcome, node, state = place(member, state, chance.of, nodes)
+        outcome, node, state = place(member, state, budget, chance.of, nodes)
         if not node:
             refused[member.key] = outcome
             continue

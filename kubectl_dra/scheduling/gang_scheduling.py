@@ -88,6 +88,8 @@ class Obstacle(Enum):
 
     TOO_LARGE = auto()
     """There are too many pods, nodes and slices to try."""
+    TOO_LONG = auto()
+    """The search for devices does not end in time."""
     VOLUMES = auto()
     """Volumes are bound together with a pod, and which ones is unknown before the next pod is tried."""
     CHANCE = auto()

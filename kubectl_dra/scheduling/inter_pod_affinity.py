@@ -49,12 +49,12 @@ class Term(Struct, frozen=True):
 
 def required_affinity(pod: Pod, state: ClusterState) -> list[Term]:
     """The terms that the pod's node must meet."""
-    return [_resolved(entry, pod, state) for entry in _affinity(pod).pod_affinity.required]
+    return [_resolved(term, pod, state) for term in _affinity(pod).pod_affinity.required]
 
 
 def required_anti_affinity(pod: Pod, state: ClusterState) -> list[Term]:
     """The terms that the pod's node must not meet."""
-    return [_resolved(entry, pod, state) for entry in _affinity(pod).pod_anti_affinity.required]
+    return [_resolved(term, pod, state) for term in _affinity(pod).pod_anti_affinity.required]
 
 
 def preferred(pod: Pod, state: ClusterState) -> list[Term]:
@@ -63,8 +63,8 @@ def preferred(pod: Pod, state: ClusterState) -> list[Term]:
     return [
         *(replace(_resolved(entry.term, pod, state), weight=entry.weight) for entry in affinity.pod_affinity.preferred),
         *(
-            replace(_resolved(entry.term, pod, state), weight=-entry.weight)
-            for entry in affinity.pod_anti_affinity.preferred
+            replace(_resolved(preference.term, pod, state), weight=-preference.weight)
+            for preference in affinity.pod_anti_affinity.preferred
         ),
     ]
 

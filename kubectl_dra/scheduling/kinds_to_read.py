@@ -30,8 +30,8 @@ CONTROLLERS: Final[Mapping[str, tuple[str, ...]]] = {
 def uses_volumes(pod: Pod) -> bool:
     """Whether a volume of the pod affects where it runs."""
     return any(
-        entry.persistent_volume_claim or entry.ephemeral or entry.csi or type_of_source(entry) is not None
-        for entry in pod.spec.volumes
+        volume.persistent_volume_claim or volume.ephemeral or volume.csi or type_of_source(volume) is not None
+        for volume in pod.spec.volumes
     )
 
 

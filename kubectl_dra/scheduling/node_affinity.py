@@ -102,9 +102,9 @@ def _named_nodes(terms: Sequence[NodeSelectorTerm]) -> frozenset[str] | None:
     found: set[str] = set()
     for term in terms:
         named: set[str] | None = None
-        for entry in term.fields:
-            if entry.key == _NAME and entry.operator == "In":
-                named = set(entry.values) if named is None else named & set(entry.values)
+        for field in term.fields:
+            if field.key == _NAME and field.operator == "In":
+                named = set(field.values) if named is None else named & set(field.values)
         if named is None:
             return None
         found |= named

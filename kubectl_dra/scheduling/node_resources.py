@@ -171,7 +171,7 @@ class BalancedAllocation(ScorePlugin):
         super().__init__(pod, state, nodes)
         self._own = pod_amounts(pod, state.rules)
         resources = state.profile.args.balanced_allocation.resources
-        self.skipped = not any(self._own.get(entry.name) for entry in resources)
+        self.skipped = not any(self._own.get(resource.name) for resource in resources)
         self._names = [name for name, _ in _counted(resources, self._own)]
         self.inexact = _served_by_devices(resources, self._own, state, nodes)
 
@@ -268,7 +268,7 @@ def _with(pod: Pod, assumed: Mapping[str, Amount]) -> Pod:
         pod,
         spec=structs.replace(
             spec,
-            containers=tuple(_with_requests(entry, assumed) for entry in spec.containers),
+            containers=tuple(_with_requests(container, assumed) for container in spec.containers),
             init_containers=tuple(_with_requests(entry, assumed) for entry in spec.init_containers),
         ),
     )

@@ -108,7 +108,7 @@ def migrated_affinity(kind: MigratedType, volume: PersistentVolume) -> NodeSelec
     if not kind.zone_label:
         return written
     terms = written.terms if written is not None else ()
-    keys = {entry.key for term in terms for entry in term.expressions}
+    keys = {expression.key for term in terms for expression in term.expressions}
     zone = next((key for key in _ZONES if key in keys), None)
     label = next((key for key in _ZONES if key in volume.metadata.labels), None)
     region = _OLD_REGION if _ZONES[1] == (zone or label) else ""
@@ -293,7 +293,7 @@ def _limits(node: CSINode | None) -> dict[str, int]:
     if node is None:
         return {}
     return {
-        entry.name: entry.allocatable.count
-        for entry in node.spec.drivers
-        if entry.allocatable is not None and entry.allocatable.count is not None
+        driver.name: driver.allocatable.count
+        for driver in node.spec.drivers
+        if driver.allocatable is not None and driver.allocatable.count is not None
     }

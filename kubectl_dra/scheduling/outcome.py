@@ -163,7 +163,7 @@ class Outcome:
 
     @property
     def _names_claims(self) -> bool:
-        return any(entry.claim_name for entry in self.pod.claims)
+        return any(claim.claim_name for claim in self.pod.claims)
 
     def after(self, state: ClusterState) -> Outcome:
         """The attempt in a cluster that changes have made of the one that it was made in.

@@ -208,7 +208,7 @@ class PodTopologySpread(Plugin):
         super().__init__(pod, state)
         self._constraints = constraints(pod, "DoNotSchedule", state)
         self._unread: Rejection | None = None
-        defaults = [entry for entry in state.profile.args.spread.constraints if entry.required]
+        defaults = [constraint for constraint in state.profile.args.spread.constraints if constraint.required]
         if defaults and (kind := unread_selecting(pod, state)):
             self._unread = Rejection(self.name, (NotRead(kind, NoDomain(defaults[0].topology_key)),))
             return
@@ -294,8 +294,8 @@ class PodTopologySpreadScore(ScorePlugin):
         self._scored = [node for node in nodes if self._counts(node)]
         # A node without the label is in the domain of the empty value, as the scheduler counts it.
         self._domains: list[dict[str, int]] = [
-            {} if entry.key == HOSTNAME else {node.node.labels.get(entry.key, ""): 0 for node in self._scored}
-            for entry in self._constraints
+            {} if constraint.key == HOSTNAME else {node.node.labels.get(constraint.key, ""): 0 for node in self._scored}
+            for constraint in self._constraints
         ]
         self._count_pods()
 

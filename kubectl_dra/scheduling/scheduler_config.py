@@ -226,7 +226,7 @@ def _profiles(raw: Mapping[str, Any], release: Release) -> dict[str, Profile]:
 
 
 def _set(plugins: _Plugins, point: Point) -> PluginSet:
-    names = {entry.encode_name: entry.name for entry in msgspec.structs.fields(plugins)}
+    names = {field.encode_name: field.name for field in msgspec.structs.fields(plugins)}
     found: _PluginSet = getattr(plugins, names[point])
     return found.value
 
@@ -255,7 +255,7 @@ _KINDS: Final[Mapping[str, str]] = {
 
 
 def _args(written: Sequence[_PluginConfig], at: str) -> PluginArgs:
-    kinds = {entry.name: entry.type for entry in msgspec.structs.fields(PluginArgs)}
+    kinds = {field.name: field.type for field in msgspec.structs.fields(PluginArgs)}
     found: dict[str, Any] = {}
     for index, each in enumerate(written):
         path = f"{at}[{index}]"
@@ -306,7 +306,7 @@ def _check_shape(shape: Sequence[args.ShapePoint], at: str) -> None:
 
 
 def _check_balanced(value: args.BalancedAllocationArgs, at: str) -> None:
-    names = [entry.name for entry in value.resources]
+    names = [resource.name for resource in value.resources]
     for index, entry in enumerate(value.resources):
         if (entry.weight or 1) != 1:
             raise _Wrong(f"{at}.resources[{index}].weight", "must be 1")

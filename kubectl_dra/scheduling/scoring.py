@@ -38,7 +38,7 @@ class ImageLocality(ScorePlugin):
     def __init__(self, pod: Pod, state: ClusterState, nodes: Sequence[NodeState]) -> None:
         super().__init__(pod, state, nodes)
         volumes = [volume.image.reference for volume in pod.spec.volumes if volume.image is not None]
-        self._images = [_full_name(name) for name in (*(entry.image for entry in pod.containers), *volumes)]
+        self._images = [_full_name(name) for name in (*(container.image for container in pod.containers), *volumes)]
         self._places = len(pod.containers)
         if state.release in IMAGE_VOLUMES_COUNT:
             self._places += len(volumes)
@@ -201,6 +201,6 @@ def _device_preference(chain: Chain, feasible: Sequence[str]) -> dict[str, int]:
         if attempt is not None:
             claims = devices.claims_on(chain.state.nodes[name].node)
             for claim, result in zip(claims, attempt.results, strict=True):
-                found += preference(claim, (entry["request"] for entry in result.devices))
+                found += preference(claim, (device["request"] for device in result.devices))
         out[name] = allocated + found
     return out

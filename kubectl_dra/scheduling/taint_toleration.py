@@ -32,7 +32,7 @@ def proved_by_pods(pod: Pod, snapshot: Snapshot) -> frozenset[str]:
 
 
 def _compares(pod: Pod) -> bool:
-    return any(entry.operator in COMPARING for entry in pod.spec.tolerations)
+    return any(toleration.operator in COMPARING for toleration in pod.spec.tolerations)
 
 
 def untolerated(
@@ -50,7 +50,7 @@ def untolerated(
 
 def tolerated(taint: NodeTaint, tolerations: Iterable[Toleration], *, comparing: bool = False) -> bool:
     """Whether one of the tolerations covers the taint."""
-    return any(tolerates(entry, taint, comparing=comparing) for entry in tolerations)
+    return any(tolerates(toleration, taint, comparing=comparing) for toleration in tolerations)
 
 
 def tolerates(toleration: Toleration, taint: NodeTaint, *, comparing: bool = False) -> bool:
@@ -118,7 +118,7 @@ class TaintTolerationScore(ScorePlugin):
     name = PluginName.TAINT_TOLERATION
 
     def scores(self) -> Mapping[str, int]:
-        tolerations = [entry for entry in self.pod.spec.tolerations if entry.effect in ("", _PREFERRED)]
+        tolerations = [toleration for toleration in self.pod.spec.tolerations if toleration.effect in ("", _PREFERRED)]
         comparing = COMPARISON in self.state.gates
         return share_of_best(
             {

@@ -269,7 +269,7 @@ def _pod_hit(
     tolerations_kept: bool,
 ) -> PodHit:
     space, pod, taint = claim.metadata.namespace, use.pod, evicting.taint
-    tolerates = all(any(entry.tolerates(taint) for entry in result.tolerations) for result in results)
+    tolerates = all(any(toleration.tolerates(taint) for toleration in result.tolerations) for result in results)
     if pod is None:
         name, uid = use.entry.name, use.entry.uid
         if use.relation.stale:
@@ -337,7 +337,7 @@ def _all_requests(
     for desired, device in zip(published, devices, strict=True):
         taint = DeviceTaint(desired.taint.key, desired.taint.value, desired.taint.effect)
         for kind, metadata, name, spec, hit in asking:
-            if id(device) in hit and not any(entry.tolerates(taint) for entry in spec.tolerations):
+            if id(device) in hit and not any(toleration.tolerates(taint) for toleration in spec.tolerations):
                 yield AllRequest(desired.device, kind, metadata.namespace, metadata.name, name)
 
 

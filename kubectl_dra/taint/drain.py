@@ -186,16 +186,16 @@ class Drain:
             end = deleting("resourceclaim", holder.name, holder.namespace)
             return [Blocker(holder.device, key, "", why, command=end)]
         out: list[Blocker] = []
-        for entry in claim.reserved_for:
-            if entry.resource != "pods":
+        for consumer in claim.reserved_for:
+            if consumer.resource != "pods":
                 ending: CommandLine | None = None
-                why = f"used by {entry.resource} {entry.name}, which is not a pod: nothing ends it by itself"
-                if entry.resource == "podgroups":
-                    why = f"reserved for PodGroup {entry.name}: released when that is deleted, not when its pods end"
-                    ending = deleting("podgroup", entry.name, holder.namespace)
+                why = f"used by {consumer.resource} {consumer.name}, which is not a pod: nothing ends it by itself"
+                if consumer.resource == "podgroups":
+                    why = f"reserved for PodGroup {consumer.name}: released when that is deleted, not when its pods end"
+                    ending = deleting("podgroup", consumer.name, holder.namespace)
                 out.append(Blocker(holder.device, key, "", why, command=ending))
                 continue
-            at = (claim.metadata.namespace, entry.name, entry.uid)
+            at = (claim.metadata.namespace, consumer.name, consumer.uid)
             if at not in pods:
                 pods[at] = self._pod(*at, drivers_of((claim,)))
             if pods[at].state == RUNNING:

@@ -184,7 +184,7 @@ def _node(claim: ResourceClaim, pods: list[Pod]) -> str:
         return nodes.pop()
     selector = claim.allocation.node_selector if claim.allocation else None
     terms = selector.terms if selector is not None else ()
-    fields = [one for term in terms for one in term.fields if one.key == _NODE_NAME and len(one.values) == 1]
+    fields = [field for term in terms for field in term.fields if field.key == _NODE_NAME and len(field.values) == 1]
     return fields[0].values[0] if len(terms) == len(fields) == 1 else ""
 
 

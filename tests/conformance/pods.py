@@ -6,19 +6,16 @@ API server refused. ``--library`` asks ``scheduling`` alone.
 
 from __future__ import annotations
 
-import io
 import json
 import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.releases import default_features, parse_release
-from kubectl_dra.cli.main import run as command
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.cluster.snapshot import Snapshot
@@ -28,6 +25,7 @@ from kubectl_dra.scheduling.queue import kept_out
 from kubectl_dra.scheduling.scheduler import Scheduler
 from kubectl_dra.scheduling.scheduler_config import read_config
 from kubectl_dra.scheduling.scoring import winner
+from tests.ran import ran
 from tools.recorder.recorded import lines
 
 Case = dict[str, Any]
@@ -208,15 +206,13 @@ def diagnose(case: Case) -> tuple[int, Case]:
             manifest = Path(folder, "pod.json")
             manifest.write_text(json.dumps(asked))
             target = ["-f", str(manifest)]
-        out = io.StringIO()
         config = _config(case, Path(folder))
         target += ["--scheduler-config", str(config)] if config is not None else []
         where = ["--snapshot", str(snapshot), "--complete", "--kubernetes-version", case["release"], "-o", "json"]
         if case.get("gates", ()):
             where += ["--feature-gates", ",".join(f"{name}=true" for name in case.get("gates", ()))]
-        with redirect_stdout(out):
-            code = command(["explain", *target, *where])
-    return code, json.loads(out.getvalue() or "{}")
+        code, out, _ = ran("explain", *target, *where)
+    return code, json.loads(out or "{}")
 
 
 def compared(case: Case) -> Iterator[str]:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import io
 import json
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
-from kubectl_dra.cli.main import run as command
 from kubectl_dra.scheduling.outcome import Outcome
 from tests.conformance.pods import state_of
+from tests.ran import ran
 from tools.recorder.recorded import lines
 
 RELEASE = "1.36.2"
@@ -26,11 +24,9 @@ def diagnose(case: dict[str, Any], release: str = "") -> tuple[int, dict[str, An
         snapshot, pod = Path(folder, "snapshot.json"), Path(folder, "pod.json")
         snapshot.write_text(json.dumps(case["snapshot"]))
         pod.write_text(json.dumps(case["pod"]))
-        out = io.StringIO()
         arguments = ["explain", "-f", str(pod), "--snapshot", str(snapshot), "--complete", "-o", "json"]
-        with redirect_stdout(out):
-            code = command([*arguments, *(["--kubernetes-version", release] if release else [])])
-    return code, json.loads(out.getvalue() or "{}")
+        code, out, _ = ran(*arguments, *(["--kubernetes-version", release] if release else []))
+    return code, json.loads(out or "{}")
 
 
 def class_missing(expect: dict[str, Any]) -> bool:

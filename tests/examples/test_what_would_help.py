@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import io
 import json
-from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kubectl_dra.cli.main import run
+from tests.ran import ran
 from tools.examples import arguments, examples
 
 EXAMPLES = [example for example in examples() if (example / "exit-code").read_text().strip() == "1"]
 
 
 def _explain(example: Path, *flags: str) -> dict[str, Any]:
-    out, errors = io.StringIO(), io.StringIO()
-    with redirect_stdout(out), redirect_stderr(errors):
-        code = run([*arguments(example), "-o", "json", *flags])
-    assert errors.getvalue() == ""
-    found: dict[str, Any] = json.loads(out.getvalue())
+    code, out, errors = ran(*arguments(example), "-o", "json", *flags)
+    assert errors == ""
+    found: dict[str, Any] = json.loads(out)
     assert found["exitCode"] == code
     return found
 

@@ -7,10 +7,8 @@ without what the server, the scheduler and controllers add, and given with ``-f`
 from __future__ import annotations
 
 import gzip
-import io
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -18,9 +16,9 @@ from typing import Any
 import pytest
 import yaml
 
-from kubectl_dra.cli.main import run as command
 from tests.explain.authored import authored
 from tests.explain.commands import without_commands
+from tests.ran import ran
 
 JSON = dict[str, Any]
 ROOT = Path(__file__).parents[2]
@@ -64,11 +62,9 @@ class Cluster:
             file = self._folder / "manifest.json"
             file.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": given}))
             words += ["-f", str(file)]
-        out, errors = io.StringIO(), io.StringIO()
-        with redirect_stdout(out), redirect_stderr(errors):
-            code = command(words)
-        assert out.getvalue(), f"{self.name}: {errors.getvalue()}"
-        return code, without_commands(json.loads(out.getvalue()))
+        code, out, errors = ran(*words)
+        assert out, f"{self.name}: {errors}"
+        return code, without_commands(json.loads(out))
 
     def check(self, raw: JSON, ways: Sequence[str]) -> None:
         """All objects are given once more in these ways, and the one in question by itself."""

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import json
-from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
-from kubectl_dra.cli.main import run as command
+from tests.ran import ran
 
 JSON = dict[str, Any]
 GPU = "gpu.example.com"
@@ -50,22 +48,9 @@ def cluster(gpus: int, members: int, minimum: int, said: str = "") -> list[JSON]
 def explained(tmp_path: Path, items: list[JSON], pod: str = "p0") -> tuple[int, JSON]:
     path = tmp_path / "cluster.json"
     path.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": items}))
-    out = io.StringIO()
-    with redirect_stdout(out):
-        code = command(
-            [
-                "explain",
-                f"pod/{pod}",
-                "--snapshot",
-                str(path),
-                "--complete",
-                "--kubernetes-version",
-                "1.36",
-                "-o",
-                "json",
-            ]
-        )
-    return code, json.loads(out.getvalue())
+    words = ["explain", f"pod/{pod}", "--snapshot", str(path), "--complete", "--kubernetes-version", "1.36"]
+    code, out, _ = ran(*words, "-o", "json")
+    return code, json.loads(out)
 
 
 def test_a_gang_that_gets_its_devices(tmp_path: Path) -> None:

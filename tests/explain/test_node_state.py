@@ -9,7 +9,8 @@ from typing import Any
 import jsonschema
 import pytest
 
-from tests.explain.test_on_nodes import NAMES, RECORDED, expected, gates, said
+from tests.explain.test_on_nodes import NAMES, RECORDED, expected, gates
+from tests.ran import ran
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "schemas/explain.json").read_text())
 OF_NODE = {
@@ -26,7 +27,7 @@ OF_NODE = {
 def asked(line: dict[str, Any], folder: Path, *more: str) -> tuple[int, str, str]:
     path = folder / "cluster.json"
     path.write_text(json.dumps(line["served"]))
-    return said("explain", "node/gpu-1", "--snapshot", str(path), *gates(line), *more)
+    return ran("explain", "node/gpu-1", "--snapshot", str(path), *gates(line), *more)
 
 
 @pytest.mark.parametrize("line", RECORDED, ids=NAMES)
@@ -52,7 +53,7 @@ def test_a_node_is_at_fault_where_its_pods_are(line: dict[str, Any], tmp_path: P
 def test_a_name_that_no_node_has(tmp_path: Path) -> None:
     path = tmp_path / "cluster.json"
     path.write_text(json.dumps(RECORDED[0]["served"]))
-    code, _, err = said("explain", "node/gpu-2", "--snapshot", str(path))
+    code, _, err = ran("explain", "node/gpu-2", "--snapshot", str(path))
     assert (code, err) == (2, "error: there is no node gpu-2; there are: gpu-1\n")
-    code, _, err = said("explain", "node/gpu-1", "--what-if", "count=2", "--snapshot", str(path))
+    code, _, err = ran("explain", "node/gpu-1", "--what-if", "count=2", "--snapshot", str(path))
     assert code == 2 and err.startswith("error: --what-if needs a pod or claim")

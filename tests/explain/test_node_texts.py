@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.explain.test_on_nodes import NAMES, RECORDED, expected, gates, said
+from tests.explain.test_on_nodes import NAMES, RECORDED, expected, gates
+from tests.ran import ran
 
 TIME = re.compile(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 COMMAND = re.compile(r"^(Next|Full report|and |    \$ |    Destructive)")
@@ -30,7 +31,7 @@ WITHOUT_TIME = {
 def text_of(line: dict[str, Any], folder: Path, *words: str) -> list[str]:
     path = folder / "cluster.json"
     path.write_text(json.dumps(line["served"]))
-    _, out, _ = said("explain", *words, "--snapshot", str(path), *gates(line))
+    _, out, _ = ran("explain", *words, "--snapshot", str(path), *gates(line))
     return out.splitlines()
 
 

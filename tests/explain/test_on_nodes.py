@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
 from pathlib import Path
 from typing import Any
@@ -11,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from kubectl_dra.cli.main import run
+from tests.ran import ran
 from tools.recorder.nodes.__main__ import STATES
 from tools.recorder.recorded import DATA, lines
 
@@ -52,14 +50,6 @@ GIVEN_TWICE = "pod ml/first runs on node gpu-1 with gpu.example.com/gpu-1/gpu-0,
 NAMES = [f"{line['release']}: {line['id']}" for line in RECORDED]
 
 
-def said(*words: str) -> tuple[int, str, str]:
-    """The exit code of a command and what it writes."""
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = run(words)
-    return code, out.getvalue(), err.getvalue()
-
-
 def gates(line: dict[str, Any]) -> list[str]:
     """The gates that were on, where they are off by default."""
     old = line["release"].startswith(("1.34.", "1.35."))
@@ -87,7 +77,7 @@ def test_the_state_is_told(line: dict[str, Any], tmp_path: Path) -> None:
     path = tmp_path / "cluster.json"
     path.write_text(json.dumps(line["served"]))
     where = ["--snapshot", str(path), *gates(line)]
-    code, out, _ = said("explain", f"pod/{truth['pod']}", "-n", "ml", *where, "-o", "json")
+    code, out, _ = ran("explain", f"pod/{truth['pod']}", "-n", "ml", *where, "-o", "json")
     found = json.loads(out)
     print(found["answer"], found["causes"][:1])
     assert code == expect["exit"]
@@ -104,11 +94,11 @@ def test_the_state_is_told(line: dict[str, Any], tmp_path: Path) -> None:
     told = line["id"] == "two-pods-on-one-device" and line["release"] >= "1.36"
     assert (GIVEN_TWICE in notes) == told
 
-    _, out, _ = said("explain", "-n", "ml", *where, "-o", "json")
+    _, out, _ = ran("explain", "-n", "ml", *where, "-o", "json")
     listed = {f"{item['subject']['kind']}/{item['subject']['name']}" for item in json.loads(out)["items"]}
     assert listed == set(expect.get("listed", ()))
 
-    _, out, _ = said("top", "--snapshot", str(path))
+    _, out, _ = ran("top", "--snapshot", str(path))
     assert expect.get("top", "") in out.splitlines()[0]
 
 
@@ -119,11 +109,11 @@ def test_a_snapshot_of_it_says_the_same(line: dict[str, Any], tmp_path: Path) ->
     """What the answers rest on is kept by `kubectl dra snapshot`."""
     whole, reduced = tmp_path / "whole.json", tmp_path / "reduced.json"
     whole.write_text(json.dumps(line["served"]))
-    code, _, err = said("snapshot", "--snapshot", str(whole), "-o", str(reduced))
+    code, _, err = ran("snapshot", "--snapshot", str(whole), "-o", str(reduced))
     assert code == 0, err
     answers = []
     for path in (whole, reduced):
-        _, out, _ = said("explain", f"pod/{line['truth']['pod']}", "-n", "ml", "--snapshot", str(path), "-o", "json")
+        _, out, _ = ran("explain", f"pod/{line['truth']['pod']}", "-n", "ml", "--snapshot", str(path), "-o", "json")
         found = json.loads(out)
         causes = [(cause["kind"]["code"], cause["fix"], cause["evidence"]) for cause in found["causes"]]
         answers.append((found["exitCode"], found["answer"], causes))

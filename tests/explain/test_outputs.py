@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +12,7 @@ import jsonschema
 import pytest
 
 from kubectl_dra.cel import second_opinion
-from kubectl_dra.cli.main import run as command
+from tests.ran import ran
 from tools.api_server import APIServer, forbidden
 from tools.examples import ROOT, arguments, examples
 from tools.live.proved import lands_on
@@ -27,11 +25,9 @@ JSON = dict[str, Any]
 
 def asked(*words: str) -> tuple[int, JSON]:
     """Exit code and answer of a command, which fits the schema."""
-    out, errors = io.StringIO(), io.StringIO()
-    with redirect_stdout(out), redirect_stderr(errors):
-        code = command([*words, "-o", "json"])
-    assert errors.getvalue() == ""
-    found: JSON = json.loads(out.getvalue())
+    code, out, errors = ran(*words, "-o", "json")
+    assert errors == ""
+    found: JSON = json.loads(out)
     SCHEMA.validate(found)
     return code, found
 

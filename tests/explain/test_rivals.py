@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import json
-from contextlib import redirect_stdout
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
@@ -12,6 +10,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from kubectl_dra.cli.main import run as command
+from tests.ran import ran
 
 JSON = dict[str, Any]
 DRA = "resource.k8s.io/v1"
@@ -64,10 +63,8 @@ def _explain(folder: Path, objects: list[JSON], *words: str) -> tuple[int, JSON]
     head = {"read": kinds, "serverVersion": "v1.36.4", "readAt": "2026-01-01T02:00:00Z"}
     path = folder / "cluster.json"
     path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "kubectl-dra": head, "items": objects}))
-    out = io.StringIO()
-    with redirect_stdout(out):
-        code = command(["explain", *words, "--snapshot", str(path), "-o", "json"])
-    return code, json.loads(out.getvalue())
+    code, out, _ = ran("explain", *words, "--snapshot", str(path), "-o", "json")
+    return code, json.loads(out)
 
 
 def _codes(folder: Path, objects: list[JSON], pods: list[Waiting]) -> list[int]:
@@ -180,4 +177,11 @@ def test_enough_nodes_are_enough_however_many_wait(tmp_path: Path) -> None:
 def test_too_many_to_be_tried(tmp_path: Path) -> None:
     pods = [Waiting(f"p{number:03}", second=number) for number in range(400)]
     code, found = _explain(tmp_path, _world([1] * 200, pods, {}), "pod/p399")
+    assert code == 3 and "what they leave could not be tried" in found["answer"]
+
+
+def test_what_takes_too_long_stays_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pods = [Waiting("early", second=0), Waiting("late", second=9)]
+    monkeypatch.setattr("kubectl_dra.explain.rivals.RIVALS_STEPS", 1)
+    code, found = _explain(tmp_path, _world([1], pods, {}), "pod/late")
     assert code == 3 and "what they leave could not be tried" in found["answer"]

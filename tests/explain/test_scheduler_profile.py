@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import io
 import json
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import redirect_stderr
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kubectl_dra.cli.main import run as command
+from tests.ran import ran
 
 JSON = dict[str, Any]
 FITS = Path(__file__).parent.parent.parent / "examples" / "explain" / "fits"
@@ -33,10 +34,8 @@ def explained(
     manifest.write_text(before + kind + text)
     words = ["explain", "-f", str(manifest), "--snapshot", str(FITS / "cluster.yaml"), "-o", "json"]
     given = ["--scheduler-config", str(config)] if profiles or fields else []
-    out = io.StringIO()
-    with redirect_stdout(out):
-        code = command([*words, *given])
-    return code, json.loads(out.getvalue())
+    code, out, _ = ran(*words, *given)
+    return code, json.loads(out)
 
 
 def test_the_node_that_wins(tmp_path: Path) -> None:
@@ -111,11 +110,9 @@ def test_everything_that_waits_by_its_own_profile(tmp_path: Path) -> None:
     config = tmp_path / "scheduler.json"
     about = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
     config.write_text(json.dumps({**about, "profiles": [{"schedulerName": "other"}]}))
-    out = io.StringIO()
-    with redirect_stdout(out):
-        where = ["--snapshot", str(FITS.parent / "all-held" / "cluster.yaml"), "--scheduler-config", str(config)]
-        code = command(["explain", "-A", "-o", "json", *where])
-    item, _ending = json.loads(out.getvalue())["items"]
+    where = ["--snapshot", str(FITS.parent / "all-held" / "cluster.yaml"), "--scheduler-config", str(config)]
+    code, out, _ = ran("explain", "-A", "-o", "json", *where)
+    item, _ending = json.loads(out)["items"]
     assert code == 3
     assert "asks for scheduler default-scheduler, which has no profile" in item["answer"]
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.explain.test_on_nodes import NAMES, RECORDED, gates, said
+from tests.explain.test_on_nodes import NAMES, RECORDED, gates
+from tests.ran import ran
 
 LAST = {
     "running": ("running", "containers ready"),
@@ -25,7 +26,7 @@ LAST = {
 def explained(line: dict[str, Any], folder: Path, *more: str) -> str:
     path = folder / "cluster.json"
     path.write_text(json.dumps(line["served"]))
-    _, out, err = said("explain", "pod/train", "-n", "ml", "--snapshot", str(path), *gates(line), *more)
+    _, out, err = ran("explain", "pod/train", "-n", "ml", "--snapshot", str(path), *gates(line), *more)
     assert out, err
     return out
 

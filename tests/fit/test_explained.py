@@ -2,37 +2,33 @@
 
 from __future__ import annotations
 
-import io
 import json
-from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
 
-from kubectl_dra.cli.main import run as command
 from tests.fit.test_existing import after_applying
 from tests.fit.worlds import CLASS, JSON, deployment, fitted, node, template
+from tests.ran import ran
 
 UNDETERMINED = 3
 FIT = Path(__file__).parents[2] / "examples" / "fit"
 
 
-def ran(*words: str) -> tuple[int, str]:
-    out, errors = io.StringIO(), io.StringIO()
-    with redirect_stdout(out), redirect_stderr(errors):
-        code = command([*words, "--color", "never"])
-    assert errors.getvalue() == ""
-    return code, out.getvalue()
+def quiet(*words: str) -> tuple[int, str]:
+    code, out, errors = ran(*words, "--color", "never")
+    assert errors == ""
+    return code, out
 
 
 def agree(manifest: Path, snapshot: Path, *flags: str) -> None:
     """Both commands about one manifest."""
     asked = ("-f", str(manifest), "--snapshot", str(snapshot), *flags)
-    code, told = ran("fit", *asked, "-o", "json")
+    code, told = quiet("fit", *asked, "-o", "json")
     fit = json.loads(told)["items"]
-    again, told = ran("explain", *asked, "-o", "json")
+    again, told = quiet("explain", *asked, "-o", "json")
     explained: JSON = json.loads(told)
     counted = {one["workload"]["name"]: one for one in explained.get("workloads", ())}
     assert again == code
@@ -46,7 +42,7 @@ def agree(manifest: Path, snapshot: Path, *flags: str) -> None:
     if code == 0:
         assert {item["verdict"] for item in items} <= {"allocatable", "allocated"}
     assert all("web-0" not in json.dumps(item.get("tryWith", "")) for item in items)
-    first = ran("explain", *asked)
+    first = quiet("explain", *asked)
     assert first[0] == code
     for one in counted.values():
         start = one["answer"].removesuffix(".")

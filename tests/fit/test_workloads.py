@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import io
 import json
-from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kubectl_dra.cli.main import run as command
 from kubectl_dra.fit.workload import counts_of
 from tests.fit.worlds import (
     CLASS,
@@ -25,6 +22,7 @@ from tests.fit.worlds import (
     template,
     write_cluster,
 )
+from tests.ran import ran
 
 JSON = dict[str, Any]
 POD = {"spec": {"containers": [{"name": "c", "image": "i"}]}}
@@ -357,10 +355,8 @@ def explained(tmp_path: Path, gpus: int, *flags: str) -> tuple[int, str]:
     items = [template(), written("StatefulSet", "apps/v1", spec)]
     manifest.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": items}))
     write_cluster(snapshot, [CLASS, *node("a", gpus)])
-    out = io.StringIO()
-    with redirect_stdout(out):
-        code = command(["explain", "-f", str(manifest), "--snapshot", str(snapshot), *flags])
-    return code, out.getvalue().splitlines()[0]
+    code, out, _ = ran("explain", "-f", str(manifest), "--snapshot", str(snapshot), *flags)
+    return code, out.splitlines()[0]
 
 
 def test_explain_says_how_many_replicas_fit(tmp_path: Path) -> None:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Sequence
-from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
 from jsonschema import Draft202012Validator
 
-from kubectl_dra.cli.main import run as command
 from kubectl_dra.cluster.snapshot import EVERY_KIND
+from tests.ran import ran
 
 JSON = dict[str, Any]
 SCHEMA = Draft202012Validator(json.loads((Path(__file__).parents[2] / "schemas" / "fit.json").read_text()))
@@ -142,8 +140,5 @@ def said(
     snapshot, file = folder / "cluster.json", folder / "manifest.json"
     write_cluster(snapshot, [CLASS, *cluster], unseen)
     file.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": list(manifest)}))
-    out, errors = io.StringIO(), io.StringIO()
     words = ["fit", "-f", str(file), "--snapshot", str(snapshot), "--kubernetes-version", "1.36"]
-    with redirect_stdout(out), redirect_stderr(errors):
-        code = command([*words, *flags])
-    return code, out.getvalue(), errors.getvalue()
+    return ran(*words, *flags)

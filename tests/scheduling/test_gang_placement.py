@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kubectl_dra.allocation.budgets import GANG_WORK
+from kubectl_dra.allocation.budgets import GANG_WORK, PLACED_POD
 from kubectl_dra.scheduling.gang_placement import placed_together
 from kubectl_dra.scheduling.gang_scheduling import UNSCHEDULABLE_GROUP, Gang, Obstacle, Placed, gang_of, message_of
 from tools.scheduling.small_clusters import JSON, ZONE, claim, node, pod, state, using
@@ -147,6 +147,13 @@ def test_what_cannot_be_tried() -> None:
     assert outcome("p0", objects)[0] is Obstacle.CLAIMS
     many = [member(f"p{index}", "1") for index in range(GANG_WORK // len(NODES) + 1)]
     assert outcome("p0", [*NODES, group(2), *many])[0] is Obstacle.TOO_LARGE
+
+
+def test_a_group_that_takes_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    objects = [*NODES, group(2), member("p0", "1"), member("p1", "1")]
+    assert isinstance(outcome("p0", objects)[0], Placed)
+    monkeypatch.setattr("kubectl_dra.scheduling.gang_placement.GANG_STEPS", PLACED_POD)
+    assert outcome("p0", objects)[0] is Obstacle.TOO_LONG
 
 
 def test_gated_pods_are_not_tried() -> None:

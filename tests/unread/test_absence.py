@@ -6,18 +6,16 @@ whole cluster as well, and so is true; or it says that it is about what was read
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from kubectl_dra.cli.main import run
 from kubectl_dra.cluster.snapshot import KINDS
+from tests.ran import ran
 from tests.unread.test_unread import saved
 
 ROOT = Path(__file__).parents[2]
@@ -57,11 +55,9 @@ def objects(name: str) -> list[dict[str, Any]]:
 
 def printed(words: Sequence[str]) -> list[str]:
     """What a command prints on standard output, by sentence and cell."""
-    out, errors = io.StringIO(), io.StringIO()
-    with redirect_stdout(out), redirect_stderr(errors):
-        run([*words])
-    assert "a defect of" not in errors.getvalue()
-    joined = re.sub(r"\n(?! {0,2}\S* {2})(?=\S)", " ", out.getvalue())
+    _, out, errors = ran(*words)
+    assert "a defect of" not in errors
+    joined = re.sub(r"\n(?! {0,2}\S* {2})(?=\S)", " ", out)
     return [part.strip() for line in joined.splitlines() for part in re.split(r"(?<=[.;:]) | {2,}|; ", line)]
 
 
@@ -124,8 +120,6 @@ def test_a_name_is_not_called_absent_either(hidden: str, words: list[str], tmp_p
     flags = ["--dry-run=client"] if words[0] == "taint" else []
     items = objects("held")
     for kinds, code in (((), 2), ((hidden,), 3)):
-        errors = io.StringIO()
-        with redirect_stdout(io.StringIO()), redirect_stderr(errors):
-            ended = run([*words, *flags, *saved(tmp_path / "cluster.json", items, *kinds)])
-        assert ended == code, errors.getvalue()
-        assert bool(kinds) == bool(OPEN.search(errors.getvalue())), errors.getvalue()
+        ended, _, errors = ran(*words, *flags, *saved(tmp_path / "cluster.json", items, *kinds))
+        assert ended == code, errors
+        assert bool(kinds) == bool(OPEN.search(errors)), errors

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 from collections.abc import Sequence
-from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from kubectl_dra.cli.main import run
-from tests.unread.test_unread import ran
+from tests.ran import ran
+from tests.unread.test_unread import report_of
 from tools.examples import EXAMPLES
 
 JSON = dict[str, Any]
@@ -58,8 +56,8 @@ def test_a_pod_or_claim_of_a_part_is_as_in_the_whole_or_undetermined(name: str, 
         if item["kind"] not in ("Pod", "ResourceClaim"):
             continue
         words = ["explain", f"{item['kind'].lower()}/{item['metadata']['name']}", "-n", item["metadata"]["namespace"]]
-        told = ran([*words, *_saved(tmp_path, items)])[1]
-        whole = ran([*words, *_whole(name)])[1]
+        told = report_of([*words, *_saved(tmp_path, items)])[1]
+        whole = report_of([*words, *_whole(name)])[1]
         # That a claim is allocated stands, whoever uses it.
         users = item["kind"] == "Pod" or any(other["kind"] == "Pod" for other in items)
         assert told["exitCode"] in (3, whole["exitCode"]) or not users, (words, told["answer"])
@@ -78,7 +76,7 @@ def test_a_pod_or_claim_of_a_part_is_as_in_the_whole_or_undetermined(name: str, 
 def test_a_pod_of_a_manifest_whose_claims_were_not_read(tmp_path: Path) -> None:
     parts, manifest = _parts(_items("no-device-matches")), tmp_path / "pods.json"
     manifest.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": parts["only Pod"]}))
-    code, report, _ = ran(["explain", "-f", str(manifest), *_saved(tmp_path, parts["only ResourceSlice"])])
+    code, report, _ = report_of(["explain", "-f", str(manifest), *_saved(tmp_path, parts["only ResourceSlice"])])
     assert code == 3
     for told, pod in zip(report["items"], parts["only Pod"], strict=True):
         claims = bool(pod["spec"].get("resourceClaims"))
@@ -88,8 +86,8 @@ def test_a_pod_of_a_manifest_whose_claims_were_not_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("name", "part"), PARTS)
 def test_what_waits_in_a_part_waits_in_the_whole(name: str, part: str, tmp_path: Path) -> None:
     items = _parts(_items(name))[part]
-    _, report, _ = ran(["explain", "-A", *_saved(tmp_path, items)])
-    whole = ran(["explain", "-A", *_whole(name)])[1]
+    _, report, _ = report_of(["explain", "-A", *_saved(tmp_path, items)])
+    whole = report_of(["explain", "-A", *_whole(name)])[1]
     known = {each: item for item in whole["items"] for each in item["standsFor"]}
     open_ = 0
     for item in report["items"]:
@@ -109,7 +107,7 @@ def test_a_node_is_not_called_sound_where_a_driver_or_pod_is_unknown(part: str, 
     items = _parts(_items(name)).get(part)
     flags = _whole(name) if items is None else _saved(tmp_path, items)
     for node in ("gpu-1", "gpu-4", "cp-1"):
-        code, report, errors = ran(["explain", f"node/{node}", *flags])
+        code, report, errors = report_of(["explain", f"node/{node}", *flags])
         if not report:
             assert code == 3 and "read" in errors
             continue
@@ -120,27 +118,20 @@ def test_a_node_is_not_called_sound_where_a_driver_or_pod_is_unknown(part: str, 
         assert not re.search(r"\b0 pods?\b", report["answer"])
 
 
-def _printed(words: Sequence[str]) -> tuple[int, str, str]:
-    out, errors = io.StringIO(), io.StringIO()
-    with redirect_stdout(out), redirect_stderr(errors):
-        code = run([*words])
-    return code, out.getvalue(), errors.getvalue()
-
-
 @pytest.mark.parametrize(("name", "part"), PARTS)
 def test_lists_with_unknown_states_end_with_3(name: str, part: str, tmp_path: Path) -> None:
     items = _parts(_items(name))[part]
     flags = _saved(tmp_path, items)
     named = [["explain", f"device/{entry['spec']['pool']['name']}/gpu-0"] for entry in _slices(items)]
     for words in (["devices"], ["devices", "--full"], *named):
-        code, report, _ = ran([*words, *flags])
+        code, report, _ = report_of([*words, *flags])
         unknown = any(row["state"] == "unknown" for row in report.get("items", ()))
         assert code == (3 if unknown or not _slices(items) else 0), words
     for by in ("nodes", "classes"):
-        code, report, _ = ran(["top", by, *flags])
+        code, report, _ = report_of(["top", by, *flags])
         unsure = [row["states"].get("unknown", 0) for row in report["items"]]
         assert code == 3 or not any(unsure)
-        heads, *rows = [line.split() for line in _printed(["top", by, *flags])[1].splitlines() if "   " in line] or [[]]
+        heads, *rows = [line.split() for line in ran("top", by, *flags)[1].splitlines() if "   " in line] or [[]]
         for row in rows:
             cells = dict(zip(reversed(heads), reversed(row), strict=False))
             assert (cells["USE"] == "?") == bool(unsure.pop(0)), row
@@ -156,7 +147,7 @@ def test_no_note_is_repeated(name: str, part: str, tmp_path: Path) -> None:
     commands = [["devices"], ["devices", "--full"], ["devices", "--free"], ["claims"], ["drivers"], ["top"]]
     commands += [["top", by] for by in ("classes", "namespaces", "owners", "claims")]
     for words in commands:
-        _, out, errors = _printed([*words, *_saved(tmp_path, items)])
+        _, out, errors = ran(*words, *_saved(tmp_path, items))
         notes = f"{out}{errors}"
         assert notes.count("if the cluster has none") <= 1, notes
         assert len(re.findall(r"there is no \w+ in what was read|\bnot read: ", notes)) <= 1, notes
@@ -164,17 +155,17 @@ def test_no_note_is_repeated(name: str, part: str, tmp_path: Path) -> None:
 
 def test_what_nothing_was_read_of_is_named(tmp_path: Path) -> None:
     parts = _parts(_items("no-device-matches"))
-    _, out, _ = _printed(["top", *_saved(tmp_path, parts["no ResourceSlice"])])
+    _, out, _ = ran("top", *_saved(tmp_path, parts["no ResourceSlice"]))
     assert "ResourceSlices were not read, so no nodes can be counted." in out
-    _, out, _ = _printed(["top", "claims", *_saved(tmp_path, parts["no ResourceClaim"])])
+    _, out, _ = ran("top", "claims", *_saved(tmp_path, parts["no ResourceClaim"]))
     assert "ResourceClaims were not read, so no claims can be counted." in out
-    code, out, _ = _printed(["explain", "driver/x.example.com", *_saved(tmp_path, parts["only Pod"])])
+    code, out, _ = ran("explain", "driver/x.example.com", *_saved(tmp_path, parts["only Pod"]))
     assert code == 3 and out == "No driver x.example.com was found in what was read.\n"
-    code, out, _ = _printed(["drivers", "--node", "cpu-1", *_whole("no-device-matches")])
+    code, out, _ = ran("drivers", "--node", "cpu-1", *_whole("no-device-matches"))
     assert code == 1 and out == "No driver was found on cpu-1 in what was read.\n"
 
 
 def test_what_is_pending_in_a_part_leads_on(tmp_path: Path) -> None:
     parts = _parts(_items("no-device-matches"))
-    code, out, _ = _printed(["explain", "-A", *_saved(tmp_path, parts["only ResourceSlice"])])
+    code, out, _ = ran("explain", "-A", *_saved(tmp_path, parts["only ResourceSlice"]))
     assert code == 3 and out.endswith("\nNext: kubectl dra snapshot -o cluster.yaml\n")

@@ -6,10 +6,8 @@ in its place: it must stay positive whatever they are.
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import redirect_stderr, redirect_stdout
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,6 +18,7 @@ import yaml
 from kubectl_dra.cli.main import run as command
 from kubectl_dra.cluster.kinds import resource_of
 from kubectl_dra.cluster.snapshot import DRA_KINDS, EVERY_KIND
+from tests.ran import ran
 from tests.unread.adversaries import World
 from tools.api_server import APIServer, forbidden
 from tools.examples import arguments, examples, fit_examples
@@ -69,13 +68,11 @@ def recorded(corpus: str, start: int, step: int) -> Iterator[Asked]:
         yield Asked(words, case["snapshot"]["items"], [])
 
 
-def ran(words: Sequence[str]) -> tuple[int, JSON, str]:
+def report_of(words: Sequence[str]) -> tuple[int, JSON, str]:
     """Exit code, the report, and what was said on standard error."""
-    out, errors = io.StringIO(), io.StringIO()
-    with redirect_stdout(out), redirect_stderr(errors):
-        code = command([*words, "-o", "json"])
-    assert "a defect of" not in errors.getvalue()
-    return code, json.loads(out.getvalue() or "{}"), errors.getvalue()
+    code, out, errors = ran(*words, "-o", "json")
+    assert "a defect of" not in errors
+    return code, json.loads(out or "{}"), errors
 
 
 def saved(path: Path, objects: Sequence[JSON], hidden: str = "") -> list[str]:
@@ -99,21 +96,21 @@ def contradicted(asked: Asked, kinds: Sequence[str], path: Path) -> Iterator[str
     """Kinds that were hidden, and whose objects end an answer that was positive without them."""
     world = World(asked.objects, asked.manifest)
     for kind in kinds:
-        if not positive(*ran([*asked.words, *saved(path, asked.objects, kind)])[:2]):
+        if not positive(*report_of([*asked.words, *saved(path, asked.objects, kind)])[:2]):
             continue
         rest = [one for one in asked.objects if one["kind"] != kind]
         for number, others in enumerate(world.others(kind)):
-            code, report, errors = ran([*asked.words, *saved(path, [*rest, *others])])
+            code, report, errors = report_of([*asked.words, *saved(path, [*rest, *others])])
             if not positive(code, report):
                 yield f"{kind} {number}: {code} {report.get('answer') or errors or report['items'][0]['answer']}"
 
 
 def undetermined_is_explained(asked: Asked, kinds: Sequence[str], path: Path) -> Iterator[str]:
     """Kinds that were hidden, and that an answer which depends on them does not name."""
-    if not positive(*ran([*asked.words, *saved(path, asked.objects)])[:2]):
+    if not positive(*report_of([*asked.words, *saved(path, asked.objects)])[:2]):
         return
     for kind in kinds:
-        code, report, errors = ran([*asked.words, *saved(path, asked.objects, kind)])
+        code, report, errors = report_of([*asked.words, *saved(path, asked.objects, kind)])
         found = report.get("items", [report]) if report else []
         named = any(gap["kind"] == kind and gap["decides"] for one in found for gap in one.get("unread", ()))
         if code == 3 and not named and kind not in errors:
@@ -158,7 +155,7 @@ def _name(path: Path) -> str:
 
 def _hidden_in_files(path: Path, file: Path) -> None:
     asked = example(path)
-    assert ran([*asked.words, *saved(file, asked.objects)])[0] == int((path / "exit-code").read_text())
+    assert report_of([*asked.words, *saved(file, asked.objects)])[0] == int((path / "exit-code").read_text())
     assert list(contradicted(asked, KINDS, file)) == []
     assert list(undetermined_is_explained(asked, KINDS, file)) == []
 
@@ -207,11 +204,11 @@ def _forbidden(path: Path, kinds: Sequence[str], server: APIServer, folder: Path
     asked, file = example(path), folder / "cluster.json"
     flags = ["--kubeconfig", server.kubeconfig(folder)]
     serve(server, asked.objects, "")
-    open_anyway = ran([*asked.words, *flags])[0] == 3
+    open_anyway = report_of([*asked.words, *flags])[0] == 3
     for kind in kinds:
         serve(server, asked.objects, kind)
-        code, report, errors = ran([*asked.words, *flags])
-        without = ran([*asked.words, *saved(file, asked.objects, kind)])
+        code, report, errors = report_of([*asked.words, *flags])
+        without = report_of([*asked.words, *saved(file, asked.objects, kind)])
         if positive(code, report):
             assert positive(*without[:2]), kind
         elif code == 3 and report and not errors and not open_anyway:
@@ -245,7 +242,7 @@ def test_each_kind_forbidden_in_the_other_examples(path: Path, server: APIServer
 
 def _listed(words: Sequence[str], flags: Sequence[str], kind: str) -> frozenset[str]:
     """What a list says of its objects that is good news: a device is free, nobody uses a claim, no pod is deleted."""
-    code, report, _ = ran([*words, *flags])
+    code, report, _ = report_of([*words, *flags])
     if kind == "DeviceList":
         rows = [one for one in report.get("items", ()) if one["state"] == "free"]
         return frozenset(f"{one['pool']}/{one['device']}" for one in rows)
@@ -294,9 +291,9 @@ def test_lint_does_not_call_clean_what_it_cannot_compare(tmp_path: Path) -> None
     (asked,) = (example(path) for path in FEW if path.name == "fits")
     file, manifest = tmp_path / "cluster.json", tmp_path / "manifest.json"
     manifest.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": asked.manifest}))
-    assert ran(["lint", str(manifest), *saved(file, asked.objects)])[0] == 0
+    assert report_of(["lint", str(manifest), *saved(file, asked.objects)])[0] == 0
     for kind in ("DeviceClass", "ResourceSlice"):
-        code, report, errors = ran(["lint", str(manifest), *saved(file, asked.objects, kind)])
+        code, report, errors = report_of(["lint", str(manifest), *saved(file, asked.objects, kind)])
         assert code == 3 and [gap["kind"] for gap in report["unread"]] == [kind] and kind in errors
 
 
@@ -316,7 +313,7 @@ def test_a_device_is_not_called_gone_where_no_slices_were_read(tmp_path: Path) -
         (saved(tmp_path / "hidden.json", asked.objects, "ResourceSlice"), None),
         (saved(tmp_path / "none.json", rest), False),
     ):
-        _, report, _ = ran([*words, *flags])
+        _, report, _ = report_of([*words, *flags])
         (done,) = report["rules"]
         assert done.get("published") is known
         assert any("not published now" in text for text in report["warnings"]) == (known is False)

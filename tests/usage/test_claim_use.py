@@ -16,7 +16,8 @@ from kubectl_dra.report.phrases import written
 from kubectl_dra.report.table import owned_by
 from kubectl_dra.usage.choices import ClaimState
 from kubectl_dra.usage.claim_use import claim_uses
-from tests.explain.test_on_nodes import EXPECTED, NAMES, RECORDED, gates, said
+from tests.explain.test_on_nodes import EXPECTED, NAMES, RECORDED, gates
+from tests.ran import ran
 
 Json = dict[str, Any]
 DRIVER = "gpu.example.com"
@@ -232,7 +233,7 @@ def snapshot_of(line: dict[str, Any], folder: Path) -> list[str]:
 
 @pytest.mark.parametrize("line", [line for line in RECORDED if line["id"] in WAITS], ids=lambda line: line["id"])
 def test_a_claim_waits_for_who_acts(line: dict[str, Any], tmp_path: Path) -> None:
-    _, out, _ = said("claims", "-n", "ml", "-o", "json", *snapshot_of(line, tmp_path))
+    _, out, _ = ran("claims", "-n", "ml", "-o", "json", *snapshot_of(line, tmp_path))
     (claim,) = json.loads(out)["items"]
     assert WAITS[line["id"]] in claim.get("waitsFor", ""), claim
     assert bool(WAITS[line["id"]]) == bool(claim.get("waitsFor"))
@@ -255,7 +256,7 @@ def test_no_command_alarms_where_nothing_is_wrong(line: dict[str, Any], tmp_path
     }
     alarmed = {}
     for name, words in asked.items():
-        code, out, _ = said(*words, *where)
+        code, out, _ = ran(*words, *where)
         if code and name.split()[0] not in BY_DESIGN.get(line["id"], ()):
             alarmed[name] = (code, out)
         assert name != "drivers" or code != 1, out

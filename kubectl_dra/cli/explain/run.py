@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from kubectl_dra.api.releases import UNTOLD
+from kubectl_dra.by_identity import ByIdentity
 from kubectl_dra.cli.explain import RELEASE, SCHEDULER_CONFIG, ExplainFlags, ExplainOutput
 from kubectl_dra.cli.explain.questions import (
     Answers,
@@ -40,6 +41,7 @@ from kubectl_dra.report.explain_words import Invocation
 from kubectl_dra.text import some
 
 if TYPE_CHECKING:
+    from kubectl_dra.cluster.snapshot import Snapshot
     from kubectl_dra.explain.devices.inventory import Inventory
     from kubectl_dra.fit.result import WorkloadFit
 
@@ -152,22 +154,22 @@ def _run_html(asked: ExplainFlags, connection: ConnectionFlags, changes: Sequenc
     from kubectl_dra.report.explain_html import MAX_FLEETS, to_html
     from kubectl_dra.report.html.page import PageOrigin
 
-    answers: list[tuple[Diagnosis, Inventory | None]] = []
-    known: dict[int, Inventory | None] = {}
+    diagnoses: list[Diagnosis] = []
+    fleets: ByIdentity[Snapshot, Inventory] = ByIdentity()
+    drawn: ByIdentity[Diagnosis, Inventory] = ByIdentity()
     posed = questions_of(asked, connection, changes)
     _tell_stand_ins(posed)
     for number, one in enumerate(posed):
         pictured = number < MAX_FLEETS
         diagnosis = _diagnosed(one._replace(settings=replace(one.settings, with_devices=pictured)), asked, connection)
-        if pictured and id(one.snapshot) not in known:
-            known[id(one.snapshot)] = fleet(one.question, one.snapshot, one.settings)
-        answers.append((diagnosis, known.get(id(one.snapshot)) if pictured else None))
+        diagnoses.append(diagnosis)
+        devices = (fleets.get(one.snapshot) or fleet(one.question, one.snapshot, one.settings)) if pictured else None
+        if devices is not None:
+            fleets.put(one.snapshot, devices)
+            drawn.put(diagnosis, devices)
     origin = PageOrigin.of(posed[0].snapshot, posed[0].settings.scheduler.release)
-    found = _answered(posed, [diagnosis for diagnosis, _ in answers], asked)
-    drawn = dict(
-        zip(map(id, (diagnosis for diagnosis, _ in answers)), (devices for _, devices in answers), strict=True)
-    )
-    shown = [(diagnosis, drawn.get(id(diagnosis))) for diagnosis in found.diagnoses]
+    found = _answered(posed, diagnoses, asked)
+    shown = [(diagnosis, drawn.get(diagnosis)) for diagnosis in found.diagnoses]
     put(to_html(shown, origin, _invocation(asked, connection)))
     return found.code
 

@@ -195,7 +195,7 @@ def _request(entry: Mapping[str, Any], index: int) -> dict[str, Any]:
     name = _name(entry.get("name"), f"request-{index}")
     alternatives = entry.get("alternatives")
     if isinstance(alternatives, list) and alternatives:
-        several = [one for one in alternatives if isinstance(one, Mapping)]
+        several = [alternative for alternative in alternatives if isinstance(alternative, Mapping)]
         # The order says what priority says; of equal ones the first stays first.
         several.sort(key=lambda one: -_number(one.get("priority")))
         return {"name": name, "firstAvailable": list(_alternatives(several, entry))}

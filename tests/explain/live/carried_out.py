@@ -11,19 +11,17 @@ back by the controllers. Each line of the file is one fix with what came of it; 
 from __future__ import annotations
 
 import argparse
-import io
 import json
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import redirect_stderr, redirect_stdout
 from functools import partial
 from pathlib import Path
 from random import Random
 
-from kubectl_dra.cli.main import run
 from tests.explain.live.test_random import any_request, constraints, hold, publish
+from tests.ran import ran
 from tools.asked import Asked
 from tools.carry_out import carried_out, fixes
 from tools.controlplane.client import ApiError, Json
@@ -129,11 +127,9 @@ def explained(cluster: Cluster, pod: Json, folder: Path) -> Json:
     path = folder / "pod.json"
     path.write_text(json.dumps(pod))
     connection = ["--kubeconfig", str(cluster.plane.kubeconfig), "--context", "admin", "-n", cluster.namespace]
-    out, errors = io.StringIO(), io.StringIO()
-    with redirect_stdout(out), redirect_stderr(errors):
-        code = run(["explain", "-f", str(path), *connection, *gates_asked(), "-o", "json"])
-    assert code in (0, 1, 3), f"exit {code}: {errors.getvalue()}"
-    answer: Json = json.loads(out.getvalue())
+    code, out, errors = ran("explain", "-f", str(path), *connection, *gates_asked(), "-o", "json")
+    assert code in (0, 1, 3), f"exit {code}: {errors}"
+    answer: Json = json.loads(out)
     return answer
 
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from kubectl_dra.cli.main import run
 from tests.explain.live.node_steps import STEPS, is_gone
+from tests.ran import ran
 from tools.controlplane.node import Nodes
 from tools.controlplane.program import Program
 from tools.recorder.nodes.__main__ import STATES
@@ -34,12 +32,10 @@ def stage(shared: Stage) -> Iterator[Stage]:
 
 
 def explained(stage: Stage) -> dict[str, Any]:
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        where = ["--kubeconfig", str(stage.machines.plane.kubeconfig)]
-        run(["explain", "pod/train", "-n", "ml", "-o", "json", *where])
-    assert out.getvalue(), err.getvalue()
-    found: dict[str, Any] = json.loads(out.getvalue())
+    where = ["--kubeconfig", str(stage.machines.plane.kubeconfig)]
+    _, out, errors = ran("explain", "pod/train", "-n", "ml", "-o", "json", *where)
+    assert out, errors
+    found: dict[str, Any] = json.loads(out)
     return found
 
 
