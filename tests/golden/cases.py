@@ -73,6 +73,7 @@ CASES: Final = (
     Case("claims", "claims --snapshot cluster.yaml", "examples/explain/mixed-fleet"),
     Case("drivers", "drivers --snapshot drivers.yaml", "docs/samples", 1),
     Case("top", "top classes --snapshot cluster.yaml", "examples/explain/mixed-fleet"),
+    Case("metrics", "metrics --snapshot cluster.yaml"),
     Case("snapshot", "snapshot --snapshot cluster.yaml -o saved.json"),
     Case("lint", "lint .", SAMPLE, 1),
     Case("lint-clean", "lint manifests/good.yaml", SAMPLE),
