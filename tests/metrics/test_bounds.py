@@ -42,6 +42,7 @@ def vast() -> FleetCounts:
         drivers={(driver, "healthy"): 7 for driver in drivers},
         unhealthy={(driver,): 1 for driver in drivers},
         evicted={(space,): 1 for space in spaces},
+        unread={("Pod", "forbidden"): 1},
     )
 
 

@@ -13,10 +13,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics
 
 from tests.metrics.test_follow import objects, pod, until
 from tests.metrics.test_same_answers import counted
+from tests.monitoring.files import FOLDER
 from tools.watched_server import WatchedServer, collection
 
 SCRAPE = "/metrics"
@@ -114,6 +116,20 @@ def test_scrapes_do_not_wait_for_a_server_that_hangs(serving: Callable[[WatchedS
         for _ in range(20):
             assert run.get()[0] == 200
         assert time.monotonic() - began < 10
+
+
+def test_as_the_manifest_runs_it(serving: Callable[[WatchedServer], Serving]) -> None:
+    """Its own command line, but for the port, and its probes and its scrape."""
+    found = list(yaml.safe_load_all((FOLDER / "kubectl-dra-metrics.yaml").read_text()))
+    (deployment,) = (each for each in found if each["kind"] == "Deployment")
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    assert container["args"] == ["metrics", "--listen=:9412"]
+    (service,) = (each for each in found if each["kind"] == "Service")
+    assert {port["containerPort"] for port in container["ports"]} == {port["port"] for port in service["spec"]["ports"]}
+    run = serving(WatchedServer(objects()))
+    for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
+        path = container[probe]["httpGet"]["path"]
+        until(lambda path=path: run.get(path)[0] == 200, 60)  # type: ignore[misc]
 
 
 def listening(address: str, config: str) -> subprocess.CompletedProcess[str]:
