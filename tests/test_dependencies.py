@@ -11,7 +11,13 @@ from pathlib import Path
 
 from tests.test_layers import FILES, PACKAGE, parsed
 
-MODULES = {"PyYAML": "yaml", "cel-python": "celpy", "google-re2": "re2", "ruamel.yaml": "ruamel"}
+MODULES = {
+    "PyYAML": "yaml",
+    "cel-python": "celpy",
+    "google-re2": "re2",
+    "prometheus-client": "prometheus_client",
+    "ruamel.yaml": "ruamel",
+}
 """Packages whose module has another name."""
 
 

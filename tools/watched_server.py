@@ -158,7 +158,8 @@ class WatchedServer:
                 items = [raw for raw in self._objects.get(parts.path, {}).values() if _selected(raw, query)]
                 meta = {"resourceVersion": str(self._version)}
             version = "v1" if parts.path.startswith("/api/") else parts.path.split("/", 2)[2].rpartition("/")[0]
-            _send(handler, 200, {"kind": f"{served[parts.path]}List", "apiVersion": version, "metadata": meta, "items": items})
+            kind = f"{served[parts.path]}List"
+            _send(handler, 200, {"kind": kind, "apiVersion": version, "metadata": meta, "items": items})
 
     def _stream(self, handler: BaseHTTPRequestHandler, path: str, query: dict[str, str]) -> None:
         since, epoch = int(query["resourceVersion"]), self._epoch
@@ -168,7 +169,7 @@ class WatchedServer:
         handler.send_response(200)
         handler.end_headers()
         for change in self._changes(path, since, epoch):
-            if change is not None and _selected(change.object, query):
+            if change is not None and (change.type == "ERROR" or _selected(change.object, query)):
                 line = json.dumps({"type": change.type, "object": change.object}).encode() + b"\n"
                 handler.wfile.write(line)
             handler.wfile.flush()
@@ -176,12 +177,14 @@ class WatchedServer:
     def _changes(self, path: str, since: int, epoch: int) -> Iterator[Change | None]:
         while epoch == self._epoch:
             with self._condition:
+                if since < self._oldest:
+                    yield Change(0, path, "ERROR", {"kind": "Status", "code": 410, "message": "too old"})
+                    return
                 new = [change for change in self._log if change.version > since and change.path == path]
+                since = self._version
                 if not new:
                     self._condition.wait(1)
-            for change in new:
-                since = change.version
-                yield change
+            yield from new
             yield None
 
 

@@ -94,7 +94,7 @@ def _plugin_said(text: str) -> None:
     put(f"{text}\n", sys.stderr)
 
 
-def seconds(text: str) -> float:
+def seconds(text: str, flag: str = "--request-timeout") -> float:
     """A kubectl duration such as ``5s``, ``1m30s`` or ``10`` in seconds; 0 means no limit.
 
     Raises:
@@ -106,7 +106,7 @@ def seconds(text: str) -> float:
         return min(float(plain), _LONGEST)
     parts = _PART.findall(stripped)
     if not parts or "".join(number + unit for number, unit in parts) != stripped:
-        raise UsageError(f'--request-timeout: "{text}" is not a duration such as 5s, 2m or 1m30s')
+        raise UsageError(f'{flag}: "{text}" is not a duration such as 5s, 2m or 1m30s')
     return min(sum(float(number) * _UNITS[unit] for number, unit in parts), _LONGEST)
 
 

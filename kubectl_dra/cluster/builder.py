@@ -347,11 +347,11 @@ class SnapshotBuilder:
             name = f"{meta['generateName']}{len(objects):05}"
             raw = {**raw, "metadata": {**raw["metadata"], "name": name}}
             self.note(f"{place}: this {kind} has only a generateName; it is called {name} here")
-        if kind in _CLAIMS and not self._workloads:
-            self._claims_read[kind, namespace, name] = raw, place
         found = self._typed(kind, raw, version, place)
         if isinstance(found, Mismatch):
             raise _mismatched(found, written, place)
+        if kind in _CLAIMS and not self._workloads:
+            self._claims_read[kind, namespace, name] = raw, place
         self._hold(kind, (namespace, name), Kept(found, place, meta.get("uid"), meta.get("resourceVersion")))
         if self._workloads:
             self._written[kind, namespace, name] = written

@@ -9,7 +9,6 @@ from msgspec import Struct, structs
 from msgspec.structs import replace
 
 from kubectl_dra.api.meta import Amount, ObjectMeta, Wire
-from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.api.slices import ResourceSlice
 from kubectl_dra.cluster.snapshot import Event
@@ -53,7 +52,7 @@ def essence(item: Any) -> Any:
         return replace(item.exact(), creation_timestamp="")
     if isinstance(item, ObjectMeta):
         return structs.replace(item, uid="", resource_version="", generation=0, creation_timestamp="")
-    if isinstance(item, Node | Event):
+    if isinstance(item, Event):
         return item
     if isinstance(item, Wire):
         own: Any = item

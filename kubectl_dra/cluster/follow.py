@@ -272,7 +272,8 @@ class FollowedCluster:
     def lag(self) -> float:
         """How old the oldest change is that nobody was told of, or how long changes have not come; in seconds."""
         since = [self._changed_since, self._taken_since, *(source.silent_since for source in self._sources)]
-        return self.clock() - min((each for each in since if each is not None), default=self.clock())
+        now = self.clock()
+        return max(0.0, now - min((each for each in since if each is not None), default=now))
 
     def counts(self) -> Iterator[SourceCounts]:
         """What became of each kind so far."""

@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry, generate_latest, make_wsgi_app
 from prometheus_client.core import Metric
 
 from kubectl_dra.metrics.families import fleet_families
-from kubectl_dra.metrics.fleet import Fleet
+from kubectl_dra.metrics.fleet import FleetCounts
 
 _INDEX: Final = b"kubectl dra metrics: /metrics, /livez, /readyz\n"
 
@@ -21,14 +21,14 @@ _INDEX: Final = b"kubectl dra metrics: /metrics, /livez, /readyz\n"
 class _Once:
     """Collects the metrics of one moment."""
 
-    def __init__(self, fleet: Fleet) -> None:
+    def __init__(self, fleet: FleetCounts) -> None:
         self._fleet = fleet
 
     def collect(self) -> Iterator[Metric]:
         return fleet_families(self._fleet)
 
 
-def text_of(fleet: Fleet) -> str:
+def text_of(fleet: FleetCounts) -> str:
     """The metrics in Prometheus' text format."""
     registry = CollectorRegistry()
     registry.register(_Once(fleet))

@@ -15,14 +15,14 @@ from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily, Metric
 
 from kubectl_dra import __version__
 from kubectl_dra.metrics.bounded import Labels, bounded
-from kubectl_dra.metrics.fleet import DEVICE_STATES, Counts, Fleet, Waiting
+from kubectl_dra.metrics.fleet import DEVICE_STATES, Counts, FleetCounts, Waiting
 from kubectl_dra.usage.choices import ClaimState
 
 PREFIX: Final = "kubectl_dra_"
 _CLAIM_STATES: Final = tuple(state.value for state in ClaimState)
 
 
-def fleet_families(fleet: Fleet) -> Iterator[Metric]:
+def fleet_families(fleet: FleetCounts) -> Iterator[Metric]:
     """The metrics of a cluster; what could not be counted is missing."""
     yield from _by_state("devices", "Devices by state, each once.", ("driver", "node_pool"), fleet.devices)
     text = "Devices by class and state; a device of several classes counts in each."

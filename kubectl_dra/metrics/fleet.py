@@ -56,7 +56,7 @@ class Waiting(NamedTuple):
         return Waiting(self.number + other.number, min(filter(None, (self.oldest, other.oldest)), default=0.0))
 
 
-class Fleet(Struct, frozen=True):
+class FleetCounts(Struct, frozen=True):
     """The counts of a cluster; a table is None where what it counts could not be read.
 
     The labels of each table are those of its metric, see ``families``. ``unread`` are kinds without which something
@@ -80,7 +80,7 @@ class Fleet(Struct, frozen=True):
     unexplained: int = 0
 
 
-def fleet_of(snapshot: Snapshot, settings: Settings, node_pool_labels: Sequence[str] = NODE_POOL_LABELS) -> Fleet:
+def fleet_of(snapshot: Snapshot, settings: Settings, node_pool_labels: Sequence[str] = NODE_POOL_LABELS) -> FleetCounts:
     """Counts a cluster, and explains what waits in it."""
     whole = complete(None, snapshot, settings)
     gaps: set[Gap] = set()
@@ -114,7 +114,7 @@ def fleet_of(snapshot: Snapshot, settings: Settings, node_pool_labels: Sequence[
         counts |= _pods(snapshot, settings.scheduler)
     counts |= _waiting(overview, snapshot)
     unread = Counter((gap.kind, gap.reason) for gap in gaps if gap.reason != ABSENT or not snapshot.server)
-    return Fleet(moment(snapshot), **counts, unread=dict(unread), unexplained=overview.left_out)  # type: ignore[arg-type]
+    return FleetCounts(moment(snapshot), **counts, unread=dict(unread), unexplained=overview.left_out)  # type: ignore[arg-type]
 
 
 def _devices(

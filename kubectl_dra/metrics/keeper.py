@@ -15,7 +15,7 @@ from kubectl_dra.cluster.follow import FollowedCluster
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import ClusterError
 from kubectl_dra.metrics.families import PREFIX, fleet_families
-from kubectl_dra.metrics.fleet import Fleet
+from kubectl_dra.metrics.fleet import FleetCounts
 
 CALM_SECONDS: Final = 1.0
 """The shortest pause between two counts: changes rarely come alone."""
@@ -33,7 +33,7 @@ class FleetCounting(Protocol):
     def kinds(self, snapshot: Snapshot) -> Collection[str]:
         """Further kinds that decide about what waits in it."""
 
-    def count(self, snapshot: Snapshot) -> Fleet:
+    def count(self, snapshot: Snapshot) -> FleetCounts:
         """Its counts."""
 
 
@@ -49,7 +49,7 @@ class FleetKeeper:
         self._say = say
         self._said = ""
         self._stopped = Event()
-        self._fleet: Fleet | None = None
+        self._fleet: FleetCounts | None = None
         self._counted_at = 0.0
         self._counts = self._errors = 0
         self._took = 0.0

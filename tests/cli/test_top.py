@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,6 @@ CLUSTER = str(EXAMPLES / "mixed-fleet" / "cluster.yaml")
 SUBJECTS = ("nodes", "classes", "namespaces", "owners", "claims")
 Dra = Callable[..., Ran]
 Json = dict[str, Any]
-SAMPLE = re.compile(r'kubectl_dra_[a-z_]+\{(?:[a-z_]+="(?:[^"\\\n]|\\.)*",?)+\} [0-9]+')
 
 
 def table(ran: Ran) -> list[list[str]]:
@@ -176,42 +174,6 @@ def test_what_cannot_be_sorted_by(dra: Dra) -> None:
     ran = dra("top", "claims", "--sort-by", "free", "--snapshot", CLUSTER)
     assert ran.code == 2 and "--sort-by free: claims are sorted by name, devices, held" in ran.err
     assert dra("top", "pods", "--snapshot", CLUSTER).code == 2
-
-
-@pytest.mark.parametrize("by", [(), *((subject,) for subject in SUBJECTS)])
-def test_metrics_are_in_the_text_format(dra: Dra, by: tuple[str, ...]) -> None:
-    """Samples of one metric stand together behind its HELP and TYPE, and none occurs twice."""
-    lines = dra("top", *by, "-o", "metrics", "--snapshot", CLUSTER).out.splitlines()
-    current, seen, series = "", set[str](), set[str]()
-    for line in lines:
-        if line.startswith("# HELP "):
-            current = line.split()[2]
-            assert current not in seen and line.endswith(".")
-            seen.add(current)
-        elif line.startswith("# TYPE "):
-            assert line == f"# TYPE {current} gauge"
-        else:
-            assert SAMPLE.fullmatch(line) and line.startswith(f"{current}{{")
-            name = line.rpartition(" ")[0]
-            assert name not in series
-            series.add(name)
-    if not by:
-        assert 'kubectl_dra_node_devices{node="gaudi-1",state="held"} 7' in lines
-        assert 'kubectl_dra_device_class_largest_request{device_class="gpu.nvidia.com"} 1' in lines
-        assert 'kubectl_dra_namespace_claims_pending{namespace="ml"} 1' in lines
-
-
-def test_promtool_reads_the_metrics(dra: Dra) -> None:
-    from tests.packaging import toolbox
-
-    try:
-        promtool = toolbox.promtool()
-    except toolbox.Unavailable as reason:
-        pytest.skip(str(reason))
-    for by in ((), *((subject,) for subject in SUBJECTS)):
-        text = dra("top", *by, "-o", "metrics", "--snapshot", CLUSTER).out
-        done = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True, text=True, check=False)
-        assert (done.returncode, done.stderr) == (0, ""), done.stderr
 
 
 def test_watch_counts_again(dra: Dra, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

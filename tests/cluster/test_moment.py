@@ -24,6 +24,7 @@ ROOT: Final = Path(__file__).parents[2]
 SAVED: Final = ROOT / "examples/explain/all-held/cluster.yaml"
 READS_THE_CLOCK: Final = {
     "cluster/client.py": "a server that does not tell its time",
+    "cluster/follow.py": "how far a live cluster's clock is ahead of ours",
     "cluster/moment.py": "nothing has a time",
     "report/html/page.py": "when a page was made",
     "taint/typed.py": "when a change was written to a live cluster",

@@ -80,6 +80,7 @@ CASES: Final = (
     Case("claims-alignment-pod", "claims --alignment pod/train-0 --snapshot alignment.yaml", "docs/samples", 1),
     Case("drivers", "drivers --snapshot drivers.yaml", "docs/samples", 1),
     Case("top", "top classes --snapshot cluster.yaml", "examples/explain/mixed-fleet"),
+    Case("metrics", "metrics --snapshot cluster.yaml"),
     Case("snapshot", "snapshot --snapshot cluster.yaml -o saved.json"),
     Case("lint", "lint .", SAMPLE, 1),
     Case("lint-clean", "lint manifests/good.yaml", SAMPLE),

@@ -9,6 +9,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
+from kubectl_dra.metrics.families import fleet_families
+from tests.metrics.test_bounds import vast
+
 HISTOGRAM: Final = ("_bucket", "_count", "_sum")
 
 
@@ -116,7 +119,14 @@ def from_sources() -> dict[str, frozenset[str]]:
             out[name] = frozenset(labels)
             if re.search(r"(duration|latency)_seconds$|claim_allocated_cpus$", name):
                 out |= {name + suffix: frozenset((*labels, "le")) for suffix in HISTOGRAM}
-    return out
+    return {**out, **ours()}
+
+
+def ours() -> dict[str, frozenset[str]]:
+    """The metrics of ``kubectl dra metrics``, from a cluster that has everything."""
+    families = fleet_families(vast())
+    found = {sample.name: frozenset(sample.labels) for family in families for sample in family.samples}
+    return {**found, "kubectl_dra_lag_seconds": frozenset()}
 
 
 def scraped(text: str) -> dict[str, frozenset[str]]:

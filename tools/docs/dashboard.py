@@ -28,6 +28,58 @@ def _quantile(metric: str, by: str) -> str:
 
 ROWS: tuple[tuple[str, tuple[Panel, ...]], ...] = (
     (
+        "Fleet (kubectl dra metrics)",
+        (
+            Panel(
+                "Pods that wait, by cause",
+                "The cause is the code that kubectl dra explain names; docs/causes has a page for each.",
+                (("sum by (cause) (kubectl_dra_pending_pods)", "{{cause}}"),),
+            ),
+            Panel(
+                "Longest wait by namespace and cause",
+                "The age of the oldest pod.",
+                (
+                    (
+                        "max by (namespace, cause) (time() - kubectl_dra_pending_pods_oldest_timestamp_seconds)",
+                        "{{namespace}} {{cause}}",
+                    ),
+                ),
+                unit="s",
+            ),
+            Panel(
+                "Devices by state",
+                "Each device once. Unpublished ones are held, and no ResourceSlice has them.",
+                (("sum by (state) (kubectl_dra_devices)", "{{state}}"),),
+            ),
+            Panel(
+                "Free devices by class",
+                "A device of several classes counts in each.",
+                (('sum by (device_class) (kubectl_dra_device_class_devices{state="free"})', "{{device_class}}"),),
+            ),
+            Panel(
+                "Largest request that fits, by class",
+                "How many devices one node can still serve at once: free ones on many nodes are no use to a large pod.",
+                (("kubectl_dra_device_class_largest_request", "{{device_class}}"),),
+            ),
+            Panel(
+                "Devices that nobody uses, by namespace",
+                "Held by claims that are reserved for nobody, or for pods that have ended.",
+                (("kubectl_dra_namespace_devices_unused > 0", "{{namespace}}"),),
+            ),
+            Panel(
+                "Drivers that are not well",
+                "Nodes by driver and state.",
+                (('sum by (driver, state) (kubectl_dra_driver_nodes{state!="healthy"})', "{{driver}} {{state}}"),),
+            ),
+            Panel(
+                "Lag",
+                "How old the oldest change is that these panels do not show.",
+                (("kubectl_dra_lag_seconds", "lag"),),
+                unit="s",
+            ),
+        ),
+    ),
+    (
         "Claims and pods",
         (
             Panel(
@@ -200,7 +252,7 @@ def dashboard() -> dict[str, Any]:
     return {
         "uid": "kubectl-dra",
         "title": "Dynamic Resource Allocation",
-        "description": "Claims, taints, and what kubelets and drivers do. See docs/monitoring.md of kubectl-dra.",
+        "description": "What waits and why, devices, claims, taints, what kubelets and drivers do: docs/monitoring.md.",
         "tags": ["kubernetes", "dra"],
         "schemaVersion": 39,
         "editable": True,

@@ -52,6 +52,15 @@ class ExplainFlags(opt.CommandFlags, frozen=True):
     ] = ""
     namespace: opt.Namespace = ""
     snapshots: opt.Snapshots = ()
+    at: Annotated[
+        str,
+        typer.Option(
+            "--at",
+            metavar="TIME",
+            help="As it was then (2026-11-24T03:00Z, or 8h for eight hours ago): of the directory of --snapshot, which "
+            "snapshot --every has filled, the last one before.",
+        ),
+    ] = ""
     complete: opt.Complete = False
     node: Annotated[str, typer.Option("--node", metavar="NODE", help="Only this node.")] = ""
     request: Annotated[

@@ -62,6 +62,10 @@ def run(asked: ExplainFlags, connection: ConnectionFlags) -> int:
         from kubectl_dra.cli.explain.message import print_message
 
         return print_message(asked)
+    if asked.at:
+        from kubectl_dra.cli.explain.at_time import taken_then
+
+        asked = replace(asked, snapshots=(taken_then(asked.at, asked.snapshots),))
     changes = [parse(text) for text in asked.what_if]
     # What is wrong with it is said before anything is read.
     new_nodes(asked)

@@ -16,7 +16,7 @@ from kubectl_dra.cluster.snapshot import KINDS, Snapshot
 from kubectl_dra.drivers.daemons import NO_POD_MADE
 from kubectl_dra.errors import UsageError
 from kubectl_dra.metrics.exposition import listen
-from kubectl_dra.metrics.fleet import Fleet, fleet_of
+from kubectl_dra.metrics.fleet import FleetCounts, fleet_of
 from kubectl_dra.metrics.keeper import FleetKeeper
 from kubectl_dra.report.paint import tell
 from kubectl_dra.text import whole_number
@@ -55,7 +55,8 @@ def address(text: str) -> tuple[str, int]:
     """The host (empty for all addresses) and port of ``--listen``. Raises UsageError."""
     host, colon, digits = text.rpartition(":")
     port = whole_number(digits, 5)
-    if port is None or not 0 <= port <= MOST_PORTS or (":" in host and not (host[0] == "[" and host[-1] == "]")):
+    bare = ":" in host and not (host[0] == "[" and host[-1] == "]")
+    if port is None or port > MOST_PORTS or not colon or bare:
         hint = f"; did you mean :{digits}?" if port is not None and not colon else ""
         raise UsageError(f'--listen: "{text}" is not [HOST]:PORT, such as :9412 or 127.0.0.1:9412{hint}')
     return host.strip("[]"), port
@@ -72,5 +73,5 @@ class _Counting:
         waiting = [pod for pod in snapshot.pods.values() if not pod.finished]
         return {kind for _, kind in kinds_to_complete(snapshot, waiting, self._asked)}
 
-    def count(self, snapshot: Snapshot) -> Fleet:
+    def count(self, snapshot: Snapshot) -> FleetCounts:
         return fleet_of(snapshot, settings_of(self._asked, snapshot), self._labels)

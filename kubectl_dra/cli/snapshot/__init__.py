@@ -37,6 +37,17 @@ class SnapshotFlags(opt.CommandFlags, frozen=True):
             help="With --anonymize: also write a JSON file that maps each name to its replacement. Keep it private.",
         ),
     ] = ""
+    every: Annotated[
+        str,
+        typer.Option(
+            "--every",
+            metavar="DURATION",
+            help="Go on, with a new snapshot so often (10m, 1h), each a file in the directory of --output.",
+        ),
+    ] = ""
+    keep: Annotated[
+        int, typer.Option("--keep", metavar="N", min=1, help="With --every: how many snapshots to keep, the newest.")
+    ] = 144
     force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False
     snapshots: opt.Snapshots = ()
     complete: opt.Complete = False

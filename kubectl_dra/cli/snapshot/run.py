@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import gc
 import secrets
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, Final, TextIO
 
-from kubectl_dra.cli.live import Progress, connection_options
+from msgspec.structs import replace
+
+from kubectl_dra.cli.live import Progress, connection_options, passes, seconds
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cli.snapshot import SnapshotFlags
 from kubectl_dra.cluster.anonymize import Anonymizer
@@ -17,6 +22,7 @@ from kubectl_dra.cluster.builder import SnapshotBuilder
 from kubectl_dra.cluster.copies import Place
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
 from kubectl_dra.cluster.live import About, ApiServer
+from kubectl_dra.cluster.ring import drop_oldest, path_at
 from kubectl_dra.cluster.save import (
     Recorder,
     check_target,
@@ -26,12 +32,14 @@ from kubectl_dra.cluster.save import (
     write_list,
 )
 from kubectl_dra.cluster.snapshot import ABSENT, KINDS, Snapshot
-from kubectl_dra.errors import UsageError
+from kubectl_dra.errors import ClusterError, UsageError
 from kubectl_dra.report.paint import tell
 from kubectl_dra.report.table import json_text
 from kubectl_dra.scheduling.kinds_to_read import CONTROLLERS
 
 STDOUT = "-"
+LEAST_SECONDS: Final = 10.0
+"""How long is at least between two snapshots: each reads the whole cluster."""
 YAML = (".yaml", ".yml")
 SAVED_KINDS = tuple(kind for kind in SCHEDULING_KINDS if kind not in ("Service", *CONTROLLERS))
 """What decides about a pod besides ``KINDS``; Services and controllers only choose among nodes."""
@@ -45,7 +53,44 @@ def run(asked: SnapshotFlags, connection: ConnectionFlags) -> int:
         DraError: wrong usage, unreadable input, a cluster that does not answer, or a file that cannot be written.
             Nothing is written then.
     """
+    if asked.every:
+        return _run_ring(asked, connection)
     _check(asked)
+    return _run_once(asked, connection)
+
+
+def _run_ring(asked: SnapshotFlags, connection: ConnectionFlags) -> int:
+    """Takes one after another, until it is interrupted. A server that does not answer is asked at the next time."""
+    pause = seconds(asked.every, "--every")
+    if pause < LEAST_SECONDS:
+        raise UsageError(f"--every {asked.every}: at least {LEAST_SECONDS:g}s")
+    if asked.snapshots or asked.names:
+        raise UsageError("--every reads a live cluster into several files: leave --snapshot and --names out")
+    folder = Path(asked.output)
+    if not asked.output or not folder.is_dir():
+        raise UsageError("--every writes into a directory that exists: add -o DIRECTORY")
+    # One replacement for one name in all of them, so that they can be compared.
+    seed = asked.seed or secrets.token_hex(16) if asked.anonymize else asked.seed
+    gc.enable()
+    first = True
+    while True:
+        began = time.monotonic()
+        path = path_at(folder, datetime.fromtimestamp(time.time(), UTC))
+        single = replace(asked, output=str(path), seed=seed, force=True)
+        try:
+            if first:
+                _check(single)
+            _run_once(single, connection)
+            first = False
+        except ClusterError as error:
+            if first or not passes(error):
+                raise
+            tell(f"note: {error}; trying again in {asked.every}")
+        drop_oldest(folder, asked.keep)
+        time.sleep(max(0.0, began + pause - time.monotonic()))
+
+
+def _run_once(asked: SnapshotFlags, connection: ConnectionFlags) -> int:
     recorder = _record(asked, connection)
     items = recorder.items()
     snapshot = recorder.build(complete=asked.complete)

@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Annotated
 
 import typer
 
 from kubectl_dra.cli import options as opt
 from kubectl_dra.usage.choices import UseBy, UseSort
-
-
-class TopOutput(StrEnum):
-    """Output formats of the counts."""
-
-    text = "text"
-    json = "json"
-    yaml = "yaml"
-    metrics = "metrics"
 
 
 class TopFlags(opt.CommandFlags, frozen=True):
@@ -39,12 +29,7 @@ class TopFlags(opt.CommandFlags, frozen=True):
     ] = False
     snapshots: opt.Snapshots = ()
     complete: opt.Complete = False
-    output: Annotated[
-        TopOutput,
-        typer.Option(
-            "--output", "-o", help="Output format; metrics is Prometheus' text format, for a textfile collector."
-        ),
-    ] = TopOutput.text
+    output: opt.OutputOption = opt.Output.text
     color: opt.ColorOption = opt.Color.auto
     release: opt.ReleaseOption = ""
     gates: opt.GatesOption = ()

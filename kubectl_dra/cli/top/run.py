@@ -5,13 +5,12 @@ from __future__ import annotations
 import gc
 import sys
 import time
-from collections.abc import Sequence
 
 from kubectl_dra.cli.assumed import assumed
 from kubectl_dra.cli.live import Progress, connection_options, passes, read_saved
 from kubectl_dra.cli.notes import tell_age
-from kubectl_dra.cli.options import ConnectionFlags
-from kubectl_dra.cli.top import TopFlags, TopOutput
+from kubectl_dra.cli.options import ConnectionFlags, Output
+from kubectl_dra.cli.top import TopFlags
 from kubectl_dra.cluster.moment import Moment, moment
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.console import clear_screen, put
@@ -24,8 +23,6 @@ KINDS = ("ResourceSlice", "DeviceClass", "ResourceClaim", "DeviceTaintRule", "No
 EXIT_NONE = 1
 EXIT_UNDETERMINED = 3
 WATCH_SECONDS = 5.0
-ALL = (UseBy.nodes, UseBy.classes, UseBy.namespaces)
-"""What ``-o metrics`` has where nothing is named."""
 
 
 def run(asked: TopFlags, connection: ConnectionFlags) -> int:
@@ -44,17 +41,17 @@ def run(asked: TopFlags, connection: ConnectionFlags) -> int:
         return _watch(asked, connection)
     snapshot = _read(asked, connection)
     snapshot.require_dra()
-    reports = _reports(asked, snapshot)
-    _print(reports, moment(snapshot), asked)
-    if any(report.unread for report in reports):
+    report = _report(asked, snapshot)
+    _print(report, moment(snapshot), asked)
+    if report.unread:
         return EXIT_UNDETERMINED
-    return 0 if any(report.rows for report in reports) else EXIT_NONE
+    return 0 if report.rows else EXIT_NONE
 
 
-def _reports(asked: TopFlags, snapshot: Snapshot) -> list[UseReport]:
+def _report(asked: TopFlags, snapshot: Snapshot) -> UseReport:
     settings = assumed(snapshot, asked.release, asked.gates)
-    subjects = ALL if asked.output is TopOutput.metrics and asked.by is None else (asked.by or UseBy.nodes,)
-    return use_reports(snapshot, settings.scheduler, subjects, asked.sort)
+    (report,) = use_reports(snapshot, settings.scheduler, (asked.by or UseBy.nodes,), asked.sort)
+    return report
 
 
 def _read(asked: TopFlags, connection: ConnectionFlags) -> Snapshot:
@@ -68,26 +65,22 @@ def _read(asked: TopFlags, connection: ConnectionFlags) -> Snapshot:
         return cluster.read_snapshot(KINDS, progress=progress)
 
 
-def _print(reports: Sequence[UseReport], at: Moment, asked: TopFlags) -> None:
-    if asked.output is TopOutput.metrics:
-        from kubectl_dra.report.top import to_metrics
-
-        put(to_metrics(reports))
-    elif asked.output is TopOutput.text:
+def _print(report: UseReport, at: Moment, asked: TopFlags) -> None:
+    if asked.output is Output.text:
         from kubectl_dra.report.notes import sentences
         from kubectl_dra.report.paint import tell
         from kubectl_dra.report.top import MAX_ROWS, write_top
 
-        for note in sentences(reports[0].notes):
+        for note in sentences(report.notes):
             tell(f"note: {note}")
-        if reports[0].claims:
+        if report.claims:
             tell_age(at)
-        write_top(reports[0], at.at, asked.color.value, limit=None if asked.full else asked.limit or MAX_ROWS)
+        write_top(report, at.at, asked.color.value, limit=None if asked.full else asked.limit or MAX_ROWS)
     else:
         from kubectl_dra.report.table import write
         from kubectl_dra.report.top import to_json
 
-        write(to_json(reports[0]), asked.output.value, sys.stdout)
+        write(to_json(report), asked.output.value, sys.stdout)
 
 
 def _watch(asked: TopFlags, connection: ConnectionFlags) -> int:
@@ -96,23 +89,23 @@ def _watch(asked: TopFlags, connection: ConnectionFlags) -> int:
 
     # This may take hours, and each count leaves garbage.
     gc.enable()
-    shown: list[UseReport] = []
+    shown: UseReport | None = None
     while True:
         try:
             snapshot = _read(asked, connection)
-            reports = _reports(asked, snapshot)
+            report = _report(asked, snapshot)
         except ClusterError as error:
-            if not shown or not passes(error):
+            if shown is None or not passes(error):
                 raise
             tell(f"note: {error}; asking again")
             time.sleep(WATCH_SECONDS)
             continue
         if sys.stdout.isatty():
             clear_screen()
-            _print(reports, moment(snapshot), asked)
-        elif reports != shown:
-            put("\n" if shown else "")
-            _print(reports, moment(snapshot), asked)
+            _print(report, moment(snapshot), asked)
+        elif report != shown:
+            put("\n" if shown is not None else "")
+            _print(report, moment(snapshot), asked)
         sys.stdout.flush()
-        shown = reports
+        shown = report
         time.sleep(WATCH_SECONDS)

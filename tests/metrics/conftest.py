@@ -1,0 +1,1 @@
+from tests.cli.conftest import dra as dra
