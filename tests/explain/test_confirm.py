@@ -57,6 +57,8 @@ OTHERS = {
     "workload": (),
     "localqueue": (),
     "clusterqueue": (),
+    "queue": (),
+    "clusterrole": (),
     "job": (".spec.suspend", ".status.conditions"),
 }
 """All other resources, with the fields that may be read of them."""

@@ -67,7 +67,7 @@ def _who(one: Understood) -> str:
     if said == (KUBELET,):
         return "the kubelet"
     if said[0] in LAYERS:
-        return said[0]
+        return " or ".join(said)
     return "any driver" if said == (ANY,) else f"driver {' or '.join(said)}"
 
 

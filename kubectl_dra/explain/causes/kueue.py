@@ -30,6 +30,10 @@ from kubectl_dra.neighbours.kueue import (
 _RESOURCE = "workloads.kueue.x-k8s.io"
 _SAYS = ("Kueue",)
 MAX_QUOTAS = 3
+_ADVICE = {
+    KueueStanding.ADMITTED: "Wait some seconds; if the gate stays, see whether Kueue's controller runs.",
+    KueueStanding.CHECKS: "Find out what the admission check waits for; its controller sets it to Ready.",
+}
 _THEN = "once admitted"
 _FAMILY, _LOOK = Family.POD, Look.POD
 WAITS = CauseKind(code="kueue-waits", family=_FAMILY, look=_LOOK, passes=True, queued=_THEN, state="waits for Kueue")
@@ -69,7 +73,8 @@ def _of_workload(workload: KueueWorkload, state: WorkloadState, pod: Pod, snapsh
     if state.standing is KueueStanding.UNFIT:
         text = "Kueue cannot admit Workload {workload} however long it waits: {said}"
         return Finding(REJECTED, say(text, **names), facts, Remedy(_advice(known, REJECTED)))
-    return Finding(WAITS, _waiting(workload, state, pod, snapshot), facts, Remedy(_advice(known, WAITS)))
+    advice = _ADVICE.get(state.standing, "") or _advice(known, WAITS)
+    return Finding(WAITS, _waiting(workload, state, pod, snapshot), facts, Remedy(advice))
 
 
 def _waiting(workload: KueueWorkload, state: WorkloadState, pod: Pod, snapshot: Snapshot) -> Phrase:
