@@ -15,6 +15,7 @@ from kubectl_dra.data.messages import (
     DRIVER,
     KUBELET,
     LATER,
+    LAYERS,
     NEVER,
     KnownMessage,
     known_messages,
@@ -22,7 +23,7 @@ from kubectl_dra.data.messages import (
 )
 
 each = pytest.mark.parametrize("entry", known_messages(), ids=lambda entry: entry.example[:50])
-ENTRIES = 90
+ENTRIES = 110
 
 
 @each
@@ -45,7 +46,7 @@ def test_an_entry_is_written_for_people(entry: KnownMessage) -> None:
     for text in (entry.means, entry.do):
         assert text[0].isupper() or text.startswith(("{", "nvidia-smi"))
         assert text.endswith(".") and len(text) < 330
-    assert set(entry.says) <= {KUBELET, ANY, *AUTOSCALERS, *catalogue().names}
+    assert set(entry.says) <= {KUBELET, ANY, *AUTOSCALERS, *LAYERS, *catalogue().names}
     of_autoscaler = entry.says[0] in AUTOSCALERS
     assert (entry.scale in (COMING, LATER, NEVER, DRIVER), bool(entry.why)) == (of_autoscaler, of_autoscaler)
     assert not entry.why.endswith(".")

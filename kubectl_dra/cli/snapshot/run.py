@@ -14,6 +14,7 @@ from typing import Any, Final, TextIO
 
 from msgspec.structs import replace
 
+from kubectl_dra.api.neighbour_kinds import NEIGHBOUR_KINDS
 from kubectl_dra.cli.live import Progress, connection_options, passes, seconds
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cli.snapshot import SnapshotFlags
@@ -41,8 +42,8 @@ STDOUT = "-"
 LEAST_SECONDS: Final = 10.0
 """How long is at least between two snapshots: each reads the whole cluster."""
 YAML = (".yaml", ".yml")
-SAVED_KINDS = tuple(kind for kind in SCHEDULING_KINDS if kind not in ("Service", *CONTROLLERS))
-"""What decides about a pod besides ``KINDS``; Services and controllers only choose among nodes."""
+SAVED_KINDS = tuple(kind for kind in SCHEDULING_KINDS if kind not in ("Service", *CONTROLLERS, *NEIGHBOUR_KINDS))
+"""What decides about a pod besides ``KINDS``; Services and controllers only choose among nodes. See ``_add_layers``."""
 Json = dict[str, Any]
 
 
@@ -140,7 +141,22 @@ def _record(asked: SnapshotFlags, connection: ConnectionFlags) -> Recorder:
     with Progress() as progress:
         about = About("", reason=NO_POD_MADE, more=True)
         cluster.read_into(recorder, (*KINDS, *SAVED_KINDS), progress=progress, about=about)
+        _add_layers(recorder, cluster, progress)
     return recorder
+
+
+def _add_layers(recorder: Recorder, cluster: ApiServer, progress: Progress) -> None:
+    """Read the kinds of other layers that the cluster serves; none where the server does not list its kinds."""
+    from kubectl_dra.cluster.pointed import read_pointed
+    from kubectl_dra.neighbours.pointers import saved
+
+    served = cluster.neighbours()
+    if served is None:
+        return
+    read_pointed(cluster, recorder, saved(served), served, progress)
+    for kind in NEIGHBOUR_KINDS.keys() - served.keys():
+        # There can be no objects of it.
+        recorder.present(kind)
 
 
 def _compared(snapshot: Snapshot, items: Iterable[Json]) -> list[str]:
