@@ -23,9 +23,10 @@ AUTOSCALERS: Final = (CLUSTER_AUTOSCALER, KARPENTER)
 COMING: Final = "coming"
 LATER: Final = "later"
 NEVER: Final = "never"
+UNKNOWN: Final = "unknown"
 DRIVER: Final = "driver"
-"""What comes of what an autoscaler says: a node, perhaps one later, none until something changes; or one is there and
-its driver is late.
+"""What comes of what an autoscaler says: a node, perhaps one later, none until something changes, none because it does
+not know that a new one would have such devices; or one is there and its driver is late.
 """
 LONGEST: Final = 16_384
 """Characters of a message that are searched: those of an event have at most 1,024, last words 4,096."""

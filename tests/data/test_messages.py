@@ -16,6 +16,7 @@ from kubectl_dra.data.messages import (
     KUBELET,
     LATER,
     NEVER,
+    UNKNOWN,
     KnownMessage,
     known_messages,
     understood,
@@ -47,7 +48,7 @@ def test_an_entry_is_written_for_people(entry: KnownMessage) -> None:
         assert text.endswith(".") and len(text) < 330
     assert set(entry.says) <= {KUBELET, ANY, *AUTOSCALERS, *catalogue().names}
     of_autoscaler = entry.says[0] in AUTOSCALERS
-    assert (entry.scale in (COMING, LATER, NEVER, DRIVER), bool(entry.why)) == (of_autoscaler, of_autoscaler)
+    assert (entry.scale in (COMING, LATER, NEVER, UNKNOWN, DRIVER), bool(entry.why)) == (of_autoscaler, of_autoscaler)
     assert not entry.why.endswith(".")
     assert re.fullmatch(r"(\d+|[\w-]+/[\w-]+#\d+)?", entry.known)
 
