@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from msgspec import Struct, ValidationError, convert
@@ -39,11 +39,15 @@ _LONGEST_STATUS: Final = 1_000_000
 
 
 class ScaleSign(Struct, frozen=True):
-    """The newest event of an autoscaler (``who``) about a pod, and what is known of its message."""
+    """The newest event of an autoscaler (``who``) about a pod, and what is known of its message.
+
+    ``claims`` are the NodeClaims that its events have named, in their order.
+    """
 
     who: str
     event: Event
     reasons: tuple[Understood, ...]
+    claims: tuple[str, ...] = ()
 
     @property
     def outcome(self) -> str:
@@ -59,8 +63,8 @@ class ScaleSign(Struct, frozen=True):
     @property
     def node_claim(self) -> str:
         """The NodeClaim that the event names; empty if it names none."""
-        match = _NOMINATED.search(self.event.message) if self.who == KARPENTER else None
-        return match["name"] if match is not None else ""
+        found = _node_claims([self.event]) if self.who == KARPENTER else ()
+        return found[0] if found else ""
 
     @property
     def group(self) -> str:
@@ -75,7 +79,13 @@ def scale_signs(pod: Pod, snapshot: Snapshot) -> Iterator[ScaleSign]:
     for who in AUTOSCALERS:
         own = [event for event in said if event.component == who]
         if own:
-            yield ScaleSign(who, own[-1], tuple(all_understood(own[-1].message, who)))
+            claims = _node_claims(own) if who == KARPENTER else ()
+            yield ScaleSign(who, own[-1], tuple(all_understood(own[-1].message, who)), claims)
+
+
+def _node_claims(events: Iterable[Event]) -> tuple[str, ...]:
+    found = (_NOMINATED.search(event.message) for event in events)
+    return tuple(dict.fromkeys(match["name"] for match in found if match is not None))
 
 
 def pointers(pod: Pod, snapshot: Snapshot) -> Iterator[Pointer]:

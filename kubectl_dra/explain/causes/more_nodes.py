@@ -35,6 +35,8 @@ NO_SCALE_UP = CauseKind(code="no-scale-up", family=Family.POD, look=Look.POD)
 _WAITS: Final = "waits for the devices of a new node"
 _MAX_REASONS: Final = 3
 _MAX_GROUPS: Final = 3
+_MANY_CLAIMS: Final = 3
+"""So many nodes for one pod are no coincidence."""
 _PATIENCE: Final = timedelta(minutes=PROVISION_MINUTES)
 
 
@@ -71,6 +73,12 @@ def _claimed(analysis: Analysis, sign: ScaleSign) -> Iterator[Finding]:
         return
     step = claim.unmet()
     facts = (_event(analysis, sign), *([_condition(claim, step)] if step is not None else []))
+    if len(sign.claims) >= _MANY_CLAIMS:
+        text = "Karpenter has made {count:NodeClaim} for the pod one after the other, and none of them served it"
+        fix = "See why the last ones ended, in their conditions and events: mostly a machine did not join."
+        remedy = Remedy(fix, commands=(kubectl("describe", "nodeclaims"),))
+        yield Finding(NO_SCALE_UP, say(text, count=len(sign.claims)), facts, remedy)
+        return
     late = step is not None and Clock(snapshot).age(step.last_transition_time) > _PATIENCE
     silent = step is not None and any(
         each.entry.scale == DRIVER for each in all_understood(f"{step.reason}: {step.message}", KARPENTER)
@@ -83,8 +91,26 @@ def _claimed(analysis: Analysis, sign: ScaleSign) -> Iterator[Finding]:
         text = "Karpenter cannot make NodeClaim {name} for the pod: {reason}: {message}"
         told = say(text, name=claim.metadata.name, reason=step.reason, message=step.message)
         yield Finding(NO_SCALE_UP, told, facts, Remedy(_STOCK, commands=_look(sign.who)))
+    elif step.type == "Initialized":
+        yield _uninitialized(analysis, claim, step, facts, late=late)
     else:
         yield _coming(analysis, sign, facts, late=late)
+
+
+def _uninitialized(
+    analysis: Analysis, claim: NodeClaim, step: PodCondition, facts: Sequence[Evidence], *, late: bool
+) -> Finding:
+    """The node has joined the cluster, and Karpenter waits for something else than devices of claims."""
+    text = (
+        "the node of NodeClaim {name} has joined, and Karpenter waits{lasting} for what it lacks: {reason}: {message}"
+    )
+    lasting = Clock(analysis.scene.snapshot).lasting(step.last_transition_time)
+    words = {"name": claim.metadata.name, "lasting": lasting, "reason": step.reason, "message": step.message}
+    if not late:
+        wait = Remedy("Wait: what a node lacks at first comes within minutes.")
+        return Finding(NODE_COMING, say(text, **words), tuple(facts), wait, normal=True)
+    fix = "Mend what is missing on that node, or delete its NodeClaim: Karpenter never gives up a node that has joined."
+    return Finding(NEW_NODE_SILENT, say(text, **words), tuple(facts), Remedy(fix))
 
 
 def _asked(analysis: Analysis, sign: ScaleSign) -> Iterator[Finding]:
@@ -141,7 +167,8 @@ def _silent(
     up = Clock(snapshot).lasting(made)
     fix = say(
         "Look at the driver's pod on {nodes:some 3}: until it has published its devices, {who} counts the node as not "
-        "ready.",
+        "ready{alone}.",
+        alone=", and makes no other one for the pod" if sign.who == KARPENTER else "",
         **words,
     )
     told = say(text, come=come, subject=subject, up=say(" (up{up})", up=up) if up else "")
