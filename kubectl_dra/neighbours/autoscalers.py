@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from msgspec import Struct, ValidationError, convert
+from msgspec import Struct
 
-from kubectl_dra.api.autoscalers import AutoscalerStatus, GroupStatus, NodeClaim
+from kubectl_dra.api.autoscalers import NodeClaim
 from kubectl_dra.api.neighbour_kinds import Conditioned, ConfigMap
 from kubectl_dra.api.pods import Pod, PodCondition
-from kubectl_dra.cluster.pointed import Pointer
 from kubectl_dra.cluster.snapshot import Event, Snapshot
-from kubectl_dra.data.drivers import parsed
 from kubectl_dra.data.messages import (
     AUTOSCALERS,
     CLUSTER_AUTOSCALER,
@@ -25,6 +23,10 @@ from kubectl_dra.data.messages import (
     Understood,
     all_understood,
 )
+from kubectl_dra.neighbours.autoscaler_status import GroupStatus, groups_in
+
+if TYPE_CHECKING:
+    from kubectl_dra.cluster.pointed import Pointer
 
 NODE_CLAIM: Final = "NodeClaim.karpenter.sh"
 NODE_POOL: Final = "NodePool.karpenter.sh"
@@ -35,7 +37,6 @@ PROVISION_MINUTES: Final = 15
 _REASONS: Final = ("TriggeredScaleUp", "NotTriggerScaleUp", "FailedScheduling", "Nominated")
 """Reasons of events with which autoscalers speak of pods. Karpenter has one in common with kube-scheduler."""
 _NOMINATED: Final = re.compile(r"nodeclaim/(?P<name>[a-z0-9.-]+)")
-_LONGEST_STATUS: Final = 1_000_000
 
 
 class ScaleSign(Struct, frozen=True):
@@ -90,6 +91,8 @@ def _node_claims(events: Iterable[Event]) -> tuple[str, ...]:
 
 def pointers(pod: Pod, snapshot: Snapshot) -> Iterator[Pointer]:
     """The NodeClaim that the pod waits for, the NodePools that do not suit it, cluster-autoscaler's status."""
+    from kubectl_dra.cluster.pointed import Pointer
+
     for sign in scale_signs(pod, snapshot):
         if sign.who == CLUSTER_AUTOSCALER:
             yield Pointer("ConfigMap", *STATUS_MAP)
@@ -118,13 +121,4 @@ def unready_pools(snapshot: Snapshot) -> dict[str, PodCondition]:
 def groups(snapshot: Snapshot) -> tuple[GroupStatus, ...]:
     """The node groups of cluster-autoscaler, as its status tells; none where that was not read or is none."""
     read: ConfigMap | None = snapshot.others.get("ConfigMap", {}).get(STATUS_MAP)
-    text = read.data.get("status", "") if read is not None else ""
-    if not text or len(text) > _LONGEST_STATUS:
-        return ()
-    from yaml import YAMLError
-
-    try:
-        return convert(parsed(text), AutoscalerStatus).node_groups
-    except (YAMLError, ValidationError, RecursionError, ValueError):
-        # Before 1.30 it was a text for people.
-        return ()
+    return groups_in(read.data.get("status", "")) if read is not None else ()

@@ -48,6 +48,8 @@ OTHERS = {
     "persistentvolumeclaim": (".spec.accessModes",),
     "podgroup": (".status.resourceClaimStatuses",),
     "namespace": (),
+    "configmap": (),
+    "nodeclaim": (),
     "event": (),
     "daemonset": (),
     "storageclass": (),

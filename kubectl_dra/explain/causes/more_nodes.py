@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Final
 
-from kubectl_dra.api.autoscalers import GroupStatus, NodeClaim
+from kubectl_dra.api.autoscalers import NodeClaim
 from kubectl_dra.api.pods import PodCondition
 from kubectl_dra.command import CommandLine, kubectl
 from kubectl_dra.data.autoscalers import cloud_of
@@ -16,6 +16,7 @@ from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.phrase import Joined, ObjectName, Phrase, Subject, Words, named, nodes_named, say
 from kubectl_dra.explain.scene.holders import Clock
+from kubectl_dra.neighbours.autoscaler_status import GroupStatus
 from kubectl_dra.neighbours.autoscalers import (
     NODE_CLAIM,
     PROVISION_MINUTES,
