@@ -20,6 +20,7 @@ from kubectl_dra.explain.causes.claim_references import CLASS_MISSING
 from kubectl_dra.explain.causes.devices_published import NO_SLICES
 from kubectl_dra.explain.causes.driver_unhealthy import UNHEALTHY
 from kubectl_dra.explain.causes.more_nodes import NEW_NODE_SILENT, NO_SCALE_UP, NODE_COMING
+from kubectl_dra.explain.causes.nodes import NO_NODE
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
 from kubectl_dra.explain.driver_gates import with_gates
 from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, Words, nodes_named, say
@@ -48,7 +49,9 @@ def drivers_first(analysis: Analysis, found: Sequence[Finding]) -> list[Finding]
     ahead = [NODE_COMING]
     if first and first[0].kind is not UNHEALTHY:
         ahead.append(NEW_NODE_SILENT)
-    if first and first[0].kind is NO_SLICES and not first[0].under_way:
+    none = bool(analysis.claims) and not any(entry.devices for entry in analysis.view.cycle.index.slices)
+    # Labels of a group that has no node are on no node.
+    if first and not first[0].under_way and (first[0].kind is NO_SLICES or (first[0].kind is NO_NODE and none)):
         ahead.append(NO_SCALE_UP)
     return sorted(first, key=lambda finding: finding.kind not in ahead)
 
