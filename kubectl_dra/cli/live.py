@@ -17,7 +17,6 @@ from kubectl_dra.report.paint import limit_of
 from kubectl_dra.text import whole_number
 
 if TYPE_CHECKING:
-    from kubectl_dra.api.pods import Pod
     from kubectl_dra.cluster.kubeconfig import ConnectionOptions
     from kubectl_dra.cluster.pointed import Pointer
 
@@ -81,16 +80,16 @@ def read_kinds(connection: ConnectionFlags, namespace: str, kinds: Sequence[str]
         return cluster.read_snapshot(kinds, namespace=of, progress=progress)
 
 
-def with_neighbours(snapshot: Snapshot, pods: Sequence[Pod], connection: ConnectionFlags, namespace: str) -> Snapshot:
-    """The live cluster with what these pods point to of other layers: at most one request for each kind.
+def with_neighbours(
+    snapshot: Snapshot, wanted_of: Callable[[Snapshot], Sequence[Pointer]], connection: ConnectionFlags, namespace: str
+) -> Snapshot:
+    """The live cluster with what is wanted of other layers: at most one request for each kind.
 
-    Raises as ``read_live``.
+    ``wanted_of`` is asked again for what was read. Raises as ``read_live``.
     """
-    from kubectl_dra.neighbours.pointers import pointers
-
     asked: set[str | Pointer] = set()
     # What was read names more: a Workload its queue, that its ClusterQueue.
-    while wanted := [pointer for pointer in pointers(pods, snapshot) if pointer.request not in asked]:
+    while wanted := [pointer for pointer in wanted_of(snapshot) if pointer.request not in asked]:
         from kubectl_dra.cluster.builder import SnapshotBuilder
         from kubectl_dra.cluster.live import ApiServer
         from kubectl_dra.cluster.overlay import with_kinds

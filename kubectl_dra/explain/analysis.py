@@ -262,6 +262,25 @@ class Analysis:
         return placed_together(gang, asked, state)
 
     @cached_property
+    def in_foreign_gang(self) -> Placed | Obstacle | None:
+        """What would come of the pod's group of another scheduler by the rules of the default one; None: in none.
+
+        Another scheduler places pods by rules of its own, but nowhere where their devices are not.
+        """
+        outcome, pod = self.scene.outcome, self.question.pod
+        if outcome is None or pod is None or pod.node_name:
+            return None
+        from kubectl_dra.neighbours.gangs import group_of, members_of
+
+        group = group_of(pod, self.scene.snapshot)
+        if group is None:
+            return None
+        from kubectl_dra.scheduling.gang_placement import placed_together
+
+        gang = Gang(group.name, group.minimum, members_of(outcome.pod, self.scene.snapshot))
+        return placed_together(gang, outcome.pod, outcome.state)
+
+    @cached_property
     def after_giving_back(self) -> tuple[str, ...]:
         """The nodes that accept the pod after the scheduler takes back a claim, if it does nothing else first."""
         last = self.last_outcome

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from msgspec import Struct
 
 from kubectl_dra.api.autoscalers import NodeClaim
 from kubectl_dra.api.neighbour_kinds import Conditioned, ConfigMap
 from kubectl_dra.api.pods import Pod, PodCondition
+from kubectl_dra.cluster.pointed import Pointer
 from kubectl_dra.cluster.snapshot import Event, Snapshot
 from kubectl_dra.data.messages import (
     AUTOSCALERS,
@@ -24,9 +25,6 @@ from kubectl_dra.data.messages import (
     all_understood,
 )
 from kubectl_dra.neighbours.autoscaler_status import GroupStatus, groups_in
-
-if TYPE_CHECKING:
-    from kubectl_dra.cluster.pointed import Pointer
 
 NODE_CLAIM: Final = "NodeClaim.karpenter.sh"
 NODE_POOL: Final = "NodePool.karpenter.sh"
@@ -91,8 +89,6 @@ def _node_claims(events: Iterable[Event]) -> tuple[str, ...]:
 
 def pointers(pod: Pod, snapshot: Snapshot) -> Iterator[Pointer]:
     """The NodeClaim that the pod waits for, the NodePools that do not suit it, cluster-autoscaler's status."""
-    from kubectl_dra.cluster.pointed import Pointer
-
     for sign in scale_signs(pod, snapshot):
         if sign.who == CLUSTER_AUTOSCALER:
             yield Pointer("ConfigMap", *STATUS_MAP)

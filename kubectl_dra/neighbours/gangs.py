@@ -1,24 +1,25 @@
-"""Which groups and queues of Volcano and KAI, and which LeaderWorkerSet or JobSet, a pod points to."""
+"""Groups of pods: the PodGroups and queues of Volcano and KAI, LeaderWorkerSets and JobSets that a pod points to."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
-from kubectl_dra.api.gangs import KaiPodGroup, VolcanoPodGroup, VolcanoQueue
+from kubectl_dra.api.gangs import JobSet, KaiPodGroup, LeaderWorkerSet, VolcanoPodGroup, VolcanoQueue
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.pointed import Pointer
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.neighbours.decider import SCHEDULERS, Layer
+from kubectl_dra.neighbours.suspended import JOBSET, LWS
 
 VOLCANO_GROUP: Final = "PodGroup.scheduling.volcano.sh"
 VOLCANO_QUEUE: Final = "Queue.scheduling.volcano.sh"
 KAI_GROUP: Final = "PodGroup.scheduling.run.ai"
 KAI_QUEUE: Final = "Queue.scheduling.run.ai"
-LWS: Final = "LeaderWorkerSet.leaderworkerset.x-k8s.io"
-JOBSET: Final = "JobSet.jobset.x-k8s.io"
 LWS_NAME: Final = "leaderworkerset.sigs.k8s.io/name"
 JOBSET_NAME: Final = "jobset.sigs.k8s.io/jobset-name"
+_WORKER_INDEX: Final = "leaderworkerset.sigs.k8s.io/worker-index"
+_REPLICATED_JOB: Final = "jobset.sigs.k8s.io/replicatedjob-name"
 _VOLCANO_GROUPS: Final = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name")
 _KAI_GROUP: Final = "pod-group-name"
 _KAI_QUEUE: Final = "kai.scheduler/queue"
@@ -62,3 +63,120 @@ def volcano_queue_of(group: VolcanoPodGroup, snapshot: Snapshot) -> VolcanoQueue
 def kai_group_of(pod: Pod, snapshot: Snapshot) -> KaiPodGroup | None:
     """The pod's PodGroup of KAI, if it was read."""
     return snapshot.others.get(KAI_GROUP, {}).get((pod.metadata.namespace, group_name(pod)))
+
+
+# How the groups of Volcano and KAI stand.
+
+
+class QueueUse(NamedTuple):
+    """How much of a resource a queue of Volcano uses, and the most that it may."""
+
+    resource: str
+    used: str
+    most: str
+
+
+class GroupState(NamedTuple):
+    """A PodGroup of Volcano or KAI: how many members it needs, its queue, and what its scheduler says.
+
+    ``held``: the queue does not let it in, or will not without a change where ``never``.
+    """
+
+    kind: str
+    name: str
+    minimum: int
+    queue: str
+    said: tuple[str, ...] = ()
+    phase: str = ""
+    held: bool = False
+    never: bool = False
+    reason: str = ""
+    uses: tuple[QueueUse, ...] = ()
+
+
+_OVER_QUOTA: Final = ("OverLimit", "NonPreemptibleOverQuota", "QueueDoesNotExist")
+"""Reasons of KAI that mean the queue (pkg/apis/scheduling/v2alpha2/podgroup_types.go)."""
+_NO_QUEUE: Final = "QueueDoesNotExist"
+
+
+def group_of(pod: Pod, snapshot: Snapshot) -> GroupState | None:
+    """The state of the pod's group of Volcano or KAI; None if it is in none, or the group was not read."""
+    layer = SCHEDULERS.get(pod.scheduler_name)
+    if layer is Layer.VOLCANO and (group := volcano_group_of(pod, snapshot)) is not None:
+        said = tuple(one.message for one in group.status.conditions if one.status == "True" and one.message)
+        # Pending: not enqueued; Inqueue: let in, and waiting for nodes.
+        held, queue = group.status.phase == "Pending", group.spec.queue or "default"
+        state = volcano_queue_of(group, snapshot)
+        shut = state is not None and state.status.state not in ("", "Open")
+        return GroupState(
+            *(VOLCANO_GROUP, group.metadata.name, group.spec.min_member, queue, said, group.status.phase),
+            held=held,
+            never=held and shut,
+            reason=f"queue is {state.status.state}" if state is not None and shut else "",
+            uses=tuple(_uses(state)) if state is not None else (),
+        )
+    if layer is Layer.KAI and (kai := kai_group_of(pod, snapshot)) is not None:
+        open_ = [one for one in kai.status.scheduling_conditions if one.status != "False"]
+        reasons = [reason for one in open_ for reason in one.reasons]
+        said = tuple(text for text in (*(one.message for one in reasons), *(one.message for one in open_)) if text)
+        over = next((one for one in reasons if one.reason in _OVER_QUOTA), None)
+        return GroupState(
+            *(KAI_GROUP, kai.metadata.name, kai.spec.min_member or 1, kai.spec.queue, said),
+            held=over is not None,
+            never=over is not None and over.reason == _NO_QUEUE,
+            reason=over.reason if over is not None else "",
+        )
+    return None
+
+
+def _uses(queue: VolcanoQueue) -> Iterator[QueueUse]:
+    for resource, most in queue.spec.capability.items():
+        yield QueueUse(resource, str(queue.status.allocated.get(resource, "0")), str(most))
+
+
+def members_of(pod: Pod, snapshot: Snapshot) -> tuple[Pod, ...]:
+    """The pods of the same group of Volcano or KAI that have not ended, this one first."""
+    name, space = group_name(pod), pod.metadata.namespace
+    others = (
+        other
+        for (where, _), other in snapshot.pods.items()
+        if where == space and other.key != pod.key and not other.finished and group_name(other) == name
+    )
+    return (pod, *(other for other in others if other.scheduler_name == pod.scheduler_name))
+
+
+# What a LeaderWorkerSet or a JobSet has not made yet.
+
+
+class Later(NamedTuple):
+    """Pods that do not exist yet, because others have to be ready, or have ended, first."""
+
+    kind: str
+    name: str
+    what: str
+    until: str
+
+
+def later_pods(pod: Pod, snapshot: Snapshot) -> Iterator[Later]:
+    """What the set of a pod makes only after this pod, or its like, runs."""
+    space, labels = pod.metadata.namespace, pod.metadata.labels
+    lws: LeaderWorkerSet | None = snapshot.others.get(LWS, {}).get((space, labels.get(LWS_NAME, "")))
+    if lws is not None and lws.spec.startup_policy == "LeaderReady" and labels.get(_WORKER_INDEX) == "0":
+        size = lws.spec.leader_worker_template.size
+        if size > 1:
+            what = f"{size - 1} worker{'s' if size > 2 else ''} of this group"
+            yield Later("LeaderWorkerSet", lws.metadata.name, what, "this leader is ready (startupPolicy LeaderReady)")
+    jobset: JobSet | None = snapshot.others.get(JOBSET, {}).get((space, labels.get(JOBSET_NAME, "")))
+    own = labels.get(_REPLICATED_JOB, "")
+    if jobset is None or not own:
+        return
+    policy = jobset.spec.startup_policy
+    names = [job.name for job in jobset.spec.replicated_jobs]
+    if policy is not None and policy.startup_policy_order == "InOrder" and own in names:
+        for name in names[names.index(own) + 1 :]:
+            yield Later("JobSet", jobset.metadata.name, f"jobs {name}", f"{own} is ready (startupPolicy InOrder)")
+    for job in jobset.spec.replicated_jobs:
+        for one in job.depends_on:
+            if one.name == own:
+                until = f"{own} is {'ready' if one.status == 'Ready' else 'complete'} (dependsOn)"
+                yield Later("JobSet", jobset.metadata.name, f"jobs {job.name}", until)

@@ -15,6 +15,7 @@ from kubectl_dra.data.messages import (
     DRIVER,
     KUBELET,
     LATER,
+    LAYERS,
     NEVER,
     UNKNOWN,
     KnownMessage,
@@ -23,7 +24,7 @@ from kubectl_dra.data.messages import (
 )
 
 each = pytest.mark.parametrize("entry", known_messages(), ids=lambda entry: entry.example[:50])
-ENTRIES = 90
+ENTRIES = 110
 
 
 @each
@@ -46,7 +47,7 @@ def test_an_entry_is_written_for_people(entry: KnownMessage) -> None:
     for text in (entry.means, entry.do):
         assert text[0].isupper() or text.startswith(("{", "nvidia-smi"))
         assert text.endswith(".") and len(text) < 330
-    assert set(entry.says) <= {KUBELET, ANY, *AUTOSCALERS, *catalogue().names}
+    assert set(entry.says) <= {KUBELET, ANY, *LAYERS, *catalogue().names}
     of_autoscaler = entry.says[0] in AUTOSCALERS
     assert (entry.scale in (COMING, LATER, NEVER, UNKNOWN, DRIVER), bool(entry.why)) == (of_autoscaler, of_autoscaler)
     assert not entry.why.endswith(".")

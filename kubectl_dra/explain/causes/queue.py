@@ -12,31 +12,40 @@ from kubectl_dra.cluster.relation import relation_of
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.command import deleting, kubectl
 from kubectl_dra.explain.analysis import Analysis
+from kubectl_dra.explain.causes.gangs import placed_without_dra
 from kubectl_dra.explain.causes.on_node import started
 from kubectl_dra.explain.causes.registry import Finder, QuestionContext, When, of_question
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, named, say
 from kubectl_dra.explain.scene.holders import SCHEDULER, under_way
+from kubectl_dra.neighbours.decider import KUEUE
+from kubectl_dra.neighbours.gangs import group_of
+from kubectl_dra.neighbours.kueue import WORKLOAD
 from kubectl_dra.scheduling.profile import DEFAULT_SCHEDULER
 from kubectl_dra.text import nearest
 
-_KUEUE = "kueue.x-k8s.io/"
 SCHEDULING_GATED = CauseKind(code="scheduling-gated", family=Family.POD, look=Look.POD, passes=True)
 
 
 def _gated(context: QuestionContext) -> Iterator[Finding]:
     pod = context.question.pod
-    if pod is None or not pod.scheduling_gates:
+    if pod is None or not pod.scheduling_gates or any(finding.kind.queued for finding in context.found):
         return
-    remedy = None
-    if any(gate.startswith(_KUEUE) for gate in pod.scheduling_gates):
+    remedy: Remedy | None = None
+    seen: tuple[Evidence, ...] = ()
+    if any(gate.startswith(KUEUE) for gate in pod.scheduling_gates):
         text = (
             "Kueue removes the gate when it admits the workload. Check that deviceClassMappings in its configuration "
             "name the claim's class."
         )
-        remedy = Remedy(text, commands=(kubectl("get", "workloads", namespace=pod.metadata.namespace),))
+        space = pod.metadata.namespace
+        remedy = Remedy(text, commands=(kubectl("get", "workloads.kueue.x-k8s.io", namespace=space),))
+        # Otherwise what they say stands in place of this.
+        seen = tuple(
+            Evidence("Workload", "of Kueue for this pod", say("not read ({why})", why=gap.reason))
+            for gap in context.snapshot.unread((WORKLOAD,), space)
+        )
     gates = say("{gates}", gates=tuple(pod.scheduling_gates))
-    text = "the pod is held back by scheduling {count:gate|gates} {gates}"
     yield Finding(
         SCHEDULING_GATED,
         say(
@@ -44,13 +53,15 @@ def _gated(context: QuestionContext) -> Iterator[Finding]:
             count=len(pod.scheduling_gates),
             gates=gates,
         ),
-        (Evidence(Subject("Pod", named("Pod", pod)), "spec.schedulingGates", gates),),
+        (Evidence(Subject("Pod", named("Pod", pod)), "spec.schedulingGates", gates), *seen),
         remedy,
     )
 
 
 # The pod names another scheduler, which has not reacted to it.
 
+_TRIED = ("FailedScheduling", "Unschedulable")
+"""Reasons of events of a scheduler that has looked at a pod; the second one is KAI's."""
 OTHER_SCHEDULER = CauseKind(code="other-scheduler", family=Family.POD, look=Look.POD, passes=True)
 
 
@@ -63,7 +74,8 @@ def _ignored(analysis: Analysis) -> Iterator[Finding]:
     if pod.condition("PodScheduled") is not None or of_question(question, snapshot):
         return
     events = snapshot.events_about("Pod", pod.metadata.namespace, pod.metadata.name)
-    if any(event.reason == "FailedScheduling" for event in events):
+    # A group that its scheduler looks after shows that it runs.
+    if any(event.reason in _TRIED for event in events) or group_of(pod, snapshot) is not None:
         return
     text = "Check that {name} runs and supports ResourceClaims, or name {default} in a new pod."
     yield Finding(
@@ -103,6 +115,7 @@ def _bound(context: QuestionContext) -> Iterator[Finding]:
                     Subject("ResourceClaim", named("ResourceClaim", unallocated[0])), "status.allocation", "not set"
                 ),
             ),
+            placed_without_dra(pod),
             # Claims are read beside the pods: what was written just before the pod was bound may have been missed.
             under_way=None
             if _refused_claim(pod, context.snapshot)

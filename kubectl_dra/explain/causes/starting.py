@@ -13,6 +13,7 @@ from kubectl_dra.api.pods import ContainerStatus, Pod
 from kubectl_dra.cluster.relation import relation_of
 from kubectl_dra.cluster.snapshot import Event, Snapshot
 from kubectl_dra.explain.analysis import Analysis
+from kubectl_dra.explain.causes.gangs import placed_without_dra
 from kubectl_dra.explain.causes.known_defects import left_unprepared
 from kubectl_dra.explain.causes.on_node import ANSWER, drivers_of, node_troubles, unready_since, withdrawn
 from kubectl_dra.explain.causes.registry import Finder, When
@@ -99,7 +100,7 @@ def _not_reserved(claim: ResourceClaim, pod: Pod) -> Finding:
             "Scheduler {name} placed the pod without reserving the claim. Use a release of it that supports DRA, and "
             "turn that support on; or let the default scheduler place the pod. Then create the pod again."
         )
-        remedy = Remedy(say(text, name=pod.scheduler_name))
+        remedy = placed_without_dra(pod) or Remedy(say(text, name=pod.scheduler_name))
     return Finding(
         NOT_RESERVED,
         say("claim {claim} is allocated, but not reserved for this pod", claim=claim.key),

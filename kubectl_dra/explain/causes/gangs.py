@@ -1,0 +1,185 @@
+"""Another scheduler's group of pods waits: for its queue, for members, or because that scheduler refuses the pod."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from kubectl_dra.api.pods import Pod
+from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.command import deleting, kubectl
+from kubectl_dra.data.messages import Understood, understood
+from kubectl_dra.explain.analysis import Analysis
+from kubectl_dra.explain.causes.registry import Finder, When
+from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
+from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, Words, by_key, named, pods_named, say
+from kubectl_dra.neighbours.decider import SCHEDULERS, Layer
+from kubectl_dra.neighbours.gangs import GroupState, group_of, later_pods, members_of
+from kubectl_dra.scheduling.gang_scheduling import Placed
+
+_SAYS = {Layer.VOLCANO: "Volcano", Layer.KAI: "KAI"}
+"""Who says what in the catalogue of messages."""
+_QUEUE_KIND = {Layer.VOLCANO: "queues.scheduling.volcano.sh", Layer.KAI: "queues.scheduling.run.ai"}
+_OPEN = "Have the queue created or opened, or name another one; waiting does not help."
+QUEUED = CauseKind(
+    code="gang-waits-for-queue",
+    family=Family.POD,
+    look=Look.POD,
+    passes=True,
+    queued="once let in",
+    state="waits for its queue",
+)
+MEMBERS = CauseKind(code="gang-waits-for-members", family=Family.POD, look=Look.POD, passes=True)
+REFUSED = CauseKind(code="other-scheduler-refuses", family=Family.POD, look=Look.POD, passes=True)
+
+
+def _waits(analysis: Analysis) -> Iterator[Finding]:
+    pod, snapshot = analysis.question.pod, analysis.scene.snapshot
+    if pod is None or pod.node_name or pod.finished or not analysis.question.exists:
+        return
+    layer = SCHEDULERS.get(pod.scheduler_name)
+    if layer not in _SAYS or analysis.scene.settings.scheduler.schedules(pod):
+        return
+    group, known = group_of(pod, snapshot), _known(pod, snapshot)
+    if known is not None and not known[1].entry.normal and not _is_of_gang(known[1]):
+        yield _refused(pod, layer, *known)
+    elif group is not None and group.held:
+        yield _queued(pod, group, layer)
+    elif group is not None:
+        yield from _incomplete(analysis, pod, group)
+
+
+def _known(pod: Pod, snapshot: Snapshot) -> tuple[str, Understood] | None:
+    """What the pod's scheduler said last of it or its group that is in the catalogue."""
+    layer = SCHEDULERS[pod.scheduler_name]
+    condition = pod.condition("PodScheduled")
+    events = snapshot.events_about("Pod", pod.metadata.namespace, pod.metadata.name)
+    said = [*(event.message for event in reversed(events)), condition.message if condition is not None else ""]
+    group = group_of(pod, snapshot)
+    for text in (*said, *(group.said if group is not None else ())):
+        found = understood(text, (_SAYS[layer],)) if text else None
+        if found is not None and _SAYS[layer] in found.entry.says:
+            return text, found
+    return None
+
+
+def _is_of_gang(known: Understood) -> bool:
+    """Whether it says no more than that the group does not fit: the attempt says why."""
+    return known.entry.generic
+
+
+def _refused(pod: Pod, layer: Layer, text: str, known: Understood) -> Finding:
+    summary = say("{scheduler} does not schedule it: {text}", scheduler=layer.value, text=text)
+    meant = Evidence(layer.value, "means", known.means)
+    return Finding(REFUSED, summary, (_of(pod), meant), Remedy(known.do))
+
+
+def _of(pod: Pod) -> Evidence:
+    return Evidence(Subject("Pod", named("Pod", pod)), "spec.schedulerName", pod.scheduler_name)
+
+
+def _queued(pod: Pod, group: GroupState, layer: Layer) -> Finding:
+    """The queue has not let the group in."""
+    said: Words = group.said[0] if group.said else (group.reason or say("nothing is said about why"))
+    text = "queue {queue} of {scheduler} has not let its PodGroup {group} in yet: {said}"
+    if group.never:
+        text = "queue {queue} of {scheduler} does not let its PodGroup {group} in: {said}"
+    summary = say(text, queue=group.queue, scheduler=layer.value, group=group.name, said=said)
+    about = Subject("PodGroup", ObjectName(group.kind, group.name, pod.metadata.namespace))
+    facts = [
+        Evidence(
+            Subject("Queue", group.queue), use.resource, say("{used} of {most} used", used=use.used, most=use.most)
+        )
+        for use in group.uses
+    ]
+    if group.phase:
+        facts.append(Evidence(about, "status.phase", group.phase))
+    if group.reason:
+        facts.append(Evidence(about, "reason", group.reason))
+    known = understood(group.said[0], (_SAYS[layer],)) if group.said else None
+    advice = _OPEN if group.never else known.do if known else QUEUED.fix
+    show = kubectl("get", kind=_QUEUE_KIND[layer], name=group.queue, more=("-o", "yaml"))
+    return Finding(QUEUED, summary, tuple(facts), Remedy(advice, commands=(show,)))
+
+
+def _incomplete(analysis: Analysis, pod: Pod, group: GroupState) -> Iterator[Finding]:
+    """Too few members exist, or too few of them fit together; whether they fit is proved by the default scheduler's
+    steps, for no scheduler gives a pod devices that are not there.
+    """
+    members = members_of(pod, analysis.scene.snapshot)
+    about = Subject("PodGroup", ObjectName(group.kind, group.name, pod.metadata.namespace))
+    wanted = Evidence(about, "spec.minMember", group.minimum)
+    if len(members) < group.minimum:
+        text = "its PodGroup {group} starts {minimum:pod} together, and {count:,} {count:exists|exist}"
+        summary = say(text, group=group.name, minimum=group.minimum, count=len(members))
+        seen = Evidence(about, "pods that have not ended", say("{pods:some}", pods=_keys(members)))
+        yield Finding(MEMBERS, summary, (wanted, seen))
+        return
+    placed = analysis.in_foreign_gang
+    if not isinstance(placed, Placed) or placed.fits:
+        return
+    text = "only {count:,} of the {minimum:pod} that its PodGroup {group} starts together fit, by the devices there are"
+    summary = say(text, count=placed.count, minimum=group.minimum, group=group.name)
+    facts = [*_placed(about, placed), wanted]
+    first = next(iter(placed.refused), "")
+    if first:
+        refused = placed.refused[first].message
+        facts.insert(0, Evidence(Subject("Pod", by_key("Pod", first)), "fits nowhere then", refused))
+    change = "Make room for {first}, or let the group start with fewer (minMember)." if first else MEMBERS.fix
+    yield Finding(MEMBERS, summary, tuple(facts), Remedy(say(change, first=first)))
+
+
+def _keys(pods: Sequence[Pod]) -> tuple[ObjectName, ...]:
+    return pods_named(pod.key for pod in pods)
+
+
+def _placed(about: Subject, placed: Placed) -> Iterator[Evidence]:
+    if placed.bound:
+        yield Evidence(about, "pods that have a node", say("{pods:some}", pods=pods_named(placed.bound)))
+    if placed.nodes:
+        places = [
+            say("{pod} on {node}", pod=by_key("Pod", key), node=ObjectName("Node", node))
+            for key, node in placed.nodes.items()
+        ]
+        yield Evidence(about, "pods that fit together", say("{places:some}", places=places))
+
+
+_WITHOUT_DRA = {
+    Layer.VOLCANO: (
+        "Scheduler volcano placed the pod without reserving the claim. It does so where DRA is off in it: turn on the "
+        "scheduler's flag --feature-gates=DynamicResourceAllocation=true, and in its ConfigMap "
+        "(volcano-scheduler.conf) predicate.DynamicResourceAllocationEnable: true; from Kubernetes 1.36 on take "
+        "Volcano 1.15.0 or newer. Then delete the pod, so that it is placed anew."
+    ),
+    Layer.KAI: (
+        "KAI Scheduler placed the pod without reserving the claim. It does DRA where the API server served it when KAI "
+        "started; from Kubernetes 1.36 on take KAI 0.15.0 or newer. Then delete the pod, so that it is placed anew."
+    ),
+}
+"""Where DRA is turned on: docs/user-guide/how_to_enable_dra.md of Volcano, CHANGELOG.md of KAI."""
+
+
+def placed_without_dra(pod: Pod) -> Remedy | None:
+    """What to do where Volcano or KAI placed a pod and did nothing for its claims; None of another scheduler."""
+    text = _WITHOUT_DRA.get(SCHEDULERS.get(pod.scheduler_name, Layer.NONE))
+    again = deleting("pod", pod.metadata.name, pod.metadata.namespace)
+    return Remedy(text, commands=(again,)) if text is not None else None
+
+
+def gang_notes(analysis: Analysis) -> Iterator[Phrase]:
+    """What another scheduler decides by rules of its own, and the pods that come later."""
+    pod, snapshot = analysis.question.pod, analysis.scene.snapshot
+    if pod is None or pod.finished:
+        return
+    placed = analysis.in_foreign_gang
+    if isinstance(placed, Placed) and placed.fits and placed.gang.minimum > 1:
+        text = (
+            "all {minimum:pod} that PodGroup {group} starts together fit, by devices and by the default scheduler's "
+            "rules; how {scheduler} places groups is not modelled"
+        )
+        yield say(text, minimum=placed.gang.minimum, group=placed.gang.name, scheduler=pod.scheduler_name)
+    for later in dict.fromkeys(later_pods(pod, snapshot)):
+        text = "{kind} {name} makes {what} only when {until}: they need devices too, and are not counted here"
+        yield say(text, kind=later.kind, name=later.name, what=later.what, until=later.until)
+
+
+FINDERS = (Finder(When.SCENE, _waits, 4),)
