@@ -14,6 +14,7 @@ from typing import Any
 from tools.asked import JSON, Asked
 
 MORE = "-another"
+_STATES = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
 HOSTNAME = "kubernetes.io/hostname"
 EXTENDED = "<extended-resources>"
 _HARDWARE = re.compile(r"(^|/)(\w*uuid|serial(number)?|guid|uniqueid)$", re.IGNORECASE)
@@ -351,6 +352,10 @@ class _Edit:
         texts = {like: like + MORE, host: host + MORE}
         meta = node["metadata"]
         meta.update(name=like + MORE, uid=f"uid-{like}{MORE}")
+        spec = node.setdefault("spec", {})
+        # What says how a node is says nothing of the next one.
+        spec.pop("unschedulable", None)
+        spec["taints"] = [taint for taint in spec.get("taints", ()) if not taint["key"].startswith(_STATES)]
         for field in ("labels", "annotations"):
             if field in meta:
                 meta[field] = {key: texts.get(text, text) for key, text in meta[field].items()}

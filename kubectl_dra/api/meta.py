@@ -21,6 +21,8 @@ DEVICE_EVENTS: Final = (
     "DeviceTaintManagerEviction",
     "BindingConditionsPending",
     "NotTriggerScaleUp",
+    "TriggeredScaleUp",
+    "Nominated",
 )
 """Reasons of events about devices. Their messages name claims, devices and nodes; other events may contain anything."""
 EVICTION_REASON: Final = "DeletionByDeviceTaintManager"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Final, NamedTuple
 
-from kubectl_dra.api import gangs, kueue
+from kubectl_dra.api import autoscalers, gangs, kueue
 from kubectl_dra.api.meta import ObjectMeta, Wire
 from kubectl_dra.api.pods import PodCondition
 
@@ -69,7 +69,7 @@ _KINDS: Final = (
     ),
     NeighbourKind("JobSet", "jobset.x-k8s.io", ("v1alpha2",), "jobsets", True, gangs.JobSet),
     NeighbourKind("Job", "batch", ("v1",), "jobs", True, gangs.BatchJob),
-    NeighbourKind("NodeClaim", "karpenter.sh", ("v1",), "nodeclaims", False, Conditioned, "nodeclaim"),
+    NeighbourKind("NodeClaim", "karpenter.sh", ("v1",), "nodeclaims", False, autoscalers.NodeClaim, "nodeclaim"),
     NeighbourKind("NodePool", "karpenter.sh", ("v1",), "nodepools", False, Conditioned, "nodepool"),
     NeighbourKind("ComputeDomain", _NVIDIA, ("v1beta1",), "computedomains", True, Conditioned, "computedomain"),
     NeighbourKind("ComputeDomainClique", _NVIDIA, ("v1beta1",), "computedomaincliques", True, Conditioned, "clique"),

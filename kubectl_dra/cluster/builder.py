@@ -195,6 +195,11 @@ class SnapshotBuilder:
         raw = item_of(data, place)
         self.add({**raw, "apiVersion": api_version, "kind": kind}, place)
 
+    @property
+    def speakers(self) -> frozenset[str]:
+        """The components that have written the events so far."""
+        return frozenset(kept.object.component for kept in self._objects["Event"].values())
+
     def forget(self, kind: str) -> None:
         """Drop the objects of a kind, before they are added anew."""
         self._objects[kind].clear()

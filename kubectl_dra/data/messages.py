@@ -23,19 +23,20 @@ AUTOSCALERS: Final = (CLUSTER_AUTOSCALER, KARPENTER)
 COMING: Final = "coming"
 LATER: Final = "later"
 NEVER: Final = "never"
+UNKNOWN: Final = "unknown"
 DRIVER: Final = "driver"
-"""What comes of what an autoscaler says: a node, perhaps one later, none until something changes; or one is there and
-its driver is late.
+"""What comes of what an autoscaler says: a node, perhaps one later, none until something changes, none because it does
+not know that a new one would have such devices; or one is there and its driver is late.
 """
-LAYERS: Final = ("KAI", "Kueue", "Volcano")
-"""Who else says something: queues and schedulers."""
+LAYERS: Final = (*AUTOSCALERS, "KAI", "Kueue", "Volcano")
+"""Who else says something: autoscalers, queues and schedulers."""
 LONGEST: Final = 16_384
 """Characters of a message that are searched: those of an event have at most 1,024, last words 4,096."""
 _LONGEST_PART: Final = 120
 
 
 class KnownMessage(Struct, frozen=True):
-    """A message: ``says`` are the drivers that write it, or KUBELET, ANY driver, one of the AUTOSCALERS, or of LAYERS.
+    """A message: ``says`` are the drivers that write it, or KUBELET, ANY driver, or one of LAYERS.
 
     ``means``, ``do`` and ``gate``, the feature gate that it is about, have parts of the message in braces. ``since``
     and ``fixed`` are releases of whoever says it, ``until`` the last that has it; ``known`` is the number of a defect

@@ -150,6 +150,23 @@ class Analysis:
         return found if found.possible else None
 
     @cached_property
+    def wanted_drivers(self) -> frozenset[str]:
+        """The drivers that the classes of the requests name; of classes that are missing, those that install them."""
+        from kubectl_dra.data.drivers import catalogue
+        from kubectl_dra.drivers.join import named_in
+
+        drivers: set[str] = set()
+        classes = self.view.cycle.classes
+        specs = (spec for claim in self.claims for entry in claim.requests for spec in entry.alternatives())
+        for spec in specs:
+            known = classes.get(spec.device_class)
+            if known is not None:
+                drivers.update(named_in((*known.selectors, *spec.selectors)))
+            elif (driver := catalogue().of_class(spec.device_class)) is not None:
+                drivers.add(driver.name)
+        return frozenset(drivers)
+
+    @cached_property
     def evictions(self) -> Mapping[str, Eviction]:
         """The nodes that accept the pod where it would be evicted because of a device, with what ends it first."""
         from kubectl_dra.explain.eviction import held, placed

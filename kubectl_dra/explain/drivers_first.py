@@ -19,7 +19,8 @@ from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.claim_references import CLASS_MISSING
 from kubectl_dra.explain.causes.devices_published import NO_SLICES
 from kubectl_dra.explain.causes.driver_unhealthy import UNHEALTHY
-from kubectl_dra.explain.causes.queue import NO_SCALE_UP
+from kubectl_dra.explain.causes.more_nodes import NEW_NODE_SILENT, NO_SCALE_UP, NODE_COMING
+from kubectl_dra.explain.causes.nodes import NO_NODE
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
 from kubectl_dra.explain.driver_gates import with_gates
 from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, Words, known_defect, nodes_named, say
@@ -41,12 +42,18 @@ _COMING: Final = (DriverState.STARTING, DriverState.ENDING)
 def drivers_first(analysis: Analysis, found: Sequence[Finding]) -> list[Finding]:
     """The findings, before them the broken driver that keeps the pod or claim waiting, if there is one.
 
-    Where no driver is broken and none publishes anything, an autoscaler that adds no node comes before the driver.
+    Before that comes a node that is on its way, and where no driver is broken on a node and none publishes anything, an
+    autoscaler that adds none.
     """
     first = with_gates(analysis, _with_broken(analysis, found))
-    if first and first[0].kind is NO_SLICES and not first[0].under_way:
-        return sorted(first, key=lambda finding: finding.kind is not NO_SCALE_UP)
-    return first
+    ahead = [NODE_COMING]
+    if first and first[0].kind is not UNHEALTHY:
+        ahead.append(NEW_NODE_SILENT)
+    none = bool(analysis.claims) and not any(entry.devices for entry in analysis.view.cycle.index.slices)
+    # Labels of a group that has no node are on no node.
+    if first and not first[0].under_way and (first[0].kind is NO_SLICES or (first[0].kind is NO_NODE and none)):
+        ahead.append(NO_SCALE_UP)
+    return sorted(first, key=lambda finding: finding.kind not in ahead)
 
 
 def _with_broken(analysis: Analysis, found: Sequence[Finding]) -> list[Finding]:
@@ -60,7 +67,7 @@ def _with_broken(analysis: Analysis, found: Sequence[Finding]) -> list[Finding]:
         return list(found)
     from kubectl_dra.drivers.join import joined
 
-    wanted = _wanted(analysis)
+    wanted = analysis.wanted_drivers
     rows = [row for row in joined(snapshot).rows if row.driver in wanted]
     publishing = {entry.driver for entry in snapshot.slices if entry.devices}
     absent = [row for row in rows if row.driver not in publishing and (row.state.broken or row.state in _COMING)]
@@ -72,7 +79,12 @@ def _with_broken(analysis: Analysis, found: Sequence[Finding]) -> list[Finding]:
         if told is not None and told.under_way is not None:
             # A node that has just started is no broken one.
             return list(found)
-        return [_finding(own, None, told, analysis, missing=any(one.kind is CLASS_MISSING for one in found)), *others]
+        nowhere = not own[0].node and (own[0].daemon is None or not own[0].daemon.failure)
+        # A driver runs nowhere where its group has no node.
+        before = [finding for finding in others if nowhere and finding.kind is NO_SCALE_UP]
+        after = [finding for finding in others if finding not in before]
+        driver = _finding(own, None, told, analysis, missing=any(one.kind is CLASS_MISSING for one in found))
+        return [*before, driver, *after]
     for row in [row for row in rows if row.labelled or row.state in _CERTAIN][:MAX_NODES]:
         proof = _proof(analysis, row)
         if proof is not None:
@@ -92,7 +104,7 @@ def awaited(analysis: Analysis, found: Sequence[Finding]) -> Iterator[Phrase]:
         return
     from kubectl_dra.drivers.join import joined
 
-    wanted = _wanted(analysis)
+    wanted = analysis.wanted_drivers
     for row in [row for row in joined(snapshot).rows if row.state is DriverState.STARTING][:MAX_NODES]:
         if row.driver in wanted and row.pod is not None and not row.devices and _proof(analysis, row) is not None:
             text = (
@@ -101,25 +113,6 @@ def awaited(analysis: Analysis, found: Sequence[Finding]) -> Iterator[Phrase]:
             )
             words = {"driver": row.driver, "since": row.pod.since, "like": ObjectName("Node", row.likes[0])}
             yield say(text, node=ObjectName("Node", row.node), **words)
-
-
-def _wanted(analysis: Analysis) -> set[str]:
-    """The drivers that the classes of the requests name; of classes that are missing, those that install them."""
-    from kubectl_dra.data.drivers import catalogue
-    from kubectl_dra.drivers.join import named_in
-
-    drivers: set[str] = set()
-    classes = analysis.view.cycle.classes
-    for claim in analysis.claims:
-        for entry in claim.requests:
-            for spec in entry.alternatives():
-                known = classes.get(spec.device_class)
-                if known is not None:
-                    drivers.update(named_in((*known.selectors, *spec.selectors)))
-                else:
-                    driver = catalogue().of_class(spec.device_class)
-                    drivers.update((driver.name,) if driver is not None else ())
-    return drivers
 
 
 def _proof(analysis: Analysis, row: NodeDriver) -> Proof | None:

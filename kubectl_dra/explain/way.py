@@ -15,6 +15,7 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.relation import relation_of
 from kubectl_dra.cluster.snapshot import Event, Snapshot
+from kubectl_dra.data.messages import AUTOSCALERS
 from kubectl_dra.explain.diagnosis import Milestone
 from kubectl_dra.explain.phrase import ObjectName, Words, named, nodes_named, say
 from kubectl_dra.explain.question.resolve import Question
@@ -24,6 +25,7 @@ _STATIONS: Final = (
     "admission",
     "claims",
     "scheduling",
+    "more nodes",
     "binding",
     "node admission",
     "preparation",
@@ -36,6 +38,9 @@ _EVENTS: Final = {
     FAILED_PREPARE: ("preparation", "devices not prepared"),
     "FailedResourceClaimCreation": ("claims", "claim not made"),
     "BindingConditionsPending": ("binding", "waits for binding conditions"),
+    "TriggeredScaleUp": ("more nodes", "an autoscaler asks for a node"),
+    "NotTriggerScaleUp": ("more nodes", "an autoscaler adds no node"),
+    "Nominated": ("more nodes", "an autoscaler has a node in mind"),
 }
 """Reasons of events that say what kept the pod, with the station and what it means."""
 
@@ -99,7 +104,9 @@ def _of_claims(question: Question, pod: Pod) -> Iterator[Milestone]:
 def _of_events(pod: Pod, snapshot: Snapshot) -> Iterator[Milestone]:
     events: dict[str, list[Event]] = {}
     for event in snapshot.events_of(pod, *_EVENTS):
-        events.setdefault(event.reason, []).append(event)
+        # Karpenter has one reason in common with the scheduler.
+        of_scaler = event.component in AUTOSCALERS and event.reason == "FailedScheduling"
+        events.setdefault("NotTriggerScaleUp" if of_scaler else event.reason, []).append(event)
     for reason, said in events.items():
         station, what = _EVENTS[reason]
         first = min(event.first or event.last for event in said)

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from typing import Final
 
 from kubectl_dra.api.neighbour_kinds import NEIGHBOUR_KINDS
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.pointed import Pointer, merged
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.neighbours import gangs, kueue
+from kubectl_dra.data.messages import CLUSTER_AUTOSCALER
+from kubectl_dra.neighbours import autoscalers, gangs, kueue
 
-_LAYERS: Final[tuple[Callable[[Pod, Snapshot], Iterator[Pointer]], ...]] = (kueue.pointers, gangs.pointers)
+_LAYERS: Final[tuple[Callable[[Pod, Snapshot], Iterator[Pointer]], ...]] = (
+    kueue.pointers,
+    gangs.pointers,
+    autoscalers.pointers,
+)
 """Each says what a pod, and what was read for it so far, points to; nothing of a pod that has no sign of the layer."""
 
 
@@ -21,10 +26,14 @@ def pointers(pods: Iterable[Pod], snapshot: Snapshot) -> list[Pointer]:
     return merged(pointer for pod in waiting for layer in _LAYERS for pointer in layer(pod, snapshot))
 
 
-def saved(served: Mapping[str, str]) -> list[Pointer]:
-    """All objects of the layers that a cluster has; the jobs of Kubernetes where a layer may hold them back."""
+def saved(served: Mapping[str, str], speakers: Container[str] = ()) -> list[Pointer]:
+    """All objects of the layers that a cluster has; the jobs of Kubernetes where a layer may hold them back.
+
+    ``speakers`` have written events: of cluster-autoscaler there is no kind.
+    """
     custom = [kind for kind in served if "." in NEIGHBOUR_KINDS[kind].group]
-    return [Pointer(kind) for kind in (*custom, *(["Job.batch"] if custom else ()))]
+    maps = [Pointer("ConfigMap", *autoscalers.STATUS_MAP)] if CLUSTER_AUTOSCALER in speakers else []
+    return [*(Pointer(kind) for kind in (*custom, *(["Job.batch"] if custom else ()))), *maps]
 
 
 def kinds_pointed_to(pod: Pod, snapshot: Snapshot) -> frozenset[str]:

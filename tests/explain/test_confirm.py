@@ -48,6 +48,7 @@ OTHERS = {
     "persistentvolumeclaim": (".spec.accessModes",),
     "podgroup": (".status.resourceClaimStatuses",),
     "namespace": (),
+    "nodeclaim": (),
     "event": (),
     "daemonset": (),
     "storageclass": (),

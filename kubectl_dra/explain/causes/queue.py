@@ -1,4 +1,4 @@
-"""The scheduler does not look at the pod: gates, another scheduler, none at all, or no node comes."""
+"""The scheduler does not look at the pod: gates, another scheduler, or none at all."""
 
 from __future__ import annotations
 
@@ -157,52 +157,6 @@ def _misplaced(pod: Pod, claims: Sequence[ResourceClaim], snapshot: Snapshot) ->
         return
 
 
-# A cluster autoscaler considered the pod and adds no node.
-
-NO_SCALE_UP = CauseKind(code="no-scale-up", family=Family.POD, look=Look.POD)
-
-
-def _not_scaled(analysis: Analysis) -> Iterator[Finding]:
-    pod = analysis.question.pod
-    if pod is None or pod.node_name:
-        return
-    events = [
-        event
-        for event in analysis.scene.snapshot.events_about("Pod", pod.metadata.namespace, pod.metadata.name)
-        if event.reason == "NotTriggerScaleUp"
-        or (event.component == "karpenter" and event.reason == "FailedScheduling")
-    ]
-    if not events:
-        return
-    event = events[-1]
-    slices = analysis.view.cycle.index.slices
-    bound = sum(1 for entry in slices if entry.scope.node_name)
-    scope = say(
-        "{bound} of {total} name an existing node" if slices else "there are none", bound=bound, total=len(slices)
-    )
-    who = event.component or "the autoscaler"
-    text, remedy = "{who} adds no node for the pod: {message}", None
-    if not any(entry.devices for entry in slices):
-        text = "no node has devices yet, and {who} does not know that a new one would: {message}"
-        remedy = Remedy(
-            say(
-                "Add a node with such devices yourself, and keep one: give the node group a minimum of 1, or Karpenter "
-                "a static NodePool. What a group of no nodes would publish, {who} learns only from its cloud provider, "
-                "and few say it.",
-                who=who,
-            )
-        )
-    yield Finding(
-        NO_SCALE_UP,
-        say(text, who=who, message=event.message),
-        (
-            Evidence(Subject("Event on Pod", named("Pod", pod)), event.reason, event.message),
-            Evidence("ResourceSlices", "nodes", scope),
-        ),
-        remedy,
-    )
-
-
 # The API server would refuse a manifest: quotas, limits, classes that do not exist, Pod Security, fields, and changes
 # of what nobody can change.
 
@@ -272,7 +226,6 @@ FINDERS = (
     Finder(When.QUESTION, _gated, 20),
     Finder(When.SCENE, _ignored, 90),
     Finder(When.QUESTION, _bound, 60),
-    Finder(When.FAILS_TOO, _not_scaled, 20),
     Finder(When.QUESTION, _unchangeable, 4),
     Finder(When.QUESTION, _refused, 5),
 )

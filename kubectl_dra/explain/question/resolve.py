@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum, auto
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -12,6 +12,7 @@ from kubectl_dra.api.claims import ResourceClaim, ResourceClaimTemplate
 from kubectl_dra.api.pods import Pod, PodClaim
 from kubectl_dra.cluster.relation import as_made_for, made_for
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.data.messages import AUTOSCALERS
 
 
 class Unresolved(Enum):
@@ -124,8 +125,6 @@ def _resolve(pod: Pod, entry: PodClaim, snapshot: Snapshot, *, exists: bool) -> 
 
 # The scheduler's last message about a pod.
 
-_SCALERS: Final = ("cluster-autoscaler", "karpenter")
-
 
 class LastMessage(NamedTuple):
     """A message and its time, empty if it has none; ``event``: from an event, else from the pod's condition."""
@@ -138,7 +137,7 @@ class LastMessage(NamedTuple):
 def last_message(pod: Pod, snapshot: Snapshot) -> LastMessage | None:
     """The scheduler's last message about a waiting pod; None if there is none."""
     condition = pod.condition("PodScheduled")
-    events = [event for event in snapshot.events_of(pod, "FailedScheduling") if event.component not in _SCALERS]
+    events = [event for event in snapshot.events_of(pod, "FailedScheduling") if event.component not in AUTOSCALERS]
     if events and not (condition and condition.last_transition_time > events[-1].last):
         return LastMessage(True, events[-1].message, events[-1].last)
     if condition is not None and condition.status == "False":

@@ -1,0 +1,270 @@
+"""An autoscaler has looked at the pod: a node comes, none does, or one has come that has no devices yet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from typing import Final
+
+from kubectl_dra.api.autoscalers import NodeClaim
+from kubectl_dra.api.pods import PodCondition
+from kubectl_dra.command import CommandLine, kubectl
+from kubectl_dra.data.autoscalers import cloud_of
+from kubectl_dra.data.messages import CLUSTER_AUTOSCALER, COMING, DRIVER, KARPENTER, LATER, UNKNOWN, all_understood
+from kubectl_dra.explain.analysis import Analysis
+from kubectl_dra.explain.causes.registry import Finder, When
+from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
+from kubectl_dra.explain.phrase import Joined, ObjectName, Phrase, Subject, Words, named, nodes_named, say
+from kubectl_dra.explain.scene.holders import Clock
+from kubectl_dra.neighbours.autoscaler_status import GroupStatus
+from kubectl_dra.neighbours.autoscalers import (
+    NODE_CLAIM,
+    PROVISION_MINUTES,
+    STATUS_MAP,
+    ScaleSign,
+    groups,
+    node_claim_of,
+    scale_signs,
+    unready_pools,
+)
+
+NODE_COMING = CauseKind(
+    code="node-coming", family=Family.POD, look=Look.POD, state="waits for a node that is on its way"
+)
+NEW_NODE_SILENT = CauseKind(code="new-node-without-devices", family=Family.POD, look=Look.DRIVERS)
+NO_SCALE_UP = CauseKind(code="no-scale-up", family=Family.POD, look=Look.POD)
+_WAITS: Final = "waits for the devices of a new node"
+_MAX_REASONS: Final = 3
+_MAX_GROUPS: Final = 3
+_MANY_CLAIMS: Final = 3
+"""So many nodes for one pod are no coincidence."""
+_PATIENCE: Final = timedelta(minutes=PROVISION_MINUTES)
+
+
+def _more_nodes(analysis: Analysis) -> Iterator[Finding]:
+    pod = analysis.question.pod
+    if pod is None or pod.node_name or not analysis.question.exists:
+        return
+    # Where one of two autoscalers makes a node, the other need not.
+    signs = sorted(scale_signs(pod, analysis.scene.snapshot), key=lambda sign: sign.outcome != COMING)
+    for sign in signs[:1]:
+        if sign.outcome == COMING:
+            yield from _claimed(analysis, sign) if sign.node_claim else _asked(analysis, sign)
+        else:
+            yield _none(analysis, sign)
+
+
+# A node was asked for.
+
+
+def _claimed(analysis: Analysis, sign: ScaleSign) -> Iterator[Finding]:
+    """Karpenter has named the NodeClaim that the pod waits for: how far it is."""
+    snapshot = analysis.scene.snapshot
+    claim = node_claim_of(sign, snapshot)
+    if claim is None:
+        if snapshot.is_gap(NODE_CLAIM):
+            yield from _asked(analysis, sign)
+            return
+        text = "NodeClaim {name}, which Karpenter had chosen for the pod, is gone again"
+        fix = (
+            "See why it went in the events of the NodeClaim and in Karpenter's log: mostly the cloud had no such node."
+        )
+        remedy = Remedy(fix, commands=(kubectl("get", "events", "-A", "--field-selector", _about(sign.node_claim)),))
+        yield Finding(NO_SCALE_UP, say(text, name=sign.node_claim), (_event(analysis, sign),), remedy)
+        return
+    step = claim.unmet()
+    facts = (_event(analysis, sign), *([_condition(claim, step)] if step is not None else []))
+    if len(sign.claims) >= _MANY_CLAIMS:
+        text = "Karpenter has made {count:NodeClaim} for the pod one after the other, and none of them served it"
+        fix = "See why the last ones ended, in their conditions and events: mostly a machine did not join."
+        remedy = Remedy(fix, commands=(kubectl("describe", "nodeclaims"),))
+        yield Finding(NO_SCALE_UP, say(text, count=len(sign.claims)), facts, remedy)
+        return
+    late = step is not None and Clock(snapshot).age(step.last_transition_time) > _PATIENCE
+    silent = step is not None and any(
+        each.entry.scale == DRIVER for each in all_understood(f"{step.reason}: {step.message}", KARPENTER)
+    )
+    if step is None or silent:
+        nodes = [claim.status.node_name] if claim.status.node_name else []
+        if silent or _without_devices(analysis, nodes):
+            yield _silent(analysis, sign, nodes, facts, late=late)
+    elif step.type == "Launched" and step.status == "False":
+        text = "Karpenter cannot make NodeClaim {name} for the pod: {reason}: {message}"
+        told = say(text, name=claim.metadata.name, reason=step.reason, message=step.message)
+        yield Finding(NO_SCALE_UP, told, facts, Remedy(_STOCK, commands=_look(sign.who)))
+    elif step.type == "Initialized":
+        yield _uninitialized(analysis, claim, step, facts, late=late)
+    else:
+        yield _coming(analysis, sign, facts, late=late)
+
+
+def _uninitialized(
+    analysis: Analysis, claim: NodeClaim, step: PodCondition, facts: Sequence[Evidence], *, late: bool
+) -> Finding:
+    """The node has joined the cluster, and Karpenter waits for something else than devices of claims."""
+    text = (
+        "the node of NodeClaim {name} has joined, and Karpenter waits{lasting} for what it lacks: {reason}: {message}"
+    )
+    lasting = Clock(analysis.scene.snapshot).lasting(step.last_transition_time)
+    words = {"name": claim.metadata.name, "lasting": lasting, "reason": step.reason, "message": step.message}
+    if not late:
+        wait = Remedy("Wait: what a node lacks at first comes within minutes.")
+        return Finding(NODE_COMING, say(text, **words), tuple(facts), wait, normal=True)
+    fix = "Mend what is missing on that node, or delete its NodeClaim: Karpenter never gives up a node that has joined."
+    return Finding(NEW_NODE_SILENT, say(text, **words), tuple(facts), Remedy(fix))
+
+
+def _asked(analysis: Analysis, sign: ScaleSign) -> Iterator[Finding]:
+    """A node was asked for, and nothing but the nodes themselves says whether it has come."""
+    snapshot, since = analysis.scene.snapshot, sign.event.first or sign.event.last
+    late = Clock(snapshot).age(sign.event.last) > _PATIENCE
+    group = next((each for each in groups(snapshot) if each.name == sign.group), None)
+    facts = (_event(analysis, sign), *([_group(group)] if group is not None else []))
+    new = [name for name, node in snapshot.nodes.items() if since and node.metadata.creation_timestamp >= since]
+    silent = _without_devices(analysis, new)
+    if silent:
+        yield _silent(analysis, sign, silent, facts, late=late)
+    elif not new:
+        failed = group is not None and group.scale_up.status == "Backoff"
+        yield _coming(analysis, sign, facts, late=late or failed)
+
+
+_STOCK: Final = "Wait, or let the group have other kinds of nodes or zones, or raise the quota of the cloud."
+
+
+def _coming(analysis: Analysis, sign: ScaleSign, facts: Sequence[Evidence], *, late: bool) -> Finding:
+    """The node is on its way, or has not come in time."""
+    clock, who, why = Clock(analysis.scene.snapshot), sign.who, sign.deciding[0].why
+    at_it = clock.lasting(sign.event.first or sign.event.last)
+    if late:
+        text = "{who} has asked for a node{at_it}, and none has come: {why}"
+        remedy = Remedy(_STOCK, commands=_look(who))
+        return Finding(NO_SCALE_UP, say(text, who=who, at_it=at_it, why=why), tuple(facts), remedy)
+    text = "{why}; it has been at it{at_it}, and gives up after {minutes} minutes"
+    if not at_it:
+        text = "{why}; it gives up after {minutes} minutes"
+    wait = "Wait: a node takes some minutes until it is ready, and its driver some more until it has published."
+    told = say(text, why=why, at_it=at_it, minutes=PROVISION_MINUTES)
+    return Finding(NODE_COMING, told, tuple(facts), Remedy(wait, commands=_look(who)), normal=True)
+
+
+def _silent(
+    analysis: Analysis, sign: ScaleSign, nodes: Sequence[str], facts: Sequence[Evidence], *, late: bool
+) -> Finding:
+    """The node has come, and the driver has not published its devices there."""
+    snapshot, drivers = analysis.scene.snapshot, sorted(analysis.wanted_drivers)
+    made = snapshot.nodes[nodes[0]].metadata.creation_timestamp if nodes and nodes[0] in snapshot.nodes else ""
+    words = {"nodes": nodes_named(nodes), "drivers": drivers, "count": len(nodes), "who": sign.who}
+    come: Words = say("{count:node|nodes} {nodes:some 3} {count:has|have} come since {who} asked for one", **words)
+    if not nodes:
+        come = say("the node that {who} asked for has come", **words)
+    subject = say("driver {drivers}", **words) if drivers else "its driver"
+    if not late:
+        text = "{come}, and {subject} has published no devices there yet"
+        wait = "Wait: a driver publishes its devices some minutes after its node has come, GPUs mostly within 10."
+        told = say(text, come=come, subject=subject)
+        return Finding(NEW_NODE_SILENT, told, tuple(facts), Remedy(wait), state=_WAITS, normal=True)
+    text = "{come}, and {subject} still publishes no devices there{up}"
+    up = Clock(snapshot).lasting(made)
+    fix = say(
+        "Look at the driver's pod on {nodes:some 3}: until it has published its devices, {who} counts the node as not "
+        "ready{alone}.",
+        alone=", and makes no other one for the pod" if sign.who == KARPENTER else "",
+        **words,
+    )
+    told = say(text, come=come, subject=subject, up=say(" (up{up})", up=up) if up else "")
+    return Finding(NEW_NODE_SILENT, told, tuple(facts), Remedy(fix))
+
+
+def _without_devices(analysis: Analysis, nodes: Sequence[str]) -> list[str]:
+    """Those of some nodes that have no devices of the drivers that the pod needs."""
+    snapshot, wanted = analysis.scene.snapshot, analysis.wanted_drivers
+    slices = (entry for entry in snapshot.slices if entry.devices and (not wanted or entry.driver in wanted))
+    serving = {entry.scope.node_name for entry in slices}
+    return [name for name in nodes if name in snapshot.nodes and name not in serving]
+
+
+# None is added.
+
+
+def _none(analysis: Analysis, sign: ScaleSign) -> Finding:
+    """No node is added, and why, as far as that is known."""
+    snapshot, slices, who = analysis.scene.snapshot, analysis.view.cycle.index.slices, sign.who
+    bound = sum(1 for entry in slices if entry.scope.node_name)
+    scope = say(
+        "{bound} of {total} name an existing node" if slices else "there are none", bound=bound, total=len(slices)
+    )
+    whys: Words = Joined(tuple(reason.why for reason in sign.deciding[:_MAX_REASONS]))
+    if not sign.reasons:
+        whys = sign.event.message
+    zero = sign.outcome in (UNKNOWN, "") and not any(entry.devices for entry in slices)
+    text = "{who} adds no node for the pod, and waiting does not help: {whys}"
+    if zero:
+        text = "no node has devices yet, and {who} does not know that a new one would: {whys}"
+    elif sign.outcome == LATER:
+        text = "{who} adds no node for the pod at the moment, maybe later: {whys}"
+    elif not sign.outcome:
+        text = "{who} adds no node for the pod: {whys}"
+    troubled = [
+        group
+        for group in groups(snapshot)
+        if group.scale_up.status == "Backoff" or group.health.node_counts.registered.unready.resource_unready
+    ]
+    facts = [_event(analysis, sign), *map(_group, troubled[:_MAX_GROUPS] if who == CLUSTER_AUTOSCALER else ())]
+    facts += [
+        Evidence(Subject("NodePool", ObjectName("NodePool", name)), condition.reason, condition.message)
+        for name, condition in (unready_pools(snapshot) if who == KARPENTER else {}).items()
+    ]
+    facts.append(Evidence("ResourceSlices", "nodes", scope))
+    return Finding(NO_SCALE_UP, say(text, who=who, whys=whys), tuple(facts), _remedy(analysis, sign, zero=zero))
+
+
+def _remedy(analysis: Analysis, sign: ScaleSign, *, zero: bool) -> Remedy | None:
+    if zero:
+        cloud = cloud_of(analysis.scene.snapshot.nodes.values())
+        text = "{zero}. What a group of no nodes would publish, {who} learns only from its cloud provider."
+        return Remedy(say(text, zero=cloud.zero, who=sign.who))
+    commands = _look(sign.who) if sign.outcome == LATER else ()
+    return Remedy(sign.deciding[0].do, commands=commands) if sign.reasons else None
+
+
+def _look(who: str) -> tuple[CommandLine, ...]:
+    """Where the autoscaler says how its nodes are."""
+    if who == KARPENTER:
+        return (kubectl("get", "nodeclaims"),)
+    space, name = STATUS_MAP
+    return (kubectl("get", "configmap", name, "-o", "yaml", namespace=space),)
+
+
+def _about(node_claim: str) -> str:
+    return f"involvedObject.kind=NodeClaim,involvedObject.name={node_claim}"
+
+
+def _event(analysis: Analysis, sign: ScaleSign) -> Evidence:
+    pod = analysis.question.pod
+    assert pod is not None
+    said: Phrase = say("{reason} of {who}", reason=sign.event.reason, who=sign.who)
+    return Evidence(Subject("Event on Pod", named("Pod", pod)), said, sign.event.message)
+
+
+def _condition(claim: NodeClaim, condition: PodCondition) -> Evidence:
+    text = say("{reason}: {message}", reason=condition.reason, message=condition.message)
+    return Evidence(Subject("NodeClaim", named("NodeClaim", claim)), condition.type, text)
+
+
+def _group(group: GroupStatus) -> Evidence:
+    """How a node group of cluster-autoscaler is."""
+    info, registered = group.scale_up.backoff_info, group.health.node_counts.registered
+    parts: list[Words] = [
+        say("{have} of at most {most} nodes", have=registered.total, most=group.health.max_size),
+    ]
+    if group.scale_up.status == "Backoff":
+        why = say(" ({code}: {message})", code=info.error_code, message=info.error_message) if info.error_code else ""
+        parts.append(say("in backoff{why}", why=why))
+    if count := registered.unready.resource_unready:
+        parts.append(say("{count:node} without published devices", count=count))
+    name = ObjectName("ConfigMap", STATUS_MAP[1], STATUS_MAP[0])
+    return Evidence(Subject("ConfigMap", name), say("group {name}", name=group.name), Joined(tuple(parts), ", "))
+
+
+FINDERS = (Finder(When.FAILS_TOO, _more_nodes, 20),)

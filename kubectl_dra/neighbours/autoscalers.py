@@ -1,0 +1,120 @@
+"""What autoscalers have said of a pod, and which of their objects tell more: told apart by who wrote the event."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from msgspec import Struct
+
+from kubectl_dra.api.autoscalers import NodeClaim
+from kubectl_dra.api.neighbour_kinds import Conditioned, ConfigMap
+from kubectl_dra.api.pods import Pod, PodCondition
+from kubectl_dra.cluster.pointed import Pointer
+from kubectl_dra.cluster.snapshot import Event, Snapshot
+from kubectl_dra.data.messages import (
+    AUTOSCALERS,
+    CLUSTER_AUTOSCALER,
+    COMING,
+    KARPENTER,
+    LATER,
+    NEVER,
+    UNKNOWN,
+    Understood,
+    all_understood,
+)
+from kubectl_dra.neighbours.autoscaler_status import GroupStatus, groups_in
+
+NODE_CLAIM: Final = "NodeClaim.karpenter.sh"
+NODE_POOL: Final = "NodePool.karpenter.sh"
+STATUS_MAP: Final = ("kube-system", "cluster-autoscaler-status")
+"""Namespace and name of the ConfigMap, unless ``--status-config-map-name`` says otherwise."""
+PROVISION_MINUTES: Final = 15
+"""After so long both give up on a node (``--max-node-provision-time``; Karpenter's time for registration)."""
+_REASONS: Final = ("TriggeredScaleUp", "NotTriggerScaleUp", "FailedScheduling", "Nominated")
+"""Reasons of events with which autoscalers speak of pods. Karpenter has one in common with kube-scheduler."""
+_NOMINATED: Final = re.compile(r"nodeclaim/(?P<name>[a-z0-9.-]+)")
+
+
+class ScaleSign(Struct, frozen=True):
+    """The newest event of an autoscaler (``who``) about a pod, and what is known of its message.
+
+    ``claims`` are the NodeClaims that its events have named, in their order.
+    """
+
+    who: str
+    event: Event
+    reasons: tuple[Understood, ...]
+    claims: tuple[str, ...] = ()
+
+    @property
+    def outcome(self) -> str:
+        """What comes of it; empty where the message is not known. A group that may help later counts most."""
+        told = {reason.entry.scale for reason in self.reasons}
+        return next((scale for scale in (COMING, LATER, UNKNOWN, NEVER) if scale in told), "")
+
+    @property
+    def deciding(self) -> tuple[Understood, ...]:
+        """The reasons that lead to the outcome first, then the others."""
+        return tuple(sorted(self.reasons, key=lambda reason: reason.entry.scale != self.outcome))
+
+    @property
+    def node_claim(self) -> str:
+        """The NodeClaim that the event names; empty if it names none."""
+        found = _node_claims([self.event]) if self.who == KARPENTER else ()
+        return found[0] if found else ""
+
+    @property
+    def group(self) -> str:
+        """The node group that the event names; empty if it names none."""
+        match = re.search(r"\[\{(\S+) \d+->", self.event.message)
+        return match[1] if match is not None else ""
+
+
+def scale_signs(pod: Pod, snapshot: Snapshot) -> Iterator[ScaleSign]:
+    """What each autoscaler said of the pod last."""
+    said = snapshot.events_of(pod, *_REASONS)
+    for who in AUTOSCALERS:
+        own = [event for event in said if event.component == who]
+        if own:
+            claims = _node_claims(own) if who == KARPENTER else ()
+            yield ScaleSign(who, own[-1], tuple(all_understood(own[-1].message, who)), claims)
+
+
+def _node_claims(events: Iterable[Event]) -> tuple[str, ...]:
+    found = (_NOMINATED.search(event.message) for event in events)
+    return tuple(dict.fromkeys(match["name"] for match in found if match is not None))
+
+
+def pointers(pod: Pod, snapshot: Snapshot) -> Iterator[Pointer]:
+    """The NodeClaim that the pod waits for, the NodePools that do not suit it, cluster-autoscaler's status."""
+    for sign in scale_signs(pod, snapshot):
+        if sign.who == CLUSTER_AUTOSCALER:
+            yield Pointer("ConfigMap", *STATUS_MAP)
+        elif sign.node_claim:
+            yield Pointer(NODE_CLAIM, name=sign.node_claim)
+        elif sign.outcome != COMING:
+            yield Pointer(NODE_POOL)
+
+
+def node_claim_of(sign: ScaleSign, snapshot: Snapshot) -> NodeClaim | None:
+    """The NodeClaim that an event names, if it was read and is there."""
+    return snapshot.others.get(NODE_CLAIM, {}).get(("", sign.node_claim))
+
+
+def unready_pools(snapshot: Snapshot) -> dict[str, PodCondition]:
+    """The NodePools that are not ready, with the condition that says so."""
+    pools: dict[tuple[str, str], Conditioned] = dict(snapshot.others.get(NODE_POOL, {}))
+    return {
+        name: condition
+        for (_, name), pool in pools.items()
+        for condition in pool.status.conditions
+        if condition.type == "Ready" and condition.status == "False"
+    }
+
+
+def groups(snapshot: Snapshot) -> tuple[GroupStatus, ...]:
+    """The node groups of cluster-autoscaler, as its status tells; none where that was not read or is none."""
+    read: ConfigMap | None = snapshot.others.get("ConfigMap", {}).get(STATUS_MAP)
+    return groups_in(read.data.get("status", "")) if read is not None else ()
