@@ -24,6 +24,7 @@ LEVELS = {
     "lint": 8,
     "explain": 8,
     "drivers": 7,
+    "neighbours": 7,
     "scheduling": 6,
     "admission": 6,
     "cluster": 5,

@@ -15,17 +15,21 @@ from typing import Any, Final, Union, get_args, get_origin, get_type_hints
 
 from msgspec import structs
 
-from kubectl_dra.api import labels, meta, nodes, pods, policy, volumes
+from kubectl_dra.api import gangs, kueue, labels, meta, neighbour_kinds, nodes, pods, policy, volumes
 from kubectl_dra.api.meta import NOT_SAVED, WORKED_OUT, Amount, Wire
 from kubectl_dra.api.schema import Field, row
 
 _TEXTS: Final[Mapping[Any, str]] = {str: "string", int: "int", bool: "bool", Amount: "quantity"}
 _CLASSES: Final = {
-    name: kind
-    for module in (labels, meta, nodes, pods, policy, volumes)
-    for name, kind in vars(module).items()
-    if isinstance(kind, type) and issubclass(kind, Wire)
-} | dict.fromkeys(("ReplicaSet", "ReplicationController", "Service", "StatefulSet"), policy.PodSelecting)
+    **{
+        name: kind
+        for module in (gangs, kueue, labels, meta, neighbour_kinds, nodes, pods, policy, volumes)
+        for name, kind in vars(module).items()
+        if isinstance(kind, type) and issubclass(kind, Wire)
+    },
+    **dict.fromkeys(("ReplicaSet", "ReplicationController", "Service", "StatefulSet"), policy.PodSelecting),
+    **{name: row.struct for name, row in neighbour_kinds.NEIGHBOUR_KINDS.items()},
+}
 _SUBJECT: Final = {
     "apiVersion": "string subject",
     "kind": "string subject",

@@ -155,6 +155,19 @@ class PodSpec(Wire, frozen=True):
     termination_grace_period_seconds: Annotated[int | None, NOT_SAVED] = None
 
 
+class TemplateMeta(Wire, frozen=True):
+    """``metadata`` of a pod template."""
+
+    labels: Annotated[dict[str, str], "labels"] = {}
+
+
+class PodTemplateSpec(Wire, frozen=True):
+    """The pods that something makes."""
+
+    metadata: TemplateMeta = TemplateMeta()
+    spec: PodSpec = PodSpec()
+
+
 class PodCondition(Wire, frozen=True):
     """One entry of ``status.conditions``."""
 

@@ -17,7 +17,9 @@ from kubectl_dra.report.paint import limit_of
 from kubectl_dra.text import whole_number
 
 if TYPE_CHECKING:
+    from kubectl_dra.api.pods import Pod
     from kubectl_dra.cluster.kubeconfig import ConnectionOptions
+    from kubectl_dra.cluster.pointed import Pointer
 
 _PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)")
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -77,6 +79,32 @@ def read_kinds(connection: ConnectionFlags, namespace: str, kinds: Sequence[str]
     with Progress() as progress:
         cluster = ApiServer(connection_options(connection, namespace))
         return cluster.read_snapshot(kinds, namespace=of, progress=progress)
+
+
+def with_neighbours(snapshot: Snapshot, pods: Sequence[Pod], connection: ConnectionFlags, namespace: str) -> Snapshot:
+    """The live cluster with what these pods point to of other layers: at most one request for each kind.
+
+    Raises as ``read_live``.
+    """
+    from kubectl_dra.neighbours.pointers import pointers
+
+    asked: set[str | Pointer] = set()
+    # What was read names more: a Workload its queue, that its ClusterQueue.
+    while wanted := [pointer for pointer in pointers(pods, snapshot) if pointer.request not in asked]:
+        from kubectl_dra.cluster.builder import SnapshotBuilder
+        from kubectl_dra.cluster.live import ApiServer
+        from kubectl_dra.cluster.overlay import with_kinds
+        from kubectl_dra.cluster.pointed import read_pointed
+
+        kinds = {pointer.kind for pointer in wanted}
+        asked |= {pointer.request for pointer in wanted}
+        with Progress() as progress:
+            cluster = ApiServer(connection_options(connection, namespace))
+            builder = SnapshotBuilder(cluster.namespace)
+            read_pointed(cluster, builder, wanted, snapshot.served, progress)
+            more = builder.build()
+        snapshot = with_kinds(snapshot, more, kinds)
+    return snapshot
 
 
 def connection_options(connection: ConnectionFlags, namespace: str) -> ConnectionOptions:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from kubectl_dra.allocation.extended_resources import MADE_FOR_EXTENDED
+from kubectl_dra.api.neighbour_kinds import NEIGHBOUR_KINDS, kind_here
 from kubectl_dra.cluster.anonymize_fields import LEFT_OUT, Fields, Json
 from kubectl_dra.cluster.harmless import is_harmless
 from kubectl_dra.cluster.identities import KEPT_NAMESPACES, Identities
@@ -24,6 +25,7 @@ _ANNOTATIONS = (
 _LABELLED = frozenset(("Node", "Namespace", "Pod", "PersistentVolume", "PodDisruptionBudget"))
 _CATEGORIES = (
     "node namespace pod claim template class pool slice rule quota podgroup volumeclaim volume storageclass csidriver "
+    "workload localqueue clusterqueue flavor queue nodepool nodeclaim admissioncheck "
     "priorityclass owner scheduler driver podclaim request key value"
 )
 
@@ -57,6 +59,7 @@ CATEGORIES: Final[Mapping[str, str]] = {
     "ReplicaSet": "owner",
     "StatefulSet": "owner",
     "DaemonSet": "owner",
+    **{kind: row.category for kind, row in NEIGHBOUR_KINDS.items()},
 }
 """The category of the names of each kind."""
 
@@ -113,13 +116,13 @@ class Anonymizer:
         Raises:
             InputError: an invalid object.
         """
-        kind, meta = raw["kind"], raw.get("metadata") or {}
+        kind, meta = kind_here(raw["kind"], str(raw["apiVersion"])), raw.get("metadata") or {}
         category = CATEGORIES[kind]
         try:
             metadata = self._metadata(meta, category, labels=kind in _LABELLED)
             out: Json = {
                 "apiVersion": raw["apiVersion"],
-                "kind": kind,
+                "kind": raw["kind"],
                 "metadata": metadata,
                 **self._fields.content(raw),
             }
@@ -150,15 +153,19 @@ class Anonymizer:
         return out
 
     def _annotations(self, raw: Mapping[str, Any]) -> Json:
-        """The annotations that affect answers; they name nothing but nodes."""
+        """The annotations that affect answers; they name nothing but nodes and objects of other layers."""
         out: Json = {key: raw[key] for key in _ANNOTATIONS if key in raw}
+        out |= self._new.naming(raw)
         if _SELECTED in raw:
             out[_SELECTED] = self._new.names.of("node", raw[_SELECTED])
         return out
 
     def _owner(self, raw: Mapping[str, Any]) -> Json:
         kind, version = raw.get("kind") or "", raw.get("apiVersion") or ""
+        of_layer = NEIGHBOUR_KINDS.get(kind_here(kind, version))
         known_kinds = {"Pod": "pod", "Node": "node", "ResourceClaim": "claim", "PodGroup": "podgroup"}
+        if of_layer is not None:
+            known_kinds[kind] = of_layer.category
         known = is_harmless(kind) and is_harmless(version)
         out: Json = {
             "apiVersion": version if known else "example.com/v1",

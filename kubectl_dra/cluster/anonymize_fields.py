@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from kubectl_dra.api.fields import fields
 from kubectl_dra.api.meta import DEVICE_EVENTS, OUT_OF
+from kubectl_dra.api.neighbour_kinds import kind_here
 from kubectl_dra.api.releases import GROUP
 from kubectl_dra.api.schema import Field, each
 from kubectl_dra.cluster.harmless import is_harmless
@@ -24,6 +25,7 @@ _HEAD: Final = frozenset(("apiVersion", "kind", "metadata"))
 _NUMERIC: Final = frozenset(("Gt", "Lt"))
 _TEXTS: Final = frozenset(("string", "any", "object"))
 _OBJECTS: Final = (
+    *("localqueue", "clusterqueue", "cohort", "flavor", "admissioncheck", "queue", "podset", "nodepool"),
     *("claim", "container", "node", "pod", "podgroup", "podvolume", "pool", "priorityclass", "storageclass"),
     *("template", "volume", "volumeclaim", "workload"),
 )
@@ -73,8 +75,8 @@ class Fields:
 
     def content(self, raw: Mapping[str, Any]) -> Json:
         """An object without its apiVersion, kind and metadata."""
-        version = raw["apiVersion"].rpartition("/")[2]
-        return self._struct({key: raw[key] for key in raw if key not in _HEAD}, raw["kind"], version)
+        version, kind = raw["apiVersion"].rpartition("/")[2], kind_here(raw["kind"], raw["apiVersion"])
+        return self._struct({key: raw[key] for key in raw if key not in _HEAD}, kind, version)
 
     def _struct(self, raw: Mapping[str, Any], struct: str, version: str) -> Json:
         table, out = fields(struct, version), {}

@@ -20,7 +20,7 @@ from kubectl_dra.api.releases import GROUP, PLURALS, Release, parse_release
 from kubectl_dra.api.slices import ResourceSlice
 from kubectl_dra.api.taints import DeviceTaintRule
 from kubectl_dra.cluster.copies import Kept, Place, essence, newer
-from kubectl_dra.cluster.kinds import SCHEDULING_KINDS, is_namespaced
+from kubectl_dra.cluster.kinds import SCHEDULING_KINDS, further_kind, is_namespaced
 from kubectl_dra.cluster.moment import newest
 from kubectl_dra.cluster.never_stored import in_claim, in_slice
 from kubectl_dra.cluster.reader import Page, Reader, page
@@ -139,6 +139,7 @@ class SnapshotBuilder:
         self._claims_read: list[tuple[Mapping[str, Any], str, Place]] = []
         self._sources: list[str] = []
         self._server = self._context = self._read_at = ""
+        self._served: Mapping[str, str] | None = None
         self._release: Release | None = None
         self._rule_version = ""
         self._written: dict[WrittenKey, Mapping[str, Any]] = {}
@@ -159,8 +160,8 @@ class SnapshotBuilder:
                 self._unsupported(kind, raw["apiVersion"], place)
         elif kind in CORE_KINDS and (group == "" or (group == "events.k8s.io" and kind == "Event")):
             self._keep(kind, raw, "v1", place)
-        elif (known := SCHEDULING_KINDS.get(kind)) and group == known.group and version in known.versions:
-            self._keep(kind, raw, version, place)
+        elif further := further_kind(raw, manifest=self._workloads):
+            self._keep(further, raw, version, place)
         if self._workloads and kind != "Pod":
             from kubectl_dra.cluster.workload_pods import pods_of
 
@@ -257,10 +258,10 @@ class SnapshotBuilder:
         """Record an input."""
         self._sources.append(name)
 
-    def cluster(self, server: str, context: str) -> None:
-        """Record a live cluster as the input: its address, and the kubeconfig's context."""
+    def cluster(self, server: str, context: str, served: Mapping[str, str] | None) -> None:
+        """Record a live cluster as the input: its address, the context, and what it serves."""
         self.source(server)
-        self._server, self._context = server, context
+        self._server, self._context, self._served = server, context, served
 
     def read_at(self, time: str) -> None:
         """Record when a cluster was read; of several times, the latest."""
@@ -328,6 +329,7 @@ class SnapshotBuilder:
             sources=tuple(self._sources),
             server=self._server,
             context=self._context,
+            served=self._served,
             read_at=self._read_at or newest(self._all("Pod"), self._all("ResourceClaim"), self._all("Event")),
             written=self._written,
             workloads=tuple(self._makers),

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from msgspec import DecodeError, Raw, field, json
 
+from kubectl_dra.api.neighbour_kinds import kind_here
 from kubectl_dra.cluster.builder import NestedList, SnapshotBuilder
 from kubectl_dra.cluster.contents import STDIN, Pages, contents, large, unpacked
 from kubectl_dra.cluster.copies import Place
@@ -187,8 +188,8 @@ def _add_json(
         return False
     if found.said is not None:
         builder.said(json.decode(found.said), name)
-    if found.item_kind in EVERY_KIND:
-        builder.present(found.item_kind)
+    if (kind := kind_here(found.item_kind, found.api_version)) in EVERY_KIND:
+        builder.present(kind)
     # Items of a PodList and the like do not say what they are.
     version = found.api_version if found.item_kind else ""
     done = 0
@@ -234,8 +235,10 @@ def _add_items(
 def _add(builder: SnapshotBuilder, documents: Iterable[Document]) -> None:
     for document in documents:
         kind = document.object.get("kind")
-        if isinstance(kind, str) and kind.endswith("List") and kind.removesuffix("List") in EVERY_KIND:
-            builder.present(kind.removesuffix("List"))
+        if isinstance(kind, str) and kind.endswith("List"):
+            listed = kind_here(kind.removesuffix("List"), str(document.object.get("apiVersion")))
+            if listed in EVERY_KIND:
+                builder.present(listed)
         if kind == "List" and SAID in document.object:
             builder.said(document.object[SAID], f"{document.name}:{document.line}")
         for found in objects((document,)):

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from kubectl_dra.api.neighbour_kinds import KNOWN_SCHEDULERS, NAMING
 from kubectl_dra.cel.lexer import LexicalError, string_value, tokenize
 from kubectl_dra.cluster.harmless import is_amount, is_harmless
 from kubectl_dra.cluster.pseudonyms import Pseudonyms
@@ -14,7 +15,6 @@ from kubectl_dra.text import whole_number
 Json = dict[str, Any]
 
 KEPT_NAMESPACES: Final = frozenset(("default", "kube-system", "kube-public", "kube-node-lease"))
-_KEPT_SCHEDULER: Final = "default-scheduler"
 _KEPT_LABELS: Final = frozenset(
     ("kubernetes.io/os", "kubernetes.io/arch", "beta.kubernetes.io/os", "beta.kubernetes.io/arch")
 )
@@ -103,7 +103,7 @@ class Identities:
 
     def scheduler(self, name: str) -> str:
         """A scheduler's name."""
-        return name if name == _KEPT_SCHEDULER else self.names.of("scheduler", name)
+        return name if name in KNOWN_SCHEDULERS else self.names.of("scheduler", name)
 
     def key(self, key: str) -> str:
         """The key of a label, taint, finalizer or gate."""
@@ -123,7 +123,17 @@ class Identities:
 
     def labels(self, labels: Mapping[str, Any] | None) -> Json:
         """Labels or a pod's node selector."""
-        return {self.key(key): self.value(key, value) for key, value in (labels or {}).items()}
+        plain = {key: value for key, value in (labels or {}).items() if key not in NAMING}
+        return {self.key(key): self.value(key, value) for key, value in plain.items()} | self.naming(labels or {})
+
+    def naming(self, given: Mapping[str, Any]) -> Json:
+        """Those of labels or annotations that name an object of another layer: the object's new name."""
+        out: Json = {}
+        for key in given.keys() & NAMING.keys():
+            self.names.gave(key)
+            value, category = str(given[key]), NAMING[key]
+            out[key] = self.names.scrambled(value) if category == "uid" else self.name(category, value)
+        return out
 
     def resource(self, name: str) -> str:
         """The name of a resource of nodes, containers and quotas."""

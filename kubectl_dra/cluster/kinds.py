@@ -1,5 +1,5 @@
-"""The kinds that the scheduler reads besides devices, claims, pods and nodes, and those that run drivers: where they
-are served, how to decode them.
+"""The kinds that the scheduler reads besides devices, claims, pods and nodes, those that run drivers, and those of the
+layers around it: where they are served, how to decode them.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 from kubectl_dra.api import plugins, policy, volumes
+from kubectl_dra.api.neighbour_kinds import NEIGHBOUR_KINDS, kind_here
 from kubectl_dra.api.releases import GROUP, PLURALS
 
 
@@ -54,8 +55,15 @@ SCHEDULING_KINDS: Final[Mapping[str, SchedulingKind]] = {
     "Workload": SchedulingKind("scheduling.k8s.io", _PODGROUPS, "workloads", True, policy.Workload.from_json),
     # No plugin of the scheduler reads it: it makes the pods of drivers, or cannot.
     "DaemonSet": SchedulingKind("apps", ("v1",), "daemonsets", True, plugins.DaemonSet.from_json),
+    # No plugin either: who decides about a pod before the scheduler, or beside it.
+    **{
+        name: SchedulingKind(row.group, row.versions, row.plural, row.namespaced, row.struct.from_json)
+        for name, row in NEIGHBOUR_KINDS.items()
+    },
 }
-"""The known kinds by name. They are read only if something needs them; see ``scheduling.kinds_to_read``."""
+"""The known kinds by name. They are read only if something needs them; see ``scheduling.kinds_to_read``, and of other
+layers ``neighbours.pointers``.
+"""
 
 
 CORE_PLURALS: Final[Mapping[str, str]] = {
@@ -80,6 +88,20 @@ def is_namespaced(kind: str) -> bool:
     return kind in _NAMESPACED
 
 
+def further_kind(raw: Mapping[str, Any], *, manifest: bool) -> str:
+    """The name in ``SCHEDULING_KINDS`` of an object's kind; empty if it is none of them, or the object is not read.
+
+    Those of other layers are read of clusters only: nobody waits yet for one of a ``manifest``.
+    """
+    group, _, version = str(raw["apiVersion"]).rpartition("/")
+    kind = kind_here(raw["kind"], str(raw["apiVersion"]))
+    known, row, meta = SCHEDULING_KINDS.get(kind), NEIGHBOUR_KINDS.get(kind), raw.get("metadata")
+    if known is None or group != known.group or version not in known.versions:
+        return ""
+    name = str(meta.get("name")) if isinstance(meta, dict) else ""
+    return kind if row is None or not (manifest or (row.only and not name.endswith(row.only))) else ""
+
+
 class ResourceName(NamedTuple):
     """A kind as RBAC and addresses name it: its plural and its group, which is empty for the core one."""
 
@@ -97,6 +119,7 @@ def resource_of(kind: str) -> ResourceName:
 
 def kind_plural(kind: str) -> str:
     """Several objects of a kind: Nodes, DeviceClasses, CSIStorageCapacities."""
+    kind = kind.partition(".")[0]
     if kind.endswith("y"):
         return f"{kind[:-1]}ies"
     return f"{kind}es" if kind.endswith("s") else f"{kind}s"

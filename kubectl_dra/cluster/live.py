@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 from msgspec import Struct, ValidationError, convert, field, json
 
 from kubectl_dra.api.codec import VERSIONS
+from kubectl_dra.api.neighbour_kinds import NEIGHBOUR_KINDS
 from kubectl_dra.api.releases import GROUP, PLURALS, Release, parse_release
 from kubectl_dra.cluster.builder import SnapshotBuilder
 from kubectl_dra.cluster.client import EXPIRED, Answered, Client, segment
@@ -86,6 +87,7 @@ class ApiServer:
         self.client: Final = Client(connection, options.seconds, sleep)
         self._versions: dict[str, str] | None = None
         self._other_versions: tuple[str, ...] = ()
+        self._neighbours: dict[str, str] | None = None
         self._discovering = Lock()
 
     @property
@@ -111,6 +113,14 @@ class ApiServer:
             if self._versions is None:
                 self._versions = dict(self._discover())
             return self._versions
+
+    def neighbours(self) -> Mapping[str, str] | None:
+        """Maps each served kind of other layers to its newest version; None if the server lists no resources.
+
+        Raises ClusterError.
+        """
+        self.dra_versions()
+        return self._neighbours
 
     def path(self, kind: str, namespace: str = "", name: str = "") -> str | None:
         """The path of a kind's objects (all, one namespace's, or one object); None if the kind is not served."""
@@ -198,7 +208,6 @@ class ApiServer:
         about: About | None = None,
     ) -> None:
         """Add the objects of ``read_snapshot`` to a builder: lists in parallel, page by page. Raises ClusterError."""
-        builder.cluster(self.server, self.context)
         kinds = tuple(kinds)
         # Discovery is under way while core kinds are read.
         order = sorted(kinds, key=lambda kind: kind in DRA_KINDS)
@@ -230,6 +239,7 @@ class ApiServer:
                 builder.gap(part)
             else:
                 builder.note(part)
+        builder.cluster(self.server, self.context, self._neighbours)
 
     def _release_part(self) -> Iterator[Part]:
         release = self.release()
@@ -323,6 +333,8 @@ class ApiServer:
         """The served versions of the group, with their resources if the server reports all at once (since 1.27)."""
         try:
             everything = _convert(self.client.get("/apis", accept=_AGGREGATED), _Groups)
+            if everything.items:
+                self._neighbours = dict(_neighbours(everything.items))
             for group in (*everything.items, *everything.groups):
                 if GROUP in (group.name, group.metadata.name):
                     return group.versions
@@ -346,6 +358,16 @@ class ApiServer:
                 return ()
             raise
         return {entry.name for entry in listed.resources}
+
+
+def _neighbours(groups: Iterable[_Group]) -> Iterator[tuple[str, str]]:
+    """The kinds of other layers that these groups serve, each with its newest version that is known here."""
+    known = {group.metadata.name: {entry.version: entry.resources for entry in group.versions} for group in groups}
+    for kind, row in NEIGHBOUR_KINDS.items():
+        for version in row.versions:
+            if not row.group or any(one.name == row.plural for one in known.get(row.group, {}).get(version, ())):
+                yield kind, version
+                break
 
 
 class _Named(Struct, frozen=True):

@@ -14,6 +14,7 @@ from msgspec import Raw, ValidationError, field, json, msgpack
 from msgspec.structs import force_setattr as put
 
 from kubectl_dra.api.meta import Amount, ObjectMeta, OwnerReference, Wire
+from kubectl_dra.api.neighbour_kinds import LAYER_ANNOTATIONS
 from kubectl_dra.api.plugins import PluginSpec, node_plugin, plugin_spec
 from kubectl_dra.api.pods import (
     ENDED,
@@ -32,7 +33,7 @@ from kubectl_dra.api.pods import (
 from kubectl_dra.api.volumes import PodVolume
 from kubectl_dra.cluster.copies import CheckedAmounts, FirstOfEqual
 
-KEPT_ANNOTATIONS: Final = ("resource.kubernetes.io/", "kubectl-dra/")
+KEPT_ANNOTATIONS: Final = ("resource.kubernetes.io/", "kubectl-dra/", *LAYER_ANNOTATIONS)
 _OWNERS: Final = 256
 """Of how many owners the last spec is remembered. Lists are sorted by name, so the pods of one stand together."""
 _NODE: Final = b'"nodeName":"'

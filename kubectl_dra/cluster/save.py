@@ -26,6 +26,7 @@ import msgspec
 from kubectl_dra.api.claims import Request
 from kubectl_dra.api.fields import fields
 from kubectl_dra.api.meta import ObjectMeta, builtins, convert
+from kubectl_dra.api.neighbour_kinds import LAYER_ANNOTATIONS, NEIGHBOUR_KINDS, kind_here
 from kubectl_dra.api.nodes import PRESSURES
 from kubectl_dra.api.plugins import DaemonSet, plugin_in
 from kubectl_dra.api.pods import PodSpec
@@ -53,7 +54,7 @@ _VOLUMES: Final = (
 """The volume types that affect where a pod can run."""
 _KEPT_ANNOTATIONS: Final = (
     *("resource.kubernetes.io/", "pv.kubernetes.io/bind-completed", "volume.kubernetes.io/selected-node"),
-    "storage.alpha.kubernetes.io/migrated-plugins",
+    *("storage.alpha.kubernetes.io/migrated-plugins", *LAYER_ANNOTATIONS),
 )
 """Prefixes of the annotations that have an effect."""
 
@@ -133,12 +134,14 @@ def reduced(raw: Mapping[str, Any]) -> Json:
     that (see ``cluster.save_plugins``). Nodes lose addresses, images and
     machine identities. Kinds of resource.k8s.io keep their whole spec and status.
     """
-    kind = raw["kind"]
-    out: Json = {"apiVersion": raw["apiVersion"], "kind": kind, "metadata": _metadata(raw.get("metadata") or {}, kind)}
+    kind = kind_here(raw["kind"], str(raw["apiVersion"]))
+    metadata = _metadata(raw.get("metadata") or {}, kind)
+    out: Json = {"apiVersion": raw["apiVersion"], "kind": raw["kind"], "metadata": metadata}
     if kind in SCHEDULING_KINDS:
         decoded = SCHEDULING_KINDS[kind].decode(raw)
-        kept = msgspec.json.decode(msgspec.json.encode(slim(decoded) if isinstance(decoded, DaemonSet) else decoded))
-        out.update({key: value for key, value in kept.items() if key != "metadata"})
+        kept = builtins(slim(decoded) if isinstance(decoded, DaemonSet) else decoded)
+        kept.pop("metadata", None)
+        out.update(_saved(kept, kind) if kind in NEIGHBOUR_KINDS else kept)
     elif kind not in CORE_KINDS:
         out.update({key: raw[key] for key in ("spec", "status") if key in raw})
     elif kind == "Pod":

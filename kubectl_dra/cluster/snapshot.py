@@ -139,7 +139,8 @@ class Snapshot(Struct, frozen=True, eq=False, dict=True):
     ``slices`` are all published slices, of all generations. ``release`` is the server's if ``release_source`` is
     "server"; otherwise it is only a hint, and ``release_source`` names its origin. ``notes`` are sentences about
     what was ignored or chosen while reading. ``sources`` names the inputs; of a live cluster ``server`` is its
-    address and ``context`` the kubeconfig's context. ``read_at`` is when the cluster was read, as RFC 3339 text; of
+    address, ``context`` the kubeconfig's context, and ``served`` maps the kinds of other layers that it serves to their
+    versions (None: not known). ``read_at`` is when the cluster was read, as RFC 3339 text; of
     files that do not say, the newest time in their objects, empty if none has one. ``individual`` are the columns
     whose values some slices keep apart from their devices (``api.per_device``); it is empty unless the
     reader was asked to share devices. ``judged`` are those of them that a question reads: where slices keep them
@@ -171,6 +172,7 @@ class Snapshot(Struct, frozen=True, eq=False, dict=True):
     sources: tuple[str, ...] = ()
     server: str = ""
     context: str = ""
+    served: Mapping[str, str] | None = None
     read_at: str = ""
     individual: frozenset[PerDeviceColumn] = frozenset()
     judged: frozenset[PerDeviceColumn] = frozenset()

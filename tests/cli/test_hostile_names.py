@@ -14,6 +14,7 @@ from typing import Any, Final
 import pytest
 import yaml
 
+from kubectl_dra.api.neighbour_kinds import kind_here
 from kubectl_dra.cluster.snapshot import EVERY_KIND
 from kubectl_dra.explain.question.what_if_flag import WhatIfChange
 from kubectl_dra.manifests.inputs import HELMED, KUSTOMIZED, arguments
@@ -49,11 +50,15 @@ OTHERS: Final = tuple(
 """Kinds that no example and no recorded cluster has."""
 
 
+NEIGHBOURS: Final = yaml.safe_load((Path(__file__).parents[1] / "neighbours" / "objects.yaml").read_text())
+"""Kinds of other layers."""
+
+
 @cache
 def _clusters() -> Sequence[Sequence[Any]]:
     """Our examples, and a recorded cluster for each kind that they do not have."""
-    found = [[*examples()[0].items, *OTHERS], *(example.items for example in examples())]
-    known = {item["kind"] for items in found for item in items}
+    found = [[*examples()[0].items, *OTHERS, *NEIGHBOURS], *(example.items for example in examples())]
+    known = {kind_here(item["kind"], item["apiVersion"]) for items in found for item in items}
     for name in ("pods", "pod-releases", "gangs"):
         with gzip.open(RECORDED / f"{name}.jsonl.gz", "rt") as lines:
             for line in lines:
@@ -77,7 +82,8 @@ def _is_naming(field: ExampleField) -> bool:
 
 
 def test_every_kind_has_name_fields() -> None:
-    assert {field.item["kind"] for _, field in _name_fields()} >= {*EVERY_KIND}
+    found = {kind_here(field.item["kind"], field.item["apiVersion"]) for _, field in _name_fields()}
+    assert found >= {*EVERY_KIND}
 
 
 def _only_kubectl(lines: Sequence[str]) -> None:

@@ -6,6 +6,7 @@ import copy
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
+from kubectl_dra.api.neighbour_kinds import kind_here
 from tools.fuzz.examples import examples
 
 Path = tuple[str | int, ...]
@@ -58,7 +59,8 @@ def fields_of(clusters: Iterable[Sequence[Any]]) -> Iterator[tuple[Sequence[Any]
     for items in clusters:
         for item in items:
             for path in _places(item):
-                shape = (item["kind"], *(part if isinstance(part, str) else "*" for part in path))
+                steps = (part if isinstance(part, str) else "*" for part in path)
+                shape = (kind_here(item["kind"], item["apiVersion"]), *steps)
                 if shape not in seen:
                     seen.add(shape)
                     yield items, ExampleField(item, path)

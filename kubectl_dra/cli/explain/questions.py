@@ -162,10 +162,20 @@ def read_manifest(asked: ExplainFlags, namespace: str) -> Snapshot:
 
 
 def completed(snapshot: Snapshot, pods: Iterable[Pod], asked: ExplainFlags, connection: ConnectionFlags) -> Snapshot:
-    """The live cluster with the further kinds that affect these pods while they wait."""
+    """The live cluster with the further kinds that affect these pods while they wait, and who else decides of them."""
     if asked.snapshots:
         return snapshot
-    waiting = [pod for pod in pods if not pod.node_name]
+    from kubectl_dra.cli.live import with_neighbours
+
+    pods = tuple(pods)
+    snapshot = _with_kinds_for([pod for pod in pods if not pod.node_name], snapshot, asked, connection)
+    return with_neighbours(snapshot, pods, connection, asked.namespace)
+
+
+def _with_kinds_for(
+    waiting: Sequence[Pod], snapshot: Snapshot, asked: ExplainFlags, connection: ConnectionFlags
+) -> Snapshot:
+    """The live cluster with the kinds that the scheduler reads for pods that have no node."""
     lowest = min((pod.priority for pod in snapshot.pods.values() if pod.node_name), default=None)
     settings = settings_of(asked, snapshot)
     kinds: dict[tuple[str, str], None] = {}

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, TextIO
 
+from kubectl_dra.api.neighbour_kinds import NEIGHBOUR_KINDS
 from kubectl_dra.cli.live import Progress, connection_options
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cli.snapshot import SnapshotFlags
@@ -33,8 +34,8 @@ from kubectl_dra.scheduling.kinds_to_read import CONTROLLERS
 
 STDOUT = "-"
 YAML = (".yaml", ".yml")
-SAVED_KINDS = tuple(kind for kind in SCHEDULING_KINDS if kind not in ("Service", *CONTROLLERS))
-"""What decides about a pod besides ``KINDS``; Services and controllers only choose among nodes."""
+SAVED_KINDS = tuple(kind for kind in SCHEDULING_KINDS if kind not in ("Service", *CONTROLLERS, *NEIGHBOUR_KINDS))
+"""What decides about a pod besides ``KINDS``; Services and controllers only choose among nodes. See ``_add_layers``."""
 Json = dict[str, Any]
 
 
@@ -95,7 +96,22 @@ def _record(asked: SnapshotFlags, connection: ConnectionFlags) -> Recorder:
     with Progress() as progress:
         about = About("", reason=NO_POD_MADE, more=True)
         cluster.read_into(recorder, (*KINDS, *SAVED_KINDS), progress=progress, about=about)
+        _add_layers(recorder, cluster, progress)
     return recorder
+
+
+def _add_layers(recorder: Recorder, cluster: ApiServer, progress: Progress) -> None:
+    """Read the kinds of other layers that the cluster serves; none where the server does not list its kinds."""
+    from kubectl_dra.cluster.pointed import read_pointed
+    from kubectl_dra.neighbours.pointers import saved
+
+    served = cluster.neighbours()
+    if served is None:
+        return
+    read_pointed(cluster, recorder, saved(served), served, progress)
+    for kind in NEIGHBOUR_KINDS.keys() - served.keys():
+        # There can be no objects of it.
+        recorder.present(kind)
 
 
 def _compared(snapshot: Snapshot, items: Iterable[Json]) -> list[str]:

@@ -1,0 +1,243 @@
+"""Groups of pods that start together, their queues, and what makes such pods: Volcano, KAI, LeaderWorkerSet, JobSet."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from kubectl_dra.api.meta import Amount, ObjectMeta, Wire
+from kubectl_dra.api.pods import PodCondition, PodTemplateSpec
+
+# Volcano: scheduling.volcano.sh/v1beta1.
+
+
+class VolcanoPodGroupSpec(Wire, frozen=True):
+    """``spec`` of Volcano's PodGroup."""
+
+    min_member: int = 0
+    min_task_member: Annotated[dict[str, int], "key"] = {}
+    queue: Annotated[str, "queue"] = ""
+    min_resources: Annotated[dict[str, Amount], "resource"] = {}
+
+
+class VolcanoPodGroupStatus(Wire, frozen=True):
+    """``status`` of Volcano's PodGroup. ``phase`` Pending: the queue has not let it in; Inqueue: it waits for nodes."""
+
+    phase: Annotated[str, "keep"] = ""
+    conditions: tuple[PodCondition, ...] = ()
+    running: int = 0
+
+
+class VolcanoPodGroup(Wire, frozen=True):
+    """A scheduling.volcano.sh PodGroup."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: VolcanoPodGroupSpec = VolcanoPodGroupSpec()
+    status: VolcanoPodGroupStatus = VolcanoPodGroupStatus()
+
+
+class VolcanoQueueSpec(Wire, frozen=True):
+    """``spec`` of Volcano's Queue. ``capability`` is the most that it may use, ``deserved`` its share."""
+
+    capability: Annotated[dict[str, Amount], "resource"] = {}
+    deserved: Annotated[dict[str, Amount], "resource"] = {}
+    parent: Annotated[str, "queue"] = ""
+
+
+class VolcanoQueueStatus(Wire, frozen=True):
+    """``status`` of Volcano's Queue. ``state`` other than Open: nothing is let in."""
+
+    state: Annotated[str, "keep"] = ""
+    allocated: Annotated[dict[str, Amount], "resource"] = {}
+
+
+class VolcanoQueue(Wire, frozen=True):
+    """A scheduling.volcano.sh Queue."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: VolcanoQueueSpec = VolcanoQueueSpec()
+    status: VolcanoQueueStatus = VolcanoQueueStatus()
+
+
+# KAI: scheduling.run.ai.
+
+
+class KaiSubGroup(Wire, frozen=True):
+    """One entry of ``spec.subGroups``."""
+
+    name: Annotated[str, "key"] = ""
+    min_member: int | None = None
+
+
+class KaiPodGroupSpec(Wire, frozen=True):
+    """``spec`` of KAI's PodGroup. ``min_member`` None: 1, or ``min_sub_group`` counts instead."""
+
+    min_member: int | None = None
+    min_sub_group: int | None = None
+    queue: Annotated[str, "queue"] = ""
+    sub_groups: tuple[KaiSubGroup, ...] = ()
+
+
+class KaiExplanation(Wire, frozen=True):
+    """One reason of a scheduling condition."""
+
+    reason: Annotated[str, "reason"] = ""
+    message: Annotated[str, "message"] = ""
+
+
+class KaiSchedulingCondition(Wire, frozen=True):
+    """One entry of ``status.schedulingConditions``."""
+
+    type: Annotated[str, "condition"] = ""
+    status: Annotated[str, "keep"] = ""
+    node_pool: Annotated[str, "nodepool"] = ""
+    reason: Annotated[str, "reason"] = ""
+    message: Annotated[str, "message"] = ""
+    reasons: tuple[KaiExplanation, ...] = ()
+    last_transition_time: Annotated[str, "time"] = ""
+
+
+class KaiPodGroupStatus(Wire, frozen=True):
+    """``status`` of KAI's PodGroup."""
+
+    scheduling_conditions: tuple[KaiSchedulingCondition, ...] = ()
+
+
+class KaiPodGroup(Wire, frozen=True):
+    """A scheduling.run.ai PodGroup."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: KaiPodGroupSpec = KaiPodGroupSpec()
+    status: KaiPodGroupStatus = KaiPodGroupStatus()
+
+
+class KaiQueueSpec(Wire, frozen=True):
+    """``spec`` of KAI's Queue."""
+
+    parent_queue: Annotated[str, "queue"] = ""
+
+
+class KaiQueue(Wire, frozen=True):
+    """A scheduling.run.ai Queue."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: KaiQueueSpec = KaiQueueSpec()
+
+
+# What makes pods in groups, and may be suspended.
+
+
+class JobSpec(Wire, frozen=True):
+    """``spec`` of a Job. While ``suspend`` is set, it has no pods."""
+
+    suspend: bool = False
+    parallelism: int = 1
+    template: PodTemplateSpec = PodTemplateSpec()
+
+
+class JobStatus(Wire, frozen=True):
+    """``status`` of a Job."""
+
+    conditions: tuple[PodCondition, ...] = ()
+
+
+class BatchJob(Wire, frozen=True):
+    """A batch/v1 Job."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: JobSpec = JobSpec()
+    status: JobStatus = JobStatus()
+
+
+class JobTemplate(Wire, frozen=True):
+    """``template`` of a replicated job."""
+
+    spec: JobSpec = JobSpec()
+
+
+class DependsOn(Wire, frozen=True):
+    """A replicated job that has to be ``Ready`` or ``Complete`` before another one is made."""
+
+    name: Annotated[str, "podset"] = ""
+    status: Annotated[str, "keep"] = ""
+
+
+class ReplicatedJob(Wire, frozen=True):
+    """One entry of a JobSet's ``spec.replicatedJobs``."""
+
+    name: Annotated[str, "podset"] = ""
+    replicas: int = 1
+    depends_on: tuple[DependsOn, ...] = ()
+    template: JobTemplate = JobTemplate()
+
+
+class StartupPolicy(Wire, frozen=True):
+    """``spec.startupPolicy`` of a JobSet: ``AnyOrder`` or ``InOrder``."""
+
+    startup_policy_order: Annotated[str, "keep"] = ""
+
+
+class JobSetSpec(Wire, frozen=True):
+    """``spec`` of a JobSet."""
+
+    suspend: bool = False
+    replicated_jobs: tuple[ReplicatedJob, ...] = ()
+    startup_policy: StartupPolicy | None = None
+
+
+class ReplicatedJobStatus(Wire, frozen=True):
+    """How many jobs of a replicated job are in which state."""
+
+    name: Annotated[str, "podset"] = ""
+    ready: int = 0
+    succeeded: int = 0
+    failed: int = 0
+    active: int = 0
+    suspended: int = 0
+
+
+class JobSetStatus(Wire, frozen=True):
+    """``status`` of a JobSet."""
+
+    conditions: tuple[PodCondition, ...] = ()
+    replicated_jobs_status: tuple[ReplicatedJobStatus, ...] = ()
+    restarts: int = 0
+
+
+class JobSet(Wire, frozen=True):
+    """A jobset.x-k8s.io JobSet."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: JobSetSpec = JobSetSpec()
+    status: JobSetStatus = JobSetStatus()
+
+
+class LeaderWorkerTemplate(Wire, frozen=True):
+    """``spec.leaderWorkerTemplate``: one leader and ``size - 1`` workers. Leaders are like workers if not said."""
+
+    leader_template: PodTemplateSpec | None = None
+    worker_template: PodTemplateSpec = PodTemplateSpec()
+    size: int = 1
+
+
+class LeaderWorkerSetSpec(Wire, frozen=True):
+    """``spec`` of a LeaderWorkerSet. ``startup_policy`` LeaderReady: a leader has no workers until it is ready."""
+
+    replicas: int = 1
+    leader_worker_template: LeaderWorkerTemplate = LeaderWorkerTemplate()
+    startup_policy: Annotated[str, "keep"] = "LeaderCreated"
+
+
+class LeaderWorkerSetStatus(Wire, frozen=True):
+    """``status`` of a LeaderWorkerSet."""
+
+    conditions: tuple[PodCondition, ...] = ()
+    ready_replicas: int = 0
+    replicas: int = 0
+
+
+class LeaderWorkerSet(Wire, frozen=True):
+    """A leaderworkerset.x-k8s.io LeaderWorkerSet."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: LeaderWorkerSetSpec = LeaderWorkerSetSpec()
+    status: LeaderWorkerSetStatus = LeaderWorkerSetStatus()

@@ -1,0 +1,177 @@
+"""Kueue's objects (kueue.x-k8s.io/v1beta2, also readable as v1beta1), reduced to what says why a workload waits."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from kubectl_dra.api.meta import Amount, ObjectMeta, Wire
+from kubectl_dra.api.pods import PodCondition, PodTemplateSpec
+
+
+class KueuePodSet(Wire, frozen=True):
+    """One entry of a Workload's ``spec.podSets``: so many pods of one template."""
+
+    name: Annotated[str, "podset"] = "main"
+    count: int = 1
+    min_count: int | None = None
+    template: PodTemplateSpec = PodTemplateSpec()
+
+
+class KueueWorkloadSpec(Wire, frozen=True):
+    """``spec`` of a Workload. ``active`` false: somebody, or Kueue itself, has deactivated it."""
+
+    pod_sets: tuple[KueuePodSet, ...] = ()
+    queue_name: Annotated[str, "localqueue"] = ""
+    priority: int | None = None
+    active: bool = True
+
+
+class KueueAssignment(Wire, frozen=True):
+    """One entry of ``status.admission.podSetAssignments``: what an admitted set of pods may use."""
+
+    name: Annotated[str, "podset"] = ""
+    flavors: Annotated[dict[str, str], "resource"] = {}
+    resource_usage: Annotated[dict[str, Amount], "resource"] = {}
+    count: int | None = None
+
+
+class KueueAdmission(Wire, frozen=True):
+    """``status.admission``: set while the Workload holds quota."""
+
+    cluster_queue: Annotated[str, "clusterqueue"] = ""
+    pod_set_assignments: tuple[KueueAssignment, ...] = ()
+
+
+class KueueRequeueState(Wire, frozen=True):
+    """``status.requeueState``: how often pods were not ready in time, and when the Workload is queued again."""
+
+    count: int = 0
+    requeue_at: Annotated[str, "time"] = ""
+
+
+class KueueCheckState(Wire, frozen=True):
+    """One entry of ``status.admissionChecks``; ``state`` is Pending, Ready, Retry or Rejected."""
+
+    name: Annotated[str, "admissioncheck"] = ""
+    state: Annotated[str, "keep"] = ""
+    message: Annotated[str, "message"] = ""
+
+
+class KueueRequest(Wire, frozen=True):
+    """One entry of ``status.resourceRequests``: what a set of pods without quota was found to ask for."""
+
+    name: Annotated[str, "podset"] = ""
+    resources: Annotated[dict[str, Amount], "resource"] = {}
+
+
+class KueueWorkloadStatus(Wire, frozen=True):
+    """``status`` of a Workload."""
+
+    conditions: tuple[PodCondition, ...] = ()
+    admission: KueueAdmission | None = None
+    requeue_state: KueueRequeueState | None = None
+    admission_checks: tuple[KueueCheckState, ...] = ()
+    resource_requests: tuple[KueueRequest, ...] = ()
+
+
+class KueueWorkload(Wire, frozen=True):
+    """A kueue.x-k8s.io Workload: what Kueue knows of a job, a group of pods or a pod, which owns it."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: KueueWorkloadSpec = KueueWorkloadSpec()
+    status: KueueWorkloadStatus = KueueWorkloadStatus()
+
+    def condition(self, kind: str) -> PodCondition | None:
+        """The condition of that type, if any."""
+        return next((entry for entry in self.status.conditions if entry.type == kind), None)
+
+
+class KueueQuota(Wire, frozen=True):
+    """One resource of a flavor in a ClusterQueue: what it has, and how much of its cohort it may take besides."""
+
+    name: Annotated[str, "resource"] = ""
+    nominal_quota: Amount = "0"
+    borrowing_limit: Amount | None = None
+
+
+class KueueFlavor(Wire, frozen=True):
+    """One entry of ``flavors`` of a resource group."""
+
+    name: Annotated[str, "flavor"] = ""
+    resources: tuple[KueueQuota, ...] = ()
+
+
+class KueueResourceGroup(Wire, frozen=True):
+    """One entry of ``spec.resourceGroups``: a Workload that asks for another resource is never admitted."""
+
+    covered_resources: Annotated[tuple[str, ...], "resource"] = ()
+    flavors: tuple[KueueFlavor, ...] = ()
+
+
+class ClusterQueueSpec(Wire, frozen=True):
+    """``spec`` of a ClusterQueue. ``cohort_name`` is called ``cohort`` in v1beta1."""
+
+    resource_groups: tuple[KueueResourceGroup, ...] = ()
+    cohort_name: Annotated[str, "cohort"] = ""
+    cohort: Annotated[str, "cohort"] = ""
+    stop_policy: Annotated[str, "keep"] = ""
+
+
+class KueueResourceUsage(Wire, frozen=True):
+    """How much of a resource is held, and how much of that is borrowed."""
+
+    name: Annotated[str, "resource"] = ""
+    total: Amount = "0"
+    borrowed: Amount = "0"
+
+
+class KueueFlavorUsage(Wire, frozen=True):
+    """What is held of a flavor."""
+
+    name: Annotated[str, "flavor"] = ""
+    resources: tuple[KueueResourceUsage, ...] = ()
+
+
+class ClusterQueueStatus(Wire, frozen=True):
+    """``status`` of a ClusterQueue. ``flavors_reservation`` is what counts against the quota."""
+
+    conditions: tuple[PodCondition, ...] = ()
+    flavors_reservation: tuple[KueueFlavorUsage, ...] = ()
+    pending_workloads: int = 0
+    reserving_workloads: int = 0
+    admitted_workloads: int = 0
+
+
+class ClusterQueue(Wire, frozen=True):
+    """A kueue.x-k8s.io ClusterQueue."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: ClusterQueueSpec = ClusterQueueSpec()
+    status: ClusterQueueStatus = ClusterQueueStatus()
+
+    @property
+    def resources(self) -> tuple[str, ...]:
+        """The resources that it has quota for."""
+        return tuple(name for group in self.spec.resource_groups for name in group.covered_resources)
+
+
+class LocalQueueSpec(Wire, frozen=True):
+    """``spec`` of a LocalQueue."""
+
+    cluster_queue: Annotated[str, "clusterqueue"] = ""
+    stop_policy: Annotated[str, "keep"] = ""
+
+
+class LocalQueueStatus(Wire, frozen=True):
+    """``status`` of a LocalQueue."""
+
+    conditions: tuple[PodCondition, ...] = ()
+    pending_workloads: int = 0
+
+
+class LocalQueue(Wire, frozen=True):
+    """A kueue.x-k8s.io LocalQueue: the queue that a job names, in its namespace."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: LocalQueueSpec = LocalQueueSpec()
+    status: LocalQueueStatus = LocalQueueStatus()

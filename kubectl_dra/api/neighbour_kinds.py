@@ -1,0 +1,124 @@
+"""The kinds of the layers around the scheduler: queues, gangs, autoscalers, operators, and what is read of them.
+
+Their structs are the table of what a snapshot and an anonymized copy keep of them (``api.core_rows``). A kind is called
+by its own name and its group, ``Workload.kueue.x-k8s.io``, for several groups have a Workload or a PodGroup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Final, NamedTuple
+
+from kubectl_dra.api import gangs, kueue
+from kubectl_dra.api.meta import ObjectMeta, Wire
+from kubectl_dra.api.pods import PodCondition
+
+
+class ConditionedStatus(Wire, frozen=True):
+    """``status`` of an object of which only the conditions are read."""
+
+    conditions: tuple[PodCondition, ...] = ()
+
+
+class Conditioned(Wire, frozen=True):
+    """An object of which only the conditions are read."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    status: ConditionedStatus = ConditionedStatus()
+
+
+class ConfigMap(Wire, frozen=True):
+    """A v1 ConfigMap. What it holds may be anything: an anonymized copy has only its keys."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    data: Annotated[dict[str, str], "key"] = {}
+
+
+class NeighbourKind(NamedTuple):
+    """Where a kind is served, newest version first, and its struct; ``category``: that of its objects' names.
+
+    ``only``: how the names of those end that are read; empty for all. Other ConfigMaps may hold anything.
+    """
+
+    kind: str
+    group: str
+    versions: tuple[str, ...]
+    plural: str
+    namespaced: bool
+    struct: type[Wire]
+    category: str = "owner"
+    only: tuple[str, ...] = ()
+
+
+_KUEUE: Final = "kueue.x-k8s.io"
+_OF_KUEUE: Final = ("v1beta2", "v1beta1")
+_VOLCANO: Final = "scheduling.volcano.sh"
+_KAI: Final = "scheduling.run.ai"
+_NVIDIA: Final = "resource.nvidia.com"
+_KINDS: Final = (
+    NeighbourKind("Workload", _KUEUE, _OF_KUEUE, "workloads", True, kueue.KueueWorkload, "workload"),
+    NeighbourKind("LocalQueue", _KUEUE, _OF_KUEUE, "localqueues", True, kueue.LocalQueue, "localqueue"),
+    NeighbourKind("ClusterQueue", _KUEUE, _OF_KUEUE, "clusterqueues", False, kueue.ClusterQueue, "clusterqueue"),
+    NeighbourKind("PodGroup", _VOLCANO, ("v1beta1",), "podgroups", True, gangs.VolcanoPodGroup, "podgroup"),
+    NeighbourKind("Queue", _VOLCANO, ("v1beta1",), "queues", False, gangs.VolcanoQueue, "queue"),
+    NeighbourKind("PodGroup", _KAI, ("v2alpha2",), "podgroups", True, gangs.KaiPodGroup, "podgroup"),
+    NeighbourKind("Queue", _KAI, ("v2",), "queues", False, gangs.KaiQueue, "queue"),
+    NeighbourKind(
+        *("LeaderWorkerSet", "leaderworkerset.x-k8s.io", ("v1",), "leaderworkersets", True),
+        gangs.LeaderWorkerSet,
+    ),
+    NeighbourKind("JobSet", "jobset.x-k8s.io", ("v1alpha2",), "jobsets", True, gangs.JobSet),
+    NeighbourKind("Job", "batch", ("v1",), "jobs", True, gangs.BatchJob),
+    NeighbourKind("NodeClaim", "karpenter.sh", ("v1",), "nodeclaims", False, Conditioned, "nodeclaim"),
+    NeighbourKind("NodePool", "karpenter.sh", ("v1",), "nodepools", False, Conditioned, "nodepool"),
+    NeighbourKind("ComputeDomain", _NVIDIA, ("v1beta1",), "computedomains", True, Conditioned, "computedomain"),
+    NeighbourKind("ComputeDomainClique", _NVIDIA, ("v1beta1",), "computedomaincliques", True, Conditioned, "clique"),
+    NeighbourKind("VirtualMachineInstance", "kubevirt.io", ("v1",), "virtualmachineinstances", True, Conditioned),
+    NeighbourKind(
+        *("ConfigMap", "", ("v1",), "configmaps", True),
+        ConfigMap,
+        "configmap",
+        ("cluster-autoscaler-status", "manager-config"),
+    ),
+)
+NEIGHBOUR_KINDS: Final[Mapping[str, NeighbourKind]] = {
+    ".".join(filter(None, (row.kind, row.group))): row for row in _KINDS
+}
+"""The kinds by their names here. Objects are read only where a pod points to them (``neighbours.pointers``)."""
+
+
+def kind_here(kind: str, api_version: str) -> str:
+    """The name here of a kind: with its group if it is one of these, otherwise as it is."""
+    name = f"{kind}.{api_version.rpartition('/')[0]}"
+    return name if name in NEIGHBOUR_KINDS else kind
+
+
+NAMING: Final[Mapping[str, str]] = {
+    "kueue.x-k8s.io/queue-name": "localqueue",
+    "kueue.x-k8s.io/pod-group-name": "workload",
+    "kueue.x-k8s.io/prebuilt-workload-name": "workload",
+    "kueue.x-k8s.io/workload": "workload",
+    "kueue.x-k8s.io/podset": "podset",
+    "scheduling.k8s.io/group-name": "podgroup",
+    "scheduling.volcano.sh/group-name": "podgroup",
+    "scheduling.volcano.sh/queue-name": "queue",
+    "volcano.sh/queue-name": "queue",
+    "volcano.sh/job-name": "owner",
+    "pod-group-name": "podgroup",
+    "kai.scheduler/queue": "queue",
+    "leaderworkerset.sigs.k8s.io/name": "owner",
+    "jobset.sigs.k8s.io/jobset-name": "owner",
+    "karpenter.sh/nodepool": "nodepool",
+    "kubevirt.io/domain": "owner",
+    "kubevirt.io/created-by": "uid",
+    "resource.nvidia.com/computeDomain": "uid",
+}
+"""Labels and annotations of pods and nodes that name an object of another layer, with the category of that name.
+
+From: Kueue's ``pkg/controller/constants`` and ``jobs/pod/constants``, Volcano's ``apis/.../v1beta1/labels.go``, KAI's
+``pkg/common/constants``, ``api/`` of LeaderWorkerSet and JobSet, Karpenter's ``apis/v1/labels.go``, KubeVirt's types.
+"""
+LAYER_ANNOTATIONS: Final = (*NAMING, "leaderworkerset.sigs.k8s.io/", "karpenter.sh/do-not-disrupt")
+"""How the annotations of pods begin that say something to other layers."""
+KNOWN_SCHEDULERS: Final = ("default-scheduler", "volcano", "kai-scheduler", "yunikorn")
+"""Schedulers whose names identify nobody."""

@@ -1,0 +1,66 @@
+"""Who decides about a pod before, or in place of, kube-scheduler: told by gates, schedulerName, labels and owners."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import Enum
+from typing import Final, NamedTuple
+
+from kubectl_dra.api.pods import Pod
+
+KUEUE: Final = "kueue.x-k8s.io/"
+ADMISSION_GATE: Final = f"{KUEUE}admission"
+_VOLCANO_GATE: Final = "scheduling.volcano.sh/queue-allocation-gate"
+
+
+class Layer(Enum):
+    """What stands before the default scheduler; the value is its name for people."""
+
+    NONE = ""
+    KUEUE = "Kueue"
+    VOLCANO = "Volcano"
+    KAI = "KAI Scheduler"
+    YUNIKORN = "YuniKorn"
+    POD_GROUP = "its PodGroup"
+    GATE = "the owner of a scheduling gate"
+    OTHER_SCHEDULER = "another scheduler"
+
+
+SCHEDULERS: Final = {"volcano": Layer.VOLCANO, "kai-scheduler": Layer.KAI, "yunikorn": Layer.YUNIKORN}
+"""By ``spec.schedulerName``."""
+DEFAULT: Final = "default-scheduler"
+
+
+class Decider(NamedTuple):
+    """The layer that decides about a pod, with the field that tells so and its value."""
+
+    layer: Layer
+    field: str = ""
+    value: str = ""
+
+
+def decider(pod: Pod) -> Decider:
+    """Who has to act first for a pod that has no node: the owner of a gate, then its scheduler, then its group."""
+    return next(_deciders(pod))
+
+
+def _deciders(pod: Pod) -> Iterator[Decider]:
+    for gate in pod.scheduling_gates:
+        if gate.startswith(KUEUE):
+            yield Decider(Layer.KUEUE, "spec.schedulingGates", gate)
+        elif gate == _VOLCANO_GATE:
+            yield Decider(Layer.VOLCANO, "spec.schedulingGates", gate)
+    for gate in pod.scheduling_gates:
+        yield Decider(Layer.GATE, "spec.schedulingGates", gate)
+    if pod.scheduler_name != DEFAULT:
+        layer = SCHEDULERS.get(pod.scheduler_name, Layer.OTHER_SCHEDULER)
+        yield Decider(layer, "spec.schedulerName", pod.scheduler_name)
+    if pod.pod_group:
+        yield Decider(Layer.POD_GROUP, "spec.schedulingGroup.podGroupName", pod.pod_group)
+    yield Decider(Layer.NONE)
+
+
+def is_queued_by_kueue(pod: Pod) -> bool:
+    """Whether Kueue manages the pod, or the job that made it."""
+    named = (*pod.metadata.labels, *pod.metadata.annotations)
+    return any(gate.startswith(KUEUE) for gate in pod.scheduling_gates) or any(key.startswith(KUEUE) for key in named)
