@@ -62,6 +62,7 @@ CASES: Final = (
     Case("explain-pending", "explain --snapshot cluster.yaml", "examples/explain/mixed-fleet", 1),
     Case("explain-no-such-pod", "explain pod/trian-0 -n ml --snapshot cluster.yaml", code=2),
     Case("fit", f"fit -f fit/deployment-in-part/manifest.yaml --snapshot {FLEET}", "examples", 1),
+    Case("share", "share -f notebooks.yaml --snapshot alignment.yaml", "docs/samples"),
     Case("demo", "demo"),
     Case("ui-old-release", "ui --snapshot cluster.yaml --kubernetes-version 1.20", code=2),
     Case("lsp-no-such-file", "lsp --snapshot no-such-file.yaml", code=2),
