@@ -91,20 +91,26 @@ def with_neighbours(snapshot: Snapshot, pods: Sequence[Pod], connection: Connect
     asked: set[str | Pointer] = set()
     # What was read names more: a Workload its queue, that its ClusterQueue.
     while wanted := [pointer for pointer in pointers(pods, snapshot) if pointer.request not in asked]:
-        from kubectl_dra.cluster.builder import SnapshotBuilder
-        from kubectl_dra.cluster.live import ApiServer
-        from kubectl_dra.cluster.overlay import with_kinds
-        from kubectl_dra.cluster.pointed import read_pointed
-
-        kinds = {pointer.kind for pointer in wanted}
         asked |= {pointer.request for pointer in wanted}
-        with Progress() as progress:
-            cluster = ApiServer(connection_options(connection, namespace))
-            builder = SnapshotBuilder(cluster.namespace)
-            read_pointed(cluster, builder, wanted, snapshot.served, progress)
-            more = builder.build()
-        snapshot = with_kinds(snapshot, more, kinds)
+        snapshot = with_pointed(snapshot, wanted, connection, namespace)
     return snapshot
+
+
+def with_pointed(
+    snapshot: Snapshot, wanted: Sequence[Pointer], connection: ConnectionFlags, namespace: str
+) -> Snapshot:
+    """The live cluster with what these pointers mean. Raises as ``read_live``."""
+    from kubectl_dra.cluster.builder import SnapshotBuilder
+    from kubectl_dra.cluster.live import ApiServer
+    from kubectl_dra.cluster.overlay import with_kinds
+    from kubectl_dra.cluster.pointed import read_pointed
+
+    with Progress() as progress:
+        cluster = ApiServer(connection_options(connection, namespace))
+        builder = SnapshotBuilder(cluster.namespace)
+        read_pointed(cluster, builder, wanted, snapshot.served, progress)
+        more = builder.build()
+    return with_kinds(snapshot, more, {pointer.kind for pointer in wanted})
 
 
 def connection_options(connection: ConnectionFlags, namespace: str) -> ConnectionOptions:

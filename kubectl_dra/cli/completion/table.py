@@ -436,6 +436,7 @@ VALUES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
         ("claims-need-different-nodes", "The pod's claims fit only on different nodes"),
         ("class-matches-nothing", "The class's selectors match no device here"),
         ("class-missing", "The DeviceClass does not exist"),
+        ("compute-domain-not-ready", "The ComputeDomain has no ready daemon on the pod's node"),
         ("constraint-attribute-missing", "Devices lack the attribute of a constraint"),
         ("constraint-unsatisfiable", "A constraint between the devices cannot be met"),
         ("counters-exhausted", "Partitions that are in use leave too little of the shared counters"),

@@ -64,7 +64,7 @@ def run(asked: ExplainFlags, connection: ConnectionFlags) -> int:
     # What is wrong with it is said before anything is read.
     scheduler_config(asked, UNTOLD)
     targets = () if asked.everything and not asked.labels else asked_targets(asked)
-    if any(target.kind == "node" or target.is_listed for target in targets):
+    if any(target.kind in ("node", "computedomain") or target.is_listed for target in targets):
         return _run_by_itself(targets, asked, connection)
     if asked.everything:
         return _run_all(asked, connection, asked.output.value, asked.color.value)
@@ -87,12 +87,16 @@ def _run_by_itself(targets: Sequence[TypedTarget], asked: ExplainFlags, connecti
         UsageError: it stands beside something else, or flags that do not go with it.
     """
     if len(targets) > 1:
-        raise UsageError("a node, class, device or driver is explained by itself: name one at a time")
+        raise UsageError("a node, class, device, driver or ComputeDomain is explained by itself: name one at a time")
     target = targets[0]
     if target.kind == "node":
         from kubectl_dra.cli.explain.node import run_node
 
         return run_node(target.name, asked, connection)
+    if target.kind == "computedomain":
+        from kubectl_dra.cli.explain.compute_domain import run_compute_domain
+
+        return run_compute_domain(target.name, asked, connection)
     from kubectl_dra.cli.explain.listed import run_listed
 
     return run_listed(target, asked, connection)
