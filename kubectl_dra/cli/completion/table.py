@@ -565,6 +565,8 @@ VALUES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
         ("DRA410", "A quota key that counts nothing"),
         ("DRA411", "A quota that its own workloads exceed"),
         ("DRA412", "A name from before kustomize added a prefix or suffix"),
+        ("DRA413", "Devices of a virtual machine that KubeVirt refuses"),
+        ("DRA414", "Several devices of a virtual machine from one claim"),
         ("DRA421", "A class that the cluster does not have"),
         ("DRA422", "A claim or template that the cluster does not have"),
         ("DRA423", "More pods than devices, each with a claim of its own"),
