@@ -34,6 +34,8 @@ WORKLOADS: Final[Mapping[str, str]] = {
     **_forms("Rollout", "rollout", "ro"),
     **_forms("RayCluster", "raycluster"),
     **_forms("PyTorchJob", "pytorchjob"),
+    **_forms("VirtualMachine", "vm", "virtualmachine"),
+    **_forms("VirtualMachineInstance", "vmi", "virtualmachineinstance"),
 }
 """Workloads that are explained through one of their pods, by the words for them."""
 

@@ -49,7 +49,11 @@ def write_overview(
     if not overview.found:
         out.paragraph(overview_answer(overview))
         _notes(out, overview)
-        if overview.elsewhere:
+        if overview.unmade:
+            first = overview.unmade[0]
+            ask = kubectl("dra", "explain", kind="vmi", name=first.name, namespace=first.namespace, more=flags)
+            write_blocks(out, [shell((ask,), where, "Next")])
+        elif overview.elsewhere:
             write_blocks(out, [shell((kubectl("dra", "explain", "-A", *flags),), where, "Next")])
         elif more := command(to_see_more(overview.unread), Invocation()):
             write_blocks(out, [shell((more,), where, "Next")])
@@ -92,7 +96,8 @@ def _shortened(ranked: Sequence[Alike], limit: int | None, room: int) -> list[li
 
 
 def _notes(out: Painter, overview: Overview) -> None:
-    said = overview.notes if overview.found else overview.notes[1 if overview.unread else 0 :]
+    # The answer has said the first.
+    said = overview.notes if overview.found else overview.notes[1 if overview.unread or overview.unmade else 0 :]
     if said:
         write_blocks(out, [noted(sentences(said))])
 

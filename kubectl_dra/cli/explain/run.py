@@ -72,7 +72,14 @@ def run(asked: ExplainFlags, connection: ConnectionFlags) -> int:
         return _run_html(asked, connection, changes)
     if asked.watch:
         return _run_watch(asked, connection, changes)
-    posed = questions_of(asked, connection, changes)
+    try:
+        posed = questions_of(asked, connection, changes)
+    except NotThere as absent:
+        if len(targets) != 1 or targets[0].kind not in ("VirtualMachine", "VirtualMachineInstance"):
+            raise
+        from kubectl_dra.cli.explain.virtual_machine import run_without_pod
+
+        return run_without_pod(targets[0].name, absent, asked, connection)
     _tell_stand_ins(posed)
     found = _answered(posed, [_diagnosed(one, asked, connection) for one in posed], asked)
     _print(found, asked, _invocation(asked, connection))
