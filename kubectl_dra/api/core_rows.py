@@ -20,7 +20,7 @@ from kubectl_dra.api.meta import NOT_SAVED, WORKED_OUT, Amount, Wire
 from kubectl_dra.api.schema import Field, row
 
 _TEXTS: Final[Mapping[Any, str]] = {str: "string", int: "int", bool: "bool", Amount: "quantity"}
-_CLASSES: Final = {
+_CLASSES: Final[Mapping[str, type[Wire]]] = {
     **{
         name: kind
         for module in (compute_domains, gangs, kueue, labels, meta, neighbour_kinds, nodes, pods, policy, volumes)

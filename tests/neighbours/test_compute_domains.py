@@ -181,6 +181,21 @@ def test_the_first_missing_link_is_named(
     assert "compute-domain-not-ready" not in explain("pod/w-0", *everything).out
 
 
+def test_a_plugin_that_is_not_registered_comes_first(explain: Callable[..., Ran]) -> None:
+    """dra-driver-nvidia-gpu#814: the workload's pods are placed, and no daemon comes."""
+    event = {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": "w-1.1", "namespace": "ml"},
+        "involvedObject": {"kind": "Pod", "namespace": "ml", "name": "w-1", "uid": "w-1"},
+        "reason": "FailedPrepareDynamicResources",
+        "message": "prepare dynamic resources: DRA driver compute-domain.nvidia.com is not registered",
+        "lastTimestamp": "2026-09-20T09:58:00Z",
+    }
+    ran = explain("pod/w-1", domain(), template(), node("n2"), *worker("w-1", "n2"), event)
+    assert ran.code == 1 and "does not know the driver" in said(ran).partition("driver-not-registered")[0]
+
+
 def test_ready(explain: Callable[..., Ran]) -> None:
     one = {"name": "n1", "cliqueID": "d1.1", "index": 0, "status": "Ready"}
     ran = explain(NAME, domain(one, status="Ready"), template(), node("n1", UID), daemon("n1"), *worker("w-0", "n1"))

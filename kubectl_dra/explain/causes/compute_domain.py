@@ -85,7 +85,17 @@ def next_step(node: DomainNode) -> NextStep | None:
     return NextStep(Look.POD, meta.name, meta.namespace)
 
 
-def _waits(analysis: Analysis) -> Iterator[Finding]:
+def _lacks_daemon(analysis: Analysis) -> Iterator[Finding]:
+    """The node is labelled, and the daemon is what the claim waits for."""
+    yield from _waits(analysis, labelled=True)
+
+
+def _lacks_label(analysis: Analysis) -> Iterator[Finding]:
+    """The driver's plugin has not labelled the node: what the kubelet says of that plugin comes first."""
+    yield from _waits(analysis, labelled=False)
+
+
+def _waits(analysis: Analysis, *, labelled: bool) -> Iterator[Finding]:
     pod, snapshot = analysis.question.pod, analysis.scene.snapshot
     if pod is None or not pod.node_name or pod.phase not in ("", "Pending"):
         return
@@ -98,6 +108,8 @@ def _waits(analysis: Analysis) -> Iterator[Finding]:
     state = domain_state(domain, snapshot)
     own = next((node for node in state.nodes if node.name == pod.node_name), None)
     if own is None or own.missing in (MissingLink.NONE, MissingLink.UNSEEN):
+        return
+    if labelled == (own.missing is MissingLink.LABEL):
         return
     text = "ComputeDomain {domain} is not ready on its node: {lack}"
     name = ObjectName("ComputeDomain", domain.metadata.name, domain.metadata.namespace)
@@ -117,4 +129,4 @@ def _facts(state: DomainState, name: ObjectName) -> Iterator[Evidence]:
     yield Evidence(Subject("ComputeDomain", name), "daemons ready", words)
 
 
-FINDERS = (Finder(When.PLACED, _waits, -10),)
+FINDERS = (Finder(When.PLACED, _lacks_daemon, -10), Finder(When.PLACED, _lacks_label, 5))
