@@ -97,5 +97,7 @@ def asked(case: Case) -> Asked:
 def run_case(case: Case, folder: Path, output: str, *, full: bool = True) -> tuple[int, str]:
     """The command on the case, with its files in a folder: exit code and output."""
     code, written, errors = asked(case).ask("-o", output, *(["--full"] if full else []), folder=folder)
-    assert errors == ""
+    # Which pod answers for a workload is said beside the answer.
+    asked_of_pod = case.raw.get("explain", "").partition("/")[0] in ("", "pod", "claim", "template")
+    assert errors == "" or (not asked_of_pod and errors.startswith("note: ") and errors.count("\n") == 1)
     return code, written

@@ -17,7 +17,6 @@ from kubectl_dra.report.paint import limit_of
 from kubectl_dra.text import whole_number
 
 if TYPE_CHECKING:
-    from kubectl_dra.api.pods import Pod
     from kubectl_dra.cluster.kubeconfig import ConnectionOptions
     from kubectl_dra.cluster.pointed import Pointer
 
@@ -81,36 +80,30 @@ def read_kinds(connection: ConnectionFlags, namespace: str, kinds: Sequence[str]
         return cluster.read_snapshot(kinds, namespace=of, progress=progress)
 
 
-def with_neighbours(snapshot: Snapshot, pods: Sequence[Pod], connection: ConnectionFlags, namespace: str) -> Snapshot:
-    """The live cluster with what these pods point to of other layers: at most one request for each kind.
+def with_neighbours(
+    snapshot: Snapshot, wanted_of: Callable[[Snapshot], Sequence[Pointer]], connection: ConnectionFlags, namespace: str
+) -> Snapshot:
+    """The live cluster with what is wanted of other layers: at most one request for each kind.
 
-    Raises as ``read_live``.
+    ``wanted_of`` is asked again for what was read. Raises as ``read_live``.
     """
-    from kubectl_dra.neighbours.pointers import pointers
-
     asked: set[str | Pointer] = set()
     # What was read names more: a Workload its queue, that its ClusterQueue.
-    while wanted := [pointer for pointer in pointers(pods, snapshot) if pointer.request not in asked]:
+    while wanted := [pointer for pointer in wanted_of(snapshot) if pointer.request not in asked]:
+        from kubectl_dra.cluster.builder import SnapshotBuilder
+        from kubectl_dra.cluster.live import ApiServer
+        from kubectl_dra.cluster.overlay import with_kinds
+        from kubectl_dra.cluster.pointed import read_pointed
+
+        kinds = {pointer.kind for pointer in wanted}
         asked |= {pointer.request for pointer in wanted}
-        snapshot = with_pointed(snapshot, wanted, connection, namespace)
+        with Progress() as progress:
+            cluster = ApiServer(connection_options(connection, namespace))
+            builder = SnapshotBuilder(cluster.namespace)
+            read_pointed(cluster, builder, wanted, snapshot.served, progress)
+            more = builder.build()
+        snapshot = with_kinds(snapshot, more, kinds)
     return snapshot
-
-
-def with_pointed(
-    snapshot: Snapshot, wanted: Sequence[Pointer], connection: ConnectionFlags, namespace: str
-) -> Snapshot:
-    """The live cluster with what these pointers mean. Raises as ``read_live``."""
-    from kubectl_dra.cluster.builder import SnapshotBuilder
-    from kubectl_dra.cluster.live import ApiServer
-    from kubectl_dra.cluster.overlay import with_kinds
-    from kubectl_dra.cluster.pointed import read_pointed
-
-    with Progress() as progress:
-        cluster = ApiServer(connection_options(connection, namespace))
-        builder = SnapshotBuilder(cluster.namespace)
-        read_pointed(cluster, builder, wanted, snapshot.served, progress)
-        more = builder.build()
-    return with_kinds(snapshot, more, {pointer.kind for pointer in wanted})
 
 
 def connection_options(connection: ConnectionFlags, namespace: str) -> ConnectionOptions:

@@ -1,4 +1,4 @@
-"""What the kubelet and drivers say, and what it means: read from the files in ``messages/`` when somebody asks.
+"""What the kubelet, drivers, queues and other schedulers say, and what it means: in ``messages/``, read when needed.
 
 A pattern is RE2 and searched in the message, so that no text takes long. Each entry has an example, which is its test.
 """
@@ -17,13 +17,15 @@ from kubectl_dra.data.drivers import parsed
 FOLDER: Final = Path(__file__).with_name("messages")
 KUBELET: Final = "kubelet"
 ANY: Final = "any"
+LAYERS: Final = ("KAI", "Kueue", "Volcano")
+"""Who else says something: queues and schedulers."""
 LONGEST: Final = 16_384
 """Characters of a message that are searched: those of an event have at most 1,024, last words 4,096."""
 _LONGEST_PART: Final = 120
 
 
 class KnownMessage(Struct, frozen=True):
-    """A message: ``says`` are the drivers that write it, or KUBELET, or ANY driver.
+    """A message: ``says`` are the drivers that write it, or KUBELET, ANY driver, or one of LAYERS.
 
     ``means``, ``do`` and ``gate``, the feature gate that it is about, have parts of the message in braces. ``since``
     and ``fixed`` are releases of whoever says it, ``until`` the last that has it; ``known`` is the number of a defect

@@ -21,6 +21,7 @@ from kubectl_dra.explain.causes import ending as evicted_at_once
 from kubectl_dra.explain.causes import extended_resources as claim_and_device_plugin
 from kubectl_dra.explain.causes import pools as pool_name_shared
 from kubectl_dra.explain.causes.known_defects import devices_halved, kubelet_notes
+from kubectl_dra.explain.causes.kueue import kueue_notes
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Look, NextStep, RemedyPlan, Verdict
 from kubectl_dra.explain.driver_gates import gate_notes
 from kubectl_dra.explain.drivers_first import awaited
@@ -80,6 +81,7 @@ def answer_notes(
                 *unclear,
                 *(() if findings else placed_notes(analysis)),
                 *awaited(analysis, findings),
+                *kueue_notes(analysis.question.pod, analysis.scene.snapshot),
                 *scheduler_notes(analysis),
                 *assumed,
                 *_about_causes(analysis, findings),

@@ -21,7 +21,7 @@ from kubectl_dra.explain.diagnosis import Choice, Diagnosis, Finding, Remedy, Re
 from kubectl_dra.explain.drivers_first import drivers_first
 from kubectl_dra.explain.funnel.blocked import Located
 from kubectl_dra.explain.outcomes import claim_report, node_groups, placements, placements_after_giving_back
-from kubectl_dra.explain.phrase import Words
+from kubectl_dra.explain.phrase import Words, say
 from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.explain.remedies.proof import Beside, Proof
 from kubectl_dra.explain.remedies.prove import Change
@@ -60,7 +60,10 @@ def diagnose(question: Question, snapshot: Snapshot, settings: Settings, budget:
     stopped = any(not finding.kind.passes for finding in first)
     if not stopped:
         analysis = analysis.trying_nodes()
-    findings = [*(first or _after_attempts(analysis)), *(finding for finding in told if finding.under_way is not None)]
+    findings = [
+        *(_behind(first, analysis) or _after_attempts(analysis)),
+        *(finding for finding in told if finding.under_way is not None),
+    ]
     expected = Verdict.NOT_ALLOCATABLE if first else _expected(analysis, findings)
     if expected is Verdict.NOT_ALLOCATABLE:
         findings = drivers_first(analysis, findings)
@@ -115,6 +118,24 @@ def _choice(analysis: Analysis, verdict: Verdict) -> tuple[Choice | None, tuple[
 
     chosen = choice(analysis, verdict)
     return chosen, tuple(open_choice(chosen, len(analysis.scene.snapshot.nodes)))
+
+
+def _behind(first: Sequence[Finding], analysis: Analysis) -> list[Finding]:
+    """What keeps the pod before the scheduler sees it, with what the scheduler would say: the same attempt tells."""
+    at = next((number for number, finding in enumerate(first) if finding.kind.queued), None)
+    if at is None or any(not finding.kind.passes for finding in first):
+        return list(first)
+    text = {
+        Outlook.FITS: "{cause}; {when} it fits on {nodes:some}",
+        Outlook.FAILS: "{cause}; {when} it could not be scheduled either",
+        Outlook.OPEN: "{cause}; whether it can be scheduled {when} is not determined",
+    }
+    held = first[at]
+    if (outlook := analysis.outlook) not in text:
+        return list(first)
+    told = say(text[outlook], cause=held.summary, when=held.kind.queued, nodes=analysis.takers)
+    found = [*first[:at], replace(held, summary=told), *first[at + 1 :]]
+    return [*found, *_after_attempts(analysis)] if outlook is Outlook.FAILS else found
 
 
 class Judgement(NamedTuple):

@@ -1,15 +1,18 @@
-"""Which objects of Kueue a pod points to, and which of those that were read are its own."""
+"""Which objects of Kueue a pod points to, which of those that were read are its own, and how they stand."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from enum import Enum, auto
+from typing import Final, NamedTuple
 
 from kubectl_dra.api.kueue import ClusterQueue, KueueWorkload, LocalQueue
-from kubectl_dra.api.pods import Pod
+from kubectl_dra.api.pods import Pod, PodCondition
 from kubectl_dra.cluster.pointed import Pointer
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.data.messages import understood
 from kubectl_dra.neighbours.decider import KUEUE, is_queued_by_kueue
+from kubectl_dra.neighbours.suspended import is_suspended, maker_of
 
 WORKLOAD: Final = "Workload.kueue.x-k8s.io"
 LOCAL_QUEUE: Final = "LocalQueue.kueue.x-k8s.io"
@@ -18,8 +21,8 @@ _JOBSET_UID: Final = "jobset.sigs.k8s.io/jobset-uid"
 
 
 def pointers(pod: Pod, snapshot: Snapshot) -> Iterator[Pointer]:
-    """The Workload of a pod that Kueue manages; as soon as they are known, its queues."""
-    if not is_queued_by_kueue(pod):
+    """The Workload of a pod that Kueue manages, or of a suspended job; as soon as they are known, its queues."""
+    if not is_queued_by_kueue(pod) and not ((maker := maker_of(pod, snapshot)) and is_suspended(maker)):
         return
     space = pod.metadata.namespace
     name = _workload_name(pod)
@@ -75,6 +78,111 @@ def _workload_name(pod: Pod) -> str:
 
 def _uids(pod: Pod) -> tuple[str, ...]:
     """The UIDs of what a Workload may be made for: the pod, what controls it, and the JobSet above that."""
-    owner = pod.metadata.controller()
-    found = (pod.metadata.uid, owner.uid if owner else "", pod.metadata.labels.get(_JOBSET_UID, ""))
+    owners = (owner.uid for owner in pod.metadata.owners)
+    found = (pod.metadata.uid, *owners, pod.metadata.labels.get(_JOBSET_UID, ""))
     return tuple(uid for uid in found if uid)
+
+
+# How far a Workload has come. The conditions and their reasons: apis/kueue/v1beta2/workload_types.go.
+
+
+class KueueStanding(Enum):
+    """How Kueue stands to a pod's Workload."""
+
+    UNKNOWN = auto()
+    """The Workloads were not read."""
+    NO_WORKLOAD = auto()
+    """There is none: Kueue has not made one, or is gone."""
+    DEACTIVATED = auto()
+    """``spec.active`` is false."""
+    REJECTED = auto()
+    """``Requeued`` is False because the Workload is inadmissible: it is not queued again by itself."""
+    UNFIT = auto()
+    """It is queued, and no waiting helps: more than the queue can ever have, or none of its flavors."""
+    EVICTED = auto()
+    """Its quota was taken back, and it is queued again after a while."""
+    WAITS = auto()
+    """It is queued for quota."""
+    CHECKS = auto()
+    """It has quota, and an admission check is not ready."""
+    ADMITTED = auto()
+    """Kueue has let it go."""
+
+
+_NEVER: Final = frozenset(
+    ("NoMatchingFlavor", "ExceedsMaxQuota", "Misconfigured", "TopologyPlacementFailed", "Suspended")
+)
+"""Reasons of ``QuotaReserved`` (0.19) that somebody has to end."""
+_INADMISSIBLE: Final = "Inadmissible"
+_KUEUE: Final = ("Kueue",)
+
+
+class WorkloadState(NamedTuple):
+    """How a Workload stands; ``said`` is what Kueue says of it, and ``since`` when it came to that."""
+
+    standing: KueueStanding
+    said: str = ""
+    since: str = ""
+    reason: str = ""
+
+
+def state_of(pod: Pod, snapshot: Snapshot) -> WorkloadState:
+    """How the pod's Workload stands."""
+    workload = workload_of(pod, snapshot)
+    if workload is None:
+        unread = snapshot.unread((WORKLOAD,), pod.metadata.namespace)
+        return WorkloadState(KueueStanding.UNKNOWN if unread else KueueStanding.NO_WORKLOAD)
+    return standing(workload)
+
+
+def standing(workload: KueueWorkload) -> WorkloadState:
+    """How a Workload stands."""
+    quota, requeued, evicted = (workload.condition(kind) for kind in ("QuotaReserved", "Requeued", "Evicted"))
+    if not workload.spec.active:
+        why = next((one for one in (workload.condition("DeactivationTarget"), evicted) if _holds(one)), None)
+        return _state(KueueStanding.DEACTIVATED, why)
+    if _holds(admitted := workload.condition("Admitted")):
+        return _state(KueueStanding.ADMITTED, admitted)
+    if _holds(quota):
+        return _state(KueueStanding.CHECKS, quota)
+    if requeued is not None and requeued.status == "False":
+        # While it is False, nothing puts the Workload back into its queue (pkg/cache/queue/cluster_queue.go).
+        return _state(KueueStanding.REJECTED if requeued.reason == _INADMISSIBLE else KueueStanding.EVICTED, requeued)
+    if quota is None:
+        return WorkloadState(KueueStanding.WAITS)
+    known = understood(quota.message, _KUEUE)
+    never = quota.reason in _NEVER or (
+        quota.reason in (_INADMISSIBLE, "Pending") and known is not None and not known.entry.normal
+    )
+    return _state(KueueStanding.UNFIT if never else KueueStanding.WAITS, quota)
+
+
+def _holds(condition: PodCondition | None) -> bool:
+    return condition is not None and condition.status == "True"
+
+
+def _state(standing: KueueStanding, condition: PodCondition | None) -> WorkloadState:
+    if condition is None:
+        return WorkloadState(standing)
+    return WorkloadState(standing, condition.message, condition.last_transition_time, condition.reason)
+
+
+class QuotaUse(NamedTuple):
+    """How much of a flavor's resource is held in a ClusterQueue, of how much, as Kueue writes them."""
+
+    resource: str
+    flavor: str
+    held: str
+    quota: str
+
+
+def quota_use(queue: ClusterQueue) -> Iterator[QuotaUse]:
+    """What a ClusterQueue has of each resource, and how much of it is held."""
+    held = {
+        (flavor.name, one.name): one.total for flavor in queue.status.flavors_reservation for one in flavor.resources
+    }
+    for group in queue.spec.resource_groups:
+        for flavor in group.flavors:
+            for one in flavor.resources:
+                total = held.get((flavor.name, one.name), "0")
+                yield QuotaUse(one.name, flavor.name, str(total), str(one.nominal_quota))

@@ -8,10 +8,10 @@ import time
 import pytest
 
 from kubectl_dra.data.drivers import catalogue
-from kubectl_dra.data.messages import ANY, KUBELET, KnownMessage, known_messages, understood
+from kubectl_dra.data.messages import ANY, KUBELET, LAYERS, KnownMessage, known_messages, understood
 
 each = pytest.mark.parametrize("entry", known_messages(), ids=lambda entry: entry.example[:50])
-ENTRIES = 90
+ENTRIES = 110
 
 
 @each
@@ -34,7 +34,7 @@ def test_an_entry_is_written_for_people(entry: KnownMessage) -> None:
     for text in (entry.means, entry.do):
         assert text[0].isupper() or text.startswith(("{", "nvidia-smi"))
         assert text.endswith(".") and len(text) < 330
-    assert set(entry.says) <= {KUBELET, ANY, *catalogue().names}
+    assert set(entry.says) <= {KUBELET, ANY, *LAYERS, *catalogue().names}
     assert re.fullmatch(r"(\d+|[\w-]+/[\w-]+#\d+)?", entry.known)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from kubectl_dra.api.neighbour_kinds import NEIGHBOUR_KINDS, kind_here
+
 JSON = dict[str, Any]
 
 
@@ -22,7 +24,7 @@ class _Known:
     """Names by kind, also of what other objects refer to: a claim holds a device that nobody publishes any more."""
 
     def __init__(self, objects: Sequence[JSON]) -> None:
-        self.objects = {(entry["kind"], *_name(entry)) for entry in objects}
+        self.objects = {(kind_here(entry["kind"], entry["apiVersion"]), *_name(entry)) for entry in objects}
         self.devices: set[tuple[str, str, str]] = set()
         self.pools: set[tuple[str, str]] = set()
         for entry in objects:
@@ -53,8 +55,9 @@ class _Known:
 
 
 def _name(entry: JSON) -> tuple[str, str]:
-    meta = entry["metadata"]
-    space = meta.get("namespace", "default" if entry["kind"] in _IN_NAMESPACES else "")
+    meta, row = entry["metadata"], NEIGHBOUR_KINDS.get(kind_here(entry["kind"], entry["apiVersion"]))
+    spaced = entry["kind"] in _IN_NAMESPACES or (row is not None and row.namespaced)
+    space = meta.get("namespace", "default" if spaced else "")
     return space, meta.get("name") or meta.get("generateName", "")
 
 

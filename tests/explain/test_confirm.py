@@ -52,12 +52,18 @@ OTHERS = {
     "daemonset": (),
     "storageclass": (),
     "volumeattachment": (),
+    "configmap": (),
+    # Of other layers: tests/neighbours/objects.yaml has their fields.
+    "workload": (),
+    "localqueue": (),
+    "clusterqueue": (),
+    "job": (".spec.suspend", ".status.conditions"),
 }
 """All other resources, with the fields that may be read of them."""
 METADATA = {"name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "finalizers"}
 METADATA |= {"ownerReferences[*].uid", "ownerReferences[*].kind", "ownerReferences[*].name"}
 NAMES = {"POD", "NAMESPACE", "CLAIM", "NODE", "CLASS", "DRIVER", "TEMPLATE", "SLICE", "VOLUMECLAIM", "VOLUME", "GROUP"}
-NAMES |= {"MANIFEST", "SCHEDULER", "LABEL=VALUE", "DRIVERNAMESPACE", "DRIVERPOD"}
+NAMES |= {"JOB", "QUEUE", "MANIFEST", "SCHEDULER", "LABEL=VALUE", "DRIVERNAMESPACE", "DRIVERPOD"}
 """What a reader writes a name for."""
 COMMANDS = sorted({check.command for kind in all_kinds() for check in kind.confirm})
 

@@ -29,11 +29,11 @@ def run_compute_domain(name: str, asked: ExplainFlags, connection: ConnectionFla
         raise UsageError("explain computedomain/NAME prints text only")
     snapshot, namespace = read_cluster(replace(asked, target=(), all_namespaces=True), connection)
     if not asked.snapshots:
-        from kubectl_dra.cli.live import with_pointed
+        from kubectl_dra.cli.live import with_neighbours
         from kubectl_dra.cluster.pointed import Pointer
 
         pointed = [Pointer(DOMAIN, namespace), Pointer(CLIQUE)]
-        snapshot = with_pointed(snapshot, pointed, connection, asked.namespace)
+        snapshot = with_neighbours(snapshot, lambda _: pointed, connection, asked.namespace)
     known: dict[tuple[str, str], ComputeDomain] = snapshot.others.get(DOMAIN, {})  # type: ignore[assignment]
     spaces = sorted(space for space, other in known if other == name)
     if asked.snapshots and not asked.namespace and len(spaces) == 1:

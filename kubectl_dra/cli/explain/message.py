@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from kubectl_dra.cli.explain import ExplainFlags, ExplainOutput
 from kubectl_dra.cluster.contents import STDIN, contents
-from kubectl_dra.data.messages import ANY, KUBELET, Understood, understood
+from kubectl_dra.data.messages import ANY, KUBELET, LAYERS, Understood, understood
 from kubectl_dra.errors import UsageError
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.table import write
@@ -66,6 +66,8 @@ def _who(one: Understood) -> str:
     said = one.entry.says
     if said == (KUBELET,):
         return "the kubelet"
+    if said[0] in LAYERS:
+        return said[0]
     return "any driver" if said == (ANY,) else f"driver {' or '.join(said)}"
 
 

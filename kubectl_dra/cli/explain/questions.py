@@ -14,7 +14,7 @@ from kubectl_dra.api.claims import ResourceClaim, ResourceClaimTemplate
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cli.assumed import assumed
 from kubectl_dra.cli.explain import ExplainFlags, ExplainOutput
-from kubectl_dra.cli.explain.target import LABELS, Looked, StandIn, TypedTarget, find, targets_of
+from kubectl_dra.cli.explain.target import LABELS, Looked, NotMade, StandIn, TypedTarget, find, has_made, targets_of
 from kubectl_dra.cli.live import Progress, read_saved
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cluster.snapshot import MADE_BY, Snapshot
@@ -81,7 +81,8 @@ def questions_of(asked: ExplainFlags, connection: ConnectionFlags, changes: Sequ
     snapshot = given.snapshot
     if given.manifest is not None:
         snapshot = with_admission(snapshot, given.manifest, asked, connection)
-    questions = _questions(asked, targets, given._replace(snapshot=snapshot))
+    given = _with_makers(given._replace(snapshot=snapshot), targets, asked, connection)
+    snapshot, questions = given.snapshot, _questions(asked, targets, given)
     snapshot = completed(snapshot, [one.pod for one, _ in questions if one.pod is not None], asked, connection)
     settings = replace(settings_of(asked, snapshot), supposed=tuple(changes))
     return [
@@ -166,10 +167,11 @@ def completed(snapshot: Snapshot, pods: Iterable[Pod], asked: ExplainFlags, conn
     if asked.snapshots:
         return snapshot
     from kubectl_dra.cli.live import with_neighbours
+    from kubectl_dra.neighbours.pointers import pointers
 
     pods = tuple(pods)
     snapshot = _with_kinds_for([pod for pod in pods if not pod.node_name], snapshot, asked, connection)
-    return with_neighbours(snapshot, pods, connection, asked.namespace)
+    return with_neighbours(snapshot, lambda known: pointers(pods, known), connection, asked.namespace)
 
 
 def _with_kinds_for(
@@ -230,6 +232,26 @@ def with_admission(
     return snapshot
 
 
+def _with_makers(
+    given: Given, targets: Sequence[TypedTarget], asked: ExplainFlags, connection: ConnectionFlags
+) -> Given:
+    """The live cluster with the workloads that are asked about and have no pods, which may be suspended."""
+    if asked.snapshots:
+        return given
+    from kubectl_dra.neighbours.suspended import MAKERS, maker_pointer
+
+    wanted = [
+        maker_pointer(target.kind, target.name, given.namespace)
+        for target in targets
+        if target.kind in MAKERS and not any(has_made(pod, target) for pod in given.snapshot.pods.values())
+    ]
+    if not wanted:
+        return given
+    from kubectl_dra.cli.live import with_neighbours
+
+    return given._replace(snapshot=with_neighbours(given.snapshot, lambda _: wanted, connection, asked.namespace))
+
+
 def _questions(asked: ExplainFlags, targets: Sequence[TypedTarget], given: Given) -> list[tuple[Question, StandIn]]:
     """The questions, each with what it stands in for."""
     if not targets:
@@ -247,6 +269,10 @@ def _about(looked: Looked, asked: ExplainFlags, given: Given) -> tuple[Question,
     if isinstance(item, ResourceClaimTemplate):
         return about_template(item), looked.stand_in
     check_selectors(item)
+    if isinstance(looked.stand_in, NotMade):
+        from kubectl_dra.explain.question.new_pod import about_new_pod
+
+        return about_new_pod(item, given.snapshot, settings_of(asked, given.snapshot)), looked.stand_in
     return _about_pod(item, given, settings_of(asked, given.snapshot)), looked.stand_in
 
 

@@ -24,7 +24,7 @@ from kubectl_dra.cli.explain.questions import (
     with_daemon_sets,
 )
 from kubectl_dra.cli.explain.refused_flags import RELEASE, SCHEDULER_CONFIG, refuse_flags
-from kubectl_dra.cli.explain.target import KindAbsent, MadeFrom, NotThere, Picked, TypedTarget, targets_of
+from kubectl_dra.cli.explain.target import KindAbsent, MadeFrom, NotMade, NotThere, Picked, TypedTarget, targets_of
 from kubectl_dra.cli.live import Progress, passes
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags, repeated
 from kubectl_dra.command import Argv, CommandLine
@@ -118,7 +118,9 @@ def _tell_stand_ins(posed: Sequence[Posed]) -> None:
             tell(f"note: {_stands_for(each.question, each.stand_in)}")
 
 
-def _stands_for(question: Question, stand_in: Picked | MadeFrom) -> str:
+def _stands_for(question: Question, stand_in: Picked | MadeFrom | NotMade) -> str:
+    if isinstance(stand_in, NotMade):
+        return f"{stand_in.of} has no pod; this is about one as it would make it"
     if isinstance(stand_in, MadeFrom):
         users = f"; used by {some(stand_in.users)}" if stand_in.users else "; no pod uses it"
         return f"this is about a claim as ResourceClaimTemplate {question.name} makes it{users}"

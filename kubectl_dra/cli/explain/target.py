@@ -15,6 +15,7 @@ from kubectl_dra.cluster.workload_pods import belongs_to, workloads_of
 from kubectl_dra.command import CommandLine
 from kubectl_dra.errors import InputError, UndeterminedError, UsageError
 from kubectl_dra.explain.waiting import progress_of
+from kubectl_dra.neighbours.suspended import would_make
 from kubectl_dra.text import nearest
 
 T = TypeVar("T")
@@ -106,7 +107,13 @@ class MadeFrom(NamedTuple):
     users: tuple[str, ...]
 
 
-StandIn = Picked | MadeFrom | None
+class NotMade(NamedTuple):
+    """A pod as the workload ``of`` would make it, which has none."""
+
+    of: str
+
+
+StandIn = Picked | MadeFrom | NotMade | None
 
 
 class Looked(NamedTuple):
@@ -155,6 +162,11 @@ def _is_meant(pod: Pod, target: TypedTarget) -> bool:
     """Whether a pod has the labels, or belongs to the workload, that a target names."""
     if target.kind == LABELS:
         return label_selector(target.name).matches(pod.metadata.labels)
+    return has_made(pod, target)
+
+
+def has_made(pod: Pod, target: TypedTarget) -> bool:
+    """Whether the workload that a target names has made a pod."""
     return belongs_to(pod, Owner(target.kind, target.name))
 
 
@@ -162,6 +174,8 @@ def _of_several(target: TypedTarget, namespace: str, snapshot: Snapshot) -> Look
     """The pod of a workload, or with labels, that has come least far, and of several the newest."""
     pods = [pod for (space, _), pod in snapshot.pods.items() if space == namespace and _is_meant(pod, target)]
     title = f"-l {target.name}" if target.kind == LABELS else f"{target.kind} {target.name}"
+    if not pods and (pod := would_make(target.kind, target.name, namespace, snapshot)) is not None:
+        return Looked(pod, NotMade(title))
     if not pods:
         _raise_unread("Pod", namespace, f"of {title}", snapshot)
         _raise_absent("Pod", f"a pod of {title}", namespace, snapshot)

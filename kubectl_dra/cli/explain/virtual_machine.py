@@ -19,10 +19,11 @@ def run_without_pod(name: str, absent: NotThere, asked: ExplainFlags, connection
     """
     snapshot, namespace = read_cluster(asked, connection)
     if not asked.snapshots:
-        from kubectl_dra.cli.live import with_pointed
+        from kubectl_dra.cli.live import with_neighbours
         from kubectl_dra.cluster.pointed import Pointer
 
-        snapshot = with_pointed(snapshot, [Pointer(INSTANCE, namespace, name)], connection, asked.namespace)
+        pointed = [Pointer(INSTANCE, namespace, name)]
+        snapshot = with_neighbours(snapshot, lambda _: pointed, connection, asked.namespace)
     everywhere = bool(asked.snapshots) and not asked.namespace
     found = [each for each in unmade(snapshot, "" if everywhere else namespace) if each.name == name]
     if len(found) != 1 or asked.output is not ExplainOutput.text:

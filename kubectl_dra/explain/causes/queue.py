@@ -17,26 +17,33 @@ from kubectl_dra.explain.causes.registry import Finder, QuestionContext, When, o
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, named, say
 from kubectl_dra.explain.scene.holders import SCHEDULER, under_way
+from kubectl_dra.neighbours.decider import KUEUE
+from kubectl_dra.neighbours.kueue import WORKLOAD
 from kubectl_dra.scheduling.profile import DEFAULT_SCHEDULER
 from kubectl_dra.text import nearest
 
-_KUEUE = "kueue.x-k8s.io/"
 SCHEDULING_GATED = CauseKind(code="scheduling-gated", family=Family.POD, look=Look.POD, passes=True)
 
 
 def _gated(context: QuestionContext) -> Iterator[Finding]:
     pod = context.question.pod
-    if pod is None or not pod.scheduling_gates:
+    if pod is None or not pod.scheduling_gates or any(finding.kind.queued for finding in context.found):
         return
-    remedy = None
-    if any(gate.startswith(_KUEUE) for gate in pod.scheduling_gates):
+    remedy: Remedy | None = None
+    seen: tuple[Evidence, ...] = ()
+    if any(gate.startswith(KUEUE) for gate in pod.scheduling_gates):
         text = (
             "Kueue removes the gate when it admits the workload. Check that deviceClassMappings in its configuration "
             "name the claim's class."
         )
-        remedy = Remedy(text, commands=(kubectl("get", "workloads", namespace=pod.metadata.namespace),))
+        space = pod.metadata.namespace
+        remedy = Remedy(text, commands=(kubectl("get", "workloads.kueue.x-k8s.io", namespace=space),))
+        # Otherwise what they say stands in place of this.
+        seen = tuple(
+            Evidence("Workload", "of Kueue for this pod", say("not read ({why})", why=gap.reason))
+            for gap in context.snapshot.unread((WORKLOAD,), space)
+        )
     gates = say("{gates}", gates=tuple(pod.scheduling_gates))
-    text = "the pod is held back by scheduling {count:gate|gates} {gates}"
     yield Finding(
         SCHEDULING_GATED,
         say(
@@ -44,7 +51,7 @@ def _gated(context: QuestionContext) -> Iterator[Finding]:
             count=len(pod.scheduling_gates),
             gates=gates,
         ),
-        (Evidence(Subject("Pod", named("Pod", pod)), "spec.schedulingGates", gates),),
+        (Evidence(Subject("Pod", named("Pod", pod)), "spec.schedulingGates", gates), *seen),
         remedy,
     )
 

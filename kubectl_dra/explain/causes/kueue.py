@@ -1,0 +1,192 @@
+"""Kueue holds the pod back: it waits for quota, is rejected, deactivated, or nobody has queued it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kubectl_dra.api.kueue import ClusterQueue, KueueWorkload
+from kubectl_dra.api.pods import Pod
+from kubectl_dra.cluster.snapshot import NOT_SERVED, Snapshot
+from kubectl_dra.command import CommandEffect, CommandLine, deleting, kubectl
+from kubectl_dra.data.messages import Understood, understood
+from kubectl_dra.explain.causes.registry import Finder, QuestionContext, When
+from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
+from kubectl_dra.explain.phrase import Phrase, Subject, Words, named, say
+from kubectl_dra.neighbours.decider import Layer, decider, is_queued_by_kueue
+from kubectl_dra.neighbours.kueue import (
+    LOCAL_QUEUE,
+    WORKLOAD,
+    KueueStanding,
+    WorkloadState,
+    cluster_queue_of,
+    local_queue_of,
+    queue_name,
+    quota_use,
+    standing,
+    state_of,
+    workload_of,
+)
+
+_RESOURCE = "workloads.kueue.x-k8s.io"
+_SAYS = ("Kueue",)
+MAX_QUOTAS = 3
+_THEN = "once admitted"
+_FAMILY, _LOOK = Family.POD, Look.POD
+WAITS = CauseKind(code="kueue-waits", family=_FAMILY, look=_LOOK, passes=True, queued=_THEN, state="waits for Kueue")
+REJECTED = CauseKind(code="kueue-rejected", family=_FAMILY, look=_LOOK, passes=True, queued=_THEN)
+DEACTIVATED = CauseKind(code="kueue-deactivated", family=_FAMILY, look=_LOOK, passes=True, queued=_THEN)
+NOT_QUEUED = CauseKind(code="kueue-not-queued", family=_FAMILY, look=_LOOK, passes=True, queued=_THEN)
+
+
+def _held_back(context: QuestionContext) -> Iterator[Finding]:
+    pod, snapshot = context.question.pod, context.snapshot
+    if pod is None or pod.node_name or pod.finished or decider(pod).layer is not Layer.KUEUE:
+        return
+    state, workload = state_of(pod, snapshot), workload_of(pod, snapshot)
+    if workload is not None:
+        yield _of_workload(workload, state, pod, snapshot)
+    elif state.standing is KueueStanding.NO_WORKLOAD:
+        yield _without_workload(pod, snapshot)
+
+
+def of_workload(workload: KueueWorkload, state: WorkloadState, pod: Pod, snapshot: Snapshot) -> Finding:
+    """What keeps a Workload, and so the pods that it stands for."""
+    return _of_workload(workload, state, pod, snapshot)
+
+
+def _of_workload(workload: KueueWorkload, state: WorkloadState, pod: Pod, snapshot: Snapshot) -> Finding:
+    queue = cluster_queue_of(pod, snapshot)
+    known = understood(state.said, _SAYS) if state.said else None
+    facts = (*_conditions(workload, state.said), *_quotas(queue, state.said), *_checks(workload))
+    names = {"workload": workload.metadata.name, "said": state.said}
+    if state.standing is KueueStanding.DEACTIVATED:
+        text = "Kueue has deactivated Workload {workload}, so that it is never queued again{why}"
+        why = say(": {said}", said=state.said) if state.said else ""
+        return Finding(DEACTIVATED, say(text, **names, why=why), facts, _reactivating(workload, known))
+    if state.standing is KueueStanding.REJECTED:
+        text = "Kueue has rejected Workload {workload} and does not queue it again: {said}"
+        return Finding(REJECTED, say(text, **names), facts, _anew(workload, known))
+    if state.standing is KueueStanding.UNFIT:
+        text = "Kueue cannot admit Workload {workload} however long it waits: {said}"
+        return Finding(REJECTED, say(text, **names), facts, Remedy(_advice(known, REJECTED)))
+    return Finding(WAITS, _waiting(workload, state, pod, snapshot), facts, Remedy(_advice(known, WAITS)))
+
+
+def _waiting(workload: KueueWorkload, state: WorkloadState, pod: Pod, snapshot: Snapshot) -> Phrase:
+    """What the Workload waits for, which comes by itself."""
+    name, requeue = workload.metadata.name, workload.status.requeue_state
+    if state.standing is KueueStanding.ADMITTED:
+        text = "Workload {name} is admitted{when}, and Kueue has not taken the gate {gate} away yet"
+        when = say(" since {since}", since=state.since) if state.since else ""
+        return say(text, name=name, when=when, gate=decider(pod).value)
+    if state.standing is KueueStanding.CHECKS:
+        open_ = [check.name for check in workload.status.admission_checks if check.state != "Ready"]
+        text = "Workload {name} has its quota, and waits for {count:admission check|admission checks} {checks:some}"
+        return say(text, name=name, count=len(open_), checks=open_ or ("?",))
+    if state.standing is KueueStanding.EVICTED:
+        again = say(", for the {count}. time", count=requeue.count) if requeue and requeue.count > 1 else ""
+        then = say(" after {at}", at=requeue.requeue_at) if requeue and requeue.requeue_at else ""
+        text = "Kueue took the quota of Workload {name} back{again} ({reason}: {said}), and queues it again{then}"
+        return say(text, name=name, again=again, reason=state.reason, said=state.said, then=then)
+    text = "Workload {name} is in LocalQueue {queue}{since}, and has no quota yet{said}"
+    since = say(" since {since}", since=state.since) if state.since else ""
+    said = say(": {said}", said=state.said) if state.said else ""
+    return say(text, name=name, queue=queue_name(pod, snapshot), since=since, said=said)
+
+
+def _advice(known: Understood | None, kind: CauseKind) -> Words:
+    return known.do if known is not None else kind.fix
+
+
+def _reactivating(workload: KueueWorkload, known: Understood | None) -> Remedy:
+    patch = ("--type", "merge", "-p", '{"spec":{"active":true}}')
+    return Remedy(
+        _advice(known, DEACTIVATED),
+        commands=(_on(workload, "patch", *patch, effect=CommandEffect.WRITES),),
+    )
+
+
+def _anew(workload: KueueWorkload, known: Understood | None) -> Remedy:
+    text = "{repair} What is repaired does not reach this Workload: delete it afterwards, and Kueue makes another one."
+    meta = workload.metadata
+    command = deleting(_RESOURCE, meta.name, meta.namespace)
+    if known is not None and "elete the Workload" in known.entry.do:
+        return Remedy(known.do, commands=(command,))
+    return Remedy(say(text, repair=_advice(known, REJECTED)), commands=(command,))
+
+
+def _on(workload: KueueWorkload, verb: str, *more: str, effect: CommandEffect = CommandEffect.READS) -> CommandLine:
+    meta = workload.metadata
+    return kubectl(verb, kind=_RESOURCE, name=meta.name, namespace=meta.namespace, more=more, effect=effect)
+
+
+def _conditions(workload: KueueWorkload, told: str) -> Iterator[Evidence]:
+    """What the conditions say besides what the answer has ``told``."""
+    about = Subject("Workload", named(WORKLOAD, workload))
+    for kind in ("QuotaReserved", "Requeued", "Evicted"):
+        condition = workload.condition(kind)
+        if condition is not None:
+            more = say(": {message}", message=condition.message) if condition.message != told else ""
+            value = say("{status} ({reason}){more}", status=condition.status, reason=condition.reason, more=more)
+            yield Evidence(about, kind, value)
+    if not workload.spec.active:
+        yield Evidence(about, "spec.active", "false")
+
+
+def _quotas(queue: ClusterQueue | None, said: str) -> Iterator[Evidence]:
+    """What the ClusterQueue has of the resources that Kueue speaks of, else of all."""
+    if queue is None:
+        return
+    about = Subject("ClusterQueue", queue.metadata.name)
+    all_ = list(quota_use(queue))
+    meant = [use for use in all_ if use.resource in said.split()] or all_
+    for use in meant[:MAX_QUOTAS]:
+        field = say("{resource} of flavor {flavor}", resource=use.resource, flavor=use.flavor)
+        yield Evidence(about, field, say("{held} of {quota} held", held=use.held, quota=use.quota))
+    if not all_:
+        yield Evidence(about, "spec.resourceGroups", "none")
+
+
+def _checks(workload: KueueWorkload) -> Iterator[Evidence]:
+    about = Subject("Workload", named(WORKLOAD, workload))
+    for check in workload.status.admission_checks:
+        if check.state != "Ready":
+            field = say("admission check {name}", name=check.name)
+            yield Evidence(about, field, say("{state}: {said}", state=check.state, said=check.message))
+
+
+def _without_workload(pod: Pod, snapshot: Snapshot) -> Finding:
+    """Kueue's gate is there and no Workload: no queue of that name, or no Kueue any more."""
+    gate = Evidence(Subject("Pod", named("Pod", pod)), "spec.schedulingGates", decider(pod).value)
+    gap = snapshot.missing(WORKLOAD)
+    if gap is not None and gap.reason == NOT_SERVED:
+        text = "it has a gate of Kueue, and the cluster does not serve kueue.x-k8s.io: nobody takes the gate away"
+        fix = "Install Kueue again, or create the pod anew without label kueue.x-k8s.io/queue-name."
+        return Finding(NOT_QUEUED, say(text), (gate,), Remedy(fix))
+    queue = queue_name(pod, snapshot)
+    unread = snapshot.unread((LOCAL_QUEUE,), pod.metadata.namespace)
+    if queue and not unread and local_queue_of(pod, snapshot) is None:
+        text = "LocalQueue {queue} does not exist in namespace {space}, so Kueue queues the pod nowhere"
+        return Finding(NOT_QUEUED, say(text, queue=queue, space=pod.metadata.namespace), (gate,))
+    text = "Kueue has made no Workload for it"
+    return Finding(NOT_QUEUED, say(text), (gate, Evidence("Workloads", "for this pod", "none")))
+
+
+def kueue_notes(pod: Pod | None, snapshot: Snapshot) -> Iterator[Phrase]:
+    """That Kueue has let the pod go, so that what keeps it now is the scheduler's."""
+    if pod is None or pod.node_name or pod.finished or decider(pod).layer is Layer.KUEUE or not is_queued_by_kueue(pod):
+        return
+    workload = workload_of(pod, snapshot)
+    if workload is None or (state := standing(workload)).standing is not KueueStanding.ADMITTED:
+        return
+    text = (
+        "Kueue has admitted it (Workload {workload}{when}), and now the scheduler decides: Kueue counts devices and "
+        "does not know which node has a free one{before}"
+    )
+    when = say(", since {since}", since=state.since) if state.since else ""
+    times = workload.status.requeue_state.count if workload.status.requeue_state else 0
+    before = say("; it took the quota back {times} times before, as pods were not ready in time", times=times)
+    yield say(text, workload=workload.metadata.name, when=when, before=before if times else "")
+
+
+FINDERS = (Finder(When.QUESTION, _held_back, 19),)
