@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Final, NamedTuple
 
-from kubectl_dra.api import compute_domains, gangs, kueue
+from kubectl_dra.api import compute_domains, gangs, kueue, operators
 from kubectl_dra.api.meta import ObjectMeta, Wire
 from kubectl_dra.api.pods import PodCondition
 
@@ -80,6 +80,11 @@ _KINDS: Final = (
         *("ComputeDomainClique", _NVIDIA, ("v1beta1",), "computedomaincliques", True),
         compute_domains.ComputeDomainClique,
         "clique",
+    ),
+    NeighbourKind("ClusterPolicy", "nvidia.com", ("v1",), "clusterpolicies", False, operators.OperatorPolicy),
+    NeighbourKind(
+        *("NicClusterPolicy", "mellanox.com", ("v1alpha1",), "nicclusterpolicies", False),
+        operators.OperatorPolicy,
     ),
     NeighbourKind("VirtualMachineInstance", "kubevirt.io", ("v1",), "virtualmachineinstances", True, Conditioned),
     NeighbourKind(

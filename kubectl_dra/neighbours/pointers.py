@@ -9,12 +9,13 @@ from kubectl_dra.api.neighbour_kinds import NEIGHBOUR_KINDS
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.pointed import Pointer, merged
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.neighbours import compute_domains, gangs, kueue
+from kubectl_dra.neighbours import compute_domains, gangs, kueue, operators
 
 _LAYERS: Final[tuple[Callable[[Pod, Snapshot], Iterator[Pointer]], ...]] = (
     kueue.pointers,
     gangs.pointers,
     compute_domains.pointers,
+    operators.pointers,
 )
 """Each says what a pod, and what was read for it so far, points to; nothing of a pod that has no sign of the layer."""
 

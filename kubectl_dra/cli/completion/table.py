@@ -464,6 +464,10 @@ VALUES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
         ("holder-not-running", "Devices are held by a pod that does not run"),
         ("holder-stuck", "Devices are held for a consumer that will not release them"),
         ("host-port-taken", "A host port of the pod is taken"),
+        ("kueue-deactivated", "The pod's workload is deactivated"),
+        ("kueue-not-queued", "The pod has Kueue's gate, and Kueue does not know it"),
+        ("kueue-rejected", "Kueue will not admit the pod's workload"),
+        ("kueue-waits", "Kueue has not admitted the pod's workload yet"),
         ("no-consumer", "No pod uses the claim"),
         ("no-devices-on-eligible-nodes", "The devices are on nodes where the pod cannot run"),
         ("no-eligible-node", "No node may run the pod"),
@@ -519,6 +523,7 @@ VALUES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
         ("volume-not-usable-here", "A volume of the pod cannot be used or created there"),
         ("waiting-for-pod-group", "The pod waits for the other pods of its group"),
         ("waiting-for-retry", "The pod seems to fit, but the scheduler said otherwise"),
+        ("workload-suspended", "The workload is suspended"),
     ),
     "rule": (
         ("DRA101", "A field that does not exist"),

@@ -98,7 +98,8 @@ def _with_sharing(
     workload = answer.workloads[0].workload if answer.workloads else None
     if not lacking or workload is None or not workload.raw or asked.manifests == ("-",) or len(asked.manifests) > 1:
         return answer
-    if asked.most or asked.replicas is not None:
+    if asked.most or asked.replicas is not None or workload.size > 1:
+        # Of pods that work together each has its part of the devices.
         return answer
     from kubectl_dra.fit.sharing import SharingWay, SharingWriter
     from kubectl_dra.fit.sharing_proof import tried

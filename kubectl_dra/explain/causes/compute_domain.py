@@ -12,6 +12,7 @@ from kubectl_dra.explain.causes.starting import DOES_NOT_START
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, NextStep, Remedy
 from kubectl_dra.explain.phrase import ObjectName, Subject, Words, named, say
 from kubectl_dra.neighbours.compute_domains import (
+    DOMAIN,
     LABEL,
     DomainNode,
     DomainState,
@@ -112,7 +113,7 @@ def _waits(analysis: Analysis, *, labelled: bool) -> Iterator[Finding]:
     if labelled == (own.missing is MissingLink.LABEL):
         return
     text = "ComputeDomain {domain} is not ready on its node: {lack}"
-    name = ObjectName("ComputeDomain", domain.metadata.name, domain.metadata.namespace)
+    name = ObjectName(DOMAIN, domain.metadata.name, domain.metadata.namespace)
     yield Finding(
         NOT_READY,
         say(text, domain=name, lack=lack(own, domain.metadata.uid)),
