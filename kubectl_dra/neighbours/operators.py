@@ -30,7 +30,7 @@ def pointers(pod: Pod, snapshot: Snapshot) -> Iterator[Pointer]:
 def not_ready(driver: str, snapshot: Snapshot) -> tuple[str, OperatorPolicy] | None:
     """The policy of a driver's operator that is not ready, with its kind as ``api.neighbour_kinds`` has it."""
     kind = _OF_DRIVER.get(driver, "")
-    policies: Mapping[object, OperatorPolicy] = snapshot.others.get(kind, {})
+    policies: Mapping[tuple[str, str], OperatorPolicy] = snapshot.others.get(kind, {})
     found = next((policy for policy in policies.values() if policy.status.state not in _READY), None)
     return (kind, found) if found is not None else None
 

@@ -10,6 +10,7 @@ from kubectl_dra.command import CURRENT, Argv, ClusterFlags, CommandLine, kubect
 from kubectl_dra.explain.answer_notes import to_see_more
 from kubectl_dra.explain.diagnosis import Verdict
 from kubectl_dra.explain.overview import Alike, Overview
+from kubectl_dra.explain.virtual_machines import remedy
 from kubectl_dra.report.blocks import noted, shell
 from kubectl_dra.report.blocks_text import LINES, write_blocks, write_command
 from kubectl_dra.report.explain_words import Invocation, command, is_stuck, overview_answer, reason
@@ -51,6 +52,7 @@ def write_overview(
         _notes(out, overview)
         if overview.unmade:
             first = overview.unmade[0]
+            out.paragraph(written(remedy(first)))
             ask = kubectl("dra", "explain", kind="vmi", name=first.name, namespace=first.namespace, more=flags)
             write_blocks(out, [shell((ask,), where, "Next")])
         elif overview.elsewhere:
