@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Final
@@ -285,15 +284,10 @@ class SharingWriter:
     def _partitions(self) -> Iterator[WrittenWay]:
         """A claim for each pod for a partition, of each profile that is published, the largest first."""
         way = SharingWay.PARTITIONS
-        driver, found = self.driver, Counter[tuple[str, str]]()
-        sizes: dict[tuple[str, str], Quantity] = {}
+        driver, found = self.driver, dict[_Profile, Device]()
         for device in self._of_driver:
-            for name in _PROFILES:
-                value = (device.attributes.get(name) or {}).get("string")
-                if value and not (name == "partitionProfile" and value.startswith("spx")):
-                    found[name, value] += 1
-                    memory = (device.capacity.get("memory") or {}).get("value")
-                    sizes[name, value] = Quantity.parse(memory or "0")
+            if profile := _profile(device):
+                found.setdefault(profile, device)
         if not found:
             gate = next((gate for gate in (driver.gates if driver else ()) if gate.name == "DynamicMIG"), None)
             how: Words = ""
@@ -305,16 +299,18 @@ class SharingWriter:
         needs: list[SharingNeed] = []
         if any(device.consumes_counters for device in self._of_driver):
             needs.append(self._gate("DRAPartitionableDevices"))
-        for name, value in sorted(found, key=lambda key: (-sizes[key].nanos, key)):
-            domain = next(device.driver for device in self._of_driver if name in device.attributes)
-            device_class = self.template.device_class
-            known = catalogue().driver(domain)
-            for each in known.classes.values() if known is not None else ():
-                if len(each.kinds) == 1 and each.kinds[0] in _PARTS:
-                    device_class = each.name
-            selector = f'device.attributes["{domain}"].?{name}.orValue("") == "{value}"'
+        for profile, device in sorted(found.items(), key=lambda entry: (-_memory(entry[1]).nanos, entry[0])):
+            known = catalogue().driver(device.driver)
+            classes = known.classes.values() if known is not None else ()
+            own = [each.name for each in classes if len(each.kinds) == 1 and each.kinds[0] in _PARTS]
+            terms = [
+                f'device.attributes["{device.driver}"].?{name}.orValue("") == "{value}"' for name, value in profile
+            ]
             kept = _exactly(self.template.spec).get("selectors") or []
-            more: dict[Path, Any] = {("selectors",): [*kept, {"cel": {"expression": selector}}]}
+            more: dict[Path, Any] = {("selectors",): [*kept, {"cel": {"expression": " && ".join(terms)}}]}
+            if _UNITS in device.capacity:
+                more["capacity", "requests", _UNITS] = "1"
+            device_class = own[-1] if own else self.template.device_class
             yield WrittenWay(way, self._edited(("deviceClassName",), device_class, more), tuple(needs))
 
     def _of_capacity(self, part: str) -> WrittenWay:
@@ -350,10 +346,29 @@ class SharingWriter:
 
 _STRATEGIES: Final = {SharingWay.TIME_SLICES: "TimeSlicing", SharingWay.MPS: "MPS"}
 """What drivers call it in ``sharing.strategy`` of their configuration."""
-_PROFILES: Final = ("profile", "partitionProfile")
-"""Attributes that name the kind of a partition."""
+_Profile = tuple[tuple[str, str], ...]
+"""Attributes that name a kind of partition, with their values."""
+_PROFILES: Final = (("profile",), ("partitionProfile",), ("computePartition", "memoryPartition"))
+"""What drivers call it: NVIDIA, AMD, and AMD where the driver partitions GPUs itself."""
+_WHOLE: Final = "spx"
+"""AMD's partition that is a whole GPU."""
+_UNITS: Final = "partitions"
+"""The capacity by which AMD's driver counts partitions that it makes."""
 _PARTS: Final = ("mig", "partition")
 """Kinds of device that are partitions, as vendors' files call them."""
+
+
+def _profile(device: Device) -> _Profile:
+    """What kind of partition a device is; empty if it is none."""
+    for names in _PROFILES:
+        values = tuple((name, str((device.attributes.get(name) or {}).get("string") or "")) for name in names)
+        if all(value for _, value in values) and not values[0][1].startswith(_WHOLE):
+            return values
+    return ()
+
+
+def _memory(device: Device) -> Quantity:
+    return Quantity.parse(str((device.capacity.get("memory") or {}).get("value") or "0"))
 
 
 def _template(entry: Mapping[str, Any]) -> str:

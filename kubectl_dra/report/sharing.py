@@ -42,8 +42,12 @@ def write_ways(
     stream: TextIO | None = None,
     *,
     containers: int = 0,
+    otherwise: CommandLine | None = None,
 ) -> None:
-    """Write the table, and the command that writes the best way. ``containers``: those of one pod share."""
+    """Write the table, and the command that writes the best way. ``containers``: those of one pod share.
+
+    ``otherwise`` says more where by no way all run.
+    """
     out = Painter(stream, color)
     pods = next((one.fit.pods for one in found if one.fit is not None), 0)
     works = {one.written.way for one in found if one.works}
@@ -55,7 +59,7 @@ def write_ways(
         lack = "they run" if containers else "there is not a device for each; all run"
         said, tone = f"{lack} by {', '.join(names)}", Tone.GOOD if containers else Tone.WARNING
     else:
-        said, tone = "by no way do all run, as devices are held now", Tone.BAD
+        said, tone = "by no way do all run on the cluster as it is", Tone.BAD
     write_blocks(out, [prose(f"{who}, class {device_class}: {said}.", tone)])
     out.write("")
     rows = [("BY", "PODS", "SHARED", "NEEDS"), *(_row(one) for one in found if one.fit is not None)]
@@ -75,6 +79,9 @@ def write_ways(
         argv = (*command.argv, "--by", best.value)
         out.write("")
         write_command(out, ShellCommand((CommandLine(argv),), "Next"))
+    elif not works and otherwise is not None:
+        out.write("")
+        write_command(out, ShellCommand((otherwise,), "Next"))
 
 
 def _row(one: TriedWay) -> tuple[str, ...]:

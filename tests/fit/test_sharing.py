@@ -165,3 +165,13 @@ def test_admin_access_needs_a_label(dra: Dra, tmp_path: Path) -> None:
 def test_one_sentence_says_what_is_wrong(dra: Dra, words: tuple[str, ...], error: str) -> None:
     ran = dra("share", *words, "--snapshot", FLEET)
     assert ran.code == 2 and error in ran.err.replace("\n  ", " ") and "Traceback" not in ran.err
+
+
+def test_partitions_that_the_driver_makes_itself(dra: Dra) -> None:
+    """AMD's AutoPartition publishes each GPU in every way of partitioning it."""
+    fleet = str(SAMPLES.parents[1] / "examples" / "explain" / "mixed-fleet" / "cluster.yaml")
+    words = ("--class", "gpu.amd.com", "--pods", "2", "--kubernetes-version", "1.37", "--by", "partitions")
+    ran = dra("share", *words, "--snapshot", fleet)
+    exactly = next(yaml.safe_load_all(ran.out))["spec"]["spec"]["devices"]["requests"][0]["exactly"]
+    assert '.?computePartition.orValue("") == "cpx"' in exactly["selectors"][0]["cel"]["expression"]
+    assert exactly["capacity"] == {"requests": {"partitions": "1"}} and ran.code == 0

@@ -134,7 +134,17 @@ def _print(found: list[TriedWay], device_class: str, asked: ShareFlags, connecti
         "--feature-gates": asked.gates,
     }
     command = CommandLine(("kubectl", "dra", "share", *repeated(flags), *where.flags))
-    write_ways(found, device_class, command, asked.color.value, containers=asked.containers or 0)
+    fit = (
+        "kubectl",
+        "dra",
+        "fit",
+        *repeated({"-f": asked.manifests, "-n": (asked.namespace,)}),
+        *where.flags,
+        "--explain",
+    )
+    otherwise = CommandLine(fit) if asked.manifests else None
+    color, containers = asked.color.value, asked.containers or 0
+    write_ways(found, device_class, command, color, containers=containers, otherwise=otherwise)
     sharing = [one for one in found if one.written.way is not SharingWay.ADMIN]
     return min((_code(one) for one in sharing if one.fit is not None), default=EXIT_NOT_ALL)
 
