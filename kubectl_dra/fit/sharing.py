@@ -9,9 +9,11 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from kubectl_dra.api.claims import ResourceClaimTemplate
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.releases import Release, first_with, gate_default
 from kubectl_dra.api.slices import Device
+from kubectl_dra.cluster.snapshot import Key
 from kubectl_dra.data.drivers import Driver, catalogue
 from kubectl_dra.errors import InputError
 from kubectl_dra.explain.phrase import Words, say
@@ -66,11 +68,15 @@ class WrittenWay(Struct, frozen=True):
 
 
 class SharedTemplate(Struct, frozen=True):
-    """What pods of a manifest make their claims from: a document of it, or (None) an object of the cluster."""
+    """What pods of a manifest make their claims from: a document of it, or (None) an object of the cluster.
+
+    ``namespace`` is the one that is written; empty where none is.
+    """
 
     name: str
     spec: Mapping[str, Any]
     document: Document | None
+    namespace: str = ""
 
     @property
     def device_class(self) -> str:
@@ -121,71 +127,78 @@ spec:
 """
 
 
-class SharingWriter:
-    """Writes a manifest for each way, chosen by the devices that it was made to ``look_at``.
+def read_manifest(text: str, name: str) -> tuple[Document, ...]:
+    """The documents of a manifest. Raises InputError."""
+    return parse(decode(text, name))
+
+
+def shared_template(
+    documents: Sequence[Document], name: str, namespace: str, templates: Mapping[Key, ResourceClaimTemplate]
+) -> SharedTemplate:
+    """What the first pods with a claim from a template make it from, in the manifest or among ``templates``.
 
     Raises:
-        InputError: the manifest has no pods with a claim from a template, or its template is not there.
+        InputError: the manifest, called ``name``, has no such pods, or the template is not there.
+    """
+    first = next(((document, named) for document, _, entry in _entries(documents) if (named := _template(entry))), None)
+    if first is None:
+        raise InputError(
+            f"{name}: no pod in it has a claim from a template (kubectl dra migrate makes claims of what device "
+            "plugins offer)"
+        )
+    workload, called = first
+    written = str((workload.object.get("metadata") or {}).get("namespace") or "")
+    for document in documents:
+        raw = document.object
+        if raw.get("kind") == "ResourceClaimTemplate" and (raw.get("metadata") or {}).get("name") == called:
+            return SharedTemplate(called, (raw.get("spec") or {}).get("spec") or {}, document, written)
+    known = templates.get((written or namespace, called))
+    if known is None:
+        where = f"namespace {written or namespace}"
+        raise InputError(f"ResourceClaimTemplate {called} is neither in {name} nor in {where} of the cluster")
+    return SharedTemplate(called, known.spec, None, written)
+
+
+def _entries(documents: Sequence[Document]) -> Iterator[tuple[Document, Path, Mapping[str, Any]]]:
+    """The entries of ``resourceClaims`` of all pods of a manifest, with their places."""
+    for document in documents:
+        for spec in pod_specs(document.object):
+            for number, entry in enumerate(spec.content.get("resourceClaims") or ()):
+                if isinstance(entry, dict):
+                    yield document, (*spec.path, "resourceClaims", number), entry
+
+
+class SharingWriter(Struct, frozen=True):
+    """Writes a manifest for each way. The ways are chosen by the ``devices`` of the cluster and those ``matching`` the
+    template's class. ``one_pod``: the containers of a pod share, and not pods.
     """
 
-    def __init__(
-        self,
-        text: str,
-        name: str,
-        templates: Mapping[str, Mapping[str, Any]],
-        release: Release,
-        *,
-        one_pod: bool = False,
-    ) -> None:
-        self._text = text
-        self._documents = parse(decode(text, name))
-        self._release = release
-        self._one_pod = one_pod
-        self.template = self._find(templates, name)
-        self._matching: Sequence[Device] = ()
-        self._of_driver: Sequence[Device] = ()
+    documents: tuple[Document, ...]
+    template: SharedTemplate
+    release: Release
+    devices: Sequence[Device] = ()
+    matching: Sequence[Device] = ()
+    one_pod: bool = False
 
-    def look_at(self, devices: Sequence[Device], matching: Sequence[Device]) -> None:
-        """Chooses by the devices of the cluster, and those of them that the class admits."""
-        self._matching = matching
-        drivers = {device.driver for device in matching} or ({self.driver.name} if self.driver is not None else set())
-        self._of_driver = [device for device in devices if device.driver in drivers]
-
-    def _find(self, templates: Mapping[str, Mapping[str, Any]], name: str) -> SharedTemplate:
-        named = [str(entry["resourceClaimTemplateName"]) for _, _, entry in self._entries() if _template(entry)]
-        if not named:
-            raise InputError(
-                f"{name}: no pod in it has a claim from a template (kubectl dra migrate makes claims of what device "
-                "plugins offer)"
-            )
-        first = named[0]
-        for document in self._documents:
-            raw = document.object
-            if raw.get("kind") == "ResourceClaimTemplate" and (raw.get("metadata") or {}).get("name") == first:
-                return SharedTemplate(first, (raw.get("spec") or {}).get("spec") or {}, document)
-        if first in templates:
-            return SharedTemplate(first, templates[first], None)
-        raise InputError(f"ResourceClaimTemplate {first} is neither in {name} nor in the namespace of the cluster")
-
-    def _entries(self) -> Iterator[tuple[Document, Path, Mapping[str, Any]]]:
-        """The entries of ``resourceClaims`` of all pods of the manifest, with their places."""
-        for document in self._documents:
-            for spec in pod_specs(document.object):
-                for number, entry in enumerate(spec.content.get("resourceClaims") or ()):
-                    if isinstance(entry, dict):
-                        yield document, (*spec.path, "resourceClaims", number), entry
+    @property
+    def _of_driver(self) -> list[Device]:
+        """The devices of the drivers that serve the class."""
+        drivers = {device.driver for device in self.matching} or (
+            {self.driver.name} if self.driver is not None else set()
+        )
+        return [device for device in self.devices if device.driver in drivers]
 
     @property
     def driver(self) -> Driver | None:
         """The driver of the class, where it is known."""
         known = catalogue().of_class(self.template.device_class)
-        drivers = {device.driver for device in self._matching}
+        drivers = {device.driver for device in self.matching}
         return known or (catalogue().driver(drivers.pop()) if len(drivers) == 1 else None)
 
     def write(self, way: SharingWay, part: str = "") -> Iterator[WrittenWay]:
         """The manifests of a way, the best first; ``part``: how much capacity each pod gets."""
         if way is SharingWay.EACH:
-            yield WrittenWay(way, self._text)
+            yield WrittenWay(way, self.documents[0].source.text)
         elif way is SharingWay.CLAIM:
             yield WrittenWay(way, self._as_claim(self.template.spec))
         elif way in _STRATEGIES:
@@ -201,7 +214,7 @@ class SharingWriter:
 
     def _as_claim(self, spec: Mapping[str, Any]) -> str:
         """With one claim of this content that all pods name; the containers of one pod share its own claim."""
-        if self._one_pod:
+        if self.one_pod:
             return self._replaced({"spec": {**self._outer(), "spec": spec}})
         changes = self._naming()
         return self._written(changes, {"kind": "ResourceClaim", "spec": spec})
@@ -213,7 +226,7 @@ class SharingWriter:
 
     def _naming(self) -> dict[int, list[Change]]:
         changes: dict[int, list[Change]] = {}
-        for document, path, entry in self._entries():
+        for document, path, entry in _entries(self.documents):
             if _template(entry) == self.template.name:
                 named = {"name": entry.get("name"), "resourceClaimName": self.template.name}
                 changes.setdefault(document.index, []).append(Set(path, named))
@@ -227,7 +240,7 @@ class SharingWriter:
         document = self.template.document
         if document is not None:
             changes.setdefault(document.index, []).extend(Set((name,), value) for name, value in fields.items())
-        text = with_changes(self._documents, changes)
+        text = with_changes(self.documents, changes)
         if document is not None:
             return text
         import yaml
@@ -235,7 +248,10 @@ class SharingWriter:
         whole = {
             "apiVersion": "resource.k8s.io/v1",
             "kind": "ResourceClaimTemplate",
-            "metadata": {"name": self.template.name},
+            "metadata": {
+                "name": self.template.name,
+                **({"namespace": space} if (space := self.template.namespace) else {}),
+            },
             **fields,
         }
         return f"{text.rstrip()}\n---\n{yaml.safe_dump(whole, sort_keys=False)}"
@@ -316,7 +332,7 @@ class SharingWriter:
     def _of_capacity(self, part: str) -> WrittenWay:
         """A claim for each pod for a part of the largest capacity that several claims may divide."""
         way = SharingWay.CAPACITY
-        device = next((device for device in self._matching if device.allow_multiple_allocations), None)
+        device = next((device for device in self.matching if device.allow_multiple_allocations), None)
         if device is None:
             driver = self.driver
             gate = next((gate for gate in (driver.gates if driver else ()) if gate.name == "ConsumableShares"), None)
@@ -328,7 +344,7 @@ class SharingWriter:
         names = [name for name in ("memory", "cpu") if name in device.capacity] or sorted(device.capacity)
         gate_words = (self._gate("DRAConsumableCapacity"),)
         if not names:
-            return WrittenWay(way, self._text, gate_words)
+            return WrittenWay(way, self.documents[0].source.text, gate_words)
         amount = part or str((device.capacity[names[0]].get("requestPolicy") or {}).get("default") or "")
         if not amount:
             text = "say with --part how much of {name} a pod gets (a device has {value})"
@@ -339,7 +355,7 @@ class SharingWriter:
     def _gate(self, gate: str) -> SharingNeed:
         """A gate of Kubernetes, and whether the release has it on."""
         text = "gate {gate} of the control plane and the kubelets (on by default from {first})"
-        if gate_default(gate, self._release):
+        if gate_default(gate, self.release):
             text = "gate {gate} (on by default from {first})"
         return SharingNeed(gate, say(text, gate=gate, first=str(first_with(gate))))
 

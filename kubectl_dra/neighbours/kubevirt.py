@@ -38,11 +38,6 @@ class UnmadeLauncher(Struct, frozen=True):
 
 def unmade(snapshot: Snapshot, namespace: str = "") -> Iterator[UnmadeLauncher]:
     """The instances of which no pod exists and none could be made, by their newest event, else their condition."""
-    have = {
-        (space, owner.name)
-        for (space, _), pod in snapshot.pods.items()
-        if (owner := pod.metadata.controller()) is not None and owner.kind == _KIND
-    }
     found: dict[tuple[str, str], UnmadeLauncher] = {}
     known: dict[tuple[str, str], Conditioned] = snapshot.others.get(INSTANCE, {})  # type: ignore[assignment]
     for (space, name), instance in known.items():
@@ -54,6 +49,13 @@ def unmade(snapshot: Snapshot, namespace: str = "") -> Iterator[UnmadeLauncher]:
         if event.kind == _KIND and event.reason == _FAILED:
             key = event.namespace, event.name
             found[key] = UnmadeLauncher(*key, event.message, event.count, event.first or event.last)
+    if not found:
+        return
+    have = {
+        (space, owner.name)
+        for (space, _), pod in snapshot.pods.items()
+        if (owner := pod.metadata.controller()) is not None and owner.kind == _KIND
+    }
     for key, each in sorted(found.items()):
         if namespace in ("", key[0]) and key not in have:
             yield each

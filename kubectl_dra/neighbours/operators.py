@@ -22,9 +22,9 @@ _READY: Final = ("", "ready", "ignored")
 
 def pointers(pod: Pod, snapshot: Snapshot) -> Iterator[Pointer]:
     """The operator of each driver that a pod needs and that publishes no device."""
-    publishing = {entry.driver for entry in snapshot.slices if entry.devices}
-    kinds = {_OF_DRIVER[driver] for driver in _drivers(pod, snapshot) - publishing if driver in _OF_DRIVER}
-    yield from map(Pointer, sorted(kinds))
+    for driver in sorted(_drivers(pod, snapshot) & _OF_DRIVER.keys()):
+        if not any(entry.driver == driver and entry.devices for entry in snapshot.slices):
+            yield Pointer(_OF_DRIVER[driver])
 
 
 def not_ready(driver: str, snapshot: Snapshot) -> tuple[str, OperatorPolicy] | None:

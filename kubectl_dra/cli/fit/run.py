@@ -101,18 +101,18 @@ def _with_sharing(
     if asked.most or asked.replicas is not None or workload.size > 1:
         # Of pods that work together each has its part of the devices.
         return answer
-    from kubectl_dra.fit.sharing import SharingWay, SharingWriter
+    from kubectl_dra.fit.sharing import SharingWay, SharingWriter, read_manifest, shared_template
     from kubectl_dra.fit.sharing_proof import tried
     from kubectl_dra.manifests.inputs import find_inputs, read
     from kubectl_dra.manifests.source import decode
 
     found = find_inputs(asked.manifests)
-    templates = {key[1]: each.spec for key, each in snapshot.templates.items() if key[0] == workload.namespace}
     try:
-        text = decode(read(found[0]), found[0].name).text
-        writer = SharingWriter(text, found[0].name, templates, settings.scheduler.release)
+        documents = read_manifest(decode(read(found[0]), found[0].name).text, found[0].name)
+        template = shared_template(documents, found[0].name, workload.namespace, snapshot.templates)
     except InputError:
         return answer
+    writer = SharingWriter(documents, template, settings.scheduler.release)
 
     def overlaid(manifest: Snapshot) -> Snapshot:
         return overlay(

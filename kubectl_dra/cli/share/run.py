@@ -24,7 +24,14 @@ from kubectl_dra.console import put
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.explain.question.new_pod import about_new_pod
 from kubectl_dra.fit.result import FitVerdict
-from kubectl_dra.fit.sharing import IN_ONE_POD, SharingWay, SharingWriter, manifest_of
+from kubectl_dra.fit.sharing import (
+    IN_ONE_POD,
+    SharingWay,
+    SharingWriter,
+    manifest_of,
+    read_manifest,
+    shared_template,
+)
 from kubectl_dra.fit.sharing_proof import TriedWay, matching_devices, tried
 
 DEFAULT_PODS: Final = 2
@@ -50,17 +57,18 @@ def run(asked: ShareFlags, connection: ConnectionFlags) -> int:
     cluster, namespace = read_cluster(reading, connection)
     settings = settings_of(reading, cluster)
     name, text = _manifest(asked)
-    templates = {key[1]: template.spec for key, template in cluster.templates.items() if key[0] == namespace}
-    release = settings.scheduler.release
-    writer = SharingWriter(text, name, templates, release, one_pod=asked.containers is not None)
-    device_class = writer.template.device_class
+    documents = read_manifest(text, name)
+    template = shared_template(documents, name, namespace, cluster.templates)
+    device_class = template.device_class
     if device_class not in cluster.classes and not cluster.unread(("DeviceClass",)):
         raise InputError(
             f"there is no DeviceClass {device_class}; kubectl dra devices --by class lists those there are"
         )
     if not asked.snapshots:
         cluster = _completed(cluster, text, namespace, reading, connection)
-    writer.look_at(*matching_devices(device_class, cluster, settings))
+    devices, matching = matching_devices(device_class, cluster, settings)
+    one_pod = asked.containers is not None
+    writer = SharingWriter(documents, template, settings.scheduler.release, devices, matching, one_pod)
     with Progress() as progress:
 
         def overlaid(manifest: Snapshot) -> Snapshot:
